@@ -1,0 +1,40 @@
+# Everything runs in .venv, which each target makes for itself out of Python 3.11+ and nothing else.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help demo test check bench clean
+.DEFAULT_GOAL := help
+
+help: ## say what there is to make
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+demo: .venv/demo.stamp ## a 20-dimensional stream, four learners side by side, a table and a picture
+	@$(BIN)/python -m ellipack.demo
+
+test: .venv/dev.stamp ## every test; then the quick ones once more with the kernels not compiled
+	$(BIN)/python -m pytest --numprocesses 2
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses 2 -m interpreted
+
+check: .venv/dev.stamp ## what CI runs: lint, format, types, layers, doctests, tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest --doctest-modules src README.md --doctest-glob='*.md'
+	$(MAKE) test
+
+bench: .venv/bench.stamp ## speed, each figure beside its peer's from the same run
+	@$(BIN)/python -m benchmarks
+
+clean: ## remove the environment and what was made
+	rm -rf .venv out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "ellipack needs Python 3.11 or later: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+.venv/%.stamp: .venv/bin/python pyproject.toml constraints.txt
+	@echo "Installing what 'make $(MAKECMDGOALS)' needs into .venv ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$*]'
+	@touch $@

@@ -1,0 +1,1 @@
+"""Speed, each figure beside its peer's from the same run."""

@@ -1,0 +1,82 @@
+"""The paper's system against plain NumPy, against its own letter, and two threads against one."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from benchmarks import plain
+from benchmarks._kernels import literal_gradients
+from benchmarks.timing import Comparison, best_of
+from ellipack.learners import packing
+from ellipack.metric import KernelDifferences, Metric
+from ellipack.stream import LowRankStream
+from ellipack.theory import bandwidth, mass_threshold, step
+from ellipack.validation import Floats
+
+_STREAM = LowRankStream(d=10, rank=2)
+# Scales at which balls do hold rows at d = 10, so that what is compared is not all 0.
+_BANDWIDTH_SCALE, _STEP_SCALE, _MASS_SCALE = 2.0, 0.25, 0.1
+
+
+def algorithm_1() -> Iterator[Comparison]:
+    """Algorithm 1 against plain NumPy loops."""
+    low_rank, identity = Metric.from_gop(_STREAM.gop(), 1e-4), Metric.identity(_STREAM.d)
+    for name, metric, n in (("low-rank metric", low_rank, 20_000), ("identity", identity, 5_000)):
+        X, y = _STREAM.draw(n)
+        state = packing.init(metric)
+        predictions = packing.learn(state, X, y)
+        what = f"Algorithm 1, {name}, {n:,} rounds, {state.centers.size:,} centres"
+        (ours,) = best_of(7, partial(_from_nothing, metric, X, y))
+        for peer, loop in (("NumPy, as printed", plain.printed_packing), ("NumPy, tuned", plain.whitened_packing)):
+            np.testing.assert_array_equal(loop(metric, X, y), predictions)
+            (seconds,) = best_of(2, partial(loop, metric, X, y))
+            yield Comparison(what, peer, ours, seconds, target=50)
+
+
+def appendix_a() -> Iterator[Comparison]:
+    """Appendix A with shared differences against its letter."""
+    X, y = _STREAM.draw(5_000)
+    anchors, scales = X[:200], _scales(X)
+    shared = _shared(n_jobs=1)
+    literal = np.empty_like(anchors)
+    literal_gradients(anchors, X, y, scales, literal)
+    gradients = shared.gradients(X, y, anchors)
+    assert gradients.any()
+    np.testing.assert_allclose(gradients, literal, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(gradients, plain.gradients(anchors, X, y, scales), rtol=0, atol=1e-9)
+    ours, compiled = best_of(
+        7, lambda: shared.gradients(X, y, anchors), lambda: literal_gradients(anchors, X, y, scales, literal)
+    )
+    (numpy,) = best_of(2, lambda: plain.gradients(anchors, X, y, scales))
+    what = f"Appendix A, shared differences, d = {X.shape[1]}, n = {len(X):,}, {len(anchors)} anchors"
+    yield Comparison(what, "literal, NumPy", ours, numpy, target=5)
+    yield Comparison(what, "literal, compiled", ours, compiled, target=5)
+
+
+def two_threads() -> Iterator[Comparison]:
+    """Appendix A on two threads against one."""
+    X, y = _STREAM.draw(5_000)
+    one, two = _shared(n_jobs=1), _shared(n_jobs=2)
+    np.testing.assert_array_equal(one.gradients(X, y), two.gradients(X, y))
+    ours, peer = best_of(7, lambda: two.gradients(X, y), lambda: one.gradients(X, y))
+    what = f"Appendix A, two threads, d = {X.shape[1]}, n = {len(X):,}, all anchors"
+    yield Comparison(what, "one thread", ours, peer, target=1.6)
+
+
+def _from_nothing(metric: Metric, X: Floats, y: Floats) -> Floats:
+    return packing.learn(packing.init(metric), X, y)
+
+
+def _shared(n_jobs: int) -> KernelDifferences:
+    return KernelDifferences("epanechnikov", _BANDWIDTH_SCALE, _STEP_SCALE, _MASS_SCALE, n_jobs)
+
+
+def _scales(X: Floats) -> tuple[float, float, float]:
+    """Return bandwidth, step and mass threshold, as `_shared` has them."""
+    n, d = X.shape
+    reach = bandwidth(n, d, _BANDWIDTH_SCALE)
+    return reach, step(reach, _STEP_SCALE), mass_threshold(n, d, _MASS_SCALE)
+
+
+BENCHMARKS = (algorithm_1, appendix_a, two_threads)

@@ -1,0 +1,82 @@
+"""The peers: the paper's algorithms in plain NumPy, as a sensible person writes them at first."""
+
+import numpy as np
+
+from ellipack.metric import Metric
+from ellipack.validation import Floats
+
+
+def printed_packing(metric: Metric, X: Floats, y: Floats) -> Floats:
+    """Return Algorithm 1's predictions as it is printed: every round its radius by definition, distances in M."""
+    M, eigenvalues = metric.matrix, metric.eigenvalues
+    ranks = np.arange(1, len(eigenvalues) + 1)
+    centers, sums, counts = X[:1], [0.0], [0]
+    predictions = np.empty(len(y))
+    for t, (x, label) in enumerate(zip(X, y, strict=True), start=1):
+        kappa = (eigenvalues[:, None] >= t ** (-2 / (1 + ranks))).sum(axis=0)
+        radius = t ** (-1 / (1 + ranks[kappa <= ranks].min()))
+        differences = centers - x
+        distances = np.sqrt(((differences @ M) * differences).sum(axis=1))
+        active = int(distances.argmin())
+        predictions[t - 1] = sums[active] / counts[active] if counts[active] else 0.5
+        if distances[active] <= radius:
+            sums[active] += label
+            counts[active] += 1
+        else:
+            centers = np.vstack([centers, x])
+            sums.append(label)
+            counts.append(1)
+    return predictions
+
+
+def whitened_packing(metric: Metric, X: Floats, y: Floats) -> Floats:
+    """Return the same, tuned: whitened once, the effective rank carried along, room for centres set aside."""
+    coordinates = X @ metric.directions
+    eigenvalues = metric.eigenvalues
+    n, d = X.shape
+    centers, sums, counts = np.empty((n + 1, d)), np.zeros(n + 1), np.zeros(n + 1)
+    size, rank = 0, 1
+    predictions = np.empty(n)
+    for t, (x, label) in enumerate(zip(coordinates, y, strict=True), start=1):
+        # The effective rank never falls, so it can be carried from round to round.
+        while rank < d and eigenvalues[rank] >= t ** (-2 / (1 + rank)):
+            rank += 1
+        radius = t ** (-1 / (1 + rank))
+        if size == 0:
+            centers[0] = x
+            size = 1
+        squared = ((centers[:size] - x) ** 2).sum(axis=1)
+        active = squared.argmin()
+        predictions[t - 1] = sums[active] / counts[active] if counts[active] else 0.5
+        if np.sqrt(squared[active]) > radius:
+            active = size
+            centers[active] = x
+            size += 1
+        sums[active] += label
+        counts[active] += 1
+    return predictions
+
+
+def gradients(anchors: Floats, X: Floats, y: Floats, scales: tuple[float, float, float]) -> Floats:
+    """Return appendix A's gradients by its letter: a kernel regression at each of an anchor's 2d shifts.
+
+    `scales` are the bandwidth, the step and the mass threshold; the kernel is ``1 - u^2``.
+    """
+    _, step, mass = scales
+    out = np.zeros_like(anchors)
+    for a, anchor in enumerate(anchors):
+        for i, shift in enumerate(step * np.eye(X.shape[1])):
+            forward, mass_forward = _regression(anchor + shift, X, y, scales[0])
+            back, mass_back = _regression(anchor - shift, X, y, scales[0])
+            if min(mass_forward, mass_back) >= mass:
+                out[a, i] = (forward - back) / (2 * step)
+    return out
+
+
+def _regression(query: Floats, X: Floats, y: Floats, bandwidth: float) -> tuple[float, int]:
+    """Return the kernel regression at a point, and how many rows are within half a bandwidth."""
+    u = np.sqrt(((X - query) ** 2).sum(axis=1)) / bandwidth
+    weights = np.maximum(1 - u**2, 0)
+    total = weights.sum()
+    value = weights @ y / total if total > 0 else y.mean()
+    return float(value), int((u <= 0.5).sum())

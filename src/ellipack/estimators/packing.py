@@ -1,0 +1,86 @@
+"""Algorithm 1 with scikit-learn's verbs."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ellipack.estimators.stream_regressor import StreamRegressor
+from ellipack.learners import packing
+from ellipack.learners.packing import PackingHistory, PackingState
+from ellipack.metric import Metric
+from ellipack.theory.schedules import radius
+from ellipack.theory.spectrum import effective_rank
+from ellipack.validation import Floats
+
+
+class PackingRegressor(StreamRegressor[PackingState]):
+    """The paper's Algorithm 1: online regression over a packing of ellipsoids in a fixed metric.
+
+    To the letter: instances must lie in the unit ball and labels in [0, 1].
+
+    Parameters
+    ----------
+    metric : a `Metric`, a positive definite matrix, or its diagonal; Euclidean if not given, which makes this
+        Hazan and Megiddo's algorithm.
+    keep_founding_label : whether a new centre takes in the label of the instance that founds it, as the paper's
+        proof has it, or starts without labels, as its algorithm is printed.
+
+    Examples
+    --------
+    >>> X, y = [[0.1, 0.0], [0.9, 0.0], [0.2, 0.0]], [0.0, 1.0, 0.5]
+    >>> learner = PackingRegressor()
+    >>> learner.progressive(X, y).tolist()
+    [0.5, 0.0, 0.0]
+    >>> learner.partial_fit([[0.8, 0.1]], [0.9]).predict([[0.85, 0.05]]).tolist()
+    [0.95]
+    """
+
+    def __init__(self, metric: Metric | ArrayLike | None = None, *, keep_founding_label: bool = True) -> None:
+        self.metric = metric
+        self.keep_founding_label = keep_founding_label
+
+    def _init(self, d: int) -> PackingState:
+        return packing.init(_metric(self.metric, d))
+
+    def _predict(self, state: PackingState, X: ArrayLike) -> Floats:
+        return packing.predict(state, X)
+
+    def _learn(self, state: PackingState, X: ArrayLike, y: ArrayLike) -> Floats:
+        return packing.learn(state, X, y, keep_founding_label=self.keep_founding_label)
+
+    @property
+    def metric_(self) -> Metric:
+        """The metric, of spectral norm 1."""
+        return self.state_.metric
+
+    @property
+    def n_centers_(self) -> int:
+        """How many centres there are."""
+        return self.state_.centers.size
+
+    @property
+    def centers_(self) -> Floats:
+        """Where the centres are, in feature coordinates, a row each, in order of founding."""
+        directions = self.metric_.eigenvectors / np.sqrt(self.metric_.eigenvalues)
+        return np.asarray(self.state_.centers.coordinates @ directions.T)
+
+    @property
+    def radius_(self) -> float:
+        """How far a centre reached at the last round."""
+        return float(radius(self.metric_.eigenvalues, self.state_.clock))
+
+    @property
+    def effective_rank_(self) -> int:
+        """The effective rank of the metric at the last round."""
+        return int(effective_rank(self.metric_.eigenvalues, self.state_.clock))
+
+    def history(self, t: ArrayLike | None = None) -> PackingHistory:
+        """Return radius, effective rank and number of centres at rounds `t`, at all rounds if not given."""
+        return packing.history(self.state_, t)
+
+
+def _metric(metric: Metric | ArrayLike | None, d: int) -> Metric:
+    if metric is None:
+        return Metric.identity(d)
+    if isinstance(metric, Metric):
+        return metric
+    return Metric.from_diagonal(metric) if np.ndim(metric) == 1 else Metric.from_matrix(metric)

@@ -1,0 +1,75 @@
+"""The phased algorithm of section 4 with scikit-learn's verbs."""
+
+from numpy.typing import ArrayLike
+
+from ellipack.estimators.gop import GradientOuterProduct
+from ellipack.estimators.stream_regressor import StreamRegressor
+from ellipack.learners import phased
+from ellipack.learners.phased import Phase, PhasedState
+from ellipack.metric import Metric
+from ellipack.theory.spectrum import effective_rank
+from ellipack.validation import Floats
+
+
+class PhasedRegressor(StreamRegressor[PhasedState]):
+    """The paper's section 4: Algorithm 1 in phases, each in the metric learned from all rounds before it.
+
+    To the letter: instances must lie in the unit ball and labels in [0, 1]; all rows are kept, because the
+    gradient outer product is estimated from all of them at the end of every phase.
+
+    Parameters
+    ----------
+    alpha : the regularization at round t is ``t**-alpha``.
+    gop : how the gradient outer product is estimated, a `GradientOuterProduct`; appendix A to the letter if not
+        given.
+    keep_founding_label : see `PackingRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(500, 3))
+    >>> y = 0.5 + 0.5 * X[:, 0]
+    >>> from ellipack import GradientOuterProduct, LocalSlopes
+    >>> learner = PhasedRegressor(gop=GradientOuterProduct(LocalSlopes())).fit(X, y)
+    >>> np.diag(learner.metric_.matrix).round(1).tolist()
+    [1.0, 0.2, 0.2]
+    """
+
+    def __init__(
+        self, alpha: float = 0.5, gop: GradientOuterProduct | None = None, *, keep_founding_label: bool = True
+    ) -> None:
+        self.alpha = alpha
+        self.gop = gop
+        self.keep_founding_label = keep_founding_label
+
+    def _init(self, d: int) -> PhasedState:
+        return phased.init(d)
+
+    def _predict(self, state: PhasedState, X: ArrayLike) -> Floats:
+        return phased.predict(state, X)
+
+    def _learn(self, state: PhasedState, X: ArrayLike, y: ArrayLike) -> Floats:
+        gop = GradientOuterProduct() if self.gop is None else self.gop
+        return phased.learn(
+            state, X, y, alpha=self.alpha, estimator=gop.estimator(), keep_founding_label=self.keep_founding_label
+        )
+
+    @property
+    def metric_(self) -> Metric:
+        """The metric of the present phase, of spectral norm 1."""
+        return self.state_.packing.metric
+
+    @property
+    def n_centers_(self) -> int:
+        """How many centres there are in the present phase, which began with none."""
+        return self.state_.packing.centers.size
+
+    @property
+    def effective_rank_(self) -> int:
+        """The effective rank of the metric at the last round of the present phase, or at its first to come."""
+        return int(effective_rank(self.metric_.eigenvalues, max(1, self.state_.packing.clock)))
+
+    @property
+    def phases_(self) -> list[Phase]:
+        """What each phase that is over was like: its metric, effective rank, centres, and the estimate at its end."""
+        return self.state_.phases

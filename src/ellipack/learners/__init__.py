@@ -1,0 +1,1 @@
+"""The learners: a state, and functions that move it on."""

@@ -1,0 +1,18 @@
+"""Metrics, and the gradient outer product that the paper learns them from."""
+
+from ellipack.metric.gop import GopEstimator, OuterProducts, gradient_weights, mean_outer_product
+from ellipack.metric.gradients import KERNELS, GradientEstimator, KernelDifferences
+from ellipack.metric.mahalanobis import Metric
+from ellipack.metric.slopes import LocalSlopes
+
+__all__ = [
+    "KERNELS",
+    "GopEstimator",
+    "GradientEstimator",
+    "KernelDifferences",
+    "LocalSlopes",
+    "Metric",
+    "OuterProducts",
+    "gradient_weights",
+    "mean_outer_product",
+]

@@ -1,0 +1,198 @@
+"""Compiled loops of the metric layer: projection, appendix A's differences, local slopes, exact sums."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipack._kernels import kernel
+from ellipack.packing._kernels import Points, k_nearest
+from ellipack.validation import Floats
+
+Ints = NDArray[np.int64]
+
+
+@kernel
+def project(rows: Floats, directions: Floats) -> Floats:
+    """Return ``rows @ directions``, each row by itself and in one order, so that batching can't change a bit."""
+    count, width = rows.shape
+    out = np.zeros((count, directions.shape[1]))
+    for t in range(count):
+        for k in range(width):
+            value = rows[t, k]
+            for j in range(directions.shape[1]):
+                out[t, j] += value * directions[k, j]
+    return out
+
+
+@kernel
+def difference_gradients(
+    anchors: Floats, X: Floats, y: Floats, scales: tuple[float, float, float], powers: tuple[int, int], out: Floats
+) -> None:
+    """Fill `out` with appendix A's gradient at each anchor: kernel regression, central differences, enough mass.
+
+    `scales` are the bandwidth, the step and the mass threshold; `powers` make the kernel ``(1 - u^a)^b``. All
+    2d shifted queries of an anchor share one vector of differences:
+    ``|x +- step e_i - x_j|^2 = |x - x_j|^2 +- 2 step (x - x_j)_i + step^2``.
+    """
+    bandwidth, step, mass = scales
+    n, d = X.shape
+    inverse = 1.0 / (bandwidth * bandwidth)
+    everyone = y.sum() / n
+    difference = np.empty(d)
+    # Entries 0 to d belong to the queries shifted forward, d to 2d to those shifted back.
+    weight = np.empty(2 * d)
+    for a in range(len(anchors)):
+        weights = np.zeros(2 * d)
+        labels = np.zeros(2 * d)
+        nearby = np.zeros(2 * d)
+        for j in range(n):
+            squared = step * step
+            for i in range(d):
+                difference[i] = anchors[a, i] - X[j, i]
+                squared += difference[i] * difference[i]
+            for i in range(d):
+                shift = 2.0 * step * difference[i]
+                weight[i] = max(squared + shift, 0.0) * inverse
+                weight[d + i] = max(squared - shift, 0.0) * inverse
+            for i in range(2 * d):  # within half a bandwidth
+                nearby[i] += 1.0 if weight[i] <= 0.25 else 0.0
+            _kernel_weights(weight, powers)
+            for i in range(2 * d):
+                weights[i] += weight[i]
+                labels[i] += weight[i] * y[j]
+        for i in range(d):
+            forward = labels[i] / weights[i] if weights[i] > 0.0 else everyone
+            back = labels[d + i] / weights[d + i] if weights[d + i] > 0.0 else everyone
+            enough_mass = min(nearby[i], nearby[d + i]) >= mass
+            out[a, i] = (forward - back) / (2.0 * step) if enough_mass else 0.0
+
+
+@kernel
+def _kernel_weights(u: Floats, powers: tuple[int, int]) -> None:
+    """Turn squared relative distances into kernel weights ``max(1 - u^a, 0)^b``, in place."""
+    inner, outer = powers
+    for i in range(len(u)):  # passes over a short array each vectorise; one loop with the branches inside would not
+        u[i] = min(u[i], 1.0)
+    if inner == 1:
+        for i in range(len(u)):
+            u[i] = math.sqrt(u[i])
+    elif inner != 2:
+        for i in range(len(u)):
+            u[i] = math.sqrt(u[i]) ** inner
+    for i in range(len(u)):
+        u[i] = 1.0 - u[i]
+    if outer == 2:
+        for i in range(len(u)):
+            u[i] = u[i] * u[i]
+    elif outer != 1:
+        for i in range(len(u)):
+            u[i] = u[i] ** outer
+
+
+@kernel
+def neighbor_slopes(
+    points: Points, queries: Floats, rows: Floats, labels: Floats, neighbors: int, ridge: float, out: Floats
+) -> None:
+    """Fill `out` with the local slope at each query, from its nearest `rows`, which are `points` row by row."""
+    positions = np.empty(neighbors, dtype=np.int64)
+    squared = np.empty(neighbors)
+    offsets = np.empty((neighbors, rows.shape[1]))
+    near = np.empty(neighbors)
+    for t in range(len(queries)):
+        k_nearest(points, queries[t], positions, squared)
+        for j in range(neighbors):
+            near[j] = labels[positions[j]]
+            for i in range(rows.shape[1]):
+                offsets[j, i] = rows[positions[j], i] - queries[t, i]
+        local_slope(offsets, squared, near, ridge, out[t])
+
+
+@kernel
+def local_slope(offsets: Floats, squared: Floats, labels: Floats, ridge: float, out: Floats) -> None:
+    """Fill `out` with the slope of a weighted ridge regression of `labels` on `offsets`, nearest neighbours first.
+
+    Weights fall with the squared distance to 0 at the last neighbour. The ridge is relative to the mean variance
+    of the neighbours along a coordinate; the intercept is free.
+    """
+    k, d = offsets.shape
+    out[:] = 0.0
+    total = 0.0
+    mean_label = 0.0
+    mean = np.zeros(d)
+    weights = np.empty(k)
+    for j in range(k):
+        weights[j] = 1.0 - squared[j] / squared[k - 1] if squared[k - 1] > 0.0 else 0.0
+        total += weights[j]
+        mean_label += weights[j] * labels[j]
+        for i in range(d):
+            mean[i] += weights[j] * offsets[j, i]
+    if total <= 0.0:
+        return
+    gram = np.zeros((d, d))
+    for j in range(k):
+        label = labels[j] - mean_label / total
+        for i in range(d):
+            scaled = weights[j] * (offsets[j, i] - mean[i] / total)
+            out[i] += scaled * label
+            for m in range(i + 1):
+                gram[i, m] += scaled * (offsets[j, m] - mean[m] / total)
+    trace = 0.0
+    for i in range(d):
+        trace += gram[i, i]
+    if trace <= 1e-290:  # neighbours this close can't be told apart; their slope would overflow when squared
+        out[:] = 0.0
+        return
+    for i in range(d):
+        gram[i, i] += ridge * trace / d
+    _solve(gram, out)
+
+
+@kernel
+def _solve(gram: Floats, vector: Floats) -> None:
+    """Solve a positive definite system in place by Cholesky, given the lower triangle; leaves the factor in it."""
+    d = len(vector)
+    for i in range(d):
+        for j in range(i + 1):
+            value = gram[i, j]
+            for m in range(j):
+                value -= gram[i, m] * gram[j, m]
+            gram[i, j] = math.sqrt(value) if i == j else value / gram[j, j]
+    for i in range(d):
+        value = vector[i]
+        for m in range(i):
+            value -= gram[i, m] * vector[m]
+        vector[i] = value / gram[i, i]
+    for i in range(d - 1, -1, -1):
+        value = vector[i]
+        for m in range(i + 1, d):
+            value -= gram[m, i] * vector[m]
+        vector[i] = value / gram[i, i]
+
+
+@kernel
+def add_outer_products(limbs: Ints, gradients: Floats) -> None:
+    """Add the products of each gradient's entries i >= j to fixed-point sums, without any rounding.
+
+    A sum is a row of limbs: limb k counts multiples of ``2**(32 k - 1074)``, so that every float fits.
+    """
+    mask = (1 << 32) - 1
+    for t in range(len(gradients)):
+        entry = 0
+        for i in range(gradients.shape[1]):
+            for j in range(i + 1):
+                mantissa, exponent = math.frexp(gradients[t, i] * gradients[t, j])
+                digits = int(mantissa * 9007199254740992.0)  # 2**53
+                sign = 1 if digits >= 0 else -1
+                digits = abs(digits)
+                shift = exponent - 53 + 1074
+                if shift < 0:  # a subnormal: its last bits are 0
+                    digits >>= -shift
+                    shift = 0
+                limb, within = shift >> 5, shift & 31
+                low = (digits & mask) << within
+                high = (digits >> 32) << within
+                limbs[entry, limb] += sign * (low & mask)
+                limbs[entry, limb + 1] += sign * ((low >> 32) + (high & mask))
+                limbs[entry, limb + 2] += sign * (high >> 32)
+                entry += 1

@@ -1,0 +1,56 @@
+"""Gradients from local linear fits: where appendix A's estimator has too few rows in its balls, these have enough."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ellipack.metric._kernels import neighbor_slopes
+from ellipack.metric.mahalanobis import Metric
+from ellipack.packing.scan import points_of
+from ellipack.threads import for_rows, thread_count
+from ellipack.validation import Floats, labels, rows, whole, within
+
+_SMALLEST_RIDGE = 1e-8  # below, a factorisation of many features could lose it to rounding
+
+
+@dataclass(frozen=True)
+class LocalSlopes:
+    """Slopes of ridge regressions on nearest neighbours, weights falling to 0 at the last of them.
+
+    Attributes
+    ----------
+    neighbors : how many; ``3 d + 20`` if not given, and never more than there are rows.
+    ridge : relative to the neighbours' mean variance along a coordinate.
+    metric : in which neighbours are near, Euclidean if not given. Slopes are pulled back to features.
+    """
+
+    neighbors: int | None = None
+    ridge: float = 0.01
+    metric: Metric | None = None
+    n_jobs: int = 1
+
+    def __post_init__(self) -> None:
+        # Here and not on use: a learner must not find out in the middle of a batch.
+        if self.neighbors is not None:
+            whole(self.neighbors, "neighbors", 2)
+        within(self.ridge, "ridge", _SMALLEST_RIDGE, math.inf)
+        thread_count(self.n_jobs)
+
+    def gradients(self, X: ArrayLike, y: ArrayLike, anchors: ArrayLike | None = None) -> Floats:
+        """Return the estimated gradient at each anchor, a row each; `anchors` are the rows themselves if not given."""
+        table = rows(X)
+        targets = labels(y, len(table))
+        at = table if anchors is None else rows(anchors, table.shape[1], "anchors")
+        wanted = 3 * table.shape[1] + 20 if self.neighbors is None else self.neighbors
+        metric = Metric.identity(table.shape[1]) if self.metric is None else self.metric
+        known, queries = metric.whiten(table), metric.whiten(at)
+        points, k = points_of(known), min(wanted, len(table))
+        slopes = np.empty_like(queries)
+        for_rows(
+            lambda part: neighbor_slopes(points, queries[part], known, targets, k, self.ridge, slopes[part]),
+            len(queries),
+            self.n_jobs,
+        )
+        return metric.pull_back(slopes)

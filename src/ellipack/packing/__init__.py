@@ -1,0 +1,1 @@
+"""The centres, and which of them are nearest, in coordinates where distance is Euclidean."""

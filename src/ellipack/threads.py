@@ -1,0 +1,37 @@
+"""Rows shared out among threads.
+
+Kernels let go of the interpreter's lock, so plain threads use all cores. Each row is worked on by one thread
+from beginning to end: how the rows are shared out can't change a bit of what comes out.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+from ellipack.errors import DomainError
+
+
+def for_rows(work: Callable[[slice], object], count: int, n_jobs: int = 1) -> None:
+    """Call `work` on slices that together cover rows 0 to `count`, on `n_jobs` threads (-1: one a core).
+
+    >>> for_rows(print, 3)
+    slice(0, 3, None)
+    """
+    threads = min(thread_count(n_jobs), count)
+    if threads <= 1:
+        work(slice(0, count))
+        return
+    edges = [count * i // threads for i in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(work, slice(*edge)) for edge in pairwise(edges)]:
+            done.result()
+
+
+def thread_count(n_jobs: int) -> int:
+    """Return how many threads `n_jobs` asks for, -1 being one a core."""
+    if n_jobs == -1:
+        return os.cpu_count() or 1
+    if n_jobs < 1:
+        raise DomainError(f"n_jobs must be >= 1, or -1 for one a core, got {n_jobs}")
+    return n_jobs

@@ -1,0 +1,130 @@
+"""The paper transcribed, line by line, in plain Python: slow, literal, and what every kernel is held to.
+
+Nothing here is clever and nothing is shared with the package. Where the paper has an erratum the comment says so.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+Vector = Sequence[float]
+Matrix = Sequence[Sequence[float]]
+
+
+def mahalanobis(x: Vector, z: Vector, M: Matrix) -> float:
+    d = len(x)
+    difference = [x[i] - z[i] for i in range(d)]
+    form = math.fsum(difference[i] * M[i][j] * difference[j] for i in range(d) for j in range(d))
+    return math.sqrt(max(form, 0.0))
+
+
+def kappa(eigenvalues: Vector, r: int, t: float) -> int:
+    members = [m for m in range(1, len(eigenvalues) + 1) if eigenvalues[m - 1] >= float(t) ** (-2 / (1 + r))]
+    return max(members, default=0)
+
+
+def effective_rank(eigenvalues: Vector, t: float) -> int:
+    d = len(eigenvalues)
+    return min(r for r in range(1, d + 1) if kappa(eigenvalues, r, t) <= r)
+
+
+def algorithm_1(
+    X: Matrix, y: Vector, M: Matrix, eigenvalues: Vector, keep_founding_label: bool
+) -> tuple[list[float], dict[int, list[int]]]:
+    """Return the predictions, and T_s (the rounds whose labels it holds) for each centre s in S."""
+    S: list[int] = []
+    T: dict[int, list[int]] = {}
+    predictions = []
+    for t in range(1, len(X) + 1):
+        rho = effective_rank(eigenvalues, t)
+        epsilon = float(t) ** (-1 / (1 + rho))
+        x = X[t - 1]
+        if not S:
+            S = [t]
+            T[t] = []
+        s = min(S, key=lambda center: mahalanobis(x, X[center - 1], M))  # the first of equals
+        if not T[s]:
+            predictions.append(0.5)  # erratum 1: the prediction, not the label
+        else:
+            predictions.append(sum(y[other - 1] for other in T[s]) / len(T[s]))
+        if mahalanobis(x, X[s - 1], M) <= epsilon:
+            T[s].append(t)
+        else:
+            S.append(t)  # erratum 2: t, not s
+            T[t] = [t] if keep_founding_label else []  # erratum 3: the proof keeps t, the printed algorithm does not
+    return predictions, T
+
+
+def kernel_value(name: str, u: float) -> float:
+    if u >= 1:
+        return 0.0
+    return {
+        "triangular": 1 - u,
+        "epanechnikov": 1 - u**2,
+        "biweight": (1 - u**2) ** 2,
+        "triweight": (1 - u**2) ** 3,
+        "tricube": (1 - u**3) ** 3,
+    }[name]
+
+
+def kernel_regression(x: Vector, X: Matrix, y: Vector, bandwidth: float, kernel: str) -> float:
+    weights = [kernel_value(kernel, math.dist(x, point) / bandwidth) for point in X]
+    if sum(weights) > 0:
+        return sum(w * label for w, label in zip(weights, y, strict=True)) / sum(weights)
+    return sum(y) / len(y)
+
+
+def difference_gradient(
+    x: Vector, X: Matrix, y: Vector, bandwidth: float, step: float, mass_scale: float, kernel: str
+) -> list[float]:
+    n, d = len(X), len(X[0])
+
+    def shifted(i: int, by: float) -> list[float]:
+        return [x[j] + (by if j == i else 0.0) for j in range(d)]
+
+    def mass(center: Vector) -> float:
+        return sum(math.dist(center, point) <= bandwidth / 2 for point in X) / n
+
+    gradient = []
+    for i in range(d):
+        ahead, behind = shifted(i, step), shifted(i, -step)
+        delta = kernel_regression(ahead, X, y, bandwidth, kernel) - kernel_regression(behind, X, y, bandwidth, kernel)
+        enough_mass = min(mass(ahead), mass(behind)) >= mass_scale * (2 * d / n) * math.log(2 * n)
+        gradient.append(delta / (2 * step) if enough_mass else 0.0)
+    return gradient
+
+
+def mean_outer_product(gradients: Matrix) -> list[list[float]]:
+    """Return each entry's true mean, rounded once."""
+    d, n = len(gradients[0]), len(gradients)
+    return [[float(sum(Fraction(g[i] * g[j]) for g in gradients) / n) for j in range(d)] for i in range(d)]
+
+
+Spectral = Callable[[Matrix], tuple[list[float], list[list[float]]]]
+"""What takes a symmetric matrix to its norm-1 version: eigenvalues in falling order, and the matrix itself."""
+
+
+def phased(
+    X: Matrix,
+    y: Vector,
+    alpha: float,
+    gop: Callable[[Matrix, Vector], Matrix],
+    normalise: Spectral,
+    keep_founding_label: bool,
+) -> list[float]:
+    d = len(X[0])
+    M = [[1.0 if i == j else 0.0 for j in range(d)] for i in range(d)]
+    eigenvalues = [1.0] * d
+    predictions: list[float] = []
+    phase = 1
+    while len(predictions) < len(X):
+        start, end = len(predictions), 2 ** (phase + 1) - 2
+        made, _ = algorithm_1(X[start:end], y[start:end], M, eigenvalues, keep_founding_label)
+        predictions += made
+        if len(predictions) == end:
+            G = gop(X[:end], y[:end])
+            gamma = float(end) ** -alpha
+            ridged = [[G[i][j] + (gamma if i == j else 0.0) for j in range(d)] for i in range(d)]
+            eigenvalues, M = normalise(ridged)
+        phase += 1
+    return predictions

@@ -1,0 +1,115 @@
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ellipack import PhasedRegressor, demo, report
+from ellipack.metric import Metric
+from ellipack.stream import LowRankStream
+from ellipack.theory import phase_end
+
+NAMES = (demo.EUCLIDEAN, demo.LETTER, demo.SLOPES, demo.TRUE)
+
+
+def _outcome(late_error: float, angle: float | None, rank: int, estimates: list[float]) -> demo.Outcome:
+    eigenvalues = np.array([1.0, 0.5, 0.04])
+    gops = [np.diag([value, 0.0]) for value in estimates]
+    return demo.Outcome(np.zeros(2), late_error, 3, rank, eigenvalues, angle, gops)
+
+
+def test_demo_prints_a_table_and_writes_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "new" / "picture.png"
+    demo.main(["--rounds", "400", "--seed", "3", "--output", str(output)])
+    printed = capsys.readouterr()
+    rows = {name: next(line for line in printed.out.splitlines() if name in line) for name in NAMES}
+    assert all("-" in rows[name].split() for name in (demo.EUCLIDEAN, demo.LETTER))
+    assert all("deg" in rows[name] for name in (demo.SLOPES, demo.TRUE))
+    assert "no ball with enough mass in any of 7 phases" in " ".join(printed.out.split())
+    assert str(output) in printed.out
+    assert printed.err == ""  # not a terminal, so no bars
+    assert output.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+    assert output.stat().st_size > 20_000
+
+
+def test_same_seed_same_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = []
+    for seed in (1, 1, 2):
+        demo.main(["--rounds", "64", "--seed", str(seed), "--output", str(tmp_path / "picture.png")])
+        runs.append(capsys.readouterr().out)
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]
+
+
+def test_at_the_end_of_a_phase_it_is_the_phase_just_over_that_is_shown() -> None:
+    stream = LowRankStream()
+    X, y = stream.draw(phase_end(5))
+    learner = PhasedRegressor().fit(X, y)
+    assert learner.n_centers_ == 0
+    shown = demo.outcome(learner, np.ones(len(y)), y, stream.subspace)
+    assert shown.n_centers == learner.phases_[-1].n_centers > 0
+    assert shown.effective_rank == learner.phases_[-1].effective_rank
+    assert shown.late_error == pytest.approx(1 / y[len(y) // 2 :].std())
+
+
+def test_findings_follow_from_the_numbers() -> None:
+    outcomes = {
+        demo.EUCLIDEAN: _outcome(0.8, None, 20, []),
+        demo.LETTER: _outcome(1.0, None, 20, [0.0, 0.0]),
+        demo.SLOPES: _outcome(0.4, 3.25, 5, [1.0, 1.0]),
+        demo.TRUE: _outcome(0.2, 0.0, 2, []),
+    }
+    said = " ".join(demo.findings(outcomes))
+    assert "no ball with enough mass in any of 2 phases" in said
+    assert "25% above the plain Euclidean" in said
+    assert "within 3.2 degrees of the 2 true directions" in said
+    assert "0.50 times the Euclidean learner's and 2.0 times the true metric's" in said
+    assert "an effective rank of 5 against 2" in said
+    outcomes |= {demo.LETTER: _outcome(0.4, 12.0, 20, [0.0, 1.0]), demo.SLOPES: _outcome(0.9, None, 5, [0.0])}
+    said = " ".join(demo.findings(outcomes))
+    assert "enough mass in 1 of 2 phases" in said
+    assert "50% below the plain Euclidean" in said
+    assert "found no direction" in said
+
+
+def test_angle_is_the_largest_and_none_where_no_direction_leads() -> None:
+    truth = np.eye(3)[:, :2]
+    assert demo._angle(Metric.identity(3), truth) is None
+    assert demo._angle(Metric.from_diagonal([1.0, 0.5, 0.5]), truth) is None
+    aligned, across = demo._angle(Metric.from_diagonal([1.0, 0.9, 0.1]), truth), Metric.from_diagonal([1.0, 0.1, 0.9])
+    assert aligned == pytest.approx(0)
+    assert demo._angle(across, truth) == pytest.approx(90)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--rounds", "3"], "--rounds must be >= 16, got 3"),
+        (["--seed", "-1"], "--seed must be >= 0, got -1"),
+        (["--output", "."], "--output must be a file, got the directory ."),
+        (["--output", f"{__file__}/picture.png"], "--output must be in a directory that can be made"),
+    ],
+)
+def test_bad_options_are_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        demo.main(arguments)
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("package", "module"), [("rich", "rich.console"), ("matplotlib", "matplotlib.axes")])
+def test_what_is_missing_is_said_in_one_line(package: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    # As in a fresh interpreter: what imports it must not have been imported yet.
+    monkeypatch.delitem(sys.modules, "ellipack.report.figures")
+    monkeypatch.delattr(report, "figures")
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_path(demo.__file__, run_name="__main__")
+    expected = f"The demo needs rich and matplotlib, and {package} is missing: pip install 'ellipack[demo]'"
+    assert stopped.value.code == expected
+
+
+def test_the_library_itself_needs_neither() -> None:
+    code = "import sys; sys.modules |= dict.fromkeys(('rich', 'matplotlib')); import ellipack, ellipack.stream"
+    subprocess.run([sys.executable, "-c", code], check=True)

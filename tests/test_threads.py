@@ -1,0 +1,30 @@
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ellipack.errors import DomainError
+from ellipack.threads import for_rows
+
+
+@given(st.integers(0, 50), st.integers(1, 8))
+def test_every_row_is_worked_on_once(count: int, n_jobs: int) -> None:
+    seen: list[int] = []
+    for_rows(lambda part: seen.extend(range(count)[part]), count, n_jobs)
+    assert sorted(seen) == list(range(count))
+
+
+def test_threads_work_at_the_same_time() -> None:
+    meeting = threading.Barrier(3, timeout=10)
+    for_rows(lambda _: meeting.wait(), 3, n_jobs=3)  # would time out if one had to wait for another to end
+
+
+def test_what_goes_wrong_in_a_thread_comes_out() -> None:
+    with pytest.raises(ZeroDivisionError):
+        for_rows(lambda part: 1 / part.start, 4, n_jobs=2)
+
+
+def test_some_thread_must_do_it() -> None:
+    with pytest.raises(DomainError, match="n_jobs must be >= 1, or -1 for one a core, got 0"):
+        for_rows(print, 4, n_jobs=0)

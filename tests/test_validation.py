@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from ellipack import validation
+from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [[1, 2], [3, 4]],
+        np.array([[1, 2], [3, 4]], dtype=np.float32),
+        np.array([[1, 2], [3, 4]], dtype=">f8"),
+        np.asfortranarray([[1.0, 2.0], [3.0, 4.0]]),
+        np.array([[1, 0, 2, 0], [3, 0, 4, 0]])[:, ::2],
+        np.array([[1, 2], [3, 4]], dtype=object),
+        [[True, 2], [3, 4.0]],
+    ],
+)
+def test_rows_of_any_make_become_contiguous_floats(values: object) -> None:
+    table = validation.rows(values)  # type: ignore[arg-type]
+    assert table.dtype == np.float64
+    assert table.dtype.isnative
+    assert table.flags.c_contiguous
+    np.testing.assert_array_equal(table, [[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "message"),
+    [
+        ([[1, 2], [3]], InputError, "X must hold real numbers"),
+        ([[None]], NonFiniteError, "X must be finite, got NaN at row 0, column 0"),
+        ([["1.5x"]], InputError, "X must hold real numbers"),
+        (3.0, ShapeError, r"X must be two-dimensional \(rows, columns\), got shape \(\)"),
+        (np.empty((3, 0)), ShapeError, r"at least one row and one column, got shape \(3, 0\)"),
+    ],
+)
+def test_what_is_no_table_is_refused(values: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        validation.rows(values)  # type: ignore[arg-type]
+
+
+def test_rounding_does_not_put_a_row_outside_the_unit_ball() -> None:
+    rows = np.random.default_rng(0).normal(size=(1000, 7))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    validation.in_unit_ball(rows)
+    with pytest.raises(DomainError, match=r"got norm 1\.00001 at row 3"):
+        validation.in_unit_ball(np.vstack([rows[:3], 1.00001 * rows[3:4]]))
+
+
+def test_the_ends_of_an_interval_belong_to_it() -> None:
+    validation.in_unit_interval(np.array([0.0, 1.0]))
+    assert validation.within(2.0, "scale", 2.0, 2.0) == 2.0
+    with pytest.raises(DomainError, match="scale must be from 0 to 1, got nan"):
+        validation.within(np.nan, "scale", 0.0, 1.0)
+
+
+@pytest.mark.parametrize("value", [1.5, "3", None])
+def test_whole_numbers_are_not_rounded_to(value: object) -> None:
+    with pytest.raises(DomainError, match="count must be a whole number >= 1, got"):
+        validation.whole(value, "count", 1)  # type: ignore[arg-type]
+
+
+def test_numpys_whole_numbers_are_whole() -> None:
+    assert validation.whole(np.int32(3), "count", 1) == 3  # type: ignore[arg-type]

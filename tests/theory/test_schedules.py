@@ -1,0 +1,87 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ellipack.errors import DomainError
+from ellipack.theory import (
+    bandwidth,
+    bandwidth_limits,
+    burn_in,
+    mass_threshold,
+    phase_end,
+    phase_length,
+    phase_of,
+    radius,
+    regularization,
+    smallest_radius,
+    step,
+)
+from ellipack.validation import Floats
+from tests import oracles
+from tests.strategies import spectra
+
+pytestmark = pytest.mark.interpreted
+
+
+@given(spectra(), st.integers(1, 10**6))
+def test_radius_is_the_papers(eigenvalues: Floats, t: int) -> None:
+    expected = float(t) ** (-1 / (1 + oracles.effective_rank(eigenvalues.tolist(), t)))
+    assert float(radius(eigenvalues, t)) == pytest.approx(expected, rel=1e-15)
+
+
+@given(spectra(), st.integers(1, 2000))
+def test_smallest_radius_is_the_least_of_all_rounds(eigenvalues: Floats, t: int) -> None:
+    assert smallest_radius(eigenvalues, t) == radius(eigenvalues, np.arange(1, t + 1)).min()
+
+
+def test_radius_can_grow_where_the_rank_steps_up() -> None:
+    before, after = radius([1.0, 0.25], [3, 4])
+    assert after > before
+    assert smallest_radius([1.0, 0.25], 4) == before
+
+
+def test_phases_follow_one_another() -> None:
+    rounds = np.concatenate([np.full(phase_length(i), i) for i in range(1, 10)])
+    assert [phase_of(t) for t in range(1, len(rounds) + 1)] == rounds.tolist()
+    assert [phase_end(i) for i in range(1, 10)] == np.cumsum([phase_length(i) for i in range(1, 10)]).tolist()
+
+
+def test_regularization_starts_at_one_and_falls() -> None:
+    values = [regularization(t, alpha=0.3) for t in range(50)]
+    assert values[0] == 1.0
+    assert np.all(np.diff(values) <= 0)
+    assert values[32] == pytest.approx(32**-0.3)
+
+
+def test_burn_in_is_the_condition_of_theorem_2() -> None:
+    assert burn_in(0.05, d=4, alpha=0.5) == pytest.approx((5 / 0.1) ** 2)
+    assert burn_in(1e-300, d=4, alpha=0.1) == np.inf
+
+
+@given(st.integers(2, 10**6), st.integers(1, 50), st.floats(0.1, 10))
+def test_the_estimators_scales(n: int, d: int, scale: float) -> None:
+    assert bandwidth(n, d, scale) == pytest.approx(scale * n ** (-1 / (2 * (d + 1))))
+    assert bandwidth(n, d) == bandwidth_limits(n, d)[1]
+    assert bandwidth_limits(n, d)[0] == pytest.approx(np.log(n) ** (2 / d) * n ** (-1 / d))
+    assert step(bandwidth(n, d), scale) == pytest.approx(scale * bandwidth(n, d) ** 0.25)
+    assert mass_threshold(n, d, scale) == pytest.approx(scale * 2 * d * np.log(2 * n))
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
+def test_scales_must_be_positive(value: float) -> None:
+    with pytest.raises(DomainError, match="scale must be > 0"):
+        bandwidth(10, 2, value)
+    with pytest.raises(DomainError, match="bandwidth must be > 0"):
+        step(value)
+    with pytest.raises(DomainError, match="alpha must be > 0"):
+        regularization(3, value)
+
+
+def test_phases_and_rounds_are_whole_numbers() -> None:
+    with pytest.raises(DomainError, match="phase must be a whole number >= 1, got 0"):
+        phase_length(0)
+    with pytest.raises(DomainError, match=r"t must be a whole number >= 1, got 2\.5"):
+        phase_of(2.5)  # type: ignore[arg-type]
+    with pytest.raises(DomainError, match="scale must be >= 0, got -1"):
+        mass_threshold(10, 2, -1)

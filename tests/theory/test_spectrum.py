@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ellipack.errors import DomainError, MetricError, NonFiniteError, ShapeError
+from ellipack.theory import (
+    effective_rank,
+    eigenvalue_gaps,
+    kappa,
+    perturbed_effective_rank,
+    rank_starts,
+    separated,
+    truncated_determinant,
+)
+from ellipack.theory.spectrum import NEVER
+from ellipack.validation import Floats
+from tests import oracles
+from tests.strategies import spectra
+
+pytestmark = pytest.mark.interpreted
+
+times = st.integers(1, 10**6)
+
+
+@given(spectra(), st.integers(1, 8), times)
+def test_kappa_is_the_papers(eigenvalues: Floats, r: int, t: int) -> None:
+    assert int(kappa(eigenvalues, r, t)) == oracles.kappa(eigenvalues.tolist(), r, t)
+
+
+def test_kappa_is_zero_where_no_eigenvalue_is_large_enough() -> None:
+    assert int(kappa([0.1], 1, 2)) == 0
+
+
+@given(spectra(max_d=10), st.lists(times, min_size=1, max_size=20))
+def test_effective_rank_is_the_papers_for_all_rounds_at_once(eigenvalues: Floats, t: list[int]) -> None:
+    expected = [oracles.effective_rank(eigenvalues.tolist(), each) for each in t]
+    assert effective_rank(eigenvalues, t).tolist() == expected
+
+
+@given(spectra(max_d=10))
+def test_rank_starts_are_where_the_papers_rank_goes_up(eigenvalues: Floats) -> None:
+    for r, start in enumerate(rank_starts(eigenvalues).tolist(), start=1):
+        if start != NEVER:
+            assert oracles.effective_rank(eigenvalues.tolist(), start) > r
+        if 1 < start < 2**40:
+            assert oracles.effective_rank(eigenvalues.tolist(), start - 1) <= r
+
+
+@given(spectra(max_d=10))
+def test_effective_rank_never_falls_and_is_at_most_d(eigenvalues: Floats) -> None:
+    ranks = effective_rank(eigenvalues, np.arange(1, 3000))
+    assert np.all(np.diff(ranks) >= 0)
+    assert ranks[0] >= 1
+    assert ranks[-1] <= len(eigenvalues)
+
+
+@given(st.integers(1, 30), times)
+def test_effective_rank_of_the_identity_is_d(d: int, t: int) -> None:
+    assert int(effective_rank(np.ones(d), t)) == d
+
+
+@pytest.mark.parametrize(
+    ("eigenvalues", "t", "rank"),
+    [
+        # kappa(1, t) counts eigenvalues >= 1/t, kappa(2, t) those >= t^(-2/3), kappa(3, t) those >= t^(-1/2).
+        ([1.0, 0.25], 3, 1),  # 0.25 < 1/3
+        ([1.0, 0.25], 4, 2),  # 0.25 >= 1/4
+        ([1.0, 0.5, 0.5], 2, 2),  # kappa(1) = 3 > 1; kappa(2): 0.5 < 2^(-2/3) = 0.63, so 1 <= 2
+        ([1.0, 0.5, 0.5], 3, 3),  # kappa(2): 0.5 >= 3^(-2/3) = 0.48, so 3 > 2
+        ([1.0, 1e-3, 1e-3, 1e-3], 999, 1),
+        ([1.0, 1e-3, 1e-3, 1e-3], 1000, 2),  # kappa(2): 1e-3 < 1000^(-2/3) = 0.01
+        ([1.0, 1e-300], 10**15, 1),
+    ],
+)
+def test_effective_rank_worked_by_hand(eigenvalues: list[float], t: int, rank: int) -> None:
+    assert int(effective_rank(eigenvalues, t)) == rank
+
+
+@given(spectra(), times)
+def test_perturbed_rank_without_perturbation_is_the_rank(eigenvalues: Floats, t: int) -> None:
+    assert perturbed_effective_rank(eigenvalues, t, 0.0) == int(effective_rank(eigenvalues, t))
+
+
+@given(spectra(), times, st.floats(0, 1))
+def test_perturbation_can_only_raise_the_rank(eigenvalues: Floats, t: int, gamma: float) -> None:
+    assert perturbed_effective_rank(eigenvalues, t, gamma) >= int(effective_rank(eigenvalues, t))
+
+
+def test_truncated_determinant_is_a_product() -> None:
+    assert [truncated_determinant([1.0, 0.5, 0.5], k) for k in range(4)] == [1.0, 1.0, 0.5, 0.25]
+    with pytest.raises(DomainError, match=r"k must be at most the number of eigenvalues, 2, got 3"):
+        truncated_determinant([1.0, 0.5], 3)
+
+
+@given(spectra())
+def test_gaps_are_the_distance_to_the_nearest_other(eigenvalues: Floats) -> None:
+    values = eigenvalues.tolist()
+    others = [[abs(a - b) for k, b in enumerate(values) if k != j] for j, a in enumerate(values)]
+    assert eigenvalue_gaps(eigenvalues).tolist() == [min(each, default=np.inf) for each in others]
+
+
+def test_separated_are_those_a_gap_apart() -> None:
+    assert separated([1.0, 0.5, 0.25], 0.25).tolist() == [True, True, True]
+    assert separated([1.0, 0.5, 0.375], 0.25).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("eigenvalues", "error", "message"),
+    [
+        ([], ShapeError, r"eigenvalues must be one-dimensional and not empty, got shape \(0,\)"),
+        ([[1.0]], ShapeError, r"got shape \(1, 1\)"),
+        ([1.0, np.nan], NonFiniteError, "eigenvalues must be finite, got NaN at row 1"),
+        ([1.0, 0.0], MetricError, "eigenvalues must be > 0 and in falling order"),
+        ([0.5, 1.0], MetricError, "eigenvalues must be > 0 and in falling order"),
+        ([0.5, 0.1], MetricError, "eigenvalues must be normalised, the largest 1, got 0.5"),
+        ([2.0, 0.1], MetricError, "eigenvalues must be normalised, the largest 1, got 2"),
+    ],
+)
+def test_what_is_no_spectrum_is_refused(eigenvalues: list[float], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        effective_rank(eigenvalues, 1)
+
+
+def test_rounds_begin_at_one() -> None:
+    with pytest.raises(DomainError, match="t must be >= 1, got 0"):
+        effective_rank([1.0], 0)
