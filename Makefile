@@ -1,6 +1,10 @@
 # Everything runs in .venv, which each target makes for itself out of Python 3.11+ and nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
+# Numba does not notice that a kernel in another file changed, and would run what it compiled from the old one: so
+# what it keeps on disk lives under a name that changes with any kernel.
+KERNELS := $(sort $(shell find src benchmarks -name _kernels.py))
+export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba-$(shell cat /dev/null $(KERNELS) | cksum | cut -d' ' -f1)
 
 .PHONY: help demo test check bench clean
 .DEFAULT_GOAL := help
@@ -26,15 +30,22 @@ check: .venv/dev.stamp ## what CI runs: lint, format, types, layers, doctests, t
 bench: .venv/bench.stamp ## speed, each figure beside its peer's from the same run
 	@$(BIN)/python -m benchmarks
 
+bench-index: .venv/bench.stamp ## the index against a scan, SciPy's kd-tree and HNSW
+	@$(BIN)/python -m benchmarks.index
+
 clean: ## remove the environment and what was made
 	rm -rf .venv out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.venv/bin/python:
+# A stamp, and not the interpreter, is what is made: when venv fails half-way it leaves an interpreter behind.
+.venv/made.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "ellipack needs Python 3.11 or later: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }
-	$(PYTHON) -m venv .venv
+	@$(PYTHON) -m venv --clear .venv \
+	  || { echo "$(PYTHON) -m venv failed: Debian and Ubuntu have it in a package of its own, python3-venv" >&2; exit 1; }
+	@touch $@
 
-.venv/%.stamp: .venv/bin/python pyproject.toml constraints.txt
+.venv/%.stamp: .venv/made.stamp pyproject.toml constraints.txt
 	@echo "Installing what 'make $(MAKECMDGOALS)' needs into .venv ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$*]'
 	@touch $@

@@ -29,7 +29,7 @@ def algorithm_1() -> Iterator[Comparison]:
         what = f"Algorithm 1, {name}, {n:,} rounds, {state.centers.size:,} centres"
         (ours,) = best_of(7, partial(_from_nothing, metric, X, y))
         for peer, loop in (("NumPy, as printed", plain.printed_packing), ("NumPy, tuned", plain.whitened_packing)):
-            np.testing.assert_array_equal(loop(metric, X, y), predictions)
+            _assert_nearly_all_equal(loop(metric, X, y), predictions)
             (seconds,) = best_of(2, partial(loop, metric, X, y))
             yield Comparison(what, peer, ours, seconds, target=50)
 
@@ -62,6 +62,15 @@ def two_threads() -> Iterator[Comparison]:
     ours, peer = best_of(7, lambda: two.gradients(X, y), lambda: one.gradients(X, y))
     what = f"Appendix A, two threads, d = {X.shape[1]}, n = {len(X):,}, all anchors"
     yield Comparison(what, "one thread", ours, peer, target=1.6)
+
+
+def _assert_nearly_all_equal(theirs: Floats, ours: Floats) -> None:
+    """Raise unless at least 99.9 % of the predictions are the same.
+
+    The loops sum in another order than the kernels, so that on some processor a tie may fall the other way.
+    """
+    same = float(np.mean(theirs == ours))
+    assert same >= 0.999, f"at least 99.9 % of the predictions must be the same, got {same:.3%}"
 
 
 def _from_nothing(metric: Metric, X: Floats, y: Floats) -> Floats:

@@ -74,23 +74,29 @@ def kernel_regression(x: Vector, X: Matrix, y: Vector, bandwidth: float, kernel:
     return sum(y) / len(y)
 
 
-def difference_gradient(
-    x: Vector, X: Matrix, y: Vector, bandwidth: float, step: float, mass_scale: float, kernel: str
-) -> list[float]:
-    n, d = len(X), len(X[0])
+def shifted(x: Vector, i: int, by: float) -> list[float]:
+    return [x[j] + (by if j == i else 0.0) for j in range(len(x))]
 
-    def shifted(i: int, by: float) -> list[float]:
-        return [x[j] + (by if j == i else 0.0) for j in range(d)]
+
+def enough_mass(x: Vector, X: Matrix, bandwidth: float, step: float, mass_scale: float) -> list[bool]:
+    n, d = len(X), len(X[0])
 
     def mass(center: Vector) -> float:
         return sum(math.dist(center, point) <= bandwidth / 2 for point in X) / n
 
+    threshold = mass_scale * (2 * d / n) * math.log(2 * n)
+    return [min(mass(shifted(x, i, by)) for by in (-step, step)) >= threshold for i in range(d)]
+
+
+def difference_gradient(
+    x: Vector, X: Matrix, y: Vector, bandwidth: float, step: float, mass_scale: float, kernel: str
+) -> list[float]:
+    enough = enough_mass(x, X, bandwidth, step, mass_scale)
     gradient = []
-    for i in range(d):
-        ahead, behind = shifted(i, step), shifted(i, -step)
-        delta = kernel_regression(ahead, X, y, bandwidth, kernel) - kernel_regression(behind, X, y, bandwidth, kernel)
-        enough_mass = min(mass(ahead), mass(behind)) >= mass_scale * (2 * d / n) * math.log(2 * n)
-        gradient.append(delta / (2 * step) if enough_mass else 0.0)
+    for i in range(len(x)):
+        ahead = kernel_regression(shifted(x, i, step), X, y, bandwidth, kernel)
+        behind = kernel_regression(shifted(x, i, -step), X, y, bandwidth, kernel)
+        gradient.append((ahead - behind) / (2 * step) if enough[i] else 0.0)
     return gradient
 
 
@@ -128,3 +134,19 @@ def phased(
             eigenvalues, M = normalise(ridged)
         phase += 1
     return predictions
+
+
+def squared_distance(point: Vector, query: Vector) -> float:
+    total = 0.0
+    for a, b in zip(point, query, strict=True):
+        total += (b - a) * (b - a)
+    return total
+
+
+def neighbors(points: Matrix, query: Vector) -> list[tuple[float, int]]:
+    """Return all points as (squared distance, position), nearest first, the earliest first among equals."""
+    return sorted((squared_distance(point, query), position) for position, point in enumerate(points))
+
+
+def within(points: Matrix, query: Vector, radius: float) -> list[tuple[float, int]]:
+    return [pair for pair in neighbors(points, query) if pair[0] <= radius * radius]

@@ -151,7 +151,7 @@ def test_bad_rows_are_refused_and_change_nothing(
     learner = make().fit(*stream())
     before = bits(learner)
     for door in (learner.partial_fit, learner.progressive):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(EllipackError, match=message):
             door(X, y)
     assert bits(learner) == before
 
@@ -171,6 +171,8 @@ def test_predicting_before_learning_says_so(make: Callable[[], Regressor]) -> No
     with pytest.raises(NotFittedError):
         make().predict([[0.0, 0.0, 0.0]])
     assert not hasattr(make(), "n_centers_")
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        _ = make().metric_
 
 
 @pytest.mark.parametrize(
@@ -181,6 +183,7 @@ def test_predicting_before_learning_says_so(make: Callable[[], Regressor]) -> No
         (PackingRegressor([1.0, 1.0]), EllipackError, "X must have 2 columns, got 3"),
         (PhasedRegressor(alpha=0.0), DomainError, "alpha must be > 0, got 0"),
         (PhasedRegressor(gop=GradientOuterProduct(anchors=0)), DomainError, "anchors must be a whole number >= 1"),
+        (PhasedRegressor(gop=GradientOuterProduct("slopes")), EllipackError, "gradients must be an estimator such as"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_parameters_are_refused_before_anything_is_learned(
@@ -203,6 +206,8 @@ def test_what_was_learned_can_be_read() -> None:
     assert [phase.number for phase in phased.phases_] == [1, 2, 3, 4, 5]
     assert 1 <= phased.effective_rank_ <= 3
     assert 1 <= phased.n_centers_ <= 80 - 62
+    assert len(phased.history().t) == 80
+    assert phased.history().radius[-1] == phased.radius_
     assert phased.fit(X[:62], y[:62]).n_centers_ == 0
     assert phased.predict(X[:1]).tolist() == [0.5]
 
@@ -217,6 +222,13 @@ def test_the_gradient_outer_product_projects_on_the_directions_that_matter() -> 
     assert gop.get_feature_names_out().tolist() == ["gradientouterproduct0", "gradientouterproduct1"]
     with pytest.raises(DomainError, match="n_components must be at most the number of columns, 4, got 5"):
         clone(gop).set_params(n_components=5).fit(X, X[:, 0])
+
+
+def test_directions_are_not_made_up_where_none_was_found() -> None:
+    X, y = stream(300)
+    with pytest.raises(DomainError, match=r"the estimated gop is 0: .*try LocalSlopes"):
+        GradientOuterProduct(n_components=1).fit(X, y)
+    assert not GradientOuterProduct().fit(X, y).gop_.any()
 
 
 def test_it_goes_in_front_of_a_learner_in_a_pipeline() -> None:

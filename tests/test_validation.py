@@ -31,6 +31,14 @@ def test_rows_of_any_make_become_contiguous_floats(values: object) -> None:
         ([[1, 2], [3]], InputError, "X must hold real numbers"),
         ([[None]], NonFiniteError, "X must be finite, got NaN at row 0, column 0"),
         ([["1.5x"]], InputError, "X must hold real numbers"),
+        ([["1.5"]], InputError, "X must hold real numbers, got str"),
+        ([[b"1.5"]], InputError, "X must hold real numbers, got bytes"),
+        (np.array([[1.0, "1.5"]], dtype=object), InputError, "X must hold real numbers, got '1.5'"),
+        (np.array([["2020-01-01"]], dtype="M8[D]"), InputError, "X must hold real numbers, got datetime64"),
+        (np.array([[1]], dtype="m8[s]"), InputError, "X must hold real numbers, got timedelta64"),
+        ([[1j]], InputError, "X must hold real numbers, got complex128"),
+        ([[10**400]], InputError, "X must hold real numbers: int too large"),
+        (np.ma.masked_less([[1.0, 2.0]], 1.5), InputError, "X must hold real numbers, got a masked array"),
         (3.0, ShapeError, r"X must be two-dimensional \(rows, columns\), got shape \(\)"),
         (np.empty((3, 0)), ShapeError, r"at least one row and one column, got shape \(3, 0\)"),
     ],
@@ -63,3 +71,29 @@ def test_whole_numbers_are_not_rounded_to(value: object) -> None:
 
 def test_numpys_whole_numbers_are_whole() -> None:
     assert validation.whole(np.int32(3), "count", 1) == 3  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", ["3", b"3", None, 1j, [1.0, 2.0], 10**400])
+def test_what_is_no_number_is_refused_by_name(value: object) -> None:
+    with pytest.raises(DomainError, match="radius must be a number > 0, got "):
+        validation.positive(value, "radius")  # type: ignore[arg-type]
+    with pytest.raises(DomainError, match="radius must be a number >= 0, got "):
+        validation.nonnegative(value, "radius")  # type: ignore[arg-type]
+    with pytest.raises(DomainError, match="radius must be a number from 0 to 4, got "):
+        validation.within(value, "radius", 0.0, 4.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_positive_and_nonnegative_numbers_are_finite(value: float) -> None:
+    with pytest.raises(DomainError, match=f"radius must be finite and > 0, got {value}"):
+        validation.positive(value, "radius")
+    with pytest.raises(DomainError, match=f"radius must be finite and >= 0, got {value}"):
+        validation.nonnegative(value, "radius")
+
+
+def test_zero_is_nonnegative_and_not_positive() -> None:
+    assert validation.nonnegative(0, "radius") == 0.0
+    with pytest.raises(DomainError, match="radius must be > 0, got 0"):
+        validation.positive(0, "radius")
+    with pytest.raises(DomainError, match=r"radius must be >= 0, got -0\.1"):
+        validation.nonnegative(-0.1, "radius")

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from operator import index
 
 from ellipack.errors import DomainError
 
@@ -29,9 +30,20 @@ def for_rows(work: Callable[[slice], object], count: int, n_jobs: int = 1) -> No
 
 
 def thread_count(n_jobs: int) -> int:
-    """Return how many threads `n_jobs` asks for, -1 being one a core."""
-    if n_jobs == -1:
-        return os.cpu_count() or 1
-    if n_jobs < 1:
-        raise DomainError(f"n_jobs must be >= 1, or -1 for one a core, got {n_jobs}")
-    return n_jobs
+    """Return how many threads `n_jobs` asks for, -1 being one for each core that this process may use."""
+    try:
+        number = index(n_jobs)
+    except TypeError:
+        raise DomainError(f"n_jobs must be a whole number >= 1, or -1 for one a core, got {n_jobs!r}") from None
+    if number == -1:
+        return _usable_cores()
+    if number < 1:
+        raise DomainError(f"n_jobs must be >= 1, or -1 for one a core, got {number}")
+    return number
+
+
+def _usable_cores() -> int:
+    # A container or taskset may leave a process fewer cores than there are; not every system can tell.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 UNIT_SLACK = 1e-9
 """How far past 1 a norm may come out by rounding alone before an instance counts as outside the unit ball."""
@@ -19,15 +20,26 @@ def floats(values: ArrayLike, name: str) -> Floats:
     >>> floats([1, 2], "y")
     array([1., 2.])
     """
+    if isinstance(values, np.ma.MaskedArray):  # NumPy would go on with whatever lies under the mask
+        raise InputError(f"{name} must hold real numbers, got a masked array: fill in or drop what is masked")
     try:
         array = np.asarray(values)
-        if array.dtype.kind == "c":
-            raise InputError(f"{name} must hold real numbers, got {array.dtype}")
+        _refuse_what_only_reads_as_numbers(array, name)
         return np.asarray(array, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{name} must hold real numbers: {error}") from error
+
+
+def _refuse_what_only_reads_as_numbers(array: NDArray[np.generic], name: str) -> None:
+    """Raise if NumPy would make floats of `array` though it holds no real numbers: text, dates, complex numbers."""
+    if array.dtype.kind not in "biufO":
+        raise InputError(f"{name} must hold real numbers, got {array.dtype.name}")
+    if array.dtype.kind == "O":
+        text = next((entry for entry in array.flat if isinstance(entry, str | bytes)), None)
+        if text is not None:
+            raise InputError(f"{name} must hold real numbers, got {text!r}")
 
 
 def finite(array: Floats, name: str) -> Floats:
@@ -99,16 +111,41 @@ def positive(value: float, name: str) -> float:
         ...
     ellipack.errors.DomainError: radius must be > 0, got -0.1
     """
-    if not 0 < value < np.inf:  # so written that NaN fails as well
-        raise DomainError(f"{name} must be > 0, got {value}")
-    return float(value)
+    number = _number(value, name, "> 0")
+    if not number > 0 or number == np.inf:  # so written that NaN fails as well
+        raise DomainError(f"{name} must be {_finite_and(number)}> 0, got {value}")
+    return number
+
+
+def nonnegative(value: float, name: str) -> float:
+    """Return `value` if it is a finite number, 0 or more."""
+    number = _number(value, name, ">= 0")
+    if not number >= 0 or number == np.inf:  # so written that NaN fails as well
+        raise DomainError(f"{name} must be {_finite_and(number)}>= 0, got {value}")
+    return number
 
 
 def within(value: float, name: str, smallest: float, largest: float) -> float:
     """Return `value` if it is a number from `smallest` to `largest`."""
-    if not smallest <= value <= largest:  # so written that NaN fails as well
+    number = _number(value, name, f"from {smallest:g} to {largest:g}")
+    if not smallest <= number <= largest:  # so written that NaN fails as well
         raise DomainError(f"{name} must be from {smallest:g} to {largest:g}, got {value}")
-    return float(value)
+    return number
+
+
+def _number(value: float, name: str, rule: str) -> float:
+    """Return `value` as a float, or say that `name` must be a number that obeys `rule`."""
+    try:
+        if not isinstance(value, str | bytes):  # float would read them
+            return float(value)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise DomainError(f"{name} must be a number {rule}, got {value!r}")
+
+
+def _finite_and(number: float) -> str:
+    """Return the part of a rule that `number` breaks by not being finite, and nothing if it is."""
+    return "" if np.isfinite(number) else "finite and "
 
 
 def whole(value: int, name: str, minimum: int) -> int:

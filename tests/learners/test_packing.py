@@ -1,8 +1,11 @@
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ellipack.errors import DomainError
 from ellipack.learners import packing
 from ellipack.metric import Metric
 from ellipack.theory import (
@@ -16,7 +19,7 @@ from ellipack.theory import (
 )
 from ellipack.validation import Floats
 from tests import oracles
-from tests.strategies import ball, metrics, seeds, streams
+from tests.strategies import ball, cuts, metrics, seeds, streams
 
 readings = pytest.mark.parametrize("keep", [True, False])
 
@@ -35,7 +38,8 @@ def test_it_is_algorithm_1(keep: bool, data: st.DataObject) -> None:
     X, y = data.draw(streams(metric.dimension))
     expected, T = oracles.algorithm_1(X.tolist(), y.tolist(), metric.matrix.tolist(), metric.eigenvalues.tolist(), keep)
     state = packing.init(metric)
-    predictions = packing.learn(state, X, y, keep_founding_label=keep)
+    parts = data.draw(cuts(len(X)))
+    predictions = np.concatenate([packing.learn(state, X[p], y[p], keep_founding_label=keep) for p in parts])
     assert predictions.tolist() == expected  # sums are taken in the same order: not only close, the same
     assert members(state) == [(s, len(labels)) for s, labels in T.items()]
 
@@ -85,34 +89,65 @@ def test_where_the_rank_steps_up_centres_can_be_closer_than_the_last_radius() ->
     assert float(radius([1.0, 0.25], 4)) > 0.6
 
 
-def regret(predictions: Floats, y: Floats, best: Floats) -> float:
-    return float(np.sum((predictions - y) ** 2) - np.sum((best - y) ** 2))
+@dataclass
+class Played:
+    """A run of Algorithm 1, and which rounds' labels each centre took in."""
+
+    predictions: Floats
+    taken_in: dict[int, list[int]]  # rounds, by the founding round of their centre
+
+
+def play(metric: Metric, X: Floats, y: Floats) -> Played:
+    state, predictions = packing.init(metric), np.empty(len(X))
+    taken_in: dict[int, list[int]] = {}
+    before = np.zeros(0, dtype=np.int64)
+    for t in range(1, len(X) + 1):
+        predictions[t - 1] = packing.learn(state, X[t - 1 : t], y[t - 1 : t])[0]
+        counts = state.centers.label_counts[: state.centers.size].copy()
+        changed = np.flatnonzero(counts - np.append(before, np.zeros(len(counts) - len(before))))
+        assert len(changed) == 1  # every label goes to one centre
+        taken_in.setdefault(int(state.centers.founded[changed[0]]), []).append(t)
+        before = counts
+    return Played(predictions, taken_in)
 
 
 @given(st.data())
-def test_regret_is_under_theorem_1(data: st.DataObject) -> None:
+def test_every_step_of_theorem_1s_proof_holds(data: st.DataObject) -> None:
     metric = data.draw(metrics())
-    X, noise = data.draw(streams(metric.dimension, max_rows=200))
+    X, noise = data.draw(streams(metric.dimension, max_rows=120))
     frequency = np.random.default_rng(data.draw(seeds)).normal(size=metric.dimension) * 4
-    best = 0.5 + 0.5 * np.sin(X @ frequency)
-    y = np.clip(best + data.draw(st.sampled_from([0.0, 0.5, 2.0])) * (noise - 0.5), 0, 1)
+    f = 0.5 + 0.5 * np.sin(X @ frequency)
+    y = np.clip(f + data.draw(st.sampled_from([0.0, 0.5, 2.0])) * (noise - 0.5), 0, 1)
+    played, T = play(metric, X, y), len(X)
+    reach = radius(metric.eigenvalues, np.arange(1, T + 1))
     lipschitz = lipschitz_constant(metric.eigenvalues, 0.5 * np.abs(metric.eigenvectors.T @ frequency))
-    state = packing.init(metric)
-    incurred = regret(packing.learn(state, X, y), y, best)
-    assert incurred <= fixed_metric_regret_bound(metric.eigenvalues, len(X), lipschitz)
-    assert incurred <= printed_fixed_metric_regret_bound(metric.eigenvalues, len(X), lipschitz)
+    estimation = approximation = 0.0
+    for s, rounds in played.taken_in.items():
+        own = np.array(rounds) - 1
+        apart = metric.distance(X[own], np.tile(X[s - 1], (len(own), 1)))
+        assert np.all(apart <= reach[own] * (1 + 1e-12))
+        # A ball predicts almost as well as the best constant on it.
+        excess = np.sum((played.predictions[own] - y[own]) ** 2) - np.sum((y[own].mean() - y[own]) ** 2)
+        assert excess <= 8 * np.log(np.e * len(own))
+        estimation += 8 * np.log(np.e * len(own))
+        # The function at the centre is almost as good as the function itself.
+        approximation += np.sum((f[s - 1] - y[own]) ** 2 - (f[own] - y[own]) ** 2)
+    assert approximation <= 2 * lipschitz * reach.sum() + 1e-9
+    regret = np.sum((played.predictions - y) ** 2) - np.sum((f - y) ** 2)
+    assert regret <= estimation + 2 * lipschitz * reach.sum()
+    # And what the proof replaces these sums by is no smaller.
+    packed = ellipsoid_packing_bound(metric.eigenvalues, smallest_radius(metric.eigenvalues, T))
+    assert estimation <= 8 * np.log(np.e * T) * packed
+    rank = int(effective_rank(metric.eigenvalues, T))
+    assert reach.sum() <= 2 * T ** (rank / (1 + rank))
+    assert regret <= fixed_metric_regret_bound(metric.eigenvalues, T, lipschitz)
+    assert regret <= printed_fixed_metric_regret_bound(metric.eigenvalues, T, lipschitz)
 
 
-def test_regret_is_under_theorem_1_where_the_bound_says_something() -> None:
-    # The constants are such that the bound is below the trivial one, a round each, only from millions of rounds on.
-    rounds = 4_000_000
-    X = np.random.default_rng(0).uniform(-1, 1, size=(rounds, 1))
-    y = 0.5 + 0.5 * np.sin(9 * X[:, 0])
-    bound = fixed_metric_regret_bound([1.0], rounds, lipschitz_constant([1.0], [4.5]))
-    state = packing.init(Metric.identity(1))
-    incurred = regret(packing.learn(state, X, y), y, y)
-    assert bound < 0.8 * rounds
-    assert 0 < incurred <= bound
+def test_a_learner_that_ignores_its_labels_fails_a_step_of_the_proof() -> None:
+    # So that the test above is known to tell good from bad: 60 equal labels in one ball, predicted wrong each time.
+    y, wrong = np.ones(60), np.zeros(60)
+    assert np.sum((wrong - y) ** 2) - np.sum((y.mean() - y) ** 2) > 8 * np.log(np.e * len(y))
 
 
 @given(st.data())
@@ -127,9 +162,13 @@ def test_history_is_what_a_look_after_every_round_would_have_seen(data: st.DataO
     t = np.arange(1, len(X) + 1)
     assert past.t.tolist() == t.tolist()
     assert past.n_centers.tolist() == sizes
-    assert past.radius.tolist() == radius(metric.eigenvalues, t).tolist()
-    assert past.effective_rank.tolist() == effective_rank(metric.eigenvalues, t).tolist()
+    ranks = [oracles.effective_rank(metric.eigenvalues.tolist(), each) for each in t.tolist()]
+    assert past.effective_rank.tolist() == ranks
+    np.testing.assert_allclose(past.radius, [float(each) ** (-1 / (1 + r)) for each, r in zip(t, ranks, strict=True)])
     assert packing.history(state, [1]).n_centers.tolist() == [1]
+    for beyond in (0, len(X) + 1, 1.5):
+        with pytest.raises(DomainError, match=f"t must be rounds from 1 to {len(X)}, got"):
+            packing.history(state, [beyond])
 
 
 def test_many_more_centres_than_there_was_room_for_at_first() -> None:
@@ -137,6 +176,6 @@ def test_many_more_centres_than_there_was_room_for_at_first() -> None:
     state = packing.init(Metric.identity(12))
     packing.learn(state, X, np.linspace(0, 1, 2000))
     assert state.centers.size > 1000
-    assert state.centers.capacity < 2 * state.centers.size
+    assert len(state.centers.founded) < 2 * state.centers.size
     founders = X[state.centers.founded[: state.centers.size] - 1]
     np.testing.assert_array_equal(state.centers.coordinates, state.metric.whiten(founders))

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import ArrayLike
 
 from ellipack.learners import phased
 from ellipack.metric import GopEstimator, KernelDifferences, LocalSlopes, Metric
@@ -13,9 +14,11 @@ from ellipack.theory import (
     phase_end,
     phase_length,
     phased_regret_bound,
+    radius,
     regularization,
     step,
 )
+from ellipack.validation import Floats
 from tests import oracles
 from tests.strategies import ball, seeds, streams
 
@@ -66,7 +69,7 @@ def test_each_phase_records_what_it_was_like() -> None:
         np.testing.assert_array_equal(phase.metric.matrix, metric.matrix)
         np.testing.assert_array_equal(phase.gop, estimator.estimate(X[:end], y[:end]))
         assert phase.effective_rank == int(effective_rank(metric.eigenvalues, phase.rounds))
-        assert 1 <= phase.n_centers <= phase.rounds
+        assert 1 <= phase.n_centers == len(phase.founded) <= phase.rounds
         metric = Metric.from_gop(phase.gop, regularization(end, 0.5))
     np.testing.assert_array_equal(state.packing.metric.matrix, metric.matrix)
     assert state.packing.clock == 100 - phase_end(5)
@@ -81,19 +84,66 @@ def test_the_learned_metric_finds_the_direction_that_matters() -> None:
     assert abs(state.packing.metric.eigenvectors[:, 0] @ direction) > np.cos(np.radians(5))
 
 
+def test_history_joins_the_phases() -> None:
+    X = ball(np.random.default_rng(0), 50, 2)
+    y = 0.5 + 0.4 * np.sin(3 * X[:, 0])
+    state, sizes, estimator = phased.init(2), [], GopEstimator(LocalSlopes())
+    for x, label in zip(X, y, strict=True):
+        started = state.packing
+        phased.learn(state, x[None], [label], alpha=0.5, estimator=estimator)
+        sizes.append(started.centers.size)
+    past = phased.history(state)
+    assert past.t.tolist() == list(range(1, 51))
+    assert past.n_centers.tolist() == sizes
+    ends = [phase_end(i) - 1 for i in range(1, 5)]
+    assert past.radius[ends].tolist() == [phase.radius for phase in state.phases]
+    assert past.effective_rank[ends].tolist() == [phase.effective_rank for phase in state.phases]
+
+
 @given(seeds)
-def test_regret_is_under_the_sum_of_the_phases_bounds(seed: int) -> None:
+def test_the_phases_bounds_allow_for_what_their_proof_sums_up(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, frequency = ball(rng, 62, 2), 4 * rng.normal(size=2)
     best = 0.5 + 0.5 * np.sin(X @ frequency)
     y = np.clip(best + 0.2 * rng.normal(size=len(X)), 0, 1)
     state = phased.init(2)
     made = phased.learn(state, X, y, alpha=0.5, estimator=GopEstimator(LocalSlopes()))
-    constants = [
-        lipschitz_constant(
-            phase.metric.eigenvalues, directional_lipschitz(0.5 * frequency[None], phase.metric.eigenvectors)
-        )
-        for phase in state.phases
-    ]
-    regret = np.sum((made - y) ** 2) - np.sum((best - y) ** 2)
-    assert regret <= phased_regret_bound([phase.metric.eigenvalues for phase in state.phases], constants)
+    along = [directional_lipschitz(0.5 * frequency[None], phase.metric.eigenvectors) for phase in state.phases]
+    constants = [lipschitz_constant(p.metric.eigenvalues, each) for p, each in zip(state.phases, along, strict=True)]
+    # Before packings are bounded by lemmas: 8 ln(e T) a centre, and 2 L times the radii.
+    summed = sum(
+        8 * np.log(np.e * p.rounds) * p.n_centers
+        + 2 * L * radius(p.metric.eigenvalues, np.arange(1, p.rounds + 1)).sum()
+        for p, L in zip(state.phases, constants, strict=True)
+    )
+    assert np.sum((made - y) ** 2) - np.sum((best - y) ** 2) <= summed
+    assert summed <= phased_regret_bound([phase.metric.eigenvalues for phase in state.phases], constants)
+
+
+class FailsTheThirdTime:
+    """An estimator of gradients that gives up in the third phase."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def gradients(self, X: ArrayLike, y: ArrayLike, anchors: ArrayLike | None = None) -> Floats:
+        self.calls += 1
+        if self.calls == 3:
+            raise MemoryError("no room for gradients")
+        return np.ones_like(np.asarray(X))
+
+
+def test_an_estimate_that_fails_leaves_the_learner_as_it_was() -> None:
+    X = ball(np.random.default_rng(0), 40, 2)
+    y = np.linspace(0, 1, 40)
+    state = phased.init(2)
+    estimator = GopEstimator(FailsTheThirdTime())
+    phased.learn(state, X[:5], y[:5], alpha=0.5, estimator=estimator)
+    with pytest.raises(MemoryError):
+        phased.learn(state, X[5:], y[5:], alpha=0.5, estimator=estimator)
+    assert (state.clock, state.packing.clock, len(state.phases)) == (5, 3, 1)
+    # Going on from there is as if nothing had happened.
+    fresh, steady = phased.init(2), GopEstimator(LocalSlopes())
+    phased.learn(fresh, X[:5], y[:5], alpha=0.5, estimator=GopEstimator(FailsTheThirdTime()))
+    expected = phased.learn(fresh, X[5:], y[5:], alpha=0.5, estimator=steady)
+    assert phased.learn(state, X[5:], y[5:], alpha=0.5, estimator=steady).tolist() == expected.tolist()

@@ -44,6 +44,15 @@ def test_gradients_are_appendix_as(case: tuple[KernelDifferences, Floats, Floats
     np.testing.assert_allclose(estimator.gradients(X, y), literal(estimator, X, y, X), rtol=1e-8, atol=1e-9)
 
 
+@given(cases())
+def test_enough_mass_is_appendix_as(case: tuple[KernelDifferences, Floats, Floats]) -> None:
+    estimator, X, _ = case
+    reach = bandwidth(len(X), X.shape[1], estimator.bandwidth_scale)
+    shift = step(reach, estimator.step_scale)
+    expected = [oracles.enough_mass(x, X.tolist(), reach, shift, estimator.mass_scale) for x in X.tolist()]
+    assert estimator.enough_mass(X).tolist() == expected
+
+
 @given(cases(), seeds)
 def test_anchors_need_not_be_rows(case: tuple[KernelDifferences, Floats, Floats], seed: int) -> None:
     estimator, X, y = case

@@ -1,9 +1,11 @@
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipack.errors import DomainError, ShapeError
+from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
 from ellipack.metric import Metric
 from ellipack.theory import (
     directional_lipschitz,
@@ -11,10 +13,14 @@ from ellipack.theory import (
     fixed_metric_regret_bound,
     learned_metric_regret_bound,
     lipschitz_constant,
+    perturbed_effective_rank,
+    phase_length,
     phase_regret_bound,
     phased_regret_bound,
     printed_ellipsoid_packing_bound,
     printed_fixed_metric_regret_bound,
+    printed_phase_regret_bound,
+    radius,
     volumetric_packing_bound,
 )
 from ellipack.validation import Floats
@@ -99,8 +105,39 @@ def test_theorem_1_worked_by_hand() -> None:
     assert printed_fixed_metric_regret_bound([1.0, 1.0], 8, 3.0) == pytest.approx((per_center * 128 + 12) * 4)
 
 
+@given(spectra(), st.integers(1, 10**6), st.floats(0, 100))
+def test_theorem_1_keeps_its_rate_with_a_constant_that_allows_for_errata_6_and_7(
+    eigenvalues: Floats, rounds: int, lipschitz: float
+) -> None:
+    per_rate = 8 * np.log(np.e * rounds) * (8 * 2**0.5) ** len(eigenvalues) + 4 * lipschitz
+    rate = rounds * float(radius(eigenvalues, rounds))
+    assert fixed_metric_regret_bound(eigenvalues, rounds, lipschitz) <= per_rate * rate * (1 + 1e-9)
+
+
 def test_the_bound_of_a_phase_worked_by_hand() -> None:
-    assert phase_regret_bound([1.0, 1.0], 3, 3.0) == pytest.approx((8 * (1 + np.log(8)) * 128 + 12) * 4)
+    per_center = 8 * (1 + np.log(8))
+    proved = per_center * (16 * np.sqrt(2)) ** 2 + 4 * 3.0 * 4
+    assert phase_regret_bound([1.0, 1.0], 3, 3.0) == pytest.approx(proved)
+    assert printed_phase_regret_bound([1.0, 1.0], 3, 3.0) == pytest.approx((per_center * 128 + 12) * 4)
+
+
+@given(spectra(), st.integers(1, 20), st.floats(0, 100))
+def test_the_bound_of_a_phase_is_that_of_its_rounds(eigenvalues: Floats, phase: int, lipschitz: float) -> None:
+    expected = fixed_metric_regret_bound(eigenvalues, phase_length(phase), lipschitz)
+    assert phase_regret_bound(eigenvalues, phase, lipschitz) == expected
+
+
+def test_the_bound_of_a_phase_allows_for_erratum_6() -> None:
+    # The squared radius is 1/2: 0.3 is below it but above its eighth, so one axis counts as printed, eight as proved.
+    eigenvalues = [1.0] + [0.3] * 7
+    assert phase_regret_bound(eigenvalues, 1, 0.0) > printed_phase_regret_bound(eigenvalues, 1, 0.0)
+
+
+def test_the_last_phase_has_a_bound_and_the_one_after_it_is_refused() -> None:
+    for bound in (phase_regret_bound, printed_phase_regret_bound):
+        assert np.isfinite(bound([1.0, 0.5], 62, 1.0))
+        with pytest.raises(DomainError, match="phase must be at most 62, got 2000"):
+            bound([1.0, 0.5], 2000, 1.0)
 
 
 @given(spectra(max_d=4), st.integers(1, 6), st.floats(0, 100))
@@ -114,14 +151,49 @@ def theorem_2(rounds: int = 10**6, delta: float = 0.1, mu: tuple[float, ...] = (
     return learned_metric_regret_bound(mu, rounds, alpha=alpha, delta=delta, directions=np.eye(2), gradients=gradients)
 
 
+def theorem_2_of_one(mu: list[float], rounds: int, slope: float) -> float:
+    return learned_metric_regret_bound(mu, rounds, alpha=1.0, delta=1.0, directions=[[1.0]], gradients=[[slope]])
+
+
 def test_theorem_2_worked_by_hand() -> None:
     # burn_in = (3 / 1)^2 = 9, so phases up to the third (T = 14) cost a round each; T = 20 lies in the fourth.
     gamma = 14**-0.5
     rank = 2  # kappa-tilde(1, 20): 0.5 + 2 * 20^-0.5 >= 1/20, so 2 > 1
     rotation = np.sqrt(2) * (2 * gamma / 0.1 * 1.0 + 2 * 0.0)
     spread = np.sqrt((1 + 2 * gamma) * ((1 + rotation) ** 2 / 1 + (0.5 + rotation) ** 2 / 0.5))
-    expected = 14 + (8 * np.log(np.e * 16) * 12**rank + 4 * spread) * 16 ** (rank / (1 + rank))
+    expected = 14 + (8 * np.log(np.e * 16) * 12**2 + 4 * spread) * 16 ** (rank / (1 + rank))
     assert theorem_2(rounds=20) == pytest.approx(expected)
+
+
+def test_theorem_2_has_a_constant_to_the_power_of_the_dimension() -> None:
+    # Phase 4, in the metric of round 14: 0.4 + 2/14 is at least 16^(-2/9), which is r = 8's, but below 16^(-2/10).
+    mu = np.array([1.0] + [0.4] * 9)
+    zero = np.zeros((1, 10))
+    bound = learned_metric_regret_bound(mu, 30, alpha=1.0, delta=1.0, directions=np.eye(10), gradients=zero)
+    assert perturbed_effective_rank(mu, 16, 1 / 14) == 9
+    assert bound == pytest.approx(14 + 8 * np.log(np.e * 16) * 12.0**10 * 16 ** (9 / 10))
+
+
+def test_theorem_2_takes_the_rank_of_each_phase() -> None:
+    # Erratum 10: at the horizon, 30, the rank is 9, but that of phase 4 in the metric of round 14 can be 10.
+    mu = np.array([0.92] + [0.3929] * 9)
+    zero = np.zeros((1, 10))
+    bound = learned_metric_regret_bound(mu, 30, alpha=1.0, delta=1.0, directions=np.eye(10), gradients=zero)
+    assert bound == pytest.approx(14 + 8 * np.log(np.e * 16) * 12.0**10 * 16 ** (10 / 11))
+
+
+def test_theorem_2_says_nothing_of_a_function_that_is_flat_in_some_direction() -> None:
+    assert theorem_2(rounds=10**6, mu=(1.0, 0.0)) == 10**6
+
+
+def test_theorem_2_needs_a_square_of_directions() -> None:
+    needed = {"alpha": 0.5, "delta": 0.1, "gradients": [[1.0, 0.0]]}
+    for directions, message in (
+        (np.eye(2)[:, :1], "directions must have 2 columns, got 1"),
+        (np.eye(3)[:, :2], "directions must have 2 rows, as many as gradients columns, got 3"),
+    ):
+        with pytest.raises(ShapeError, match=message):
+            learned_metric_regret_bound([1.0, 0.5], 20, directions=directions, **needed)  # type: ignore[arg-type]
 
 
 def test_theorem_2_pays_for_directions_that_cannot_be_told_apart() -> None:
@@ -133,9 +205,16 @@ def test_theorem_2_costs_no_more_than_a_round_each_before_its_condition_holds() 
     assert theorem_2(rounds=1000, mu=(1.0, 1e-9)) == 1000
 
 
-@pytest.mark.parametrize("bound", [fixed_metric_regret_bound, printed_fixed_metric_regret_bound, phase_regret_bound])
-def test_a_lipschitz_constant_is_not_negative(bound: object) -> None:
-    assert callable(bound)
+@pytest.mark.parametrize(
+    "bound",
+    [
+        fixed_metric_regret_bound,
+        printed_fixed_metric_regret_bound,
+        phase_regret_bound,
+        printed_phase_regret_bound,
+    ],
+)
+def test_a_lipschitz_constant_is_not_negative(bound: Callable[[list[float], int, float], float]) -> None:
     with pytest.raises(DomainError, match="lipschitz must be >= 0, got -1"):
         bound([1.0], 2, -1.0)
 
@@ -143,5 +222,30 @@ def test_a_lipschitz_constant_is_not_negative(bound: object) -> None:
 def test_a_slope_for_each_eigenvalue() -> None:
     with pytest.raises(ShapeError, match=r"directional must have shape \(2,\), got \(3,\)"):
         lipschitz_constant([1.0, 0.5], [1.0, 1.0, 1.0])
-    with pytest.raises(DomainError, match="radius must be > 0, got 0"):
-        volumetric_packing_bound([1.0], 0.0)
+
+
+@pytest.mark.parametrize("bound", [volumetric_packing_bound, ellipsoid_packing_bound, printed_ellipsoid_packing_bound])
+def test_a_radius_is_positive(bound: Callable[[list[float], float], float]) -> None:
+    for value in (0.0, -1.0):
+        with pytest.raises(DomainError, match=f"radius must be > 0, got {value}"):
+            bound([1.0], value)
+
+
+@pytest.mark.parametrize("bound", [fixed_metric_regret_bound, printed_fixed_metric_regret_bound, theorem_2_of_one])
+def test_rounds_are_whole(bound: Callable[[list[float], float, float], float]) -> None:
+    with pytest.raises(DomainError, match=r"rounds must be a whole number >= 1, got 2\.5"):
+        bound([1.0], 2.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("directions", "error", "message"),
+    [
+        ([[1.0, 0.0]], ShapeError, "directions must have 2 rows, as many as gradients columns, got 1"),
+        ([1.0, 0.0], ShapeError, r"directions must be two-dimensional \(rows, columns\), got shape \(2,\)"),
+        ([[1.0], [np.nan]], NonFiniteError, "directions must be finite, got NaN at row 1, column 0"),
+        ([["a"], ["b"]], InputError, "directions must hold real numbers"),
+    ],
+)
+def test_what_is_no_direction_is_refused(directions: list[list[float]], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        directional_lipschitz([[1.0, 2.0]], directions)

@@ -52,11 +52,15 @@ def test_regularization_starts_at_one_and_falls() -> None:
     assert values[0] == 1.0
     assert np.all(np.diff(values) <= 0)
     assert values[32] == pytest.approx(32**-0.3)
+    assert regularization(10**6, alpha=200.0) > 0
 
 
 def test_burn_in_is_the_condition_of_theorem_2() -> None:
     assert burn_in(0.05, d=4, alpha=0.5) == pytest.approx((5 / 0.1) ** 2)
     assert burn_in(1e-300, d=4, alpha=0.1) == np.inf
+    assert burn_in(0.0, d=4, alpha=1.0) == np.inf
+    with pytest.raises(DomainError, match="smallest_eigenvalue must be >= 0, got -1"):
+        burn_in(-1.0, d=4, alpha=1.0)
 
 
 @given(st.integers(2, 10**6), st.integers(1, 50), st.floats(0.1, 10))
@@ -70,11 +74,12 @@ def test_the_estimators_scales(n: int, d: int, scale: float) -> None:
 
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
 def test_scales_must_be_positive(value: float) -> None:
-    with pytest.raises(DomainError, match="scale must be > 0"):
+    rule = "> 0" if np.isfinite(value) else "finite and > 0"
+    with pytest.raises(DomainError, match=f"scale must be {rule}, got {value}"):
         bandwidth(10, 2, value)
-    with pytest.raises(DomainError, match="bandwidth must be > 0"):
+    with pytest.raises(DomainError, match=f"bandwidth must be {rule}, got {value}"):
         step(value)
-    with pytest.raises(DomainError, match="alpha must be > 0"):
+    with pytest.raises(DomainError, match=f"alpha must be {rule}, got {value}"):
         regularization(3, value)
 
 
@@ -85,3 +90,10 @@ def test_phases_and_rounds_are_whole_numbers() -> None:
         phase_of(2.5)  # type: ignore[arg-type]
     with pytest.raises(DomainError, match="scale must be >= 0, got -1"):
         mass_threshold(10, 2, -1)
+
+
+def test_phases_past_the_last_round_that_can_be_counted_are_refused() -> None:
+    assert phase_end(62) == 2 * phase_length(62) - 2 == np.iinfo(np.int64).max - 1
+    for of_phase in (phase_length, phase_end):
+        with pytest.raises(DomainError, match="phase must be at most 62, got 63"):
+            of_phase(63)

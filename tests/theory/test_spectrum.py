@@ -5,11 +5,17 @@ from hypothesis import strategies as st
 
 from ellipack.errors import DomainError, MetricError, NonFiniteError, ShapeError
 from ellipack.theory import (
+    burn_in,
     effective_rank,
     eigenvalue_gaps,
     kappa,
     perturbed_effective_rank,
+    perturbed_kappa,
+    phase_end,
+    phase_length,
     rank_starts,
+    regularization,
+    semidefinite,
     separated,
     truncated_determinant,
 )
@@ -85,6 +91,70 @@ def test_perturbed_rank_without_perturbation_is_the_rank(eigenvalues: Floats, t:
 @given(spectra(), times, st.floats(0, 1))
 def test_perturbation_can_only_raise_the_rank(eigenvalues: Floats, t: int, gamma: float) -> None:
     assert perturbed_effective_rank(eigenvalues, t, gamma) >= int(effective_rank(eigenvalues, t))
+
+
+@given(spectra(), st.integers(1, 12), st.floats(0.1, 2), st.data())
+def test_no_estimate_within_gamma_has_a_rank_above_that_of_its_phase(
+    mu: Floats, phase: int, alpha: float, data: st.DataObject
+) -> None:
+    gamma = regularization(phase_end(phase), alpha)
+    errors = data.draw(st.lists(st.floats(-1, 1), min_size=len(mu), max_size=len(mu)))
+    # Rounding apart, so that an equality can't fall the other way.
+    estimated = np.sort(mu + gamma * (1 + (1 - 1e-9) * np.array(errors)))[::-1]
+    for t in (1, phase_length(phase + 1) // 3 + 1, phase_length(phase + 1)):
+        assert int(effective_rank(estimated / estimated[0], t)) <= perturbed_effective_rank(
+            mu, phase_length(phase + 1), gamma
+        )
+
+
+def test_the_rank_of_a_phase_can_be_above_that_of_the_horizon() -> None:
+    # Erratum 10: the proof of Theorem 2 has rho-hat_t <= rho-tilde_T for every t <= T past its condition.
+    mu, i = np.array([0.92] + [0.3929] * 9), 3
+    assert phase_end(i) >= burn_in(mu[-1], d=10, alpha=1)
+    gamma = regularization(phase_end(i), alpha=1)
+    estimated = mu + gamma * np.array([-1] + [1] * 9) + gamma
+    assert int(effective_rank(estimated / estimated[0], phase_length(4))) == 10
+    assert perturbed_effective_rank(mu, phase_end(4), regularization(phase_end(4), alpha=1)) == 9
+    assert perturbed_effective_rank(mu, phase_length(4), gamma) == 10
+
+
+def test_a_gradient_outer_product_may_have_zeros() -> None:
+    assert semidefinite([0.5, 0.0, 0.0]).tolist() == [0.5, 0.0, 0.0]
+    assert eigenvalue_gaps([0.5, 0.0, 0.0]).tolist() == [0.5, 0.0, 0.0]
+    assert separated([0.5, 0.0], 0.5).tolist() == [True, True]
+    assert perturbed_kappa([0.5, 0.0, 0.0], r=1, t=10, regularization=0.0) == 1
+    assert perturbed_kappa([0.5, 0.0, 0.0], r=1, t=10, regularization=0.025) == 3  # 2 * 0.025 >= 0.5 / 10
+    assert perturbed_effective_rank([0.5, 0.0, 0.0], t=10**9, regularization=0.0) == 1
+
+
+@pytest.mark.parametrize("eigenvalues", [[0.0], [0.0, 0.0], [1.0, -1e-3], [0.5, 1.0]])
+def test_what_is_no_gradient_outer_products_spectrum_is_refused(eigenvalues: list[float]) -> None:
+    with pytest.raises(MetricError, match="eigenvalues must be >= 0, the first > 0, and in falling order, got"):
+        semidefinite(eigenvalues)
+
+
+@pytest.mark.parametrize(
+    ("r", "t", "gamma", "message"),
+    [
+        (0, 1, 0.0, "r must be a whole number >= 1, got 0"),
+        (1, 0, 0.0, "t must be a whole number >= 1, got 0"),
+        (1, 1.5, 0.0, r"t must be a whole number >= 1, got 1\.5"),
+        (1, 1, -0.5, r"regularization must be >= 0, got -0\.5"),
+        (1, 1, np.nan, "regularization must be finite and >= 0, got nan"),
+        (1, 1, np.inf, "regularization must be finite and >= 0, got inf"),
+    ],
+)
+def test_what_perturbed_kappa_is_not_defined_for_is_refused(r: int, t: int, gamma: float, message: str) -> None:
+    with pytest.raises(DomainError, match=message):
+        perturbed_kappa([1.0, 0.5], r, t, gamma)
+    if r >= 1:
+        with pytest.raises(DomainError, match=message):
+            perturbed_effective_rank([1.0, 0.5], t, gamma)
+
+
+def test_a_gap_is_a_positive_number() -> None:
+    with pytest.raises(DomainError, match="delta must be > 0, got 0"):
+        separated([1.0, 0.5], 0.0)
 
 
 def test_truncated_determinant_is_a_product() -> None:

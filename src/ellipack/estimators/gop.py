@@ -7,8 +7,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ellipack.errors import DomainError
-from ellipack.metric import GopEstimator, GradientEstimator, KernelDifferences
-from ellipack.metric._kernels import project
+from ellipack.metric import GopEstimator, GradientEstimator, KernelDifferences, project
 from ellipack.metric.mahalanobis import eigensystem
 from ellipack.validation import Floats, rows, whole
 
@@ -69,6 +68,11 @@ class GradientOuterProduct(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         if kept > d:
             raise DomainError(f"n_components must be at most the number of columns, {d}, got {kept}")
         gop = self.estimator().estimate(X, y)
+        if kept < d and not gop.any():
+            raise DomainError(
+                "n_components asks for the leading directions, but the estimated gop is 0: either the labels never "
+                "vary, or no ball had enough mass (try LocalSlopes(), or larger scales)"
+            )
         validate_data(self, X, reset=True, skip_check_array=True)
         eigenvalues, eigenvectors = eigensystem(gop)
         self.gop_ = gop

@@ -50,32 +50,32 @@ class PackingRegressor(StreamRegressor[PackingState]):
     @property
     def metric_(self) -> Metric:
         """The metric, of spectral norm 1."""
-        return self.state_.metric
+        return self._learned.metric
 
     @property
     def n_centers_(self) -> int:
         """How many centres there are."""
-        return self.state_.centers.size
+        return self._learned.centers.size
 
     @property
     def centers_(self) -> Floats:
         """Where the centres are, in feature coordinates, a row each, in order of founding."""
         directions = self.metric_.eigenvectors / np.sqrt(self.metric_.eigenvalues)
-        return np.asarray(self.state_.centers.coordinates @ directions.T)
+        return np.asarray(self._learned.centers.coordinates @ directions.T)
 
     @property
     def radius_(self) -> float:
         """How far a centre reached at the last round."""
-        return float(radius(self.metric_.eigenvalues, self.state_.clock))
+        return float(radius(self.metric_.eigenvalues, self._learned.clock))
 
     @property
     def effective_rank_(self) -> int:
         """The effective rank of the metric at the last round."""
-        return int(effective_rank(self.metric_.eigenvalues, self.state_.clock))
+        return int(effective_rank(self.metric_.eigenvalues, self._learned.clock))
 
     def history(self, t: ArrayLike | None = None) -> PackingHistory:
         """Return radius, effective rank and number of centres at rounds `t`, at all rounds if not given."""
-        return packing.history(self.state_, t)
+        return packing.history(self._learned, t)
 
 
 def _metric(metric: Metric | ArrayLike | None, d: int) -> Metric:

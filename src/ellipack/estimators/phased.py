@@ -5,8 +5,10 @@ from numpy.typing import ArrayLike
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.estimators.stream_regressor import StreamRegressor
 from ellipack.learners import phased
+from ellipack.learners.packing import PackingHistory
 from ellipack.learners.phased import Phase, PhasedState
 from ellipack.metric import Metric
+from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank
 from ellipack.validation import Floats
 
@@ -15,7 +17,9 @@ class PhasedRegressor(StreamRegressor[PhasedState]):
     """The paper's section 4: Algorithm 1 in phases, each in the metric learned from all rounds before it.
 
     To the letter: instances must lie in the unit ball and labels in [0, 1]; all rows are kept, because the
-    gradient outer product is estimated from all of them at the end of every phase.
+    gradient outer product is estimated from all of them at the end of every phase. By default that estimate is
+    appendix A's to the letter too, which from about 3 features on is 0, so that the metric stays Euclidean; pass
+    ``GradientOuterProduct(LocalSlopes())`` for one that finds directions.
 
     Parameters
     ----------
@@ -57,19 +61,28 @@ class PhasedRegressor(StreamRegressor[PhasedState]):
     @property
     def metric_(self) -> Metric:
         """The metric of the present phase, of spectral norm 1."""
-        return self.state_.packing.metric
+        return self._learned.packing.metric
 
     @property
     def n_centers_(self) -> int:
         """How many centres there are in the present phase, which began with none."""
-        return self.state_.packing.centers.size
+        return self._learned.packing.centers.size
 
     @property
     def effective_rank_(self) -> int:
         """The effective rank of the metric at the last round of the present phase, or at its first to come."""
-        return int(effective_rank(self.metric_.eigenvalues, max(1, self.state_.packing.clock)))
+        return int(effective_rank(self.metric_.eigenvalues, max(1, self._learned.packing.clock)))
+
+    @property
+    def radius_(self) -> float:
+        """How far a centre reached at the last round of the present phase, or will at its first."""
+        return float(radius(self.metric_.eigenvalues, max(1, self._learned.packing.clock)))
 
     @property
     def phases_(self) -> list[Phase]:
         """What each phase that is over was like: its metric, effective rank, centres, and the estimate at its end."""
-        return self.state_.phases
+        return self._learned.phases
+
+    def history(self) -> PackingHistory:
+        """Return radius, effective rank and number of centres at the end of every round, phase after phase."""
+        return phased.history(self._learned)

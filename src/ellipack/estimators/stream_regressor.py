@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ellipack.errors import ShapeError
 from ellipack.validation import Floats, rows
 
 State = TypeVar("State")
@@ -20,6 +21,12 @@ class StreamRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # ty
     """
 
     state_: State
+
+    @property
+    def _learned(self) -> State:
+        """The state, if there is one yet."""
+        check_is_fitted(self, "state_")
+        return self.state_
 
     @abstractmethod
     def _init(self, d: int) -> State:
@@ -35,7 +42,8 @@ class StreamRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # ty
 
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then learn from rows in their order."""
-        return self._begin(X, y)[0]
+        self._begin(X, y)
+        return self
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn from more rows, in their order."""
@@ -45,25 +53,27 @@ class StreamRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # ty
     def progressive(self, X: Any, y: Any) -> Floats:
         """Learn from more rows; return what was predicted for each before its label was seen."""
         if not hasattr(self, "state_"):
-            return self._begin(X, y)[1]
+            return self._begin(X, y)
         return self._learn(self.state_, self._checked(X), y)
 
     def predict(self, X: Any) -> Floats:
         """Return the prediction for each row as things stand."""
-        check_is_fitted(self, "state_")
-        return self._predict(self.state_, self._checked(X))
+        return self._predict(self._learned, self._checked(X))
 
     def _checked(self, X: Any) -> Floats:
         """Return rows whose width, and names if they have any, are those learned from."""
         table = rows(X)
-        validate_data(self, X, reset=False, skip_check_array=True)
+        try:
+            validate_data(self, X, reset=False, skip_check_array=True)
+        except ValueError as error:
+            raise ShapeError(str(error)) from error
         return table
 
-    def _begin(self, X: Any, y: Any) -> tuple[Self, Floats]:
+    def _begin(self, X: Any, y: Any) -> Floats:
         """Learn from nothing, and only then take the new state for one's own."""
         table = rows(X)
         state = self._init(table.shape[1])
         predictions = self._learn(state, table, y)
         validate_data(self, X, reset=True, skip_check_array=True)
         self.state_ = state
-        return self, predictions
+        return predictions

@@ -1,16 +1,16 @@
-"""Compiled loops of the learners: Algorithm 1's rounds and its predictions."""
+"""Compiled loops of the paper's learners: Algorithm 1's rounds and its predictions."""
 
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ellipack._kernels import kernel
-from ellipack.packing._kernels import append, nearest
+from ellipack._kernels import kernel, subkernel
+from ellipack.packing._kernels import LANES
 from ellipack.packing.centers import Centers
-from ellipack.validation import Floats
-
-Ints = NDArray[np.int64]
+from ellipack.packing.tree._kernels import nearest
+from ellipack.packing.tree.growth._kernels import insert
+from ellipack.packing.tree.state import POINTS
+from ellipack.validation import Floats, Ints
 
 
 @kernel
@@ -23,48 +23,55 @@ def run_rounds(
     with: its founder's (1) or none (0). See `ellipack.learners.packing` for the paper's errata.
     """
     rank = 1
+    lanes = np.empty(LANES)
     for row in range(len(coordinates)):
-        if centers.points.size[0] == len(centers.founded):
-            return row
         t = clock + row + 1
         while rank <= len(starts) and starts[rank - 1] <= t:
             rank += 1
         radius = float(t) ** (-1.0 / (1.0 + rank))
-        if centers.points.size[0] == 0:
-            _found(centers, coordinates[row], t)
-        active, squared = nearest(centers.points, coordinates[row])
-        predictions[row] = _mean(centers, active)
+        if centers.points.counters[POINTS] == 0:
+            found(centers, coordinates[row], t)
+        active, squared = nearest(centers.points, coordinates[row], lanes)
+        predictions[row] = mean(centers, active)
         if math.sqrt(squared) <= radius:
-            centers.label_sums[active] += labels[row]
-            centers.label_counts[active] += 1
+            take_in(centers, active, labels[row], 1)
+        elif found(centers, coordinates[row], t):
+            take_in(centers, centers.points.counters[POINTS] - 1, labels[row], kept)
         else:
-            new = _found(centers, coordinates[row], t)
-            centers.label_sums[new] = kept * labels[row]
-            centers.label_counts[new] = kept
+            return row
     return len(coordinates)
 
 
 @kernel
 def predict_rows(centers: Centers, coordinates: Floats, predictions: Floats) -> None:
     """Fill in the mean label of the centre nearest to each row."""
+    lanes = np.empty(LANES)
     for row in range(len(coordinates)):
-        active, _ = nearest(centers.points, coordinates[row])
-        predictions[row] = _mean(centers, active)
+        active, _ = nearest(centers.points, coordinates[row], lanes)
+        predictions[row] = mean(centers, active)
 
 
-@kernel
-def _found(centers: Centers, point: Floats, t: int) -> int:
-    """Add a centre that has taken in no label yet; return its position."""
-    new = centers.points.size[0]
-    append(centers.points, point)
-    centers.label_sums[new] = 0.0
-    centers.label_counts[new] = 0
-    centers.founded[new] = t
-    return int(new)
+@subkernel
+def found(centers: Centers, point: Floats, t: int) -> bool:
+    """Add a centre that has taken in no label yet; return False, with nothing changed, if there is no room."""
+    new = centers.points.counters[POINTS]
+    room = insert(centers.points, point)
+    if room:
+        centers.label_sums[new] = 0.0
+        centers.label_counts[new] = 0
+        centers.founded[new] = t
+    return room
 
 
-@kernel
-def _mean(centers: Centers, active: int) -> float:
+@subkernel
+def take_in(centers: Centers, active: int, label: float, times: int) -> None:
+    """Let a centre take in a label, once or not at all."""
+    centers.label_sums[active] += times * label
+    centers.label_counts[active] += times
+
+
+@subkernel
+def mean(centers: Centers, active: int) -> float:
     """Return the mean label of a centre, or 1/2 if there is no centre or it has taken in no label."""
     if active < 0 or centers.label_counts[active] == 0:
         return 0.5

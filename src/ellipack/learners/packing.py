@@ -9,18 +9,19 @@ The paper's errata that this settles:
    default, because it is what the proof bounds and it predicts better; `keep_founding_label` chooses.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ellipack.errors import DomainError
 from ellipack.learners._kernels import predict_rows, run_rounds
 from ellipack.metric import Metric
 from ellipack.packing.centers import Centers
 from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank, rank_starts
-from ellipack.validation import Floats, in_unit_ball, in_unit_interval, labels, rows
+from ellipack.validation import Floats, Ints, in_unit_ball, in_unit_interval, labels, rows
 
 
 @dataclass(eq=False)
@@ -29,21 +30,25 @@ class PackingState:
 
     metric: Metric
     centers: Centers
-    clock: int
+    clock: int = 0
+    rank_starts: Ints = field(init=False)  # of the metric, worked out once
+
+    def __post_init__(self) -> None:
+        self.rank_starts = rank_starts(self.metric.eigenvalues)
 
 
 class PackingHistory(NamedTuple):
     """What happened along the way, an entry for each round asked for."""
 
-    t: NDArray[np.int64]
+    t: Ints
     radius: Floats
-    effective_rank: NDArray[np.int64]
-    n_centers: NDArray[np.int64]
+    effective_rank: Ints
+    n_centers: Ints
 
 
 def init(metric: Metric) -> PackingState:
     """Return Algorithm 1 before its first round."""
-    return PackingState(metric, Centers.init(metric.dimension), 0)
+    return PackingState(metric, Centers.init(metric.dimension))
 
 
 def predict(state: PackingState, X: ArrayLike) -> Floats:
@@ -63,24 +68,23 @@ def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_labe
     table = in_unit_ball(rows(X, state.metric.dimension))
     targets = in_unit_interval(labels(y, len(table)))
     coordinates = state.metric.whiten(table)
-    starts = rank_starts(state.metric.eigenvalues)
     predictions = np.empty(len(table))
     done = 0
     while done < len(table):
-        if state.centers.size == state.centers.capacity:
-            state.centers = state.centers.grown()
         rest = slice(done, None)
         ahead = run_rounds(
             state.centers,
-            starts,
+            state.rank_starts,
             state.clock,
-            int(keep_founding_label),
+            int(bool(keep_founding_label)),
             coordinates[rest],
             targets[rest],
             predictions[rest],
         )
         state.clock += ahead
         done += ahead
+        if done < len(table):
+            state.centers = state.centers.grown()
     return predictions
 
 
@@ -89,8 +93,15 @@ def history(state: PackingState, t: ArrayLike | None = None) -> PackingHistory:
 
     Nothing is recorded for this: the first two depend on time alone, and every centre knows when it was founded.
     """
-    at = np.arange(1, state.clock + 1) if t is None else np.asarray(t, dtype=np.int64)
-    spectrum = state.metric.eigenvalues
-    founded = state.centers.founded[: state.centers.size]
+    rounds = np.arange(1, state.clock + 1)
+    at = rounds if t is None else np.atleast_1d(np.asarray(t))
+    if not np.isin(at, rounds).all():
+        raise DomainError(f"t must be rounds from 1 to {state.clock}, got {at}")
+    return look_back(state.metric, state.centers.founded[: state.centers.size], at.astype(np.int64))
+
+
+def look_back(metric: Metric, founded: Ints, at: Ints) -> PackingHistory:
+    """Return what `history` does, for any metric and rounds of founding."""
+    spectrum = metric.eigenvalues
     count = np.searchsorted(founded, at, side="right").astype(np.int64)
     return PackingHistory(at, radius(spectrum, at), effective_rank(spectrum, at), count)

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.learners import packing
+from ellipack.learners.packing import PackingHistory
 from ellipack.metric import GopEstimator, Metric
 from ellipack.packing.centers import padded
 from ellipack.theory.schedules import phase_end, phase_of, regularization
-from ellipack.theory.spectrum import effective_rank
-from ellipack.validation import Floats, in_unit_ball, in_unit_interval, labels, positive, rows, whole
+from ellipack.validation import Floats, Ints, in_unit_ball, in_unit_interval, labels, rows, whole
 
 
 class Phase(NamedTuple):
@@ -20,8 +20,10 @@ class Phase(NamedTuple):
     number: int
     rounds: int
     metric: Metric  # the one that it ran in
-    effective_rank: int  # at its end
-    n_centers: int  # at its end
+    radius: float  # at its end, as are the next two
+    effective_rank: int
+    n_centers: int
+    founded: Ints  # the rounds, by the phase's own clock, at which its centres were founded
     gop: Floats  # estimated at its end
 
 
@@ -62,7 +64,10 @@ def learn(
     """
     table = in_unit_ball(rows(X, state.rows.shape[1]))
     targets = in_unit_interval(labels(y, len(table)))
-    positive(alpha, "alpha")
+    # An estimate depends on rows and labels alone. So all of them come first: whatever fails, fails before the
+    # state has moved.
+    _make_room(state, table, targets)
+    gops, metrics = _estimates(state, len(table), alpha, estimator)
     predictions = np.empty(len(table))
     done = 0
     while done < len(table):
@@ -71,26 +76,48 @@ def learn(
         predictions[part] = packing.learn(
             state.packing, table[part], targets[part], keep_founding_label=keep_founding_label
         )
-        _remember(state, table[part], targets[part])
+        state.clock += part.stop - part.start
         done = part.stop
-        if state.clock == phase_end(phase):
-            _end_phase(state, phase, alpha, estimator)
+        if phase in metrics and state.clock == phase_end(phase):
+            _end_phase(state, phase, gops[phase], metrics[phase])
     return predictions
 
 
-def _remember(state: PhasedState, table: Floats, targets: Floats) -> None:
+def history(state: PhasedState) -> PackingHistory:
+    """Return radius, effective rank and number of centres at the end of every round, phase after phase."""
+    now = state.packing
+    parts = [packing.look_back(phase.metric, phase.founded, np.arange(1, phase.rounds + 1)) for phase in state.phases]
+    parts.append(packing.look_back(now.metric, now.centers.founded[: now.centers.size], np.arange(1, now.clock + 1)))
+    _, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return PackingHistory(np.arange(1, state.clock + 1), *columns)
+
+
+def _make_room(state: PhasedState, table: Floats, targets: Floats) -> None:
+    """Write rows and labels past the clock, where they count for nothing until it moves."""
     needed = state.clock + len(table)
     if needed > len(state.rows):
         room = max(needed, 2 * len(state.rows))
         state.rows, state.labels = padded(state.rows, room), padded(state.labels, room)
     state.rows[state.clock : needed] = table
     state.labels[state.clock : needed] = targets
-    state.clock = needed
 
 
-def _end_phase(state: PhasedState, phase: int, alpha: float, estimator: GopEstimator) -> None:
-    gop = estimator.estimate(state.rows[: state.clock], state.labels[: state.clock])
-    before = state.packing
-    rank = int(effective_rank(before.metric.eigenvalues, before.clock))
-    state.phases.append(Phase(phase, before.clock, before.metric, rank, before.centers.size, gop))
-    state.packing = packing.init(Metric.from_gop(gop, regularization(state.clock, alpha)))
+def _estimates(
+    state: PhasedState, coming: int, alpha: float, estimator: GopEstimator
+) -> tuple[dict[int, Floats], dict[int, Metric]]:
+    """Return the gradient outer product and the metric at the end of each phase that ends in the coming rounds."""
+    last = state.clock + coming
+    ends = {phase: phase_end(phase) for phase in range(phase_of(state.clock + 1), phase_of(last) + 1)}
+    ended = {phase: end for phase, end in ends.items() if end <= last}
+    ridges = {phase: regularization(end, alpha) for phase, end in ends.items()}
+    gops = {phase: estimator.estimate(state.rows[:end], state.labels[:end]) for phase, end in ended.items()}
+    return gops, {phase: Metric.from_gop(gop, ridges[phase]) for phase, gop in gops.items()}
+
+
+def _end_phase(state: PhasedState, phase: int, gop: Floats, metric: Metric) -> None:
+    now = state.packing
+    founded = now.centers.founded[: now.centers.size].copy()
+    past = packing.look_back(now.metric, founded, np.array([now.clock]))
+    summary = float(past.radius[0]), int(past.effective_rank[0]), int(past.n_centers[0])
+    state.phases.append(Phase(phase, now.clock, now.metric, *summary, founded, gop))
+    state.packing = packing.init(metric)

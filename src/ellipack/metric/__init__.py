@@ -1,5 +1,6 @@
 """Metrics, and the gradient outer product that the paper learns them from."""
 
+from ellipack.metric._kernels import project
 from ellipack.metric.gop import GopEstimator, OuterProducts, gradient_weights, mean_outer_product
 from ellipack.metric.gradients import KERNELS, GradientEstimator, KernelDifferences
 from ellipack.metric.mahalanobis import Metric
@@ -15,4 +16,5 @@ __all__ = [
     "OuterProducts",
     "gradient_weights",
     "mean_outer_product",
+    "project",
 ]

@@ -5,11 +5,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack._kernels import kernel
-from ellipack.packing._kernels import Points, k_nearest
-from ellipack.validation import Floats
-
-Ints = NDArray[np.int64]
+from ellipack._kernels import kernel, subkernel
+from ellipack.packing._kernels import LANES
+from ellipack.packing.tree._kernels import k_nearest
+from ellipack.packing.tree.state import Tree
+from ellipack.validation import Floats, Ints
 
 
 @kernel
@@ -27,9 +27,19 @@ def project(rows: Floats, directions: Floats) -> Floats:
 
 @kernel
 def difference_gradients(
-    anchors: Floats, X: Floats, y: Floats, scales: tuple[float, float, float], powers: tuple[int, int], out: Floats
+    anchors: Floats,
+    X: Floats,
+    y: Floats,
+    scales: tuple[float, float, float],
+    powers: tuple[int, int],
+    near: tuple[Ints, Ints],
+    out: Floats,
+    enough_mass: NDArray[np.bool_],
 ) -> None:
-    """Fill `out` with appendix A's gradient at each anchor: kernel regression, central differences, enough mass.
+    """Fill `out` with appendix A's gradient at each anchor, and `enough_mass` with whether each entry had it.
+
+    `near` says which rows can matter to an anchor: ends of lists, and the lists, one after the other, each in
+    rising order. A single list serves all anchors.
 
     `scales` are the bandwidth, the step and the mass threshold; `powers` make the kernel ``(1 - u^a)^b``. All
     2d shifted queries of an anchor share one vector of differences:
@@ -46,7 +56,9 @@ def difference_gradients(
         weights = np.zeros(2 * d)
         labels = np.zeros(2 * d)
         nearby = np.zeros(2 * d)
-        for j in range(n):
+        start = near[0][a - 1] if len(near[0]) > 1 and a > 0 else 0
+        for m in range(start, near[0][min(a, len(near[0]) - 1)]):
+            j = near[1][m]
             squared = step * step
             for i in range(d):
                 difference[i] = anchors[a, i] - X[j, i]
@@ -64,8 +76,8 @@ def difference_gradients(
         for i in range(d):
             forward = labels[i] / weights[i] if weights[i] > 0.0 else everyone
             back = labels[d + i] / weights[d + i] if weights[d + i] > 0.0 else everyone
-            enough_mass = min(nearby[i], nearby[d + i]) >= mass
-            out[a, i] = (forward - back) / (2.0 * step) if enough_mass else 0.0
+            enough_mass[a, i] = min(nearby[i], nearby[d + i]) >= mass
+            out[a, i] = (forward - back) / (2.0 * step) if enough_mass[a, i] else 0.0
 
 
 @kernel
@@ -92,15 +104,16 @@ def _kernel_weights(u: Floats, powers: tuple[int, int]) -> None:
 
 @kernel
 def neighbor_slopes(
-    points: Points, queries: Floats, rows: Floats, labels: Floats, neighbors: int, ridge: float, out: Floats
+    tree: Tree, queries: Floats, rows: Floats, labels: Floats, neighbors: int, ridge: float, out: Floats
 ) -> None:
-    """Fill `out` with the local slope at each query, from its nearest `rows`, which are `points` row by row."""
+    """Fill `out` with the local slope at each query, from its nearest `rows`, which the tree holds row by row."""
+    lanes = np.empty(LANES)
     positions = np.empty(neighbors, dtype=np.int64)
     squared = np.empty(neighbors)
     offsets = np.empty((neighbors, rows.shape[1]))
     near = np.empty(neighbors)
     for t in range(len(queries)):
-        k_nearest(points, queries[t], positions, squared)
+        k_nearest(tree, queries[t], np.inf, positions, squared, lanes)
         for j in range(neighbors):
             near[j] = labels[positions[j]]
             for i in range(rows.shape[1]):
@@ -108,7 +121,7 @@ def neighbor_slopes(
         local_slope(offsets, squared, near, ridge, out[t])
 
 
-@kernel
+@subkernel
 def local_slope(offsets: Floats, squared: Floats, labels: Floats, ridge: float, out: Floats) -> None:
     """Fill `out` with the slope of a weighted ridge regression of `labels` on `offsets`, nearest neighbours first.
 
@@ -148,7 +161,7 @@ def local_slope(offsets: Floats, squared: Floats, labels: Floats, ridge: float, 
     _solve(gram, out)
 
 
-@kernel
+@subkernel
 def _solve(gram: Floats, vector: Floats) -> None:
     """Solve a positive definite system in place by Cholesky, given the lower triangle; leaves the factor in it."""
     d = len(vector)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ellipack.errors import DomainError, ShapeError
+from ellipack.errors import DomainError, InputError, ShapeError
 from ellipack.metric._kernels import add_outer_products
 from ellipack.metric.gradients import GradientEstimator, KernelDifferences
 from ellipack.validation import Floats, rows, whole
@@ -53,7 +53,8 @@ class OuterProducts:
         for start in range(0, len(table), _CARRY_AFTER):
             part = table[start : start + _CARRY_AFTER]
             if self.pending + len(part) > _CARRY_AFTER:
-                self._carry()
+                _carry(self.limbs)
+                self.pending = 0
             add_outer_products(self.limbs, part)
             self.pending += len(part)
         self.count += len(table)
@@ -62,7 +63,7 @@ class OuterProducts:
         """Add another sum to this one, as if its gradients had been added here."""
         if other.limbs.shape != self.limbs.shape:
             raise ShapeError(f"merge needs sums of the same d, got {self.dimension} and {other.dimension}")
-        self._carry()
+        _carry(self.limbs)
         # What the other one has pending counts as pending here: its limbs come as they are.
         self.limbs += other.limbs
         self.count += other.count
@@ -72,11 +73,12 @@ class OuterProducts:
         """Return the mean outer product: each entry the float nearest to the true one."""
         if self.count == 0:
             raise ShapeError("a mean outer product needs at least one gradient, got none")
-        self._carry()
-        digits = np.ascontiguousarray(self.limbs[:, :-1].astype("<u4"))
+        limbs = self.limbs.copy()  # reading changes nothing
+        _carry(limbs)
+        digits = np.ascontiguousarray(limbs[:, :-1].astype("<u4"))
         # Whole numbers divide with a single rounding, however long they are.
         unit = self.count << _UNIT
-        tops = self.limbs[:, -1].tolist()
+        tops = limbs[:, -1].tolist()
         means = [
             ((top << (32 * (_LIMBS - 1))) + int.from_bytes(row.tobytes(), "little")) / unit
             for top, row in zip(tops, digits, strict=True)
@@ -86,12 +88,12 @@ class OuterProducts:
         gop.T[np.tril_indices(self.dimension)] = means
         return gop
 
-    def _carry(self) -> None:
-        """Bring every limb but the last back to 32 bits; the values stay what they are."""
-        for k in range(_LIMBS - 1):
-            self.limbs[:, k + 1] += self.limbs[:, k] >> 32
-            self.limbs[:, k] &= 0xFFFFFFFF
-        self.pending = 0
+
+def _carry(limbs: NDArray[np.int64]) -> None:
+    """Bring every limb but the last back to 32 bits, in place; the values stay what they are."""
+    for k in range(_LIMBS - 1):
+        limbs[:, k + 1] += limbs[:, k] >> 32
+        limbs[:, k] &= 0xFFFFFFFF
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ class GopEstimator:
 
     def __post_init__(self) -> None:
         # Here and not on use: a learner must not find out in the middle of a batch.
+        if not callable(getattr(self.gradients, "gradients", None)):
+            raise InputError(f"gradients must be an estimator such as LocalSlopes(), got {self.gradients!r}")
         if self.anchors is not None:
             whole(self.anchors, "anchors", 1)
         whole(self.random_state, "random_state", 0)
@@ -139,8 +143,9 @@ def mean_outer_product(gradients: ArrayLike) -> Floats:
 def gradient_weights(gradients: ArrayLike) -> Floats:
     """Return a diagonal stand-in for the gradient outer product, after Kpotufe et al.'s gradient weights.
 
-    A feature is weighted by the mean size of the derivative along it (an L1 norm, steadier than the L2 norm on
-    the diagonal of the gradient outer product). Squared, because a metric's diagonal scales squared distances.
+    A feature counts in proportion to the mean size of the derivative along it: an L1 norm, steadier than the L2
+    norm on the diagonal of the gradient outer product. Unlike theirs, the weights are squared, which puts them in
+    the units of the gradient outer product, whose place they take.
 
     >>> gradient_weights([[1.0, 2.0], [3.0, -2.0]]).tolist()
     [[4.0, 0.0], [0.0, 4.0]]

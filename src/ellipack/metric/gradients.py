@@ -4,13 +4,15 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ellipack.errors import DomainError
 from ellipack.metric._kernels import difference_gradients
+from ellipack.packing.batches import Within
+from ellipack.packing.index import Index
 from ellipack.theory.schedules import bandwidth, mass_threshold, step
 from ellipack.threads import for_rows, thread_count
-from ellipack.validation import Floats, labels, rows, within
+from ellipack.validation import Floats, Ints, labels, rows, within
 
 KERNELS: Final = {
     "triangular": (1, 1),
@@ -20,6 +22,9 @@ KERNELS: Final = {
     "tricube": (3, 3),
 }
 """Kernels ``K(u) = (1 - u^a)^b`` by name: nonincreasing, positive on [0, 1), 0 at 1, as appendix A asks."""
+
+_SAMPLE, _FEW, _TOGETHER = 16, 0.2, 64
+"""If so many anchors have in reach less than this part of all rows, rows are listed for so many anchors at a time."""
 
 _SCALES: Final = (1e-100, 1e100)  # within these no square, quotient or sum of squares over- or underflows
 
@@ -63,14 +68,34 @@ class KernelDifferences:
     def gradients(self, X: ArrayLike, y: ArrayLike, anchors: ArrayLike | None = None) -> Floats:
         """Return the estimated gradient at each anchor, a row each; `anchors` are the rows themselves if not given."""
         table = rows(X)
-        targets = labels(y, len(table))
-        at = table if anchors is None else rows(anchors, table.shape[1], "anchors")
-        n, d = table.shape
+        return self._estimate(table, labels(y, len(table)), anchors)[0]
+
+    def enough_mass(self, X: ArrayLike, anchors: ArrayLike | None = None) -> NDArray[np.bool_]:
+        """Return ``A_i(x)`` for each anchor and feature: whether both shifted balls hold rows enough."""
+        table = rows(X)
+        return self._estimate(table, np.zeros(len(table)), anchors)[1]
+
+    def _estimate(self, X: Floats, y: Floats, anchors: ArrayLike | None) -> tuple[Floats, NDArray[np.bool_]]:
+        n, d = X.shape
+        at = X if anchors is None else rows(anchors, d, "anchors")
         reach = bandwidth(n, d, self.bandwidth_scale)
         scales = reach, step(reach, self.step_scale), mass_threshold(n, d, self.mass_scale)
-        out = np.empty_like(at)
-        powers = KERNELS[self.kernel]
-        for_rows(
-            lambda part: difference_gradients(at[part], table, targets, scales, powers, out[part]), len(at), self.n_jobs
-        )
-        return out
+        powers, out, enough = KERNELS[self.kernel], np.empty_like(at), np.empty(at.shape, dtype=np.bool_)
+        # No shifted ball reaches farther than this, and what lies beyond adds nothing but zeros to any sum.
+        index, farthest = Index.build(X), (scales[0] + scales[1]) * (1 + 1e-9)
+        few = len(index.within(at[:: -(-len(at) // _SAMPLE)], farthest).positions) < _FEW * _SAMPLE * n
+
+        def work(part: slice) -> None:
+            for start in range(part.start, part.stop, _TOGETHER if few else part.stop - part.start):
+                some = slice(start, min(part.stop, start + _TOGETHER) if few else part.stop)
+                near = _lists(index.within(at[some], farthest)) if few else (np.array([n]), np.arange(n))
+                difference_gradients(at[some], X, y, scales, powers, near, out[some], enough[some])
+
+        for_rows(work, len(at), self.n_jobs)
+        return out, enough
+
+
+def _lists(found: Within) -> tuple[Ints, Ints]:
+    """Return ends of lists and the lists, each in rising order of position, so that sums are taken in that order."""
+    owner = np.repeat(np.arange(len(found.offsets) - 1), np.diff(found.offsets))
+    return found.offsets[1:], found.positions[np.lexsort((found.positions, owner))]

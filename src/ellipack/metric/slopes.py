@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ellipack.metric._kernels import neighbor_slopes
 from ellipack.metric.mahalanobis import Metric
-from ellipack.packing.scan import points_of
+from ellipack.packing.index import Index
 from ellipack.threads import for_rows, thread_count
 from ellipack.validation import Floats, labels, rows, whole, within
 
@@ -46,10 +46,10 @@ class LocalSlopes:
         wanted = 3 * table.shape[1] + 20 if self.neighbors is None else self.neighbors
         metric = Metric.identity(table.shape[1]) if self.metric is None else self.metric
         known, queries = metric.whiten(table), metric.whiten(at)
-        points, k = points_of(known), min(wanted, len(table))
+        tree, k = Index.build(known).tree, min(wanted, len(table))
         slopes = np.empty_like(queries)
         for_rows(
-            lambda part: neighbor_slopes(points, queries[part], known, targets, k, self.ridge, slopes[part]),
+            lambda part: neighbor_slopes(tree, queries[part], known, targets, k, self.ridge, slopes[part]),
             len(queries),
             self.n_jobs,
         )

@@ -1,86 +1,247 @@
-"""Compiled loops of the packing layer: nearest points by scan."""
+"""Distances to a block of points, the best K of them, and the scan over all blocks.
+
+A block holds `LANES` points coordinate by coordinate, so that one instruction works on several points at once.
+Lanes that hold no point yet are at infinity. The squared distance of a point is always the same sum: coordinate
+by coordinate in order, each product rounded, then added; whatever computes it gets the same bits.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack._kernels import kernel
-from ellipack.validation import Floats
+from ellipack._kernels import kernel, subkernel
+from ellipack.validation import Floats, Ints
 
-Ints = NDArray[np.int64]
+Names = NDArray[np.int32]
 
-BLOCK = 64
-"""Points in a block. Within one, points lie side by side and coordinates apart, so that loops vectorise."""
+LANES = 64
+"""Points in a block."""
+
+SHORT = 64
+"""The most neighbours that are kept as a sorted list: a heap is slower until then."""
+
+NOBODY = 2**62
+"""A position later than every point's: what stands in while nothing has been found."""
 
 
-class Points(NamedTuple):
-    """Points that keep being appended, in blocks of shape (d, BLOCK), and how many there are."""
+class Blocks(NamedTuple):
+    """What a scan looks through: the point at position `p` is lane `p % LANES` of block `p // LANES`."""
 
     blocks: Floats
-    size: Ints
+    """Coordinates: (block, coordinate, lane)."""
+    counters: Ints
+    """The number of points."""
 
 
-@kernel
-def append(points: Points, point: Floats) -> None:
-    """Add a point; there must be room."""
-    block, slot = divmod(points.size[0], BLOCK)
-    for k in range(len(point)):
-        points.blocks[block, k, slot] = point[k]
-    points.size[0] += 1
+@subkernel
+def plain(count: int, value: int) -> int:
+    """Return `value`: a function that is given a constant would be compiled for it, and once more for a count."""
+    return value + 0 * count
 
 
-@kernel
-def nearest(points: Points, query: Floats) -> tuple[int, float]:
-    """Return the position of the point nearest to `query`, the earliest of equals, and its squared distance.
+@subkernel
+def block_distances(blocks: Floats, block: int, size: int, query: Floats, limit: float, lanes: Floats) -> int:
+    """Put the squared distances of the `size` points of a block into `lanes`; return how many are at most `limit`.
 
-    Squares are added up coordinate by coordinate, in order. With no points: -1 and infinity.
+    Returns 0 as soon as no lane can be: then `lanes` holds partial sums, which are of no use.
     """
-    best, closest = np.inf, -1
-    squared = np.empty(BLOCK)
-    for block in range((points.size[0] + BLOCK - 1) // BLOCK):
-        if not block_distances(points, block, query, best, squared):
-            continue
-        for slot in range(min(BLOCK, points.size[0] - block * BLOCK)):
-            if squared[slot] < best:
-                best, closest = squared[slot], block * BLOCK + slot
-    return closest, best
+    d = query.shape[0]
+    width = (size + 7) & -8  # to the end of a cache line: lanes beyond it are not even fetched
+    fours = d - d % 4
+    alive = np.int32(0)
+    for lane in range(width):
+        lanes[lane] = 0.0
+    # Four coordinates a pass load and store each sum once for four products. Counting in int32 vectorises, a
+    # minimum of floats does not.
+    for j in range(0, fours, 4):
+        q0, q1, q2, q3 = query[j], query[j + 1], query[j + 2], query[j + 3]
+        alive = np.int32(0)
+        for lane in range(width):
+            gap0, gap1 = q0 - blocks[block, j, lane], q1 - blocks[block, j + 1, lane]
+            gap2, gap3 = q2 - blocks[block, j + 2, lane], q3 - blocks[block, j + 3, lane]
+            total = lanes[lane] + gap0 * gap0 + gap1 * gap1 + gap2 * gap2 + gap3 * gap3
+            lanes[lane] = total
+            if total <= limit:
+                alive = np.int32(alive + 1)
+        if alive == 0:
+            return 0
+    for j in range(fours, d):
+        q0 = query[j]
+        alive = np.int32(0)
+        for lane in range(width):
+            gap0 = q0 - blocks[block, j, lane]
+            total = lanes[lane] + gap0 * gap0
+            lanes[lane] = total
+            if total <= limit:
+                alive = np.int32(alive + 1)
+    return int(alive)
+
+
+@subkernel
+def before(distance: float, position: int, other_distance: float, other_position: int) -> bool:
+    """Whether a point comes before another: nearer, or as near and inserted earlier."""
+    return distance < other_distance or (distance == other_distance and position < other_position)
+
+
+@subkernel
+def slide(positions: Ints, distances: Floats, count: int, position: int, distance: float) -> None:
+    """Put a point where it belongs in a sorted list; a full list loses its last for it."""
+    hole = min(count, positions.shape[0] - 1)
+    while hole > 0 and before(distance, position, distances[hole - 1], positions[hole - 1]):
+        distances[hole], positions[hole] = distances[hole - 1], positions[hole - 1]
+        hole -= 1
+    distances[hole], positions[hole] = distance, position
+
+
+@subkernel
+def rise(positions: Ints, distances: Floats, count: int, position: int, distance: float) -> None:
+    """Put a point at the bottom of a heap of `count` points, and let it rise to where it belongs."""
+    hole, above = count, (count - 1) >> 1
+    while hole > 0 and before(distances[above], positions[above], distance, position):
+        distances[hole], positions[hole] = distances[above], positions[above]
+        hole, above = above, (above - 1) >> 1
+    distances[hole], positions[hole] = distance, position
+
+
+@subkernel
+def sink(positions: Ints, distances: Floats, count: int, position: int, distance: float) -> None:
+    """Put a point in the place of the top of a heap, and let it sink to where it belongs."""
+    hole, child = 0, 1
+    while child < count:
+        other = child + 1
+        if other < count and before(distances[child], positions[child], distances[other], positions[other]):
+            child = other
+        if before(distance, position, distances[child], positions[child]):
+            distances[hole], positions[hole] = distances[child], positions[child]
+            hole, child = child, 2 * child + 1
+        else:
+            child = count
+    distances[hole], positions[hole] = distance, position
+
+
+@subkernel
+def offer(positions: Ints, distances: Floats, count: int, position: int, distance: float) -> int:
+    """Add a point to the best so far, of which there are `count`; return how many there are now.
+
+    At most `SHORT` of them are a sorted list; more, a heap with the last of them on top. If they are `len(positions)`
+    already, the point must come before the last of them, which drops out.
+    """
+    if positions.shape[0] <= SHORT:
+        slide(positions, distances, count, position, distance)
+    elif count < positions.shape[0]:
+        rise(positions, distances, count, position, distance)
+    else:
+        sink(positions, distances, count, position, distance)
+    # With both arrays in use to the end the compiler sees that it need not count references to them.
+    return int(min(count + 1, positions.shape[0], distances.shape[0]))
+
+
+@subkernel
+def last_of(size: int) -> int:
+    """Return where the last of the best is, once there are `size` of them."""
+    return size - 1 if size <= SHORT else 0
+
+
+@subkernel
+def settle(positions: Ints, distances: Floats, count: int) -> None:
+    """Bring the best, of which there are `count`, into rising order of (squared distance, position)."""
+    if positions.shape[0] > SHORT:
+        for end in range(count - 1, 0, -1):
+            distance, position = distances[end], positions[end]
+            distances[end], positions[end] = distances[0], positions[0]
+            sink(positions, distances, end, position, distance)
 
 
 @kernel
-def k_nearest(points: Points, query: Floats, positions: Ints, distances: Floats) -> int:
-    """Fill in positions and squared distances of the nearest points, closest first, equals by age; say how many."""
-    wanted, found = len(positions), 0
-    squared = np.empty(BLOCK)
-    for block in range((points.size[0] + BLOCK - 1) // BLOCK):
-        worst = distances[wanted - 1] if found == wanted else np.inf
-        if not block_distances(points, block, query, worst, squared):
-            continue
-        for slot in range(min(BLOCK, points.size[0] - block * BLOCK)):
-            if found == wanted and squared[slot] >= distances[wanted - 1]:
-                continue
-            found = min(found + 1, wanted)
-            place = found - 1
-            while place > 0 and distances[place - 1] > squared[slot]:
-                distances[place], positions[place] = distances[place - 1], positions[place - 1]
-                place -= 1
-            distances[place], positions[place] = squared[slot], block * BLOCK + slot
-    return found
+def scan_nearest(scan: Blocks, query: Floats, lanes: Floats) -> tuple[int, float]:
+    """Return position and squared distance of the nearest point: (-1, inf) if there is none.
+
+    `lanes` is room for `LANES` numbers.
+    """
+    blocks, counters = scan
+    best, found = np.inf, -1
+    for first in range(0, counters[0], LANES):
+        if block_distances(blocks, first // LANES, min(LANES, counters[0] - first), query, best, lanes) > 0:
+            for lane in range(min(LANES, counters[0] - first)):
+                if lanes[lane] < best or found < 0:
+                    best, found = lanes[lane], first + lane
+    return found, best
 
 
 @kernel
-def block_distances(points: Points, block: int, query: Floats, best: float, squared: Floats) -> bool:
-    """Fill `squared` for a block's points; stop and say False as soon as none can be below `best`."""
-    squared[:] = 0.0
-    for k in range(len(query)):
-        value = query[k]
-        for slot in range(BLOCK):
-            difference = points.blocks[block, k, slot] - value
-            squared[slot] += difference * difference
-        if k % 4 == 3:
-            below = np.int32(0)  # counting in 32 bits vectorises, a minimum of floats does not
-            for slot in range(BLOCK):
-                below += np.int32(squared[slot] < best)
-            if below == 0:
-                return False
+def scan_k_nearest(scan: Blocks, query: Floats, limit: float, positions: Ints, distances: Floats, lanes: Floats) -> int:
+    """Fill in the `len(positions)` nearest at a squared distance of at most `limit`; return how many those are.
+
+    They are sorted by (squared distance, position). A full answer may leave out others within the limit.
+    """
+    blocks, counters = scan
+    held = plain(counters[0], 0)
+    last = plain(counters[0], NOBODY)
+    for first in range(0, counters[0], LANES):
+        if block_distances(blocks, first // LANES, min(LANES, counters[0] - first), query, limit, lanes) > 0:
+            for lane in range(min(LANES, counters[0] - first)):
+                if before(lanes[lane], first + lane, limit, last):
+                    held = offer(positions, distances, held, first + lane, lanes[lane])
+                    if held == positions.shape[0]:
+                        limit, last = distances[last_of(held)], positions[last_of(held)]
+    settle(positions, distances, held)
+    return held
+
+
+@kernel
+def scan_insert(scan: Blocks, point: Floats) -> bool:
+    """Append a point; return False, with nothing changed, when the arrays are full."""
+    block, lane = divmod(scan.counters[0], LANES)
+    if block == scan.blocks.shape[0]:
+        return False
+    for j in range(point.shape[0]):
+        scan.blocks[block, j, lane] = point[j]
+    scan.counters[0] += 1
     return True
+
+
+@kernel
+def scan_insert_rows(scan: Blocks, points: Floats, start: int) -> int:
+    """Append the points from row `start` on; return the row that found no room, or the number of rows."""
+    row = start
+    while row < points.shape[0] and scan_insert(scan, points[row]):
+        row += 1
+    return row
+
+
+@kernel
+def scan_nearest_rows(scan: Blocks, queries: Floats, positions: Ints, distances: Floats) -> None:
+    """Answer `scan_nearest` for each row of `queries`."""
+    lanes = np.empty(LANES)
+    for row in range(queries.shape[0]):
+        positions[row], distances[row] = scan_nearest(scan, queries[row], lanes)
+
+
+@kernel
+def scan_k_nearest_rows(scan: Blocks, queries: Floats, positions: Ints, distances: Floats) -> None:
+    """Answer `scan_k_nearest` for each row of `queries`; both answers are (row, rank)."""
+    lanes = np.empty(LANES)
+    for row in range(queries.shape[0]):
+        scan_k_nearest(scan, queries[row], np.inf, positions[row], distances[row], lanes)
+
+
+@kernel
+def scan_within_rows(
+    scan: Blocks, queries: Floats, limit: float, positions: Ints, distances: Floats, offsets: Ints, start: int
+) -> int:
+    """Answer `scan_k_nearest` for the rows from `start` on, one after the other; return the row that found no room.
+
+    The answer for a row goes to offsets[row]:offsets[row + 1], of which the first must be there for `start`.
+    """
+    lanes = np.empty(LANES)
+    row = start
+    while row < queries.shape[0]:
+        first = offsets[row]
+        held = scan_k_nearest(scan, queries[row], limit, positions[first:], distances[first:], lanes)
+        offsets[row + 1] = first + held
+        # An answer that fills all the room may be short of some: it has to be asked for again with more room.
+        if first + held == positions.shape[0]:
+            break
+        row += 1
+    return row

@@ -5,15 +5,12 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack.packing._kernels import BLOCK, Points
-from ellipack.packing.scan import coordinates_of
-from ellipack.validation import Floats, whole
-
-Ints = NDArray[np.int64]
+from ellipack.packing.index import Index
+from ellipack.packing.tree import state
+from ellipack.packing.tree.state import POINTS, Tree
+from ellipack.validation import Floats, Ints, whole
 
 _Scalar = TypeVar("_Scalar", bound=np.generic)
-
-_GROWTH = 1.5  # doubling would leave half of the memory idle
 
 
 class Centers(NamedTuple):
@@ -21,12 +18,12 @@ class Centers(NamedTuple):
 
     Attributes
     ----------
-    points : where the centres are, in whitened coordinates.
+    points : where the centres are, in whitened coordinates, in a tree to search them by.
     label_sums, label_counts : of the labels taken in, the paper's ``T_s``; the mean is all that is ever used.
     founded : the round of each founding.
     """
 
-    points: Points
+    points: Tree
     label_sums: Floats
     label_counts: Ints
     founded: Ints
@@ -34,33 +31,26 @@ class Centers(NamedTuple):
     @classmethod
     def init(cls, d: int) -> "Centers":
         """Return no centres yet, of d coordinates."""
-        points = Points(np.zeros((1, whole(d, "d", 1), BLOCK)), np.zeros(1, dtype=np.int64))
-        return cls(points, np.zeros(BLOCK), np.zeros(BLOCK, dtype=np.int64), np.zeros(BLOCK, dtype=np.int64))
+        points = state.empty(whole(d, "d", 1))
+        room = state.room(points)
+        return cls(points, np.zeros(room), np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64))
 
     @property
     def size(self) -> int:
         """The number of centres."""
-        return int(self.points.size[0])
-
-    @property
-    def capacity(self) -> int:
-        """The number of centres that there is room for."""
-        return len(self.founded)
+        return int(self.points.counters[POINTS])
 
     @property
     def coordinates(self) -> Floats:
         """The centres, a row each."""
-        return coordinates_of(self.points)
+        return Index(self.points).points()
 
     def grown(self) -> "Centers":
         """Return the same centres with more room."""
-        blocks = max(len(self.points.blocks) + 1, int(_GROWTH * len(self.points.blocks)))
-        room = blocks * BLOCK
+        points = state.grow(self.points)
+        room = state.room(points)
         return Centers(
-            Points(padded(self.points.blocks, blocks), self.points.size),
-            padded(self.label_sums, room),
-            padded(self.label_counts, room),
-            padded(self.founded, room),
+            points, padded(self.label_sums, room), padded(self.label_counts, room), padded(self.founded, room)
         )
 
 

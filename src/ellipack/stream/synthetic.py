@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy.special import hyp0f1
 
 from ellipack.errors import DomainError
-from ellipack.metric._kernels import project
+from ellipack.metric import project
 from ellipack.validation import Floats, rows, whole, within
 
 _PHASES = (0.4, 1.1)  # away from multiples of a quarter turn, where a sine would be even or odd

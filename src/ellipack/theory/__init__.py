@@ -10,6 +10,7 @@ from ellipack.theory.bounds import (
     phased_regret_bound,
     printed_ellipsoid_packing_bound,
     printed_fixed_metric_regret_bound,
+    printed_phase_regret_bound,
     volumetric_packing_bound,
 )
 from ellipack.theory.schedules import (
@@ -32,6 +33,7 @@ from ellipack.theory.spectrum import (
     perturbed_effective_rank,
     perturbed_kappa,
     rank_starts,
+    semidefinite,
     separated,
     truncated_determinant,
 )
@@ -58,9 +60,11 @@ __all__ = [
     "phased_regret_bound",
     "printed_ellipsoid_packing_bound",
     "printed_fixed_metric_regret_bound",
+    "printed_phase_regret_bound",
     "radius",
     "rank_starts",
     "regularization",
+    "semidefinite",
     "separated",
     "smallest_radius",
     "step",

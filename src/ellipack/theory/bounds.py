@@ -9,20 +9,30 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack.errors import DomainError, ShapeError
-from ellipack.theory.schedules import burn_in, phase_end, phase_of, radius, regularization, smallest_radius
+from ellipack.errors import ShapeError
+from ellipack.theory.schedules import (
+    burn_in,
+    phase_end,
+    phase_length,
+    phase_of,
+    radius,
+    regularization,
+    smallest_radius,
+)
 from ellipack.theory.spectrum import (
     effective_rank,
     kappa,
     normalised,
     perturbed_effective_rank,
+    semidefinite,
     separated,
     spectrum,
     truncated_determinant,
 )
-from ellipack.validation import Floats, finite, floats, positive, rows, whole
+from ellipack.validation import Floats, finite, floats, nonnegative, positive, rows, whole
 
 _LEMMA_2 = 8 * np.sqrt(2)
+_THEOREM_2 = 12  # what the paper rounds 8 sqrt(2) up to
 
 
 def volumetric_packing_bound(eigenvalues: ArrayLike, radius: float) -> float:
@@ -54,7 +64,8 @@ def ellipsoid_packing_bound(eigenvalues: ArrayLike, radius: float) -> float:
     >>> round(ellipsoid_packing_bound([1.0, 0.25], 1.0), 6)
     64.0
     """
-    return _lemma_2(eigenvalues, radius, smallest_axis=radius / (2 * np.sqrt(2)))
+    reach = positive(radius, "radius")
+    return _lemma_2(spectrum(eigenvalues), reach, smallest_axis=reach / (2 * np.sqrt(2)))
 
 
 def printed_ellipsoid_packing_bound(eigenvalues: ArrayLike, radius: float) -> float:
@@ -63,12 +74,13 @@ def printed_ellipsoid_packing_bound(eigenvalues: ArrayLike, radius: float) -> fl
     >>> round(printed_ellipsoid_packing_bound([1.0] + [0.79] * 7, 0.9), 1)
     12.6
     """
-    return _lemma_2(eigenvalues, radius, smallest_axis=radius)
+    reach = positive(radius, "radius")
+    return _lemma_2(spectrum(eigenvalues), reach, smallest_axis=reach)
 
 
-def _lemma_2(eigenvalues: ArrayLike, radius: float, smallest_axis: float) -> float:
-    axes = np.sqrt(spectrum(eigenvalues))
-    long = axes[axes >= positive(smallest_axis, "radius")]
+def _lemma_2(falling: Floats, radius: float, smallest_axis: float) -> float:
+    axes = np.sqrt(falling)
+    long = axes[axes >= smallest_axis]
     return _exp(float(np.log(_LEMMA_2 * long / radius).sum()))
 
 
@@ -91,42 +103,57 @@ def directional_lipschitz(gradients: ArrayLike, directions: ArrayLike) -> Floats
     >>> directional_lipschitz([[1.0, -2.0], [0.5, 0.0]], np.eye(2)).tolist()
     [1.0, 2.0]
     """
-    return np.asarray(np.abs(rows(gradients, name="gradients") @ np.asarray(directions)).max(axis=0))
+    slopes, basis = rows(gradients, name="gradients"), rows(directions, name="directions")
+    if len(basis) != slopes.shape[1]:
+        raise ShapeError(f"directions must have {slopes.shape[1]} rows, as many as gradients columns, got {len(basis)}")
+    return np.asarray(np.abs(slopes @ basis).max(axis=0))
 
 
 def fixed_metric_regret_bound(eigenvalues: ArrayLike, rounds: int, lipschitz: float) -> float:
     """Return a bound on the regret of Algorithm 1 with a fixed metric, as the proof of Theorem 1 argues.
 
     ``8 ln(eT)`` for each centre, of which there are at most `ellipsoid_packing_bound` at the smallest radius so
-    far (errata 6 and 7), plus ``4 L T**(rho_T/(1+rho_T))`` for what varies within a centre's reach.
+    far (errata 6 and 7), plus ``4 L T**(rho_T/(1+rho_T))`` for what varies within a centre's reach. It holds
+    against functions that map into [0, 1]; L is their `lipschitz_constant`.
     """
-    falling = normalised(eigenvalues)
-    centers = ellipsoid_packing_bound(falling, smallest_radius(falling, rounds))
-    return _per_center(rounds) * centers + 4 * _nonnegative(lipschitz) * _rate(falling, rounds)
+    falling, last, constant = normalised(eigenvalues), whole(rounds, "rounds", 1), nonnegative(lipschitz, "lipschitz")
+    centers = ellipsoid_packing_bound(falling, smallest_radius(falling, last))
+    return _per_center(last) * centers + 4 * constant * _rate(falling, last)
 
 
 def printed_fixed_metric_regret_bound(eigenvalues: ArrayLike, rounds: int, lipschitz: float) -> float:
     """Return Theorem 1's bound with the constants printed in its proof (but see errata 6 and 7).
 
-    ``(8 ln(eT) (8 sqrt(2))**rho_T sqrt(det_kappa(M)) + 4 L) T**(rho_T/(1+rho_T))`` with L from
-    `lipschitz_constant`.
+    ``(8 ln(eT) (8 sqrt(2))**rho_T sqrt(det_kappa(M)) + 4 L) T**(rho_T/(1+rho_T))`` against functions that map
+    into [0, 1], with L their `lipschitz_constant`.
     """
-    falling = normalised(eigenvalues)
-    rank = int(effective_rank(falling, rounds))
-    determinant = truncated_determinant(falling, int(kappa(falling, rank, rounds)))
-    centers = _exp(rank * float(np.log(_LEMMA_2))) * np.sqrt(determinant)
-    return float((_per_center(rounds) * centers + 4 * _nonnegative(lipschitz)) * _rate(falling, rounds))
+    falling, last = normalised(eigenvalues), whole(rounds, "rounds", 1)
+    rank = int(effective_rank(falling, last))
+    determinant = truncated_determinant(falling, int(kappa(falling, rank, last)))
+    return _as_printed(falling, last, np.sqrt(determinant), lipschitz)
 
 
 def phase_regret_bound(eigenvalues: ArrayLike, phase: int, lipschitz: float) -> float:
-    """Return the bound on the regret of one phase (eq. phaseBound), given the spectrum it ran in, scaled to 1.
+    """Return the bound on the regret of one phase: Theorem 1's, over its rounds, in the spectrum that it ran in.
 
-    `lipschitz` is Lemma 3's constant in that metric. The truncated determinant is replaced by 1, as printed.
+    The spectrum is scaled to 1; `lipschitz` is the `lipschitz_constant` in that metric of a function that maps
+    into [0, 1].
     """
-    falling, length = normalised(eigenvalues), 2 ** whole(phase, "phase", 1)
-    rank = int(effective_rank(falling, length))
-    centers = _exp(rank * float(np.log(_LEMMA_2)))
-    return float((_per_center(length) * centers + 4 * _nonnegative(lipschitz)) * _rate(falling, length))
+    return fixed_metric_regret_bound(eigenvalues, phase_length(phase), lipschitz)
+
+
+def printed_phase_regret_bound(eigenvalues: ArrayLike, phase: int, lipschitz: float) -> float:
+    """Return the bound on the regret of one phase as printed in eq. phaseBound (but see errata 6 and 7).
+
+    It is Theorem 1's with 1 in place of the truncated determinant.
+    """
+    return _as_printed(normalised(eigenvalues), phase_length(phase), 1.0, lipschitz)
+
+
+def _as_printed(falling: Floats, rounds: int, volume: float, lipschitz: float) -> float:
+    constant, rank = nonnegative(lipschitz, "lipschitz"), int(effective_rank(falling, rounds))
+    centers = _power(_LEMMA_2, rank) * volume
+    return float((_per_center(rounds) * centers + 4 * constant) * _rate(falling, rounds))
 
 
 def phased_regret_bound(spectra: ArrayLike, lipschitz: ArrayLike) -> float:
@@ -146,27 +173,31 @@ def learned_metric_regret_bound(
 ) -> float:
     """Return Theorem 2's bound: the last single-phase bound of its proof, summed over the phases.
 
-    `eigenvalues` and `directions` (columns) are those of the true expected gradient outer product, and
-    `gradients` a sample of true gradients (a row each), over which suprema are taken. Eigenvectors whose
-    eigenvalues are closer than `delta` count as not identifiable: the ``V_Delta`` term. Terms of the order of
-    ``gamma**2``, which the paper leaves without constants, are left out. The phases before the theorem's
-    condition holds cost at most 1 a round (the paper prints the condition itself, which may end within a phase).
+    It holds with high probability, only if ``gamma-bar_t >= gamma_t``, the error of the estimated outer product,
+    and to first order in gamma: terms of the order of ``gamma**2``, which the paper leaves without constants, are
+    left out. `eigenvalues` and `directions` (columns) are those of the true expected gradient outer product.
+    `gradients` is a sample of true gradients (a row each), over which suprema are taken; over a sample they come
+    out too small, and so does the bound. Eigenvectors whose eigenvalues are closer than `delta` count as not
+    identifiable: the ``V_Delta`` term.
+
+    The constant is ``12**d``, as in the proof's last display, which errata 6 and 7 need. Each phase has a rank of
+    its own (erratum 10). Phases before the theorem's condition holds cost at most 1 a round (erratum 8); where
+    ``mu_d`` is 0 it never does, and the bound is `rounds`.
     """
-    mu = spectrum(eigenvalues)
+    mu, rounds = semidefinite(eigenvalues), whole(rounds, "rounds", 1)
     basis, slopes = rows(directions, len(mu), "directions"), rows(gradients, len(mu), "gradients")
-    along = directional_lipschitz(slopes, basis)
-    known = separated(mu, delta)
+    along, known = directional_lipschitz(slopes, basis), separated(mu, delta)
     sup_known, sup_unknown = _largest_projection(slopes, basis[:, known]), _largest_projection(slopes, basis[:, ~known])
     last = phase_of(rounds)
-    rank = perturbed_effective_rank(mu, rounds, regularization(rounds, alpha))
     first = _first_phase_after(burn_in(mu[-1], len(mu), alpha), last)
     total = float(min(rounds, phase_end(first)))
     for i, following in pairwise(range(first, last + 1)):
-        gamma = regularization(phase_end(i), alpha)
+        gamma, length = regularization(phase_end(i), alpha), phase_length(following)
+        rank = perturbed_effective_rank(mu, length, gamma)
         rotation = np.sqrt(len(mu)) * (2 * gamma / delta * sup_known + 2 * sup_unknown)
         spread = np.sqrt((mu[0] + 2 * gamma) * np.sum((along + rotation) ** 2 / mu))
-        centers = _exp(rank * float(np.log(12)))
-        total += float((_per_center(2**following) * centers + 4 * spread) * 2 ** (following * rank / (1 + rank)))
+        per_rate = _per_center(length) * _power(_THEOREM_2, len(mu)) + 4 * spread
+        total += float(per_rate * length ** (rank / (1 + rank)))
     return total
 
 
@@ -189,6 +220,10 @@ def _rate(eigenvalues: Floats, rounds: int) -> float:
     return float(rounds * radius(eigenvalues, rounds))
 
 
+def _power(base: float, exponent: int) -> float:
+    return _exp(exponent * float(np.log(base)))
+
+
 def _exp(logarithm: float) -> float:
     with np.errstate(over="ignore"):  # a bound past the largest float is infinite, and that is no accident
         return float(np.exp(logarithm))
@@ -199,9 +234,3 @@ def _slopes(values: ArrayLike, count: int, name: str) -> Floats:
     if array.shape != (count,):
         raise ShapeError(f"{name} must have shape ({count},), got {array.shape}")
     return array
-
-
-def _nonnegative(lipschitz: float) -> float:
-    if not lipschitz >= 0:
-        raise DomainError(f"lipschitz must be >= 0, got {lipschitz}")
-    return float(lipschitz)

@@ -1,11 +1,15 @@
 """What the paper lets depend on time alone: the radius, the phases, the regularization, the estimator's scales."""
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.errors import DomainError
 from ellipack.theory.spectrum import effective_rank, normalised, rank_starts, rounds
-from ellipack.validation import Floats, positive, whole
+from ellipack.validation import Floats, nonnegative, positive, whole
+
+_LAST_PHASE: Final = 62  # it ends at round 2**63 - 2, the last of a phase that an int64 can count
 
 
 def radius(eigenvalues: ArrayLike, t: ArrayLike) -> Floats:
@@ -42,7 +46,7 @@ def phase_length(phase: int) -> int:
     >>> [phase_length(i) for i in (1, 2, 3)]
     [2, 4, 8]
     """
-    return int(2 ** whole(phase, "phase", 1))
+    return 1 << _countable(whole(phase, "phase", 1))
 
 
 def phase_end(phase: int) -> int:
@@ -51,7 +55,13 @@ def phase_end(phase: int) -> int:
     >>> [phase_end(i) for i in (0, 1, 2, 3)]
     [0, 2, 6, 14]
     """
-    return int(2 ** (whole(phase, "phase", 0) + 1) - 2)
+    return (2 << _countable(whole(phase, "phase", 0))) - 2
+
+
+def _countable(phase: int) -> int:
+    if phase > _LAST_PHASE:
+        raise DomainError(f"phase must be at most {_LAST_PHASE}, got {phase}")
+    return phase
 
 
 def phase_of(t: int) -> int:
@@ -70,18 +80,21 @@ def regularization(t: int, alpha: float) -> float:
     [1.0, 1.0, 0.5]
     """
     positive(alpha, "alpha")
-    return 1.0 if whole(t, "t", 0) == 0 else float(t) ** -alpha
+    # A power that underflows would be 0, and no ridge at all.
+    return 1.0 if whole(t, "t", 0) == 0 else max(float(t) ** -alpha, float(np.finfo(np.float64).tiny))
 
 
 def burn_in(smallest_eigenvalue: float, d: int, alpha: float) -> float:
     """Return ``((d+1) / (2 mu_d))**(1/alpha)``, the rounds that Theorem 2 does without (eq. phaseCondition).
 
+    It is infinite where ``mu_d`` is 0: the theorem says nothing of a function that is flat in some direction.
+
     >>> burn_in(0.5, d=3, alpha=0.5)
     16.0
     """
-    ratio = (whole(d, "d", 1) + 1) / (2 * positive(smallest_eigenvalue, "smallest_eigenvalue"))
-    with np.errstate(over="ignore"):
-        return float(np.float64(ratio) ** (1 / positive(alpha, "alpha")))
+    mu = np.float64(nonnegative(smallest_eigenvalue, "smallest_eigenvalue"))
+    with np.errstate(over="ignore", divide="ignore"):
+        return float(((whole(d, "d", 1) + 1) / (2 * mu)) ** (1 / positive(alpha, "alpha")))
 
 
 def bandwidth(n: int, d: int, scale: float = 1.0) -> float:
@@ -118,6 +131,4 @@ def mass_threshold(n: int, d: int, scale: float = 1.0) -> float:
     >>> round(mass_threshold(100, d=2), 2)
     21.19
     """
-    if not scale >= 0:
-        raise DomainError(f"scale must be >= 0, got {scale}")
-    return float(scale * 2 * whole(d, "d", 1) * np.log(2 * whole(n, "n", 1)))
+    return float(nonnegative(scale, "scale") * 2 * whole(d, "d", 1) * np.log(2 * whole(n, "n", 1)))

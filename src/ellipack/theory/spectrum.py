@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ellipack.errors import DomainError, MetricError, ShapeError
-from ellipack.validation import Floats, finite, floats, whole
+from ellipack.validation import Floats, Ints, finite, floats, nonnegative, positive, whole
 
 NEVER: Final = np.iinfo(np.int64).max
 """The round at which something happens that does not happen in any number of rounds a float can count."""
@@ -18,13 +18,29 @@ _UNIT: Final = 1e-12  # how far lambda_1 may be from 1 by the rounding of a divi
 
 def spectrum(eigenvalues: ArrayLike, name: str = "eigenvalues") -> Floats:
     """Return `eigenvalues` if they can be a metric's: at least one, finite, above 0, in falling order."""
-    array = floats(eigenvalues, name)
-    if array.ndim != 1 or array.shape[0] == 0:
-        raise ShapeError(f"{name} must be one-dimensional and not empty, got shape {array.shape}")
-    finite(array, name)
+    array = _line(eigenvalues, name)
     if array[-1] <= 0 or np.any(np.diff(array) > 0):
         raise MetricError(f"{name} must be > 0 and in falling order, got {array}")
     return array
+
+
+def semidefinite(eigenvalues: ArrayLike, name: str = "eigenvalues") -> Floats:
+    """Return `eigenvalues` if they can be a gradient outer product's: a `spectrum`, but all save the first may be 0.
+
+    >>> semidefinite([0.5, 0.0])
+    array([0.5, 0. ])
+    """
+    array = _line(eigenvalues, name)
+    if array[0] <= 0 or array[-1] < 0 or np.any(np.diff(array) > 0):
+        raise MetricError(f"{name} must be >= 0, the first > 0, and in falling order, got {array}")
+    return array
+
+
+def _line(eigenvalues: ArrayLike, name: str) -> Floats:
+    array = floats(eigenvalues, name)
+    if array.ndim != 1 or array.shape[0] == 0:
+        raise ShapeError(f"{name} must be one-dimensional and not empty, got shape {array.shape}")
+    return finite(array, name)
 
 
 def normalised(eigenvalues: ArrayLike) -> Floats:
@@ -47,7 +63,7 @@ def rounds(t: ArrayLike) -> Floats:
     return array
 
 
-def kappa(eigenvalues: ArrayLike, r: int, t: ArrayLike) -> NDArray[np.int64]:
+def kappa(eigenvalues: ArrayLike, r: int, t: ArrayLike) -> Ints:
     """Return the largest m with ``lambda_m >= t**(-2/(1+r))``, 0 if there is none, for each `t`.
 
     >>> int(kappa([1.0, 0.25, 0.02], r=1, t=4))
@@ -59,7 +75,7 @@ def kappa(eigenvalues: ArrayLike, r: int, t: ArrayLike) -> NDArray[np.int64]:
     return np.asarray(np.searchsorted(-falling, -threshold, side="right"), dtype=np.int64)
 
 
-def rank_starts(eigenvalues: ArrayLike) -> NDArray[np.int64]:
+def rank_starts(eigenvalues: ArrayLike) -> Ints:
     """Return, for r = 1 to d - 1, the first round at which the effective rank is above r.
 
     The effective rank is a staircase with at most d - 1 steps, so this says all there is to know of it:
@@ -87,7 +103,7 @@ def _first_round(eigenvalue: float, j: int) -> int:
     return first
 
 
-def effective_rank(eigenvalues: ArrayLike, t: ArrayLike) -> NDArray[np.int64]:
+def effective_rank(eigenvalues: ArrayLike, t: ArrayLike) -> Ints:
     """Return ``rho_t``, the smallest r with ``kappa(r, t) <= r``, for each `t` in one pass (eq. effRank).
 
     It never falls as t grows, and it is d at once for the identity.
@@ -100,8 +116,12 @@ def effective_rank(eigenvalues: ArrayLike, t: ArrayLike) -> NDArray[np.int64]:
 
 def perturbed_kappa(eigenvalues: ArrayLike, r: int, t: int, regularization: float) -> int:
     """Return kappa-tilde of section 4: the largest m with ``mu_m + 2 gamma_t >= mu_1 t**(-2/(1+r))``."""
-    mu = spectrum(eigenvalues)
-    return int(np.sum(mu + 2 * regularization >= mu[0] * float(t) ** (-2 / (1 + r))))
+    gamma = nonnegative(regularization, "regularization")
+    return _perturbed_kappa(semidefinite(eigenvalues), whole(r, "r", 1), rounds(whole(t, "t", 1)), gamma)
+
+
+def _perturbed_kappa(mu: Floats, r: int, t: Floats, gamma: float) -> int:
+    return int(np.sum(mu + 2 * gamma >= mu[0] * t ** (-2 / (1 + r))))
 
 
 def perturbed_effective_rank(eigenvalues: ArrayLike, t: int, regularization: float) -> int:
@@ -112,10 +132,9 @@ def perturbed_effective_rank(eigenvalues: ArrayLike, t: int, regularization: flo
     >>> perturbed_effective_rank([1.0, 0.25, 0.02], t=100, regularization=0.1)
     3
     """
-    mu = spectrum(eigenvalues)
-    whole(t, "t", 1)
-    ranks = range(1, len(mu) + 1)
-    return next(r for r in ranks if perturbed_kappa(mu, r, t, regularization) <= r)
+    mu, time = semidefinite(eigenvalues), rounds(whole(t, "t", 1))
+    gamma = nonnegative(regularization, "regularization")
+    return next(r for r in range(1, len(mu) + 1) if _perturbed_kappa(mu, r, time, gamma) <= r)
 
 
 def truncated_determinant(eigenvalues: ArrayLike, k: int) -> float:
@@ -136,7 +155,7 @@ def eigenvalue_gaps(eigenvalues: ArrayLike) -> Floats:
     >>> eigenvalue_gaps([1.0, 0.25, 0.125]).tolist()
     [0.75, 0.125, 0.125]
     """
-    falls = -np.diff(spectrum(eigenvalues))
+    falls = -np.diff(semidefinite(eigenvalues))
     edge = np.array([np.inf])
     return np.asarray(np.minimum(np.concatenate([edge, falls]), np.concatenate([falls, edge])))
 
@@ -147,6 +166,4 @@ def separated(eigenvalues: ArrayLike, delta: float) -> NDArray[np.bool_]:
     >>> separated([1.0, 0.25, 0.125], delta=0.5).tolist()
     [True, False, False]
     """
-    if not delta > 0:
-        raise DomainError(f"delta must be > 0, got {delta}")
-    return eigenvalue_gaps(eigenvalues) >= delta
+    return eigenvalue_gaps(eigenvalues) >= positive(delta, "delta")

@@ -1,0 +1,1 @@
+"""How the experts' predictions become one."""

@@ -1,0 +1,104 @@
+"""Compiled steps of the aggregation: weights, rewards, recursive least squares."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from ellipack._kernels import kernel
+from ellipack.validation import Floats
+
+
+class Bernstein(NamedTuple):
+    """What Bernstein aggregation carries, an entry an expert (but for the scale, which is one number).
+
+    Attributes
+    ----------
+    priors : logarithms of the weights it began with.
+    gains : the sum of ``r - rate * r**2`` over rounds, r being the regret to the expert, linearised and scaled.
+    squares : the sum of ``r**2``.
+    scale : the largest regret to any expert so far, in size.
+    """
+
+    priors: Floats
+    gains: Floats
+    squares: Floats
+    scale: Floats
+
+
+class LeastSquares(NamedTuple):
+    """What recursive least squares carries: the inverse of the regularised Gram matrix, and the coefficients."""
+
+    inverse: Floats
+    coefficients: Floats
+
+
+@kernel
+def rate(squares: float, scale: float, experts: int) -> float:
+    """Return an expert's learning rate."""
+    largest = 0.5 / scale
+    return largest if squares <= 0.0 else min(largest, math.sqrt(math.log(experts) / squares))
+
+
+@kernel
+def weigh(state: Bernstein, weights: Floats) -> None:
+    """Fill in the experts' weights, which add up to 1."""
+    experts, most = len(weights), -np.inf
+    for k in range(experts):
+        weights[k] = state.priors[k]
+        if state.scale[0] > 0.0:
+            eta = rate(state.squares[k], state.scale[0], experts)
+            weights[k] += math.log(eta) + eta * state.gains[k]
+        most = max(most, weights[k])
+    total = 0.0
+    for k in range(experts):
+        weights[k] = math.exp(weights[k] - most)
+        total += weights[k]
+    for k in range(experts):
+        weights[k] /= total
+
+
+@kernel
+def reward(state: Bernstein, predictions: Floats, mixture: float, label: float) -> None:
+    """Move the state on by a round, once the label is known."""
+    experts, before = len(predictions), state.scale[0]
+    error = 2.0 * (mixture - label)
+    after = before
+    for k in range(experts):
+        after = max(after, abs(error * (mixture - predictions[k])))
+    state.scale[0] = after
+    if before <= 0.0:
+        return
+    for k in range(experts):
+        # Shrunk so that no regret exceeds the scale by which rates were set before the label was known.
+        regret = error * (mixture - predictions[k]) * (before / after)
+        eta = rate(state.squares[k], before, experts)
+        state.gains[k] += regret - eta * regret * regret
+        state.squares[k] += regret * regret
+
+
+@kernel
+def dot(left: Floats, right: Floats) -> float:
+    """Return the sum of products, in order."""
+    total = 0.0
+    for k in range(len(left)):
+        total += left[k] * right[k]
+    return total
+
+
+@kernel
+def regress(state: LeastSquares, features: Floats, target: float, gain: Floats) -> None:
+    """Take in one more row; `gain` is room for as many numbers as there are features."""
+    count = len(features)
+    gain[:] = 0.0
+    for i in range(count):
+        for j in range(count):
+            gain[j] += features[i] * state.inverse[i, j]
+    # Below 1 it could only come by rounding, and would let the inverse grow.
+    scale = max(1.0, 1.0 + dot(features, gain))
+    error = (target - dot(state.coefficients, features)) / scale
+    for i in range(count):
+        state.coefficients[i] += gain[i] * error
+        part = gain[i] / scale
+        for j in range(count):
+            state.inverse[i, j] -= part * gain[j]

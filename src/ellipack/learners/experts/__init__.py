@@ -1,0 +1,1 @@
+"""The local predictors: what a neighbourhood says about the point in its middle."""

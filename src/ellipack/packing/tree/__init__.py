@@ -1,0 +1,1 @@
+"""A bucket kd-tree in flat arrays."""

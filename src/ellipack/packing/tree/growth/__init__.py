@@ -1,0 +1,1 @@
+"""How a tree is planted, takes in points and stays balanced."""

@@ -1,0 +1,76 @@
+"""What a tree is made of: flat arrays, and nothing else."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipack.packing._kernels import LANES, NOBODY, Names
+from ellipack.validation import Floats, Ints
+
+PARENT, FIRST, SIZE, LEFT, RIGHT, AXIS = range(6)
+"""Columns of `Tree.links`. `SIZE` is the points in a leaf, and the leaves below an inner node."""
+
+POINTS, LEAVES, ROOT = range(3)
+"""Entries of `Tree.counters`."""
+
+
+class Tree(NamedTuple):
+    """A bucket kd-tree. Leaf `i` is node `2 i`, inner node `i` is node `2 i + 1`: an odd node has children."""
+
+    blocks: Floats
+    """Coordinates of the points: (leaf, coordinate, lane). A lane without a point is at infinity."""
+    positions: Names
+    """Which point is in which lane: (leaf, lane)."""
+    boxes: Floats
+    """Least and greatest coordinates of the points below: (node, coordinate, least or greatest)."""
+    links: Ints
+    """(node, column): parent or -1, earliest position below, size, children and the axis that parts them."""
+    splits: Floats
+    """Where an inner node parts its axis: left is at most that, right at least."""
+    counters: Ints
+    """Points, leaves, root."""
+
+
+def empty(d: int, leaves: int = 1) -> Tree:
+    """Return a tree without points, and with room for so many leaves."""
+    tree = Tree(
+        blocks=np.full((leaves, d, LANES), np.inf),
+        positions=np.full((leaves, LANES), -1, dtype=np.int32),
+        boxes=np.zeros((2 * leaves, d, 2)),
+        links=np.full((2 * leaves, 6), -1, dtype=np.int64),
+        splits=np.zeros(leaves),
+        counters=np.array([0, 1, 0], dtype=np.int64),
+    )
+    tree.boxes[0] = np.inf, -np.inf
+    tree.links[0, FIRST], tree.links[0, SIZE] = NOBODY, 0
+    return tree
+
+
+def grow(tree: Tree) -> Tree:
+    """Return the same tree with room for an eighth more leaves."""
+    leaves = tree.blocks.shape[0]
+    larger = empty(tree.blocks.shape[1], leaves + 1 + leaves // 8)
+    arrays: zip[tuple[NDArray[Any], NDArray[Any]]] = zip(tree, larger, strict=True)
+    for old, new in arrays:
+        new[: len(old)] = old
+    return larger
+
+
+def room(tree: Tree) -> int:
+    """Return a number of points that the tree can't exceed as it is."""
+    return int(tree.blocks.shape[0]) * LANES
+
+
+def copy(tree: Tree) -> Tree:
+    """Return the same tree in arrays of its own."""
+    return Tree._make(array.copy() for array in tree)
+
+
+def pour(tree: Tree, points: Floats, fill: int) -> None:
+    """Put so many points into each leaf, in order and without a tree above them yet."""
+    for leaf, start in enumerate(range(0, len(points), fill)):
+        part = points[start : start + fill]
+        tree.blocks[leaf, :, : len(part)] = part.T
+        tree.positions[leaf, : len(part)] = np.arange(start, start + len(part))
+        tree.links[2 * leaf, SIZE] = len(part)

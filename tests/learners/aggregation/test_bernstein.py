@@ -1,0 +1,119 @@
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ellipack.errors import DomainError
+from ellipack.learners.aggregation import bernstein
+from ellipack.learners.aggregation._kernels import Bernstein, LeastSquares, regress, reward, weigh
+from ellipack.validation import Floats
+from tests.strategies import seeds
+
+pytestmark = pytest.mark.interpreted
+
+KINDS = ["noise", "one good expert", "adversary", "outbursts"]
+
+
+@dataclass
+class Played:
+    losses: Floats  # of the mixture, round by round
+    own: Floats  # of the experts, a column each
+    first_scale: float
+    state: Bernstein
+
+
+def play(state: Bernstein, rounds: int, seed: int, kind: str, size: float) -> Played:
+    """Return what happened on a stream of some kind."""
+    experts = len(state.gains)
+    rng = np.random.default_rng(seed)
+    weights = np.empty(experts)
+    played = Played(np.zeros(rounds), np.zeros((rounds, experts)), 0.0, state)
+    for t in range(rounds):
+        predictions = rng.normal(size=experts) * size
+        if kind == "one good expert":
+            predictions[experts // 2] = np.sin(t / 5) * size
+        weigh(state, weights)
+        mixture = float(weights @ predictions)
+        label = {
+            "noise": rng.normal() * size,
+            "one good expert": np.sin(t / 5) * size,
+            # Away from the mixture, and so worst for what has the most weight.
+            "adversary": size if mixture < size / 2 else 0.0,
+            "outbursts": size * 10.0 ** rng.integers(0, 9) if t % 17 == 0 else 0.0,
+        }[kind]
+        played.losses[t], played.own[t] = (mixture - label) ** 2, (predictions - label) ** 2
+        reward(state, predictions, mixture, label)
+        played.first_scale = played.first_scale or float(state.scale[0])
+    return played
+
+
+def bound(played: Played, k: int) -> float:
+    return bernstein.regret_bound(
+        prior=float(np.exp(played.state.priors[k])),
+        squares=float(played.state.squares[k]),
+        experts=played.own.shape[1],
+        rounds=len(played.losses),
+        scale=float(played.state.scale[0]),
+        first_scale=played.first_scale,
+    )
+
+
+@settings(max_examples=50)
+@given(st.integers(2, 8), st.integers(1, 120), seeds, st.sampled_from(KINDS), st.sampled_from([1e-12, 1.0, 1e12]))
+def test_the_theorem_holds_on_any_stream(experts: int, rounds: int, seed: int, kind: str, size: float) -> None:
+    state = bernstein.init(experts)
+    for _ in range(3):  # and after each restart again
+        played = play(state, rounds, seed, kind, size)
+        for k in range(experts):
+            assert played.losses.sum() - played.own[:, k].sum() <= bound(played, k)
+        state, seed = bernstein.restarted(state), seed + 1
+
+
+def test_the_bound_says_something() -> None:
+    played = play(bernstein.init(6), 5000, 0, "one good expert", 1.0)
+    good, others = played.own[:, 3].sum(), np.delete(played.own.sum(axis=0), 3)
+    assert good + bound(played, 3) < 0.1 * others.min()  # no other expert, nor their plain mean, is under it
+    assert played.losses.sum() <= good + bound(played, 3)
+
+
+def test_weights_settle_on_the_good_expert_and_a_restart_remembers() -> None:
+    rng = np.random.default_rng(0)
+    state, weights = bernstein.init(5), np.empty(5)
+    for _ in range(500):
+        label = rng.uniform(-1, 1)
+        predictions = np.append(rng.uniform(-1, 1, size=4), label)
+        weigh(state, weights)
+        reward(state, predictions, float(weights @ predictions), label)
+    weigh(state, weights)
+    assert weights.sum() == pytest.approx(1)
+    assert weights[-1] > 0.95
+    again = np.empty(5)
+    weigh(bernstein.restarted(state), again)
+    np.testing.assert_allclose(again, 0.98 * weights + 0.004)
+
+
+def test_experts_that_agree_teach_nothing() -> None:
+    state, weights = bernstein.init(4), np.empty(4)
+    reward(state, np.full(4, 7.0), 7.0, 9.0)
+    weigh(state, weights)
+    np.testing.assert_allclose(weights, 0.25)
+    assert not state.squares.any()
+
+
+def test_an_aggregation_is_of_several() -> None:
+    with pytest.raises(DomainError, match="experts must be a whole number >= 2, got 1"):
+        bernstein.init(1)
+
+
+@given(st.integers(1, 40), st.integers(1, 5), seeds)
+def test_recursive_least_squares_is_ridge_regression(n: int, d: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, d)), rng.normal(size=n)
+    state, gain = LeastSquares(np.eye(d) / 3.0, np.zeros(d)), np.empty(d)
+    for x, label in zip(X, y, strict=True):
+        regress(state, x, label, gain)
+    gram = X.T @ X + 3.0 * np.eye(d)
+    np.testing.assert_allclose(state.coefficients, np.linalg.solve(gram, X.T @ y), atol=1e-9)
+    np.testing.assert_allclose(state.inverse, np.linalg.inv(gram), atol=1e-9)

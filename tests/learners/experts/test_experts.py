@@ -1,0 +1,133 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ellipack.learners.experts._kernels import (
+    Neighborhood,
+    gather_slope,
+    krige,
+    local_predictions,
+    matern_prediction,
+    neighborhood,
+    pairwise_distances,
+    ridge_fit,
+)
+from ellipack.learners.experts.names import LOCAL
+from ellipack.validation import Floats
+from tests.strategies import seeds
+
+pytestmark = pytest.mark.interpreted
+
+
+def around(points: Floats, labels: Floats, counts: Floats, kriged: int | None = None) -> Neighborhood:
+    """Return the neighbourhood of the origin; labels are differences already."""
+    order = np.argsort((points**2).sum(axis=1), kind="stable")
+    near = neighborhood(len(points), kriged or len(points), points.shape[1], points.shape[1])
+    near.offsets[:] = points[order]
+    near.squared[:] = (points[order] ** 2).sum(axis=1)
+    near.labels[:], near.counts[:] = labels[order], counts[order]
+    near.trend[:] = 0.0
+    return near
+
+
+@st.composite
+def neighborhoods(draw: st.DrawFn) -> Neighborhood:
+    rng = np.random.default_rng(draw(seeds))
+    n, d = draw(st.integers(3, 12)), draw(st.integers(1, 4))
+    return around(rng.normal(size=(n, d)), rng.normal(size=n), rng.integers(1, 5, size=n).astype(np.float64))
+
+
+@given(neighborhoods(), st.sampled_from([0.01, 0.1]))
+def test_a_local_fit_is_a_weighted_ridge_regression(near: Neighborhood, ridge: float) -> None:
+    count = len(near.squared)
+    w = near.counts * (1 - near.squared / near.squared[-1])
+    X, y = near.offsets, near.labels
+    mean, label = w @ X / w.sum(), w @ y / w.sum()
+    gram = ((X - mean) * w[:, None]).T @ (X - mean)
+    right = ((X - mean) * w[:, None]).T @ (y - label)
+    slope = np.linalg.solve(gram + ridge * np.trace(gram) / len(gram) * np.eye(len(gram)), right)
+    assert ridge_fit(near, gather_slope(near, count), ridge) == pytest.approx(label - slope @ mean, rel=1e-6, abs=1e-8)
+    np.testing.assert_allclose(near.slope, slope, rtol=1e-6, atol=1e-8)
+
+
+def kriging(near: Neighborhood, correlations: Floats, to_query: Floats, nugget: float, labels: Floats) -> float:
+    """Return ordinary kriging's prediction by the textbook: a mean by generalised least squares, and then the rest."""
+    K = correlations + np.diag(np.maximum(nugget / near.counts, 1e-6))
+    ones = np.ones(len(K))
+    mean = ones @ np.linalg.solve(K, labels) / (ones @ np.linalg.solve(K, ones))
+    return float(mean + to_query @ np.linalg.solve(K, labels - mean))
+
+
+def correlation(kind: str, distance: Floats, reach: float, length: float) -> Floats:
+    if kind == "exponential":
+        return np.exp(-distance / (length * reach))
+    u = np.sqrt(3) * distance / (length * reach)
+    return np.asarray((1 + u) * np.exp(-u))
+
+
+@given(neighborhoods(), seeds)
+def test_every_kriging_expert_is_ordinary_kriging(near: Neighborhood, seed: int) -> None:
+    near.trend[:] = np.random.default_rng(seed).normal(size=len(near.trend))
+    out, slope = np.empty(len(LOCAL)), np.empty(near.offsets.shape[1])
+    local_predictions(near, len(near.squared), out, slope)
+    apart = np.sqrt(((near.offsets[:, None] - near.offsets[None]) ** 2).sum(axis=2))
+    away, reach = np.sqrt(near.squared), np.sqrt(near.squared[-1])
+    at = 6
+    for kind in ("exponential", "Matern"):
+        for length in (2, 5):
+            C, c = correlation(kind, apart, reach, length), correlation(kind, away, reach, length)
+            for nugget in (0.01, 0.1):
+                assert out[at] == pytest.approx(kriging(near, C, c, nugget, near.labels), rel=1e-6, abs=1e-8)
+                at += 1
+    assert out[at] == pytest.approx(kriging(near, C, c, 0.03, near.labels - near.trend), rel=1e-6, abs=1e-8)
+    assert at + 1 == len(LOCAL)
+
+
+@given(neighborhoods(), st.floats(0.5, 10), st.sampled_from([0.01, 0.1]))
+def test_the_judge_of_metrics_is_ordinary_kriging_too(near: Neighborhood, length: float, nugget: float) -> None:
+    made = matern_prediction(near, len(near.squared), length, nugget)
+    apart = np.sqrt(((near.offsets[:, None] - near.offsets[None]) ** 2).sum(axis=2))
+    reach = np.sqrt(near.squared[-1])
+    C, c = (correlation("Matern", r, reach, length) for r in (apart, np.sqrt(near.squared)))
+    assert made == pytest.approx(kriging(near, C, c, nugget, near.labels), rel=1e-6, abs=1e-8)
+
+
+@given(neighborhoods())
+def test_means_are_weighted_by_counts(near: Neighborhood) -> None:
+    out, slope = np.empty(len(LOCAL)), np.empty(near.offsets.shape[1])
+    local_predictions(near, len(near.squared), out, slope)
+    for at, count in ((0, 4), (1, 16)):
+        assert out[at] == pytest.approx(np.average(near.labels[:count], weights=near.counts[:count]), abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize(
+    "points",
+    [
+        np.zeros((40, 3)),
+        np.repeat([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]], 20, axis=0),
+        1e-160 * np.random.default_rng(0).normal(size=(40, 3)),
+        1 + 1e-15 * np.random.default_rng(0).normal(size=(40, 3)),
+        np.column_stack([np.linspace(0, 1, 40), np.zeros(40), np.zeros(40)]),
+        np.array([[0.5, 0.5, 0.5]]),
+        1e6 * np.random.default_rng(0).normal(size=(40, 3)),
+    ],
+    ids=["all the same", "two piles", "tiny", "nearly the same", "on a line", "alone", "far apart"],
+)
+def test_every_neighbourhood_gets_finite_predictions(points: Floats, size: float) -> None:
+    rng = np.random.default_rng(1)
+    for counts in (np.ones(len(points)), np.power(10.0, rng.integers(0, 9, size=len(points)))):
+        near = around(points, size * rng.normal(size=len(points)), counts, kriged=min(32, len(points)))
+        out, slope = np.empty(len(LOCAL)), np.empty(3)
+        local_predictions(near, len(points), out, slope)
+        assert np.isfinite(out).all()
+        assert np.isfinite(slope).all()
+
+
+def test_distances_are_euclidean() -> None:
+    near = around(np.array([[0.0, 0.0], [3.0, 4.0]]), np.zeros(2), np.ones(2))
+    pairwise_distances(near, 2)
+    assert near.distances[0, 1] == 5.0
+    near.correlations[:] = 0.5
+    assert krige(near, 2, 0.1, np.array([1.0, 1.0])) == pytest.approx(1.0)

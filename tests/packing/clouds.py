@@ -1,0 +1,53 @@
+"""Points to search: every order of insertion and every spectrum that an index may meet, drawn by hypothesis."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from hypothesis import strategies as st
+
+from ellipack.validation import Floats
+
+ORDERS = ("random", "sorted", "reversed", "clustered", "walk", "duplicates", "grid", "one point")
+
+
+def arranged(order: str, count: int, d: int, rng: np.random.Generator) -> Floats:
+    """Return `count` points in an order that may be hard on a tree."""
+    normal = rng.normal(size=(count, d))
+    centers = np.repeat(10 * rng.normal(size=(count // 50 + 1, d)), 50, axis=0)[:count]
+    return {
+        "random": normal,
+        "sorted": np.sort(normal, axis=0),
+        "reversed": np.sort(normal, axis=0)[::-1],
+        "clustered": centers + 0.01 * normal,
+        "walk": np.cumsum(normal, axis=0),
+        "duplicates": normal[rng.integers(0, min(count, 5), size=count)],
+        "grid": rng.integers(0, 3, size=(count, d)).astype(float),
+        "one point": np.repeat(normal[:1], count, axis=0),
+    }[order].copy()
+
+
+@dataclass
+class Cloud:
+    """Points in order of insertion, and queries: points, what is between them, and what is far off."""
+
+    points: Floats
+    queries: Floats
+
+
+def cloud(order: str, steepness: float, count: int, d: int, seed: int) -> Cloud:
+    rng = np.random.default_rng(seed)
+    points = arranged(order, count, d, rng) * np.exp(-steepness * np.arange(d))
+    picked = points[rng.integers(0, count, size=(2, 6))]
+    far = 3 * rng.normal(size=(3, d)) * np.abs(points).max(axis=0)
+    return Cloud(points, np.concatenate([picked[0], picked.mean(axis=0), picked[1] + 1e-9, far]))
+
+
+def clouds(most: int = 3000, widest: int = 40) -> st.SearchStrategy[Cloud]:
+    return st.builds(
+        cloud,
+        order=st.sampled_from(ORDERS),
+        steepness=st.sampled_from([0.0, 0.1, 0.5, 2.0]),
+        count=st.integers(1, most) | st.integers(1, 130),
+        d=st.integers(1, widest),
+        seed=st.integers(0, 2**32 - 1),
+    )
