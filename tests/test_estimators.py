@@ -12,13 +12,23 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 import ellipack
-from ellipack import GradientOuterProduct, KernelDifferences, LocalSlopes, Metric, PackingRegressor, PhasedRegressor
+from ellipack import (
+    GradientOuterProduct,
+    KernelDifferences,
+    LocalSlopes,
+    Metric,
+    MetricConfig,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+)
 from ellipack.errors import DomainError, EllipackError, MetricError, NonFiniteError
+from ellipack.learners.metric.state import MetricState
 from ellipack.learners.packing import PackingState
 from ellipack.validation import Floats
 from tests.strategies import ball, cuts, seeds
 
-Regressor = PackingRegressor | PhasedRegressor
+Regressor = PackingRegressor | PhasedRegressor | MetricRegressor
 
 LEARNERS: dict[str, Callable[[], Regressor]] = {
     "euclidean": PackingRegressor,
@@ -28,7 +38,14 @@ LEARNERS: dict[str, Callable[[], Regressor]] = {
     "phased, slopes": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10), anchors=30)),
     "phased, weights": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10), diagonal=True)),
 }
-learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
+PRACTICAL: dict[str, Callable[[], Regressor]] = {
+    "practical": lambda: MetricRegressor(config=MetricConfig(judged=16, pool=64)),
+    "practical, two views": lambda: MetricRegressor(views=2, neighbors=8, config=MetricConfig(judged=16, pool=32)),
+    "practical, bounded": lambda: MetricRegressor(max_centers=24, n_jobs=1, config=MetricConfig(judged=16, pool=32)),
+}
+EVERY = LEARNERS | PRACTICAL
+papers = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
+learners = pytest.mark.parametrize("make", EVERY.values(), ids=EVERY.keys())
 
 
 def stream(n: int = 80, seed: int = 0) -> tuple[Floats, Floats]:
@@ -40,6 +57,8 @@ def stream(n: int = 80, seed: int = 0) -> tuple[Floats, Floats]:
 def bits(learner: Regressor) -> list[bytes]:
     """Return everything a learner has learned, to the bit."""
     state = learner.state_
+    if isinstance(state, MetricState):
+        return practical_bits(state)
     packing = state if isinstance(state, PackingState) else state.packing
     size = packing.centers.size
     arrays = [
@@ -56,9 +75,19 @@ def bits(learner: Regressor) -> list[bytes]:
     return [np.ascontiguousarray(array).tobytes() for array in arrays]
 
 
-@pytest.mark.interpreted
+def practical_bits(state: MetricState) -> list[bytes]:
+    machine, size = state.machine, state.n_centers
+    memory, packed = machine.memory, machine.packing.size
+    arrays = [memory.rows[:size], memory.label_sums[:size], memory.label_counts[:size], memory.radius]
+    for view in machine.views:
+        arrays += [view.knots, view.shift, view.scale, view.directions, view.coordinates[:size], view.gop]
+    arrays += [machine.packing.coordinates, machine.packing.label_sums[:packed], machine.packing.label_counts[:packed]]
+    arrays += [*machine.ridge, *machine.mixture, *machine.stack, *machine.top, machine.labels, machine.features]
+    return [np.ascontiguousarray(array).tobytes() for array in [*arrays, machine.clock]]
+
+
 @learners
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(seeds, st.data())
 def test_one_by_one_and_in_batches_are_the_same_bits(
     make: Callable[[], Regressor], seed: int, data: st.DataObject
@@ -121,6 +150,30 @@ def test_a_clone_is_fresh_and_fit_forgets(make: Callable[[], Regressor]) -> None
     assert bits(copy.fit(X, y)) == bits(learner.fit(X, y)) == bits(make().fit(X, y))
 
 
+@papers
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([[0, 0, 0], [0, 0, 0]], [0.5, 1.5], r"y must lie in \[0, 1\], got 1.5 at row 1"),
+        ([[0, 0, 0]], [-1e-9], r"y must lie in \[0, 1\], got -1e-09 at row 0"),
+        (
+            [[0, 0, 0], [0.9, 0.9, 0]],
+            [0.5, 0.5],
+            r"X must lie in the unit ball \(norm <= 1\), got norm 1.27\d* at row 1",
+        ),
+        ([[1e300, 0, 0]], [0.5], "X must lie in the unit ball"),
+    ],
+)
+def test_the_papers_learners_keep_to_their_domain(
+    make: Callable[[], Regressor], X: object, y: object, message: str
+) -> None:
+    learner = make().fit(*stream())
+    before = bits(learner)
+    with pytest.raises(DomainError, match=message):
+        learner.partial_fit(X, y)
+    assert bits(learner) == before
+
+
 @learners
 @pytest.mark.parametrize(
     ("X", "y", "message"),
@@ -133,14 +186,6 @@ def test_a_clone_is_fresh_and_fit_forgets(make: Callable[[], Regressor]) -> None
         ([0.0, 0.0, 0.0], [0.5], r"X must be two-dimensional \(rows, columns\), got shape \(3,\)"),
         ([[0, 0, 0]], [0.5, 0.5], "y must hold one label a row: 1 rows, got 2 labels"),
         ([[0, 0, 0]], [[0.5]], r"y must be one-dimensional, got shape \(1, 1\)"),
-        ([[0, 0, 0], [0, 0, 0]], [0.5, 1.5], r"y must lie in \[0, 1\], got 1.5 at row 1"),
-        ([[0, 0, 0]], [-1e-9], r"y must lie in \[0, 1\], got -1e-09 at row 0"),
-        (
-            [[0, 0, 0], [0.9, 0.9, 0]],
-            [0.5, 0.5],
-            r"X must lie in the unit ball \(norm <= 1\), got norm 1.27\d* at row 1",
-        ),
-        ([[1e300, 0, 0]], [0.5], "X must lie in the unit ball"),
         ([["a", "b", "c"]], [0.5], "X must hold real numbers"),
         ([[1j, 0, 0]], [0.5], "X must hold real numbers, got complex128"),
     ],
@@ -222,6 +267,43 @@ def test_the_gradient_outer_product_projects_on_the_directions_that_matter() -> 
     assert gop.get_feature_names_out().tolist() == ["gradientouterproduct0", "gradientouterproduct1"]
     with pytest.raises(DomainError, match="n_components must be at most the number of columns, 4, got 5"):
         clone(gop).set_params(n_components=5).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("learner", "message"),
+    [
+        (MetricRegressor(max_centers=3), "max_centers must be a whole number >= 16, got 3"),
+        (MetricRegressor(neighbors=1), "neighbors must be a whole number >= 2, got 1"),
+        (MetricRegressor(views=0), "views must be a whole number >= 1, got 0"),
+        (MetricRegressor(n_jobs=0), "n_jobs must be >= 1"),
+        (MetricRegressor(random_state=-1), "random_state must be a whole number >= 0, got -1"),
+    ],
+)
+def test_the_practical_learners_parameters_are_checked(learner: MetricRegressor, message: str) -> None:
+    with pytest.raises(DomainError, match=message):
+        learner.fit(*stream())
+    assert not hasattr(learner, "state_")
+
+
+def test_the_practical_learner_can_be_read() -> None:
+    X = np.random.default_rng(0).normal(size=(500, 4)) * [1.0, 100.0, 0.01, 1.0]
+    learner = MetricRegressor().fit(X, np.sin(X[:, 1] / 50) + 0.1 * X[:, 0])
+    assert learner.feature_importances_.sum() == pytest.approx(1)
+    assert learner.feature_importances_.argmax() == 1
+    assert learner.expert_weights_.sum() == pytest.approx(1)
+    assert len(learner.expert_names_) == len(learner.expert_weights_)
+    assert learner.eigenvalues_[0] == 1
+    # Along the first direction, in the features' own units, a standard deviation of the second is worth about 1.
+    assert abs(learner.directions_[0] @ [0.0, 100.0, 0.0, 0.0]) == pytest.approx(1, abs=0.1)
+    assert 1 <= learner.effective_rank_ <= 4
+    assert learner.n_centers_ == 500
+    past = learner.history()
+    phases = len(past.end)
+    assert past.eigenvalues.shape == past.feature_importances.shape == (phases, 4)
+    assert past.expert_weights.shape == (phases, len(learner.expert_names_))
+    np.testing.assert_allclose(past.feature_importances[-1], learner.feature_importances_)
+    assert past.end.tolist() == sorted(past.end.tolist())
+    assert len(past.choices) == len(past.effective_rank) == len(past.n_centers) == phases
 
 
 def test_directions_are_not_made_up_where_none_was_found() -> None:

@@ -73,13 +73,12 @@ def test_every_kriging_expert_is_ordinary_kriging(near: Neighborhood, seed: int)
     local_predictions(near, len(near.squared), out, slope)
     apart = np.sqrt(((near.offsets[:, None] - near.offsets[None]) ** 2).sum(axis=2))
     away, reach = np.sqrt(near.squared), np.sqrt(near.squared[-1])
-    at = 6
+    at = 3
     for kind in ("exponential", "Matern"):
-        for length in (2, 5):
+        for length, nugget in ((2, 0.01), (5, 0.1)):
             C, c = correlation(kind, apart, reach, length), correlation(kind, away, reach, length)
-            for nugget in (0.01, 0.1):
-                assert out[at] == pytest.approx(kriging(near, C, c, nugget, near.labels), rel=1e-6, abs=1e-8)
-                at += 1
+            assert out[at] == pytest.approx(kriging(near, C, c, nugget, near.labels), rel=1e-6, abs=1e-8)
+            at += 1
     assert out[at] == pytest.approx(kriging(near, C, c, 0.03, near.labels - near.trend), rel=1e-6, abs=1e-8)
     assert at + 1 == len(LOCAL)
 
@@ -97,8 +96,7 @@ def test_the_judge_of_metrics_is_ordinary_kriging_too(near: Neighborhood, length
 def test_means_are_weighted_by_counts(near: Neighborhood) -> None:
     out, slope = np.empty(len(LOCAL)), np.empty(near.offsets.shape[1])
     local_predictions(near, len(near.squared), out, slope)
-    for at, count in ((0, 4), (1, 16)):
-        assert out[at] == pytest.approx(np.average(near.labels[:count], weights=near.counts[:count]), abs=1e-12)
+    assert out[0] == pytest.approx(np.average(near.labels[:16], weights=near.counts[:16]), abs=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])

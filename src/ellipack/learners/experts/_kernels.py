@@ -9,12 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipack._kernels import kernel
-from ellipack.validation import Floats
+from ellipack._kernels import kernel, subkernel
+from ellipack.packing._kernels import LANES
+from ellipack.packing.tree._kernels import k_nearest
+from ellipack.packing.tree.state import Tree
+from ellipack.validation import Floats, Ints
 
 _SQRT3 = 1.7320508075688772
 _LEAST_NUGGET = 1e-6  # keeps correlations of duplicates invertible however many labels a centre has taken in
 _LEAST_PIVOT = 1e-12
+
+JUDGE_LENGTH, JUDGE_NUGGET = 3.0, 0.05
+"""Of the kriging that judges metrics: between those of the experts."""
 
 
 class Neighborhood(NamedTuple):
@@ -24,6 +30,7 @@ class Neighborhood(NamedTuple):
     ----------
     squared, labels, counts : squared distances, mean labels less the first's, how many labels each mean is of.
     offsets : coordinates less the query's, a row each.
+    columns : the same for those that are kriged, a column each, so that loops over neighbours vectorise.
     trend : what a global regression says of each neighbour's label, less what it says of the query's.
     """
 
@@ -31,6 +38,7 @@ class Neighborhood(NamedTuple):
     labels: Floats
     counts: Floats
     offsets: Floats
+    columns: Floats
     trend: Floats
     weights: Floats
     mean: Floats
@@ -45,33 +53,67 @@ class Neighborhood(NamedTuple):
 
 def neighborhood(neighbors: int, kriged: int, d: int, fitted: int) -> Neighborhood:
     """Return room for so many neighbours of d coordinates, of which `fitted` take part in local fits."""
-    k, r = neighbors, fitted
     return Neighborhood(
-        np.empty(k), np.empty(k), np.empty(k), np.empty((k, d)), np.empty(k), np.empty(k), np.empty(r), np.empty(r),
-        np.empty((r, r + 1)), np.empty((r, r + 1)),
-        np.empty((kriged, kriged)), np.empty((kriged, kriged + 1)), np.empty((kriged, kriged + 1)),
-        np.empty((kriged, kriged + 3)),
-    )  # fmt: skip
+        squared=np.empty(neighbors),
+        labels=np.empty(neighbors),
+        counts=np.empty(neighbors),
+        offsets=np.empty((neighbors, d)),
+        columns=np.empty((d, kriged)),
+        trend=np.empty(neighbors),
+        weights=np.empty(neighbors),
+        mean=np.empty(fitted),
+        slope=np.empty(fitted),
+        gram=np.empty((fitted, fitted + 1)),
+        system=np.empty((fitted, fitted + 1)),
+        distances=np.empty((kriged, kriged)),
+        decay=np.empty((kriged, kriged + 1)),
+        correlations=np.empty((kriged, kriged + 1)),
+        kriging=np.empty((kriged, kriged + 3)),
+    )
+
+
+@subkernel
+def _pivot(system: Floats, k: int) -> None:
+    """Divide a row by the root of its pivot."""
+    inverse = 1.0 / math.sqrt(max(system[k, k], _LEAST_PIVOT))
+    for j in range(k, system.shape[1]):
+        system[k, j] *= inverse
+
+
+@subkernel
+def _subtract(system: Floats, k: int, i: int) -> None:
+    """Take from row i what row k accounts for."""
+    part = system[k, i]
+    for j in range(i, system.shape[1]):
+        system[i, j] -= part * system[k, j]
 
 
 @kernel
 def factor(system: Floats, size: int) -> None:
     """Factor a positive definite matrix, upper triangle given, in place, and carry the columns beside it along.
 
-    Row by row, so that inner loops run over neighbouring entries and vectorise.
+    Row by row, so that inner loops run over neighbouring entries and vectorise; four rows at a time, so that what is
+    loaded is used four times.
     """
-    width = system.shape[1]
-    for k in range(size):
-        inverse = 1.0 / math.sqrt(max(system[k, k], _LEAST_PIVOT))
-        for j in range(k, width):
-            system[k, j] *= inverse
-        for i in range(k + 1, size):
-            part = system[k, i]
+    width, k = system.shape[1], 0
+    while k + 4 <= size:
+        for row in range(k, k + 4):
+            for above in range(k, row):
+                _subtract(system, above, row)
+            _pivot(system, row)
+        for i in range(k + 4, size):
+            a, b, c, d = system[k, i], system[k + 1, i], system[k + 2, i], system[k + 3, i]
             for j in range(i, width):
-                system[i, j] -= part * system[k, j]
+                near = a * system[k, j] + b * system[k + 1, j]
+                system[i, j] -= near + (c * system[k + 2, j] + d * system[k + 3, j])
+        k += 4
+    for row in range(k, size):
+        for above in range(k, row):
+            _subtract(system, above, row)
+        _pivot(system, row)
 
 
-@kernel
+@subkernel
 def mean_label(near: Neighborhood, count: int) -> float:
     """Return the mean label of the nearest few."""
     total = labels = 0.0
@@ -140,20 +182,22 @@ def ridge_fit(near: Neighborhood, label: float, ridge: float) -> float:
 @kernel
 def pairwise_distances(near: Neighborhood, count: int) -> None:
     """Fill in the distances between the nearest few, above the diagonal."""
-    d = near.offsets.shape[1]
+    for k in range(near.columns.shape[0]):
+        for j in range(count):
+            near.columns[k, j] = near.offsets[j, k]
     for i in range(count):
         for j in range(i + 1, count):
             near.distances[i, j] = 0.0
-        for k in range(d):
-            value = near.offsets[i, k]
+        for k in range(near.columns.shape[0]):
+            value = near.columns[k, i]
             for j in range(i + 1, count):
-                difference = near.offsets[j, k] - value
+                difference = near.columns[k, j] - value
                 near.distances[i, j] += difference * difference
         for j in range(i + 1, count):
             near.distances[i, j] = math.sqrt(near.distances[i, j])
 
 
-@kernel
+@subkernel
 def fill_decay(near: Neighborhood, count: int, unit: float) -> None:
     """Fill in ``exp(-distance / (10 unit))``, of which all correlations used here are made by powers."""
     for i in range(count):
@@ -162,7 +206,7 @@ def fill_decay(near: Neighborhood, count: int, unit: float) -> None:
         near.decay[i, count] = math.exp(-0.1 * math.sqrt(near.squared[i]) / unit)
 
 
-@kernel
+@subkernel
 def fill_correlations(near: Neighborhood, count: int, unit: float, length: int, smooth: bool) -> None:
     """Fill in correlations ``exp(-u)``, or Matern's ``(1 + u) exp(-u)``, for u = distance / (length unit).
 
@@ -227,27 +271,46 @@ def local_predictions(near: Neighborhood, found: int, out: Floats, slope: Floats
 
     Their order is that of `ellipack.learners.experts.names.LOCAL`. `slope` is left with the first fit's.
     """
-    fitted, kriged = len(near.slope), min(len(near.distances), found)
-    out[0] = mean_label(near, min(4, found))
-    out[1] = mean_label(near, min(16, found))
-    at = 2
-    for count in (2 * fitted + 10, 3 * fitted + 20):
-        label = gather_slope(near, min(count, found))
-        for ridge in (0.01, 0.1):
-            out[at] = ridge_fit(near, label, ridge)
-            if at == 2:
-                slope[:] = near.slope
-            at += 1
+    kriged = min(len(near.distances), found)
+    out[0] = mean_label(near, min(16, found))
+    label = gather_slope(near, min(2 * len(near.slope) + 10, found))
+    out[2] = ridge_fit(near, label, 0.1)
+    out[1] = ridge_fit(near, label, 0.01)
+    slope[:] = near.slope
     pairwise_distances(near, kriged)
     reach = max(math.sqrt(near.squared[kriged - 1]), 1e-150)
+    at = 3
     for smooth in (False, True):
         unit = reach / _SQRT3 if smooth else reach
         fill_decay(near, kriged, unit)
-        for length in (2, 5):
+        # A short length with a small nugget follows the labels, a long one with a large nugget smooths them.
+        for length, nugget in ((2, 0.01), (5, 0.1)):
             fill_correlations(near, kriged, unit, length, smooth)
-            for nugget in (0.01, 0.1):
-                out[at] = krige(near, kriged, nugget, near.labels)
-                at += 1
+            out[at] = krige(near, kriged, nugget, near.labels)
+            at += 1
     for j in range(kriged):
         near.weights[j] = near.labels[j] - near.trend[j]
     out[at] = krige(near, kriged, 0.03, near.weights)
+
+
+@kernel
+def leave_one_out(tree: Tree, coordinates: Floats, labels: Floats, judges: Ints, near: Neighborhood) -> float:
+    """Return the sum of squared errors of kriging each judge's label from its neighbours' without its own."""
+    kriged = min(len(near.distances), len(coordinates) - 1)
+    positions, lanes = np.empty(kriged + 1, dtype=np.int64), np.empty(LANES)
+    squared = np.empty(kriged + 1)
+    total = 0.0
+    near.counts[:] = 1.0
+    for judge in judges:
+        k_nearest(tree, coordinates[judge], np.inf, positions, squared, lanes)
+        held = 0
+        for j in range(kriged + 1):
+            if positions[j] != judge and held < kriged:
+                near.squared[held] = squared[j]
+                near.labels[held] = labels[positions[j]] - labels[judge]
+                for k in range(coordinates.shape[1]):
+                    near.offsets[held, k] = coordinates[positions[j], k] - coordinates[judge, k]
+                held += 1
+        error = matern_prediction(near, kriged, JUDGE_LENGTH, JUDGE_NUGGET)
+        total += error * error
+    return total

@@ -6,15 +6,13 @@ GLOBAL: Final = ("running mean", "ridge regression", "Algorithm 1")
 """Experts that need no neighbourhood of their own."""
 
 LOCAL: Final = (
-    "mean of 4",
     "mean of 16",
-    *(f"local fit, {size}, ridge {ridge}" for size in ("small", "large") for ridge in (0.01, 0.1)),
-    *(
-        f"kriging, {kind}, length {length}, nugget {nugget}"
-        for kind in ("exponential", "Matern")
-        for length in (2, 5)
-        for nugget in (0.01, 0.1)
-    ),
+    "local fit, ridge 0.01",
+    "local fit, ridge 0.1",
+    "kriging, exponential, following",
+    "kriging, exponential, smoothing",
+    "kriging, Matern, following",
+    "kriging, Matern, smoothing",
     "kriging about the ridge regression",
 )
 """Experts that each view of the features has, all from the same neighbourhood."""
@@ -24,7 +22,7 @@ def expert_names(views: int) -> list[str]:
     """Return the names of all experts when there are so many views.
 
     >>> len(expert_names(1)), expert_names(2)[-1]
-    (18, 'kriging about the ridge regression (view 2)')
+    (11, 'kriging about the ridge regression (view 2)')
     """
     suffixes = [f" (view {v + 1})" if views > 1 else "" for v in range(views)]
     return [*GLOBAL, *(name + suffix for suffix in suffixes for name in LOCAL)]

@@ -1,0 +1,98 @@
+"""What it costs to remember less: the error with a part of the rows as centres, merged or simply the latest.
+
+"The latest" is the same learner with the same metric, experts and phases, but when its memory is full it forgets the
+oldest quarter of its rows, where ours merges the closest quarter: what is compared is only which centres are kept.
+"""
+
+import numpy as np
+from rich.table import Table
+
+from benchmarks.streams import Stream, late_nrmse
+from benchmarks.verdicts import Verdict, figures
+from ellipack import MetricRegressor
+from ellipack.learners.metric._kernels import Memory, View, embed
+from ellipack.learners.metric.state import MetricState
+from ellipack.packing.index import Index
+from ellipack.stream import LowRankStream
+from ellipack.validation import Floats
+
+PARTS = (2, 4, 8)
+ROWS = 8_000
+_FORGOTTEN = 4  # one in so many
+
+
+def synthetic(rows: int = ROWS) -> Stream:
+    """Return a stream of 8 features of which 3 directions matter."""
+    return Stream("8 features, 3 directions", *LowRankStream(d=8, rank=3).draw(rows))
+
+
+def merged(stream: Stream, max_centers: int, views: int) -> float:
+    """Return the late error with so many centres, the closest merged when there is no room."""
+    learner = MetricRegressor(max_centers, views=views)
+    return late_nrmse(learner.progressive(stream.X, stream.y), stream.y)
+
+
+def latest(stream: Stream, max_centers: int, views: int) -> float:
+    """Return the late error with at most so many centres, always the latest rows."""
+    # Room for one more, so that it is never full when its oldest rows are forgotten here.
+    learner = MetricRegressor(max_centers + 1, views=views)
+    made: list[Floats] = []
+    done = 0
+    while done < len(stream.y):
+        held = learner.n_centers_ if made else 0
+        if held == max_centers:
+            held -= max_centers // _FORGOTTEN
+            forget(learner.state_, held)
+        part = slice(done, done + max_centers - held)
+        made.append(learner.progressive(stream.X[part], stream.y[part]))
+        done += len(made[-1])
+    return late_nrmse(np.concatenate(made), stream.y)
+
+
+def forget(state: MetricState, kept: int) -> None:
+    """Let a learner keep only its latest centres; each is a row, or rows alike, as long as none was merged."""
+    machine, oldest = state.machine, state.n_centers - kept
+    old = machine.memory
+    rows, sums, counts = np.zeros_like(old.rows), np.zeros_like(old.label_sums), np.zeros_like(old.label_counts)
+    for new, column in ((rows, old.rows), (sums, old.label_sums), (counts, old.label_counts)):
+        new[:kept] = column[oldest : oldest + kept]
+    views = tuple(_re_embedded(view, rows[:kept]) for view in machine.views)
+    state.machine = machine._replace(memory=Memory(rows, sums, counts, old.radius), views=views)
+
+
+def compare(stream: Stream, views: int = 1) -> list[tuple[int, float, float]]:
+    """Return the errors, merged and latest, for each part of the rows as centres; all of them first."""
+    everything = merged(stream, len(stream.y) + 1, views)
+    compared = [(1, everything, everything)]
+    for part in PARTS:
+        most = len(stream.y) // part
+        compared.append((part, merged(stream, most, views), latest(stream, most, views)))
+    return compared
+
+
+def table_of(compared: dict[str, list[tuple[int, float, float]]]) -> Table:
+    """Lay out errors, a stream after the other."""
+    title = "Late NRMSE with a part of the rows as centres"
+    table = figures(title, ("stream", "part", "merged", "latest rows", "ratio"))
+    for name, errors in compared.items():
+        for part, ours, theirs in errors:
+            ratio = f"{ours / theirs:.3f}" if part > 1 else "-"
+            table.add_row(name if part == 1 else "", f"1/{part}", f"{ours:.3f}", f"{theirs:.3f}", ratio)
+    return table
+
+
+def verdicts(compared: dict[str, list[tuple[int, float, float]]]) -> list[Verdict]:
+    """Say of each stream whether merging is better than keeping the latest rows, however few centres there are."""
+    said = []
+    for name, errors in compared.items():
+        worst = max(ours / theirs for part, ours, theirs in errors if part > 1)
+        said.append(
+            Verdict(f"error over that of keeping the latest rows, {name}", f"{worst:.3f}", "below 1", worst < 1)
+        )
+    return said
+
+
+def _re_embedded(view: View, rows: Floats) -> View:
+    coordinates = np.zeros_like(view.coordinates)
+    embed(view, rows, coordinates[: len(rows)])
+    return view._replace(coordinates=coordinates, points=Index.build(coordinates[: len(rows)]).tree)

@@ -1,0 +1,153 @@
+"""The practical learner with scikit-learn's verbs."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ellipack.estimators.stream_regressor import StreamRegressor
+from ellipack.learners.aggregation._kernels import weigh
+from ellipack.learners.experts.names import expert_names
+from ellipack.learners.metric import engine, state
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.state import MetricState, Size
+from ellipack.metric import Metric
+from ellipack.theory.spectrum import effective_rank
+from ellipack.threads import thread_count
+from ellipack.validation import Floats, Ints
+
+
+class MetricHistory(NamedTuple):
+    """What was learned by the end of each phase, an entry or a row a phase."""
+
+    end: Ints
+    n_centers: Ints
+    effective_rank: Ints
+    eigenvalues: Floats
+    feature_importances: Floats
+    expert_weights: Floats
+    choices: list[tuple[str, ...]]
+
+
+class MetricRegressor(StreamRegressor[MetricState]):
+    """Regression on a stream that learns its own metric while it predicts.
+
+    Any features, any labels; no scaling, no tuning, no number of rows known in advance. Experts (a running mean, a
+    ridge regression, the paper's Algorithm 1, means, local fits and kriging over nearest centres) are mixed so that
+    the mixture is nearly as good as the best of them, on any stream (the theorem stands in
+    `ellipack.learners.aggregation.bernstein`). The slopes of the local fits add up to a gradient outer product, and at
+    the end of each phase a metric is made of it, in which neighbours are near from then on.
+
+    Parameters
+    ----------
+    max_centers : how many rows are remembered; beyond, the closest are merged. This bounds the memory.
+    neighbors : how many of them a prediction is kriged from.
+    views : 1, or 2 to see features by their ranks as well: a little better, at twice the cost.
+    random_state : the seed of what is drawn (which centres judge candidates for the metric).
+    n_jobs : threads that predict; -1 for one a core. Learning goes row after row on one.
+    config : a `MetricConfig` with settings that few need to touch.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(600, 4))
+    >>> y = 10 * np.sin(X[:, 2]) + X[:, 0]
+    >>> learner = MetricRegressor()
+    >>> predictions = learner.progressive(X, y)
+    >>> bool(np.std(predictions[300:] - y[300:]) < 0.2 * np.std(y))
+    True
+    >>> int(learner.feature_importances_.argmax())
+    2
+    """
+
+    def __init__(
+        self,
+        max_centers: int = 100_000,
+        *,
+        neighbors: int = 32,
+        views: int = 1,
+        random_state: int = 0,
+        n_jobs: int = -1,
+        config: MetricConfig | None = None,
+    ) -> None:
+        self.max_centers = max_centers
+        self.neighbors = neighbors
+        self.views = views
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.config = config
+
+    def _init(self, d: int) -> MetricState:
+        thread_count(self.n_jobs)
+        size = Size(self.views, self.neighbors, self.max_centers)
+        return state.init(d, size, self.random_state, self.config or MetricConfig())
+
+    def _predict(self, state: MetricState, X: ArrayLike) -> Floats:
+        return engine.predict(state, X, self.n_jobs)
+
+    def _learn(self, state: MetricState, X: ArrayLike, y: ArrayLike) -> Floats:
+        return engine.learn(state, X, y)
+
+    @property
+    def metric_(self) -> Metric:
+        """The metric, of spectral norm 1, on features in standard units."""
+        return self._learned.metrics[0]
+
+    @property
+    def eigenvalues_(self) -> Floats:
+        """The spectrum of the metric, in falling order, the largest 1."""
+        return self.metric_.eigenvalues
+
+    @property
+    def directions_(self) -> Floats:
+        """The directions of the metric, a row each, in falling order, for features in their own units."""
+        return np.asarray(self.metric_.eigenvectors.T / self._learned.machine.views[0].scale)
+
+    @property
+    def effective_rank_(self) -> int:
+        """The effective rank of the metric at the last round."""
+        return int(effective_rank(self.eigenvalues_, max(1, self._learned.clock)))
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """How much each feature counts: the diagonal of the metric in standard units, adding up to 1."""
+        return _importances(self.metric_)
+
+    @property
+    def expert_names_(self) -> list[str]:
+        """What the experts are called."""
+        return expert_names(len(self._learned.machine.views))
+
+    @property
+    def expert_weights_(self) -> Floats:
+        """The weight of each expert in the mixture, in the order of `expert_names_`, adding up to 1."""
+        weights = np.empty(len(self.expert_names_))
+        weigh(self._learned.machine.mixture, weights)
+        return weights
+
+    @property
+    def n_centers_(self) -> int:
+        """How many centres there are."""
+        return self._learned.n_centers
+
+    def history(self) -> MetricHistory:
+        """Return what had been learned by the end of each phase."""
+        phases = self._learned.phases
+        metrics = [phase.metrics[0] for phase in phases]
+        d = self.metric_.dimension
+        return MetricHistory(
+            end=np.array([phase.end for phase in phases], dtype=np.int64),
+            n_centers=np.array([phase.n_centers for phase in phases], dtype=np.int64),
+            effective_rank=np.array(
+                [int(effective_rank(m.eigenvalues, p.end)) for m, p in zip(metrics, phases, strict=True)],
+                dtype=np.int64,
+            ),
+            eigenvalues=np.array([metric.eigenvalues for metric in metrics]).reshape(-1, d),
+            feature_importances=np.array([_importances(metric) for metric in metrics]).reshape(-1, d),
+            expert_weights=np.array([phase.expert_weights for phase in phases]).reshape(-1, len(self.expert_names_)),
+            choices=[phase.choices for phase in phases],
+        )
+
+
+def _importances(metric: Metric) -> Floats:
+    diagonal = np.diag(metric.matrix)
+    return np.asarray(diagonal / diagonal.sum())

@@ -1,0 +1,1 @@
+"""MetricRegressor's engine: the paper's frame, made practical."""

@@ -1,0 +1,134 @@
+"""The end of a phase: scales are set anew, a metric is chosen, and everything is seen through it."""
+
+import numpy as np
+
+from ellipack.learners.aggregation import bernstein
+from ellipack.learners.aggregation._kernels import LeastSquares, weigh
+from ellipack.learners.metric._kernels import COUNT, SQUARES, Machine, View, embed, see_rows
+from ellipack.learners.metric.selection import Jury, choose
+from ellipack.learners.metric.state import MetricPhase, MetricState
+from ellipack.metric import Metric
+from ellipack.packing.centers import Centers
+from ellipack.packing.index import Index
+from ellipack.theory.spectrum import rank_starts
+from ellipack.validation import Floats, Ints
+
+_KNOTS = 256  # between which ranks are interpolated
+_FEWEST_JUDGES = 8
+_JUDGES_EARLY, _JUDGES_PART = 60, 8
+_REFIT = 1000  # up to so many centres the global regression is fitted anew, in the new units; then only converted
+
+
+def end_phase(state: MetricState) -> None:
+    """Move the state on to its next phase."""
+    machine, size = state.machine, state.n_centers
+    rng = np.random.default_rng([state.random_state, len(state.phases)])
+    pool = _draw(rng, size, state.config.pool)
+    views, metrics, choices = [], [], []
+    for v, view in enumerate(machine.views):
+        fresh = _rescaled(machine, view, v, pool)
+        name, metric = _chosen(state, v, fresh, pool, rng)
+        views.append(_re_embedded(machine, fresh, metric, size))
+        metrics.append(metric)
+        choices.append(name)
+    weights = np.empty(len(machine.mixture.gains))
+    weigh(machine.mixture, weights)
+    state.phases.append(MetricPhase(len(state.phases) + 1, state.clock, size, tuple(metrics), tuple(choices), weights))
+    machine.clock[1] = 0
+    machine.memory.radius[0] = 0.0  # distances are others now
+    reach = np.sqrt((views[0].coordinates[:size] ** 2).sum(axis=1).max(initial=0.0))
+    state.machine = machine._replace(
+        views=tuple(views),
+        packing=Centers.init(len(fresh.scale)),
+        rank_starts=rank_starts(metrics[0].eigenvalues),
+        reach=np.array([reach if reach > 0 else 1.0]),
+        ridge=_converted_ridge(machine, machine.views[0], views[0], size),
+        mixture=bernstein.restarted(machine.mixture),
+        top=bernstein.restarted(machine.top),
+        stack=_started_stack(machine, state.config.stack_prior),
+    )
+    state.metrics = tuple(metrics)
+    state.phase_end = state.clock + max(state.phase_end // 4, int((state.config.growth - 1) * state.clock), 4)
+
+
+def _draw(rng: np.random.Generator, size: int, most: int) -> Ints:
+    return np.arange(size) if size <= most else np.sort(rng.choice(size, most, replace=False))
+
+
+def _rescaled(machine: Machine, view: View, v: int, pool: Ints) -> View:
+    """Return a view with new scales: of the features themselves in the first view, of their ranks in others."""
+    if v == 0:
+        variance = machine.features[1] / machine.labels[COUNT]
+        return view._replace(shift=machine.features[0].copy(), scale=_deviation(variance))
+    rows = machine.memory.rows[pool]
+    knots = np.quantile(rows, np.linspace(0, 1, min(_KNOTS, max(2, len(rows)))), axis=0)
+    d = rows.shape[1]
+    ranks = np.empty_like(rows)
+    plain = view._replace(knots=np.ascontiguousarray(knots), shift=np.zeros(d), scale=np.ones(d))
+    see_rows(plain, rows, ranks)
+    return plain._replace(shift=ranks.mean(axis=0), scale=_deviation(ranks.var(axis=0)))
+
+
+def _deviation(variance: Floats) -> Floats:
+    """Return standard deviations; what never varied keeps its unit."""
+    return np.sqrt(np.where(variance > 0, variance, 1.0))
+
+
+def _chosen(state: MetricState, v: int, fresh: View, pool: Ints, rng: np.random.Generator) -> tuple[str, Metric]:
+    """Return the metric chosen for a view as it is now seen, and the name of the candidate."""
+    memory, view = state.machine.memory, state.machine.views[v]
+    ratio = fresh.scale / view.scale  # slopes and directions were measured in the old units
+    gop, current = view.gop * np.outer(ratio, ratio), ratio[:, None] * view.directions
+    name = "current"
+    if len(pool) >= _FEWEST_JUDGES:
+        seen = np.empty((len(pool), len(ratio)))
+        see_rows(fresh, memory.rows[pool], seen)
+        labels = memory.label_sums[pool] / memory.label_counts[pool]
+        jury = Jury(seen, labels, _draw(rng, len(pool), _judges(state)), state.neighbors)
+        name, current = choose(gop, current, jury, state.config, state.reputations[v])
+    # The same distances by orthogonal directions, in falling order, as a metric has them.
+    vectors, lengths, _ = np.linalg.svd(current)
+    weights = np.maximum((lengths / lengths[0]) ** 2, np.finfo(np.float64).tiny)
+    return name, Metric(weights, np.ascontiguousarray(vectors), float(lengths[0] ** 2))
+
+
+def _judges(state: MetricState) -> int:
+    """Return how many centres judge: a part of all, so that early phases, of which there are many, cost little."""
+    return max(min(_JUDGES_EARLY, state.config.judged), min(state.config.judged, state.n_centers // _JUDGES_PART))
+
+
+def _re_embedded(machine: Machine, fresh: View, metric: Metric, size: int) -> View:
+    """Return the view with all centres seen through its new metric."""
+    view = fresh._replace(directions=metric.directions, gop=np.zeros_like(fresh.gop))
+    coordinates = np.zeros_like(fresh.coordinates)
+    embed(view, machine.memory.rows[:size], coordinates[:size])
+    return view._replace(coordinates=coordinates, points=Index.build(coordinates[:size]).tree)
+
+
+def _converted_ridge(machine: Machine, old: View, new: View, size: int) -> LeastSquares:
+    """Return the global regression in the new units of the features.
+
+    With ``s = r s' + c`` between old and new units, coefficients become ``A^T theta`` and the inverse Gram matrix
+    ``A^T P A``, A being the matrix of that map. The first few times it is fitted anew instead, so that its prior
+    counts in standard units too.
+    """
+    d = len(new.scale)
+    if size <= _REFIT:
+        features = np.ones((size, d + 1))
+        see_rows(new, machine.memory.rows[:size], features[:, :d])
+        counts = machine.memory.label_counts[:size]
+        inverse = np.linalg.inv((features * counts[:, None]).T @ features + np.diag([1.0] * d + [1e-6]))
+        return LeastSquares((inverse + inverse.T) / 2, inverse @ features.T @ machine.memory.label_sums[:size])
+    map_ = np.diag(np.append(new.scale / old.scale, 1.0))
+    map_[:d, d] = (new.shift - old.shift) / old.scale
+    inverse = map_.T @ machine.ridge.inverse @ map_
+    return LeastSquares(np.ascontiguousarray(inverse + inverse.T) / 2, map_.T @ machine.ridge.coefficients)
+
+
+def _started_stack(machine: Machine, prior: float) -> LeastSquares:
+    """Return the stack, set going if it was not yet and the labels have shown a variance."""
+    variance = machine.labels[SQUARES] / machine.labels[COUNT]
+    if machine.stack.inverse.any() or not variance > 0:
+        return machine.stack
+    experts = len(machine.stack.coefficients)
+    return LeastSquares(np.eye(experts) / (prior * variance), np.zeros(experts))

@@ -1,0 +1,160 @@
+"""The practical learner's state: how it begins, and how it makes room."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from ellipack.learners.aggregation import bernstein
+from ellipack.learners.aggregation._kernels import LeastSquares
+from ellipack.learners.experts._kernels import neighborhood
+from ellipack.learners.experts.names import expert_names
+from ellipack.learners.metric._kernels import SPARE, Machine, Memory, Room, View
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.selection import Reputation
+from ellipack.metric import Metric
+from ellipack.packing._kernels import LANES
+from ellipack.packing.centers import Centers, padded
+from ellipack.packing.tree import state as trees
+from ellipack.packing.tree.state import LEAVES, POINTS, Tree
+from ellipack.theory.spectrum import rank_starts
+from ellipack.validation import Floats, whole
+
+_FIRST_PHASE = 4  # rounds; short, because until its end features count by their raw size
+_MOST_FITTED = 40  # coordinates that take part in local fits: leading ones, where there are more
+_FIRST_ROOM = 64  # centres
+_PACKED_PART = 4  # Algorithm 1 has at most this part of the centres, so that memory is bounded for it too
+
+
+class MetricPhase(NamedTuple):
+    """What a phase that is over was like, and what was chosen at its end."""
+
+    number: int
+    end: int  # its last round
+    n_centers: int
+    metrics: tuple[Metric, ...]  # chosen, one for each view, in standard units
+    choices: tuple[str, ...]  # which candidates these are
+    expert_weights: Floats  # at its end
+
+
+@dataclass(eq=False)
+class MetricState:
+    """What the practical learner carries from round to round."""
+
+    machine: Machine
+    neighbors: int
+    max_centers: int
+    random_state: int
+    config: MetricConfig
+    metrics: tuple[Metric, ...]
+    phase_end: int = _FIRST_PHASE
+    phases: list[MetricPhase] = field(default_factory=list)
+    reputations: tuple[Reputation, ...] = ()  # of candidates for the metric, in each view
+
+    @property
+    def clock(self) -> int:
+        """How many rounds there were."""
+        return int(self.machine.clock[0])
+
+    @property
+    def n_centers(self) -> int:
+        """How many centres there are."""
+        return int(self.machine.views[0].points.counters[POINTS])
+
+
+class Size(NamedTuple):
+    """How large a learner may become."""
+
+    views: int
+    neighbors: int
+    max_centers: int
+
+
+def init(d: int, size: Size, random_state: int, config: MetricConfig) -> MetricState:
+    """Return the practical learner before its first round, for d features."""
+    views, neighbors = whole(size.views, "views", 1), whole(size.neighbors, "neighbors", 2)
+    most = whole(size.max_centers, "max_centers", 16)
+    whole(random_state, "random_state", 0)
+    room, experts = min(_FIRST_ROOM, most), len(expert_names(views))
+    identity = Metric.identity(d)
+    machine = Machine(
+        views=tuple(_view(d, room) for _ in range(views)),
+        memory=Memory(np.zeros((room, d)), np.zeros(room), np.zeros(room, dtype=np.int64), np.zeros(1)),
+        packing=Centers.init(d),
+        rank_starts=rank_starts(identity.eigenvalues),
+        reach=np.ones(1),
+        ridge=LeastSquares(np.eye(d + 1), np.zeros(d + 1)),
+        mixture=bernstein.init(experts),
+        # A stack that can't move, until labels have shown a variance to set its prior by.
+        stack=LeastSquares(np.zeros((experts, experts)), np.zeros(experts)),
+        top=bernstein.init(2),
+        labels=np.zeros(5),
+        features=np.zeros((2, d)),
+        clock=np.array([0, 0, max(LANES, most // _PACKED_PART)], dtype=np.int64),
+        widening=np.array([config.widening]),
+    )
+    reputations: tuple[Reputation, ...] = tuple({} for _ in range(views))
+    return MetricState(machine, neighbors, most, random_state, config, (identity,) * views, reputations=reputations)
+
+
+def _view(d: int, room: int) -> View:
+    return View(
+        np.zeros((0, d)),
+        np.zeros(d),
+        np.ones(d),
+        np.eye(d),
+        np.zeros((room, d)),
+        trees.empty(d, 1 + SPARE),
+        np.zeros((d, d)),
+    )
+
+
+def working_room(state: MetricState) -> Room:
+    """Return room for one thread to work in."""
+    machine = state.machine
+    d, views, experts = machine.memory.rows.shape[1], len(machine.views), len(machine.mixture.gains)
+    fitted = min(d, _MOST_FITTED)
+    neighbors = max(state.neighbors, 2 * fitted + 10)
+    return Room(
+        near=neighborhood(neighbors, state.neighbors, d, fitted),
+        positions=np.empty(neighbors, dtype=np.int64),
+        standard=np.empty(d + 1),
+        queries=np.empty((views, d)),
+        seen=np.empty(d),
+        scaled=np.empty(d),
+        predictions=np.empty(experts),
+        weights=np.empty(experts),
+        deviations=np.empty(experts),
+        pair=np.empty(2),
+        pair_weights=np.empty(2),
+        slopes=np.empty((views, fitted)),
+        gradient=np.empty(d),
+        gain=np.empty(max(experts, d + 1)),
+        lanes=np.empty(LANES),
+    )
+
+
+def make_room(state: MetricState) -> None:
+    """Let what is full grow: the trees by an eighth, the rest by half, up to `max_centers`."""
+    machine = state.machine
+    views = tuple(view._replace(points=_with_leaves(view.points)) for view in machine.views)
+    packing = machine.packing
+    while not _has_leaves(packing.points):
+        packing = packing.grown()
+    memory, have = machine.memory, len(machine.memory.label_sums)
+    if state.n_centers == have:
+        room = min(state.max_centers, have + max(_FIRST_ROOM, have // 2))
+        views = tuple(view._replace(coordinates=padded(view.coordinates, room)) for view in views)
+        sums, counts = padded(memory.label_sums, room), padded(memory.label_counts, room)
+        memory = Memory(padded(memory.rows, room), sums, counts, memory.radius)
+    state.machine = machine._replace(views=views, memory=memory, packing=packing)
+
+
+def _has_leaves(tree: Tree) -> bool:
+    return bool(tree.blocks.shape[0] - tree.counters[LEAVES] >= SPARE)
+
+
+def _with_leaves(tree: Tree) -> Tree:
+    while not _has_leaves(tree):
+        tree = trees.grow(tree)
+    return tree

@@ -1,0 +1,154 @@
+"""The benchmark of the practical learner, on next to nothing."""
+
+import gzip
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from benchmarks import bounded, growth, noise
+from benchmarks.metric import Score, error_verdicts, errors_table, parse, score
+from benchmarks.peers import BATCH, STREAMING, best_of, read_peers
+from benchmarks.streams import Stream, late_nrmse, read, read_folder
+from benchmarks.verdicts import at_least, at_most, table_of
+from ellipack import MetricRegressor
+
+TABLE = """Some words.
+
+| stream | KNN | AMF | CatBoost | of no interest |
+|---|---|---|---:|---|
+| one | 0.5 | 0.4 | 0.3 | 0.001 |
+| two | 0.8 | none | - | 0.001 |
+
+| stream | KNN |
+|---|---|
+| three | 0.1 |
+"""
+TEXT = "a,b,y\n1,2,3\n4,5,6.5\n"
+
+
+def shown(thing: object) -> str:
+    console = Console(width=120)
+    with console.capture() as captured:
+        console.print(thing)
+    return captured.get()
+
+
+def tiny(rows: int = 120) -> Stream:
+    return bounded.synthetic(rows)
+
+
+def test_reads_plain_and_compressed_files(tmp_path: Path) -> None:
+    (tmp_path / "two.csv").write_text(TEXT)
+    with gzip.open(tmp_path / "one.csv.gz", "wt") as file:
+        file.write(TEXT)
+    (tmp_path / "words.md").write_text("no stream")
+    streams = read_folder(tmp_path)
+    assert [stream.name for stream in streams] == ["one", "two"]
+    for stream in streams:
+        np.testing.assert_array_equal(stream.X, [[1.0, 2.0], [4.0, 5.0]])
+        np.testing.assert_array_equal(stream.y, [3.0, 6.5])
+        assert len(stream.head(1).y) == 1
+        assert len(stream.head(None).y) == 2
+
+
+def test_refuses_what_is_no_stream(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="must hold files"):
+        read_folder(tmp_path)
+    path = tmp_path / "other.csv"
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="must be y, got a,b"):
+        read(path)
+
+
+def test_late_nrmse_by_hand() -> None:
+    y = np.array([100.0, 7.0, 1.0, 3.0])
+    # Errors 1 and 1 over a deviation of 1; of the first half nothing counts.
+    assert late_nrmse(np.array([0.0, 0.0, 2.0, 2.0]), y) == pytest.approx(1.0)
+    assert late_nrmse(np.array([0.0, 0.0, 1.0, 3.0]), y) == 0.0
+
+
+@pytest.mark.parametrize("ending", ["md", "csv"])
+def test_reads_peers(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"peers.{ending}"
+    rows = [line.strip("|").replace("|", ",") for line in TABLE.splitlines() if line.startswith("| ")]
+    path.write_text(TABLE if ending == "md" else "\n".join(rows[:3]), encoding="utf-8")
+    peers = read_peers(path)
+    assert set(peers) == {"one", "two"}
+    assert best_of(peers["one"], STREAMING) == 0.4
+    assert best_of(peers["one"], BATCH) == 0.3
+    assert best_of(peers["two"], STREAMING) == 0.8
+    assert np.isnan(best_of(peers["two"], BATCH))
+
+
+def test_refuses_what_is_no_table_of_peers(tmp_path: Path) -> None:
+    path = tmp_path / "words.md"
+    path.write_text("none\n")
+    with pytest.raises(ValueError, match="must hold a table"):
+        read_peers(path)
+
+
+def test_errors_are_laid_out_and_judged() -> None:
+    scored = score(tiny(), 1, {"KNN": 1e9})
+    text = shown(errors_table([scored], 1))
+    assert "120" in text
+    assert f"{scored.error:.4f}" in text
+    verdicts = list(error_verdicts([scored]))
+    assert all(verdict.reached for verdict in verdicts)
+    assert len(verdicts) == 2  # there is no batch model to compare with
+    assert not list(error_verdicts([score(tiny(), 1, {})]))
+
+
+def test_geometric_means_by_hand() -> None:
+    scores = [Score(tiny(), 1.0, 1.0, over, over) for over in (0.1, 1.6)]
+    assert [verdict.figure for verdict in error_verdicts(scores)] == ["0.4", "1.6", "0.4"]
+    assert [verdict.reached for verdict in error_verdicts(scores)] == [True, False, True]
+
+
+def test_verdicts_are_plain_words() -> None:
+    text = shown(table_of([at_most("one", 1.0, 2.0, " s"), at_least("other", 1.0, 2.0)], "Targets"))
+    assert "reached" in text
+    assert "missed" in text
+    assert "at most 2 s" in text
+
+
+def test_grows_and_is_laid_out() -> None:
+    grown = growth.grow(early=150, late=400, single=30)
+    assert grown.n_centers == 400
+    assert 0 <= grown.degrees <= 90
+    assert len(growth.verdicts(grown)) == 6
+    text = "".join(map(shown, growth.tables(grown)))
+    assert "median" in text
+    assert "nan" not in text
+
+
+def test_noise_beside_the_running_mean() -> None:
+    np.testing.assert_array_equal(noise.running_mean(np.array([2.0, 4.0, 9.0])), [0.0, 2.0, 3.0])
+    first = next(iter(noise.verdicts(rows=200)))
+    assert "d = 2" in first.what
+
+
+def test_latest_keeps_the_latest_rows() -> None:
+    stream = tiny(100)
+    learner = MetricRegressor(1000).fit(stream.X, stream.y)
+    bounded.forget(learner.state_, 40)
+    assert learner.n_centers_ == 40
+    np.testing.assert_array_equal(learner.state_.machine.memory.rows[:40], stream.X[60:])
+    learner.partial_fit(stream.X + 1, stream.y)
+    assert learner.n_centers_ == 140
+    assert bounded.latest(stream, 200, 1) == bounded.merged(stream, 200, 1)  # nothing to forget, the same learner
+
+
+def test_bounded_memory_is_laid_out() -> None:
+    errors = {"tiny": bounded.compare(tiny(200))}
+    assert [part for part, _, _ in errors["tiny"]] == [1, *bounded.PARTS]
+    assert all(np.isfinite(error) for error in itertools.chain.from_iterable(errors["tiny"]))
+    assert "1/8" in shown(bounded.table_of(errors))
+    assert len(bounded.verdicts(errors)) == 1
+
+
+def test_options() -> None:
+    options = parse(["--data", "folder", "--rows", "5"])
+    assert (options.data, options.rows, options.views, options.amf) == (Path("folder"), 5, 1, 2000)
