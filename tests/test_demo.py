@@ -11,7 +11,7 @@ from ellipack.metric import Metric
 from ellipack.stream import LowRankStream
 from ellipack.theory import phase_end
 
-NAMES = (demo.EUCLIDEAN, demo.LETTER, demo.SLOPES, demo.TRUE)
+NAMES = (demo.NEIGHBORS, demo.EUCLIDEAN, demo.LETTER, demo.SLOPES, demo.TRUE, demo.PRACTICAL)
 
 
 def _outcome(late_error: float, angle: float | None, rank: int, estimates: list[float]) -> demo.Outcome:
@@ -25,8 +25,8 @@ def test_demo_prints_a_table_and_writes_a_picture(tmp_path: Path, capsys: pytest
     demo.main(["--rounds", "400", "--seed", "3", "--output", str(output)])
     printed = capsys.readouterr()
     rows = {name: next(line for line in printed.out.splitlines() if name in line) for name in NAMES}
-    assert all("-" in rows[name].split() for name in (demo.EUCLIDEAN, demo.LETTER))
-    assert all("deg" in rows[name] for name in (demo.SLOPES, demo.TRUE))
+    assert all("-" in rows[name].split() for name in (demo.NEIGHBORS, demo.EUCLIDEAN, demo.LETTER))
+    assert all("deg" in rows[name] for name in (demo.SLOPES, demo.TRUE, demo.PRACTICAL))
     assert "no ball with enough mass in any of 7 phases" in " ".join(printed.out.split())
     assert str(output) in printed.out
     assert printed.err == ""  # not a terminal, so no bars
@@ -60,6 +60,8 @@ def test_findings_follow_from_the_numbers() -> None:
         demo.LETTER: _outcome(1.0, None, 20, [0.0, 0.0]),
         demo.SLOPES: _outcome(0.4, 3.25, 5, [1.0, 1.0]),
         demo.TRUE: _outcome(0.2, 0.0, 2, []),
+        demo.NEIGHBORS: _outcome(0.5, None, 20, []),
+        demo.PRACTICAL: _outcome(0.1, 1.25, 2, []),
     }
     said = " ".join(demo.findings(outcomes))
     assert "no ball with enough mass in any of 2 phases" in said
@@ -67,11 +69,24 @@ def test_findings_follow_from_the_numbers() -> None:
     assert "within 3.2 degrees of the 2 true directions" in said
     assert "0.50 times the Euclidean learner's and 2.0 times the true metric's" in said
     assert "an effective rank of 5 against 2" in said
+    assert "(within 1.2 degrees): its late error is 0.20 times that of Euclidean nearest neighbours" in said
+    assert "and 0.50 times that of Algorithm 1 in the true metric" in said
     outcomes |= {demo.LETTER: _outcome(0.4, 12.0, 20, [0.0, 1.0]), demo.SLOPES: _outcome(0.9, None, 5, [0.0])}
     said = " ".join(demo.findings(outcomes))
     assert "enough mass in 1 of 2 phases" in said
     assert "50% below the plain Euclidean" in said
     assert "found no direction" in said
+
+
+def test_the_baseline_is_the_mean_of_the_nearest_so_far() -> None:
+    X, y = LowRankStream(d=3, rank=1).draw(60)
+    baseline = demo.NearestNeighbors(3)
+    made = np.concatenate([baseline.progressive(X[:20], y[:20]), baseline.progressive(X[20:], y[20:])])
+    assert made[0] == 0.5
+    for t in (1, 10, 19, 20, 45):
+        nearest = np.argsort(((X[:t] - X[t]) ** 2).sum(axis=1))[:16]
+        assert made[t] == pytest.approx(y[nearest].mean())
+    assert baseline.n_centers_ == 60
 
 
 def test_angle_is_the_largest_and_none_where_no_direction_leads() -> None:

@@ -12,7 +12,7 @@ from ellipack.learners.experts._kernels import Neighborhood, local_predictions
 from ellipack.packing.centers import Centers
 from ellipack.packing.tree._kernels import k_nearest, nearest
 from ellipack.packing.tree.growth._kernels import insert
-from ellipack.packing.tree.state import LEAVES, POINTS, Tree
+from ellipack.packing.tree.state import LEAVES, POINTS, SIZE, Tree
 from ellipack.validation import Floats, Ints
 
 FARTHEST = 1e6
@@ -341,6 +341,27 @@ def has_room(machine: Machine) -> bool:
     for v in range(len(machine.views)):
         room = room and has_leaves(machine.views[v].points)
     return room
+
+
+@kernel
+def closest_earlier(tree: Tree, nearest_of: Ints, apart: Floats) -> None:
+    """Fill in, for each point, the nearest earlier point of the same leaf and the squared distance to it.
+
+    A point that is the earliest of its leaf keeps what was there.
+    """
+    d = tree.blocks.shape[1]
+    for leaf in range(tree.counters[LEAVES]):
+        for a in range(tree.links[2 * leaf, SIZE]):
+            point = tree.positions[leaf, a]
+            for b in range(tree.links[2 * leaf, SIZE]):
+                other = tree.positions[leaf, b]
+                if other < point:
+                    squared = 0.0
+                    for k in range(d):
+                        difference = tree.blocks[leaf, k, a] - tree.blocks[leaf, k, b]
+                        squared += difference * difference
+                    if squared < apart[point] or (squared == apart[point] and other < nearest_of[point]):
+                        apart[point], nearest_of[point] = squared, other
 
 
 @kernel

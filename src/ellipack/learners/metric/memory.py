@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ellipack.learners.metric._kernels import Memory, View, embed
+from ellipack.learners.metric._kernels import Memory, View, closest_earlier, embed
 from ellipack.learners.metric.state import MetricState
 from ellipack.packing.index import Index
-from ellipack.packing.tree.state import LEAVES, SIZE, Tree
+from ellipack.packing.tree.state import POINTS, Tree
 from ellipack.validation import Floats, Ints
 
 _FREED = 0.25  # of the centres are merged into others, so that the next time is far off
@@ -18,7 +18,7 @@ def repack(state: MetricState) -> None:
     few thousand products where all pairs would be billions.
     """
     machine, size = state.machine, state.n_centers
-    into, radius = merges(machine.views[0].points, machine.views[0].coordinates[:size], _FREED)
+    into, radius = merges(machine.views[0].points, _FREED)
     kept = np.flatnonzero(into == np.arange(size))
     memory = _merged(machine.memory, into, kept)
     memory.radius[0] = max(radius, machine.memory.radius[0])
@@ -26,29 +26,22 @@ def repack(state: MetricState) -> None:
     state.machine = machine._replace(memory=memory, views=views)
 
 
-def merges(tree: Tree, coordinates: Floats, part: float) -> tuple[Ints, float]:
+def merges(tree: Tree, part: float) -> tuple[Ints, float]:
     """Return, for each point, the point to merge it into (itself, if it stays), and the largest distance merged over.
 
-    In every leaf a point's nearest earlier one is a possible merge; the closest of them all are taken, each into a
-    point that stays.
+    A point may be merged into the nearest earlier one of its leaf; the closest such pairs are taken, so many that
+    this part of all points goes.
     """
-    size = len(coordinates)
+    size = int(tree.counters[POINTS])
     nearest, apart = np.arange(size), np.full(size, np.inf)
-    for leaf in range(int(tree.counters[LEAVES])):
-        members = np.sort(tree.positions[leaf, : tree.links[2 * leaf, SIZE]])
-        at = coordinates[members]
-        squared = ((at[:, None, :] - at[None]) ** 2).sum(axis=2)
-        squared[np.triu_indices(len(members))] = np.inf
-        closest = squared.argmin(axis=1)
-        nearest[members], apart[members] = members[closest], squared[np.arange(len(members)), closest]
-    order = np.argsort(apart, kind="stable")[: int(np.ceil(part * size))]
+    closest_earlier(tree, nearest, apart)
+    going = np.argsort(apart, kind="stable")[: int(np.ceil(part * size))]
+    going = going[np.isfinite(apart[going])]
     into = np.arange(size)
-    taken = order[np.isfinite(apart[order])]
-    # From the latest to the earliest, so that a chain of merges ends in a point that stays.
-    into[taken] = nearest[taken]
-    for point in np.sort(taken):
+    into[going] = nearest[going]
+    for point in np.sort(going):  # in order, so that what it goes into has been settled
         into[point] = into[into[point]]
-    return into, float(np.sqrt(apart[taken].max(initial=0.0)))
+    return into, float(np.sqrt(apart[going].max(initial=0.0)))
 
 
 def _merged(memory: Memory, into: Ints, kept: Ints) -> Memory:
