@@ -6,7 +6,7 @@ BIN := .venv/bin
 KERNELS := $(sort $(shell find src benchmarks -name _kernels.py))
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba-$(shell cat /dev/null $(KERNELS) | cksum | cut -d' ' -f1)
 
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check bench bench-index bench-metric clean
 .DEFAULT_GOAL := help
 
 help: ## say what there is to make
@@ -32,6 +32,9 @@ bench: .venv/bench.stamp ## speed, each figure beside its peer's from the same r
 
 bench-index: .venv/bench.stamp ## the index against a scan, SciPy's kd-tree and HNSW
 	@$(BIN)/python -m benchmarks.index
+
+bench-metric: .venv/peers.stamp ## MetricRegressor; on a folder of CSV files beside River by DATA=FOLDER [PEERS=TABLE.md]
+	@$(BIN)/python -m benchmarks.metric $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS))
 
 clean: ## remove the environment and what was made
 	rm -rf .venv out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

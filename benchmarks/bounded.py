@@ -57,7 +57,7 @@ def forget(state: MetricState, kept: int) -> None:
     for new, column in ((rows, old.rows), (sums, old.label_sums), (counts, old.label_counts)):
         new[:kept] = column[oldest : oldest + kept]
     views = tuple(_re_embedded(view, rows[:kept]) for view in machine.views)
-    state.machine = machine._replace(memory=Memory(rows, sums, counts, old.radius), views=views)
+    state.machine = machine._replace(memory=Memory(rows, sums, counts), views=views)
 
 
 def compare(stream: Stream, views: int = 1) -> list[tuple[int, float, float]]:

@@ -47,12 +47,11 @@ class View(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The centres that all views share: mean positions, label sums and counts, and how close counts as the same."""
+    """The centres that all views share: mean positions, label sums and counts."""
 
     rows: Floats
     label_sums: Floats
     label_counts: Ints
-    radius: Floats
 
 
 class Machine(NamedTuple):
@@ -291,9 +290,9 @@ def pack(machine: Machine, label: float, room: Room) -> None:
 
 @subkernel
 def remember(machine: Machine, x: Floats, label: float, room: Room) -> None:
-    """Let the row be absorbed by its nearest centre, if that is close enough, or else found one."""
+    """Let the row be absorbed by its nearest centre, if that is in the same place, or else found one."""
     memory, first = machine.memory, machine.views[0]
-    if first.points.counters[POINTS] > 0 and room.near.squared[0] <= memory.radius[0] * memory.radius[0]:
+    if first.points.counters[POINTS] > 0 and room.near.squared[0] == 0.0:
         at = room.positions[0]
         memory.label_sums[at] += label
         memory.label_counts[at] += 1

@@ -1,4 +1,4 @@
-"""Bounded memory: when there is no room for another centre, the closest ones are merged."""
+"""Bounded memory: when there is no room for another centre, those that can best be spared are merged."""
 
 import numpy as np
 
@@ -9,42 +9,52 @@ from ellipack.packing.tree.state import POINTS, Tree
 from ellipack.validation import Floats, Ints
 
 _FREED = 0.25  # of the centres are merged into others, so that the next time is far off
+_AGE = 0.5  # how much being old counts beside being redundant: streams drift, and what is old is missed least
 
 
 def repack(state: MetricState) -> None:
-    """Merge the closest centres until a quarter of the room is free; from then on, what is as close is absorbed.
+    """Merge centres until a quarter of the room is free.
 
-    Closeness is judged within the leaves of the first view's tree: most close pairs share a leaf, and a leaf is a
-    few thousand products where all pairs would be billions.
+    Pairs are looked for within the leaves of the first view's tree: most close pairs share a leaf, and the pairs of a
+    leaf are a few thousand where all pairs would be billions.
     """
     machine, size = state.machine, state.n_centers
-    into, radius = merges(machine.views[0].points, _FREED)
-    kept = np.flatnonzero(into == np.arange(size))
+    labels = machine.memory.label_sums[:size] / machine.memory.label_counts[:size]
+    into = merges(machine.views[0].points, labels, _FREED)
+    kept = int(np.sum(into == np.arange(size)))
     memory = _merged(machine.memory, into, kept)
-    memory.radius[0] = max(radius, machine.memory.radius[0])
-    views = tuple(_re_embedded(view, memory.rows[: len(kept)]) for view in machine.views)
+    views = tuple(_re_embedded(view, memory.rows[:kept]) for view in machine.views)
     state.machine = machine._replace(memory=memory, views=views)
 
 
-def merges(tree: Tree, part: float) -> tuple[Ints, float]:
-    """Return, for each point, the point to merge it into (itself, if it stays), and the largest distance merged over.
+def merges(tree: Tree, labels: Floats, part: float) -> Ints:
+    """Return, for each point, the point to merge it into: itself, if it stays.
 
-    A point may be merged into the nearest earlier one of its leaf; the closest such pairs are taken, so many that
-    this part of all points goes.
+    A point may be merged into the nearest earlier one of its leaf. Those go that are close to it in place and in
+    label, and old, until this part of all points is gone.
     """
     size = int(tree.counters[POINTS])
     nearest, apart = np.arange(size), np.full(size, np.inf)
     closest_earlier(tree, nearest, apart)
-    going = np.argsort(apart, kind="stable")[: int(np.ceil(part * size))]
-    going = going[np.isfinite(apart[going])]
+    able = np.flatnonzero(np.isfinite(apart))
+    loss = _relative(apart[able]) + _relative((labels[able] - labels[nearest[able]]) ** 2)
+    rank = np.empty(len(able))
+    rank[np.argsort(loss, kind="stable")] = np.arange(len(able))
+    going = able[np.argsort(rank + _AGE * able, kind="stable")[: int(np.ceil(part * size))]]
     into = np.arange(size)
     into[going] = nearest[going]
     for point in np.sort(going):  # in order, so that what it goes into has been settled
         into[point] = into[into[point]]
-    return into, float(np.sqrt(apart[going].max(initial=0.0)))
+    return into
 
 
-def _merged(memory: Memory, into: Ints, kept: Ints) -> Memory:
+def _relative(values: Floats) -> Floats:
+    """Return values in units of their median, so that distances and labels can be added."""
+    middle = np.median(values) if len(values) else 0.0
+    return np.asarray(values / middle) if middle > 0 else values
+
+
+def _merged(memory: Memory, into: Ints, kept: int) -> Memory:
     """Return the memory with sums and counts added up and rows averaged by count, as much room as before."""
     size, room = len(into), len(memory.label_sums)
     slot = np.cumsum(into == np.arange(size)) - 1
@@ -54,8 +64,8 @@ def _merged(memory: Memory, into: Ints, kept: Ints) -> Memory:
     np.add.at(counts, target, memory.label_counts[:size])
     np.add.at(sums, target, memory.label_sums[:size])
     np.add.at(rows, target, memory.rows[:size] * memory.label_counts[:size, None])
-    rows[: len(kept)] /= counts[: len(kept), None]
-    return Memory(rows, sums, counts, memory.radius.copy())
+    rows[:kept] /= counts[:kept, None]
+    return Memory(rows, sums, counts)
 
 
 def _re_embedded(view: View, rows: Floats) -> View:

@@ -35,7 +35,6 @@ def end_phase(state: MetricState) -> None:
     weigh(machine.mixture, weights)
     state.phases.append(MetricPhase(len(state.phases) + 1, state.clock, size, tuple(metrics), tuple(choices), weights))
     machine.clock[1] = 0
-    machine.memory.radius[0] = 0.0  # distances are others now
     reach = np.sqrt((views[0].coordinates[:size] ** 2).sum(axis=1).max(initial=0.0))
     state.machine = machine._replace(
         views=tuple(views),
