@@ -69,6 +69,7 @@ def difference_gradients(
                 weight[d + i] = max(squared - shift, 0.0) * inverse
             for i in range(2 * d):  # within half a bandwidth
                 nearby[i] += 1.0 if weight[i] <= 0.25 else 0.0
+                weight[i] = min(weight[i], 1.0)
             _kernel_weights(weight, powers)
             for i in range(2 * d):
                 weights[i] += weight[i]
@@ -82,10 +83,11 @@ def difference_gradients(
 
 @kernel
 def _kernel_weights(u: Floats, powers: tuple[int, int]) -> None:
-    """Turn squared relative distances into kernel weights ``max(1 - u^a, 0)^b``, in place."""
+    """Turn squared relative distances, 1 at most, into kernel weights ``(1 - u^a)^b``, in place.
+
+    In passes over a short array, because each of them vectorises; one loop with the branches inside would not.
+    """
     inner, outer = powers
-    for i in range(len(u)):  # passes over a short array each vectorise; one loop with the branches inside would not
-        u[i] = min(u[i], 1.0)
     if inner == 1:
         for i in range(len(u)):
             u[i] = math.sqrt(u[i])

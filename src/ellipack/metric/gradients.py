@@ -82,17 +82,25 @@ class KernelDifferences:
         scales = reach, step(reach, self.step_scale), mass_threshold(n, d, self.mass_scale)
         powers, out, enough = KERNELS[self.kernel], np.empty_like(at), np.empty(at.shape, dtype=np.bool_)
         # No shifted ball reaches farther than this, and what lies beyond adds nothing but zeros to any sum.
-        index, farthest = Index.build(X), (scales[0] + scales[1]) * (1 + 1e-9)
-        few = len(index.within(at[:: -(-len(at) // _SAMPLE)], farthest).positions) < _FEW * _SAMPLE * n
+        farthest = (scales[0] + scales[1]) * (1 + 1e-9)
+        index = Index.build(X) if _few_in_reach(at[:: -(-len(at) // _SAMPLE)], X, farthest) else None
+        everyone = np.array([n]), np.arange(n)
 
         def work(part: slice) -> None:
-            for start in range(part.start, part.stop, _TOGETHER if few else part.stop - part.start):
-                some = slice(start, min(part.stop, start + _TOGETHER) if few else part.stop)
-                near = _lists(index.within(at[some], farthest)) if few else (np.array([n]), np.arange(n))
+            together = part.stop - part.start if index is None else _TOGETHER
+            for start in range(part.start, part.stop, together):
+                some = slice(start, min(part.stop, start + together))
+                near = everyone if index is None else _lists(index.within(at[some], farthest))
                 difference_gradients(at[some], X, y, scales, powers, near, out[some], enough[some])
 
         for_rows(work, len(at), self.n_jobs)
         return out, enough
+
+
+def _few_in_reach(anchors: Floats, X: Floats, farthest: float) -> bool:
+    """Whether so few rows are in reach of these anchors that listing them is worth an index."""
+    squared = ((anchors[:, None, :] - X[None]) ** 2).sum(axis=2)
+    return bool(np.mean(squared <= farthest**2) < _FEW)
 
 
 def _lists(found: Within) -> tuple[Ints, Ints]:

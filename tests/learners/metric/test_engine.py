@@ -154,6 +154,18 @@ def test_memory_is_bounded_and_the_learner_goes_on() -> None:
     assert np.std(made[1500:] - y[1500:]) < 0.5 * np.std(y)
 
 
+def test_a_hundred_thousand_centres_of_fifty_features_fit_well_under_a_gibibyte() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 50))
+    learner = fresh(50, most=100_000)
+    engine.learn(learner, X, X[:, 0])
+    machine = learner.machine
+    grown = [*machine.memory, *(a for view in machine.views for a in (view.coordinates, *view.points))]
+    # What grows with the centres, the room that it has to spare included, and a quarter more for Algorithm 1's own.
+    bytes_a_center = 1.25 * sum(array.nbytes for array in grown) / learner.n_centers
+    assert 100_000 * bytes_a_center < 2**30 / 3
+
+
 def test_the_metric_finds_the_subspace() -> None:
     stream = LowRankStream(d=10, rank=2, random_state=1)
     X, y = stream.draw(4000)

@@ -47,7 +47,8 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike) -> Floats:
             repack(state)
         if state.clock == state.phase_end:
             end_phase(state)
-        make_room(state)
+        if done < part.stop:
+            make_room(state)
     return predictions
 
 
