@@ -23,7 +23,7 @@ class MetricConfig:
     powers: tuple[float, ...] = (0.25, 0.35, 0.5, 0.7)
     ridges: tuple[float, ...] = (0.001, 0.01)
     judged: int = 400
-    pool: int = 8000
+    pool: int = 6000
     widening: float = 0.05
     stack_prior: float = 50.0
 
