@@ -8,7 +8,14 @@ import time
 
 import numpy as np
 
-from ellipack import GradientOuterProduct, KernelDifferences, LocalSlopes, PackingRegressor, PhasedRegressor
+from ellipack import (
+    GradientOuterProduct,
+    KernelDifferences,
+    LocalSlopes,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+)
 from ellipack.packing.index import Index
 
 
@@ -29,6 +36,7 @@ def ask_learners() -> None:
     for gradients in (LocalSlopes(), KernelDifferences()):
         PhasedRegressor(gop=GradientOuterProduct(gradients)).fit(X, y).predict(X)
     PackingRegressor().fit(X, y).predict(X)
+    MetricRegressor().fit(X, y).predict(X)
 
 
 if __name__ == "__main__":
