@@ -207,6 +207,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     screen, bars = Console(), Console(stderr=True)
     opening = f"{options.rounds:,} rounds of {_D} features; the labels depend on {_RANK} directions and some noise."
     screen.print(opening, highlight=False)
+    if bars.is_terminal:
+        bars.print("The first time, kernels are compiled on the way: about a minute.", style="dim")
     with _progress(bars) as progress:
         errors = run(learners, X, y, progress)
     outcomes = {name: outcome(each, errors[name], y, stream.subspace) for name, each in learners.items()}
