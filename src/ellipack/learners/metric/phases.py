@@ -6,7 +6,7 @@ from ellipack.learners.aggregation import bernstein
 from ellipack.learners.aggregation._kernels import LeastSquares, weigh
 from ellipack.learners.metric._kernels import COUNT, SQUARES, Machine, View, embed, see_rows
 from ellipack.learners.metric.selection import Jury, choose
-from ellipack.learners.metric.state import MetricPhase, MetricState
+from ellipack.learners.metric.state import FIRST_PHASE, MetricPhase, MetricState
 from ellipack.metric import Metric
 from ellipack.packing.centers import Centers
 from ellipack.packing.index import Index
@@ -47,7 +47,7 @@ def end_phase(state: MetricState) -> None:
         stack=_started_stack(machine, state.config.stack_prior),
     )
     state.metrics = tuple(metrics)
-    state.phase_end = state.clock + max(state.phase_end // 4, int((state.config.growth - 1) * state.clock), 4)
+    state.phase_end = state.clock + max(FIRST_PHASE, int((state.config.growth - 1) * state.clock))
 
 
 def _draw(rng: np.random.Generator, size: int, most: int) -> Ints:

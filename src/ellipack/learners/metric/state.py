@@ -20,7 +20,7 @@ from ellipack.packing.tree.state import LEAVES, POINTS, Tree
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats, whole
 
-_FIRST_PHASE = 4  # rounds; short, because until its end features count by their raw size
+FIRST_PHASE = 4  # rounds, and no phase has fewer; short, because until its end features count by their raw size
 _MOST_FITTED = 40  # coordinates that take part in local fits: leading ones, where there are more
 _FIRST_ROOM = 64  # centres
 _PACKED_PART = 4  # Algorithm 1 has at most this part of the centres, so that memory is bounded for it too
@@ -47,7 +47,7 @@ class MetricState:
     random_state: int
     config: MetricConfig
     metrics: tuple[Metric, ...]
-    phase_end: int = _FIRST_PHASE
+    phase_end: int = FIRST_PHASE
     phases: list[MetricPhase] = field(default_factory=list)
     reputations: tuple[Reputation, ...] = ()  # of candidates for the metric, in each view
 
