@@ -120,7 +120,7 @@ def test_the_tree_is_what_it_has_to_be(drawn: Cloud, first: int) -> None:
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_it_stays_balanced_and_lean(order: str) -> None:
-    for d in (2, 10):
+    for d in (1, 2, 10):
         index = Index.empty(d)
         points = arranged(order, 12_000, d, np.random.default_rng(d))
         for start in range(0, 12_000, 500):
@@ -132,7 +132,7 @@ def test_it_stays_balanced_and_lean(order: str) -> None:
 
 
 def test_built_in_bulk_it_is_lean_from_a_thousand_points_on() -> None:
-    for d in (2, 3, 20, 100):
+    for d in (1, 2, 3, 20, 100):
         assert Index.build(np.random.default_rng(0).normal(size=(1000, d))).nbytes <= 2.5 * 8 * d * 1000
 
 
