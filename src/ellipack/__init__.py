@@ -1,10 +1,16 @@
 """Regression on a stream that learns its own metric while it predicts."""
 
-from ellipack.estimators import GradientOuterProduct, MetricRegressor, PackingRegressor, PhasedRegressor
+from ellipack._version import __version__
+from ellipack.estimators import (
+    GradientOuterProduct,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+    RescaledRegressor,
+    load,
+)
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.metric import KernelDifferences, LocalSlopes, Metric
-
-__version__ = "0.1.0"
 
 __all__ = [
     "GradientOuterProduct",
@@ -15,4 +21,7 @@ __all__ = [
     "MetricRegressor",
     "PackingRegressor",
     "PhasedRegressor",
+    "RescaledRegressor",
+    "__version__",
+    "load",
 ]

@@ -4,11 +4,14 @@
 
     Exception
     └── EllipackError             catch this for all of them
-        └── InputError            (also a ValueError) what was passed in breaks a rule
-            ├── ShapeError        a wrong number of dimensions, rows or columns, or none at all
-            ├── NonFiniteError    NaN or an infinity
-            ├── DomainError       a number outside its range
-            └── MetricError       not the matrix or spectrum of a metric
+        ├── InputError            (also a ValueError) what was passed in breaks a rule
+        │   ├── KindError         (also a TypeError) no real numbers: text, dates, complex or sparse data
+        │   ├── ShapeError        a wrong number of dimensions, rows or columns, or none at all
+        │   ├── NonFiniteError    NaN or an infinity
+        │   ├── DomainError       a number outside its range
+        │   └── MetricError       not the matrix or spectrum of a metric
+        ├── StreamError           a source, or a row of it, that can't be read
+        └── CheckpointError       a saved file that can't be written, or is broken, foreign or too new
 
 Every message names the thing, the rule and the value: ``radius must be > 0, got -0.1``. Whatever raised one of
 them has changed nothing.
@@ -21,6 +24,10 @@ class EllipackError(Exception):
 
 class InputError(EllipackError, ValueError):
     """What was passed in breaks a rule."""
+
+
+class KindError(InputError, TypeError):
+    """Something other than real numbers."""
 
 
 class ShapeError(InputError):
@@ -37,3 +44,11 @@ class DomainError(InputError):
 
 class MetricError(InputError):
     """A matrix or a spectrum that no metric has."""
+
+
+class StreamError(EllipackError):
+    """A source, or a row of it, that can't be read: the message says which file, row and column."""
+
+
+class CheckpointError(EllipackError):
+    """A saved file that can't be written, or is broken, foreign or too new."""

@@ -1,11 +1,13 @@
 """The rules for what comes in at the doors, each checked before any state moves or any kernel runs."""
 
 from operator import index
+from reprlib import repr as shown
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
-from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
+from ellipack.errors import DomainError, InputError, KindError, NonFiniteError, ShapeError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -13,45 +15,72 @@ Ints = NDArray[np.int64]
 UNIT_SLACK = 1e-9
 """How far past 1 a norm may come out by rounding alone before an instance counts as outside the unit ball."""
 
+_MISSING = {"NoneType", "NAType", "NaTType"}  # by name, because pandas may not be there
+_REMEDY = "fill in or drop what is missing"
+
 
 def floats(values: ArrayLike, name: str) -> Floats:
-    """Return `values` as a C-contiguous float64 array; refuse what is not real numbers.
+    """Return `values` as a C-contiguous float64 array that can be written to; refuse what is not real numbers.
+
+    What can't be written, or stands at an odd address, is copied: a kernel would be compiled once more for it, which
+    takes longer than any copy. pandas, polars, Arrow and joblib all hand out such arrays.
 
     >>> floats([1, 2], "y")
     array([1., 2.])
     """
-    if isinstance(values, np.ma.MaskedArray):  # NumPy would go on with whatever lies under the mask
-        raise InputError(f"{name} must hold real numbers, got a masked array: fill in or drop what is masked")
+    if type(values) is not np.ndarray:
+        _refuse_what_hides_numbers(values, name)
     try:
         array = np.asarray(values)
         _refuse_what_only_reads_as_numbers(array, name)
-        return np.asarray(array, dtype=np.float64, order="C")
+        with np.errstate(over="ignore"):  # what overflows is not finite, and refused as that
+            made = np.asarray(array, dtype=np.float64, order="C")
     except InputError:
         raise
-    except (TypeError, ValueError, OverflowError) as error:
+    except TypeError as error:
+        raise KindError(f"{name} must hold real numbers: {error}") from error
+    except (ValueError, OverflowError) as error:
         raise InputError(f"{name} must hold real numbers: {error}") from error
+    return made if made.flags.writeable and made.flags.aligned else made.copy()
+
+
+def _refuse_what_hides_numbers(values: object, name: str) -> None:
+    """Raise if NumPy would not see that entries are masked, or that there are any at all."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise KindError(f"{name} must hold real numbers, got a masked array: fill in or drop what is masked")
+    if issparse(values):
+        kind = type(values).__name__
+        raise KindError(f"{name} must be dense, got the sparse {kind}: {name}.toarray() is dense, if it fits in memory")
 
 
 def _refuse_what_only_reads_as_numbers(array: NDArray[np.generic], name: str) -> None:
     """Raise if NumPy would make floats of `array` though it holds no real numbers: text, dates, complex numbers."""
+    if array.dtype.kind == "c":
+        raise KindError(f"{name} must hold real numbers, got {array.dtype.name}: Complex data not supported")
     if array.dtype.kind not in "biufO":
-        raise InputError(f"{name} must hold real numbers, got {array.dtype.name}")
+        raise KindError(f"{name} must hold real numbers, got {array.dtype.name}")
     if array.dtype.kind == "O":
-        text = next((entry for entry in array.flat if isinstance(entry, str | bytes)), None)
-        if text is not None:
-            raise InputError(f"{name} must hold real numbers, got {text!r}")
+        for place, entry in np.ndenumerate(array):
+            if isinstance(entry, str | bytes):
+                raise KindError(f"{name} must hold real numbers, got {shown(entry)}{_where(place)}")
+            if type(entry).__name__ in _MISSING:
+                raise NonFiniteError(f"{name} must be finite, got {shown(entry)}{_where(place)}: {_REMEDY}")
 
 
 def finite(array: Floats, name: str) -> Floats:
     """Return `array` if every entry is finite; else name the first that is not, and where."""
-    bad = ~np.isfinite(array)
-    if bad.any():
-        place = tuple(int(i) for i in np.argwhere(bad)[0])
-        where = ", ".join(f"{axis} {i}" for axis, i in zip(("row", "column", "layer"), place, strict=False))
+    known = np.isfinite(array)
+    if not known.all():
+        place = tuple(int(i) for i in np.argwhere(~known)[0])
         value = array[place]
-        got = "NaN" if np.isnan(value) else f"{value}"
-        raise NonFiniteError(f"{name} must be finite, got {got} at {where}")
+        got = f"NaN{_where(place)}: {_REMEDY}" if np.isnan(value) else f"{value}{_where(place)}"
+        raise NonFiniteError(f"{name} must be finite, got {got}")
     return array
+
+
+def _where(place: tuple[int, ...]) -> str:
+    parts = [f"{axis} {i}" for axis, i in zip(("row", "column", "layer"), place, strict=False)]
+    return " at " + ", ".join(parts) if parts else ""
 
 
 def rows(X: ArrayLike, width: int | None = None, name: str = "X") -> Floats:
@@ -64,9 +93,12 @@ def rows(X: ArrayLike, width: int | None = None, name: str = "X") -> Floats:
     """
     array = floats(X, name)
     if array.ndim != 2:
-        raise ShapeError(f"{name} must be two-dimensional (rows, columns), got shape {array.shape}")
-    if array.shape[0] == 0 or array.shape[1] == 0:
-        raise ShapeError(f"{name} must have at least one row and one column, got shape {array.shape}")
+        hint = f": Reshape your data, {name}[None] if it is a row, {name}[:, None] if a column" * (array.ndim == 1)
+        raise ShapeError(f"{name} must be two-dimensional (rows, columns), got shape {array.shape}{hint}")
+    if array.size == 0:
+        lacking = "sample(s)" if array.shape[0] == 0 else "feature(s)"
+        got = f"0 {lacking} (shape={array.shape}) while a minimum of 1 is required."
+        raise ShapeError(f"{name} must have at least one row and one column, got {got}")
     if width is not None and array.shape[1] != width:
         raise ShapeError(f"{name} must have {width} columns, got {array.shape[1]}")
     return finite(array, name)
@@ -117,6 +149,17 @@ def positive(value: float, name: str) -> float:
     return number
 
 
+def positives(values: ArrayLike, name: str) -> Floats:
+    """Return `values` as at least one finite number, all above 0."""
+    array = floats(values, name)
+    if array.ndim != 1 or len(array) == 0:
+        raise ShapeError(f"{name} must be one-dimensional and not empty, got shape {array.shape}")
+    finite(array, name)
+    if array.min() <= 0:
+        raise DomainError(f"{name} must be > 0, got {array.min():.6g} at {int(array.argmin())}")
+    return array
+
+
 def nonnegative(value: float, name: str) -> float:
     """Return `value` if it is a finite number, 0 or more."""
     number = _number(value, name, ">= 0")
@@ -148,12 +191,13 @@ def _finite_and(number: float) -> str:
     return "" if np.isfinite(number) else "finite and "
 
 
-def whole(value: int, name: str, minimum: int) -> int:
-    """Return `value` if it is a whole number, `minimum` or more."""
+def whole(value: int, name: str, minimum: int, maximum: int | None = None) -> int:
+    """Return `value` if it is a whole number, `minimum` or more, and `maximum` or less if that is given."""
+    rule = f">= {minimum}" if maximum is None else f"from {minimum} to {maximum}"
     try:
         number = index(value)
     except TypeError:
-        raise DomainError(f"{name} must be a whole number >= {minimum}, got {value!r}") from None
-    if number < minimum:
-        raise DomainError(f"{name} must be a whole number >= {minimum}, got {number}")
+        raise DomainError(f"{name} must be a whole number {rule}, got {value!r}") from None
+    if number < minimum or (maximum is not None and number > maximum):
+        raise DomainError(f"{name} must be a whole number {rule}, got {number}")
     return number

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack.errors import DomainError, InputError, MetricError, NonFiniteError, ShapeError
-from ellipack.metric import Metric
+from ellipack.metric import UNSEEN, Metric
 from tests import oracles
 from tests.strategies import ball, cuts, metrics, seeds
 
@@ -96,3 +96,20 @@ def test_other_doors_refuse_too() -> None:
         Metric.identity(2).whiten([[1.0, 2.0, 3.0]])
     with pytest.raises(ShapeError, match="X and Z must have as many rows, got 1 and 2"):
         Metric.identity(1).distance([[1.0]], [[1.0], [2.0]])
+
+
+@given(metrics(), st.integers(1, 3), st.sampled_from([1.0, 0.3, UNSEEN]), seeds)
+def test_more_features_leave_old_distances_alone_and_weigh_what_they_are_to(
+    metric: Metric, count: int, weight: float, seed: int
+) -> None:
+    d, wide = metric.dimension, metric.widened(count, weight)
+    X = ball(np.random.default_rng(seed), 6, d + count)
+    old = X * np.append(np.ones(d), np.zeros(count))
+    np.testing.assert_allclose(wide.distance(old[:3], old[3:]), metric.distance(X[:3, :d], X[3:, :d]), atol=1e-12)
+    new = X - old
+    expected = np.sqrt(weight) * np.linalg.norm(new[:3] - new[3:], axis=1)
+    np.testing.assert_allclose(wide.distance(new[:3], new[3:]), expected, rtol=1e-6)  # squares are hardly normal
+    assert np.all(np.diff(wide.eigenvalues) <= 0)
+    assert wide.eigenvalues[0] == 1
+    with pytest.raises(DomainError, match=r"weight must be from .* to 1, got 2"):
+        metric.widened(1, 2.0)

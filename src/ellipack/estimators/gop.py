@@ -4,12 +4,14 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from ellipack.errors import DomainError
+from ellipack.estimators.incoming import features, remember_features, repeated, targets
 from ellipack.metric import GopEstimator, GradientEstimator, KernelDifferences, project
 from ellipack.metric.mahalanobis import eigensystem
-from ellipack.validation import Floats, rows, whole
+from ellipack.validation import Floats, labels, rows, whole
 
 
 class GradientOuterProduct(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -61,19 +63,24 @@ class GradientOuterProduct(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         gradients = KernelDifferences() if self.gradients is None else self.gradients
         return GopEstimator(gradients, self.diagonal, self.anchors, self.random_state)
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Estimate the gradient outer product from rows and their labels."""
-        d = rows(X).shape[1]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Estimate the gradient outer product from rows and their labels.
+
+        A row of weight 3 counts as three rows, one of weight 0 as none: weights are whole numbers, each 1 if not given.
+        """
+        table = rows(X)
+        d = table.shape[1]
         kept = d if self.n_components is None else whole(self.n_components, "n_components", 1)
         if kept > d:
             raise DomainError(f"n_components must be at most the number of columns, {d}, got {kept}")
-        gop = self.estimator().estimate(X, y)
+        gop = self.estimator().estimate(*repeated(table, labels(targets(y), len(table)), sample_weight))
         if kept < d and not gop.any():
+            seen = "1 sample" if len(table) == 1 else f"{len(table)} samples"
             raise DomainError(
-                "n_components asks for the leading directions, but the estimated gop is 0: either the labels never "
-                "vary, or no ball had enough mass (try LocalSlopes(), or larger scales)"
+                f"n_components asks for the leading directions, but the gop estimated from {seen} is 0: either the "
+                "labels never vary, or no ball had enough mass (try LocalSlopes(), or larger scales)"
             )
-        validate_data(self, X, reset=True, skip_check_array=True)
+        remember_features(self, X)
         eigenvalues, eigenvectors = eigensystem(gop)
         self.gop_ = gop
         self.eigenvalues_ = eigenvalues[:kept]
@@ -83,8 +90,12 @@ class GradientOuterProduct(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def transform(self, X: Any) -> Floats:
         """Return each row's coordinates along the leading directions."""
         check_is_fitted(self, "gop_")
-        validate_data(self, X, reset=False, skip_check_array=True)
-        return project(rows(X, self.directions_.shape[1]), np.ascontiguousarray(self.directions_.T))
+        return project(rows(features(self, X)), np.ascontiguousarray(self.directions_.T))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
     @property
     def _n_features_out(self) -> int:

@@ -5,10 +5,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack.checkpoint import Contents
+from ellipack.errors import InputError
 from ellipack.estimators.stream_regressor import StreamRegressor
 from ellipack.learners.aggregation._kernels import weigh
 from ellipack.learners.experts.names import expert_names
-from ellipack.learners.metric import engine, state
+from ellipack.learners.metric import engine, saved, state, widening
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.state import MetricState, Size
 from ellipack.metric import Metric
@@ -79,13 +81,25 @@ class MetricRegressor(StreamRegressor[MetricState]):
     def _init(self, d: int) -> MetricState:
         thread_count(self.n_jobs)
         size = Size(self.views, self.neighbors, self.max_centers)
-        return state.init(d, size, self.random_state, self.config or MetricConfig())
+        config = MetricConfig() if self.config is None else self.config
+        if not isinstance(config, MetricConfig):
+            raise InputError(f"config must be a MetricConfig, got {config!r}")
+        return state.init(d, size, self.random_state, config)
 
     def _predict(self, state: MetricState, X: ArrayLike) -> Floats:
         return engine.predict(state, X, self.n_jobs)
 
     def _learn(self, state: MetricState, X: ArrayLike, y: ArrayLike) -> Floats:
         return engine.learn(state, X, y)
+
+    def _contents(self, state: MetricState) -> Contents:
+        return saved.contents(state)
+
+    def _restore(self, saved_contents: Contents, d: int) -> MetricState:
+        return saved.restore(saved_contents, d)
+
+    def _widen(self, state: MetricState, scales: Floats) -> None:
+        widening.widen(state, scales)
 
     @property
     def metric_(self) -> Metric:

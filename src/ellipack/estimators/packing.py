@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack.checkpoint import Contents
+from ellipack.errors import ShapeError
 from ellipack.estimators.stream_regressor import StreamRegressor
 from ellipack.learners import packing
 from ellipack.learners.packing import PackingHistory, PackingState
@@ -15,7 +17,9 @@ from ellipack.validation import Floats
 class PackingRegressor(StreamRegressor[PackingState]):
     """The paper's Algorithm 1: online regression over a packing of ellipsoids in a fixed metric.
 
-    To the letter: instances must lie in the unit ball and labels in [0, 1].
+    To the letter: instances must lie in the unit ball and labels in [0, 1]. Anything else is a `DomainError`, never
+    rescaled in silence; those of scikit-learn's checks that feed such rows are expected to fail, and are listed in
+    ``tests/test_sklearn.py``. `RescaledRegressor` lets this one take any data.
 
     Parameters
     ----------
@@ -46,6 +50,15 @@ class PackingRegressor(StreamRegressor[PackingState]):
 
     def _learn(self, state: PackingState, X: ArrayLike, y: ArrayLike) -> Floats:
         return packing.learn(state, X, y, keep_founding_label=self.keep_founding_label)
+
+    def _contents(self, state: PackingState) -> Contents:
+        return packing.contents(state)
+
+    def _restore(self, saved: Contents, d: int) -> PackingState:
+        return packing.restore(saved, d)
+
+    def _widen(self, state: PackingState, scales: Floats) -> None:
+        packing.widen(state, len(scales))
 
     @property
     def metric_(self) -> Metric:
@@ -81,6 +94,9 @@ class PackingRegressor(StreamRegressor[PackingState]):
 def _metric(metric: Metric | ArrayLike | None, d: int) -> Metric:
     if metric is None:
         return Metric.identity(d)
+    width = metric.dimension if isinstance(metric, Metric) else next(iter(np.shape(metric)), d)
+    if width != d:  # before anything is made that large
+        raise ShapeError(f"X must have {width} columns, got {d}")
     if isinstance(metric, Metric):
         return metric
     return Metric.from_diagonal(metric) if np.ndim(metric) == 1 else Metric.from_matrix(metric)

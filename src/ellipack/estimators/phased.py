@@ -2,21 +2,24 @@
 
 from numpy.typing import ArrayLike
 
+from ellipack.checkpoint import Contents
+from ellipack.errors import InputError, ShapeError
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.estimators.stream_regressor import StreamRegressor
 from ellipack.learners import phased
 from ellipack.learners.packing import PackingHistory
 from ellipack.learners.phased import Phase, PhasedState
-from ellipack.metric import Metric
+from ellipack.metric import GopEstimator, Metric
 from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank
-from ellipack.validation import Floats
+from ellipack.validation import Floats, positive
 
 
 class PhasedRegressor(StreamRegressor[PhasedState]):
     """The paper's section 4: Algorithm 1 in phases, each in the metric learned from all rounds before it.
 
-    To the letter: instances must lie in the unit ball and labels in [0, 1]; all rows are kept, because the
+    To the letter: instances must lie in the unit ball and labels in [0, 1], or there is a `DomainError` (what that
+    means for scikit-learn's checks stands in `PackingRegressor`); all rows are kept, because the
     gradient outer product is estimated from all of them at the end of every phase. By default that estimate is
     appendix A's to the letter too, which from about 3 features on is 0, so that the metric stays Euclidean; pass
     ``GradientOuterProduct(LocalSlopes())`` for one that finds directions.
@@ -47,16 +50,34 @@ class PhasedRegressor(StreamRegressor[PhasedState]):
         self.keep_founding_label = keep_founding_label
 
     def _init(self, d: int) -> PhasedState:
+        positive(self.alpha, "alpha")
+        metric = getattr(self._estimator().gradients, "metric", None)
+        if metric is not None and metric.dimension != d:
+            raise ShapeError(f"X must have {metric.dimension} columns, as the metric of slopes has, got {d}")
         return phased.init(d)
+
+    def _estimator(self) -> GopEstimator:
+        gop = GradientOuterProduct() if self.gop is None else self.gop
+        if not isinstance(gop, GradientOuterProduct):
+            raise InputError(f"gop must be a GradientOuterProduct, got {gop!r}")
+        return gop.estimator()
 
     def _predict(self, state: PhasedState, X: ArrayLike) -> Floats:
         return phased.predict(state, X)
 
     def _learn(self, state: PhasedState, X: ArrayLike, y: ArrayLike) -> Floats:
-        gop = GradientOuterProduct() if self.gop is None else self.gop
         return phased.learn(
-            state, X, y, alpha=self.alpha, estimator=gop.estimator(), keep_founding_label=self.keep_founding_label
+            state, X, y, alpha=self.alpha, estimator=self._estimator(), keep_founding_label=self.keep_founding_label
         )
+
+    def _contents(self, state: PhasedState) -> Contents:
+        return phased.contents(state)
+
+    def _restore(self, saved: Contents, d: int) -> PhasedState:
+        return phased.restore(saved, d)
+
+    def _widen(self, state: PhasedState, scales: Floats) -> None:
+        phased.widen(state, len(scales))
 
     @property
     def metric_(self) -> Metric:

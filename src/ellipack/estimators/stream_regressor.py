@@ -1,14 +1,21 @@
 """The verbs that every regressor here has, over a learner's state."""
 
+import os
 from abc import ABC, abstractmethod
+from copy import deepcopy
 from typing import Any, Generic, Self, TypeVar
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ellipack.errors import ShapeError
-from ellipack.validation import Floats, rows
+from ellipack import checkpoint
+from ellipack.checkpoint import Contents
+from ellipack.errors import CheckpointError, InputError
+from ellipack.estimators.incoming import features, remember_features, targets
+from ellipack.estimators.parameters import object_contents
+from ellipack.validation import Floats, positives, rows
 
 State = TypeVar("State")
 
@@ -18,6 +25,9 @@ class StreamRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # ty
 
     A subclass says how its state begins, predicts and learns. Whatever a call refuses, it refuses before the
     state moves: after an error the regressor is what it was.
+
+    No verb takes weights: a row is a round, and to play it thrice is to pass it thrice. What scikit-learn wants of
+    weights, that rows may be shuffled first, no learner can give to whom their order matters.
     """
 
     state_: State
@@ -25,7 +35,8 @@ class StreamRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # ty
     @property
     def _learned(self) -> State:
         """The state, if there is one yet."""
-        check_is_fitted(self, "state_")
+        if "state_" not in self.__dict__:  # scikit-learn, who says it in its own words, takes a while to look
+            check_is_fitted(self, "state_")
         return self.state_
 
     @abstractmethod
@@ -40,40 +51,104 @@ class StreamRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # ty
     def _learn(self, state: State, X: ArrayLike, y: ArrayLike) -> Floats:
         """Move the state on by a round a row; return the predictions made before each label was seen."""
 
+    @abstractmethod
+    def _contents(self, state: State) -> Contents:
+        """Return what is saved of the state."""
+
+    @abstractmethod
+    def _restore(self, saved: Contents, d: int) -> State:
+        """Return the state for d features that was saved as these contents."""
+
+    @abstractmethod
+    def _widen(self, state: State, scales: Floats) -> None:
+        """Let the state take more features, which were 0 in every row so far, of these typical sizes."""
+
     def fit(self, X: Any, y: Any) -> Self:
         """Forget everything, then learn from rows in their order."""
-        self._begin(X, y)
+        self._begin(X, targets(y))
         return self
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn from more rows, in their order."""
-        self.progressive(X, y)
+        self._go_on(X, targets(y))
         return self
 
     def progressive(self, X: Any, y: Any) -> Floats:
         """Learn from more rows; return what was predicted for each before its label was seen."""
-        if not hasattr(self, "state_"):
-            return self._begin(X, y)
-        return self._learn(self.state_, self._checked(X), y)
+        return self._go_on(X, targets(y))
 
     def predict(self, X: Any) -> Floats:
         """Return the prediction for each row as things stand."""
-        return self._predict(self._learned, self._checked(X))
+        state = self._learned
+        return self._predict(state, features(self, X))
 
-    def _checked(self, X: Any) -> Floats:
-        """Return rows whose width, and names if they have any, are those learned from."""
-        table = rows(X)
-        try:
-            validate_data(self, X, reset=False, skip_check_array=True)
-        except ValueError as error:
-            raise ShapeError(str(error)) from error
-        return table
+    def widen(self, scales: ArrayLike) -> Self:
+        """Take more features from now on, as last columns, which were 0 in every row so far; nothing is forgotten.
 
-    def _begin(self, X: Any, y: Any) -> Floats:
+        `scales` has a positive number for each, its typical size: a hint for units until there is more to go by.
+        Names of columns, if there were any, are forgotten: they would not name all.
+        """
+        state = self._learned
+        hints = positives(scales, "scales")
+        self._widen(state, hints)
+        self.n_features_in_ += len(hints)
+        self.__dict__.pop("feature_names_in_", None)
+        return self
+
+    def _begin(self, X: Any, y: ArrayLike) -> Floats:
         """Learn from nothing, and only then take the new state for one's own."""
         table = rows(X)
         state = self._init(table.shape[1])
         predictions = self._learn(state, table, y)
-        validate_data(self, X, reset=True, skip_check_array=True)
+        remember_features(self, X)
         self.state_ = state
         return predictions
+
+    def _go_on(self, X: Any, y: ArrayLike) -> Floats:
+        """Learn from where one is."""
+        if "state_" not in self.__dict__:
+            return self._begin(X, y)
+        return self._learn(self.state_, features(self, X), y)
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        super().__setstate__(attributes)
+        # joblib may hand over arrays that lie on disk: some can't be written, and others change the file they came in.
+        if "state_" in attributes:
+            self.state_ = deepcopy(self.state_)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to a file, from which `ellipack.load` goes on with the same bits.
+
+        The file is whole or not there at all: whatever fails on the way, one that was there before stays as it was.
+        """
+        checkpoint.write(path, type(self).__name__, self.contents())
+
+    def contents(self) -> Contents:
+        """Return what is saved: the parameters, and what was learned, if anything was."""
+        names = getattr(self, "feature_names_in_", None)
+        learned = hasattr(self, "state_")
+        facts = {
+            "features": self.n_features_in_ if learned else 0,
+            "feature_names": [] if names is None else [str(name) for name in names],
+        }
+        parts = {"state": self._contents(self.state_)} if learned else {}
+        return Contents(facts).having(parameters=object_contents(self), **parts)
+
+    def take(self, contents: Contents) -> Self:
+        """Take for one's own what was learned by the learner that these contents were saved of."""
+        d = contents.whole("features", 0)
+        if d == 0:
+            return self
+        names = contents.texts("feature_names")
+        if names and len(names) != d:
+            raise CheckpointError(f"feature_names must be {d} texts or none, got {len(names)}")
+        try:
+            state = self._restore(contents.part("state"), d)  # first: it knows that d is as large as the file says
+            self._init(d)  # which checks the parameters
+        except InputError as error:
+            raise CheckpointError(f"parameters: {error}") from error
+        self.state_ = state
+        self.n_features_in_ = d
+        if names:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        return self

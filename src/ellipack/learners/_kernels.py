@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ellipack._kernels import kernel, subkernel
+from ellipack._kernels import inlined, kernel, subkernel
 from ellipack.packing._kernels import LANES
 from ellipack.packing.centers import Centers
 from ellipack.packing.tree._kernels import nearest
@@ -26,20 +26,40 @@ def run_rounds(
     lanes = np.empty(LANES)
     for row in range(len(coordinates)):
         t = clock + row + 1
-        while rank <= len(starts) and starts[rank - 1] <= t:
-            rank += 1
-        radius = float(t) ** (-1.0 / (1.0 + rank))
+        rank = rank_at(starts, t, rank)
         if centers.points.counters[POINTS] == 0:
             found(centers, coordinates[row], t)
         active, squared = nearest(centers.points, coordinates[row], lanes)
         predictions[row] = mean(centers, active)
-        if math.sqrt(squared) <= radius:
-            take_in(centers, active, labels[row], 1)
-        elif found(centers, coordinates[row], t):
-            take_in(centers, centers.points.counters[POINTS] - 1, labels[row], kept)
-        else:
+        if not learn_label(centers, t, rank, kept, coordinates[row], labels[row], (active, squared)):
             return row
     return len(coordinates)
+
+
+@subkernel
+def rank_at(starts: Ints, t: int, rank: int) -> int:
+    """Return the effective rank at round t, which is `rank` or more."""
+    while rank <= len(starts) and starts[rank - 1] <= t:
+        rank += 1
+    return rank
+
+
+@subkernel
+def learn_label(
+    centers: Centers, t: int, rank: int, kept: int, point: Floats, label: float, near: tuple[int, float]
+) -> bool:
+    """Let the nearest centre take in the label, or a new one; return False, with nothing changed, if there is no room.
+
+    `near` is the nearest centre and its squared distance.
+    """
+    active, squared = near
+    if math.sqrt(squared) <= float(t) ** (-1.0 / (1.0 + rank)):
+        take_in(centers, active, label, 1)
+        return True
+    room = found(centers, point, t)
+    if room:
+        take_in(centers, centers.points.counters[POINTS] - 1, label, kept)
+    return room
 
 
 @kernel
@@ -51,7 +71,7 @@ def predict_rows(centers: Centers, coordinates: Floats, predictions: Floats) -> 
         predictions[row] = mean(centers, active)
 
 
-@subkernel
+@inlined
 def found(centers: Centers, point: Floats, t: int) -> bool:
     """Add a centre that has taken in no label yet; return False, with nothing changed, if there is no room."""
     new = centers.points.counters[POINTS]
@@ -63,14 +83,14 @@ def found(centers: Centers, point: Floats, t: int) -> bool:
     return room
 
 
-@subkernel
+@inlined
 def take_in(centers: Centers, active: int, label: float, times: int) -> None:
     """Let a centre take in a label, once or not at all."""
     centers.label_sums[active] += times * label
     centers.label_counts[active] += times
 
 
-@subkernel
+@inlined
 def mean(centers: Centers, active: int) -> float:
     """Return the mean label of a centre, or 1/2 if there is no centre or it has taken in no label."""
     if active < 0 or centers.label_counts[active] == 0:

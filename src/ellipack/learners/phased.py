@@ -6,12 +6,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack.checkpoint import Contents
+from ellipack.errors import CheckpointError
 from ellipack.learners import packing
 from ellipack.learners.packing import PackingHistory
-from ellipack.metric import GopEstimator, Metric
+from ellipack.metric import UNSEEN, GopEstimator, Metric
 from ellipack.packing.centers import padded
 from ellipack.theory.schedules import phase_end, phase_of, regularization
-from ellipack.validation import Floats, Ints, in_unit_ball, in_unit_interval, labels, rows, whole
+from ellipack.threads import Gate
+from ellipack.validation import UNIT_SLACK, Floats, Ints, in_unit_ball, in_unit_interval, labels, rows, whole
+
+_AT_A_TIME = 4096  # rounds, between which those who predict on other threads have their turn
 
 
 class Phase(NamedTuple):
@@ -36,6 +41,7 @@ class PhasedState:
     labels: Floats
     clock: int = 0
     phases: list[Phase] = field(default_factory=list)
+    gate: Gate = field(default_factory=Gate)
 
 
 def init(d: int) -> PhasedState:
@@ -43,9 +49,55 @@ def init(d: int) -> PhasedState:
     return PhasedState(packing.init(Metric.identity(d)), np.empty((1, whole(d, "d", 1))), np.empty(1))
 
 
+def contents(state: PhasedState) -> Contents:
+    """Return what is saved of a state, in arrays of its own."""
+    with state.gate.looking():
+        arrays = {"rows": state.rows[: state.clock], "labels": state.labels[: state.clock]}
+        phases = {f"phase{phase.number}": _phase_contents(phase) for phase in state.phases}
+        parts = {"packing": packing.contents(state.packing), **phases}
+        return Contents({"clock": state.clock, "phases": len(state.phases)}, arrays).having(**parts).copy()
+
+
+def restore(saved: Contents, d: int) -> PhasedState:
+    """Return the state for d features that was saved as these contents."""
+    clock = saved.whole("clock", 1)
+    over = phase_of(clock + 1) - 1
+    phases = [_restored_phase(saved.part(f"phase{i + 1}"), d, i + 1) for i in range(saved.whole("phases", over, over))]
+    state = PhasedState(
+        packing.restore(saved.part("packing"), d, least=0),
+        saved.between(-1.0 - UNIT_SLACK, 1.0 + UNIT_SLACK, "rows", clock, d),
+        saved.between(0.0, 1.0, "labels", clock),
+        clock,
+        phases,
+    )
+    if state.packing.clock != clock - sum(phase.rounds for phase in phases):
+        raise CheckpointError(f"packing/clock must fit the phases and {clock} rounds, got {state.packing.clock}")
+    return state
+
+
+def _phase_contents(phase: Phase) -> Contents:
+    facts = {name: getattr(phase, name) for name in ("number", "rounds", "radius", "effective_rank", "n_centers")}
+    return Contents(facts, {"founded": phase.founded, "gop": phase.gop}).having(metric=phase.metric.contents())
+
+
+def _restored_phase(saved: Contents, d: int, number: int) -> Phase:
+    rounds, count = 2**number, saved.whole("n_centers", 1)
+    return Phase(
+        saved.whole("number", number, number),
+        saved.whole("rounds", rounds, rounds),
+        Metric.restore(saved.part("metric"), d),
+        saved.number("radius"),
+        saved.whole("effective_rank", 1, d),
+        count,
+        saved.ints("founded", count, least=1, most=rounds),
+        saved.floats("gop", d, d),
+    )
+
+
 def predict(state: PhasedState, X: ArrayLike) -> Floats:
     """Return what would be predicted for each row now; nothing changes."""
-    return packing.predict(state.packing, X)
+    with state.gate.looking():
+        return packing.predict(state.packing, X)
 
 
 def learn(
@@ -72,15 +124,32 @@ def learn(
     done = 0
     while done < len(table):
         phase = phase_of(state.clock + 1)
-        part = slice(done, min(len(table), done + phase_end(phase) - state.clock))
-        predictions[part] = packing.learn(
-            state.packing, table[part], targets[part], keep_founding_label=keep_founding_label
-        )
-        state.clock += part.stop - part.start
+        part = slice(done, min(len(table), done + _AT_A_TIME, done + phase_end(phase) - state.clock))
+        with state.gate.changing():
+            predictions[part] = packing.learn(
+                state.packing, table[part], targets[part], keep_founding_label=keep_founding_label
+            )
+            state.clock += part.stop - part.start
+            if phase in metrics and state.clock == phase_end(phase):
+                _end_phase(state, phase, gops[phase], metrics[phase])
         done = part.stop
-        if phase in metrics and state.clock == phase_end(phase):
-            _end_phase(state, phase, gops[phase], metrics[phase])
     return predictions
+
+
+def widen(state: PhasedState, count: int) -> None:
+    """Take so many more features, the last ones, which were 0 in every row so far.
+
+    In the metric of the present phase each has an eigenvalue of 1. In those of phases that are over they weigh next to
+    nothing: no row was seen to differ there, and radius and effective rank stay what they were.
+    """
+    now = packing.widened(state.packing, count)
+    rows = np.pad(state.rows, ((0, 0), (0, count)))
+    phases = [
+        phase._replace(metric=phase.metric.widened(count, UNSEEN), gop=np.pad(phase.gop, (0, count)))
+        for phase in state.phases
+    ]
+    with state.gate.changing():
+        state.packing, state.rows, state.phases = now, rows, phases
 
 
 def history(state: PhasedState) -> PackingHistory:

@@ -3,11 +3,12 @@
 from ellipack.metric._kernels import project
 from ellipack.metric.gop import GopEstimator, OuterProducts, gradient_weights, mean_outer_product
 from ellipack.metric.gradients import KERNELS, GradientEstimator, KernelDifferences
-from ellipack.metric.mahalanobis import Metric
+from ellipack.metric.mahalanobis import UNSEEN, Metric
 from ellipack.metric.slopes import LocalSlopes
 
 __all__ = [
     "KERNELS",
+    "UNSEEN",
     "GopEstimator",
     "GradientEstimator",
     "KernelDifferences",

@@ -6,11 +6,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack.errors import MetricError, ShapeError
+from ellipack.checkpoint import Contents
+from ellipack.errors import CheckpointError, MetricError, ShapeError
 from ellipack.metric._kernels import project
-from ellipack.validation import Floats, finite, floats, positive, rows, whole
+from ellipack.validation import Floats, finite, floats, positive, rows, whole, within
 
 _ASYMMETRY = 1e-9  # relative to the largest entry: more than rounding in a product of matrices, less than a mistake
+
+UNSEEN = float(np.finfo(np.float64).tiny)
+"""The eigenvalue of a feature that no row has been seen to differ in: the least whose root is good for dividing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +64,7 @@ class Metric:
         [1.0, 0.25]
         """
         values, vectors = eigensystem(_symmetric(gop, "gop"))
-        if values[-1] < -_ASYMMETRY * abs(values[0]):
+        if values[-1] < -_ASYMMETRY * abs(values[0]) - UNSEEN:  # beside numbers this small, rounding is all there is
             raise MetricError(f"gop must be positive semidefinite, got the eigenvalue {values[-1]:.6g}")
         regularized = np.maximum(values, 0) + positive(regularization, "regularization")
         # A ratio below the smallest normal float would be 0 to a square root further on.
@@ -91,6 +95,22 @@ class Metric:
         """Return the Euclidean metric in d dimensions."""
         return cls.from_diagonal(np.ones(whole(d, "d", 1)))
 
+    @classmethod
+    def restore(cls, contents: Contents, d: int) -> "Metric":
+        """Return the metric in d dimensions that was saved as these contents."""
+        eigenvalues = contents.above(0.0, "eigenvalues", d)
+        if d == 0 or eigenvalues[0] != 1 or (np.diff(eigenvalues) > 0).any():
+            raise CheckpointError(f"{contents.place}eigenvalues must fall, from 1 on")
+        eigenvectors = contents.between(-2.0, 2.0, "eigenvectors", d, d)  # so that squares are finite
+        if not np.abs((eigenvectors**2).sum(axis=0) - 1).max() <= _ASYMMETRY:
+            raise CheckpointError(f"{contents.place}eigenvectors must be of length 1")
+        return cls(eigenvalues, eigenvectors, contents.number("norm"))
+
+    def contents(self) -> Contents:
+        """Return what is saved."""
+        arrays = {"eigenvalues": self.eigenvalues, "eigenvectors": self.eigenvectors}
+        return Contents({"norm": self.norm}, arrays)
+
     @property
     def dimension(self) -> int:
         """The number of features."""
@@ -105,6 +125,21 @@ class Metric:
     def directions(self) -> Floats:
         """The columns ``sqrt(lambda_i) u_i`` that whitening projects on."""
         return np.ascontiguousarray(self.eigenvectors * np.sqrt(self.eigenvalues))
+
+    def widened(self, count: int, weight: float = 1.0) -> "Metric":
+        """Return the metric on so many more features, the last ones, each an axis of its own with this eigenvalue.
+
+        Points that are 0 in the new features are as far apart as before.
+
+        >>> Metric.from_diagonal([4.0, 1.0]).widened(1).eigenvalues.tolist()
+        [1.0, 1.0, 0.25]
+        """
+        d, more = self.dimension, whole(count, "count", 1)
+        vectors = np.eye(d + more)
+        vectors[:d, :d] = self.eigenvectors
+        values = np.append(self.eigenvalues, np.full(more, within(weight, "weight", UNSEEN, 1.0)))
+        falling = np.argsort(-values, kind="stable")
+        return Metric(values[falling], np.ascontiguousarray(vectors[:, falling]), self.norm)
 
     def whiten(self, X: ArrayLike) -> Floats:
         """Return coordinates in which this metric is the Euclidean one: ``sqrt(lambda_i) u_i . x``, a row each.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack.errors import InputError
 from ellipack.metric._kernels import neighbor_slopes
 from ellipack.metric.mahalanobis import Metric
 from ellipack.packing.index import Index
@@ -37,6 +38,8 @@ class LocalSlopes:
             whole(self.neighbors, "neighbors", 2)
         within(self.ridge, "ridge", _SMALLEST_RIDGE, math.inf)
         thread_count(self.n_jobs)
+        if self.metric is not None and not isinstance(self.metric, Metric):
+            raise InputError(f"metric must be a Metric, got {self.metric!r}")
 
     def gradients(self, X: ArrayLike, y: ArrayLike, anchors: ArrayLike | None = None) -> Floats:
         """Return the estimated gradient at each anchor, a row each; `anchors` are the rows themselves if not given."""

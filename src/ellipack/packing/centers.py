@@ -5,6 +5,8 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipack.checkpoint import Contents
+from ellipack.errors import CheckpointError
 from ellipack.packing.index import Index
 from ellipack.packing.tree import state
 from ellipack.packing.tree.state import POINTS, Tree
@@ -35,6 +37,26 @@ class Centers(NamedTuple):
         room = state.room(points)
         return cls(points, np.zeros(room), np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64))
 
+    @classmethod
+    def restore(cls, contents: Contents, d: int, rounds: int) -> "Centers":
+        """Return the centres that were saved as these contents after so many rounds.
+
+        Which tree holds them makes no difference.
+        """
+        count = contents.shape("coordinates", 2)[0]
+        coordinates = contents.floats("coordinates", count, d)
+        counts = contents.counts("label_counts", count, rounds)
+        founded = contents.ints("founded", count, least=1, most=rounds)
+        if (np.diff(founded) <= 0).any():
+            raise CheckpointError(f"{contents.place}founded must rise")
+        return cls(state.empty(d), contents.floats("label_sums", count), counts, founded).re_embedded(coordinates)
+
+    def contents(self) -> Contents:
+        """Return what is saved."""
+        arrays = {"label_sums": self.label_sums, "label_counts": self.label_counts, "founded": self.founded}
+        held = {name: array[: self.size] for name, array in arrays.items()}
+        return Contents(arrays={"coordinates": self.coordinates, **held})
+
     @property
     def size(self) -> int:
         """The number of centres."""
@@ -52,6 +74,15 @@ class Centers(NamedTuple):
         return Centers(
             points, padded(self.label_sums, room), padded(self.label_counts, room), padded(self.founded, room)
         )
+
+    def re_embedded(self, coordinates: Floats) -> "Centers":
+        """Return the same centres at other coordinates, a row each, of as many entries as there are from now on."""
+        if len(coordinates) == 0:
+            return Centers.init(coordinates.shape[1])
+        points, size = Index.build(coordinates).tree, len(coordinates)
+        room = state.room(points)
+        sums, counts = padded(self.label_sums[:size], room), padded(self.label_counts[:size], room)
+        return Centers(points, sums, counts, padded(self.founded[:size], room))
 
 
 def padded(array: NDArray[_Scalar], length: int) -> NDArray[_Scalar]:

@@ -117,3 +117,13 @@ def test_recursive_least_squares_is_ridge_regression(n: int, d: int, seed: int) 
     gram = X.T @ X + 3.0 * np.eye(d)
     np.testing.assert_allclose(state.coefficients, np.linalg.solve(gram, X.T @ y), atol=1e-9)
     np.testing.assert_allclose(state.inverse, np.linalg.inv(gram), atol=1e-9)
+
+
+@given(st.integers(1, 4), st.sampled_from([1e6, 1e9, 1e15]), seeds)
+def test_recursive_least_squares_bears_what_is_far_larger_than_its_prior(d: int, size: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    state, gain = LeastSquares(np.eye(d), np.zeros(d)), np.empty(d)
+    for x in size * rng.normal(size=(200, d)):
+        regress(state, x, float(x.sum()), gain)
+    np.testing.assert_allclose(state.coefficients, np.ones(d), atol=1e-3)
+    assert np.abs(state.inverse).max() <= 1

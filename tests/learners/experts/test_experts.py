@@ -4,10 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack.learners.experts._kernels import (
+    JUDGE_LENGTH,
     Neighborhood,
+    decayed,
+    fit_room,
     gather_slope,
     krige,
+    kriging_room,
     local_predictions,
+    matern,
     matern_prediction,
     neighborhood,
     pairwise_distances,
@@ -20,15 +25,23 @@ from tests.strategies import seeds
 pytestmark = pytest.mark.interpreted
 
 
-def around(points: Floats, labels: Floats, counts: Floats, kriged: int | None = None) -> Neighborhood:
+def around(points: Floats, labels: Floats, counts: Floats) -> Neighborhood:
     """Return the neighbourhood of the origin; labels are differences already."""
     order = np.argsort((points**2).sum(axis=1), kind="stable")
-    near = neighborhood(len(points), kriged or len(points), points.shape[1], points.shape[1])
+    near = neighborhood(*points.shape)
     near.offsets[:] = points[order]
     near.squared[:] = (points[order] ** 2).sum(axis=1)
     near.labels[:], near.counts[:] = labels[order], counts[order]
     near.trend[:] = 0.0
     return near
+
+
+def ask(near: Neighborhood, kriged: int | None = None) -> tuple[Floats, Floats]:
+    """Return what the local experts say, and the slope."""
+    n, d = near.offsets.shape
+    out, slope = np.empty(len(LOCAL)), np.empty(d)
+    local_predictions(near, fit_room(n, d), kriging_room(kriged or n, d), n, out, slope)
+    return out, slope
 
 
 @st.composite
@@ -40,15 +53,16 @@ def neighborhoods(draw: st.DrawFn) -> Neighborhood:
 
 @given(neighborhoods(), st.sampled_from([0.01, 0.1]))
 def test_a_local_fit_is_a_weighted_ridge_regression(near: Neighborhood, ridge: float) -> None:
-    count = len(near.squared)
     w = near.counts * (1 - near.squared / near.squared[-1])
     X, y = near.offsets, near.labels
     mean, label = w @ X / w.sum(), w @ y / w.sum()
     gram = ((X - mean) * w[:, None]).T @ (X - mean)
     right = ((X - mean) * w[:, None]).T @ (y - label)
     slope = np.linalg.solve(gram + ridge * np.trace(gram) / len(gram) * np.eye(len(gram)), right)
-    assert ridge_fit(near, gather_slope(near, count), ridge) == pytest.approx(label - slope @ mean, rel=1e-6, abs=1e-8)
-    np.testing.assert_allclose(near.slope, slope, rtol=1e-6, atol=1e-8)
+    room = fit_room(*X.shape)
+    made = ridge_fit(room, gather_slope(near, room, len(y)), ridge)
+    assert made == pytest.approx(label - slope @ mean, rel=1e-6, abs=1e-8)
+    np.testing.assert_allclose(room.slope, slope, rtol=1e-6, atol=1e-8)
 
 
 def kriging(near: Neighborhood, correlations: Floats, to_query: Floats, nugget: float, labels: Floats) -> float:
@@ -69,8 +83,7 @@ def correlation(kind: str, distance: Floats, reach: float, length: float) -> Flo
 @given(neighborhoods(), seeds)
 def test_every_kriging_expert_is_ordinary_kriging(near: Neighborhood, seed: int) -> None:
     near.trend[:] = np.random.default_rng(seed).normal(size=len(near.trend))
-    out, slope = np.empty(len(LOCAL)), np.empty(near.offsets.shape[1])
-    local_predictions(near, len(near.squared), out, slope)
+    out, _ = ask(near)
     apart = np.sqrt(((near.offsets[:, None] - near.offsets[None]) ** 2).sum(axis=2))
     away, reach = np.sqrt(near.squared), np.sqrt(near.squared[-1])
     at = 3
@@ -83,19 +96,25 @@ def test_every_kriging_expert_is_ordinary_kriging(near: Neighborhood, seed: int)
     assert at + 1 == len(LOCAL)
 
 
-@given(neighborhoods(), st.floats(0.5, 10), st.sampled_from([0.01, 0.1]))
-def test_the_judge_of_metrics_is_ordinary_kriging_too(near: Neighborhood, length: float, nugget: float) -> None:
-    made = matern_prediction(near, len(near.squared), length, nugget)
+@given(st.floats(0, 0.35))
+def test_decays_are_exponential_to_the_last_digit(x: float) -> None:
+    assert decayed(x) == pytest.approx(np.exp(-x), rel=4e-16)
+    assert matern(4 * x) == pytest.approx((1 + 4 * x) * np.exp(-4 * x), rel=2e-15)
+
+
+@given(neighborhoods(), st.sampled_from([0.01, 0.1]))
+def test_the_judge_of_metrics_is_ordinary_kriging_too(near: Neighborhood, nugget: float) -> None:
+    n, d = near.offsets.shape
+    made = matern_prediction(near, kriging_room(n, d), n, nugget)
     apart = np.sqrt(((near.offsets[:, None] - near.offsets[None]) ** 2).sum(axis=2))
     reach = np.sqrt(near.squared[-1])
-    C, c = (correlation("Matern", r, reach, length) for r in (apart, np.sqrt(near.squared)))
+    C, c = (correlation("Matern", r, reach, JUDGE_LENGTH) for r in (apart, np.sqrt(near.squared)))
     assert made == pytest.approx(kriging(near, C, c, nugget, near.labels), rel=1e-6, abs=1e-8)
 
 
 @given(neighborhoods())
 def test_means_are_weighted_by_counts(near: Neighborhood) -> None:
-    out, slope = np.empty(len(LOCAL)), np.empty(near.offsets.shape[1])
-    local_predictions(near, len(near.squared), out, slope)
+    out, _ = ask(near)
     assert out[0] == pytest.approx(np.average(near.labels[:16], weights=near.counts[:16]), abs=1e-12)
 
 
@@ -116,16 +135,18 @@ def test_means_are_weighted_by_counts(near: Neighborhood) -> None:
 def test_every_neighbourhood_gets_finite_predictions(points: Floats, size: float) -> None:
     rng = np.random.default_rng(1)
     for counts in (np.ones(len(points)), np.power(10.0, rng.integers(0, 9, size=len(points)))):
-        near = around(points, size * rng.normal(size=len(points)), counts, kriged=min(32, len(points)))
-        out, slope = np.empty(len(LOCAL)), np.empty(3)
-        local_predictions(near, len(points), out, slope)
+        near = around(points, size * rng.normal(size=len(points)), counts)
+        out, slope = ask(near, kriged=min(32, len(points)))
         assert np.isfinite(out).all()
         assert np.isfinite(slope).all()
 
 
 def test_distances_are_euclidean() -> None:
-    near = around(np.array([[0.0, 0.0], [3.0, 4.0]]), np.zeros(2), np.ones(2))
-    pairwise_distances(near, 2)
-    assert near.distances[0, 1] == 5.0
-    near.correlations[:] = 0.5
-    assert krige(near, 2, 0.1, np.array([1.0, 1.0])) == pytest.approx(1.0)
+    offsets, distances = np.array([[0.0, 0.0], [3.0, 4.0]]), np.empty((2, 2))
+    pairwise_distances(offsets, np.empty((2, 2)), distances, 2)
+    assert distances[0, 1] == 5.0
+
+
+def test_equal_labels_are_what_kriging_predicts() -> None:
+    made = krige(np.full((2, 3), 0.5), np.empty((2, 5)), np.ones(2), np.ones(2), 0.1, 2)
+    assert made == pytest.approx(1.0)

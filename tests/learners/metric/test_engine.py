@@ -7,7 +7,7 @@ from scipy.linalg import subspace_angles
 from ellipack.errors import DomainError
 from ellipack.learners.aggregation import bernstein
 from ellipack.learners.metric import engine, state
-from ellipack.learners.metric._kernels import run_rounds
+from ellipack.learners.metric._kernels import COUNT, run_rounds
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.state import MetricState, Size, working_room
 from ellipack.stream import LowRankStream
@@ -76,13 +76,13 @@ def test_the_guarantee_holds_for_the_learner_itself(kind: str, views: int, seed:
         run_rounds(learner.machine, X[t : t + 1], np.empty(0), made, room)
         if kind == "adversary":
             y[t] = 1.0 if made[0] < 0.5 else 0.0
-        before = learner.phase_end
-        if t > 0:
-            mixture.record(room.predictions, float(room.pair[0]), y[t])
-            top.record(room.pair, made[0], y[t])
-            losses += (made[0] - y[t]) ** 2
-            own += (room.predictions - y[t]) ** 2
+        before, counted = learner.phase_end, learner.machine.labels[COUNT]
         engine.learn(learner, X[t : t + 1], y[t : t + 1])
+        if t > 0 and learner.machine.labels[COUNT] > counted:  # else the label was wild
+            mixture.record(room.mixing.predictions, float(room.mixing.pair[0]), y[t])
+            top.record(room.mixing.pair, made[0], y[t])
+            losses += (made[0] - y[t]) ** 2
+            own += (room.mixing.predictions - y[t]) ** 2
         if learner.phase_end != before or t == len(X) - 1:
             for ledger, aggregation in ((mixture, learner.machine.mixture), (top, learner.machine.top)):
                 ledger.close()

@@ -8,6 +8,9 @@ import numpy as np
 from ellipack._kernels import kernel
 from ellipack.validation import Floats
 
+LEAST_SCALE = 1e-290
+"""Regrets below this count as none: a rate is the inverse of one, and must be a number."""
+
 
 class Bernstein(NamedTuple):
     """What Bernstein aggregation carries, an entry an expert (but for the scale, which is one number).
@@ -66,6 +69,8 @@ def reward(state: Bernstein, predictions: Floats, mixture: float, label: float) 
     after = before
     for k in range(experts):
         after = max(after, abs(error * (mixture - predictions[k])))
+    if after < LEAST_SCALE:
+        return
     state.scale[0] = after
     if before <= 0.0:
         return
@@ -94,8 +99,9 @@ def regress(state: LeastSquares, features: Floats, target: float, gain: Floats) 
     for i in range(count):
         for j in range(count):
             gain[j] += features[i] * state.inverse[i, j]
-    # Below 1 it could only come by rounding, and would let the inverse grow.
-    scale = max(1.0, 1.0 + dot(features, gain))
+    scale = 1.0 + dot(features, gain)
+    if scale < 1.0:  # by rounding alone: there is nothing left to learn in this direction, and the inverse would grow
+        return
     error = (target - dot(state.coefficients, features)) / scale
     for i in range(count):
         state.coefficients[i] += gain[i] * error

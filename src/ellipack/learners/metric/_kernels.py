@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipack._kernels import kernel, subkernel
-from ellipack.learners._kernels import found, take_in
+from ellipack._kernels import inlined, kernel, subkernel
 from ellipack.learners.aggregation._kernels import Bernstein, LeastSquares, dot, regress, reward, weigh
-from ellipack.learners.experts._kernels import Neighborhood, local_predictions
+from ellipack.learners.experts._kernels import Fit, Kriging, Neighborhood, local_predictions
+from ellipack.packing._kernels import LANES, before, block_distances
 from ellipack.packing.centers import Centers
 from ellipack.packing.tree._kernels import k_nearest, nearest
 from ellipack.packing.tree.growth._kernels import insert
@@ -21,8 +21,15 @@ FARTHEST = 1e6
 SPARE = 4
 """Leaves that a tree must have to spare before a point is inserted without asking."""
 
-COUNT, MEAN, SQUARES, LOW, HIGH = 0, 1, 2, 3, 4
-"""Where the statistics of the labels stand."""
+MEAN, SQUARES, LOW, HIGH, WILD, COUNT = range(6)
+"""Where the statistics of the labels stand, and all but the last of each feature's: mean, sum of squared deviations,
+least and greatest, how many wild ones there were in the phase, how many others in all."""
+
+FREE = 5
+"""Labels that are taken as they come: the range of fewer says too little."""
+
+BEYOND = 3.0
+"""How far beyond the range so far a number is wild, in widths of it."""
 
 
 class View(NamedTuple):
@@ -67,29 +74,62 @@ class Machine(NamedTuple):
     stack: LeastSquares
     top: Bernstein
     labels: Floats
-    features: Floats  # running means, and sums of squared deviations
-    clock: Ints  # rounds in all, rounds of the phase, and the most centres that Algorithm 1 may have
+    features: Floats  # their statistics, a column each
+    clock: Ints  # rounds in all, rounds that Algorithm 1 has played, and the most centres that it may have
     widening: Floats
 
 
+class Mixing(NamedTuple):
+    """What the experts say of a row, and how that is mixed."""
+
+    predictions: Floats
+    weights: Floats
+    deviations: Floats  # of the predictions from their mixture, which the stack goes by
+    pair: Floats  # the mixture and the stack
+    pair_weights: Floats
+
+
 class Room(NamedTuple):
-    """Room to work in for one thread, and what the last consultation left for learning."""
+    """Room to work in for one thread, and what the last prediction left for learning."""
 
     near: Neighborhood
+    fit: Fit
+    kriging: Kriging
+    mixing: Mixing
     positions: Ints
+    held: Floats
     standard: Floats
     queries: Floats
     seen: Floats
     scaled: Floats
-    predictions: Floats
-    weights: Floats
-    deviations: Floats
-    pair: Floats
-    pair_weights: Floats
     slopes: Floats
     gradient: Floats
     gain: Floats
     lanes: Floats
+
+
+@inlined
+def wild(value: float, low: float, high: float, before: float) -> bool:
+    """Whether a number is too far from the range of those so far to be believed, `before` of them having been wild.
+
+    Ten times as far for each of those: what comes again and again is believed in the end. While all are equal,
+    nothing is wild.
+    """
+    width = BEYOND * (high - low)
+    if width <= 0.0 or low - width <= value <= high + width:
+        return False
+    width *= 10.0**before
+    return bool(value < low - width or value > high + width)
+
+
+@inlined
+def hold(features: Floats, enough: bool, x: Floats, out: Floats) -> None:
+    """Fill in a row, its wild features held to a width of their range beyond it, if `enough` rows were seen."""
+    for k in range(len(x)):
+        out[k] = x[k]
+        low, high = features[LOW, k], features[HIGH, k]
+        if enough and wild(x[k], low, high, features[WILD, k]):
+            out[k] = min(max(x[k], low - (high - low)), high + (high - low))
 
 
 @subkernel
@@ -117,28 +157,28 @@ def rank_of(value: float, knots: Floats, feature: int) -> float:
 
 
 @subkernel
-def see(view: View, x: Floats, out: Floats) -> None:
+def see(knots: Floats, shift: Floats, scale: Floats, x: Floats, out: Floats) -> None:
     """Fill in the features as a view sees them, in standard units."""
     for k in range(len(x)):
-        value = rank_of(x[k], view.knots, k) if view.knots.shape[0] > 0 else x[k]
-        standard = (value - view.shift[k]) / view.scale[k]
-        out[k] = min(max(standard, -FARTHEST), FARTHEST)
+        value = rank_of(x[k], knots, k) if knots.shape[0] > 0 else x[k]
+        out[k] = min(max((value - shift[k]) / scale[k], -FARTHEST), FARTHEST)
 
 
 @subkernel
-def whiten(view: View, seen: Floats, out: Floats) -> None:
+def whiten(directions: Floats, seen: Floats, out: Floats) -> None:
     """Fill in whitened coordinates."""
-    out[:] = 0.0
+    for j in range(len(seen)):
+        out[j] = 0.0
     for k in range(len(seen)):
         for j in range(len(seen)):
-            out[j] += seen[k] * view.directions[k, j]
+            out[j] += seen[k] * directions[k, j]
 
 
 @kernel
 def see_rows(view: View, rows: Floats, out: Floats) -> None:
     """Fill in many rows as a view sees them."""
     for t in range(len(rows)):
-        see(view, rows[t], out[t])
+        see(view.knots, view.shift, view.scale, rows[t], out[t])
 
 
 @kernel
@@ -146,234 +186,277 @@ def embed(view: View, rows: Floats, out: Floats) -> None:
     """Fill in the whitened coordinates of many rows, each with the bits it would have alone."""
     seen = np.empty(rows.shape[1])
     for t in range(len(rows)):
-        see(view, rows[t], seen)
-        whiten(view, seen, out[t])
+        see(view.knots, view.shift, view.scale, rows[t], seen)
+        whiten(view.directions, seen, out[t])
 
 
-@subkernel
-def look_around(machine: Machine, v: int, room: Room, linear: float) -> int:
-    """Find the neighbours of the query in a view and fill in their neighbourhood; return how many there are."""
-    view, memory, near = machine.views[v], machine.memory, room.near
-    query = room.queries[v]
-    count = min(len(room.positions), view.points.counters[POINTS])
-    k_nearest(view.points, query, np.inf, room.positions[:count], near.squared[:count], room.lanes)
-    base = memory.label_sums[room.positions[0]] / memory.label_counts[room.positions[0]]
-    first = machine.views[0]
+@inlined
+def look_around(view: View, memory: Memory, query: Floats, positions: Ints, near: Neighborhood, lanes: Floats) -> int:
+    """Find the neighbours of a query in a view and fill in their neighbourhood; return how many there are."""
+    count = min(len(positions), view.points.counters[POINTS])
+    k_nearest(view.points, query, np.inf, positions[:count], near.squared[:count], lanes)
+    _, sums, counts = memory
+    base = sums[positions[0]] / counts[positions[0]]
     for j in range(count):
-        at = room.positions[j]
-        near.counts[j] = memory.label_counts[at]
-        near.labels[j] = memory.label_sums[at] / memory.label_counts[at] - base
+        at = positions[j]
+        near.counts[j] = counts[at]
+        near.labels[j] = sums[at] / counts[at] - base
         for k in range(len(query)):
             near.offsets[j, k] = view.coordinates[at, k] - query[k]
-        if j < len(near.distances):
-            see(first, memory.rows[at], room.seen)
-            trend = machine.ridge.coefficients[len(query)] - linear
-            near.trend[j] = trend + dot(machine.ridge.coefficients[: len(query)], room.seen)
     return int(count)
 
 
-@subkernel
-def ask_experts(machine: Machine, x: Floats, room: Room) -> None:
-    """Fill in every expert's prediction, held to the range of the labels seen, a little widened."""
-    labels, d = machine.labels, len(x)
-    for v in range(len(machine.views)):
-        see(machine.views[v], x, room.standard[:d])
-        whiten(machine.views[v], room.standard[:d], room.queries[v])
-    see(machine.views[0], x, room.standard[:d])
-    room.standard[d] = 1.0
-    linear = dot(machine.ridge.coefficients, room.standard)
-    for k in range(d):
-        room.scaled[k] = room.queries[0, k] / machine.reach[0]
-    active, _ = nearest(machine.packing.points, room.scaled, room.lanes)
-    room.predictions[0], room.predictions[1], room.predictions[2] = labels[MEAN], linear, labels[MEAN]
-    if active >= 0 and machine.packing.label_counts[active] > 0:
-        room.predictions[2] = machine.packing.label_sums[active] / machine.packing.label_counts[active]
-    local = (len(room.predictions) - 3) // len(machine.views)
-    # From the last view to the first, so that the first one's nearest centre is what is left for learning.
-    for v in range(len(machine.views) - 1, -1, -1):
-        count = look_around(machine, v, room, linear)
-        own = room.predictions[3 + v * local : 3 + (v + 1) * local]
-        local_predictions(room.near, count, own, room.slopes[v])
-        base = machine.memory.label_sums[room.positions[0]] / machine.memory.label_counts[room.positions[0]]
-        for k in range(local):
-            own[k] += base
-    slack = machine.widening[0] * (labels[HIGH] - labels[LOW])
-    for k in range(len(room.predictions)):
-        held = min(max(room.predictions[k], labels[LOW] - slack), labels[HIGH] + slack)
-        # An overflow on the way may have left NaN.
-        room.predictions[k] = labels[MEAN] if math.isnan(held) else held
+@inlined
+def rise_to(view: View, coefficients: Floats, row: Floats, seen: Floats) -> float:
+    """Return what the global regression, in a view's standard units, says of a row, its constant left out."""
+    see(view.knots, view.shift, view.scale, row, seen)
+    return dot(coefficients[: len(row)], seen)
 
 
-@subkernel
-def consult(machine: Machine, x: Floats, room: Room) -> float:
-    """Return the prediction for a row; leaves in `room` what `learn_row` needs. Nothing of the machine changes."""
-    labels = machine.labels
-    if labels[COUNT] == 0.0:
-        return 0.0
-    ask_experts(machine, x, room)
-    weigh(machine.mixture, room.weights)
-    mixture = dot(room.weights, room.predictions)
-    stacked = mixture
-    for k in range(len(room.predictions)):
-        room.deviations[k] = room.predictions[k] - mixture
-        stacked += machine.stack.coefficients[k] * room.deviations[k]
-    slack = machine.widening[0] * (labels[HIGH] - labels[LOW])
-    room.pair[0] = mixture
-    room.pair[1] = min(max(stacked, labels[LOW] - slack), labels[HIGH] + slack)
-    weigh(machine.top, room.pair_weights)
-    return dot(room.pair_weights, room.pair)
+@inlined
+def within_labels(value: float, labels: Floats, widening: float) -> float:
+    """Return a prediction held to the range of the labels, a little widened; their mean, if it is NaN by overflow."""
+    slack = widening * (labels[HIGH] - labels[LOW])
+    held = min(max(value, labels[LOW] - slack), labels[HIGH] + slack)
+    return float(labels[MEAN] if math.isnan(held) else held)
 
 
-@subkernel
-def learn_row(machine: Machine, x: Floats, label: float, prediction: float, room: Room) -> None:
-    """Move everything on by a round, after `consult` on the same row; there must be room for one more centre."""
-    if machine.labels[COUNT] > 0.0:
-        reward(machine.top, room.pair, prediction, label)
-        reward(machine.mixture, room.predictions, room.pair[0], label)
-        regress(machine.stack, room.deviations, label - room.pair[0], room.gain[: len(room.deviations)])
-        add_slopes(machine, room)
-    else:
-        for v in range(len(machine.views)):
-            see(machine.views[v], x, room.standard[: len(x)])
-            whiten(machine.views[v], room.standard[: len(x)], room.queries[v])
-        see(machine.views[0], x, room.standard[: len(x)])
-        room.standard[len(x)] = 1.0
-        for k in range(len(x)):
-            room.scaled[k] = room.queries[0, k] / machine.reach[0]
-    regress(machine.ridge, room.standard, label, room.gain[: len(room.standard)])
-    pack(machine, label, room)
-    remember(machine, x, label, room)
-    count_in(machine, x, label)
+@inlined
+def mix(
+    mixture: Bernstein, stack: LeastSquares, top: Bernstein, labels: Floats, widening: float, room: Mixing
+) -> float:
+    """Return the prediction that the experts' come to, each of them held to the range of the labels first."""
+    predictions, weights, deviations, pair, pair_weights = room
+    for k in range(len(predictions)):
+        predictions[k] = within_labels(predictions[k], labels, widening)
+    weigh(mixture, weights)
+    mean = dot(weights, predictions)
+    stacked = mean
+    for k in range(len(predictions)):
+        deviations[k] = predictions[k] - mean
+        stacked += stack.coefficients[k] * deviations[k]
+    pair[0], pair[1] = mean, within_labels(stacked, labels, widening)
+    weigh(top, pair_weights)
+    return dot(pair_weights, pair)
 
 
-@subkernel
-def add_slopes(machine: Machine, room: Room) -> None:
-    """Add to each view's gradient outer product the slope that its first local fit has found."""
-    d, fitted = room.queries.shape[1], room.slopes.shape[1]
-    for v in range(len(machine.views)):
-        view = machine.views[v]
-        for i in range(d):
-            # Coordinates that take no part in local fits have the global regression's slope.
-            room.gradient[i] = machine.ridge.coefficients[i] if fitted < d else 0.0
-        if fitted < d:
-            for j in range(fitted):
-                along = 0.0
-                for i in range(d):
-                    along += view.directions[i, j] * machine.ridge.coefficients[i]
-                norm = 0.0
-                for i in range(d):
-                    norm += view.directions[i, j] * view.directions[i, j]
-                for i in range(d):
-                    room.gradient[i] -= view.directions[i, j] * along / norm
-        for i in range(d):
-            for j in range(fitted):
-                room.gradient[i] += view.directions[i, j] * room.slopes[v, j]
-        for i in range(d):
-            for j in range(d):
-                view.gop[i, j] += room.gradient[i] * room.gradient[j]
+@inlined
+def add_slope(directions: Floats, linear: Floats, slope: Floats, gradient: Floats, gop: Floats) -> None:
+    """Add to a view's gradient outer product the slope that its first local fit has found.
+
+    Coordinates that take no part in local fits have the global regression's slope, `linear`.
+    """
+    d, fitted = len(gradient), len(slope)
+    for i in range(d):
+        gradient[i] = linear[i] if fitted < d else 0.0
+    if fitted < d:
+        for j in range(fitted):
+            along = norm = 0.0
+            for i in range(d):
+                along += directions[i, j] * linear[i]
+                norm += directions[i, j] * directions[i, j]
+            for i in range(d):
+                gradient[i] -= directions[i, j] * along / norm
+    for i in range(d):
+        for j in range(fitted):
+            gradient[i] += directions[i, j] * slope[j]
+    for i in range(d):
+        for j in range(d):
+            gop[i, j] += gradient[i] * gradient[j]
 
 
-@subkernel
-def pack(machine: Machine, label: float, room: Room) -> None:
-    """Play a round of Algorithm 1 in the present metric."""
-    t, rank = machine.clock[1] + 1, 1
-    while rank <= len(machine.rank_starts) and machine.rank_starts[rank - 1] <= t:
-        rank += 1
-    centers = machine.packing
-    active, squared = nearest(centers.points, room.scaled, room.lanes)
-    far = math.sqrt(squared) > float(t) ** (-1.0 / (1.0 + rank))
-    if active < 0 or (far and centers.points.counters[POINTS] < machine.clock[2]):
-        active = centers.points.counters[POINTS]
-        found(centers, room.scaled, t)
-    take_in(centers, active, label, 1)
-
-
-@subkernel
-def remember(machine: Machine, x: Floats, label: float, room: Room) -> None:
-    """Let the row be absorbed by its nearest centre, if that is in the same place, or else found one."""
-    memory, first = machine.memory, machine.views[0]
-    if first.points.counters[POINTS] > 0 and room.near.squared[0] == 0.0:
-        at = room.positions[0]
-        memory.label_sums[at] += label
-        memory.label_counts[at] += 1
-        for k in range(len(x)):
-            memory.rows[at, k] += (x[k] - memory.rows[at, k]) / memory.label_counts[at]
-        return
-    at = first.points.counters[POINTS]
-    memory.rows[at] = x
-    memory.label_sums[at] = label
-    memory.label_counts[at] = 1
-    for v in range(len(machine.views)):
-        machine.views[v].coordinates[at] = room.queries[v]
-        insert(machine.views[v].points, room.queries[v])
-
-
-@subkernel
-def count_in(machine: Machine, x: Floats, label: float) -> None:
-    """Move the running statistics of labels and features on, and the clocks."""
-    labels, features = machine.labels, machine.features
+@inlined
+def count_in(labels: Floats, features: Floats, label: float, x: Floats, held: Floats) -> None:
+    """Move the running statistics of labels and features on; a range is that of what was not wild."""
+    first = labels[COUNT] == 0.0
     labels[COUNT] += 1.0
     change = label - labels[MEAN]
     labels[MEAN] += change / labels[COUNT]
     labels[SQUARES] += change * (label - labels[MEAN])
-    labels[LOW] = label if labels[COUNT] == 1.0 else min(labels[LOW], label)
-    labels[HIGH] = label if labels[COUNT] == 1.0 else max(labels[HIGH], label)
+    labels[LOW] = label if first else min(labels[LOW], label)
+    labels[HIGH] = label if first else max(labels[HIGH], label)
     for k in range(len(x)):
-        step = x[k] - features[0, k]
-        features[0, k] += step / labels[COUNT]
-        features[1, k] += step * (x[k] - features[0, k])
-    machine.clock[0] += 1
-    machine.clock[1] += 1
+        step = held[k] - features[MEAN, k]
+        features[MEAN, k] += step / labels[COUNT]
+        features[SQUARES, k] += step * (held[k] - features[MEAN, k])
+        if held[k] != x[k]:
+            features[WILD, k] += 1.0
+        else:
+            features[LOW, k] = x[k] if first else min(features[LOW, k], x[k])
+            features[HIGH, k] = x[k] if first else max(features[HIGH, k], x[k])
 
 
-@subkernel
+@inlined
 def has_leaves(tree: Tree) -> bool:
     """Whether a tree has leaves enough to spare for one more point, whatever has to be parted for it."""
     return bool(tree.blocks.shape[0] - tree.counters[LEAVES] >= SPARE)
 
 
-@subkernel
-def has_room(machine: Machine) -> bool:
-    """Whether one more centre finds room everywhere."""
-    room = machine.views[0].points.counters[POINTS] < len(machine.memory.label_sums)
-    room = room and has_leaves(machine.packing.points)
-    for v in range(len(machine.views)):
-        room = room and has_leaves(machine.views[v].points)
-    return room
-
-
 @kernel
-def closest_earlier(tree: Tree, nearest_of: Ints, apart: Floats) -> None:
+def closest_earlier(tree: Tree, points: Floats, nearest_of: Ints, apart: Floats) -> None:
     """Fill in, for each point, the nearest earlier point of the same leaf and the squared distance to it.
 
     A point that is the earliest of its leaf keeps what was there.
     """
-    d = tree.blocks.shape[1]
+    block, lanes = np.empty((1, points.shape[1], LANES)), np.empty(LANES)
     for leaf in range(tree.counters[LEAVES]):
-        for a in range(tree.links[2 * leaf, SIZE]):
-            point = tree.positions[leaf, a]
-            for b in range(tree.links[2 * leaf, SIZE]):
-                other = tree.positions[leaf, b]
-                if other < point:
-                    squared = 0.0
-                    for k in range(d):
-                        difference = tree.blocks[leaf, k, a] - tree.blocks[leaf, k, b]
-                        squared += difference * difference
-                    if squared < apart[point] or (squared == apart[point] and other < nearest_of[point]):
-                        apart[point], nearest_of[point] = squared, other
+        held = tree.positions[leaf, : tree.links[2 * leaf, SIZE]]
+        for lane in range(len(held)):
+            for k in range(points.shape[1]):
+                block[0, k, lane] = points[held[lane], k]
+        for at in held:
+            block_distances(block, 0, len(held), points[at], np.inf, lanes)
+            for lane in range(len(held)):
+                other = held[lane]
+                if other < at and before(lanes[lane], other, apart[at], nearest_of[at]):
+                    apart[at], nearest_of[at] = lanes[lane], other
+
+
+@inlined
+def has_room(views: tuple[View, ...], most: int, packed: Tree) -> bool:
+    """Whether one more centre finds room everywhere."""
+    room = views[0].points.counters[POINTS] < most and has_leaves(packed)
+    for v in range(len(views)):
+        room = room and has_leaves(views[v].points)
+    return room
+
+
+@inlined
+def encode(views: tuple[View, ...], x: Floats, standard: Floats, queries: Floats) -> None:
+    """Fill in the whitened coordinates of a row in every view; its standard units in the first, and the constant 1."""
+    for v in range(len(views) - 1, -1, -1):
+        view = views[v]
+        see(view.knots, view.shift, view.scale, x, standard[: len(x)])
+        whiten(view.directions, standard[: len(x)], queries[v])
+    standard[len(x)] = 1.0
+
+
+@inlined
+def ask_views(views: tuple[View, ...], memory: Memory, coefficients: Floats, linear: float, room: Room) -> None:
+    """Fill in the predictions of every view's local experts, and the slopes of their first fits."""
+    near, experts, positions = room.near, room.mixing.predictions, room.positions
+    local = (len(experts) - 3) // len(views)
+    # From the last view to the first, so that the first one's neighbours are what is left for learning.
+    for v in range(len(views) - 1, -1, -1):
+        count = look_around(views[v], memory, room.queries[v], positions, near, room.lanes)
+        for j in range(min(count, len(room.kriging.distances))):
+            rise = rise_to(views[0], coefficients, memory.rows[positions[j]], room.seen)
+            near.trend[j] = coefficients[len(room.seen)] - linear + rise
+        own = experts[3 + v * local : 3 + (v + 1) * local]
+        local_predictions(near, room.fit, room.kriging, count, own, room.slopes[v])
+        for k in range(local):
+            own[k] += memory.label_sums[positions[0]] / memory.label_counts[positions[0]]
+
+
+@inlined
+def learn_mixing(
+    mixture: Bernstein, stack: LeastSquares, top: Bernstein, room: Mixing, mixed: float, label: float, gain: Floats
+) -> None:
+    """Let the aggregations and the stack between them learn from a round."""
+    predictions, _, deviations, pair, _ = room
+    reward(top, pair, mixed, label)
+    reward(mixture, predictions, pair[0], label)
+    regress(stack, deviations, label - pair[0], gain[: len(deviations)])
+
+
+@inlined
+def play(
+    centers: Centers, clock: Ints, rank_starts: Ints, active: int, away: float, point: Floats, label: float
+) -> None:
+    """Play a round of Algorithm 1, whose nearest centre is `active` and so far `away` (squared)."""
+    clock[1] += 1
+    rank = 1
+    while rank <= len(rank_starts) and rank_starts[rank - 1] <= clock[1]:
+        rank += 1
+    far = math.sqrt(away) > float(clock[1]) ** (-1.0 / (1.0 + rank))
+    if active < 0 or (far and centers.points.counters[POINTS] < clock[2]):
+        active = centers.points.counters[POINTS]
+        insert(centers.points, point)
+        centers.label_sums[active], centers.label_counts[active], centers.founded[active] = 0.0, 0, clock[1]
+    centers.label_sums[active] += label
+    centers.label_counts[active] += 1
+
+
+@inlined
+def remember(
+    views: tuple[View, ...], memory: Memory, queries: Floats, nearest_squared: float, at: int, x: Floats, label: float
+) -> None:
+    """Let a row be absorbed by the nearest centre, number `at`, if that is in the same place, or else found one."""
+    rows, sums, counts = memory
+    size = views[0].points.counters[POINTS]
+    if size > 0 and nearest_squared == 0.0:
+        sums[at] += label
+        counts[at] += 1
+        for k in range(len(x)):
+            rows[at, k] += (x[k] - rows[at, k]) / counts[at]
+    else:
+        sums[size], counts[size] = label, 1
+        for k in range(len(x)):
+            rows[size, k] = x[k]
+        for v in range(len(views)):
+            view = views[v]
+            for k in range(len(x)):
+                view.coordinates[size, k] = queries[v, k]
+            insert(view.points, queries[v])
+
+
+@inlined
+def consult(machine: Machine, x: Floats, room: Room) -> tuple[float, int, float]:
+    """Return the prediction for a row, and Algorithm 1's centre nearest to it with its squared distance.
+
+    What learning the row takes is left in the room. Nothing of the machine changes.
+    """
+    known, mixing, scaled, prediction = machine.labels, room.mixing, room.scaled, 0.0
+    hold(machine.features, known[COUNT] >= FREE, x, room.held)
+    encode(machine.views, room.held, room.standard, room.queries)
+    for k in range(len(scaled)):
+        scaled[k] = room.queries[0, k] / machine.reach[0]
+    active, away = nearest(machine.packing.points, scaled, room.lanes)
+    if known[COUNT] > 0.0:
+        linear, out = dot(machine.ridge.coefficients, room.standard), mixing.predictions
+        out[0], out[1], out[2] = known[MEAN], linear, known[MEAN]
+        if active >= 0:
+            out[2] = machine.packing.label_sums[active] / machine.packing.label_counts[active]
+        ask_views(machine.views, machine.memory, machine.ridge.coefficients, linear, room)
+        prediction = mix(machine.mixture, machine.stack, machine.top, known, machine.widening[0], mixing)
+    return prediction, active, away
+
+
+@inlined
+def learn_row(machine: Machine, x: Floats, label: float, asked: tuple[float, int, float], room: Room) -> None:
+    """Move everything on by a round, `asked` being what `consult` has just returned for the row.
+
+    There must be room for one more centre. From a wild label nothing is learned but that there was one.
+    """
+    known, ridge, near = machine.labels, machine.ridge, room.near
+    machine.clock[0] += 1
+    if known[COUNT] >= FREE and wild(label, known[LOW], known[HIGH], known[WILD]):
+        known[WILD] += 1.0
+    else:
+        if known[COUNT] > 0.0:
+            learn_mixing(machine.mixture, machine.stack, machine.top, room.mixing, asked[0], label, room.gain)
+            for v in range(len(machine.views)):
+                view = machine.views[v]
+                add_slope(view.directions, ridge.coefficients, room.slopes[v], room.gradient, view.gop)
+        regress(ridge, room.standard, label, room.gain[: len(room.standard)])
+        play(machine.packing, machine.clock, machine.rank_starts, asked[1], asked[2], room.scaled, label)
+        remember(machine.views, machine.memory, room.queries, near.squared[0], room.positions[0], room.held, label)
+        count_in(known, machine.features, label, x, room.held)
 
 
 @kernel
 def run_rounds(machine: Machine, X: Floats, labels: Floats, predictions: Floats, room: Room) -> int:
     """Predict row by row, and learn as long as there are labels; return how many rows were done.
 
-    Stops early where there is no room for another centre. Without labels nothing of the machine changes. (One
-    kernel for both, because compiling it is what a first call waits for.)
+    Stops early where there is no room for another centre. Without labels nothing of the machine changes. (One kernel
+    for all, with its parts inlined and handed few of the many arrays, because compiling it is what a first call waits
+    for.)
     """
     for t in range(len(X)):
-        if t < len(labels) and not has_room(machine):
+        if t < len(labels) and not has_room(machine.views, len(machine.memory.label_sums), machine.packing.points):
             return t
-        predictions[t] = consult(machine, X[t], room)
+        asked = consult(machine, X[t], room)
+        predictions[t] = asked[0]
         if t < len(labels):
-            learn_row(machine, X[t], labels[t], predictions[t], room)
+            learn_row(machine, X[t], labels[t], asked, room)
     return len(X)

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 from ellipack.validation import whole, within
 
+_MOST_CANDIDATES = 32  # of each: every pair of a power and a ridge is judged at the end of every phase
+
 
 @dataclass(frozen=True)
 class MetricConfig:
@@ -30,10 +32,11 @@ class MetricConfig:
     def __post_init__(self) -> None:
         # Here and not on use: a learner must not find out in the middle of a batch.
         within(self.growth, "growth", 1.05, 10.0)
-        for power in self.powers:
-            within(power, "powers", 0.0, 2.0)
-        for ridge in self.ridges:
-            within(ridge, "ridges", 1e-12, 1.0)
+        for name, least, most in (("powers", 0.0, 2.0), ("ridges", 1e-12, 1.0)):
+            values = getattr(self, name)
+            whole(len(values), f"the number of {name}", 0, _MOST_CANDIDATES)
+            for value in values:
+                within(value, name, least, most)
         whole(self.judged, "judged", 8)
         whole(self.pool, "pool", self.judged)
         within(self.widening, "widening", 0.0, 1.0)

@@ -1,4 +1,19 @@
-"""The practical learner's rounds: `predict`, `learn`."""
+"""The practical learner's rounds: `predict`, `learn`.
+
+**Wild labels.** One label of absurd size (a failing sensor, a slipped decimal point) must not spoil what was learned.
+With [a, b] the range of the labels learned so far, of which there are five or more that are not all equal, and c how
+many wild ones there were in the phase (plus half of what c was at the end of the phase before), a label is *wild* if it
+lies more than ``3 * 10**c * (b - a)`` outside [a, b]. From a wild label nothing is learned but that there was one. So a
+single one changes nothing at all, and a level that is there to stay is believed in a few rounds, one for each power
+of ten that it is away.
+
+**The guarantee** of `ellipack.learners.aggregation.bernstein` is about the rounds whose label was not wild, and for
+these it holds on every stream, phase by phase. A phase has at most ``1 + log10(R / (3 (b - a)))`` wild rounds, where
+R is how far labels of the phase reach beyond [a, b], its range at the start.
+
+**Wild features**, by the same rule within each, are held instead, to a width of the range beyond it, in learning and in
+predicting alike; the row is learned.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,19 +26,22 @@ from ellipack.learners.metric.state import MetricState, make_room, working_room
 from ellipack.threads import for_rows
 from ellipack.validation import Floats, labels, rows
 
-_LARGEST_FEATURE, _LARGEST_LABEL = 1e140, 1e60
+LARGEST_FEATURE, LARGEST_LABEL = 1e140, 1e60
 """Beyond these, sums of squares (of features) and of fourth powers (of labels) would overflow."""
+
+_AT_A_TIME = 64  # rounds, between which those who predict on other threads have their turn
 
 
 def predict(state: MetricState, X: ArrayLike, n_jobs: int = 1) -> Floats:
     """Return what would be predicted for each row now, 0 before the first round; nothing changes."""
-    table = _features(rows(X, state.machine.memory.rows.shape[1]))
-    predictions = np.empty(len(table))
+    with state.gate.looking():
+        table = _features(rows(X, state.machine.memory.rows.shape[1]))
+        predictions = np.empty(len(table))
 
-    def work(part: slice) -> None:
-        run_rounds(state.machine, table[part], np.empty(0), predictions[part], working_room(state))
+        def work(part: slice) -> None:
+            run_rounds(state.machine, table[part], np.empty(0), predictions[part], working_room(state))
 
-    for_rows(work, len(table), n_jobs)
+        for_rows(work, len(table), n_jobs)
     return predictions
 
 
@@ -34,25 +52,36 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike) -> Floats:
     """
     table = _features(rows(X, state.machine.memory.rows.shape[1]))
     targets = labels(y, len(table))
-    if np.abs(targets).max() > _LARGEST_LABEL:
-        raise DomainError(f"y must be at most {_LARGEST_LABEL:g} in size, got {np.abs(targets).max():g}")
+    if np.abs(targets).max() > LARGEST_LABEL:
+        raise DomainError(f"y must be at most {LARGEST_LABEL:g} in size, got {np.abs(targets).max():g}")
     predictions = np.empty(len(table))
     room = working_room(state)
     done = 0
     while done < len(table):
-        part = slice(done, min(len(table), done + state.phase_end - state.clock))
-        done += run_rounds(state.machine, table[part], targets[part], predictions[part], room)
-        # At once, not when the next row comes: what is predicted until then must be what that row will be predicted.
-        if state.n_centers == state.max_centers:
-            repack(state)
-        if state.clock == state.phase_end:
-            end_phase(state)
-        if done < part.stop:
-            make_room(state)
+        part = slice(done, min(len(table), done + _AT_A_TIME, done + state.phase_end - state.clock))
+        with state.gate.changing():
+            done += run_rounds(state.machine, table[part], targets[part], predictions[part], room)
+            if settle(state):
+                room = working_room(state)  # more coordinates may take part in local fits from now on
+            if done < part.stop:
+                make_room(state)
     return predictions
 
 
+def settle(state: MetricState) -> bool:
+    """Make room and end the phase, if after the last round it is time; return whether the phase has ended.
+
+    At once, not when the next row comes: what is predicted until then must be what that row will be predicted.
+    """
+    if state.n_centers == state.max_centers:
+        repack(state)
+    ended = state.clock == state.phase_end
+    if ended:
+        end_phase(state)
+    return ended
+
+
 def _features(table: Floats) -> Floats:
-    if np.abs(table).max() > _LARGEST_FEATURE:
-        raise DomainError(f"X must be at most {_LARGEST_FEATURE:g} in size, got {np.abs(table).max():g}")
+    if np.abs(table).max() > LARGEST_FEATURE:
+        raise DomainError(f"X must be at most {LARGEST_FEATURE:g} in size, got {np.abs(table).max():g}")
     return table

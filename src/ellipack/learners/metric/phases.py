@@ -4,9 +4,9 @@ import numpy as np
 
 from ellipack.learners.aggregation import bernstein
 from ellipack.learners.aggregation._kernels import LeastSquares, weigh
-from ellipack.learners.metric._kernels import COUNT, SQUARES, Machine, View, embed, see_rows
+from ellipack.learners.metric._kernels import COUNT, HIGH, LOW, MEAN, SQUARES, WILD, Machine, View, embed, see_rows
 from ellipack.learners.metric.selection import Jury, choose
-from ellipack.learners.metric.state import FIRST_PHASE, MetricPhase, MetricState
+from ellipack.learners.metric.state import FIRST_PHASE, MetricPhase, MetricState, fitted
 from ellipack.metric import Metric
 from ellipack.packing.centers import Centers
 from ellipack.packing.index import Index
@@ -16,7 +16,13 @@ from ellipack.validation import Floats, Ints
 _KNOTS = 256  # between which ranks are interpolated
 _FEWEST_JUDGES = 8
 _JUDGES_EARLY, _JUDGES_PART = 60, 8
+_OUTGROWN = 1e4  # times the variance by which the stack's prior was set
+_ROUNDING = 1e-13  # of a feature's size: the running mean of a constant is that far off
+_FARTHEST_CONVERTED = 1e3
+_LEAST_WEIGHT = 1e-8  # of a direction beside the heaviest: lighter, it could not be told from rounding in the heavier
 _REFIT = 1000  # up to so many centres the global regression is fitted anew, in the new units; then only converted
+_LONGEST = 1e150  # a direction whose square is a number
+_LEAST_PRIOR = 1e-150  # of the stack; by a smaller one, labels that grow would overflow
 
 
 def end_phase(state: MetricState) -> None:
@@ -35,6 +41,8 @@ def end_phase(state: MetricState) -> None:
     weigh(machine.mixture, weights)
     state.phases.append(MetricPhase(len(state.phases) + 1, state.clock, size, tuple(metrics), tuple(choices), weights))
     machine.clock[1] = 0
+    machine.labels[WILD] /= 2
+    machine.features[WILD] /= 2
     reach = np.sqrt((views[0].coordinates[:size] ** 2).sum(axis=1).max(initial=0.0))
     state.machine = machine._replace(
         views=tuple(views),
@@ -46,7 +54,7 @@ def end_phase(state: MetricState) -> None:
         top=bernstein.restarted(machine.top),
         stack=_started_stack(machine, state.config.stack_prior),
     )
-    state.metrics = tuple(metrics)
+    state.metrics, state.fitted = tuple(metrics), fitted(len(fresh.scale))
     state.phase_end = state.clock + max(FIRST_PHASE, int((state.config.growth - 1) * state.clock))
 
 
@@ -57,27 +65,32 @@ def _draw(rng: np.random.Generator, size: int, most: int) -> Ints:
 def _rescaled(machine: Machine, view: View, v: int, pool: Ints) -> View:
     """Return a view with new scales: of the features themselves in the first view, of their ranks in others."""
     if v == 0:
-        variance = machine.features[1] / machine.labels[COUNT]
-        return view._replace(shift=machine.features[0].copy(), scale=_deviation(variance))
+        variance = machine.features[SQUARES] / machine.labels[COUNT]
+        sizes = np.maximum(np.abs(machine.features[LOW]), np.abs(machine.features[HIGH]))
+        return view._replace(shift=machine.features[MEAN].copy(), scale=_deviation(variance, sizes))
     rows = machine.memory.rows[pool]
     knots = np.quantile(rows, np.linspace(0, 1, min(_KNOTS, max(2, len(rows)))), axis=0)
     d = rows.shape[1]
     ranks = np.empty_like(rows)
     plain = view._replace(knots=np.ascontiguousarray(knots), shift=np.zeros(d), scale=np.ones(d))
     see_rows(plain, rows, ranks)
-    return plain._replace(shift=ranks.mean(axis=0), scale=_deviation(ranks.var(axis=0)))
+    return plain._replace(shift=ranks.mean(axis=0), scale=_deviation(ranks.var(axis=0), np.ones(d)))
 
 
-def _deviation(variance: Floats) -> Floats:
-    """Return standard deviations; what never varied keeps its unit."""
-    return np.sqrt(np.where(variance > 0, variance, 1.0))
+def _deviation(variance: Floats, sizes: Floats) -> Floats:
+    """Return standard deviations; what never varied, but for rounding at its size, keeps its unit."""
+    return np.sqrt(np.where(variance > (_ROUNDING * sizes) ** 2, variance, 1.0))
 
 
 def _chosen(state: MetricState, v: int, fresh: View, pool: Ints, rng: np.random.Generator) -> tuple[str, Metric]:
     """Return the metric chosen for a view as it is now seen, and the name of the candidate."""
     memory, view = state.machine.memory, state.machine.views[v]
-    ratio = fresh.scale / view.scale  # slopes and directions were measured in the old units
-    gop, current = view.gop * np.outer(ratio, ratio), ratio[:, None] * view.directions
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # units may be anything; who chooses leaves out what is no number
+        # Slopes and directions were measured in the old units; if these were far too small, they say little in the new.
+        ratio = np.minimum(fresh.scale / view.scale, _FARTHEST_CONVERTED)
+        gop, current = view.gop * np.outer(ratio, ratio), ratio[:, None] * view.directions
     name = "current"
     if len(pool) >= _FEWEST_JUDGES:
         seen = np.empty((len(pool), len(ratio)))
@@ -87,8 +100,8 @@ def _chosen(state: MetricState, v: int, fresh: View, pool: Ints, rng: np.random.
         name, current = choose(gop, current, jury, state.config, state.reputations[v])
     # The same distances by orthogonal directions, in falling order, as a metric has them.
     vectors, lengths, _ = np.linalg.svd(current)
-    weights = np.maximum((lengths / lengths[0]) ** 2, np.finfo(np.float64).tiny)
-    return name, Metric(weights, np.ascontiguousarray(vectors), float(lengths[0] ** 2))
+    weights = np.maximum((lengths / lengths[0]) ** 2, _LEAST_WEIGHT)
+    return name, Metric(weights, np.ascontiguousarray(vectors), float(min(lengths[0], _LONGEST) ** 2))
 
 
 def _judges(state: MetricState) -> int:
@@ -113,8 +126,9 @@ def _converted_ridge(machine: Machine, old: View, new: View, size: int) -> Least
     """
     d = len(new.scale)
     if size <= _REFIT:
-        features = np.ones((size, d + 1))
-        see_rows(new, machine.memory.rows[:size], features[:, :d])
+        seen = np.empty((size, d))
+        see_rows(new, machine.memory.rows[:size], seen)
+        features = np.column_stack([seen, np.ones(size)])
         counts = machine.memory.label_counts[:size]
         inverse = np.linalg.inv((features * counts[:, None]).T @ features + np.diag([1.0] * d + [1e-6]))
         return LeastSquares((inverse + inverse.T) / 2, inverse @ features.T @ machine.memory.label_sums[:size])
@@ -125,9 +139,13 @@ def _converted_ridge(machine: Machine, old: View, new: View, size: int) -> Least
 
 
 def _started_stack(machine: Machine, prior: float) -> LeastSquares:
-    """Return the stack, set going if it was not yet and the labels have shown a variance."""
+    """Return the stack, set going if it was not yet and the labels have shown a variance.
+
+    It begins anew if they vary far more than when it began: its prior, by their variance, would hold it no more.
+    """
     variance = machine.labels[SQUARES] / machine.labels[COUNT]
-    if machine.stack.inverse.any() or not variance > 0:
+    loosest, held = machine.stack.inverse.diagonal().max(), max(prior * variance, _LEAST_PRIOR)
+    if not variance > 0 or 0 < loosest < _OUTGROWN / held:
         return machine.stack
     experts = len(machine.stack.coefficients)
-    return LeastSquares(np.eye(experts) / (prior * variance), np.zeros(experts))
+    return LeastSquares(np.eye(experts) / held, np.zeros(experts))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipack.learners.experts._kernels import leave_one_out, neighborhood
+from ellipack.learners.experts._kernels import kriging_room, leave_one_out, neighborhood
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.packing.index import Index
 from ellipack.validation import Floats, Ints
@@ -15,6 +15,7 @@ _LOYALTY = 0.01  # by which a newcomer must do better than the present metric, l
 _MEMORY = 0.5  # of the weight of a phase's judgement remains in the next
 _SMALL_JURY, _FEW = 8, 20  # a share of the centres, a larger one of the judges, and so many neighbours
 _FINALISTS = 5
+_LEAST_ERROR = 1e-300
 
 
 class Standing(NamedTuple):
@@ -46,9 +47,9 @@ class Jury(NamedTuple):
     def error(self, directions: Floats) -> float:
         """Return the leave-one-out error, summed over judges, when whitened by these directions."""
         coordinates = np.ascontiguousarray(self.seen @ directions)
-        kriged = min(self.neighbors, len(coordinates) - 1)
-        near = neighborhood(kriged, kriged, coordinates.shape[1], 1)
-        return leave_one_out(Index.build(coordinates).tree, coordinates, self.labels, self.judges, near)
+        kriged, d = min(self.neighbors, len(coordinates) - 1), coordinates.shape[1]
+        tree, near, room = Index.build(coordinates).tree, neighborhood(kriged, d), kriging_room(kriged, d)
+        return leave_one_out(tree, coordinates, self.labels, self.judges, near, room)
 
 
 def candidates(gop: Floats, current: Floats, config: MetricConfig) -> Iterator[tuple[str, Floats]]:
@@ -98,9 +99,14 @@ def choose(
 
 def _standings(jury: Jury, field: dict[str, Floats]) -> Reputation:
     """Return how candidates stand: log errors less their mean, and how many judges say so."""
-    values = {name: math.log(max(jury.error(directions), 1e-300)) for name, directions in field.items()}
+    values = {name: _logarithm(jury.error(directions)) for name, directions in field.items()}
     mean = sum(values.values()) / len(values)
     return {name: Standing(value - mean, float(len(jury.judges))) for name, value in values.items()}
+
+
+def _logarithm(error: float) -> float:
+    """Return the logarithm of an error: of the worst there is, if it is none because of an overflow on the way."""
+    return math.log(max(error, _LEAST_ERROR)) if error <= 1 / _LEAST_ERROR else -math.log(_LEAST_ERROR)
 
 
 def _averaged(heard: Reputation, before: Reputation) -> Reputation:

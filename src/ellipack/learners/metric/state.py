@@ -7,9 +7,9 @@ import numpy as np
 
 from ellipack.learners.aggregation import bernstein
 from ellipack.learners.aggregation._kernels import LeastSquares
-from ellipack.learners.experts._kernels import neighborhood
+from ellipack.learners.experts._kernels import fit_room, kriging_room, neighborhood
 from ellipack.learners.experts.names import expert_names
-from ellipack.learners.metric._kernels import SPARE, Machine, Memory, Room, View
+from ellipack.learners.metric._kernels import SPARE, Machine, Memory, Mixing, Room, View
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.selection import Reputation
 from ellipack.metric import Metric
@@ -18,10 +18,12 @@ from ellipack.packing.centers import Centers, padded
 from ellipack.packing.tree import state as trees
 from ellipack.packing.tree.state import LEAVES, POINTS, Tree
 from ellipack.theory.spectrum import rank_starts
+from ellipack.threads import Gate
 from ellipack.validation import Floats, whole
 
 FIRST_PHASE = 4  # rounds, and no phase has fewer; short, because until its end features count by their raw size
 _MOST_FITTED = 40  # coordinates that take part in local fits: leading ones, where there are more
+_MOST_NEIGHBORS = 512  # kriging costs their cube
 _FIRST_ROOM = 64  # centres
 _PACKED_PART = 4  # Algorithm 1 has at most this part of the centres, so that memory is bounded for it too
 
@@ -47,9 +49,11 @@ class MetricState:
     random_state: int
     config: MetricConfig
     metrics: tuple[Metric, ...]
+    fitted: int  # how many coordinates, the first ones, take part in local fits; set anew at a phase's end
     phase_end: int = FIRST_PHASE
     phases: list[MetricPhase] = field(default_factory=list)
     reputations: tuple[Reputation, ...] = ()  # of candidates for the metric, in each view
+    gate: Gate = field(default_factory=Gate)
 
     @property
     def clock(self) -> int:
@@ -72,7 +76,7 @@ class Size(NamedTuple):
 
 def init(d: int, size: Size, random_state: int, config: MetricConfig) -> MetricState:
     """Return the practical learner before its first round, for d features."""
-    views, neighbors = whole(size.views, "views", 1), whole(size.neighbors, "neighbors", 2)
+    views, neighbors = whole(size.views, "views", 1, 2), whole(size.neighbors, "neighbors", 2, _MOST_NEIGHBORS)
     most = whole(size.max_centers, "max_centers", 16)
     whole(random_state, "random_state", 0)
     room, experts = min(_FIRST_ROOM, most), len(expert_names(views))
@@ -88,13 +92,19 @@ def init(d: int, size: Size, random_state: int, config: MetricConfig) -> MetricS
         # A stack that can't move, until labels have shown a variance to set its prior by.
         stack=LeastSquares(np.zeros((experts, experts)), np.zeros(experts)),
         top=bernstein.init(2),
-        labels=np.zeros(5),
-        features=np.zeros((2, d)),
+        labels=np.zeros(6),
+        features=np.zeros((5, d)),
         clock=np.array([0, 0, max(LANES, most // _PACKED_PART)], dtype=np.int64),
-        widening=np.array([config.widening]),
+        widening=np.array([config.widening], dtype=np.float64),
     )
     reputations: tuple[Reputation, ...] = tuple({} for _ in range(views))
-    return MetricState(machine, neighbors, most, random_state, config, (identity,) * views, reputations=reputations)
+    metrics = (identity,) * views
+    return MetricState(machine, neighbors, most, random_state, config, metrics, fitted(d), reputations=reputations)
+
+
+def fitted(d: int) -> int:
+    """Return how many coordinates of d are to take part in local fits."""
+    return min(d, _MOST_FITTED)
 
 
 def _view(d: int, room: int) -> View:
@@ -113,21 +123,19 @@ def working_room(state: MetricState) -> Room:
     """Return room for one thread to work in."""
     machine = state.machine
     d, views, experts = machine.memory.rows.shape[1], len(machine.views), len(machine.mixture.gains)
-    fitted = min(d, _MOST_FITTED)
-    neighbors = max(state.neighbors, 2 * fitted + 10)
+    neighbors = max(state.neighbors, 2 * state.fitted + 10)
     return Room(
-        near=neighborhood(neighbors, state.neighbors, d, fitted),
+        near=neighborhood(neighbors, d),
+        fit=fit_room(neighbors, state.fitted),
+        kriging=kriging_room(state.neighbors, d),
         positions=np.empty(neighbors, dtype=np.int64),
+        held=np.empty(d),
         standard=np.empty(d + 1),
         queries=np.empty((views, d)),
         seen=np.empty(d),
         scaled=np.empty(d),
-        predictions=np.empty(experts),
-        weights=np.empty(experts),
-        deviations=np.empty(experts),
-        pair=np.empty(2),
-        pair_weights=np.empty(2),
-        slopes=np.empty((views, fitted)),
+        mixing=Mixing(np.empty(experts), np.empty(experts), np.empty(experts), np.empty(2), np.empty(2)),
+        slopes=np.empty((views, state.fitted)),
         gradient=np.empty(d),
         gain=np.empty(max(experts, d + 1)),
         lanes=np.empty(LANES),

@@ -1,0 +1,155 @@
+"""One file for one learner: safetensors, its header holding facts and a checksum of the whole file.
+
+The format is that of the safetensors library: the length of a header, the header in JSON, the bytes of the arrays.
+Its metadata have one entry, ``ellipack``: 64 hexadecimal digits, the SHA-256 of the file with zeros in their place,
+and then JSON with ``format`` (a number, raised when older versions could not read what is written), ``version`` (of
+ellipack), ``kind`` (of learner) and ``facts``. No time and no name of a machine is written: same learner, same bytes.
+
+A file is written beside the one that it replaces, brought to the disk, and only then renamed: whatever happens on the
+way, the old file or the new one is there, whole.
+"""
+
+import hashlib
+import json
+import os
+import reprlib
+from contextlib import suppress
+from glob import escape
+from io import BufferedRandom
+from pathlib import Path
+from threading import get_ident
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load as parse
+from safetensors.numpy import save
+
+from ellipack._version import __version__
+from ellipack.checkpoint.contents import Contents
+from ellipack.errors import CheckpointError
+
+FORMAT = 1
+_KEY = "ellipack"
+_NO_DIGEST = "0" * 64
+_OPENING = b'{"__metadata__":{"ellipack":"'  # a header begins with this, and then comes the checksum
+_PLACE = slice(8 + len(_OPENING), 8 + len(_OPENING) + 64)
+_LARGEST_HEADER = 100_000_000  # bytes; safetensors refuses more itself
+
+
+def write(path: str | os.PathLike[str], kind: str, contents: Contents) -> None:
+    """Write a file, or leave the one that was there as it was.
+
+    Parameters
+    ----------
+    path : where; a file that is there is replaced.
+    kind : what kind of learner this is, by which `read` and its caller know how to go on.
+    contents : what to write.
+    """
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}-{get_ident()}.partial")
+    facts = {"format": FORMAT, "version": __version__, "kind": kind, "facts": contents.facts}
+    text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    # The library takes the address of an array as it is, whatever its strides.
+    arrays = {name: np.ascontiguousarray(array) for name, array in contents.arrays.items()}
+    try:
+        partial.touch()
+        mode = (target if target.exists() else partial).stat().st_mode & 0o777
+        # Not by its save_file, which goes by a file of its own that nobody sweeps if it is killed.
+        partial.write_bytes(save(arrays, {_KEY: _NO_DIGEST + text}))
+        with partial.open("r+b") as file:
+            _sign(file)
+            os.chmod(partial, mode)
+            os.fsync(file.fileno())
+        partial.replace(target)
+        _sync_directory(target.parent)
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{target} can't be written, what was there is as it was: {error}") from error
+    finally:
+        with suppress(OSError):
+            partial.unlink()
+
+
+def read(path: str | os.PathLike[str]) -> tuple[str, Contents]:
+    """Return the kind of learner that a file holds, and its contents.
+
+    Nothing is taken from a file but numbers, texts and arrays; one that is not whole to the bit is refused.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, ValueError) as error:  # no file has such a name, for one
+        raise CheckpointError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}") from error
+    digest, facts = _header(data, path)
+    if _digest(data) != digest:
+        raise CheckpointError(f"{path} is damaged: its checksum does not match; use another copy")
+    if type(facts.get("format")) is not int or not 1 <= facts["format"] <= FORMAT:
+        raise CheckpointError(
+            f"{path} has format {_shown(facts.get('format'))} (ellipack {_shown(facts.get('version'))}), and this is "
+            f"ellipack {__version__}, which reads formats up to {FORMAT}: pip install --upgrade ellipack"
+        )
+    try:
+        arrays = parse(data)
+    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{path} is no safetensors file: {error}") from error
+    whole = Contents(facts)
+    return whole.fact("kind", str), Contents(whole.fact("facts", dict), arrays)
+
+
+def sweep(path: str | os.PathLike[str]) -> None:
+    """Remove what writers that were killed have left beside a file; to be called by its only writer."""
+    target = Path(path)
+    for partial in target.parent.glob(f".{escape(target.name)}.*.partial"):
+        partial.unlink(missing_ok=True)
+
+
+def _sign(file: BufferedRandom) -> None:
+    """Put the checksum into a file just written."""
+    start = file.read(_PLACE.stop)
+    if start[8:] != _OPENING + _NO_DIGEST.encode():
+        raise CheckpointError("the checksum has no place: the safetensors library begins a header in another way")
+    file.seek(0)
+    digest = hashlib.file_digest(file, "sha256").hexdigest()
+    file.seek(_PLACE.start)
+    file.write(digest.encode())
+    file.flush()
+
+
+def _header(data: bytes, path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
+    """Return the checksum and the facts that a header holds."""
+    size = int.from_bytes(data[:8], "little")
+    if len(data) < 8 or size > min(len(data) - 8, _LARGEST_HEADER):
+        raise CheckpointError(f"{path} is no model of ellipack, or cut short: {len(data)} bytes")
+    if not data[8:].startswith(_OPENING):
+        raise CheckpointError(f"{path} is no model of ellipack, or damaged: its header begins with something else")
+    try:
+        text = json.loads(data[8 : 8 + size])["__metadata__"][_KEY]
+        digest, facts = text[:64], json.loads(text[64:])
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CheckpointError(f"{path} is no model of ellipack, or damaged: its header can't be read") from error
+    if not isinstance(facts, dict):
+        raise CheckpointError(f"{path} is no model of ellipack, or damaged: its header holds no facts")
+    return digest, facts
+
+
+def _shown(value: object) -> str:
+    """Return a value for a message: not too long, and nothing in it that a terminal would obey."""
+    return reprlib.repr(value).strip("'")
+
+
+def _digest(data: bytes) -> str:
+    """Return the checksum of a file in which zeros stand in its place."""
+    view = memoryview(data)
+    whole = hashlib.sha256(view[: _PLACE.start])
+    whole.update(_NO_DIGEST.encode())
+    whole.update(view[_PLACE.stop :])
+    return whole.hexdigest()
+
+
+def _sync_directory(directory: Path) -> None:
+    """Bring a renaming to the disk, where directories can be opened (not on Windows)."""
+    if os.name == "posix":
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,93 @@
+"""Any features and labels for the paper's learners, with scikit-learn's verbs."""
+
+from copy import copy
+from typing import Any, cast
+
+from numpy.typing import ArrayLike
+
+from ellipack.checkpoint import Contents
+from ellipack.errors import InputError
+from ellipack.estimators.packing import PackingRegressor
+from ellipack.estimators.phased import PhasedRegressor
+from ellipack.estimators.stream_regressor import StreamRegressor
+from ellipack.learners.rescaled import engine
+from ellipack.learners.rescaled.engine import RescaledState
+from ellipack.metric import Metric
+from ellipack.validation import Floats
+
+
+class RescaledRegressor(StreamRegressor[RescaledState[Any]]):
+    """A learner of the paper on any features and labels.
+
+    The paper wants instances in the unit ball and labels in [0, 1]. Here each feature and the label have a range, which
+    grows whenever a value falls outside of it; the learner sees rows and labels in units of these ranges, and when
+    they change, what it has learned is converted. A row outside of the ranges is predicted as if it were at their edge.
+
+    Parameters
+    ----------
+    regressor : a `PackingRegressor` or a `PhasedRegressor`; a metric that it is given is on rows in the unit ball.
+
+    Examples
+    --------
+    >>> X, y = [[1000.0, -3.0], [9000.0, 5.0], [2000.0, -2.0]], [70.0, -10.0, 65.0]
+    >>> learner = RescaledRegressor(PackingRegressor())
+    >>> learner.progressive(X, y).tolist()
+    [0.0, 70.0, 70.0]
+    >>> learner.predict([[8500.0, 4.0]]).tolist()
+    [-10.0]
+    """
+
+    def __init__(self, regressor: PackingRegressor | PhasedRegressor) -> None:
+        self.regressor = regressor
+
+    @property
+    def _paper(self) -> StreamRegressor[Any]:
+        """The learner of the paper, if it is one."""
+        if not isinstance(self.regressor, PackingRegressor | PhasedRegressor):
+            raise InputError(f"regressor must be a PackingRegressor or a PhasedRegressor, got {self.regressor!r}")
+        return self.regressor
+
+    def _init(self, d: int) -> RescaledState[Any]:
+        return engine.init(self._paper._init(d), d)
+
+    def _predict(self, state: RescaledState[Any], X: ArrayLike) -> Floats:
+        return engine.predict(state, X, self._paper._predict)
+
+    def _learn(self, state: RescaledState[Any], X: ArrayLike, y: ArrayLike) -> Floats:
+        return engine.learn(state, X, y, self._paper._learn, self._paper._predict)
+
+    def _contents(self, state: RescaledState[Any]) -> Contents:
+        return engine.contents(state, self._paper._contents)
+
+    def _restore(self, saved: Contents, d: int) -> RescaledState[Any]:
+        return engine.restore(saved, d, self._paper._restore)
+
+    def _widen(self, state: RescaledState[Any], scales: Floats) -> None:
+        engine.widen(state, len(scales))
+
+    @property
+    def regressor_(self) -> PackingRegressor | PhasedRegressor:
+        """The learner of the paper with all that was learned, on rows in the unit ball."""
+        inner: Any = copy(self._paper)
+        inner.state_, inner.n_features_in_ = self._learned.inner, self.n_features_in_
+        return cast(PackingRegressor | PhasedRegressor, inner)
+
+    @property
+    def metric_(self) -> Metric:
+        """The metric, of spectral norm 1, on rows in the unit ball."""
+        return self.regressor_.metric_
+
+    @property
+    def n_centers_(self) -> int:
+        """How many centres there are."""
+        return self.regressor_.n_centers_
+
+    @property
+    def effective_rank_(self) -> int:
+        """The effective rank of the metric at the last round."""
+        return self.regressor_.effective_rank_
+
+    @property
+    def radius_(self) -> float:
+        """How far a centre reached at the last round, in the unit ball."""
+        return self.regressor_.radius_

@@ -1,0 +1,195 @@
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import save
+
+from ellipack.checkpoint import Contents, file, read, sweep, write
+from ellipack.errors import CheckpointError
+
+SMALL = Contents({"clock": 3, "name": "naïve \u2028"}, {"a": np.arange(6.0).reshape(2, 3), "b": np.arange(2)})
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    nested = SMALL.having(part=Contents({"x": [1.5, None]}, {"empty": np.empty((0, 3))}))
+    write(tmp_path / "model", "Kind", nested)
+    kind, contents = read(tmp_path / "model")
+    assert kind == "Kind"
+    assert contents.facts == nested.facts
+    assert contents.arrays.keys() == nested.arrays.keys()
+    for name, array in nested.arrays.items():
+        assert contents.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(contents.arrays[name], array)
+
+
+def test_arrays_are_written_by_their_values_and_not_by_their_memory(tmp_path: Path) -> None:
+    array = np.arange(12.0).reshape(3, 4)
+    write(tmp_path / "model", "Kind", Contents(arrays={"t": array.T, "s": array[:, ::2], "r": array[::-1]}))
+    arrays = read(tmp_path / "model")[1].arrays
+    np.testing.assert_array_equal(arrays["t"], array.T)
+    np.testing.assert_array_equal(arrays["s"], array[:, ::2])
+    np.testing.assert_array_equal(arrays["r"], array[::-1])
+
+
+def test_the_same_is_written_with_the_same_bytes(tmp_path: Path) -> None:
+    write(tmp_path / "one", "Kind", SMALL)
+    turned = Contents(dict(reversed(SMALL.facts.items())), dict(reversed(SMALL.arrays.items())))
+    write(tmp_path / "other", "Kind", turned)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("small") / "model"
+    write(path, "Kind", SMALL)
+    return path.read_bytes()
+
+
+def test_no_byte_can_change_unnoticed(small: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    for place in range(len(small)):
+        for change in (0x01, 0x80, 0xFF):
+            damaged = bytearray(small)
+            damaged[place] ^= change
+            path.write_bytes(damaged)
+            with pytest.raises(CheckpointError, match="model"):
+                read(path)
+
+
+def test_a_file_cut_short_or_run_on_is_refused(small: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    for damaged in [*(small[:length] for length in range(len(small))), small + b"\0", small * 2]:
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError, match="model"):
+            read(path)
+
+
+@given(st.binary(max_size=300))
+def test_random_bytes_are_refused(data: bytes) -> None:
+    path = Path(os.environ.get("TMPDIR", "/tmp")) / f"ellipack-random-{os.getpid()}"
+    try:
+        path.write_bytes(data)
+        with pytest.raises(CheckpointError, match="no model of ellipack"):
+            read(path)
+    finally:
+        path.unlink()
+
+
+def signed(header: object, arrays: bytes = b"") -> bytes:
+    """Return a file with a right checksum and this header, whatever it says."""
+    text = json.dumps(header, separators=(",", ":")).encode()
+    data = len(text).to_bytes(8, "little") + text + arrays
+    return data.replace(b"0" * 64, file._digest(data).encode(), 1)
+
+
+def metadata(**facts: object) -> dict[str, str]:
+    return {"ellipack": "0" * 64 + json.dumps(facts)}
+
+
+@pytest.mark.parametrize("rows", [10**18, -1, 2**64, 1.5, "many", None])
+def test_a_header_that_claims_what_is_not_there_is_refused(rows: object, tmp_path: Path) -> None:
+    entry = {"dtype": "F64", "shape": [rows, 3], "data_offsets": [0, 10**18]}
+    header = {"__metadata__": metadata(format=1, version="1", kind="Kind", facts={}), "rows": entry}
+    (tmp_path / "model").write_bytes(signed(header, b"\0" * 24))
+    with pytest.raises(CheckpointError, match="is no safetensors file"):
+        read(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"format": 2, "version": "9.1"}, r"format 2 \(ellipack 9.1\), .* formats up to 1: pip install --upgrade"),
+        ({"format": "x"}, "has format x"),
+        ({"format": 1, "facts": {}}, "kind must be text, got nothing"),
+        ({"format": 1, "kind": "K", "facts": []}, r"facts must be an object, got \[\]"),
+    ],
+)
+def test_other_formats_are_refused(facts: dict[str, object], message: str, tmp_path: Path) -> None:
+    (tmp_path / "model").write_bytes(signed({"__metadata__": metadata(**facts)}))
+    with pytest.raises(CheckpointError, match=message):
+        read(tmp_path / "model")
+
+
+def test_a_header_without_end_is_refused(tmp_path: Path) -> None:
+    nested = b'{"__metadata__":{"ellipack":"' + b"0" * 64 + b"[" * 100_000 + b'"}}'
+    (tmp_path / "model").write_bytes(len(nested).to_bytes(8, "little") + nested)
+    with pytest.raises(CheckpointError, match="its header can't be read"):
+        read(tmp_path / "model")
+
+
+def test_a_file_of_others_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model").write_bytes(save({"weights": np.ones(3)}, {"made by": "others"}))
+    with pytest.raises(CheckpointError, match="no model of ellipack"):
+        read(tmp_path / "model")
+
+
+def test_what_is_not_there_can_not_be_read(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="missing can't be read: No such file or directory"):
+        read(tmp_path / "missing")
+    with pytest.raises(CheckpointError, match="can't be read: Is a directory"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize("stage", ["save", "_sign", "_sync_directory"])
+def test_a_writer_that_fails_leaves_what_was_there(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model"
+    write(path, "Kind", SMALL)
+    before = path.read_bytes()
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(file, stage, fail)
+    with pytest.raises(CheckpointError, match=r"can't be written.*No space left on device"):
+        write(path, "Kind", Contents({"clock": 4}))
+    assert read(path)[1].facts["clock"] in ((3,) if stage != "_sync_directory" else (4,))
+    assert stage == "_sync_directory" or path.read_bytes() == before
+    assert os.listdir(tmp_path) == ["model"]
+
+
+LIMITED = """
+import resource, signal, sys
+import numpy as np
+from ellipack.checkpoint import Contents, write
+from ellipack.errors import CheckpointError
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+write(sys.argv[1], "Kind", Contents(arrays={"a": np.ones(10)}))
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    write(sys.argv[1], "Kind", Contents(arrays={"a": np.ones(100_000)}))
+except CheckpointError as error:
+    print(error)
+"""
+
+
+def test_a_disk_that_takes_no_more_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(path)], check=True, capture_output=True, text=True, timeout=120
+    )
+    assert "can't be written, what was there is as it was" in done.stdout
+    assert read(path)[1].arrays["a"].shape == (10,)
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_no_permission_is_told(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="can't be written"):
+        write(tmp_path / "missing" / "model", "Kind", SMALL)
+    (tmp_path / "model").mkdir()
+    with pytest.raises(CheckpointError, match="can't be written"):
+        write(tmp_path / "model", "Kind", SMALL)
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
+    for name in (".m[1].17.partial", ".m[1].18.partial", ".m1.17.partial", "m[1]"):
+        (tmp_path / name).touch()
+    sweep(tmp_path / "m[1]")
+    assert sorted(os.listdir(tmp_path)) == [".m1.17.partial", "m[1]"]

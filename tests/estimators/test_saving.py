@@ -1,0 +1,181 @@
+"""Every learner, saved and loaded: goes on with the same bits, from whatever moment."""
+
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ellipack
+from ellipack import (
+    LocalSlopes,
+    Metric,
+    MetricConfig,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+    RescaledRegressor,
+)
+from ellipack.checkpoint import Contents, write
+from ellipack.errors import CheckpointError
+from ellipack.estimators import GradientOuterProduct
+from ellipack.estimators.saving import restore
+from ellipack.estimators.stream_regressor import StreamRegressor
+from ellipack.validation import Floats
+from tests.strategies import seeds
+from tests.test_estimators import EVERY as BARE
+from tests.test_estimators import stream
+
+Regressor = MetricRegressor | PackingRegressor | PhasedRegressor | RescaledRegressor
+EVERY: dict[str, Callable[[], Regressor]] = {
+    **BARE,
+    "rescaled": lambda: RescaledRegressor(PackingRegressor()),
+    "rescaled, phased": lambda: RescaledRegressor(PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10)))),
+}
+learners = pytest.mark.parametrize("make", EVERY.values(), ids=EVERY.keys())
+
+
+def bits(learner: StreamRegressor[Any]) -> tuple[object, dict[str, bytes]]:
+    """Return everything a learner has learned, to the bit."""
+    contents = learner.contents()
+    return contents.facts, {name: array.tobytes() for name, array in contents.arrays.items()}
+
+
+@learners
+@settings(max_examples=8)
+@given(seed=seeds, at=st.integers(0, 79))
+def test_going_on_from_a_file_is_going_on(
+    make: Callable[[], Regressor], seed: int, at: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("saved") / "model"
+    X, y = stream(80, seed)
+    straight, begun = make(), make()
+    expected = straight.progressive(X, y)
+    if at:
+        begun.partial_fit(X[:at], y[:at])
+    begun.save(path)
+    resumed = ellipack.load(path)
+    assert type(resumed) is type(begun)
+    if at:
+        assert resumed.predict(X).tobytes() == begun.predict(X).tobytes()
+    assert resumed.progressive(X[at:], y[at:]).tobytes() == expected[at:].tobytes()
+    assert bits(resumed) == bits(straight)
+    resumed.save(path)
+    again = path.read_bytes()
+    straight.save(path)
+    assert path.read_bytes() == again
+
+
+RESUME = """
+import sys
+import numpy as np
+import ellipack
+for folder in sys.argv[1:]:
+    data = np.load(folder + "/rest.npz")
+    learner = ellipack.load(folder + "/model")
+    np.save(folder + "/predictions.npy", learner.progressive(data["X"], data["y"]))
+    learner.save(folder + "/after")
+"""
+
+
+def test_going_on_in_another_process_is_going_on(tmp_path: Path) -> None:
+    X, y = stream(80, 5)
+    straight = {}
+    for number, make in enumerate(EVERY.values()):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        make().fit(X[:37], y[:37]).save(folder / "model")
+        np.savez(folder / "rest.npz", X=X[37:], y=y[37:])
+        learner = make()
+        straight[folder] = learner.progressive(X, y)[37:].tobytes()
+        learner.save(folder / "straight")
+    subprocess.run([sys.executable, "-c", RESUME, *map(str, straight)], check=True, timeout=300)
+    for folder, expected in straight.items():
+        assert np.load(folder / "predictions.npy").tobytes() == expected
+        assert (folder / "after").read_bytes() == (folder / "straight").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        PackingRegressor(Metric.from_diagonal([1.0, 0.2]), keep_founding_label=False),
+        PackingRegressor([[2.0, 0.1], [0.1, 1.0]]),
+        PackingRegressor((1.0, 0.5)),
+        PhasedRegressor(0.3, GradientOuterProduct(LocalSlopes(9, metric=Metric.identity(2)), anchors=7)),
+        MetricRegressor(500, neighbors=9, views=2, config=MetricConfig(growth=2.0, powers=(0.5,))),
+    ],
+    ids=str,
+)
+def test_parameters_come_back(learner: Regressor, tmp_path: Path) -> None:
+    learner.save(tmp_path / "model")
+    loaded = ellipack.load(tmp_path / "model")
+    assert not hasattr(loaded, "state_")
+    assert repr(loaded) == repr(learner)
+    X, y = stream(40)
+    assert loaded.progressive(X[:, :2], y).tobytes() == learner.progressive(X[:, :2], y).tobytes()
+
+
+def test_what_could_not_be_made_again_is_not_saved(tmp_path: Path) -> None:
+    class Mine:
+        def gradients(self, X: object, y: object, anchors: object = None) -> object:
+            raise NotImplementedError
+
+    learner = PhasedRegressor(gop=GradientOuterProduct(Mine()))  # type: ignore[arg-type]
+    with pytest.raises(
+        CheckpointError, match=r"must be numbers, texts, arrays or of ellipack's own kinds, got <.*Mine"
+    ):
+        learner.save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_holds_nothing_that_runs(tmp_path: Path) -> None:
+    MetricRegressor().fit(*stream()).save(tmp_path / "model")
+    with pytest.raises(pickle.UnpicklingError):
+        pickle.loads((tmp_path / "model").read_bytes())
+    write(tmp_path / "model", "os.system", Contents())
+    with pytest.raises(CheckpointError, match=r"model: a learner must be one of MetricRegressor, .*, got 'os.system'"):
+        ellipack.load(tmp_path / "model")
+
+
+@learners
+def test_contents_with_anything_missing_or_misshapen_are_refused(make: Callable[[], Regressor]) -> None:
+    """Take away or bend each array and each fact in turn: an error, or a learner that still predicts."""
+    X, y = stream()
+    learner = make().fit(X[:37], y[:37])
+    kind, contents = type(learner).__name__, learner.contents()
+    for name, array in contents.arrays.items():
+        others = {key: value for key, value in contents.arrays.items() if key != name}
+        bent = [array[..., None], np.concatenate([array, array]) if array.ndim else array[None], array.astype(np.int32)]
+        for arrays in [others, *({**others, name: each} for each in bent)]:
+            _refused_or_sound(kind, Contents(contents.facts, arrays), X, missing=name not in arrays)
+    for facts in _bent(contents.facts):
+        _refused_or_sound(kind, Contents(facts, contents.arrays), X)
+
+
+def _refused_or_sound(kind: str, contents: Contents, X: Floats, *, missing: bool = False) -> None:
+    try:
+        learner = restore(kind, contents)
+    except CheckpointError:
+        return
+    assert not missing
+    assert not hasattr(learner, "state_") or np.isfinite(learner.predict(X[:3])).all()
+
+
+ODD: list[object] = [None, [], {}, "text", -1, 10**18, 0.5, True]
+
+
+def _bent(facts: dict[str, object]) -> list[dict[str, object]]:
+    """Return the facts with each in turn, however deep, replaced by something of another kind or size."""
+    every: list[dict[str, object]] = []
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            every += [{**facts, name: each} for each in _bent(value)]
+        every += [{**facts, name: other} for other in ODD]
+        every.append({key: each for key, each in facts.items() if key != name})
+    return every

@@ -1,0 +1,119 @@
+"""Widening, as every learner has it."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig, MetricRegressor, PackingRegressor, PhasedRegressor
+from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
+from ellipack.validation import Floats
+from tests.strategies import ball, cuts, seeds
+
+Regressor = PackingRegressor | PhasedRegressor | MetricRegressor
+
+LEARNERS: dict[str, Callable[[], Regressor]] = {
+    "euclidean": PackingRegressor,
+    "diagonal": lambda: PackingRegressor([0.1, 1.0, 1.0]),
+    "matrix": lambda: PackingRegressor([[1.0, 0.2, 0.0], [0.2, 0.5, 0.1], [0.0, 0.1, 0.3]]),
+    "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10))),
+    "practical": lambda: MetricRegressor(config=MetricConfig(judged=16, pool=64)),
+    "practical, two views": lambda: MetricRegressor(views=2, neighbors=8, config=MetricConfig(judged=16, pool=32)),
+}
+learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
+
+
+def stream(n: int = 80, d: int = 3, seed: int = 0) -> tuple[Floats, Floats]:
+    X = ball(np.random.default_rng(seed), n, d)
+    return X, 0.5 + 0.4 * np.sin(4 * X[:, 0])
+
+
+def wider(X: Floats, count: int = 2) -> Floats:
+    return np.hstack([X, np.zeros((len(X), count))])
+
+
+@learners
+@settings(max_examples=15)
+@given(seeds, st.integers(1, 70))
+def test_rows_that_are_0_there_are_predicted_as_before(make: Callable[[], Regressor], seed: int, n: int) -> None:
+    X, y = stream(80, seed=seed)
+    learner = make().fit(X[:n], y[:n])
+    expected = learner.predict(X)
+    assert learner.widen([1.0, 100.0]) is learner
+    np.testing.assert_allclose(learner.predict(wider(X)), expected, rtol=1e-12)
+    assert learner.n_features_in_ == learner.metric_.dimension == 5
+
+
+@learners
+@settings(max_examples=8)
+@given(st.data())
+def test_one_by_one_and_in_batches_are_the_same_bits_afterwards(
+    make: Callable[[], Regressor], data: st.DataObject
+) -> None:
+    X, y = stream(60)
+    more, labels = stream(40, d=5, seed=1)
+    whole, parts = (make().fit(X, y).widen([0.3, 0.3]) for _ in range(2))
+    expected = whole.progressive(more, labels)
+    slices = data.draw(cuts(40) | st.just([slice(t, t + 1) for t in range(40)]))
+    made = np.concatenate([parts.progressive(more[part], labels[part]) for part in slices])
+    assert made.tobytes() == expected.tobytes()
+
+
+@learners
+def test_history_has_one_width_and_stays_true(make: Callable[[], Regressor]) -> None:
+    learner = make().fit(*stream())
+    if isinstance(learner, PackingRegressor):
+        np.testing.assert_allclose(learner.widen([1.0]).centers_[:, 3], 0.0)
+        return
+    before = learner.history()
+    past = learner.widen([1.0]).partial_fit(*stream(d=4, seed=1)).history()
+    np.testing.assert_array_equal(past.effective_rank[:4], before.effective_rank[:4])
+    np.testing.assert_array_equal(past.n_centers[:4], before.n_centers[:4])
+
+
+def test_phases_that_are_over_stay_what_they_were() -> None:
+    learner = PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10))).fit(*stream())
+    before, ended = learner.history(), 62
+    past = learner.widen([1.0]).partial_fit(*stream(d=4, seed=1)).history()
+    assert {len(phase.gop) for phase in learner.phases_} == {4}
+    np.testing.assert_array_equal(past.radius[:ended], before.radius[:ended])
+
+
+@learners
+@pytest.mark.parametrize(
+    ("scales", "error", "message"),
+    [
+        ([1.0, 0.0], DomainError, "scales must be > 0, got 0 at 1"),
+        ([-2.0], DomainError, "scales must be > 0, got -2 at 0"),
+        ([np.nan], NonFiniteError, "scales must be finite, got NaN at row 0"),
+        ([], ShapeError, r"scales must be one-dimensional and not empty, got shape \(0,\)"),
+        ([[1.0]], ShapeError, r"scales must be one-dimensional and not empty, got shape \(1, 1\)"),
+        (["1"], InputError, "scales must hold real numbers"),
+    ],
+)
+def test_hints_that_are_none_are_refused_and_change_nothing(
+    make: Callable[[], Regressor], scales: object, error: type[Exception], message: str
+) -> None:
+    X, y = stream()
+    learner = make().fit(X, y)
+    with pytest.raises(error, match=message):
+        learner.widen(scales)  # type: ignore[arg-type]
+    assert learner.n_features_in_ == 3
+    assert len(learner.predict(X)) == 80
+
+
+@learners
+def test_nothing_learned_nothing_widened(make: Callable[[], Regressor]) -> None:
+    with pytest.raises(NotFittedError):
+        make().widen([1.0])
+
+
+def test_names_that_do_not_name_all_are_forgotten() -> None:
+    X, y = stream()
+    learner = PackingRegressor().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y).widen([1.0])
+    assert not hasattr(learner, "feature_names_in_")
+    assert len(learner.predict(wider(X, 1))) == 80
