@@ -125,8 +125,7 @@ def test_predicting_changes_nothing(make: Callable[[], Regressor]) -> None:
 @learners
 def test_inputs_are_not_changed(make: Callable[[], Regressor]) -> None:
     X, y = stream()
-    copies = X.copy(), y.copy()
-    X.flags.writeable = y.flags.writeable = False
+    copies = X.copy(), y.copy()  # and not made read-only: that would be copied before it is learned from
     make().fit(X, y).partial_fit(X, y).predict(X)
     np.testing.assert_array_equal(X, copies[0])
     np.testing.assert_array_equal(y, copies[1])
@@ -182,10 +181,11 @@ def test_the_papers_learners_keep_to_their_domain(
         ([[0, 0, 0], [0, -np.inf, 0]], [0.5, 0.5], "X must be finite, got -inf at row 1, column 1"),
         ([[0, 0, 0]], [np.nan], "y must be finite, got NaN at row 0"),
         ([[0, 0]], [0.5], "X has 2 features, but .* is expecting 3 features"),
-        (np.empty((0, 3)), [], r"X must have at least one row and one column, got shape \(0, 3\)"),
-        ([0.0, 0.0, 0.0], [0.5], r"X must be two-dimensional \(rows, columns\), got shape \(3,\)"),
+        (np.empty((0, 3)), [], r"X must have at least one row and one column, got 0 sample\(s\) \(shape=\(0, 3\)\)"),
+        ([0.0, 0.0, 0.0], [0.5], r"X must be two-dimensional \(rows, columns\), got shape \(3,\): Reshape your data"),
         ([[0, 0, 0]], [0.5, 0.5], "y must hold one label a row: 1 rows, got 2 labels"),
-        ([[0, 0, 0]], [[0.5]], r"y must be one-dimensional, got shape \(1, 1\)"),
+        ([[0, 0, 0]], [[0.5, 0.5]], r"y must be one-dimensional, got shape \(1, 2\)"),
+        ([[0, 0, 0]], None, "requires y to be passed, but the target y is None"),
         ([["a", "b", "c"]], [0.5], "X must hold real numbers"),
         ([[1j, 0, 0]], [0.5], "X must hold real numbers, got complex128"),
     ],
@@ -198,6 +198,12 @@ def test_bad_rows_are_refused_and_change_nothing(
     for door in (learner.partial_fit, learner.progressive):
         with pytest.raises(EllipackError, match=message):
             door(X, y)
+        with pytest.raises(EllipackError, match=message):
+            door(np.array(X), None if y is None else np.array(y))
+    if message.startswith("X"):
+        for table in (X, np.array(X)):
+            with pytest.raises(EllipackError, match=message):
+                learner.predict(table)
     assert bits(learner) == before
 
 
@@ -273,8 +279,8 @@ def test_the_gradient_outer_product_projects_on_the_directions_that_matter() -> 
     ("learner", "message"),
     [
         (MetricRegressor(max_centers=3), "max_centers must be a whole number >= 16, got 3"),
-        (MetricRegressor(neighbors=1), "neighbors must be a whole number >= 2, got 1"),
-        (MetricRegressor(views=0), "views must be a whole number >= 1, got 0"),
+        (MetricRegressor(neighbors=1), "neighbors must be a whole number from 2 to 512, got 1"),
+        (MetricRegressor(views=0), "views must be a whole number from 1 to 2, got 0"),
         (MetricRegressor(n_jobs=0), "n_jobs must be >= 1"),
         (MetricRegressor(random_state=-1), "random_state must be a whole number >= 0, got -1"),
     ],
@@ -308,7 +314,7 @@ def test_the_practical_learner_can_be_read() -> None:
 
 def test_directions_are_not_made_up_where_none_was_found() -> None:
     X, y = stream(300)
-    with pytest.raises(DomainError, match=r"the estimated gop is 0: .*try LocalSlopes"):
+    with pytest.raises(DomainError, match=r"the gop estimated from 300 samples is 0: .*try LocalSlopes"):
         GradientOuterProduct(n_components=1).fit(X, y)
     assert not GradientOuterProduct().fit(X, y).gop_.any()
 

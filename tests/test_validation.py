@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
+import scipy.sparse
 
 from ellipack import validation
-from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
+from ellipack.errors import DomainError, InputError, KindError, NonFiniteError, ShapeError
 
 
 @pytest.mark.parametrize(
@@ -15,6 +16,7 @@ from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
         np.array([[1, 0, 2, 0], [3, 0, 4, 0]])[:, ::2],
         np.array([[1, 2], [3, 4]], dtype=object),
         [[True, 2], [3, 4.0]],
+        np.frombuffer(np.array([[1.0, 2.0], [3.0, 4.0]]).tobytes()).reshape(2, 2),  # read-only
     ],
 )
 def test_rows_of_any_make_become_contiguous_floats(values: object) -> None:
@@ -22,6 +24,7 @@ def test_rows_of_any_make_become_contiguous_floats(values: object) -> None:
     assert table.dtype == np.float64
     assert table.dtype.isnative
     assert table.flags.c_contiguous
+    assert table.flags.writeable
     np.testing.assert_array_equal(table, [[1, 2], [3, 4]])
 
 
@@ -29,23 +32,39 @@ def test_rows_of_any_make_become_contiguous_floats(values: object) -> None:
     ("values", "error", "message"),
     [
         ([[1, 2], [3]], InputError, "X must hold real numbers"),
-        ([[None]], NonFiniteError, "X must be finite, got NaN at row 0, column 0"),
+        ([[1.0], [None]], NonFiniteError, "X must be finite, got None at row 1, column 0: fill in or drop"),
+        ([[np.nan]], NonFiniteError, "X must be finite, got NaN at row 0, column 0: fill in or drop"),
+        ([[1.0, -np.inf]], NonFiniteError, "X must be finite, got -inf at row 0, column 1$"),
         ([["1.5x"]], InputError, "X must hold real numbers"),
-        ([["1.5"]], InputError, "X must hold real numbers, got str"),
-        ([[b"1.5"]], InputError, "X must hold real numbers, got bytes"),
-        (np.array([[1.0, "1.5"]], dtype=object), InputError, "X must hold real numbers, got '1.5'"),
-        (np.array([["2020-01-01"]], dtype="M8[D]"), InputError, "X must hold real numbers, got datetime64"),
-        (np.array([[1]], dtype="m8[s]"), InputError, "X must hold real numbers, got timedelta64"),
-        ([[1j]], InputError, "X must hold real numbers, got complex128"),
+        ([["1.5"]], KindError, "X must hold real numbers, got str"),
+        ([[b"1.5"]], KindError, "X must hold real numbers, got bytes"),
+        (np.array([[1.0, "1.5"]], dtype=object), KindError, "X must hold real numbers, got '1.5' at row 0, column 1"),
+        (np.array([[{}]], dtype=object), KindError, "X must hold real numbers: .*not 'dict'"),
+        (scipy.sparse.eye_array(3), KindError, "X must be dense, got the sparse dia_array"),
+        (np.array([["2020-01-01"]], dtype="M8[D]"), KindError, "X must hold real numbers, got datetime64"),
+        (np.array([[1]], dtype="m8[s]"), KindError, "X must hold real numbers, got timedelta64"),
+        ([[1j]], KindError, "X must hold real numbers, got complex128: Complex data not supported"),
         ([[10**400]], InputError, "X must hold real numbers: int too large"),
-        (np.ma.masked_less([[1.0, 2.0]], 1.5), InputError, "X must hold real numbers, got a masked array"),
+        (np.ma.masked_less([[1.0, 2.0]], 1.5), KindError, "X must hold real numbers, got a masked array"),
         (3.0, ShapeError, r"X must be two-dimensional \(rows, columns\), got shape \(\)"),
-        (np.empty((3, 0)), ShapeError, r"at least one row and one column, got shape \(3, 0\)"),
+        ([1.0, 2.0], ShapeError, r"got shape \(2,\): Reshape your data, X\[None\] if it is a row"),
+        (np.empty((3, 0)), ShapeError, r"at least one row and one column, got 0 feature\(s\) \(shape=\(3, 0\)\)"),
+        (np.empty((0, 3)), ShapeError, r"at least one row and one column, got 0 sample\(s\) \(shape=\(0, 3\)\)"),
     ],
 )
 def test_what_is_no_table_is_refused(values: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         validation.rows(values)  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_written_is_copied_and_what_can_is_not() -> None:
+    table = np.ones((4, 3))
+    assert validation.floats(table, "X") is table
+    locked = table.view()
+    locked.flags.writeable = False
+    copy = validation.floats(locked, "X")
+    assert copy.flags.writeable
+    assert not np.shares_memory(copy, table)
 
 
 def test_rounding_does_not_put_a_row_outside_the_unit_ball() -> None:

@@ -1,0 +1,126 @@
+"""Many threads predict, and some save, while one learns: whatever they see is a state that there really was."""
+
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from pathlib import Path
+from threading import Barrier, Event
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ellipack
+from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig, MetricRegressor, PackingRegressor, PhasedRegressor
+from ellipack.validation import Floats
+from tests.doors.learners import stream
+from tests.fuzz.effort import effort
+
+ROWS = effort(700)
+PREDICTORS = 4
+PROBES = stream(9, seed=9)[0]
+
+LEARNERS: dict[str, Callable[[], Any]] = {
+    "packing": PackingRegressor,
+    "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(8), anchors=30)),
+    "metric": lambda: MetricRegressor(neighbors=8, config=MetricConfig(judged=16, pool=64)),
+    "metric, full": lambda: MetricRegressor(96, neighbors=8, views=2, config=MetricConfig(judged=16, pool=64)),
+}
+learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
+
+
+@pytest.fixture(autouse=True)
+def hurried() -> Iterator[None]:
+    """Let threads take turns as often as can be."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def seen(learner: Any) -> bytes:
+    predictions: Floats = learner.predict(PROBES)
+    return predictions.tobytes()
+
+
+def all_states(learner: Any, X: Floats, y: Floats) -> list[bytes]:
+    """Learn rows one by one; return what was predicted for the probes after each."""
+    return [seen(learner.partial_fit(x[None], [label])) for x, label in zip(X, y, strict=True)]
+
+
+@learners
+def test_what_threads_see_is_a_state_that_there_was(make: Callable[[], Any], tmp_path: Path) -> None:
+    X, y = stream(ROWS, seed=4)
+    states = all_states(make(), X, y)
+    learner, over, begun = make().fit(X[:1], y[:1]), Event(), Barrier(PREDICTORS + 2)
+
+    def predict() -> list[bytes]:
+        made = [seen(learner)]
+        begun.wait()
+        while not over.is_set():
+            made.append(seen(learner))
+        return [*made, seen(learner)]
+
+    def save(path: Path) -> list[bytes]:
+        begun.wait()
+        found = []
+        while not over.is_set():
+            learner.save(path)
+            found.append(seen(ellipack.load(path)))
+        return found
+
+    with ThreadPoolExecutor(PREDICTORS + 1) as pool:
+        looking = [pool.submit(predict) for _ in range(PREDICTORS)]
+        saving = pool.submit(save, tmp_path / "model")
+        begun.wait()
+        try:
+            for start in range(1, ROWS, 97):
+                learner.partial_fit(X[start : start + 97], y[start : start + 97])
+        finally:
+            over.set()
+        observed = [each.result() for each in looking]
+        saved = saving.result()
+    known = set(states)
+    for of_one in [*observed, saved]:
+        assert set(of_one) <= known
+    for of_one in observed:
+        assert (of_one[0], of_one[-1]) == (states[0], states[-1])
+        # Nobody goes back in time: of the rounds at which a state was to be seen, some come no earlier than the last.
+        at = -1
+        for each in of_one:
+            at = next(t for t in count(max(0, at)) if states[t] == each)
+
+
+def test_threads_that_save_to_one_file_leave_a_whole_one(tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    short, long = (PackingRegressor().fit(*stream(n)) for n in (3, 3000))
+    known = {seen(short), seen(long)}
+
+    def save(learner: Any) -> None:
+        for _ in range(20):
+            learner.save(path)
+            assert seen(ellipack.load(path)) in known
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(save, learner) for learner in (short, long, short, long)]:
+            done.result()
+    assert [each.name for each in tmp_path.iterdir()] == ["model"]
+
+
+@learners
+def test_a_refusal_on_one_thread_is_nobody_elses(make: Callable[[], Any]) -> None:
+    X, y = stream(60)
+    learner = make().fit(X, y)
+    expected, bad = seen(learner), np.where(np.eye(60, 3) > 0, np.nan, X)
+
+    def refuse() -> None:
+        for _ in range(20):
+            with pytest.raises(ellipack.errors.NonFiniteError):
+                learner.partial_fit(bad, y)
+
+    with ThreadPoolExecutor(3) as pool:
+        refusing = pool.submit(refuse)
+        looking = [pool.submit(lambda: {seen(learner) for _ in range(20)}) for _ in range(2)]
+        refusing.result()
+        assert [each.result() for each in looking] == [{expected}, {expected}]
