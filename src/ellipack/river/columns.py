@@ -1,0 +1,112 @@
+"""From dictionaries and data frames to rows of numbers: which feature is which column, and what is refused."""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
+from ellipack.learners.rows import Row
+from ellipack.validation import Floats
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Columns:
+    """The columns of features, in the order in which they first were other than 0.
+
+    Attributes
+    ----------
+    largest : the size that no feature may exceed.
+    width : how many columns a row has: one for each name, and at least one.
+    """
+
+    def __init__(self, largest: float) -> None:
+        self.largest = largest
+        self.places: dict[Hashable, int] = {}
+        self.width = 1
+        self._all: itemgetter[Any] | None = None
+
+    def add(self, names: Iterable[Hashable]) -> None:
+        """Give columns to more features."""
+        for name in names:
+            self.places[name] = len(self.places)
+        self.width = max(1, len(self.places))
+        self._all = itemgetter(*self.places) if len(self.places) > 1 else None
+
+    def row(self, x: Mapping[Any, Any]) -> Row | None:
+        """Return the row of a dictionary that has all columns, no other and only numbers; of others, nothing."""
+        if self._all is None or len(x) != len(self.places):
+            return None
+        try:
+            values: Row = self._all(x)
+            # Text can't be taken for a number here, as it could by `float`; and NaN compares with nothing.
+            return values if math.hypot(*values) <= self.largest else None
+        except (KeyError, TypeError, ValueError, OverflowError):
+            return None
+
+    def numbers(self, x: Mapping[Any, Any]) -> dict[Hashable, float]:
+        """Return a dictionary's values as numbers, or say which feature has none."""
+        return {name: self._number(name, value) for name, value in x.items()}
+
+    def fill(self, numbers: Mapping[Hashable, float]) -> Row:
+        """Return the row in which features stand at their columns; those without a column are left out."""
+        values = [0.0] * self.width
+        for name, value in numbers.items():
+            place = self.places.get(name)
+            if place is not None:
+                values[place] = value
+        return values
+
+    def newcomers(self, numbers: Mapping[Hashable, float]) -> dict[Hashable, float]:
+        """Return the features that have no column yet and are not 0, in an order that is not the dictionary's."""
+        new = {name: value for name, value in numbers.items() if value != 0.0 and name not in self.places}
+        return {name: new[name] for name in in_order(new)}
+
+    def table(self, X: "pd.DataFrame") -> dict[Hashable, Floats]:
+        """Return a data frame's columns as numbers, or say which feature has none."""
+        if not X.columns.is_unique:
+            raise ShapeError(f"X must have a name of its own for each column, got {list(X.columns)}")
+        return {name: self._column(name, X[name].to_numpy()) for name in X.columns}
+
+    def fill_table(self, columns: Mapping[Hashable, Floats], rows: slice, count: int) -> Floats:
+        """Return these of so many rows in which features stand at their columns."""
+        table = np.zeros((len(range(count)[rows]), self.width))
+        for name, values in columns.items():
+            place = self.places.get(name)
+            if place is not None:
+                table[:, place] = values[rows]
+        return table
+
+    def _column(self, name: Hashable, values: Any) -> Floats:
+        if values.dtype.kind not in "biuf":
+            return np.array([self._number(name, value) for value in values], dtype=np.float64)
+        column = np.asarray(values, dtype=np.float64)
+        bad = ~(np.abs(column) <= self.largest)
+        if bad.any():
+            self._number(name, float(column[bad.argmax()]))
+        return column
+
+    def _number(self, name: Hashable, value: Any) -> float:
+        try:
+            number = math.nan if isinstance(value, str | bytes) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = math.nan
+        if abs(number) <= self.largest:
+            return number
+        if isinstance(value, str | bytes) or not hasattr(type(value), "__float__"):
+            raise InputError(f"feature {name!r} must be a number, got {value!r}")
+        if not math.isfinite(number):
+            raise NonFiniteError(f"feature {name!r} must be a finite number, got {value!r}")
+        raise DomainError(f"feature {name!r} must be at most {self.largest:g} in size, got {value!r}")
+
+
+def in_order(names: Iterable[Hashable]) -> list[Hashable]:
+    """Return names sorted, by what they look like if they can't be compared."""
+    try:
+        return sorted(names)  # type: ignore[type-var]
+    except TypeError:
+        return sorted(names, key=lambda name: (type(name).__name__, repr(name)))

@@ -1,0 +1,179 @@
+"""The three learners with River's verbs."""
+
+from typing import cast
+
+from ellipack.estimators.gop import GradientOuterProduct
+from ellipack.learners import packing, phased
+from ellipack.learners.metric import state as states
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.engine import LARGEST_FEATURE, LARGEST_LABEL
+from ellipack.learners.metric.rows.learner import MetricRows
+from ellipack.learners.metric.state import Size
+from ellipack.learners.packing import PackingState
+from ellipack.learners.rescaled import engine
+from ellipack.learners.rescaled.rows import PackingRows, PhasedRows
+from ellipack.metric import Metric
+from ellipack.river.regressor import StreamRegressor
+from ellipack.theory.spectrum import effective_rank
+from ellipack.validation import positive
+
+
+class MetricRegressor(StreamRegressor):
+    """The practical learner, `ellipack.MetricRegressor`, with River's verbs.
+
+    Any features, any labels; no scaling, no tuning. It learns which directions matter while it predicts.
+
+    Parameters
+    ----------
+    max_centers
+        How many rows are remembered; beyond, the closest are merged. This bounds the memory.
+    neighbors
+        How many of them a prediction is kriged from.
+    views
+        1, or 2 to see features by their ranks as well: a little better, at twice the cost.
+    seed
+        The seed of what is drawn.
+    config
+        An `ellipack.MetricConfig` with settings that few need to touch.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> model = MetricRegressor()
+    >>> score = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    >>> score.get() < 0.5
+    True
+    """
+
+    _largest_feature, _largest_label = LARGEST_FEATURE, LARGEST_LABEL
+
+    def __init__(
+        self,
+        max_centers: int = 100_000,
+        neighbors: int = 32,
+        views: int = 1,
+        seed: int = 0,
+        config: MetricConfig | None = None,
+    ) -> None:
+        super().__init__()
+        self.max_centers = max_centers
+        self.neighbors = neighbors
+        self.views = views
+        self.seed = seed
+        self.config = config
+
+    def _begin(self, d: int) -> MetricRows:
+        size = Size(self.views, self.neighbors, self.max_centers)
+        return MetricRows(states.init(d, size, self.seed, self.config or MetricConfig()))
+
+    @property
+    def metric_(self) -> Metric | None:
+        """The metric, of spectral norm 1, on features in standard units, in the order of `feature_names`."""
+        return None if self._learner is None else cast(MetricRows, self._learner).state.metrics[0]
+
+    @property
+    def n_centers(self) -> int:
+        """How many centres there are."""
+        return 0 if self._learner is None else cast(MetricRows, self._learner).state.n_centers
+
+    @property
+    def effective_rank(self) -> int:
+        """The effective rank of the metric at the last round; 0 before the first."""
+        return _rank(self.metric_, 0 if self._learner is None else cast(MetricRows, self._learner).state.clock)
+
+
+class _Rescaled(StreamRegressor):
+    """What the paper's learners have in common here: ranges of features and labels that grow with what comes."""
+
+    @property
+    def _packing(self) -> PackingState | None:
+        if self._learner is None:
+            return None
+        inner = cast(PackingRows | PhasedRows, self._learner).state.inner
+        return inner if isinstance(inner, PackingState) else inner.packing
+
+    @property
+    def metric_(self) -> Metric | None:
+        """The metric, of spectral norm 1, on features in units of their ranges, in the order of `feature_names`."""
+        return None if self._packing is None else self._packing.metric
+
+    @property
+    def n_centers(self) -> int:
+        """How many centres there are."""
+        return 0 if self._packing is None else self._packing.centers.size
+
+    @property
+    def effective_rank(self) -> int:
+        """The effective rank of the metric at the last round; 0 before the first."""
+        return _rank(self.metric_, 0 if self._packing is None else self._packing.clock)
+
+
+class PackingRegressor(_Rescaled):
+    """The paper's Algorithm 1 in the Euclidean metric (Hazan and Megiddo's), with River's verbs.
+
+    Any features and labels: they are seen in units of ranges that grow when a value falls outside. For a metric of
+    your own, see `ellipack.PackingRegressor` and `ellipack.RescaledRegressor`.
+
+    Parameters
+    ----------
+    keep_founding_label
+        Whether a new centre takes in the label of the instance that founds it.
+
+    Examples
+    --------
+    >>> model = PackingRegressor()
+    >>> model.learn_one({"height": 1.2, "age": 40}, 310.0)
+    >>> model.learn_one({"height": 9.9, "age": 71}, 820.0)
+    >>> model.predict_one({"height": 9.0, "age": 65, "new": 1})
+    820.0
+    """
+
+    def __init__(self, keep_founding_label: bool = True) -> None:
+        super().__init__()
+        self.keep_founding_label = keep_founding_label
+
+    def _begin(self, d: int) -> PackingRows:
+        return PackingRows(engine.init(packing.init(Metric.identity(d)), d), self.keep_founding_label)
+
+
+class PhasedRegressor(_Rescaled):
+    """The paper's section 4, Algorithm 1 in phases that learn the metric, with River's verbs.
+
+    Any features and labels: they are seen in units of ranges that grow when a value falls outside. All rows are kept.
+
+    Parameters
+    ----------
+    alpha
+        The regularization at round t is ``t**-alpha``.
+    gop
+        How the gradient outer product is estimated, an `ellipack.GradientOuterProduct`; appendix A to the letter if not
+        given, which from about 3 features on finds no direction.
+    keep_founding_label
+        Whether a new centre takes in the label of the instance that founds it.
+
+    Examples
+    --------
+    >>> from ellipack import GradientOuterProduct, LocalSlopes
+    >>> model = PhasedRegressor(gop=GradientOuterProduct(LocalSlopes()))
+    >>> for t in range(300):
+    ...     model.learn_one({"signal": t % 17, "noise": t % 5}, 2.0 * (t % 17))
+    >>> max(model.feature_importances, key=model.feature_importances.get)
+    'signal'
+    """
+
+    def __init__(
+        self, alpha: float = 0.5, gop: GradientOuterProduct | None = None, keep_founding_label: bool = True
+    ) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.gop = gop
+        self.keep_founding_label = keep_founding_label
+
+    def _begin(self, d: int) -> PhasedRows:
+        gop = GradientOuterProduct() if self.gop is None else self.gop
+        state, alpha = engine.init(phased.init(d), d), positive(self.alpha, "alpha")
+        return PhasedRows(state, alpha, gop.estimator(), self.keep_founding_label)
+
+
+def _rank(metric: Metric | None, clock: int) -> int:
+    return 0 if metric is None or clock == 0 else int(effective_rank(metric.eigenvalues, clock))

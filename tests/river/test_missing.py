@@ -1,0 +1,11 @@
+import subprocess
+import sys
+
+
+def test_without_river_it_says_how_to_get_it() -> None:
+    script = "import sys; sys.modules['river'] = None; import ellipack; import ellipack.river"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: ellipack.river needs River, which is not installed: pip install 'ellipack[river]'"
+    )

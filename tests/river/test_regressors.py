@@ -1,0 +1,350 @@
+"""River's own checks, and what a dictionary may hold."""
+
+import copy
+import math
+import pickle
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river import base, checks, compose, datasets, evaluate, metrics, preprocessing, stream
+
+from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig
+from ellipack.errors import DomainError, EllipackError, InputError, NonFiniteError
+from ellipack.river import MetricRegressor, PackingRegressor, PhasedRegressor
+from ellipack.river.regressor import StreamRegressor
+from ellipack.validation import Floats
+from tests.strategies import seeds
+
+Rows = list[dict[Hashable, Any]]
+
+QUICK = MetricConfig(judged=16, pool=64)
+LEARNERS: dict[str, Callable[[], StreamRegressor]] = {
+    "practical": lambda: MetricRegressor(config=QUICK),
+    "practical, two views": lambda: MetricRegressor(views=2, neighbors=8, config=QUICK),
+    "packing": PackingRegressor,
+    "packing, as printed": lambda: PackingRegressor(keep_founding_label=False),
+    "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10), anchors=30)),
+}
+learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
+
+
+def made_up(n: int = 80, seed: int = 0) -> tuple[Rows, list[float]]:
+    """Return rows whose features come late and go, 0 at times, and labels."""
+    rng = np.random.default_rng(seed)
+    rows: Rows = []
+    for t, values in enumerate(rng.normal(size=(n, 4)) * [1.0, 1e4, 1e-4, 1.0]):
+        row: dict[Hashable, Any] = dict(zip("abcd", values.tolist(), strict=True))
+        if t < n // 3:
+            del row["c"]
+        if rng.random() < 0.3:
+            row["b"] = 0
+        if rng.random() < 0.3:
+            del row["d"]
+        rows.append(row)
+    return rows, [100 + 10 * math.sin(row.get("a", 0)) + 1e4 * row.get("c", 0) for row in rows]
+
+
+def learned(make: Callable[[], StreamRegressor], n: int = 80) -> StreamRegressor:
+    model = make()
+    for x, y in zip(*made_up(n), strict=True):
+        model.learn_one(x, y)
+    return model
+
+
+def probes(model: StreamRegressor) -> list[float]:
+    return [model.predict_one(x) for x in made_up(20, seed=1)[0]]
+
+
+def river_checks() -> Iterator[Any]:
+    models = {"practical": MetricRegressor(config=QUICK), "packing": PackingRegressor(), "phased": PhasedRegressor()}
+    for name, model in models.items():
+        for check in checks.yield_checks(model):
+            yield pytest.param(model, check, id=f"{name}-{check.__name__}")
+
+
+@pytest.mark.parametrize(("model", "check"), list(river_checks()))
+def test_rivers_own_checks(model: StreamRegressor, check: Callable[[base.Estimator], None]) -> None:
+    assert not model._unit_test_skips()
+    check(model.clone())
+
+
+@learners
+@settings(max_examples=8)
+@given(seeds, st.data())
+def test_many_rows_are_the_same_bits_as_one_by_one(
+    make: Callable[[], StreamRegressor], seed: int, data: st.DataObject
+) -> None:
+    rows, y = made_up(40, seed)
+    one, many = make(), make()
+    for x, label in zip(rows, y, strict=True):
+        one.learn_one(x, label)
+    edges = sorted({0, 40, *data.draw(st.lists(st.integers(1, 39), max_size=4))})
+    for start, stop in pairwise(edges):
+        many.learn_many(pd.DataFrame(rows[start:stop]).fillna(0.0), pd.Series(y[start:stop]))
+    assert many.feature_names == one.feature_names
+    assert probes(many) == probes(one)
+    frame = pd.DataFrame(made_up(20, seed=1)[0], index=range(5, 25)).fillna(0.0)
+    predicted = many.predict_many(frame)
+    assert predicted.tolist() == probes(one)
+    assert predicted.index.tolist() == list(range(5, 25))
+
+
+@learners
+def test_what_is_absent_is_0_and_0_is_absent(make: Callable[[], StreamRegressor]) -> None:
+    rows, y = made_up()
+    plain, padded = make(), make()
+    for x, label in zip(rows, y, strict=True):
+        plain.learn_one({name: value for name, value in x.items() if value != 0}, label)
+        padded.learn_one(dict.fromkeys("zyabcd", 0) | x, label)
+    assert padded.feature_names == plain.feature_names == ["a", "b", "d", "c"]
+    assert probes(padded) == probes(plain)
+
+
+@learners
+def test_the_order_of_keys_makes_no_difference(make: Callable[[], StreamRegressor]) -> None:
+    rows, y = made_up()
+    plain, turned = make(), make()
+    for x, label in zip(rows, y, strict=True):
+        back = dict(reversed(x.items()))
+        assert plain.predict_one(x) == turned.predict_one(back)
+        plain.learn_one(x, label)
+        turned.learn_one(back, label)
+
+
+@learners
+def test_learning_what_was_just_predicted_is_learning(make: Callable[[], StreamRegressor]) -> None:
+    rows, y = made_up(200)
+    asked, silent, elsewhere = make(), make(), make()
+    for t, (x, label) in enumerate(zip(rows, y, strict=True)):
+        asked.predict_one(x)
+        asked.learn_one(x, label)
+        silent.learn_one(x, label)
+        elsewhere.predict_one(rows[t // 2])
+        elsewhere.predict_one(x)
+        elsewhere.predict_one(rows[t // 3])
+        elsewhere.learn_one(x, label)
+    assert probes(asked) == probes(silent) == probes(elsewhere)
+
+
+@learners
+@pytest.mark.parametrize("at", [0, 1, 30])
+def test_going_on_from_a_pickle_or_a_copy_is_going_on(make: Callable[[], StreamRegressor], at: int) -> None:
+    rows, y = made_up()
+    straight, stopped = make(), make()
+    for x, label in zip(rows[:at], y[:at], strict=True):
+        stopped.learn_one(x, label)
+        stopped.predict_one(x)
+    twins = [pickle.loads(pickle.dumps(stopped)), copy.deepcopy(stopped), stopped.clone(include_attributes=True)]
+    for x, label in zip(rows, y, strict=True):
+        straight.learn_one(x, label)
+    for twin in twins:
+        for x, label in zip(rows[at:], y[at:], strict=True):
+            twin.learn_one(x, label)
+        assert probes(twin) == probes(straight)
+    assert probes(stopped.clone()) == [0.0] * 20
+
+
+@learners
+@pytest.mark.parametrize(
+    ("value", "error", "message"),
+    [
+        (math.nan, NonFiniteError, "feature 'a' must be a finite number, got nan"),
+        (-math.inf, NonFiniteError, "feature 'a' must be a finite number, got -inf"),
+        (np.float32("nan"), NonFiniteError, "feature 'a' must be a finite number, got "),
+        ("1.5", InputError, "feature 'a' must be a number, got '1.5'"),
+        (None, InputError, "feature 'a' must be a number, got None"),
+        (1j, InputError, "feature 'a' must be a number, got 1j"),
+        ([1.0], InputError, r"feature 'a' must be a number, got \[1.0\]"),
+        (10**400, EllipackError, "feature 'a' must be "),
+    ],
+)
+def test_what_is_no_number_is_refused_by_name_and_changes_nothing(
+    make: Callable[[], StreamRegressor], value: object, error: type[Exception], message: str
+) -> None:
+    model = learned(make)
+    before = pickle.dumps(model)
+    whole = {"b": 1.0, "c": 1.0, "d": 1.0}
+    frame = pd.DataFrame([{**whole, "a": 1.0}, {**whole, "a": value}], dtype=object)
+    for x in ({"a": value, **whole}, {"new": 1.0, "a": value}):
+        with pytest.raises(error, match=message):
+            model.learn_one(x, 1.0)
+        with pytest.raises(error, match=message):
+            model.predict_one(x)
+        with pytest.raises(error, match=message):
+            model.learn_many(frame, pd.Series([1.0, 2.0]))
+    assert pickle.dumps(model) == before
+    with pytest.raises(error, match="feature 'unheard of' must be "):
+        model.predict_one({"unheard of": value})
+
+
+@learners
+@pytest.mark.parametrize("y", [math.nan, math.inf, None, "3", [1.0]])
+def test_a_label_that_is_none_changes_nothing(make: Callable[[], StreamRegressor], y: Any) -> None:
+    model = learned(make)
+    before = pickle.dumps(model)
+    with pytest.raises(EllipackError, match="y must "):
+        model.learn_one({"a": 1.0, "new": 2.0}, y)
+    with pytest.raises(EllipackError, match="y must "):
+        model.learn_many(pd.DataFrame([{"a": 1.0, "new": 2.0}]), pd.Series([y]))
+    assert pickle.dumps(model) == before
+
+
+def test_the_practical_learner_names_what_is_too_large() -> None:
+    model = learned(LEARNERS["practical"])
+    with pytest.raises(DomainError, match=r"feature 'a' must be at most 1e\+140 in size, got 1e\+200"):
+        model.learn_one({"a": 1e200}, 1.0)
+    with pytest.raises(DomainError, match=r"y must be at most 1e\+60 in size, got -1e\+100"):
+        model.learn_one({"a": 1.0}, -1e100)
+    with pytest.raises(DomainError, match=r"y must be at most 1e\+60 in size, got 1e\+100"):
+        model.learn_many(pd.DataFrame({"a": [1.0]}), pd.Series([1e100]))
+
+
+@pytest.mark.parametrize("make", [PackingRegressor, PhasedRegressor])
+def test_anything_finite_goes_for_the_papers_learners(make: Callable[[], StreamRegressor]) -> None:
+    model = make()
+    for t in range(30):
+        model.learn_one({"a": 1e308 * (-1) ** t, "b": 1e-308 * t, "c": 7.0}, 1e308 * (-1) ** (t // 2))
+        assert math.isfinite(model.predict_one({"a": 1.7e308, "b": -1.7e308}))
+
+
+@pytest.mark.parametrize("number", [True, np.bool_(True), np.int8(1), np.float32(1.0), Decimal(1), 1])
+def test_numbers_of_any_kind_are_numbers(number: Any) -> None:
+    rows, y = made_up(30)
+    plain, fancy = PackingRegressor(), PackingRegressor()
+    for x, label in zip(rows, y, strict=True):
+        plain.learn_one({**x, "flag": 1.0}, label)
+        fancy.learn_one({**x, "flag": number}, label)
+    assert probes(plain) == probes(fancy)
+
+
+@learners
+def test_nothing_learned_yet(make: Callable[[], StreamRegressor]) -> None:
+    model = make()
+    assert model.predict_one({"a": 1.0}) == 0.0
+    assert model.predict_many(pd.DataFrame({"a": [1.0, 2.0]})).tolist() == [0.0, 0.0]
+    assert model.predict_many(pd.DataFrame({"a": []}, dtype=float)).tolist() == []
+    assert (model.metric_, model.n_centers, model.effective_rank) == (None, 0, 0)
+    assert model.feature_names == []
+    assert model.feature_importances == {}
+    model.learn_many(pd.DataFrame({"a": []}, dtype=float), pd.Series([], dtype=float))
+    assert model.n_centers == 0
+
+
+@learners
+def test_rows_without_features_are_rows(make: Callable[[], StreamRegressor]) -> None:
+    model = make()
+    for _ in range(10):
+        model.learn_one({}, 5.0)
+    assert model.predict_one({}) == pytest.approx(5.0)
+    model.learn_one({"a": 3.0}, 9.0)
+    model.learn_one({"b": 2.0, "a": 3.0}, 9.0)
+    assert model.feature_names == ["a", "b"]
+    assert math.isfinite(model.predict_one({"a": 3.0}))
+
+
+@learners
+def test_what_was_learned_can_be_read(make: Callable[[], StreamRegressor]) -> None:
+    model = learned(make)
+    assert model.metric_ is not None
+    assert model.metric_.dimension == len(model.feature_names) == 4
+    assert list(model.feature_importances) == model.feature_names
+    assert sum(model.feature_importances.values()) == pytest.approx(1)
+    assert 1 <= model.effective_rank <= 4
+    assert model.n_centers >= 1
+
+
+def test_a_feature_that_comes_late_is_learned_and_named() -> None:
+    rng = np.random.default_rng(0)
+    model, errors = MetricRegressor(), []
+    for t, (a, b, late) in enumerate(rng.normal(size=(2000, 3)).tolist()):
+        x = {"a": a, "b": b} if t < 500 else {"a": a, "b": b, "late": 1e5 * late}
+        y = a if t < 500 else a + 5 * late
+        errors.append(model.predict_one(x) - y)
+        model.learn_one(x, y)
+    assert np.std(errors[1500:]) < 0.5
+    assert max(model.feature_importances, key=model.feature_importances.__getitem__) == "late"
+
+
+@learners
+def test_it_goes_in_pipelines_and_is_evaluated(make: Callable[[], StreamRegressor]) -> None:
+    numbers = compose.SelectType(int, float) | preprocessing.StandardScaler()
+    words = compose.SelectType(str) | preprocessing.OneHotEncoder()
+    rows, y = made_up(120)
+    named = [({**x, "word": "abc"[t % 3]}, label) for t, (x, label) in enumerate(zip(rows, y, strict=True))]
+    pipeline = (numbers + words) | make()
+    score = evaluate.progressive_val_score(named, pipeline, metrics.MAE())
+    assert math.isfinite(score.get())
+    assert "word_c" in list(pipeline.steps.values())[-1].feature_names
+
+
+@learners
+def test_labels_may_come_late(make: Callable[[], StreamRegressor]) -> None:
+    data = list(datasets.TrumpApproval().take(60))
+    model = make()
+    steps = evaluate.iter_progressive_val_score(data, model, metrics.MAE(), delay=5, step=20)
+    assert all(math.isfinite(step["MAE"].get()) for step in steps)
+    assert model.predict_one(data[0][0]) != 0.0
+
+
+@learners
+def test_threads_may_predict_side_by_side(make: Callable[[], StreamRegressor]) -> None:
+    model = learned(make)
+    rows = made_up(200, seed=2)[0]
+    expected = [model.predict_one(x) for x in rows]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(model.predict_one, rows)) == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (MetricRegressor(max_centers=3), "max_centers must be a whole number >= 16, got 3"),
+        (PhasedRegressor(alpha=-1.0), "alpha must be > 0, got -1"),
+        (PhasedRegressor(gop=GradientOuterProduct(anchors=0)), "anchors must be a whole number >= 1"),
+    ],
+)
+def test_bad_parameters_are_refused_before_anything_is_learned(model: StreamRegressor, message: str) -> None:
+    with pytest.raises(DomainError, match=message):
+        model.learn_one({"a": 1.0}, 1.0)
+    assert model.feature_names == []
+
+
+def test_columns_of_one_name_are_refused() -> None:
+    frame = pd.DataFrame(np.ones((2, 2)), columns=["a", "a"])
+    with pytest.raises(EllipackError, match="X must have a name of its own for each column"):
+        PackingRegressor().learn_many(frame, pd.Series([1.0, 2.0]))
+
+
+def test_names_of_all_kinds_have_an_order() -> None:
+    rows: Rows = [{3: 1.0, "b": 2.0, ("t", 1): 3.0}, {("t", 1): 3.0, "b": 2.0, 3: 1.0}]
+    names = []
+    for x in rows:
+        model = PackingRegressor()
+        model.learn_one(x, 1.0)
+        names.append(model.feature_names)
+    assert names[0] == names[1]
+
+
+def test_it_learns_from_a_real_stream() -> None:
+    error, mean = 0.0, 0.0
+    model, seen = MetricRegressor(), [0.0]
+    for t, (x, y) in enumerate(stream.iter_array(*_waves())):
+        if t > 500:
+            error += abs(model.predict_one(x) - y)
+            mean += abs(float(np.mean(seen)) - y)
+        model.learn_one(x, y)
+        seen.append(y)
+    assert error < 0.2 * mean
+
+
+def _waves() -> tuple[Floats, Floats]:
+    X = np.random.default_rng(0).uniform(-2, 2, size=(1000, 3))
+    return X, np.sin(2 * X[:, 1]) + 0.1 * X[:, 0]

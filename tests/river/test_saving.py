@@ -1,0 +1,69 @@
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import ellipack
+from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig
+from ellipack.errors import CheckpointError
+from ellipack.river import MetricRegressor, PackingRegressor, PhasedRegressor, load
+
+Learner = MetricRegressor | PackingRegressor | PhasedRegressor
+
+LEARNERS: dict[str, Callable[[], Learner]] = {
+    "metric": lambda: MetricRegressor(views=2, neighbors=8, config=MetricConfig(judged=16, pool=32)),
+    "packing": PackingRegressor,
+    "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(8))),
+}
+learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
+
+
+def rows(count: int) -> list[tuple[dict[str | int, float], float]]:
+    """Return rows in which features come late, and a label that depends on them."""
+    draw = random.Random(0)
+    made: list[tuple[dict[str | int, float], float]] = []
+    for t in range(count):
+        x: dict[str | int, float] = {"a": draw.gauss(0, 1), 7: draw.gauss(100, 30)}
+        if t >= count // 3:
+            x["late"] = draw.random()
+        made.append((x, 3 * x["a"] + x[7] / 10 + 5 * x.get("late", 0.0)))
+    return made
+
+
+@learners
+@pytest.mark.parametrize("at", [0, 1, 20, 45])
+def test_going_on_from_a_file_is_going_on(make: Callable[[], Learner], at: int, tmp_path: Path) -> None:
+    straight, begun = make(), make()
+    stream = rows(90)
+    expected = []
+    for x, y in stream:
+        expected.append(straight.predict_one(x))
+        straight.learn_one(x, y)
+    for x, y in stream[:at]:
+        begun.learn_one(x, y)
+    begun.save(tmp_path / "model")
+    resumed = load(tmp_path / "model")
+    assert type(resumed) is type(begun)
+    made = []
+    for x, y in stream[at:]:
+        made.append(resumed.predict_one(x))
+        resumed.learn_one(x, y)
+    assert made == expected[at:]
+    assert resumed.feature_importances == straight.feature_importances
+    resumed.save(tmp_path / "model")
+    straight.save(tmp_path / "other")
+    assert (tmp_path / "model").read_bytes() == (tmp_path / "other").read_bytes()
+
+
+def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:
+    ellipack.MetricRegressor().save(tmp_path / "bare")
+    with pytest.raises(CheckpointError, match=r"bare holds a MetricRegressor and no learner of ellipack.river"):
+        load(tmp_path / "bare")
+    PackingRegressor().save(tmp_path / "river")
+    with pytest.raises(CheckpointError, match="a learner must be one of"):
+        ellipack.load(tmp_path / "river")
+    odd = PackingRegressor()
+    odd.learn_one({("a", "b"): 1.0}, 1.0)
+    with pytest.raises(CheckpointError, match=r"must be texts or numbers to be saved, got \('a', 'b'\)"):
+        odd.save(tmp_path / "odd")
