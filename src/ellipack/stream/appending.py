@@ -1,0 +1,135 @@
+"""A file that is only ever appended to, and can be gone on with at any place that was brought to the disk."""
+
+import os
+import stat
+import sys
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import FileIO
+from pathlib import Path
+from typing import NamedTuple
+
+from ellipack.errors import StreamError
+
+_CHUNK = 1 << 20
+
+
+class Written(NamedTuple):
+    """How much was written: how many bytes, and their checksum, by which they are known again."""
+
+    size: int = 0
+    checksum: int = 0
+
+    def with_more(self, data: bytes) -> "Written":
+        """Return how much it is with more data behind.
+
+        >>> Written().with_more(b"one").with_more(b"two") == Written().with_more(b"onetwo")
+        True
+        """
+        return Written(self.size + len(data), zlib.crc32(data, self.checksum))
+
+
+class Output(ABC):
+    """Where bytes go: `write` them, and `settle` what was written."""
+
+    written: Written
+
+    def write(self, data: bytes) -> None:
+        """Append data."""
+        self._write(data)
+        self.written = self.written.with_more(data)
+
+    @abstractmethod
+    def _write(self, data: bytes) -> None: ...
+
+    def settle(self) -> Written:
+        """Bring to the disk what was written, and return how much it is."""
+        return self.written
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the file."""
+
+
+class StandardOutput(Output):
+    """Standard output, which is flushed at once: whoever reads may be waiting."""
+
+    def __init__(self, written: Written) -> None:
+        self.written = written
+
+    def _write(self, data: bytes) -> None:
+        with _named("standard output"):
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+
+    def close(self) -> None:
+        """Do nothing: it is not ours."""
+
+
+class AppendedFile(Output):
+    """A file, cut off behind what was written when it was last known, and then appended to.
+
+    Going on with a file that has not what was written in it is refused, and leaves it as it is.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], written: Written) -> None:
+        self._path, self.written = str(path), written
+        with _named(self._path):
+            if written.size and not _is_device(self._path):
+                _check(self._path, written)
+                os.truncate(self._path, written.size)
+            # Not buffered: what could not be written must not be tried again when the file is closed.
+            self._file = FileIO(path, "ab" if written.size else "wb")
+            self._lasts = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
+
+    def _write(self, data: bytes) -> None:
+        with _named(self._path):
+            left = memoryview(data)
+            while left:
+                left = left[self._file.write(left) :]
+
+    def settle(self) -> Written:
+        """Bring to the disk what was written."""
+        if self._lasts:  # a pipe or a device can't be brought to the disk
+            with _named(self._path):
+                os.fsync(self._file.fileno())
+        return self.written
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._file.close()
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Let errors of the system say which file it was; that a reader has gone is nobody's error."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise StreamError(f"{path} can't be written: {error.strerror or error}") from error
+
+
+def _is_device(path: str) -> bool:
+    """Return whether there is something that is no file, and has nothing in it to go on with."""
+    return os.path.exists(path) and not os.path.isfile(path)
+
+
+def _check(path: str, written: Written) -> None:
+    """Raise unless a file begins with what was written."""
+    found = Written()
+    try:
+        with Path(path).open("rb") as file:
+            while found.size < written.size and (chunk := file.read(min(_CHUNK, written.size - found.size))):
+                found = found.with_more(chunk)
+    except FileNotFoundError:
+        pass
+    if found != written:
+        short = f"has only {found.size:,}" if found.size < written.size else "has others"
+        raise StreamError(
+            f"{path} must begin with the {written.size:,} bytes of predictions that the saved run wrote, and {short}: "
+            "bring that file back, or write to another one by a run from the start"
+        )

@@ -1,0 +1,12 @@
+"""The one door to pyarrow, which the extra `cli` brings: without it, this module says how to get it."""
+
+try:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv, json, parquet
+except ModuleNotFoundError as missing:
+    raise ModuleNotFoundError(
+        f"reading tables needs pyarrow ({missing}): pip install 'ellipack[cli]'", name=missing.name
+    ) from missing
+
+__all__ = ["csv", "json", "pa", "parquet", "pc"]

@@ -1,0 +1,120 @@
+"""Which kind of column it is, told by its first rows."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from ellipack.stream.arrow import pa, pc
+from ellipack.stream.encoding.column import Cells
+from ellipack.stream.encoding.converting import is_moment, is_number
+from ellipack.stream.encoding.numbers import PAIRS, parse_numbers
+from ellipack.stream.encoding.times import Instants, parse_clock, parse_moments
+from ellipack.stream.sources.cells import clean
+
+KINDS = ("number", "boolean", "time", "text")
+
+SNIFFED = 1000
+"""Rows that a column's kind is told by."""
+
+_MOSTLY = 0.95  # of the values: more can't be chance
+_ENOUGH = 20  # values, to tell the rule from an exception
+_GLANCE = 20  # values that are tried before all are
+_DAY = 86_400 * 10**6
+
+
+class Guess(NamedTuple):
+    """What a column is taken for.
+
+    Attributes
+    ----------
+    kind : one of `KINDS`.
+    form : one of `FORMS`, for times.
+    note : what there is to say about it in a report.
+    warning : what someone should know before going on, if there is anything.
+    is_identifier : whether it names rows, and says nothing else.
+    """
+
+    kind: str
+    form: str = ""
+    note: str = ""
+    warning: str = ""
+    is_identifier: bool = False
+
+
+def guess(name: str, column: pa.Array, kind: str | None = None) -> Guess:
+    """Return what a column is, by its first values, or as `kind` says."""
+    values = _present(column)
+    count, found = len(values), kind or _kind(column.type, values)
+    if not count:
+        warning = f"column '{name}' has no value in the first {len(column):,} rows, and is taken for {found}"
+        return Guess(found, _form(values) if found == "time" else "", "no value at first", warning)
+    if found == "text":
+        return _guess_text(name, values)
+    if found == "time":
+        return Guess("time", _form(values), _constant(values))
+    if found == "number":
+        return _guess_number(name, column, values)
+    return Guess(found, "", _constant(values))
+
+
+def _present(column: pa.Array) -> pa.Array:
+    """Return the values that are not missing; those of a type of their own as they are, others as clean text."""
+    if is_number(column.type) or is_moment(column.type) or pa.types.is_time(column.type):
+        return column.drop_null()
+    return clean(column).drop_null() if not pa.types.is_boolean(column.type) else column.drop_null()
+
+
+def _kind(kind: pa.DataType, values: pa.Array) -> str:
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if is_moment(kind) or pa.types.is_time(kind):
+        return "time"
+    if is_number(kind) or _mostly(parse_numbers, values):
+        return "number"
+    if any({*pc.utf8_lower(values).unique().to_pylist()} == {*pair} for pair in PAIRS):
+        return "boolean"
+    return "time" if _mostly(parse_moments, values) or _mostly(parse_clock, values) else "text"
+
+
+def _mostly(parse: Callable[[pa.Array], Cells], values: pa.Array) -> bool:
+    """Return whether all values can be read so, or so many that the others must be mistakes."""
+    if not len(values) or parse(values.slice(0, _GLANCE)).bad.mean() > 0.5:
+        return False
+    bad = int(np.count_nonzero(parse(values).bad))
+    return bad == 0 or (len(values) >= _ENOUGH and bad <= (1 - _MOSTLY) * len(values))
+
+
+def _form(values: pa.Array) -> str:
+    """Return the form of times: by themselves, or dates with or without a time of day."""
+    if pa.types.is_time(values.type) or (not is_moment(values.type) and _mostly(parse_clock, values)):
+        return "clock"
+    moments: Instants = parse_moments(values)
+    return "datetime" if (moments.values[~moments.bad] % _DAY).any() else "date"
+
+
+def _guess_number(name: str, column: pa.Array, values: pa.Array) -> Guess:
+    cells = parse_numbers(column)
+    bad = int(np.count_nonzero(cells.bad))
+    if bad:
+        warning = f"column '{name}' is taken for number, though {bad:,} of its first {len(column):,} values are none"
+        return Guess("number", "", "", warning)
+    if len(cells.values) >= _ENOUGH and (np.diff(cells.values) == 1).all():
+        warning = f"column '{name}' counts the rows: unless time itself matters, leave it out by --drop '{name}'"
+        return Guess("number", "", "counts the rows", warning)
+    return Guess("number", "", _constant(values))
+
+
+def _guess_text(name: str, values: pa.Array) -> Guess:
+    different = len(values.unique())
+    if len(values) >= _ENOUGH and different >= _MOSTLY * len(values):
+        warning = (
+            f"column '{name}' has {different:,} different texts in {len(values):,} rows, and tells nothing: "
+            f"leave it out by --drop '{name}'"
+        )
+        return Guess("text", "", "an identifier", warning, is_identifier=True)
+    return Guess("text", "", _constant(values))
+
+
+def _constant(values: pa.Array) -> str:
+    return "constant at first" if len(values) > 1 and len(values.unique()) == 1 else ""
