@@ -75,8 +75,8 @@ def error_over_time(axes: Axes, errors: Mapping[str, ArrayLike], window: int, sc
     axes.set_ylim(0, 1.08 * max(float(curve[first:].max()) for curve in curves.values()))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     unit = " (1 = labels' std. dev.)" if scale != 1.0 else ""
-    _dress(axes, "Error over time", "round", f"RMSE, last {window:,} rounds{unit}")
-    _label_ends(axes, list(curves), [float(curve[-1]) for curve in curves.values()])
+    dress(axes, "Error over time", "round", f"RMSE, last {window:,} rounds{unit}")
+    label_ends(axes, list(curves), [float(curve[-1]) for curve in curves.values()])
     return axes
 
 
@@ -101,8 +101,8 @@ def effective_rank_over_time(axes: Axes, spectra: Mapping[str, ArrayLike], horiz
     axes.set_xlim(1, horizon)
     axes.set_ylim(0, 1.05 * max(int(rank[-1]) for rank in ranks.values()))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-    _dress(axes, "Effective rank over time", "round (log scale)", "effective rank")
-    _label_ends(axes, list(ranks), [float(rank[-1]) for rank in ranks.values()])
+    dress(axes, "Effective rank over time", "round (log scale)", "effective rank")
+    label_ends(axes, list(ranks), [float(rank[-1]) for rank in ranks.values()])
     return axes
 
 
@@ -116,7 +116,8 @@ def title(axes: Axes, text: str) -> Axes:
     return axes
 
 
-def _dress(axes: Axes, heading: str, x: str, y: str) -> None:
+def dress(axes: Axes, heading: str, x: str, y: str) -> None:
+    """Give axes a title, names and the look that all figures share."""
     title(axes, heading)
     axes.set_xlabel(x, fontsize=11, color=_INK)
     axes.set_ylabel(y, fontsize=11, color=_INK)
@@ -127,7 +128,7 @@ def _dress(axes: Axes, heading: str, x: str, y: str) -> None:
     axes.spines["bottom"].set_color(_INK)
 
 
-def _label_ends(axes: Axes, names: Sequence[str], heights: Sequence[float]) -> None:
+def label_ends(axes: Axes, names: Sequence[str], heights: Sequence[float]) -> None:
     """Write each name where its line ends, in its colour: no legend to look up."""
     bottom, top = axes.get_ylim()
     shares = [(height - bottom) / (top - bottom) for height in heights]

@@ -1,0 +1,189 @@
+import json
+import re
+import runpy
+import sys
+from base64 import b64encode
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import pytest
+
+from ellipack.report import page as module
+from ellipack.report.page import page
+from ellipack.report.record import Experts, Record
+from ellipack.report.text import clean
+from tests.report import records
+
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+RECORDS = (records.full, records.hostile, records.wide, records.one_row, records.empty)
+
+
+class Page(HTMLParser):
+    """A page as a browser takes it: elements with their attributes, and the text in each kind of them."""
+
+    def __init__(self, record: Record) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.open: list[str] = []
+        self.texts: list[tuple[str, str]] = []
+        self.feed(page(record))
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+            self.texts.append((tag, ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open:
+            self.texts.append((self.open[-1], data))
+
+    def handle_comment(self, data: str) -> None:
+        raise AssertionError(f"a comment: {data}")
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def text(self, *tags: str) -> str:
+        return " ".join(data for tag, data in self.texts if tag in tags)
+
+    def scripts(self) -> list[str]:
+        return [data for tag, data in self.texts if tag == "script" and data]
+
+
+@pytest.fixture(scope="module")
+def full() -> Page:
+    return Page(records.full())
+
+
+@pytest.mark.parametrize("make", RECORDS, ids=lambda make: make.__name__)
+def test_a_page_is_whole_and_loads_nothing(make: Callable[[], Record]) -> None:
+    made = Page(make())
+    for tag, attributes in made.elements:
+        assert not {"src", "srcset", "action", "data", "poster", "background"} & attributes.keys()
+        assert not any(name.startswith("on") for name in attributes)
+        href = attributes.get("href", "#")
+        assert href == "data:," if tag == "link" else href.startswith("#")
+    assert not re.search(r"@import|url\(|https?:", made.text("style"))
+    assert {"img", "iframe", "object", "embed", "form", "base"}.isdisjoint(tag for tag, _ in made.elements)
+
+
+@pytest.mark.parametrize("make", RECORDS, ids=lambda make: make.__name__)
+def test_only_the_pages_own_scripts_may_run(make: Callable[[], Record]) -> None:
+    made = Page(make())
+    (policy,) = [meta["content"] for meta in made.all("meta") if "http-equiv" in meta]
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data: blob:"
+    kinds = [script.get("type", "") for script in made.all("script")]
+    running = [script for kind, script in zip(kinds, made.scripts(), strict=True) if not kind]
+    hashes = [b64encode(sha256(script.encode()).digest()).decode() for script in running]
+    assert rules["script-src"] == (" ".join(f"'sha256-{each}'" for each in hashes) or "'none'")
+    assert kinds == ["application/json", *[""] * len(running)]
+    # The policy must stand before anything that it is to hold back.
+    assert [tag for tag, _ in made.elements[:4]] == ["html", "head", "meta", "meta"]
+
+
+def test_links_and_labels_lead_somewhere(full: Page) -> None:
+    ids = [attributes["id"] for _, attributes in full.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {link["href"][1:] for link in full.all("a")} == {section["id"] for section in full.all("section")}
+    assert {section["aria-labelledby"] for section in full.all("section")} <= set(ids)
+    charts = json.loads(full.scripts()[0])
+    assert set(charts) <= set(ids)
+    assert len(charts) == 11
+
+
+def test_what_can_be_seen_can_be_heard(full: Page) -> None:
+    assert full.all("html") == [{"lang": "en"}]
+    charts = [div for div in full.all("div") if div.get("role") == "img"]
+    assert len(charts) == 11
+    assert all(len(chart["aria-label"]) > 40 for chart in charts)
+    assert all(head["scope"] in ("row", "col") for head in full.all("th"))
+    assert len(full.all("caption")) == len(full.all("table")) == 4
+    assert len(full.all("h1")) == 1
+    levels = [int(tag[1]) for tag, _ in full.elements if re.fullmatch("h[1-6]", tag)]
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_every_part_of_a_full_run_is_told(full: Page) -> None:
+    record = records.full()
+    assert [text for tag, text in full.texts if tag == "h2" and text] == [
+        "How the error fell",
+        "What it learned about directions",
+        "What drives it",
+        "Whom it trusts",
+        "Where it is off",
+        "What it took",
+        "The columns",
+        "Small print",
+    ]
+    shown = full.text("bdi", "td", "th", "code", "span")
+    for name in (*record.features, *record.parameters, *(column.name for column in record.columns)):
+        assert name in shown
+    assert "MetricRegressor" in shown
+    assert record.source in shown
+    assert "3 levels, each a feature of its own" in shown
+
+
+def test_what_there_is_nothing_of_is_left_out() -> None:
+    record = records.full()
+    assert {section["id"] for section in Page(records.empty()).all("section")} == {"small-print"}
+    one = {section["id"] for section in Page(records.one_row()).all("section")}
+    assert one == {"features", "columns", "small-print"}
+    phases = [replace(phase, expert_weights=[]) for phase in record.phases]
+    paper = Page(replace(record, experts=Experts([], []), phases=phases, speed=[], parameters={}))
+    ids = {section["id"] for section in paper.all("section")}
+    assert "experts" not in ids
+    assert {"error", "metric", "features", "residuals", "machine"} <= ids
+    started = Page(replace(record, phases=[]))
+    assert "No phase was over yet" in started.text("p")
+    assert "What it took" in started.text("h2")
+
+
+def test_of_many_features_twenty_are_shown_and_the_rest_counted() -> None:
+    made = Page(records.wide(3000))
+    assert len(page(records.wide(3000))) < len(page(records.full())) + 100_000
+    assert "2,980 more features count less than these." in made.text("figcaption")
+    assert "20 features of 3,000" in made.text("caption")
+
+
+def test_hostile_names_are_text_and_nothing_else() -> None:
+    clear, hostile = Page(records.full()), Page(records.hostile())
+    assert {tag for tag, _ in hostile.elements} == {tag for tag, _ in clear.elements}
+    assert len(hostile.all("script")) == len(clear.all("script")) == 3
+    assert len(hostile.all("b")) == len(clear.all("b"))
+    shown = hostile.text("bdi")
+    for name in records.HOSTILE:
+        assert clean(name) in shown
+    data = hostile.scripts()[0]
+    assert not set("<>&") & set(data)
+    assert data.isascii()
+    page(records.hostile()).encode()
+
+
+def test_charts_get_no_name_that_plotly_would_read_as_markup() -> None:
+    def strings(value: object) -> list[str]:
+        if isinstance(value, dict):
+            return [text for each in value.values() for text in strings(each)]
+        if isinstance(value, list):
+            return [text for each in value for text in strings(each)]
+        return [value] if isinstance(value, str) else []
+
+    # What has markup on purpose is the same whatever the names are.
+    own = {text for text in strings(json.loads(Page(records.full()).scripts()[0])) if "<" in text}
+    assert {text for text in strings(json.loads(Page(records.hostile()).scripts()[0])) if "<" in text} == own
+
+
+def test_without_plotly_the_page_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    with pytest.raises(ModuleNotFoundError, match=r"the page needs plotly .*: pip install 'ellipack\[report\]'"):
+        runpy.run_path(module.__file__)
