@@ -1,0 +1,5 @@
+"""``python -m ellipack`` is the command `ellipack`."""
+
+from ellipack.cli import main
+
+main()

@@ -1,0 +1,54 @@
+"""What can be looked at: a saved run, a saved learner, or the JSON that a run printed."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from ellipack import checkpoint
+from ellipack.errors import CheckpointError, InputError
+from ellipack.estimators.saving import RUN, load
+from ellipack.report.record import Record
+from ellipack.report.summary import Story, record_of, record_of_learner
+from ellipack.stream.run import load_run
+
+
+def record_at(path: str) -> Record:
+    """Return what there is to see in a file; standard input (``-``) has JSON."""
+    if path == "-":
+        return _record_in(sys.stdin.buffer.read(), "standard input")
+    if _first_bytes(path).lstrip().startswith(b"{"):
+        return _record_in(Path(path).read_bytes(), path)
+    kind, _ = checkpoint.read(path)
+    if kind != RUN:
+        return _record_of(load(path), path)
+    run = load_run(path)
+    _check_learned(run.learner, path)
+    return record_of(run)
+
+
+def _record_in(data: bytes, source: str) -> Record:
+    try:
+        return Record.from_json(data.decode())
+    except (InputError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"{source} is no result of `ellipack run --json`: {error}") from error
+
+
+def _record_of(learner: Any, path: str) -> Record:
+    """Return what there is to see of a learner that was saved without a run."""
+    _check_learned(learner, path)
+    names = getattr(learner, "feature_names_in_", None)
+    features = [f"x{i}" for i in range(learner.n_features_in_)] if names is None else list(names)
+    return record_of_learner(learner, features, Story(path, "y"))
+
+
+def _check_learned(learner: Any, path: str) -> None:
+    if not hasattr(learner, "state_"):
+        raise CheckpointError(f"{path} holds a learner that has learned nothing yet")
+
+
+def _first_bytes(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(64)
+    except OSError as error:
+        raise CheckpointError(f"{path} can't be read: {error.strerror or error}") from error

@@ -1,0 +1,32 @@
+"""Tables to run the command on: a ride's duration by distance and traffic, beside columns that say nothing."""
+
+import csv
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+COLUMNS = ("when", "km", "traffic", "wind", "zone", "card", "duration")
+TARGET = "duration"
+
+
+def rides(rows: int, seed: int = 0) -> list[list[str]]:
+    """Return rows of a table with a time, numbers, some of them missing, a text and a boolean."""
+    rng = np.random.default_rng(seed)
+    km, traffic, wind = rng.uniform(1, 20, rows), rng.uniform(0, 1, rows), rng.normal(size=rows)
+    zone, card = rng.choice(["north", "south", "port"], rows), rng.choice(["yes", "no"], rows)
+    duration = 3 + km * (2 + 3 * traffic**2)
+    lines = []
+    for t in range(rows):
+        moment = (datetime(2026, 3, 1) + timedelta(minutes=10 * t)).isoformat()
+        blows = "" if t % 7 == 3 else f"{wind[t]:.3f}"
+        lines.append([moment, f"{km[t]:.3f}", f"{traffic[t]:.3f}", blows, zone[t], card[t], f"{duration[t]:.3f}"])
+    return lines
+
+
+def write(path: Path, rows: Sequence[Sequence[str]], columns: Sequence[str] = COLUMNS) -> Path:
+    """Write a table as CSV."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+    return path

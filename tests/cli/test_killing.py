@@ -1,0 +1,117 @@
+"""Runs killed by SIGKILL at random moments, and gone on with by the same command, until they end.
+
+As many kills as the environment variable ``ELLIPACK_KILLS`` says.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from itertools import cycle
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from ellipack.stream.run import load_run
+from tests.cli.door import PLAIN, PROGRAM, Door
+from tests.cli.tables import TARGET, rides, write
+
+KILLS = int(os.environ.get("ELLIPACK_KILLS", "50"))
+SHARES = [("p.csv", 0.5, 0), ("p.csv", 0.5, 1), ("p.parquet", 0.1, 2)]
+"""What predictions are written to, how many of the kills that gets, and the seed of their moments."""
+
+ROWS, EVERY = 800, 20
+STARTING, LEARNING, ENDING = "starting", "learning", "ending"
+STAGES = (LEARNING, STARTING, STARTING, ENDING, STARTING, LEARNING, STARTING, STARTING)
+REACH = {LEARNING: 0.2, ENDING: 0.05}  # seconds
+
+ENVIRONMENT = {name: value for name, value in {**os.environ, **PLAIN}.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""Compiled modules are kept: Python starts often here."""
+
+
+class Whole(NamedTuple):
+    """What a run leaves behind that nobody has killed: its files, and the bytes that it has appended."""
+
+    files: dict[str, bytes]
+    appended: int
+
+
+def arguments(predictions: str) -> list[str]:
+    """Return the one command that is given again and again."""
+    places = ["--predictions", predictions, "--save", "model", "--resume", "model", "--every", str(EVERY)]
+    return ["run", "rides.csv", "--target", TARGET, *places]
+
+
+def fresh(folder: Path) -> Path:
+    """Return a folder in which there is a stream and nothing else."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    write(folder / "rides.csv", rides(ROWS))
+    return folder
+
+
+def files_in(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def appended_in(folder: Path, predictions: str) -> int:
+    """Return how many bytes there are of the file to which predictions are appended."""
+    path = folder / (f".{predictions}.gathered" if predictions.endswith(".parquet") else predictions)
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def await_stage(stage: str, process: subprocess.Popen[bytes], folder: Path, predictions: str, whole: Whole) -> None:
+    """Wait until a run has come so far, or has ended: to its first save, or to its last prediction."""
+    model = folder / "model"
+    before = model.stat().st_ino if model.exists() else 0
+    while process.poll() is None:
+        if stage == LEARNING and model.exists() and model.stat().st_ino != before:
+            return
+        if stage == ENDING and appended_in(folder, predictions) >= whole.appended:
+            return
+        time.sleep(0.002)
+
+
+def killed(stage: str, after: float, folder: Path, predictions: str, whole: Whole) -> tuple[int, float]:
+    """Start the command, and kill it so many seconds into a stage; return how it ended, and the seconds until then."""
+    began, nowhere = time.monotonic(), subprocess.DEVNULL
+    command = [*PROGRAM, *arguments(predictions)]
+    with subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stdout=nowhere, stderr=nowhere) as process:
+        if stage != STARTING:
+            await_stage(stage, process, folder, predictions, whole)
+        time.sleep(after)
+        process.kill()
+    return process.returncode, time.monotonic() - began
+
+
+@pytest.mark.parametrize(("predictions", "share", "seed"), SHARES)
+def test_a_run_killed_at_any_moment_loses_and_doubles_nothing(
+    predictions: str, share: float, seed: int, door: Door, tmp_path: Path
+) -> None:
+    untouched, folder = fresh(tmp_path / "whole"), fresh(tmp_path / "killed")
+    assert door(*arguments(predictions), folder=untouched).code == 0
+    whole = Whole(files_in(untouched), load_run(untouched / "model").written.size)
+    rng, kills, stages, reach = np.random.default_rng(seed), max(1, round(share * KILLS)), cycle(STAGES), dict(REACH)
+    while kills:
+        stage = next(stages)
+        code, seconds = killed(stage, rng.uniform(0, reach[stage]), folder, predictions, whole)
+        if stage == LEARNING:
+            reach[STARTING] = seconds
+        if code == 0:  # it was faster, and another one begins
+            assert files_in(folder) == whole.files
+            fresh(folder)
+            continue
+        assert code == -signal.SIGKILL
+        kills -= 1
+        if (folder / "model").exists():
+            saved = load_run(folder / "model")
+            assert saved.position % EVERY == 0
+            assert appended_in(folder, predictions) >= saved.written.size or (folder / "p.parquet").exists()
+    assert door(*arguments(predictions), folder=folder).code == 0
+    assert files_in(folder) == whole.files

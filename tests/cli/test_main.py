@@ -1,0 +1,97 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ellipack import __version__
+from tests.cli.door import PLAIN, PROGRAM, Door, command
+from tests.cli.tables import TARGET, rides, write
+
+COMMANDS = ("completion", "demo", "inspect", "predict", "report", "run")
+
+
+def test_version_and_help(door: Door, tmp_path: Path) -> None:
+    assert door("--version", folder=tmp_path) == (0, f"ellipack {__version__}\n", "")
+    for arguments in ([], ["--help"], ["-h"]):
+        code, out, err = door(*arguments, folder=tmp_path)
+        assert (code, err) == (0, "")
+        assert out.startswith("Usage: ellipack [OPTIONS] [COMMAND] [ARGS]...\n")
+        assert all(f"\n  {name} " in out for name in COMMANDS)
+        assert "\n    3    the stream can't be read, or its predictions or report not written\n" in out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_a_help_that_fits_a_terminal(name: str, door: Door, tmp_path: Path) -> None:
+    code, out, err = door(name, "--help", folder=tmp_path, environment={"COLUMNS": "80"})
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Usage: ellipack {name} [OPTIONS]")
+    assert "\\b" not in out
+    assert max(map(len, out.splitlines())) <= 84  # examples are not broken
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_options(shell: str, door: Door, tmp_path: Path) -> None:
+    code, out, err = door("completion", shell, folder=tmp_path)
+    assert (code, err) == (0, "")
+    assert f"_ELLIPACK_COMPLETE={shell}_complete" in out
+    for words, place, expected in (("ellipack pre", 1, "predict"), ("ellipack run --pred", 2, "--predictions")):
+        # fish hands over the word itself, the others its place.
+        at = words.split()[-1] if shell == "fish" else str(place)
+        asked = {"_ELLIPACK_COMPLETE": f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": at}
+        assert expected in door(folder=tmp_path, environment=asked).out
+    asked = {"_ELLIPACK_COMPLETE": f"{shell}_complete", "COMP_WORDS": "ellipack run ", "COMP_CWORD": "2"}
+    if shell == "fish":
+        asked["COMP_CWORD"] = ""
+    assert "file" in door(folder=tmp_path, environment=asked).out  # names of files, which the shell itself knows
+
+
+@pytest.mark.parametrize("package", ["click", "pyarrow", "plotly", "rich"])
+def test_a_package_that_is_missing_is_said_in_one_line(package: str, tmp_path: Path) -> None:
+    # As if it were not installed: found before the real one, and not there.
+    (tmp_path / f"{package}.py").write_text(
+        f"raise ModuleNotFoundError(\"No module named '{package}'\", name='{package}')\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = command("--version", folder=tmp_path, environment={"PYTHONPATH": paths})
+    assert done == (1, "", f"ellipack: the command line needs {package}: pip install 'ellipack[cli]'\n")
+
+
+def test_the_demo_alone_needs_matplotlib(tmp_path: Path) -> None:
+    (tmp_path / "matplotlib.py").write_text("raise ModuleNotFoundError('no', name='matplotlib')\n")
+    paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = command("demo", folder=tmp_path, environment={"PYTHONPATH": paths})
+    assert done == (1, "", "ellipack: the demo needs matplotlib: pip install 'ellipack[demo]'\n")
+
+
+def test_whoever_stops_reading_gets_no_complaint(tmp_path: Path) -> None:
+    write(tmp_path / "rides.csv", rides(3000))
+    run = [*PROGRAM, "run", "rides.csv", "--target", TARGET, "--predictions", "-"]
+    with subprocess.Popen(
+        run, cwd=tmp_path, env={**os.environ, **PLAIN}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == b"row,prediction,label\n"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+def test_a_terminal_that_knows_only_ascii_gets_only_ascii(tmp_path: Path) -> None:
+    write(tmp_path / "tiny.csv", [[str(t), str(t % 5)] for t in range(40)], ["höhe", "y"])
+    plain = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = command("run", "tiny.csv", "--target", "y", folder=tmp_path, environment=plain)
+    assert done.code == 0, done.err
+    assert done.out.isascii()
+    assert "h\\xf6he" in done.out
+    assert "####" in done.out
+
+
+def test_the_command_is_installed_under_its_name() -> None:
+    script = Path(sys.executable).parent / "ellipack"
+    if not script.exists():
+        pytest.skip("ellipack is on the path, not installed")
+    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout == f"ellipack {__version__}\n"

@@ -1,0 +1,116 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.door import Door
+from tests.cli.tables import TARGET, rides, write
+
+RUN = "run", "rides.csv", "--target", TARGET
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write(tmp_path / "rides.csv", rides(60))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--save", "no/m"], 4, "no/m can't be written: there is no folder no: make it first"),
+        (["--save", "."], 4, ". can't be written: it is a folder: give the name of a file in it"),
+        (["--predictions", "no/p.csv"], 3, "no/p.csv can't be written: there is no folder no: make it first"),
+        (["--report", "no/r.html"], 3, "no/r.html can't be written: there is no folder no: make it first"),
+        (["--report", "rides.csv/r.html"], 3, "rides.csv/r.html can't be written: there is no folder rides.csv"),
+        (
+            ["--predictions", "rides.csv"],
+            2,
+            "STREAM and --predictions must be different files, got 'rides.csv' for both",
+        ),
+        (["--save", "./rides.csv"], 2, "STREAM and --save must be different files, got './rides.csv' for both"),
+        (["--save", "x", "--predictions", "x"], 2, "--predictions and --save must be different files"),
+        (["--predictions", "-", "--report", "-"], 2, "--predictions and --report can't both go to standard output"),
+        (["--predictions", "p.csv.gz"], 2, "predictions must go to a .csv or .parquet file"),
+        (["--set", "views"], 2, "--set must be NAME=VALUE with a name of max_centers, n_jobs, neighbors, random_state"),
+        (["--set", "config=1"], 2, "--set must be NAME=VALUE"),
+        (["--set", "max_centers=few"], 2, "max_centers must be a whole number >= 16, got 'few'"),
+        (["--learner", "packing", "--set", "keep_founding_label=no"], 2, "--set keep_founding_label must be true or"),
+        (["--kind", "km"], 2, "--kind must be COLUMN=KIND, got 'km'"),
+        (["--kind", "km=length"], 2, "the kind of column 'km' must be one of number, boolean, time, text"),
+        (["--drop", "miles"], 3, "rides.csv has no column called 'miles', to drop; there are: when, km, traffic"),
+        (["--every", "0"], 2, "Invalid value for '--every': 0 is not in the range x>=1. (see ellipack run --help)"),
+        (["--format", "xls"], 2, "Invalid value for '--format': 'xls' is not one of"),
+        (["--colour", "red"], 2, "No such option '--colour'"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_a_line_before_anything_is_written(
+    options: list[str], code: int, said: str, folder: Path, door: Door
+) -> None:
+    done = door(*RUN, *options, folder=folder)
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith(f"ellipack: {said}")
+    assert done.err.count("\n") == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["rides.csv"]
+    assert len((folder / "rides.csv").read_text().splitlines()) == 61
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["run", "none.csv", "--target", "y"], 3, "none.csv: there is no such file: check the path"),
+        (["run", "rides.csv"], 2, "--target must be one of the columns of rides.csv: when, km, traffic, wind, zone"),
+        (
+            ["run", "rides.csv", "--target", "hours"],
+            3,
+            "rides.csv has no column called 'hours', the target; there are:",
+        ),
+        (["run", "rides.csv", "--target", "zone"], 3, "rides.csv: the target 'zone' must hold numbers, got 'port'"),
+        (["run"], 2, "Missing argument 'STREAM'. (see ellipack run --help)"),
+        (["walk"], 2, "No such command 'walk'"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_line(arguments: list[str], code: int, said: str, folder: Path, door: Door) -> None:
+    done = door(*arguments, folder=folder)
+    assert (done.code, done.out) == (code, "")
+    assert done.err.startswith(f"ellipack: {said}")
+    assert done.err.count("\n") == 1
+
+
+def test_a_full_disk_is_an_error_in_a_line_and_the_old_model_stays(folder: Path, door: Door) -> None:
+    save = "--save", "m", "--predictions", "p.csv"
+    write(folder / "rides.csv", rides(400)[:60])
+    assert door(*RUN, *save, folder=folder).code == 0
+    before = {name: (folder / name).read_bytes() for name in ("m", "p.csv")}
+    write(folder / "rides.csv", rides(400))
+    resume = "run", "rides.csv", "--resume", "m", "--predictions", "p.csv"
+    # Room for no prediction more, and for predictions but no model.
+    done = door(*resume, folder=folder, most_bytes=len(before["p.csv"]) + 1000)
+    assert (done.code, done.out) == (3, "")
+    assert done.err.splitlines()[-1] == "ellipack: p.csv can't be written: File too large"
+    done = door(*resume, folder=folder, most_bytes=len(before["m"]) + 100)
+    assert (done.code, done.out) == (4, "")
+    assert done.err.splitlines()[-1].startswith("ellipack: m can't be written, what was there is as it was: ")
+    assert (folder / "m").read_bytes() == before["m"]
+    assert not list(folder.glob(".m.*"))
+    # With room again it goes on as if nothing had been.
+    assert door(*resume, folder=folder).code == 0
+    shutil.copy(folder / "rides.csv", folder / "other.csv")
+    assert door("run", "other.csv", "--target", TARGET, "--predictions", "whole.csv", folder=folder).code == 0
+    assert (folder / "p.csv").read_bytes() == (folder / "whole.csv").read_bytes()
+
+
+def test_a_device_that_is_full_is_an_error_and_one_that_takes_all_is_none(folder: Path, door: Door) -> None:
+    done = door(*RUN, "--predictions", "/dev/full", folder=folder)
+    assert (done.code, done.out) == (3, "")
+    assert done.err == "ellipack: /dev/full can't be written: No space left on device\n"
+    assert door(*RUN, "--predictions", "/dev/null", "--save", "m", folder=folder).code == 0
+
+
+@pytest.mark.parametrize("place", ["p.parquet", "page.html"])
+def test_a_disk_that_fills_up_at_the_very_end_is_an_error_in_a_line(place: str, folder: Path, door: Door) -> None:
+    option = "--predictions" if place == "p.parquet" else "--report"
+    done = door(*RUN, option, place, folder=folder, most_bytes=2_000)
+    assert (done.code, done.out) == (3, "")
+    assert done.err == f"ellipack: {place} can't be written: File too large\n"
+    assert not (folder / "p.parquet").exists()

@@ -1,0 +1,180 @@
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import pytest
+
+from ellipack.cli.signals import Stops
+from ellipack.stream.run import load_run
+from tests.cli.door import PLAIN, PROGRAM, Door
+from tests.cli.tables import TARGET, rides, write
+
+ROWS = 3000
+PATIENCE = 120  # seconds, after which something hangs
+
+
+class Started(NamedTuple):
+    """A run, and the ends of its pipes."""
+
+    process: subprocess.Popen[bytes]
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+    stderr: IO[bytes]
+
+    def feed(self, data: bytes) -> None:
+        """Write to its standard input, and leave that open."""
+        self.stdin.write(data)
+        self.stdin.flush()
+
+    def stop(self, number: signal.Signals) -> int:
+        """Send it a signal, wait for its end and return how it ended."""
+        self.process.send_signal(number)
+        return self.process.wait(PATIENCE)
+
+
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[Started]:
+    """Start a run, its standard input a pipe that stays open."""
+    # A job in the background of a shell has it ignored, and so would have the run.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    process = subprocess.Popen(
+        [*PROGRAM, "run", *arguments],
+        cwd=folder,
+        env={**os.environ, **PLAIN},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    signal.signal(signal.SIGINT, before)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    with process:
+        try:
+            yield Started(process, process.stdin, process.stdout, process.stderr)
+        finally:
+            process.kill()
+
+
+def await_that(holds: Callable[[], bool], run: Started) -> None:
+    """Wait until something holds, as long as a run goes on."""
+    until = time.monotonic() + PATIENCE
+    while not holds() and run.process.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+    assert holds()
+
+
+def unread_in(pipe: int) -> int:
+    """Return how many bytes of a pipe were not read yet."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """Return a table that fills the buffers on the way with few rows, for they are long."""
+    rows = [[*row, "x" * 1500] for row in rides(ROWS)]
+    path = tmp_path_factory.mktemp("table") / "rides.csv"
+    return write(path, rows, ["when", "km", "traffic", "wind", "zone", "card", TARGET, "remark"]).read_bytes()
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_run_that_waits_for_rows_stops_saves_and_says_how_to_go_on(
+    number: signal.Signals, code: int, table: bytes, tmp_path: Path
+) -> None:
+    run = "-", "--target", TARGET, "--drop", "remark", "--every", "100", "--save", "my model", "--predictions", "p.csv"
+    with started(tmp_path, *run) as going:
+        going.feed(table)
+        await_that((tmp_path / "my model").exists, going)
+        assert going.stop(number) == code
+        out, err = going.stdout.read(), going.stderr.read().decode()
+    saved = load_run(tmp_path / "my model")
+    assert saved.position % 100 == 0
+    assert out == b""
+    assert err == (
+        f"ellipack: stopped after {saved.position:,} rows, and saved; to go on: "
+        "ellipack run - --resume 'my model' --predictions p.csv --every 100\n"
+    )
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 1 + saved.position
+    assert saved.written.size == (tmp_path / "p.csv").stat().st_size
+
+
+def test_a_run_over_a_file_stops_between_batches_and_goes_on_to_the_same_end(door: Door, tmp_path: Path) -> None:
+    write(tmp_path / "rides.csv", rides(ROWS))
+    run = "rides.csv", "--target", TARGET, "--every", "100"
+    with started(tmp_path, *run, "--save", "m", "--resume", "m", "--predictions", "p.parquet") as going:
+        await_that((tmp_path / "m").exists, going)
+        assert going.stop(signal.SIGINT) == 130
+        err = going.stderr.read().decode()
+    saved = load_run(tmp_path / "m")
+    assert 0 < saved.position < ROWS
+    assert f"stopped after {saved.position:,} rows, and saved" in err
+    command = err.partition("to go on: ellipack ")[2].split()
+    assert door(*command, folder=tmp_path).code == 0
+    assert door("run", *run, "--save", "whole", "--predictions", "whole.parquet", folder=tmp_path).code == 0
+    assert (tmp_path / "p.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_nothing_to_save_and_nowhere_to_save_it_are_said(table: bytes, tmp_path: Path) -> None:
+    with started(tmp_path, "-", "--target", TARGET, "--save", "m") as going:
+        going.feed(b"when,km,duration\n")
+        await_that(lambda: unread_in(going.stdin.fileno()) == 0, going)
+        assert going.stop(signal.SIGTERM) == 143
+        assert going.stderr.read() == b"ellipack: stopped before the first row; there is nothing to save\n"
+    assert not list(tmp_path.iterdir())
+    with started(tmp_path, "-", "--target", TARGET, "--drop", "remark", "--predictions", "p.csv") as going:
+        going.feed(table)
+        await_that((tmp_path / "p.csv").exists, going)
+        assert going.stop(signal.SIGINT) == 130
+        err = going.stderr.read().decode()
+    assert err.startswith("ellipack: stopped after ")
+    assert err.endswith("; nothing was saved: with --save MODEL one can go on\n")
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    # It can't finish: predictions go to a pipe that nobody reads.
+    write(tmp_path / "rides.csv", rides(ROWS))
+    os.mkfifo(tmp_path / "pipe.csv")
+    reader = os.open(tmp_path / "pipe.csv", os.O_RDONLY | os.O_NONBLOCK)
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)  # less than the predictions of a batch
+    with started(tmp_path, "rides.csv", "--target", TARGET, "--predictions", "pipe.csv") as going:
+        await_that(lambda: unread_in(reader) > len("row,prediction,label\n"), going)
+        going.process.send_signal(signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):  # it wants to finish the rows in hand
+            going.process.wait(2)
+        assert going.stop(signal.SIGINT) == -signal.SIGINT
+    os.close(reader)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_are_taken_down_once_and_handlers_come_back(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    stops = Stops()
+    with stops.heeded():
+        assert not stops.wanted()
+        signal.raise_signal(number)
+        assert (stops.wanted(), stops.number) == (True, number)
+        assert signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    assert signal.getsignal(number) is before
+
+
+def test_what_was_ignored_stays_ignored() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        stops = Stops()
+        with stops.heeded():
+            signal.raise_signal(signal.SIGINT)
+            assert not stops.wanted()
+            signal.raise_signal(signal.SIGTERM)
+            assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
