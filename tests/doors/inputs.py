@@ -1,0 +1,269 @@
+"""What may stand before a door: one table, each entry with what must become of it.
+
+An entry makes of good rows and labels something else, and says what becomes of it: it is handled, or it is refused
+with an error whose message names the thing, the rule and the value. Most spoil the last row of a batch, so that a
+learner who looks only as it goes would have learned all the others by then.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ellipack.errors import DomainError, EllipackError, InputError, KindError, NonFiniteError, ShapeError
+from ellipack.validation import Floats
+
+Make = Callable[[Floats, Floats], tuple[Any, Any]]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Nothing changes; there is this error, with a message that this is found in (a regular expression)."""
+
+    error: type[EllipackError]
+    message: str
+
+
+@dataclass(frozen=True)
+class Handled:
+    """It is learned from: predictions are finite and, to the bit, those for the same numbers in plain arrays."""
+
+
+Outcome = Handled | Refused
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands before the door.
+
+    Attributes
+    ----------
+    make : makes it of good rows and labels.
+    outcome : what becomes of it where any rows and labels are taken.
+    paper : the same where only the unit ball and [0, 1] are; as the other, if not given.
+    spoils : what is wrong with it: the rows, the labels, or only what was learned before (the width).
+    """
+
+    make: Make
+    outcome: Outcome
+    paper: Outcome | None = None
+    spoils: str = "rows"
+
+    def of(self, is_paper: bool) -> Outcome:
+        """Return what becomes of it."""
+        return self.paper if is_paper and self.paper is not None else self.outcome
+
+
+def last(value: object) -> Make:
+    """Return what puts a value into the last row, in the middle column."""
+
+    def make(X: Floats, y: Floats) -> tuple[Any, Any]:
+        table: NDArray[Any] = X.copy() if isinstance(value, float) else X.astype(object)
+        table[-1, 1] = value
+        return table, y
+
+    return make
+
+
+def last_label(value: object) -> Make:
+    """Return what puts a value into the last label."""
+
+    def make(X: Floats, y: Floats) -> tuple[Any, Any]:
+        column: NDArray[Any] = y.copy() if isinstance(value, float) else y.astype(object)
+        column[-1] = value
+        return X, column
+
+    return make
+
+
+def rows(change: Callable[[Floats], Any]) -> Make:
+    """Return what changes the rows."""
+    return lambda X, y: (change(X), y)
+
+
+def labels(change: Callable[[Floats], Any]) -> Make:
+    """Return what changes the labels."""
+    return lambda X, y: (X, change(y))
+
+
+def both(change: Callable[[Floats], Any]) -> Make:
+    """Return what changes rows and labels alike."""
+    return lambda X, y: (change(X), change(y))
+
+
+def locked(array: Floats) -> Floats:
+    copy = array.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def unaligned(array: Floats) -> NDArray[Any]:
+    """Return the same numbers at an odd address, as in a packed record."""
+    room = np.empty(array.nbytes + 1, dtype=np.uint8)
+    moved = room[1:].view(np.float64).reshape(array.shape)
+    moved[...] = array
+    return moved
+
+
+def spread(array: Floats) -> Floats:
+    """Return the same numbers as every other one of a larger array, back to front."""
+    room = np.full([2 * n for n in array.shape], np.nan)
+    view = room[tuple(slice(None, None, -2) for _ in array.shape)]
+    view[...] = array
+    return view
+
+
+def fractions(array: Floats) -> NDArray[Any]:
+    made: NDArray[Any] = np.vectorize(Fraction, otypes=[object])(array)
+    return made
+
+
+def ragged(X: Floats) -> list[Any]:
+    return [*X[:-1].tolist(), X[-1].tolist()[:-1]]
+
+
+def numbered(y: Floats) -> Floats:
+    return np.asarray(np.arange(len(y)) % 2, dtype=np.float64)
+
+
+FINITE_X = r"X must be finite, got {} at row \d+, column 1"
+FINITE_Y = r"y must be finite, got {} at row \d+"
+BALL = Refused(DomainError, r"X must lie in the unit ball \(norm <= 1\), got norm \S+ at row \d+")
+UNIT = Refused(DomainError, r"y must lie in \[0, 1\], got \S+ at row \d+")
+REMEDY = ": fill in or drop what is missing"
+
+TABLE: dict[str, Entry] = {
+    # Rows that hold no numbers, or none that are numbers.
+    "NaN": Entry(last(np.nan), Refused(NonFiniteError, FINITE_X.format("NaN") + REMEDY)),
+    "infinity": Entry(last(np.inf), Refused(NonFiniteError, FINITE_X.format("inf"))),
+    "minus infinity": Entry(last(-np.inf), Refused(NonFiniteError, FINITE_X.format("-inf"))),
+    "None": Entry(last(None), Refused(NonFiniteError, FINITE_X.format("None") + REMEDY)),
+    "NaN among objects": Entry(
+        rows(lambda X: last(np.nan)(X, X)[0].astype(object)), Refused(NonFiniteError, FINITE_X.format("NaN"))
+    ),
+    "text": Entry(last("high"), Refused(KindError, r"X must hold real numbers, got 'high' at row \d+, column 1")),
+    "a number as text": Entry(last("0.1"), Refused(KindError, r"X must hold real numbers, got '0.1' at row \d+")),
+    "all text": Entry(rows(lambda X: X.astype(str)), Refused(KindError, "X must hold real numbers, got str")),
+    "bytes": Entry(rows(lambda X: X.astype(bytes)), Refused(KindError, "X must hold real numbers, got bytes")),
+    "dates": Entry(rows(lambda X: X.astype("M8[s]")), Refused(KindError, "X must hold real numbers, got datetime64")),
+    "complex": Entry(rows(lambda X: X + 0j), Refused(KindError, "X must hold real numbers, got complex128")),
+    "complex objects": Entry(last(1j), Refused(KindError, "X must hold real numbers: ")),
+    "dictionaries": Entry(last({}), Refused(KindError, "X must hold real numbers: .*dict")),
+    "records": Entry(
+        rows(lambda X: np.ascontiguousarray(X).view([("a", float), ("b", float), ("c", float)])),
+        Refused(InputError, "X must hold real numbers, got void|X has 1 features"),
+    ),
+    "sparse": Entry(rows(scipy.sparse.csr_array), Refused(KindError, "X must be dense, got the sparse csr_array")),
+    "masked": Entry(
+        rows(lambda X: np.ma.masked_less(X, 0)), Refused(KindError, "X must hold real numbers, got a masked array")
+    ),
+    "a whole number beyond all floats": Entry(
+        last(10**400), Refused(InputError, "X must hold real numbers: int too large")
+    ),
+    "a long float beyond all others": Entry(
+        rows(lambda X: last(0.0)(X, X)[0].astype(np.longdouble) * np.longdouble("1e4000")),
+        Refused(NonFiniteError, r"X must be finite, got -?inf at row \d+, column \d"),
+    ),
+    "nothing": Entry(rows(lambda X: None), Refused(InputError, "X must .*, got None")),
+    "a dictionary of columns": Entry(rows(lambda X: {"a": X[:, 0]}), Refused(KindError, "X must hold real numbers")),
+    # Rows of another shape.
+    "no rows": Entry(
+        lambda X, y: (X[:0], y[:0]), Refused(ShapeError, r"X must have at least one row .* got 0 sample\(s\)")
+    ),
+    "no columns": Entry(
+        rows(lambda X: X[:, :0]), Refused(ShapeError, r"X must have at least one .* column.*0 feature\(s\)|0 features")
+    ),
+    "a row that is no table": Entry(
+        lambda X, y: (X[0], y[:1]), Refused(ShapeError, r"X must be two-dimensional .*, got shape \(3,\): Reshape")
+    ),
+    "layers": Entry(rows(lambda X: X[:, :, None]), Refused(ShapeError, r"X must be two-dimensional .*, got shape \(")),
+    "a number": Entry(rows(lambda X: 0.5), Refused(ShapeError, r"X must be two-dimensional .*, got shape \(\)")),
+    "ragged": Entry(rows(ragged), Refused(InputError, "X must hold real numbers: .*inhomogeneous")),
+    "a column too few": Entry(
+        rows(lambda X: X[:, :2]),
+        Refused(ShapeError, "X has 2 features, but .* is expecting 3 features"),
+        spoils="width",
+    ),
+    "a column too many": Entry(
+        rows(lambda X: np.hstack([X, X[:, :1] / 9])),
+        Refused(ShapeError, "X has 4 features, but .* is expecting 3 features"),
+        spoils="width",
+    ),
+    # Numbers of any size.
+    "1e308": Entry(last(1e308), Refused(DomainError, r"X must be at most 1e\+140 in size, got 1e\+308"), BALL),
+    "1e140": Entry(last(-1e140), Handled(), BALL),
+    "1e-308": Entry(rows(lambda X: X * 1e-308), Handled()),
+    "the smallest float there is": Entry(last(5e-324), Handled()),
+    "minus 0": Entry(rows(lambda X: -0.0 * np.abs(X)), Handled()),
+    "whole numbers past 2**53": Entry(
+        rows(lambda X: np.sign(X).astype(np.int64) * 2**53 + np.arange(X.size).reshape(X.shape)), Handled(), BALL
+    ),
+    "whole numbers past 2**64": Entry(last(2**64 + 1), Handled(), BALL),
+    "one row": Entry(lambda X, y: (X[:1], y[:1]), Handled()),
+    "copies of a row": Entry(lambda X, y: (np.repeat(X[:1], 10_000, axis=0), np.resize(y, 10_000)), Handled()),
+    "columns that never vary": Entry(rows(np.zeros_like), Handled()),
+    # Rows of any make.
+    "float16": Entry(both(lambda a: (a * 0.9).astype(np.float16)), Handled()),
+    "float32": Entry(both(lambda a: (a * 0.9).astype(np.float32)), Handled()),
+    "long floats": Entry(both(lambda a: a.astype(np.longdouble)), Handled()),
+    "big-endian": Entry(both(lambda a: a.astype(">f8")), Handled()),
+    "yes or no": Entry(lambda X, y: (X > 2, y > 0.5), Handled()),
+    "read-only": Entry(both(locked), Handled()),
+    "by columns": Entry(both(np.asfortranarray), Handled()),
+    "not contiguous": Entry(both(spread), Handled()),
+    "not aligned": Entry(both(unaligned), Handled()),
+    "one row repeated without memory": Entry(rows(lambda X: np.broadcast_to(X[0], X.shape)), Handled()),
+    "objects": Entry(both(lambda a: a.astype(object)), Handled()),
+    "fractions": Entry(both(fractions), Handled()),
+    "lists": Entry(both(lambda a: a.tolist()), Handled()),
+    # Labels.
+    "label NaN": Entry(last_label(np.nan), Refused(NonFiniteError, FINITE_Y.format("NaN") + REMEDY), spoils="labels"),
+    "label infinite": Entry(last_label(-np.inf), Refused(NonFiniteError, FINITE_Y.format("-inf")), spoils="labels"),
+    "label None": Entry(last_label(None), Refused(NonFiniteError, FINITE_Y.format("None") + REMEDY), spoils="labels"),
+    "label text": Entry(
+        last_label("high"), Refused(KindError, r"y must hold real numbers, got 'high' at row \d+"), spoils="labels"
+    ),
+    "labels complex": Entry(
+        labels(lambda y: y + 0j), Refused(KindError, "y must hold real numbers, got complex128"), spoils="labels"
+    ),
+    "labels sparse": Entry(
+        labels(lambda y: scipy.sparse.csr_array(y[None])),
+        Refused(KindError, "y must be dense, got the"),
+        spoils="labels",
+    ),
+    "labels missing": Entry(
+        labels(lambda y: None),
+        Refused(InputError, "y must hold one label a row: .* the target y is None"),
+        spoils="labels",
+    ),
+    "a label too few": Entry(
+        labels(lambda y: y[:-1]),
+        Refused(ShapeError, r"y must hold one label a row: \d+ rows, got \d+ labels"),
+        spoils="labels",
+    ),
+    "a label too many": Entry(
+        labels(lambda y: np.append(y, 0.5)),
+        Refused(ShapeError, r"y must hold one label a row: \d+ rows, got \d+"),
+        spoils="labels",
+    ),
+    "two labels a row": Entry(
+        labels(lambda y: np.column_stack([y, y])),
+        Refused(ShapeError, r"y must be one-dimensional, got shape \("),
+        spoils="labels",
+    ),
+    "a label of 1e308": Entry(
+        last_label(1e308), Refused(DomainError, r"y must be at most 1e\+60 in size, got 1e\+308"), UNIT, spoils="labels"
+    ),
+    "labels constant": Entry(labels(lambda y: np.full_like(y, 0.25)), Handled(), spoils="labels"),
+    "labels 1e-308": Entry(labels(lambda y: y * 1e-308), Handled(), spoils="labels"),
+    "labels 1e-160": Entry(labels(lambda y: y * 1e-160), Handled(), spoils="labels"),
+    "labels from 0 to 1 and back": Entry(labels(numbered), Handled(), spoils="labels"),
+    "labels jump by 1e9": Entry(
+        labels(lambda y: y + 1e9 * (np.arange(len(y)) > len(y) // 2)), Handled(), UNIT, "labels"
+    ),
+    "a label of 1e60": Entry(last_label(1e60), Handled(), UNIT, "labels"),
+}

@@ -1,0 +1,120 @@
+"""Tables at the command line's door: a row that can't be learned from is named, and nothing of its batch is learned."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ellipack import MetricRegressor
+from ellipack.errors import StreamError
+from ellipack.stream.encoding import Encoding
+from ellipack.stream.run import Run
+from ellipack.stream.sources import Source, open_source
+from tests.doors.learners import SMALL, bits, stream
+
+ROWS, BATCH = 60, 30
+HEAD = b"a,b,y"
+
+REFUSED = {
+    "text": (b"0.1,high,0.5", "row 60, column 'b': 'high' is not a number"),
+    "too large": (b"0.1,-1e308,0.5", "row 60, column 'b': '-1e308' is too large, over 1e\\+140"),
+    "infinite": (b"0.1,inf,0.5", "row 60, column 'b': 'inf' is too large"),
+    "label missing": (b"0.1,0.2,", "row 60, column 'y': .*missing"),
+    "label NaN": (b"0.1,0.2,nan", "row 60, column 'y': .*missing"),
+    "label text": (b"0.1,0.2,high", "row 60, column 'y': 'high' is not a number"),
+    "label too large": (b"0.1,0.2,1e61", "row 60, column 'y': '1e61' is too large, over 1e\\+60"),
+    "a cell too few": (b"0.1,0.2", "row 60"),
+    "a cell too many": (b"0.1,0.2,0.3,0.4", "row 60"),
+    "no UTF-8": (b"0.1,\xff,0.5", "row 60"),
+}
+"""The last line of a table, and what is said of it."""
+
+HANDLED = {
+    "nothing in a cell": b"0.1,,0.5",
+    "NaN": b"0.1,nan,0.5",
+    "1e-308": b"0.1,1e-308,0.5",
+    "past 2**53": b"9007199254740993,0.2,0.5",
+    "a jump": b"0.1,0.2,1e9",
+    "constant": b"0,0,0",
+    "spaces": b" 0.1 , 0.2 , 0.5 ",
+    "quotes": b'"0.1","0.2","0.5"',
+}
+
+
+def written(path: Path, last: bytes, rows: int = ROWS) -> str:
+    """Write a table that ends in this line; return its name."""
+    X, y = stream(rows - 1, d=2)
+    lines = [b"%r,%r,%r" % row for row in zip(*X.T.tolist(), y.tolist(), strict=True)]
+    path.write_bytes(b"\n".join([HEAD, *lines, last]) + b"\n")
+    return str(path)
+
+
+def carried(run: Run) -> tuple[object, ...]:
+    """Return everything that a run carries, to the bit."""
+    scores = run.scores.contents()
+    arrays = {name: array.tobytes() for name, array in scores.arrays.items()}
+    return bits(run.learner), run.encoding.to_json(), scores.facts, arrays, run.position, run.skipped
+
+
+def begin(source: Source) -> Run:
+    """Return a run over a source that has played no row yet."""
+    return Run(MetricRegressor(neighbors=8, config=SMALL), Encoding.begin(source.peek(50), "y"), source.name)
+
+
+@pytest.mark.parametrize(("last", "message"), REFUSED.values(), ids=REFUSED.keys())
+def test_a_batch_with_a_bad_row_is_not_learned_at_all(last: bytes, message: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "rows.csv", last)
+    with open_source(path, batch_rows=BATCH) as source:
+        run = begin(source)
+        run.play(next(source))
+        before = carried(run)
+        with pytest.raises(StreamError, match=f"rows.csv, {message}"):
+            run.play(next(source))
+    assert run.position == BATCH
+    assert carried(run) == before
+
+
+@pytest.mark.parametrize("last", [last for last, _ in REFUSED.values()], ids=REFUSED.keys())
+def test_a_bad_row_that_is_skipped_is_as_if_it_were_not_there(last: bytes, tmp_path: Path) -> None:
+    runs = []
+    for name, lines in (("with", last), ("without", b"")):
+        path = written(tmp_path / f"{name}.csv", lines)
+        with open_source(path, batch_rows=BATCH, on_error="skip") as source:
+            run = begin(source)
+            made = [run.play(batch, "skip").predictions for batch in source]
+        assert np.isfinite(np.concatenate(made)).all()
+        runs.append(run)
+    assert (runs[0].skipped, runs[1].skipped) == (1, 0)
+    assert bits(runs[0].learner) == bits(runs[1].learner)
+
+
+@pytest.mark.parametrize("last", HANDLED.values(), ids=HANDLED.keys())
+def test_an_odd_row_is_learned(last: bytes, tmp_path: Path) -> None:
+    path = written(tmp_path / "rows.csv", last)
+    with open_source(path, batch_rows=BATCH) as source:
+        run = begin(source)
+        made = [run.play(batch).predictions for batch in source]
+    assert np.isfinite(np.concatenate(made)).all()
+    assert (run.position, run.skipped, run.scores.rows) == (ROWS, 0, ROWS)
+
+
+@pytest.mark.parametrize(
+    ("table", "code", "message"),
+    [
+        (b"a,b,y\n1,2,high\n", 3, "ellipack: rows.csv: the target 'y' must hold numbers, got 'high'"),
+        (b"a,b,y\n", 3, "ellipack: rows.csv.* no row"),
+        (b"", 3, "ellipack: rows.csv"),
+        (b"a,b\n1,2\n", 3, "ellipack: rows.csv has no column called 'y', the target; there are: a, b"),
+    ],
+)
+def test_the_command_says_what_is_wrong_in_a_line(table: bytes, code: int, message: str, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_bytes(table)
+    command = [sys.executable, "-m", "ellipack", "run", "rows.csv", "--target", "y", "--save", "model"]
+    done = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert done.returncode == code
+    (line,) = done.stderr.splitlines()
+    assert re.match(message, line)
+    assert not (tmp_path / "model").exists()

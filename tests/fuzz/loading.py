@@ -1,0 +1,126 @@
+"""Loads hostile files, one after the other, in a process that may not take much memory or time.
+
+    python -m tests.fuzz.loading FIRST COUNT MODEL...
+
+makes of each good MODEL so many others, by the seeds from FIRST on. Each must be refused with a `CheckpointError`, or
+hold a learner that predicts finite numbers, learns 50 more rows and can be saved and loaded again. What is tried is
+printed as it begins, so that whoever reads it knows even if the process dies.
+"""
+
+import faulthandler
+import json
+import resource
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import ellipack
+from ellipack.checkpoint import Contents, file, read
+from ellipack.errors import CheckpointError
+from ellipack.estimators.saving import RUN
+from ellipack.stream.run import load_run
+from ellipack.stream.sources import Batch
+from ellipack.validation import Floats
+from tests.doors.learners import stream
+from tests.fuzz.mutations import KNOWING, RAW, Random, signed
+
+MEMORY = 2**30
+"""Bytes that a hostile file may make us ask for beyond what a good one does."""
+
+SECONDS = 100
+"""After which a load hangs: a good one takes milliseconds."""
+
+_CODES = {"float64": "F64", "int64": "I64", "float32": "F32"}
+
+
+def mutated(rng: Random, data: bytes, kind: str, contents: Contents) -> bytes:
+    """Return one of the files that a hostile author makes of a good one."""
+    if rng.random() < 0.25:
+        return RAW[rng.integers(len(RAW))](rng, data)
+    for _ in range(rng.integers(1, 3)):
+        contents = KNOWING[rng.integers(len(KNOWING))](rng, contents)
+    return packed(kind, contents)
+
+
+def packed(kind: str, contents: Contents) -> bytes:
+    """Return a file with these contents, also such that the writer would refuse, and a right checksum."""
+    header: dict[str, Any] = {}
+    body = b""
+    for name, array in contents.arrays.items():
+        held = np.ascontiguousarray(array).tobytes()
+        place = [len(body), len(body) + len(held)]
+        header[name] = {"dtype": _CODES[str(array.dtype)], "shape": list(array.shape), "data_offsets": place}
+        body += held
+    facts = {"format": file.FORMAT, "version": "1", "kind": kind, "facts": contents.facts}
+    metadata = {"__metadata__": {"ellipack": "0" * 64 + json.dumps(facts)}}
+    text = json.dumps({**metadata, **header}, separators=(",", ":")).encode()
+    return signed(len(text).to_bytes(8, "little") + text + body)
+
+
+def table(n: int) -> pa.Table:
+    """Return rows as a table, of which runs are saved here: numbers, texts, some missing, and a label."""
+    X, y = stream(n)
+    texts = [None if value > 0.8 else "low" if value < 0 else "high" for value in X[:, 2].tolist()]
+    return pa.table({"a": X[:, 0], "b": [None if x > 0.7 else x for x in X[:, 1].tolist()], "c": texts, "y": y})
+
+
+def refused_or_sound(path: Path, X: Floats, y: Floats) -> bool:
+    """Load a file; return whether it was refused, and fail unless it was, or holds what works."""
+    try:
+        if read(path)[0] == RUN:
+            run = load_run(path)
+            learner = run.learner
+            if {column.name for column in run.encoding.columns()} <= {"a", "b", "c"} and run.encoding.target == "y":
+                assert np.isfinite(run.play(Batch.of(table(50))).predictions).all()
+                run.save(path)
+                load_run(path)
+                return False
+        learner = ellipack.load(path)
+    except CheckpointError:
+        return True
+    if hasattr(learner, "state_"):
+        rows = np.resize(X, (len(X), learner.n_features_in_)) / np.sqrt(learner.n_features_in_)
+        assert np.isfinite(learner.predict(rows)).all()
+        assert np.isfinite(learner.progressive(rows, y)).all()
+        learner.save(path)
+        assert ellipack.load(path).predict(rows).tobytes() == learner.predict(rows).tobytes()
+    return False
+
+
+def limit_memory() -> None:
+    """From now on let the system refuse what goes far beyond what is taken already, where it can."""
+    taken = Path("/proc/self/statm")
+    if taken.exists():
+        most = int(taken.read_text().split()[0]) * resource.getpagesize() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+
+
+def main(first: int, count: int, models: list[Path]) -> None:
+    """Try so many seeds on each model."""
+    warnings.simplefilter("error")
+    X, y = stream(50, seed=1)
+    copy = models[0].with_name("copy")
+    good = {model: model.read_bytes() for model in models}
+    for data in good.values():  # which compiles all that will be needed
+        copy.write_bytes(data)
+        assert not refused_or_sound(copy, X, y)
+    limit_memory()
+    for model, data in good.items():
+        copy.write_bytes(data)
+        saved = read(copy)
+        refused = 0
+        for seed in range(first, first + count):
+            print(f"{model.name}, seed {seed}", flush=True)
+            faulthandler.dump_traceback_later(SECONDS, exit=True)
+            copy.write_bytes(mutated(np.random.default_rng(seed), data, *saved))
+            refused += refused_or_sound(copy, X, y)
+            faulthandler.cancel_dump_traceback_later()
+        print(f"{model.name}: {refused} of {count} refused")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), [Path(path) for path in sys.argv[3:]])

@@ -1,0 +1,188 @@
+"""A learner's life, fuzzed: whatever rows come, and however often it is saved, copied or widened on the way.
+
+Beside each learner goes a twin that learns the same rows one by one and is never interrupted: all that ever differs is
+how rows came and what was done in between, so all bits must be the same.
+"""
+
+import pickle
+import tempfile
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from sklearn.base import clone
+
+import ellipack
+from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig, MetricRegressor, PackingRegressor, PhasedRegressor
+from ellipack.errors import InputError
+from ellipack.validation import Floats
+from tests.doors.learners import bits
+from tests.fuzz.effort import effort
+from tests.fuzz.rows import Batch, batches
+
+PROBES = Batch(6, "any", 1.0, "any", 1.0, 7)
+MOST_CENTERS = 40
+SMALL = MetricConfig(judged=8, pool=32)
+MOST_FEATURES = 4
+
+
+class Life(RuleBasedStateMachine):
+    """What may happen to a learner."""
+
+    learner: ClassVar[Any]
+    domain: ClassVar[bool] = True  # whether rows must lie in the unit ball and labels in [0, 1]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.one, self.twin = clone(self.learner), clone(self.learner)
+        self.d, self.count, self.widened = 2, 0, False
+        self.low, self.high = np.inf, -np.inf
+        self.log: list[tuple[Floats, Floats]] = []
+        self.saved: bytes | None = None
+        self.since: list[Callable[[Any], Any]] = []  # what has happened since it was saved
+
+    @initialize(batch=batches)
+    def begin(self, batch: Batch) -> None:
+        self.learn(batch)
+
+    @rule(batch=batches)
+    def learn(self, batch: Batch) -> None:
+        X, y = self._made(batch)
+        predictions = self.one.progressive(X, y)
+        singly = [self.twin.progressive(x[None], [label]) for x, label in zip(X, y, strict=True)]
+        assert predictions.tobytes() == np.concatenate(singly).tobytes()
+        self._judge(predictions[1:] if self.count == 0 else predictions, y)
+        self.log.append((X, y))
+        self.since.append(lambda learner: learner.partial_fit(X, y))
+        self.count += len(y)
+
+    @rule(batch=batches)
+    def predict(self, batch: Batch) -> None:
+        X, _ = self._made(batch)
+        predictions = self.one.predict(X)
+        assert predictions.tobytes() == self.twin.predict(X).tobytes()
+        assert np.isfinite(predictions).all()
+
+    @rule(batch=batches, bad=st.sampled_from(["NaN", "infinite", "label", "width", "large"]))
+    def refuse(self, batch: Batch, bad: str) -> None:
+        X, y = (np.array(part) for part in self._made(batch))
+        if bad in ("NaN", "infinite", "large"):
+            X[-1, -1] = {"NaN": np.nan, "infinite": -np.inf, "large": 1e300}[bad]
+        elif bad == "label":
+            y[-1] = 1e300
+        else:
+            X = np.hstack([X, X])
+        before = bits(self.one)
+        with pytest.raises(InputError):
+            self.one.partial_fit(X, y)
+        assert bits(self.one) == before
+
+    @rule()
+    def save(self) -> None:
+        self.saved, self.since = _saved(self.one), []
+
+    @rule()
+    def load(self) -> None:
+        self.one = _loaded(_saved(self.one))
+
+    @precondition(lambda self: self.saved is not None)
+    @rule()
+    def resume(self) -> None:
+        assert self.saved is not None
+        self.one = _loaded(self.saved)
+        for happen in self.since:
+            happen(self.one)
+
+    @rule()
+    def pickle(self) -> None:
+        self.one = pickle.loads(pickle.dumps(self.one))
+
+    @rule()
+    def copy(self) -> None:
+        self.one = deepcopy(self.one)
+
+    @precondition(lambda self: not self.widened and self.count < 150)
+    @rule()
+    def clone(self) -> None:
+        X, y = (np.concatenate(parts) for parts in zip(*self.log, strict=True))
+        self.one = clone(self.one).fit(X, y)
+
+    @precondition(lambda self: self.d < MOST_FEATURES)
+    @rule(scale=st.sampled_from([1.0, 1e-100, 1e100]))
+    def widen(self, scale: float) -> None:
+        for each in (self.one, self.twin):
+            each.widen([scale])
+        self.since.append(lambda learner: learner.widen([scale]))
+        self.d, self.widened = self.d + 1, True
+
+    @invariant()
+    def is_what_its_twin_is(self) -> None:
+        if self.count:
+            assert bits(self.one) == bits(self.twin)
+
+    @invariant()
+    def takes_no_more_memory_than_it_may(self) -> None:
+        if self.count and not self.domain:
+            assert self.one.n_centers_ <= MOST_CENTERS
+            assert sum(array.nbytes for array in self.one.contents().arrays.values()) < 200_000
+
+    def _made(self, batch: Batch) -> tuple[Floats, Floats]:
+        return batch.in_domain(self.d) if self.domain else batch.rows(self.d)
+
+    def _judge(self, predictions: Floats, y: Floats) -> None:
+        """Check that predictions are finite and, once there was a label, in the labels' range, a little widened."""
+        assert np.isfinite(predictions).all()
+        self.low, self.high = min(self.low, y.min()), max(self.high, y.max())
+        if self.domain:
+            assert ((predictions >= 0) & (predictions <= 1)).all()
+        else:
+            slack = (0.05 + 1e-9) * (self.high - self.low) + 1e-9 * max(abs(self.low), abs(self.high))
+            assert ((predictions >= self.low - slack) & (predictions <= self.high + slack)).all()
+
+
+def _saved(learner: Any) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        learner.save(Path(folder) / "model")
+        return (Path(folder) / "model").read_bytes()
+
+
+def _loaded(data: bytes) -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "model").write_bytes(data)
+        return ellipack.load(Path(folder) / "model")
+
+
+class PackingLife(Life):
+    learner = PackingRegressor()
+
+
+class PhasedLife(Life):
+    learner = PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(6), anchors=12))
+
+
+class MetricLife(Life):
+    learner = MetricRegressor(MOST_CENTERS, neighbors=6, n_jobs=1, config=SMALL)
+    domain = False
+
+
+class ViewsLife(Life):
+    learner = MetricRegressor(MOST_CENTERS, neighbors=6, views=2, n_jobs=2, config=SMALL)
+    domain = False
+
+
+def _test(life: type[Life], examples: int) -> Any:
+    """Return the life as a test of so many examples."""
+    life.TestCase.settings = settings(max_examples=effort(examples), stateful_step_count=20)
+    return life.TestCase
+
+
+TestPackingLife = _test(PackingLife, 8)
+TestPhasedLife = _test(PhasedLife, 6)
+TestMetricLife = _test(MetricLife, 12)
+TestViewsLife = _test(ViewsLife, 8)

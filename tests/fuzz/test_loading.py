@@ -1,0 +1,68 @@
+"""Hostile model files, their checksums right: an error that says so, or a learner that works; never anything else."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ellipack import (
+    GradientOuterProduct,
+    KernelDifferences,
+    LocalSlopes,
+    Metric,
+    MetricConfig,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+)
+from ellipack.stream.encoding import Encoding
+from ellipack.stream.run import Run
+from ellipack.stream.sources import Batch
+from tests.doors.learners import stream
+from tests.fuzz.effort import FUZZ, effort
+from tests.fuzz.loading import table
+
+SMALL = MetricConfig(judged=16, pool=32)
+SLOPES = GradientOuterProduct(LocalSlopes(8, metric=Metric.from_diagonal([1.0, 1.0, 0.5])), anchors=20)
+
+
+def learned(learner: Any) -> Any:
+    return learner.fit(*stream(80))
+
+
+def run_over_table() -> Run:
+    batch = Batch.of(table(80))
+    run = Run(MetricRegressor(24, neighbors=8, config=SMALL), Encoding.begin(batch, "y"), "table")
+    run.play(batch)
+    return run
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "metric": lambda: learned(MetricRegressor(24, neighbors=8, n_jobs=1, config=SMALL)),
+    "views": lambda: learned(MetricRegressor(100, neighbors=8, views=2, n_jobs=2, config=SMALL)).widen([1.0]),
+    "packing": lambda: learned(PackingRegressor([1.0, 0.5, 0.1])),
+    "phased": lambda: learned(PhasedRegressor(gop=SLOPES)),
+    "kernels": lambda: learned(PhasedRegressor(gop=GradientOuterProduct(KernelDifferences(mass_scale=0.02)))),
+    "fresh": lambda: PackingRegressor([1.0, 0.5]),
+    "run": run_over_table,
+}
+
+
+def test_no_hostile_file_gets_further_than_an_error(tmp_path: Path) -> None:
+    for name, make in MODELS.items():
+        make().save(tmp_path / name)
+    first = 0 if FUZZ == 1 else int(np.random.default_rng().integers(2**40))
+    command = [sys.executable, "-m", "tests.fuzz.loading", str(first), str(effort(150))]
+    # In a process of its own: whatever a hostile file could do to it, this one lives to tell.
+    command += [str(tmp_path / name) for name in MODELS]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    told = done.stdout.splitlines()
+    if done.returncode:
+        pytest.fail(f"at {told[-1:]}, exit code {done.returncode}: {done.stderr[-3000:]}")
+    counts = [int(line.split()[1]) for line in told if line.endswith("refused")]
+    assert len(counts) == len(MODELS)
+    assert all(0 < count < effort(150) for count in counts)
