@@ -6,14 +6,14 @@ BIN := .venv/bin
 KERNELS := $(sort $(shell find src benchmarks -name _kernels.py))
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba-$(shell cat /dev/null $(KERNELS) | cksum | cut -d' ' -f1)
 
-.PHONY: help demo test check bench bench-index bench-metric clean
+.PHONY: help demo test check fuzz soak bench bench-index bench-metric bench-river bench-run clean
 .DEFAULT_GOAL := help
 
 help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-demo: .venv/demo.stamp ## a 20-dimensional stream, four learners side by side, a table and a picture
-	@$(BIN)/python -m ellipack.demo
+demo: .venv/demo.stamp ## learners side by side on a made-up stream; then `ellipack run` over it, with a report to look at
+	@$(BIN)/ellipack demo
 
 test: .venv/dev.stamp ## every test; then the quick ones once more with the kernels not compiled
 	$(BIN)/python -m pytest --numprocesses 2
@@ -24,8 +24,14 @@ check: .venv/dev.stamp ## what CI runs: lint, format, types, layers, doctests, t
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --doctest-modules src README.md --doctest-glob='*.md'
+	$(BIN)/python -m pytest --doctest-modules src README.md docs --doctest-glob='*.md'
 	$(MAKE) test
+
+fuzz: .venv/dev.stamp ## the fuzzers, FUZZ=20 times as long as in the tests
+	FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest --numprocesses 2 tests/fuzz tests/estimators/test_threads.py
+
+soak: .venv/bench.stamp ## a stream without end, for MINUTES=1: memory and waiting over time
+	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),1)
 
 bench: .venv/bench.stamp ## speed, each figure beside its peer's from the same run
 	@$(BIN)/python -m benchmarks
@@ -35,6 +41,13 @@ bench-index: .venv/bench-index.stamp ## the index against a scan, SciPy's kd-tre
 
 bench-metric: .venv/peers.stamp ## MetricRegressor; on a folder of CSV files beside River by DATA=FOLDER [PEERS=TABLE.md]
 	@$(BIN)/python -m benchmarks.metric $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS))
+
+bench-river: .venv/peers.stamp ## a call a row, beside River's KNN
+	@$(BIN)/python -m benchmarks.river
+
+bench-run: .venv/bench-reading.stamp ## `ellipack run` over a long table (ROWS=100000), and what reading takes of it
+	@$(BIN)/python -m benchmarks.reading
+	@$(BIN)/python -m benchmarks.command $(if $(ROWS),--rows $(ROWS))
 
 clean: ## remove the environment and what was made
 	rm -rf .venv out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
