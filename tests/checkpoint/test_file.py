@@ -137,7 +137,7 @@ def test_what_is_not_there_can_not_be_read(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-@pytest.mark.parametrize("stage", ["save", "_sign", "_sync_directory"])
+@pytest.mark.parametrize("stage", ["save", "_write_signed", "_sync_directory"])
 def test_a_writer_that_fails_leaves_what_was_there(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
     write(path, "Kind", SMALL)

@@ -15,7 +15,7 @@ import os
 import reprlib
 from contextlib import suppress
 from glob import escape
-from io import BufferedRandom
+from io import BufferedWriter
 from pathlib import Path
 from threading import get_ident
 from typing import Any
@@ -56,9 +56,9 @@ def write(path: str | os.PathLike[str], kind: str, contents: Contents) -> None:
         partial.touch()
         mode = (target if target.exists() else partial).stat().st_mode & 0o777
         # Not by its save_file, which goes by a file of its own that nobody sweeps if it is killed.
-        partial.write_bytes(save(arrays, {_KEY: _NO_DIGEST + text}))
-        with partial.open("r+b") as file:
-            _sign(file)
+        data = save(arrays, {_KEY: _NO_DIGEST + text})
+        with partial.open("wb") as file:
+            _write_signed(file, data)
             os.chmod(partial, mode)
             os.fsync(file.fileno())
         partial.replace(target)
@@ -102,15 +102,13 @@ def sweep(path: str | os.PathLike[str]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _sign(file: BufferedRandom) -> None:
-    """Put the checksum into a file just written."""
-    start = file.read(_PLACE.stop)
-    if start[8:] != _OPENING + _NO_DIGEST.encode():
+def _write_signed(file: BufferedWriter, data: bytes) -> None:
+    """Write a file's bytes with the checksum in its place."""
+    if data[8 : _PLACE.stop] != _OPENING + _NO_DIGEST.encode():
         raise CheckpointError("the checksum has no place: the safetensors library begins a header in another way")
-    file.seek(0)
-    digest = hashlib.file_digest(file, "sha256").hexdigest()
-    file.seek(_PLACE.start)
-    file.write(digest.encode())
+    view = memoryview(data)
+    for part in (view[: _PLACE.start], _digest(data).encode(), view[_PLACE.stop :]):
+        file.write(part)
     file.flush()
 
 
