@@ -229,7 +229,7 @@ def test_predicting_before_learning_says_so(make: Callable[[], Regressor]) -> No
 @pytest.mark.parametrize(
     ("learner", "error", "message"),
     [
-        (PackingRegressor([[1.0, 0.0], [0.0, -1.0]]), MetricError, "matrix must be positive definite"),
+        (PackingRegressor(np.diag([1.0, -1.0, 1.0])), MetricError, "matrix must be positive definite"),
         (PackingRegressor([1.0, 0.0, 1.0]), MetricError, "diagonal must be > 0, got 0 at 1"),
         (PackingRegressor([1.0, 1.0]), EllipackError, "X must have 2 columns, got 3"),
         (PhasedRegressor(alpha=0.0), DomainError, "alpha must be > 0, got 0"),
