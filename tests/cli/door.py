@@ -6,9 +6,11 @@
 
 import json
 import os
+import select
+import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,6 +41,7 @@ for line in sys.stdin:
             resource.setrlimit(resource.RLIMIT_FSIZE, (asked["most_bytes"], resource.RLIM_INFINITY))
         sys.argv = ["ellipack", *asked["arguments"]]
         main()
+    print(child, flush=True)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
@@ -78,7 +81,7 @@ class Door:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **PLAIN},
-            text=True,
+            bufsize=0,  # so that what has not been read is there to be seen
         )
 
     def __call__(
@@ -93,19 +96,42 @@ class Door:
         for file in self._files:
             file.write_bytes(b"")
         self._files[0].write_bytes(stdin.encode() if isinstance(stdin, str) else stdin)
+        self._ask(arguments, folder, environment or {}, most_bytes)
+        code = self._answer()
+        return Done(code, *(file.read_text(encoding="utf-8") for file in self._files[1:]))
+
+    def killed(self, *arguments: str | Path, folder: Path, wait: Callable[[Callable[[], bool]], None]) -> int:
+        """Start a command, kill it when `wait` returns, and return how it ended; `wait` can ask if it runs still."""
+        child = self._ask(arguments, folder, {}, None)
+        wait(self._runs)
+        if self._runs():
+            os.kill(child, signal.SIGKILL)
+        return self._answer()
+
+    def _runs(self) -> bool:
+        """Return whether the command that was started last has not ended."""
+        assert self._server.stdout is not None
+        return not select.select([self._server.stdout], [], [], 0)[0]
+
+    def _ask(
+        self, arguments: Iterable[str | Path], folder: Path, environment: Mapping[str, str], most_bytes: int | None
+    ) -> int:
+        """Have a command started, and return the number of its process."""
         asked = {
             "files": list(map(str, self._files)),
             "folder": str(folder),
-            "environment": dict(environment or {}),
+            "environment": dict(environment),
             "most_bytes": most_bytes,
             "arguments": list(map(str, arguments)),
         }
         assert self._server.stdin is not None
+        self._server.stdin.write(json.dumps(asked).encode() + b"\n")
+        return self._answer()
+
+    def _answer(self) -> int:
+        """Return the next number that the process which forks prints, once it does."""
         assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps(asked) + "\n")
-        self._server.stdin.flush()
-        code = int(self._server.stdout.readline())
-        return Done(code, *(file.read_text(encoding="utf-8") for file in self._files[1:]))
+        return int(self._server.stdout.readline())
 
     def close(self) -> None:
         """End the process that forks."""

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +26,13 @@ SHARES = [("p.csv", 0.5, 0), ("p.csv", 0.5, 1), ("p.parquet", 0.1, 2)]
 
 ROWS, EVERY = 800, 20
 STARTING, LEARNING, ENDING = "starting", "learning", "ending"
-STAGES = (LEARNING, STARTING, STARTING, ENDING, STARTING, LEARNING, STARTING, STARTING)
+COLD, WARM = "cold", "warm"
+STAGES = (
+    *((LEARNING, WARM), (STARTING, WARM), (STARTING, WARM), (ENDING, WARM), (STARTING, WARM), (LEARNING, COLD)),
+    *((STARTING, WARM), (STARTING, WARM), (LEARNING, WARM), (STARTING, WARM), (STARTING, COLD), (STARTING, WARM)),
+)
+"""When a run is killed; and whether it began cold, as a shell starts it, or warm, with everything imported already."""
+
 REACH = {LEARNING: 0.2, ENDING: 0.05}  # seconds
 
 ENVIRONMENT = {name: value for name, value in {**os.environ, **PLAIN}.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -66,11 +73,11 @@ def appended_in(folder: Path, predictions: str) -> int:
         return 0
 
 
-def await_stage(stage: str, process: subprocess.Popen[bytes], folder: Path, predictions: str, whole: Whole) -> None:
+def await_stage(stage: str, runs: Callable[[], bool], folder: Path, predictions: str, whole: Whole) -> None:
     """Wait until a run has come so far, or has ended: to its first save, or to its last prediction."""
     model = folder / "model"
     before = model.stat().st_ino if model.exists() else 0
-    while process.poll() is None:
+    while runs():
         if stage == LEARNING and model.exists() and model.stat().st_ino != before:
             return
         if stage == ENDING and appended_in(folder, predictions) >= whole.appended:
@@ -78,16 +85,15 @@ def await_stage(stage: str, process: subprocess.Popen[bytes], folder: Path, pred
         time.sleep(0.002)
 
 
-def killed(stage: str, after: float, folder: Path, predictions: str, whole: Whole) -> tuple[int, float]:
-    """Start the command, and kill it so many seconds into a stage; return how it ended, and the seconds until then."""
-    began, nowhere = time.monotonic(), subprocess.DEVNULL
-    command = [*PROGRAM, *arguments(predictions)]
-    with subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stdout=nowhere, stderr=nowhere) as process:
-        if stage != STARTING:
-            await_stage(stage, process, folder, predictions, whole)
-        time.sleep(after)
+def killed_cold(*arguments: str, folder: Path, wait: Callable[[Callable[[], bool]], None]) -> int:
+    """Do as `Door.killed`, with a process that begins where a shell's would, before anything is imported."""
+    nowhere = subprocess.DEVNULL
+    with subprocess.Popen(
+        [*PROGRAM, *arguments], cwd=folder, env=ENVIRONMENT, stdout=nowhere, stderr=nowhere
+    ) as process:
+        wait(lambda: process.poll() is None)
         process.kill()
-    return process.returncode, time.monotonic() - began
+    return process.returncode
 
 
 @pytest.mark.parametrize(("predictions", "share", "seed"), SHARES)
@@ -99,10 +105,19 @@ def test_a_run_killed_at_any_moment_loses_and_doubles_nothing(
     whole = Whole(files_in(untouched), load_run(untouched / "model").written.size)
     rng, kills, stages, reach = np.random.default_rng(seed), max(1, round(share * KILLS)), cycle(STAGES), dict(REACH)
     while kills:
-        stage = next(stages)
-        code, seconds = killed(stage, rng.uniform(0, reach[stage]), folder, predictions, whole)
-        if stage == LEARNING:
-            reach[STARTING] = seconds
+        stage, how = next(stages)
+        after = rng.uniform(0, reach[stage])
+
+        def wait(runs: Callable[[], bool], stage: str = stage, after: float = after) -> None:
+            if stage != STARTING:
+                await_stage(stage, runs, folder, predictions, whole)
+            time.sleep(after)
+
+        began = time.monotonic()
+        kill = killed_cold if how == COLD else door.killed
+        code = kill(*arguments(predictions), folder=folder, wait=wait)
+        if (stage, how) == (LEARNING, WARM):
+            reach[STARTING] = time.monotonic() - began
         if code == 0:  # it was faster, and another one begins
             assert files_in(folder) == whole.files
             fresh(folder)

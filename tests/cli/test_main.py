@@ -54,7 +54,7 @@ def test_a_package_that_is_missing_is_said_in_one_line(package: str, tmp_path: P
         f"raise ModuleNotFoundError(\"No module named '{package}'\", name='{package}')\n"
     )
     paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = command("--version", folder=tmp_path, environment={"PYTHONPATH": paths})
+    done = command("run", "rows.csv", "--target", "y", folder=tmp_path, environment={"PYTHONPATH": paths})
     assert done == (1, "", f"ellipack: the command line needs {package}: pip install 'ellipack[cli]'\n")
 
 

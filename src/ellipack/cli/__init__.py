@@ -3,16 +3,16 @@
 import sys
 from typing import NoReturn
 
+from ellipack.cli.missing import in_words
+
 try:
     from ellipack.cli.main import main
 except ModuleNotFoundError as missing:
-    package = (missing.name or "a package").partition(".")[0]
-    if package == "ellipack":
-        raise
+    lacking = in_words(missing)
 
     def main() -> NoReturn:
         """Say what is missing, and how to get it."""
-        sys.exit(f"ellipack: the command line needs {package}: pip install 'ellipack[cli]'")
+        sys.exit(f"ellipack: {lacking}")
 
 
 __all__ = ["main"]

@@ -8,29 +8,13 @@ import click
 
 from ellipack.cli.options import Options, check_writable
 from ellipack.cli.running import run_over
-from ellipack.cli.terminal import say
+from ellipack.cli.saying import say
 from ellipack.errors import StreamError
 from ellipack.stream import LowRankStream
 
 
-@click.command(short_help="Make a stream up, learn it, and write a report.")
-@click.option("--rounds", type=click.IntRange(16), default=8000, show_default=True, help="How long the stream is.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of everything drawn.")
-@click.option(
-    "--out",
-    type=click.Path(),
-    metavar="FOLDER",
-    default="out",
-    show_default=True,
-    help="Where files go; made if need be.",
-)
-@click.pass_context
-def demo(context: click.Context, rounds: int, seed: int, out: str) -> None:
-    """Make up a stream of 20 sensors whose target depends on 2 directions, and let ellipack learn it.
-
-    First, six learners side by side: a table, and a picture. Then the way that a file of your own would go: the stream
-    is written to a CSV file, `ellipack run` learns it, and writes a report and a model.
-    """
+def demonstrate(rounds: int, seed: int, out: str) -> int:
+    """Let learners learn a made-up stream, then run over a file of it; return the exit code."""
     comparison = _comparison()
     picture, table, report, model = _files(Path(out))
     comparison.main(["--rounds", str(rounds), "--seed", str(seed), "--output", str(picture)])
@@ -39,7 +23,7 @@ def demo(context: click.Context, rounds: int, seed: int, out: str) -> None:
     code = run_over(Options(str(table), target="load", report=str(report), save=str(model)))
     if code == 0:
         say(f"open {report} in a browser; `ellipack inspect {model}` shows more")
-    context.exit(code)
+    return code
 
 
 def _comparison() -> ModuleType:

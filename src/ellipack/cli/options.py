@@ -9,6 +9,9 @@ from tempfile import TemporaryFile
 
 from ellipack.errors import CheckpointError, EllipackError, InputError, StreamError
 
+DEFAULT = "metric"
+"""Who learns, if nobody else is asked for."""
+
 EVERY = 100_000
 """Rows between two savings, if nothing else is asked for."""
 

@@ -6,27 +6,14 @@ import click
 
 from ellipack.cli.models import record_at
 from ellipack.cli.options import check_apart, check_writable
-from ellipack.cli.terminal import say
+from ellipack.cli.saying import say
 from ellipack.errors import StreamError
 from ellipack.report.page import page
 from ellipack.report.record import Record
 
-_EXAMPLES = """\b
-Examples:
-  ellipack report rides.model
-  ellipack run rides.csv --target duration --json | ellipack report - > rides.html"""
 
-
-@click.command(short_help="Write a page to look at, of a model or of a run's JSON.", epilog=_EXAMPLES)
-@click.argument("model", type=click.Path(), metavar="MODEL|RUN")
-@click.option(
-    "-o", "--output", type=click.Path(), metavar="OUT.html", help="Where.  [default: MODEL.html, or - if RUN is -]"
-)
 def report(model: str, output: str | None) -> None:
-    """Write a page about MODEL, which `ellipack run` saved, or RUN, the JSON that it printed; - is standard input.
-
-    The page is one file that needs nothing else, for any browser. An OUT.html of - is standard output.
-    """
+    """Write a page about a model or a run's JSON."""
     target = output or ("-" if model == "-" else f"{model}.html")
     check_apart({"MODEL": model, "--output": target})
     if target != "-":

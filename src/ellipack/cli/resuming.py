@@ -5,7 +5,7 @@ from typing import Any
 
 from ellipack.cli.learners import LEARNERS, setting_of
 from ellipack.cli.options import Options
-from ellipack.cli.terminal import say
+from ellipack.cli.saying import say
 from ellipack.errors import InputError
 from ellipack.stream.appending import Written
 from ellipack.stream.run import Run, load_run

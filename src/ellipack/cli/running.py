@@ -1,87 +1,29 @@
 """``ellipack run``: predict, then learn, row after row."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
 from ellipack.checkpoint import sweep
-from ellipack.cli.learners import LEARNERS, learner_of
-from ellipack.cli.options import EVERY, Options, check_places
+from ellipack.cli.learners import learner_of
+from ellipack.cli.options import DEFAULT, Options, check_places
 from ellipack.cli.progress import Ticker
 from ellipack.cli.reporting import write_page
 from ellipack.cli.resuming import resumed
+from ellipack.cli.saying import say
 from ellipack.cli.signals import Stops
 from ellipack.cli.skipping import Skipped
-from ellipack.cli.terminal import say, screen, show_record
+from ellipack.cli.terminal import screen, show_record
 from ellipack.errors import InputError, StreamError
 from ellipack.report.record import Record
 from ellipack.report.summary import record_of
-from ellipack.stream.encoding import KINDS, SNIFFED, Encoding
+from ellipack.stream.encoding import SNIFFED, Encoding
 from ellipack.stream.predictions import LABELLED, Predictions, open_predictions
 from ellipack.stream.prefetch import awaited, prefetched
 from ellipack.stream.run import Played, Run
 from ellipack.stream.sources import Batch, Source, open_source
-from ellipack.stream.sources.opening import FORMATS
-from ellipack.stream.sources.source import ON_ERROR
 
 _BATCH = 1024  # rows, after which a signal is heeded: a fraction of a second
-_DEFAULT = "metric"
-_EXAMPLES = """\b
-Examples:
-  ellipack run rides.csv --target duration --report rides.html
-  ellipack run rides.csv --target duration --save rides.model
-  ellipack run more.csv --resume rides.model
-  ellipack run huge.csv.gz --target duration --save m --resume m
-  zcat huge.csv.gz | ellipack run - --target duration --predictions - > out.csv"""
-
-
-@click.command(short_help="Predict, then learn, every row of a table.", epilog=_EXAMPLES)
-@click.argument("stream", type=click.Path())
-@click.option("-t", "--target", metavar="COLUMN", help="The column to predict; needed unless a run is resumed.")
-@click.option("--take", multiple=True, metavar="COLUMN", help="Use only this column; repeat it for more.")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave this column out; repeat it for more.")
-@click.option("--kind", "kinds", multiple=True, metavar="COLUMN=KIND", help=f"Take a column for {', '.join(KINDS)}.")
-@click.option("--format", type=click.Choice(FORMATS), help="What STREAM is, if its name does not tell.")
-@click.option(
-    "--on-error", type=click.Choice(ON_ERROR), default="stop", show_default=True, help="What to do at a bad row."
-)
-@click.option("--learner", type=click.Choice(list(LEARNERS)), help=f"Who learns.  [default: {_DEFAULT}]")
-@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the learner.")
-@click.option(
-    "--predictions", type=click.Path(), metavar="OUT", help="Write each row's prediction to a .csv or .parquet file."
-)
-@click.option("--report", type=click.Path(), metavar="OUT.html", help="Write a page to look at.")
-@click.option(
-    "--save", type=click.Path(), metavar="MODEL", help="Save the run: at its end, when it is stopped, and on the way."
-)
-@click.option(
-    "--resume",
-    type=click.Path(),
-    metavar="MODEL",
-    help="Go on with a saved run, and save it there, unless by --save elsewhere.",
-)
-@click.option(
-    "--every",
-    type=click.IntRange(1),
-    metavar="ROWS",
-    default=EVERY,
-    show_default=True,
-    help="How often to save on the way.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, which `ellipack report` reads too.")
-@click.pass_context
-def run(context: click.Context, /, **given: Any) -> None:
-    """Predict each row's target, then learn from it, from the first row to the last.
-
-    STREAM is a CSV, Parquet or newline-delimited JSON file, plain or compressed by gzip or zstd; - is standard input.
-    OUT may be -, standard output; then the result goes to standard error.
-
-    A resumed run goes on behind the last row that it learned if STREAM is the one that it was saved with; of any other
-    it learns from the first row on. If --save and --resume name the same MODEL and there is none yet, the run begins:
-    so the same command can be given again whenever it was killed, and loses and doubles nothing.
-    """
-    context.exit(run_over(Options(**given)))
 
 
 def run_over(options: Options) -> int:
@@ -141,7 +83,7 @@ def _begun(options: Options, source: Source) -> Run:
     encoding = Encoding.begin(
         source.peek(SNIFFED), options.target, take=options.take or None, drop=options.drop, kinds=options.kind_of()
     )
-    return Run(learner_of(options.learner or _DEFAULT, options.settings), encoding, options.stream)
+    return Run(learner_of(options.learner or DEFAULT, options.settings), encoding, options.stream)
 
 
 def _play(run: Run, options: Options, source: Source, output: Predictions, stops: Stops) -> list[tuple[int, float]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ellipack.cli.terminal import say
+from ellipack.cli.saying import say
 from ellipack.stream.sources import BadRow
 
 _SHOWN = 5

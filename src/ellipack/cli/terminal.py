@@ -1,6 +1,5 @@
 """What the commands print: tables and small bars for people, on standard output or standard error."""
 
-import click
 from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
@@ -16,11 +15,6 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 def screen(*, to_error: bool = False) -> Console:
     """Return where tables go."""
     return Console(stderr=to_error, highlight=False, markup=False, emoji=False)
-
-
-def say(message: str) -> None:
-    """Print a line for a person, on standard error."""
-    click.echo(f"ellipack: {clean(message)}", err=True)
 
 
 def show_record(record: Record, console: Console) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ellipack.errors import DomainError, StreamError
 from ellipack.stream.encoding.column import Column
 from ellipack.stream.encoding.converting import plain
-from ellipack.stream.encoding.kinds import KINDS, SNIFFED, Guess, guess
+from ellipack.stream.encoding.kinds import SNIFFED, Guess, guess
 from ellipack.stream.encoding.numbers import NumberColumn
 from ellipack.stream.encoding.target import Target
 from ellipack.stream.encoding.texts import TextColumn
@@ -14,6 +14,7 @@ from ellipack.stream.encoding.times import PARTS, TimeColumn
 from ellipack.stream.sources.batch import Batch
 from ellipack.stream.sources.cells import shown
 from ellipack.validation import whole
+from ellipack.vocabulary import KINDS
 
 
 @dataclass(frozen=True)

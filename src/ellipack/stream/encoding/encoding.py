@@ -17,8 +17,8 @@ from ellipack.stream.encoding.texts import TextColumn
 from ellipack.stream.encoding.times import TimeColumn
 from ellipack.stream.sources.batch import BadRow, Batch
 from ellipack.stream.sources.cells import clean
-from ellipack.stream.sources.source import ON_ERROR
 from ellipack.validation import Floats
+from ellipack.vocabulary import ON_ERROR
 
 _VERSION = 1
 _KINDS: dict[str, Callable[[Json], Column]] = {

@@ -12,8 +12,6 @@ from ellipack.stream.encoding.numbers import PAIRS, parse_numbers
 from ellipack.stream.encoding.times import Instants, parse_clock, parse_moments
 from ellipack.stream.sources.cells import clean
 
-KINDS = ("number", "boolean", "time", "text")
-
 SNIFFED = 1000
 """Rows that a column's kind is told by."""
 

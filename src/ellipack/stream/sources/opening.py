@@ -10,7 +10,6 @@ from ellipack.errors import StreamError
 from ellipack.stream.arrow import pa
 from ellipack.stream.sources.utf8 import Readable, Utf8
 
-FORMATS = ("csv", "tsv", "ndjson", "parquet")
 _ENDINGS = {
     ".csv": "csv",
     ".tsv": "tsv",

@@ -12,7 +12,6 @@ from ellipack.stream.sources.columnar import ParquetReader
 from ellipack.stream.sources.delimited import DelimitedReader
 from ellipack.stream.sources.ndjson import NdjsonReader
 from ellipack.stream.sources.opening import (
-    FORMATS,
     decompressed,
     name_of,
     named_format,
@@ -22,11 +21,9 @@ from ellipack.stream.sources.opening import (
 )
 from ellipack.stream.sources.pieces import Piece, Reader, join
 from ellipack.validation import whole
+from ellipack.vocabulary import FORMATS, ON_ERROR
 
 _MOST_UNREADABLE = 10_000  # waiting to be told at once, if there are even fewer that can be read
-
-ON_ERROR = ("stop", "skip")
-"""What to do about a row that can't be used."""
 
 
 class Source:

@@ -1,0 +1,15 @@
+"""Words that the shell and the library share; here, below everything, so that the shell knows them at once."""
+
+from typing import Final
+
+FORMATS: Final = ("csv", "tsv", "ndjson", "parquet")
+"""What a table can be written as."""
+
+KINDS: Final = ("number", "boolean", "time", "text")
+"""What a column of a table can hold."""
+
+ON_ERROR: Final = ("stop", "skip")
+"""What to do at a row that can't be read."""
+
+LEARNERS: Final = ("metric", "packing", "phased")
+"""Who can learn a table."""
