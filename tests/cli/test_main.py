@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from ellipack import __version__
+from ellipack.cli import learners
+from ellipack.vocabulary import LEARNERS
 from tests.cli.door import PLAIN, PROGRAM, Door, command
 from tests.cli.tables import TARGET, rides, write
 
@@ -95,3 +97,14 @@ def test_the_command_is_installed_under_its_name() -> None:
         pytest.skip("ellipack is on the path, not installed")
     done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout == f"ellipack {__version__}\n"
+
+
+def test_help_and_completion_wait_for_nothing_heavy() -> None:
+    heavy = ["numba", "numpy", "pyarrow", "rich", "sklearn"]
+    code = f"import sys, ellipack.cli.main; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_the_shell_knows_the_learners_there_are() -> None:
+    assert tuple(learners.LEARNERS) == LEARNERS

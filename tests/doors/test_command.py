@@ -1,8 +1,6 @@
 """Tables at the command line's door: a row that can't be learned from is named, and nothing of its batch is learned."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +11,7 @@ from ellipack.errors import StreamError
 from ellipack.stream.encoding import Encoding
 from ellipack.stream.run import Run
 from ellipack.stream.sources import Source, open_source
+from tests.cli.door import Door
 from tests.doors.learners import SMALL, bits, stream
 
 ROWS, BATCH = 60, 30
@@ -110,11 +109,12 @@ def test_an_odd_row_is_learned(last: bytes, tmp_path: Path) -> None:
         (b"a,b\n1,2\n", 3, "ellipack: rows.csv has no column called 'y', the target; there are: a, b"),
     ],
 )
-def test_the_command_says_what_is_wrong_in_a_line(table: bytes, code: int, message: str, tmp_path: Path) -> None:
+def test_the_command_says_what_is_wrong_in_a_line(
+    table: bytes, code: int, message: str, door: Door, tmp_path: Path
+) -> None:
     (tmp_path / "rows.csv").write_bytes(table)
-    command = [sys.executable, "-m", "ellipack", "run", "rows.csv", "--target", "y", "--save", "model"]
-    done = subprocess.run(command, cwd=tmp_path, check=False, capture_output=True, text=True)
-    assert done.returncode == code
-    (line,) = done.stderr.splitlines()
+    done = door("run", "rows.csv", "--target", "y", "--save", "model", folder=tmp_path)
+    assert done.code == code
+    (line,) = done.err.splitlines()
     assert re.match(message, line)
     assert not (tmp_path / "model").exists()

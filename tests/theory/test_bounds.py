@@ -31,7 +31,7 @@ def greedy_packing(points: Floats, metric: Metric, radius: float) -> int:
     """Return how many points a greedy packing keeps: pairwise farther than `radius`."""
     kept: list[Floats] = []
     for point in metric.whiten(points):
-        if all(np.linalg.norm(point - other) > radius for other in kept):
+        if not kept or np.linalg.norm(np.array(kept) - point, axis=1).min() > radius:
             kept.append(point)
     return len(kept)
 
