@@ -6,7 +6,7 @@ BIN := .venv/bin
 KERNELS := $(sort $(shell find src benchmarks -name _kernels.py))
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba-$(shell cat /dev/null $(KERNELS) | cksum | cut -d' ' -f1)
 
-.PHONY: help demo test check fuzz soak bench bench-index bench-metric bench-river bench-run clean
+.PHONY: help demo test check fuzz soak bench bench-index bench-metric bench-river bench-run bench-saving clean
 .DEFAULT_GOAL := help
 
 help: ## say what there is to make
@@ -48,6 +48,9 @@ bench-river: .venv/peers.stamp ## a call a row, beside River's KNN
 bench-run: .venv/bench-reading.stamp ## `ellipack run` over a long table (ROWS=100000), and what reading takes of it
 	@$(BIN)/python -m benchmarks.reading
 	@$(BIN)/python -m benchmarks.command $(if $(ROWS),--rows $(ROWS))
+
+bench-saving: .venv/bench.stamp ## saving a learner of a million rows, beside writing as many bytes
+	@$(BIN)/python -m benchmarks.saving
 
 clean: ## remove the environment and what was made
 	rm -rf .venv out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

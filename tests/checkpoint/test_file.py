@@ -137,7 +137,7 @@ def test_what_is_not_there_can_not_be_read(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-@pytest.mark.parametrize("stage", ["save", "_write_signed", "_sync_directory"])
+@pytest.mark.parametrize("stage", ["save_file", "_sign", "_sync_directory"])
 def test_a_writer_that_fails_leaves_what_was_there(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
     write(path, "Kind", SMALL)
@@ -190,6 +190,7 @@ def test_no_permission_is_told(tmp_path: Path) -> None:
 
 def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
     for name in (".m[1].17.partial", ".m[1].18.partial", ".m1.17.partial", "m[1]"):
-        (tmp_path / name).touch()
+        (tmp_path / name).mkdir()
+        (tmp_path / name / ".tmp17").touch()
     sweep(tmp_path / "m[1]")
     assert sorted(os.listdir(tmp_path)) == [".m1.17.partial", "m[1]"]

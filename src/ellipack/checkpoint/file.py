@@ -13,17 +13,18 @@ import hashlib
 import json
 import os
 import reprlib
-from contextlib import suppress
 from glob import escape
-from io import BufferedWriter
+from io import BufferedRandom
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from shutil import rmtree
 from threading import get_ident
 from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load as parse
-from safetensors.numpy import save
+from safetensors.numpy import save_file
 
 from ellipack._version import __version__
 from ellipack.checkpoint.contents import Contents
@@ -47,18 +48,20 @@ def write(path: str | os.PathLike[str], kind: str, contents: Contents) -> None:
     contents : what to write.
     """
     target = Path(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}-{get_ident()}.partial")
+    aside = target.with_name(f".{target.name}.{os.getpid()}-{get_ident()}.partial")
     facts = {"format": FORMAT, "version": __version__, "kind": kind, "facts": contents.facts}
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
     # The library takes the address of an array as it is, whatever its strides.
     arrays = {name: np.ascontiguousarray(array) for name, array in contents.arrays.items()}
     try:
+        # A folder, since the library goes by a file of its own, with a name of its own, which has to be swept too.
+        aside.mkdir()
+        partial = aside / "model"
         partial.touch()
         mode = (target if target.exists() else partial).stat().st_mode & 0o777
-        # Not by its save_file, which goes by a file of its own that nobody sweeps if it is killed.
-        data = save(arrays, {_KEY: _NO_DIGEST + text})
-        with partial.open("wb") as file:
-            _write_signed(file, data)
+        save_file(arrays, partial, {_KEY: _NO_DIGEST + text})
+        with partial.open("r+b") as file:
+            _sign(file)
             os.chmod(partial, mode)
             os.fsync(file.fileno())
         partial.replace(target)
@@ -66,8 +69,7 @@ def write(path: str | os.PathLike[str], kind: str, contents: Contents) -> None:
     except (OSError, SafetensorError) as error:
         raise CheckpointError(f"{target} can't be written, what was there is as it was: {error}") from error
     finally:
-        with suppress(OSError):
-            partial.unlink()
+        rmtree(aside, ignore_errors=True)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[str, Contents]:
@@ -98,17 +100,18 @@ def read(path: str | os.PathLike[str]) -> tuple[str, Contents]:
 def sweep(path: str | os.PathLike[str]) -> None:
     """Remove what writers that were killed have left beside a file; to be called by its only writer."""
     target = Path(path)
-    for partial in target.parent.glob(f".{escape(target.name)}.*.partial"):
-        partial.unlink(missing_ok=True)
+    for aside in target.parent.glob(f".{escape(target.name)}.*.partial"):
+        rmtree(aside, ignore_errors=True)
 
 
-def _write_signed(file: BufferedWriter, data: bytes) -> None:
-    """Write a file's bytes with the checksum in its place."""
-    if data[8 : _PLACE.stop] != _OPENING + _NO_DIGEST.encode():
-        raise CheckpointError("the checksum has no place: the safetensors library begins a header in another way")
-    view = memoryview(data)
-    for part in (view[: _PLACE.start], _digest(data).encode(), view[_PLACE.stop :]):
-        file.write(part)
+def _sign(file: BufferedRandom) -> None:
+    """Put the checksum of a file in its place."""
+    with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        if data[8 : _PLACE.stop] != _OPENING + _NO_DIGEST.encode():
+            raise CheckpointError("the checksum has no place: the safetensors library begins a header in another way")
+        digest = _digest(data)
+    file.seek(_PLACE.start)
+    file.write(digest.encode())
     file.flush()
 
 
@@ -134,12 +137,12 @@ def _shown(value: object) -> str:
     return reprlib.repr(value).strip("'")
 
 
-def _digest(data: bytes) -> str:
+def _digest(data: bytes | mmap) -> str:
     """Return the checksum of a file in which zeros stand in its place."""
-    view = memoryview(data)
-    whole = hashlib.sha256(view[: _PLACE.start])
-    whole.update(_NO_DIGEST.encode())
-    whole.update(view[_PLACE.stop :])
+    with memoryview(data) as view, view[: _PLACE.start] as before, view[_PLACE.stop :] as behind:
+        whole = hashlib.sha256(before)
+        whole.update(_NO_DIGEST.encode())
+        whole.update(behind)
     return whole.hexdigest()
 
 
