@@ -1,8 +1,4 @@
-"""The ways in: how rows and labels, whatever they are, are handed to a learner.
-
-A door for dictionaries, as River has them, would be one more entry of `DOORS`: its own learners, a way to hand rows
-over, what its learners carry, and the messages that it words in its own way.
-"""
+"""The ways in: how rows and labels, whatever they are, are handed to a learner; River's is in `test_river`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

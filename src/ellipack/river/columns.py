@@ -6,9 +6,11 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from river.utils.pandas import import_pandas
 
-from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
+from ellipack.errors import KindError, ShapeError
 from ellipack.learners.rows import Row
+from ellipack.river.numbers import PLAIN, number
 from ellipack.validation import Floats
 
 if TYPE_CHECKING:
@@ -43,9 +45,9 @@ class Columns:
             return None
         try:
             values: Row = self._all(x)
-            # Text can't be taken for a number here, as it could by `float`; and NaN compares with nothing.
-            return values if math.hypot(*values) <= self.largest else None
-        except (KeyError, TypeError, ValueError, OverflowError):
+            # NaN compares with nothing.
+            return values if PLAIN.issuperset(map(type, values)) and math.hypot(*values) <= self.largest else None
+        except (KeyError, OverflowError):
             return None
 
     def numbers(self, x: Mapping[Any, Any]) -> dict[Hashable, float]:
@@ -68,6 +70,8 @@ class Columns:
 
     def table(self, X: "pd.DataFrame") -> dict[Hashable, Floats]:
         """Return a data frame's columns as numbers, or say which feature has none."""
+        if not isinstance(X, import_pandas().DataFrame):
+            raise KindError(f"X must be a pandas DataFrame, got {type(X).__module__}.{type(X).__qualname__}")
         if not X.columns.is_unique:
             raise ShapeError(f"X must have a name of its own for each column, got {list(X.columns)}")
         return {name: self._column(name, X[name].to_numpy()) for name in X.columns}
@@ -84,24 +88,15 @@ class Columns:
     def _column(self, name: Hashable, values: Any) -> Floats:
         if values.dtype.kind not in "biuf":
             return np.array([self._number(name, value) for value in values], dtype=np.float64)
-        column = np.asarray(values, dtype=np.float64)
+        with np.errstate(over="ignore"):  # what is too large for a float is refused
+            column = np.asarray(values, dtype=np.float64)
         bad = ~(np.abs(column) <= self.largest)
         if bad.any():
             self._number(name, float(column[bad.argmax()]))
         return column
 
     def _number(self, name: Hashable, value: Any) -> float:
-        try:
-            number = math.nan if isinstance(value, str | bytes) else float(value)
-        except (TypeError, ValueError, OverflowError):
-            number = math.nan
-        if abs(number) <= self.largest:
-            return number
-        if isinstance(value, str | bytes) or not hasattr(type(value), "__float__"):
-            raise InputError(f"feature {name!r} must be a number, got {value!r}")
-        if not math.isfinite(number):
-            raise NonFiniteError(f"feature {name!r} must be a finite number, got {value!r}")
-        raise DomainError(f"feature {name!r} must be at most {self.largest:g} in size, got {value!r}")
+        return number(value, f"feature {name!r}", self.largest)
 
 
 def in_order(names: Iterable[Hashable]) -> list[Hashable]:

@@ -1,6 +1,5 @@
 """The verbs that every regressor here has, over a learner of rows."""
 
-import math
 import os
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping
@@ -12,11 +11,12 @@ from river.utils.pandas import import_pandas
 
 from ellipack import checkpoint
 from ellipack.checkpoint import Contents
-from ellipack.errors import CheckpointError, DomainError, InputError, NonFiniteError
+from ellipack.errors import CheckpointError, InputError
 from ellipack.estimators.parameters import object_contents
 from ellipack.learners.rows import RowLearner
 from ellipack.metric import Metric
 from ellipack.river.columns import Columns
+from ellipack.river.numbers import number
 from ellipack.validation import labels
 
 if TYPE_CHECKING:
@@ -153,12 +153,4 @@ class StreamRegressor(base.MiniBatchRegressor):
         return self._learner
 
     def _label(self, y: Any) -> float:
-        try:
-            label = math.nan if isinstance(y, str | bytes) else float(y)
-        except (TypeError, ValueError, OverflowError):
-            label = math.nan
-        if abs(label) <= self._largest_label:
-            return label
-        if not math.isfinite(label):
-            raise NonFiniteError(f"y must be a finite number, got {y!r}")
-        raise DomainError(f"y must be at most {self._largest_label:g} in size, got {y!r}")
+        return number(y, "y", self._largest_label)
