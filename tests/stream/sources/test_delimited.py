@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from ellipack.errors import StreamError
 from ellipack.stream.sources import MISSING, Batch, delimited, open_source
+from tests.fuzz.bytes import mutations
+from tests.fuzz.effort import effort
 
 cells = st.text(st.sampled_from("ab1é\u2028\U0001f600 ,;\t\"'\n"), max_size=6) | st.sampled_from(MISSING)
 
@@ -129,28 +131,8 @@ def test_names_lose_the_space_around_them(path: Path) -> None:
 VALID = ("a,b,c\n" + "".join(f'{i},"x, {i}",2024-01-{1 + i % 28:02d}\n' for i in range(40))).encode()
 
 
-@st.composite
-def mutations(draw: st.DrawFn) -> bytes:
-    content = bytearray(VALID)
-    for _ in range(draw(st.integers(1, 6))):
-        place = draw(st.integers(0, len(content)))
-        change = draw(st.sampled_from(["set", "insert", "cut", "copy"]))
-        piece = draw(
-            st.binary(max_size=4) | st.sampled_from([b'"', b"\n", b"\r", b",", b"\0", b"\xff", b"\xef\xbb\xbf"])
-        )
-        if change == "set":
-            content[place : place + len(piece)] = piece
-        elif change == "insert":
-            content[place:place] = piece
-        elif change == "cut":
-            del content[place : place + draw(st.integers(0, 200))]
-        else:
-            content[place:place] = content[place // 2 : place]
-    return bytes(content)
-
-
-@settings(max_examples=300)
-@given(mutations(), st.sampled_from(["stop", "skip"]), st.sampled_from(["csv", "ndjson", "parquet"]))
+@settings(max_examples=effort(300))
+@given(mutations(VALID), st.sampled_from(["stop", "skip"]), st.sampled_from(["csv", "ndjson", "parquet"]))
 def test_whatever_the_bytes_there_are_rows_or_an_error_that_says_why(
     path: Path, content: bytes, on_error: str, format: str
 ) -> None:
