@@ -6,11 +6,12 @@ BIN := .venv/bin
 KERNELS := $(sort $(shell find src benchmarks -name _kernels.py))
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba-$(shell cat /dev/null $(KERNELS) | cksum | cut -d' ' -f1)
 
-.PHONY: help demo test check fuzz soak bench bench-index bench-metric bench-river bench-run bench-saving clean
+.PHONY: help demo test check fuzz soak bench bench-index bench-metric bench-river bench-run bench-saving \
+  bench-scaling figures bench-guard clean
 .DEFAULT_GOAL := help
 
 help: ## say what there is to make
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: .venv/demo.stamp ## learners side by side on a made-up stream; then `ellipack run` over it, with a report to look at
 	@$(BIN)/ellipack demo
@@ -51,6 +52,15 @@ bench-run: .venv/bench-reading.stamp ## `ellipack run` over a long table (ROWS=1
 
 bench-saving: .venv/bench.stamp ## saving a learner of a million rows, beside writing as many bytes
 	@$(BIN)/python -m benchmarks.saving
+
+bench-scaling: .venv/bench-figures.stamp ## cost and memory against rounds, dimension, rank, centres; FULL=1 to 1,000,000 rounds
+	@$(BIN)/python -m benchmarks.scaling $(if $(FULL),--full)
+
+figures: .venv/bench-figures.stamp ## the paper's claims: regret, effective rank, error of the metric; FULL=1 for longer
+	@$(BIN)/python -m benchmarks.claims $(if $(FULL),--full)
+
+bench-guard: .venv/bench.stamp ## what got worse since BASE=revision: where this branch left main unless told, on main the last commit
+	@$(BIN)/python -m benchmarks.guard $(if $(BASE),--base $(BASE))
 
 clean: ## remove the environment and what was made
 	rm -rf .venv out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

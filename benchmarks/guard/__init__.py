@@ -1,0 +1,1 @@
+"""What got worse since a base revision. Run as ``python -m benchmarks.guard``."""

@@ -1,0 +1,69 @@
+"""Measure how cost and memory grow: ``python -m benchmarks.scaling [--full]``."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import results
+from benchmarks.powers import Power
+from benchmarks.scaling.page import section
+from benchmarks.scaling.run import CURVES, MEASURES, exponents, run
+from benchmarks.scaling.settings import FULL, LEARNERS, QUICK, Extent, settings
+from benchmarks.verdicts import figures
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return what is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scaling", description="How cost and memory grow.")
+    parser.add_argument("--full", action="store_true", help="to 1,000,000 rounds, longer everywhere, more seeds")
+    parser.add_argument("--rounds", type=int, help="the longest run")
+    parser.add_argument("--seeds", type=int, help="how many streams each point is measured on")
+    where = f"where results go, pictures beside it; {results.PATH} unless told"
+    parser.add_argument("--json", type=Path, default=results.PATH, help=where)
+    options = parser.parse_args(arguments)
+    for name in ("rounds", "seeds"):
+        if getattr(options, name) is not None and getattr(options, name) < 1:
+            parser.error(f"--{name} must be >= 1, got {getattr(options, name)}")
+    return options
+
+
+def extent_of(options: argparse.Namespace) -> Extent:
+    """Return how far the curves go."""
+    asked = {name: value for name in ("rounds", "seeds") if (value := getattr(options, name)) is not None}
+    return replace(FULL if options.full else QUICK, **asked)
+
+
+def measured(extent: Extent) -> dict[str, Any]:
+    """Measure, and return what is stored."""
+    points = run(settings(extent))
+    return {"extent": asdict(extent), "points": points, "exponents": exponents(points)}
+
+
+def table_of(found: dict[str, Any]) -> Table:
+    """Lay out exponents, a curve and a learner a row."""
+    by = {(each["curve"], each["learner"], each["measure"]): each for each in found["exponents"]}
+    table = figures("Exponents, with their standard errors", ("along", "learner", *MEASURES.values()))
+    for curve in CURVES:
+        for learner in LEARNERS:
+            shown = (by.get((curve, learner, measure)) for measure in MEASURES)
+            cells = (str(Power(each["exponent"], each["error"])) if each else "-" for each in shown)
+            table.add_row(curve, learner, *cells)
+    return table
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, store, draw, print."""
+    options = parse(arguments)
+    found = measured(extent_of(options))
+    results.store("scaling", found, options.json)
+    section(found, options.json.parent)
+    Console(width=120).print(table_of(found))
+
+
+if __name__ == "__main__":
+    main()

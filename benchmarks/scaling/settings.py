@@ -1,0 +1,102 @@
+"""What is measured: the curves, and the settings of the points on them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ellipack import MetricRegressor, PackingRegressor
+from ellipack.stream import LowRankStream
+
+METRIC, PACKING = MetricRegressor.__name__, PackingRegressor.__name__
+LEARNERS = METRIC, PACKING
+
+_D, _RANK = 20, 2
+_WIDE = 40  # features where ranks go up to 20
+_CENTERS = 20_000
+_FADED = 1e-8  # the other eigenvalues of Algorithm 1's metric: too small to count in any number of rounds played
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A learner on a stream, and the rounds after which it is looked at.
+
+    Attributes
+    ----------
+    curve : of which this is a point, or several: "rounds", "dimension", "rank" or "centers".
+    learner : "MetricRegressor", or "PackingRegressor" in a metric that knows the directions that matter.
+    marks : the rounds, in rising order. A mark's cost is that of the rounds since the mark before.
+    d, rank : of the stream.
+    max_centers : of `MetricRegressor`; Algorithm 1 has as many as it has.
+    seed : of the stream.
+    """
+
+    curve: str
+    learner: str
+    marks: tuple[int, ...]
+    d: int = _D
+    rank: int = _RANK
+    max_centers: int = _CENTERS
+    seed: int = 0
+
+    def stream(self) -> LowRankStream:
+        """Return the stream, from which rows are drawn elsewhere: never all at once."""
+        return LowRankStream(d=self.d, rank=self.rank, random_state=self.seed)
+
+    def make(self) -> MetricRegressor | PackingRegressor:
+        """Return the learner, before its first round."""
+        if self.learner == METRIC:
+            return MetricRegressor(self.max_centers)
+        matters = self.stream().subspace @ self.stream().subspace.T
+        return PackingRegressor(matters + _FADED * (np.eye(self.d) - matters))
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How far the curves go: the longest run, the rounds of all other points, their places, and seeds of each."""
+
+    rounds: int = 50_000
+    fixed: int = 4_000
+    crowded: int = 20_000
+    dimensions: tuple[int, ...] = (2, 5, 10, 20, 50, 100, 200)
+    ranks: tuple[int, ...] = (1, 2, 5, 10, 20)
+    centers: tuple[int, ...] = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
+    seeds: int = 2
+    long_seeds: int = 1
+
+
+QUICK = Extent()
+FULL = Extent(
+    rounds=1_000_000,
+    fixed=20_000,
+    crowded=100_000,
+    centers=(500, 2_000, 5_000, 20_000, 50_000, 100_000),
+    seeds=3,
+    long_seeds=2,
+)
+
+
+def marks_up_to(rounds: int, first: int = 1_000) -> tuple[int, ...]:
+    """Return rounds from the first to the last, each about twice the one before.
+
+    >>> marks_up_to(10_000)
+    (1000, 2154, 4642, 10000)
+    """
+    count = 1 + max(1, round(3 * np.log10(rounds / first))) if rounds > first else 1
+    return tuple(np.unique(np.geomspace(min(first, rounds), rounds, count).round().astype(int)).tolist())
+
+
+def settings(extent: Extent) -> Iterator[Setting]:
+    """Yield every setting of all curves, the longest runs last."""
+    half = extent.fixed // 2, extent.fixed
+    for seed in range(extent.seeds):
+        for learner in LEARNERS:
+            for d in extent.dimensions:
+                yield Setting("dimension", learner, half, d=d, seed=seed)
+            for rank in extent.ranks:
+                yield Setting("rank", learner, half, d=max(_WIDE, rank), rank=rank, seed=seed)
+        for most in extent.centers:
+            yield Setting("centers", METRIC, (extent.crowded // 2, extent.crowded), max_centers=most, seed=seed)
+    for seed in range(extent.long_seeds):
+        for learner in LEARNERS:
+            yield Setting("rounds", learner, marks_up_to(extent.rounds), seed=seed)
