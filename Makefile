@@ -7,7 +7,7 @@ KERNELS := $(sort $(shell find src benchmarks -name _kernels.py))
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba-$(shell cat /dev/null $(KERNELS) | cksum | cut -d' ' -f1)
 
 .PHONY: help demo test check fuzz soak bench bench-index bench-metric bench-river bench-run bench-saving \
-  bench-scaling figures bench-guard clean
+  bench-peers bench-page bench-scaling figures bench-guard clean
 .DEFAULT_GOAL := help
 
 help: ## say what there is to make
@@ -42,6 +42,13 @@ bench-index: .venv/bench-index.stamp ## the index against a scan, SciPy's kd-tre
 
 bench-metric: .venv/peers.stamp ## MetricRegressor; on a folder of CSV files beside River by DATA=FOLDER [PEERS=TABLE.md]
 	@$(BIN)/python -m benchmarks.metric $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS))
+
+bench-peers: .venv/peers.stamp ## beside River, scikit-learn and LightGBM on public streams, a few minutes; RACE='--full', '--help'
+	@$(BIN)/python -m benchmarks.race $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(RACE)
+	@$(BIN)/python -m benchmarks.page
+
+bench-page: .venv/peers.stamp ## docs/benchmarks.md, its pictures and the README's quotes, out of docs/benchmarks/results.json
+	@$(BIN)/python -m benchmarks.page
 
 bench-river: .venv/peers.stamp ## a call a row, beside River's KNN
 	@$(BIN)/python -m benchmarks.river

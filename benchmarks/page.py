@@ -1,0 +1,76 @@
+"""The page of all benchmarks, out of their results and nothing else: ``python -m benchmarks.page``.
+
+A section is a function of its figures and of the folder for its pictures that returns Markdown. To add one is to add a
+line to the table of sections.
+"""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks import results
+from benchmarks.claims import page as claims_page
+from benchmarks.race import page as race_page
+from benchmarks.scaling import page as scaling_page
+
+_HEAD = """# Benchmarks
+
+Made by `make bench-page` out of [results.json]({folder}/results.json); nothing here is written by hand.
+"""
+
+_END = "<!-- end -->"
+
+SECTIONS: Final[dict[str, Callable[[dict[str, Any], Path], str]]] = {
+    "peers": race_page.section,
+    "scaling": scaling_page.section,
+    "claims": claims_page.section,
+}
+"""How each section of the results is shown, in the order of the page."""
+
+QUOTED: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+    "peers": race_page.quoted,
+}
+"""What the README says of a section, between ``<!-- bench-NAME -->`` and ``<!-- end -->``, where it has these."""
+
+
+def text(sections: dict[str, dict[str, Any]], folder: Path) -> str:
+    """Return the page of those sections that there are results of; write its pictures into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = [show(sections[name], folder) for name, show in SECTIONS.items() if name in sections]
+    return "\n".join([_HEAD.format(folder=folder.name), *shown])
+
+
+def quote(sections: dict[str, dict[str, Any]], readme: str) -> str:
+    """Return a README with what it quotes of the results between its markers; all else stays."""
+    for name, show in QUOTED.items():
+        before, begin, rest = readme.partition(f"<!-- bench-{name} -->\n")
+        _, end, after = rest.partition(_END)
+        if name in sections and end:
+            readme = f"{before}{begin}{show(sections[name])}\n{end}{after}"
+    return readme
+
+
+def write(path: Path, page: Path, readme: Path) -> None:
+    """Write the page, its pictures (into a folder of its name) and the README's quotes out of a file of results."""
+    sections = results.read(path)
+    if not sections:
+        raise ValueError(f"{path} must hold results, got none: run make bench-peers first")
+    page.write_text(text(sections, page.with_suffix("")), encoding="utf-8")
+    if readme.exists():
+        before = readme.read_text(encoding="utf-8")
+        readme.write_text(quote(sections, before), encoding="utf-8")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Write the page as the command line asks."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.page", description="Write the page of all benchmarks.")
+    parser.add_argument("--json", type=Path, default=results.PATH, help="the results (default: %(default)s)")
+    parser.add_argument("--page", type=Path, default=Path("docs/benchmarks.md"), help="the page (default: %(default)s)")
+    parser.add_argument("--readme", type=Path, default=Path("README.md"), help="quotes them (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    write(options.json, options.page, options.readme)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""The race: ``python -m benchmarks.race``, a few minutes; ``--full``, an hour or more."""
+
+import argparse
+import itertools
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from benchmarks import results
+from benchmarks.race import streams
+from benchmarks.race.capymoa import INSTALL
+from benchmarks.race.jobs import Shown, jobs, race
+from benchmarks.race.learners import CAPYMOA, LEARNERS
+from benchmarks.race.screen import errors_table, tallies_table
+from benchmarks.race.standings import Standings
+
+_OWN = Path("out/race.json")  # not on the page: its streams can't be had by others
+_LIMIT = 1800.0  # seconds for one run
+
+
+class Size(NamedTuple):
+    """How long a race is."""
+
+    rows: int
+    seeds: int
+
+
+QUICK, FULL = Size(1000, 2), Size(10_000, 3)
+
+Named = TypeVar("Named")
+
+
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Return what is asked for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.race", description="Race ellipack's learners and their peers on the same rows."
+    )
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--quick", action="store_true", help=f"some streams, {QUICK.rows:,} rows; so it is unless told")
+    length.add_argument("--full", action="store_true", help=f"all streams, {FULL.rows:,} rows, {FULL.seeds} seeds")
+    parser.add_argument("--rows", type=int, help="play at most so many rows of a stream")
+    parser.add_argument(
+        "--seeds", type=int, help="run so many times, with seeds from 0 on, where they change something"
+    )
+    parser.add_argument("--streams", nargs="+", metavar="NAME", help=f"only these: {', '.join(streams.SOURCES)}")
+    parser.add_argument("--learners", nargs="+", metavar="NAME", help=f"only these: {', '.join(LEARNERS)}")
+    parser.add_argument("--data", type=Path, help="a folder of CSV files to race on instead, the label y last")
+    parser.add_argument("--capymoa", action="store_true", help="with CapyMOA's SOKNL and ARF: needs Java and torch")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time, one a core unless told")
+    parser.add_argument("--note", default="", help="what a reader of the page should know of this run")
+    parser.add_argument("--json", type=Path, help=f"where results go: {results.PATH}, or {_OWN} of a folder's streams")
+    options = parser.parse_args(arguments)
+    if options.capymoa and find_spec("capymoa") is None:
+        parser.error(INSTALL)
+    options.json = options.json or (_OWN if options.data else results.PATH)
+    return options
+
+
+def chosen(table: Mapping[str, Named], names: list[str] | None, what: str) -> dict[str, Named]:
+    """Return the entries of these names, all if there are none; raise if one is not there."""
+    for name in names or ():
+        if name not in table:
+            raise ValueError(f"{what} must be among {', '.join(table)}, got {name}")
+    return {name: each for name, each in table.items() if not names or name in names}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Race, print the standings and store them."""
+    options = parse(arguments)
+    size = FULL if options.full else QUICK
+    rows, seeds = options.rows or size.rows, options.seeds or size.seeds
+    sources = streams.folder(options.data) if options.data else streams.SOURCES
+    if not (options.full or options.streams):
+        sources = {name: each for name, each in sources.items() if each.quick}
+    sources = chosen(sources, options.streams, "--streams")
+    learners = chosen({**LEARNERS, **(CAPYMOA if options.capymoa else {})}, options.learners, "--learners")
+    todo = jobs(sources, learners, seeds)
+    with _progress(len(todo)) as done:
+        found, shapes = race(sources, todo, rows, (options.jobs, _LIMIT), done)
+    figures: dict[str, Any] = {
+        "rows": rows,
+        "seeds": seeds,
+        "note": options.note,
+        "learners": [{"name": name, "kind": each.kind, "settings": each.settings} for name, each in learners.items()],
+        "streams": [
+            {
+                "name": name,
+                "about": each.about,
+                "ours": each.ours,
+                "rows": shapes[name][0],
+                "features": shapes[name][1],
+            }
+            for name, each in sources.items()
+            if name in found
+        ],
+        "results": found,
+    }
+    results.store("peers", figures, options.json)
+    console = Console(width=max(100, 40 + 15 * len(sources)))
+    console.print(errors_table(Standings(figures)))
+    console.print(tallies_table(Standings(figures)))
+    console.print(f"Results: {options.json}. The page: make bench-page", highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Shown]:
+    """Show on standard error how far things are and what was done last; a line each, if that is not a terminal."""
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description:<40}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not console.is_terminal)
+    with bar as progress:
+        task = progress.add_task("compiling, the first time", total=total)
+        count = itertools.count(1)
+
+        def done(name: str) -> None:
+            progress.update(task, advance=1, description=name)
+            if not console.is_terminal:
+                print(f"{next(count)} of {total}: {name}", file=sys.stderr, flush=True)
+
+        yield done
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""Nobody looks ahead, and batch models are retrained when they should be."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from river.linear_model import LinearRegression
+from sklearn.linear_model import SGDRegressor
+
+from benchmarks.race.learners import LEARNERS
+from benchmarks.race.players import FIRST, Incremental, LastLabel, MeanLabel, Ours, Player, Retrained, River
+from benchmarks.race.run import play
+from benchmarks.race.scaling import Running
+from ellipack import PackingRegressor, RescaledRegressor
+from ellipack.validation import Floats
+
+
+class Counting:
+    """A batch model that predicts how many rows it was trained on."""
+
+    def fit(self, X: Floats, y: Floats) -> Self:
+        assert len(X) == len(y)
+        self.rows = len(y)
+        return self
+
+    def predict(self, X: Floats) -> Floats:
+        return np.full(len(X), float(self.rows))
+
+
+class MeanOfAll(Counting):
+    """A batch model that predicts the mean label."""
+
+    def fit(self, X: Floats, y: Floats) -> Self:
+        self.mean = float(y.mean())
+        return self
+
+    def predict(self, X: Floats) -> Floats:
+        return np.full(len(X), self.mean)
+
+
+CHEAP: dict[str, Callable[[], Player]] = {
+    "ours": lambda: Ours(RescaledRegressor(PackingRegressor())),
+    "incremental": lambda: Incremental(SGDRegressor()),
+    "river": lambda: River(LinearRegression()),
+    "retrained": lambda: Retrained(MeanOfAll),
+    "mean": MeanLabel,
+    "last": LastLabel,
+}
+
+
+def rows(seed: int, n: int) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, X[:, 0] + rng.normal(size=n)
+
+
+@pytest.mark.parametrize("name", CHEAP)
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 1000), part=st.floats(0, 1))
+def test_no_prediction_depends_on_labels_not_seen(name: str, seed: int, part: float) -> None:
+    X, y = rows(seed, FIRST + 14)
+    since = int(part * (len(y) - 1))
+    other = y.copy()
+    other[since:] += 100.0
+    before, _ = play(CHEAP[name](), X, y)
+    after, _ = play(CHEAP[name](), X, other)
+    np.testing.assert_array_equal(before[: since + 1], after[: since + 1])
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_all_learn_and_can_be_sized(name: str) -> None:
+    X, y = rows(0, FIRST + 2)
+    player, other = CHEAP[name](), CHEAP[name]()
+    predictions, _ = play(player, X, y)
+    shifted, _ = play(other, X, y + 100.0)
+    assert predictions[-1] != shifted[-1]
+    assert player.saved() > 0
+
+
+def test_a_batch_model_is_trained_on_everything_whenever_there_is_enough_more() -> None:
+    X, y = rows(0, 200)
+    predictions, _ = play(Retrained(Counting), X, y)
+    np.testing.assert_allclose(predictions[:FIRST], [0.0, *(np.cumsum(y) / np.arange(1, 201))[: FIRST - 1]])
+    trained = predictions[FIRST:].astype(int)
+    assert trained[0] == FIRST
+    starts = np.flatnonzero(np.diff(trained, prepend=0)) + FIRST
+    np.testing.assert_array_equal(predictions[starts], starts)  # on all rows before, and none after
+    np.testing.assert_array_equal(starts[1:], np.ceil(1.15 * starts[:-1]))
+
+
+def test_rows_in_one_call_are_predicted_as_one_by_one() -> None:
+    X, y = rows(3, 150)
+    together, _ = play(Retrained(MeanOfAll), X, y)
+    singly = Retrained(MeanOfAll)
+    one_by_one = [singly.play(X[t : t + 1], y[t : t + 1])[0] for t in range(len(y))]
+    np.testing.assert_allclose(together, one_by_one, rtol=1e-12)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))
+def test_running_units_are_those_of_the_rows_so_far(values: list[float]) -> None:
+    running: Any = Running()
+    for value in values:
+        running.add(np.array([value]))
+    column = np.array(values)
+    deviation = column.std() if running._squares > 0 else 1.0
+    np.testing.assert_allclose(
+        running.scaled(column) * deviation, column - column.mean(), rtol=1e-6, atol=1e-6 * (1 + np.abs(column).max())
+    )
+    np.testing.assert_allclose(running.original(running.scaled(column)), column, atol=1e-9 * (1 + np.abs(column).max()))
+
+
+def test_every_learner_says_what_it_is() -> None:
+    for learner in LEARNERS.values():
+        assert learner.kind in ("ours", "paper", "streaming", "batch", "trivial")
+        assert learner.settings

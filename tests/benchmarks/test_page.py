@@ -1,0 +1,77 @@
+"""The page is made of the results and nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks import page, results
+from benchmarks.race import page as race_page
+from benchmarks.race.standings import Standings
+from tests.benchmarks.race.figures import made
+
+ROOT = Path(__file__).parents[2]
+COMMITTED = ROOT / results.PATH
+FIGURES = made(
+    {
+        "one": {
+            "MetricRegressor": [0.3],
+            "Packing": [0.1],
+            "KNN": [0.6],
+            "LightGBM": ["it fell over"],
+            "Last label": [0.9],
+        },
+        "two": {"MetricRegressor": [0.8], "Packing": [0.9], "KNN": [0.4123], "LightGBM": [0.2], "Last label": [0.7]},
+    }
+)
+WON = made({"one": {"MetricRegressor": [0.1], "Packing": [0.2], "KNN": [0.3], "LightGBM": [0.4], "Last label": [0.5]}})
+
+
+def test_the_same_results_are_the_same_page_and_pictures(tmp_path: Path) -> None:
+    folders = [tmp_path / name / "benchmarks" for name in ("here", "there")]
+    texts = [page.text({"peers": FIGURES, "of no section": {}}, folder) for folder in folders]
+    assert texts[0] == texts[1]
+    pictures = [sorted(folder.iterdir()) for folder in folders]
+    assert [path.name for path in pictures[0]] == ["peers-costs.png", "peers-errors.png"]
+    for one, other in zip(*pictures, strict=True):
+        assert f"(benchmarks/{one.name})" in texts[0]
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_every_loss_and_failure_is_on_the_page(tmp_path: Path) -> None:
+    text = race_page.section(FIGURES, tmp_path)
+    assert [(each.stream, each.peer) for each in Standings(FIGURES).losses()] == [
+        ("two", "LightGBM"),
+        ("two", "KNN"),
+        ("two", "Last label"),
+    ]
+    for row in ("LightGBM | 0.200 | 0.800 | 4.00", "KNN | 0.412 | 0.800 | 1.94", "Last label | 0.700 | 0.800 | 1.14"):
+        assert f"| two | {row} |" in text
+    assert "- LightGBM on one: it fell over" in text
+    assert text.endswith("Nobody ran it.\n")
+    assert "| the best streaming peer of each stream | 1 | 1 |" in race_page.quoted(FIGURES)
+
+
+def test_without_a_loss_it_says_so(tmp_path: Path) -> None:
+    assert "No peer had a lower late error" in race_page.section(WON, tmp_path)
+
+
+def test_a_readme_quotes_between_its_markers(tmp_path: Path) -> None:
+    path, readme = tmp_path / "results.json", tmp_path / "README.md"
+    results.store("peers", FIGURES, path)
+    readme.write_text("Words.\n<!-- bench-peers -->\nby hand\n<!-- end -->\nMore <!-- end -->.\n", encoding="utf-8")
+    page.main(["--json", str(path), "--page", str(tmp_path / "page.md"), "--readme", str(readme)])
+    quoted = race_page.quoted(results.read(path)["peers"])
+    wanted = f"Words.\n<!-- bench-peers -->\n{quoted}\n<!-- end -->\nMore <!-- end -->.\n"
+    assert readme.read_text(encoding="utf-8") == wanted
+    assert (tmp_path / "page" / "peers-costs.png").exists()
+    for unmarked in ("Words.\n", "<!-- bench-peers -->\nno end\n"):
+        assert page.quote(results.read(path), unmarked) == unmarked
+    with pytest.raises(ValueError, match="must hold results, got none"):
+        page.main(["--json", str(tmp_path / "none.json")])
+
+
+def test_what_is_committed_is_what_the_results_give(tmp_path: Path) -> None:
+    sections = results.read(COMMITTED)
+    assert page.text(sections, tmp_path / "benchmarks") == (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert page.quote(sections, readme) == readme
