@@ -55,9 +55,10 @@ class RowLearner(ABC):
 
 
 class Sheet:
-    """A row to write numbers on that kernels read: `write(memory, 0, *row)`, faster than NumPy would be."""
+    """Rows to write numbers on that kernels read: the first by `write(memory, 0, *row)`, faster than NumPy would be."""
 
-    def __init__(self, d: int) -> None:
-        self.x = np.zeros(d)
-        self.memory = self.x.data.cast("B")
+    def __init__(self, d: int, count: int = 1) -> None:
+        self.rows = np.zeros((count, d))
+        self.x = self.rows[0]
+        self.memory = self.rows.data.cast("B")
         self.write = Struct(f"{d}d").pack_into

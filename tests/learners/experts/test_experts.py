@@ -3,20 +3,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ellipack._kernels import kernel
+from ellipack.lanes._kernels import FOUR, load, store
 from ellipack.learners.experts._kernels import (
     JUDGE_LENGTH,
+    JUDGE_NUGGET,
+    RIDGES,
+    Fit,
+    Kriging,
     Neighborhood,
     decayed,
     fit_room,
     gather_slope,
-    krige,
+    judge,
     kriging_room,
     local_predictions,
     matern,
-    matern_prediction,
     neighborhood,
-    pairwise_distances,
-    ridge_fit,
+    ridge_fits,
 )
 from ellipack.learners.experts.names import LOCAL
 from ellipack.validation import Floats
@@ -51,18 +55,29 @@ def neighborhoods(draw: st.DrawFn) -> Neighborhood:
     return around(rng.normal(size=(n, d)), rng.normal(size=n), rng.integers(1, 5, size=n).astype(np.float64))
 
 
-@given(neighborhoods(), st.sampled_from([0.01, 0.1]))
-def test_a_local_fit_is_a_weighted_ridge_regression(near: Neighborhood, ridge: float) -> None:
+@kernel
+def fits(near: Neighborhood, fit: Fit, few: int, out: Floats) -> None:
+    ridge_fits(fit, gather_slope(near, fit, few), out)
+
+
+@kernel
+def judged(room: Kriging, squared: Floats, kriged: int, d: int, out: Floats) -> None:
+    store(out, 0, judge(room, squared, kriged, d))
+
+
+@given(neighborhoods())
+def test_local_fits_are_weighted_ridge_regressions(near: Neighborhood) -> None:
     w = near.counts * (1 - near.squared / near.squared[-1])
     X, y = near.offsets, near.labels
     mean, label = w @ X / w.sum(), w @ y / w.sum()
     gram = ((X - mean) * w[:, None]).T @ (X - mean)
     right = ((X - mean) * w[:, None]).T @ (y - label)
-    slope = np.linalg.solve(gram + ridge * np.trace(gram) / len(gram) * np.eye(len(gram)), right)
-    room = fit_room(*X.shape)
-    made = ridge_fit(room, gather_slope(near, room, len(y)), ridge)
-    assert made == pytest.approx(label - slope @ mean, rel=1e-6, abs=1e-8)
-    np.testing.assert_allclose(room.slope, slope, rtol=1e-6, atol=1e-8)
+    room, made = fit_room(*X.shape), np.empty(FOUR)
+    fits(near, room, len(y), made)
+    for k, ridge in enumerate(RIDGES):
+        slope = np.linalg.solve(gram + ridge * np.trace(gram) / len(gram) * np.eye(len(gram)), right)
+        assert made[k] == pytest.approx(label - slope @ mean, rel=1e-6, abs=1e-8)
+        np.testing.assert_allclose(room.slopes[k::FOUR], slope, rtol=1e-6, atol=1e-8)
 
 
 def kriging(near: Neighborhood, correlations: Floats, to_query: Floats, nugget: float, labels: Floats) -> float:
@@ -96,20 +111,34 @@ def test_every_kriging_expert_is_ordinary_kriging(near: Neighborhood, seed: int)
     assert at + 1 == len(LOCAL)
 
 
-@given(st.floats(0, 0.35))
-def test_decays_are_exponential_to_the_last_digit(x: float) -> None:
-    assert decayed(x) == pytest.approx(np.exp(-x), rel=4e-16)
-    assert matern(4 * x) == pytest.approx((1 + 4 * x) * np.exp(-4 * x), rel=2e-15)
+@kernel
+def decays(x: Floats, out: Floats) -> None:
+    store(out, 0, decayed(load(x, 0)))
+    store(out, FOUR, matern(4.0 * load(x, 0)))
 
 
-@given(neighborhoods(), st.sampled_from([0.01, 0.1]))
-def test_the_judge_of_metrics_is_ordinary_kriging_too(near: Neighborhood, nugget: float) -> None:
-    n, d = near.offsets.shape
-    made = matern_prediction(near, kriging_room(n, d), n, nugget)
-    apart = np.sqrt(((near.offsets[:, None] - near.offsets[None]) ** 2).sum(axis=2))
-    reach = np.sqrt(near.squared[-1])
-    C, c = (correlation("Matern", r, reach, JUDGE_LENGTH) for r in (apart, np.sqrt(near.squared)))
-    assert made == pytest.approx(kriging(near, C, c, nugget, near.labels), rel=1e-6, abs=1e-8)
+@given(st.lists(st.floats(0, 0.35), min_size=FOUR, max_size=FOUR))
+def test_decays_are_exponential_to_the_last_digit(x: list[float]) -> None:
+    u, out = np.array(x), np.empty(2 * FOUR)
+    decays(u, out)
+    assert out[:FOUR] == pytest.approx(np.exp(-u), rel=4e-16)
+    assert out[FOUR:] == pytest.approx((1 + 4 * u) * np.exp(-4 * u), rel=2e-15)
+
+
+@given(st.integers(2, 12), st.integers(1, 6), seeds)
+def test_judges_of_metrics_are_ordinary_kriging_too(n: int, d: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    four = [around(rng.normal(size=(n, d)), rng.normal(size=n), np.ones(n)) for _ in range(FOUR)]
+    room, squared, made = kriging_room(n, d), np.empty(FOUR * n), np.empty(FOUR)
+    for lane, near in enumerate(four):
+        room.columns[lane : FOUR * n * d : FOUR] = near.offsets.T.ravel()
+        room.labels[lane::FOUR], squared[lane::FOUR] = near.labels, near.squared
+    judged(room, squared, n, d, made)
+    for near, prediction in zip(four, made, strict=True):
+        apart = np.sqrt(((near.offsets[:, None] - near.offsets[None]) ** 2).sum(axis=2))
+        reach = np.sqrt(near.squared[-1])
+        C, c = (correlation("Matern", r, reach, JUDGE_LENGTH) for r in (apart, np.sqrt(near.squared)))
+        assert prediction == pytest.approx(kriging(near, C, c, JUDGE_NUGGET, near.labels), rel=1e-6, abs=1e-8)
 
 
 @given(neighborhoods())
@@ -141,12 +170,7 @@ def test_every_neighbourhood_gets_finite_predictions(points: Floats, size: float
         assert np.isfinite(slope).all()
 
 
-def test_distances_are_euclidean() -> None:
-    offsets, distances = np.array([[0.0, 0.0], [3.0, 4.0]]), np.empty((2, 2))
-    pairwise_distances(offsets, np.empty((2, 2)), distances, 2)
-    assert distances[0, 1] == 5.0
-
-
-def test_equal_labels_are_what_kriging_predicts() -> None:
-    made = krige(np.full((2, 3), 0.5), np.empty((2, 5)), np.ones(2), np.ones(2), 0.1, 2)
-    assert made == pytest.approx(1.0)
+def test_equal_labels_are_what_all_experts_predict() -> None:
+    out, slope = ask(around(np.random.default_rng(0).normal(size=(9, 3)), np.full(9, 0.5), np.ones(9)))
+    assert out.tolist() == pytest.approx([0.5] * len(LOCAL))
+    assert slope.tolist() == pytest.approx([0.0] * 3, abs=1e-12)

@@ -7,9 +7,10 @@ from scipy.linalg import subspace_angles
 from ellipack.errors import DomainError
 from ellipack.learners.aggregation import bernstein
 from ellipack.learners.metric import engine, state
-from ellipack.learners.metric._kernels import COUNT, run_rounds
+from ellipack.learners.metric._kernels import COUNT
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.state import MetricState, Size, working_room
+from ellipack.learners.metric.desks import MetricDesk
+from ellipack.learners.metric.state import MetricState, Size
 from ellipack.stream import LowRankStream
 from ellipack.validation import Floats
 from tests.strategies import seeds
@@ -72,8 +73,9 @@ def test_the_guarantee_holds_for_the_learner_itself(kind: str, views: int, seed:
     mixture, top = Ledger(experts), Ledger(2)
     losses, own = 0.0, np.zeros(experts)
     for t in range(len(X)):
-        room, made = working_room(learner), np.empty(1)
-        run_rounds(learner.machine, X[t : t + 1], np.empty(0), made, room)
+        desk, made = MetricDesk(learner), np.empty(1)
+        desk.predict(X[t : t + 1], made)
+        room = desk.room
         if kind == "adversary":
             y[t] = 1.0 if made[0] < 0.5 else 0.0
         before, counted = learner.phase_end, learner.machine.labels[COUNT]

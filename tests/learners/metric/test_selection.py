@@ -1,9 +1,12 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.selection import Jury, Reputation, Standing, candidates, choose
 from ellipack.validation import Floats
+from tests.strategies import seeds
 
 CONFIG = MetricConfig()
 
@@ -68,9 +71,9 @@ def test_the_error_of_a_jury_is_of_leaving_each_judge_out() -> None:
     labels = np.zeros(30)
     labels[4] = 1.0
     alone = few._replace(labels=labels, judges=np.array([4]))
-    assert alone.error(np.eye(2)) == pytest.approx(1.0)
+    assert alone.errors({"identity": np.eye(2)})["identity"] == pytest.approx(1.0)
     others = few._replace(labels=np.ones(30), judges=np.arange(30))
-    assert others.error(np.eye(2)) == pytest.approx(0.0, abs=1e-12)
+    assert others.errors({"identity": np.eye(2)})["identity"] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_small_jury_is_drawn_from_the_whole() -> None:
@@ -78,3 +81,13 @@ def test_a_small_jury_is_drawn_from_the_whole() -> None:
     small = whole.part(8)
     assert len(small.seen) < len(whole.seen)
     np.testing.assert_array_equal(small.seen[small.judges], whole.seen[whole.judges[:: 8 // 2]])
+
+
+@given(st.integers(6, 60), st.integers(1, 5), seeds)
+def test_a_candidate_is_judged_alike_whoever_was_judged_before(n: int, d: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    seen = np.round(rng.normal(size=(n, d)), rng.integers(0, 4))  # many as far as each other, or in the same place
+    judging = Jury(seen, rng.normal(size=n), np.flatnonzero(rng.random(n) < 0.5), 16)
+    field = {str(k): rng.normal(size=(d, d)) * 10.0 ** rng.integers(-3, 3) for k in range(4)}
+    together = judging.errors(field)
+    assert together == {name: judging.errors({name: field[name]})[name] for name in field}

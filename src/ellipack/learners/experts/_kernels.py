@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipack._kernels import inlined, kernel, subkernel
+from ellipack.lanes._kernels import FOUR, Four, alike, at_least, load, roots, store, transposed
+from ellipack.learners.experts.systems._kernels import entries, factor, row_start
 from ellipack.packing._kernels import LANES
 from ellipack.packing.tree._kernels import k_nearest
 from ellipack.packing.tree.state import Tree
@@ -17,7 +19,12 @@ from ellipack.validation import Floats, Ints
 
 _SQRT3 = 1.7320508075688772
 _LEAST_NUGGET = 1e-6  # keeps correlations of duplicates invertible however many labels a centre has taken in
-_LEAST_PIVOT = 1e-12
+
+RIDGES = np.array([0.01, 0.1, 0.01, 0.1])
+"""Of the local fits: there are two, each twice."""
+
+NUGGETS = np.array([0.01, 0.1, 0.01, 0.1])
+"""Of kriging: a short length with a small nugget follows the labels, a long one with a large nugget smooths them."""
 
 JUDGE_LENGTH, JUDGE_NUGGET = 3.0, 0.05
 """Of the kriging that judges metrics: between those of the experts."""
@@ -41,24 +48,26 @@ class Neighborhood(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Room for local linear fits to work in; each leaves its slope."""
+    """Room for local linear fits to work in; they leave their slopes."""
 
     weights: Floats
     mean: Floats
-    slope: Floats
-    gram: Floats  # (r, r + 1): a Gram matrix and a right-hand side
-    system: Floats  # (r, r + 1), for its factor
-    centered: Floats  # (4, r + 1): offsets and labels of four neighbours, less their means
+    gram: Floats  # rows of `fit_width` numbers: a Gram matrix and a right-hand side
+    centered: Floats  # four such rows: offsets and labels of four neighbours, less their means
+    systems: Floats  # four at once, of which two are used
+    slopes: Floats  # as many numbers for each coordinate
 
 
 class Kriging(NamedTuple):
-    """Room for kriging to work in."""
+    """Room for kriging from at most K neighbours to work in, of four things at once."""
 
-    columns: Floats  # the offsets, a column each, so that loops over neighbours vectorise
-    distances: Floats  # (K, K), above the diagonal
-    decay: Floats  # (K, K + 1): a root of all correlations; the last column belongs to the query
-    correlations: Floats  # (K, K + 1)
-    system: Floats  # (K, K + 3): correlations, and labels, ones and the query's correlations beside them
+    columns: Floats  # the offsets, by coordinate; of four neighbourhoods, if there are as many, side by side
+    distances: Floats  # between neighbours, in the order of a system's entries
+    systems: Floats  # correlations; and beside them the query's, labels and ones
+    labels: Floats
+
+
+_BESIDE = 3  # columns beside the correlations
 
 
 def neighborhood(neighbors: int, d: int) -> Neighborhood:
@@ -69,55 +78,27 @@ def neighborhood(neighbors: int, d: int) -> Neighborhood:
 
 def fit_room(neighbors: int, fitted: int) -> Fit:
     """Return room for fits over so many neighbours and coordinates."""
-    gram, system = np.empty((2, fitted, fitted + 1))
-    return Fit(np.empty(neighbors), np.empty(fitted), np.empty(fitted), gram, system, np.empty((4, fitted + 1)))
+    width = fit_width(fitted)
+    return Fit(
+        weights=np.empty(neighbors),
+        mean=np.empty(fitted),
+        gram=np.empty(fitted * width),
+        centered=np.zeros(FOUR * width),
+        systems=np.empty(FOUR * entries(fitted, 1)),
+        slopes=np.empty(FOUR * fitted),
+    )
 
 
 def kriging_room(kriged: int, d: int) -> Kriging:
     """Return room for kriging from so many neighbours of d coordinates."""
-    columns, distances, beside = np.empty((d, kriged)), np.empty((kriged, kriged)), (kriged, kriged + 1)
-    return Kriging(columns, distances, np.empty(beside), np.empty(beside), np.empty((kriged, kriged + 3)))
-
-
-@subkernel
-def _pivot(system: Floats, k: int) -> None:
-    """Divide a row by the root of its pivot."""
-    inverse = 1.0 / math.sqrt(max(system[k, k], _LEAST_PIVOT))
-    for j in range(k, system.shape[1]):
-        system[k, j] *= inverse
-
-
-@subkernel
-def _subtract(system: Floats, k: int, i: int) -> None:
-    """Take from row i what row k accounts for."""
-    part = system[k, i]
-    for j in range(i, system.shape[1]):
-        system[i, j] -= part * system[k, j]
+    held = entries(kriged, _BESIDE) + FOUR  # the last four may reach beyond the end
+    return Kriging(np.zeros(FOUR * (d * kriged + 1)), np.zeros(held), np.empty(FOUR * held), np.empty(FOUR * kriged))
 
 
 @kernel
-def factor(system: Floats, size: int) -> None:
-    """Factor a positive definite matrix, upper triangle given, in place, and carry the columns beside it along.
-
-    Row by row, so that inner loops run over neighbouring entries and vectorise; four rows at a time, so that what is
-    loaded is used four times.
-    """
-    width, k = system.shape[1], 0
-    while k + 4 <= size:
-        for row in range(k, k + 4):
-            for above in range(k, row):
-                _subtract(system, above, row)
-            _pivot(system, row)
-        for i in range(k + 4, size):
-            a, b, c, d = system[k, i], system[k + 1, i], system[k + 2, i], system[k + 3, i]
-            for j in range(i, width):
-                near = a * system[k, j] + b * system[k + 1, j]
-                system[i, j] -= near + (c * system[k + 2, j] + d * system[k + 3, j])
-        k += 4
-    for row in range(k, size):
-        for above in range(k, row):
-            _subtract(system, above, row)
-        _pivot(system, row)
+def fit_width(fitted: int) -> int:
+    """Return how many numbers a row of a Gram matrix with a right-hand side takes, in fours."""
+    return (fitted + FOUR) // FOUR * FOUR
 
 
 @subkernel
@@ -134,16 +115,17 @@ def mean_label(labels: Floats, counts: Floats, few: int) -> float:
 def gather_slope(near: Neighborhood, fit: Fit, few: int) -> float:
     """Prepare a local linear fit over the nearest few, weights falling to 0 at the last; return their mean label.
 
-    Leaves the centred Gram matrix, its right-hand side and the weighted mean offset for `ridge_fit`. Four neighbours
+    Leaves the centred Gram matrix, its right-hand side and the weighted mean offset for `ridge_fits`. Four neighbours
     at a time, so that an entry of the matrix is loaded once for them; they are added one after the other all the same.
     """
-    weights, mean, _, gram, _, centered = fit
+    weights, mean, gram, centered, _, _ = fit
     fitted, last = len(mean), near.squared[few - 1]
+    width = fit_width(fitted)
     total = label = 0.0
     for i in range(fitted):
         mean[i] = 0.0
-        for m in range(fitted + 1):
-            gram[i, m] = 0.0
+    for m in range(len(gram)):
+        gram[m] = 0.0
     for j in range(few):
         weights[j] = near.counts[j] * (1.0 - near.squared[j] / last if last > 0.0 else 1.0)
         total += weights[j]
@@ -155,75 +137,79 @@ def gather_slope(near: Neighborhood, fit: Fit, few: int) -> float:
     label /= total
     for i in range(fitted):
         mean[i] /= total
-    for first in range(0, few, 4):
-        for row in range(4):
+    for first in range(0, few, FOUR):
+        for row in range(FOUR):
             j = min(first + row, few - 1)
             for i in range(fitted):
-                centered[row, i] = near.offsets[j, i] - mean[i]
-            centered[row, fitted] = near.labels[j] - label
+                centered[row * width + i] = near.offsets[j, i] - mean[i]
+            centered[row * width + fitted] = near.labels[j] - label
         w0, w1 = weights[first], weights[first + 1] if first + 1 < few else 0.0
         w2, w3 = weights[first + 2] if first + 2 < few else 0.0, weights[first + 3] if first + 3 < few else 0.0
         for i in range(fitted):
-            a, b, c, d = w0 * centered[0, i], w1 * centered[1, i], w2 * centered[2, i], w3 * centered[3, i]
-            for m in range(i, fitted + 1):
-                near_two = gram[i, m] + a * centered[0, m] + b * centered[1, m]
-                gram[i, m] = near_two + c * centered[2, m] + d * centered[3, m]
+            a, b = w0 * centered[i], w1 * centered[width + i]
+            c, d = w2 * centered[2 * width + i], w3 * centered[3 * width + i]
+            for m in range(i & -FOUR, width, FOUR):
+                two = load(gram, i * width + m) + a * load(centered, m) + b * load(centered, width + m)
+                four = two + c * load(centered, 2 * width + m) + d * load(centered, 3 * width + m)
+                store(gram, i * width + m, four)
     return label
-
-
-@kernel
-def ridge_fit(fit: Fit, label: float, ridge: float) -> float:
-    """Return the fit at the query; leaves the slope. The ridge is relative to the mean variance of a coordinate."""
-    _, mean, slope, gram, system, _ = fit
-    fitted = len(slope)
-    trace = 0.0
-    for i in range(fitted):
-        trace += gram[i, i]
-        slope[i] = 0.0
-    if trace <= 1e-290:  # neighbours this close can't be told apart
-        return label
-    for i in range(fitted):
-        for m in range(i, fitted + 1):
-            system[i, m] = gram[i, m]
-        system[i, i] += ridge * trace / fitted
-    factor(system, fitted)
-    for i in range(fitted - 1, -1, -1):
-        value = system[i, fitted]
-        for m in range(i + 1, fitted):
-            value -= system[i, m] * slope[m]
-        slope[i] = value / system[i, i]
-        label -= slope[i] * mean[i]
-    return label
-
-
-@kernel
-def pairwise_distances(offsets: Floats, columns: Floats, distances: Floats, few: int) -> None:
-    """Fill in the distances between the nearest few, above the diagonal, and their offsets as columns."""
-    for k in range(columns.shape[0]):
-        for j in range(few):
-            columns[k, j] = offsets[j, k]
-    fours = len(columns) - len(columns) % 4
-    for i in range(few):
-        for j in range(i + 1, few):
-            distances[i, j] = 0.0
-        for k in range(0, fours, 4):  # four at a time, so that a sum is loaded once for them
-            c0, c1, c2, c3 = columns[k, i], columns[k + 1, i], columns[k + 2, i], columns[k + 3, i]
-            for j in range(i + 1, few):
-                gap0, gap1 = columns[k, j] - c0, columns[k + 1, j] - c1
-                gap2, gap3 = columns[k + 2, j] - c2, columns[k + 3, j] - c3
-                distances[i, j] = distances[i, j] + gap0 * gap0 + gap1 * gap1 + gap2 * gap2 + gap3 * gap3
-        for k in range(fours, len(columns)):
-            c0 = columns[k, i]
-            for j in range(i + 1, few):
-                gap0 = columns[k, j] - c0
-                distances[i, j] += gap0 * gap0
-        for j in range(i + 1, few):
-            distances[i, j] = math.sqrt(distances[i, j])
 
 
 @inlined
-def decayed(x: float) -> float:
-    """Return ``exp(-x)`` for x from 0 to 0.35, by its series to full precision: a loop of these vectorises.
+def ridge_fits(fit: Fit, label: float, out: Floats) -> None:
+    """Put the fits at the query by each of `RIDGES`, four of them, into `out`; leaves their slopes.
+
+    A ridge is relative to the mean variance of a coordinate.
+    """
+    _, mean, gram, _, systems, slopes = fit
+    fitted, width = len(mean), fit_width(len(mean))
+    trace = 0.0
+    for i in range(fitted):
+        trace += gram[i * width + i]
+        store(slopes, FOUR * i, alike(0.0))
+    fits = alike(label)
+    if trace > 1e-290:  # neighbours closer than that can't be told apart
+        e = 0
+        for i in range(fitted):
+            store(systems, FOUR * e, gram[i * width + i] + load(RIDGES, 0) * trace / float(fitted))
+            e += 1
+            for m in range(i + 1, fitted + 1):
+                store(systems, FOUR * e, alike(gram[i * width + m]))
+                e += 1
+        factor(systems, fitted, fitted + 1)
+        for i in range(fitted - 1, -1, -1):
+            start = row_start(i, fitted + 1)
+            value = load(systems, FOUR * (start + fitted - i))
+            for m in range(i + 1, fitted):
+                value = value - load(systems, FOUR * (start + m - i)) * load(slopes, FOUR * m)
+            slope = value / load(systems, FOUR * start)
+            store(slopes, FOUR * i, slope)
+            fits = fits - slope * mean[i]
+    store(out, 0, fits)
+
+
+@inlined
+def fill_distances(near: Neighborhood, columns: Floats, distances: Floats, few: int) -> None:
+    """Fill in the distances between the nearest few and to the query, in the order of a system's entries."""
+    d, start = near.offsets.shape[1], 0
+    for k in range(d):
+        for j in range(few):
+            columns[k * few + j] = near.offsets[j, k]
+    for i in range(few):
+        for j in range(i + 1, few, FOUR):
+            total = alike(0.0)
+            for k in range(d):
+                gap = load(columns, k * few + j) - columns[k * few + i]
+                total = total + gap * gap
+            store(distances, start + j - i, roots(total))  # a few too many, where others belong
+        distances[start] = distances[start + few - i + 1] = distances[start + few - i + 2] = 0.0
+        distances[start + few - i] = math.sqrt(near.squared[i])
+        start += few - i + _BESIDE
+
+
+@inlined
+def decayed(x: Four) -> Four:
+    """Return ``exp(-x)`` for x from 0 to 0.35, by its series to full precision.
 
     Neighbours are no farther from each other than twice the last one's distance from the query, which is what bounds x.
     """
@@ -233,78 +219,67 @@ def decayed(x: float) -> float:
 
 
 @inlined
-def matern(u: float) -> float:
+def matern(u: Four) -> Four:
     """Return Matern's correlation ``(1 + u) exp(-u)`` for u from 0 to 1.4."""
     root = decayed(0.25 * u)
     return (1.0 + u) * (root * root) * (root * root)
 
 
 @inlined
-def fill_decay(distances: Floats, squared: Floats, unit: float, decay: Floats, few: int) -> None:
-    """Fill in ``exp(-distance / (10 unit))``, of which all correlations used here are made by powers."""
-    for i in range(few):
-        for j in range(i + 1, few):
-            decay[i, j] = decayed(0.1 / unit * distances[i, j])
-        decay[i, few] = decayed(0.1 / unit * math.sqrt(squared[i]))
+def fill_correlations(distances: Floats, reach: float, systems: Floats, long: Floats, count: int) -> None:
+    """Fill in what distances come to by four correlations, and once more by the last of them alone.
 
-
-@inlined
-def fill_correlations(room: Kriging, squared: Floats, unit: float, length: int, smooth: bool, few: int) -> None:
-    """Fill in correlations ``exp(-u)``, or Matern's ``(1 + u) exp(-u)``, for u = distance / (length unit).
-
-    The length must be 2 or 5: the fifth and second power of what `fill_decay` left.
+    They are ``exp(-u)`` and Matern's ``(1 + v) exp(-v)``, for u = distance / (length reach) and v = sqrt(3) u, for the
+    lengths 2 and 5. All are made of two roots of exponentials, by their second and fifth power.
     """
-    _, distances, decay, correlations, _ = room
-    for i in range(few):
-        for j in range(i + 1, few + 1):
-            square = decay[i, j] * decay[i, j]
-            correlations[i, j] = square if length == 5 else square * square * decay[i, j]
-        if smooth:
-            for j in range(i + 1, few):
-                correlations[i, j] *= 1.0 + distances[i, j] / (length * unit)
-            correlations[i, few] *= 1.0 + math.sqrt(squared[i]) / (length * unit)
+    unit = reach / _SQRT3
+    for e in range(0, count, FOUR):
+        apart = load(distances, e)
+        root = decayed(0.1 / reach * apart)
+        exponential_long = root * root
+        exponential_short = exponential_long * exponential_long * root
+        root = decayed(0.1 / unit * apart)
+        square = root * root
+        smooth_short = square * square * root * (1.0 + apart / (2.0 * unit))
+        smooth_long = square * (1.0 + apart / (5.0 * unit))
+        one, two, three, four = transposed(exponential_short, exponential_long, smooth_short, smooth_long)
+        store(systems, FOUR * e, one)
+        store(systems, FOUR * e + 4, two)
+        store(systems, FOUR * e + 8, three)
+        store(systems, FOUR * e + 12, four)
+        store(long, e, smooth_long)
 
 
-@kernel
-def krige(correlations: Floats, system: Floats, labels: Floats, counts: Floats, nugget: float, few: int) -> float:
-    """Return the best linear unbiased prediction at the query, the nugget divided by each centre's count.
+@subkernel
+def krige(systems: Floats, few: int) -> Four:
+    """Return the best linear unbiased predictions at the query by four systems.
 
-    One factorisation carries three right-hand sides (labels, ones, the query's correlations): the mean by
-    generalised least squares and the prediction are then sums of products.
+    One factorisation carries three right-hand sides (the query's correlations, labels, ones): the mean by generalised
+    least squares and the prediction are then sums of products.
     """
-    width = system.shape[1]
+    width = few + _BESIDE
+    factor(systems, few, width)
+    ones, mean, query = alike(0.0), alike(0.0), 0
     for i in range(few):
-        for j in range(i + 1, few):
-            system[i, j] = correlations[i, j]
-        system[i, i] = 1.0 + max(nugget / counts[i], _LEAST_NUGGET)
-        for j in range(few, width - 3):
-            system[i, j] = 0.0
-        system[i, width - 3] = labels[i]
-        system[i, width - 2] = 1.0
-        system[i, width - 1] = correlations[i, few]
-    factor(system, few)
-    ones = mean = 0.0
+        query += width - i
+        one, label = load(systems, FOUR * (query - 1)), load(systems, FOUR * (query - 2))
+        ones, mean = ones + one * one, mean + one * label
+    mean = mean / ones
+    prediction, query = mean, 0
     for i in range(few):
-        ones += system[i, width - 2] * system[i, width - 2]
-        mean += system[i, width - 2] * system[i, width - 3]
-    mean /= ones
-    prediction = mean
-    for i in range(few):
-        prediction += system[i, width - 1] * (system[i, width - 3] - mean * system[i, width - 2])
+        query += width - i
+        one, label = load(systems, FOUR * (query - 1)), load(systems, FOUR * (query - 2))
+        prediction = prediction + load(systems, FOUR * (query - 3)) * (label - mean * one)
     return prediction
 
 
 @inlined
-def matern_prediction(near: Neighborhood, room: Kriging, few: int, nugget: float) -> float:
-    """Return kriging's prediction by Matern's correlations of the judges' length, by the last neighbour's distance."""
-    unit = JUDGE_LENGTH * max(math.sqrt(near.squared[few - 1]), 1e-150) / _SQRT3
-    columns, distances, _, correlations, system = room
-    pairwise_distances(near.offsets, columns, distances, few)
-    for i in range(few):
-        for j in range(i + 1, few):
-            correlations[i, j] = matern(distances[i, j] / unit)
-        correlations[i, few] = matern(math.sqrt(near.squared[i]) / unit)
-    return krige(correlations, system, near.labels, near.counts, nugget, few)
+def put_beside(systems: Floats, few: int, row: int, nuggets: Four, labels: Four) -> None:
+    """Put a diagonal and the right-hand sides into a row of the systems whose correlations are there."""
+    start = row_start(row, few + _BESIDE)
+    store(systems, FOUR * start, 1.0 + at_least(nuggets, _LEAST_NUGGET))
+    store(systems, FOUR * (start + few - row + 1), labels)
+    store(systems, FOUR * (start + few - row + 2), alike(1.0))
 
 
 @inlined
@@ -313,50 +288,93 @@ def local_predictions(near: Neighborhood, fit: Fit, room: Kriging, found: int, o
 
     Their order is that of `ellipack.learners.experts.names.LOCAL`. `slope` is left with the first fit's.
     """
-    columns, distances, decay, correlations, system = room
-    few = min(len(distances), found)
+    columns, distances, systems, _ = room
+    few = min(len(room.labels) // FOUR, found)
+    label = gather_slope(near, fit, min(2 * len(slope) + 10, found))
+    ridge_fits(fit, label, out[1:])
     out[0] = mean_label(near.labels, near.counts, min(16, found))
-    label = gather_slope(near, fit, min(2 * len(fit.slope) + 10, found))
-    out[2] = ridge_fit(fit, label, 0.1)
-    out[1] = ridge_fit(fit, label, 0.01)
     for i in range(len(slope)):
-        slope[i] = fit.slope[i]
-    pairwise_distances(near.offsets, columns, distances, few)
-    reach = max(math.sqrt(near.squared[few - 1]), 1e-150)
-    for j in range(few):
-        fit.weights[j] = near.labels[j] - near.trend[j]
-    at = 3
-    for smooth in (False, True):
-        unit = reach / _SQRT3 if smooth else reach
-        fill_decay(distances, near.squared, unit, decay, few)
-        # A short length with a small nugget follows the labels, a long one with a large nugget smooths them.
-        for length, nugget in ((2, 0.01), (5, 0.1)):
-            fill_correlations(room, near.squared, unit, length, smooth, few)
-            out[at] = krige(correlations, system, near.labels, near.counts, nugget, few)
-            at += 1
-    out[at] = krige(correlations, system, fit.weights, near.counts, 0.03, few)
+        slope[i] = fit.slopes[FOUR * i]
+    fill_distances(near, columns, distances, few)
+    count = row_start(few, few + _BESIDE)
+    fill_correlations(distances, max(math.sqrt(near.squared[few - 1]), 1e-150), systems, distances, count)
+    for i in range(few):
+        put_beside(systems, few, i, load(NUGGETS, 0) / near.counts[i], alike(near.labels[i]))
+    store(out, 3, krige(systems, few))
+    # Once more about a global trend, by the last of the correlations: three of four systems are for nothing here.
+    for e in range(count):
+        store(systems, FOUR * e, alike(distances[e]))
+    for i in range(few):
+        put_beside(systems, few, i, alike(0.03 / near.counts[i]), alike(near.labels[i] - near.trend[i]))
+    store(fit.centered, 0, krige(systems, few))
+    out[7] = fit.centered[0]
+
+
+@inlined
+def judge(room: Kriging, squared: Floats, kriged: int, d: int) -> Four:
+    """Return kriging's predictions from four neighbourhoods, by Matern's correlations of the judges' length.
+
+    Offsets and labels are in the room, side by side, and so are the squared distances.
+    """
+    columns, _, systems, labels = room
+    unit = JUDGE_LENGTH * at_least(roots(load(squared, FOUR * (kriged - 1))), 1e-150) / _SQRT3
+    # Distances first and correlations then: the processor waits for neither if it can work on several at once.
+    for i in range(kriged):
+        e = row_start(i, kriged + _BESIDE) - i
+        for j in range(i + 1, kriged):
+            total = alike(0.0)
+            for k in range(0, FOUR * d * kriged, FOUR * kriged):
+                gap = load(columns, k + FOUR * j) - load(columns, k + FOUR * i)
+                total = total + gap * gap
+            store(systems, FOUR * (e + j), total)
+        store(systems, FOUR * (e + kriged), load(squared, FOUR * i))
+        put_beside(systems, kriged, i, alike(0.0), alike(0.0))
+    for e in range(0, FOUR * row_start(kriged, kriged + _BESIDE), FOUR):
+        store(systems, e, matern(roots(load(systems, e)) / unit))
+    for i in range(kriged):
+        put_beside(systems, kriged, i, alike(JUDGE_NUGGET), load(labels, FOUR * i))
+    return krige(systems, kriged)
+
+
+@inlined
+def farthest(coordinates: Floats, own: int, others: Ints) -> float:
+    """Return the squared distance, with the bits that a search finds, to the farthest of other points."""
+    most = 0.0
+    for other in others:
+        total = 0.0
+        for k in range(coordinates.shape[1]):
+            gap = coordinates[own, k] - coordinates[other, k]
+            total += gap * gap
+        most = max(most, total)
+    return most
 
 
 @kernel
-def leave_one_out(
-    tree: Tree, coordinates: Floats, labels: Floats, judges: Ints, near: Neighborhood, room: Kriging
-) -> float:
-    """Return the sum of squared errors of kriging each judge's label from its neighbours' without its own."""
-    kriged = min(len(room.distances), len(coordinates) - 1)
-    positions, lanes = np.empty(kriged + 1, dtype=np.int64), np.empty(LANES)
-    squared = np.empty(kriged + 1)
+def leave_one_out(tree: Tree, coordinates: Floats, labels: Floats, judges: Ints, near: Ints, room: Kriging) -> float:
+    """Return the sum of squared errors of kriging each judge's label from its neighbours' without its own.
+
+    `near` has a row for each judge: points, each one once, that are likely to be near, or none (-1). It is left with
+    the nearest. As these can't be farther away than those, there is less to search.
+    """
+    kriged, d = len(room.labels) // FOUR, coordinates.shape[1]
+    lanes = np.empty(LANES)
+    found, squared, errors = np.empty(kriged + 1), np.empty(FOUR * kriged), np.empty(FOUR)
     total = 0.0
-    for judge in judges:
-        k_nearest(tree, coordinates[judge], np.inf, positions, squared, lanes)
-        held = 0
-        for j in range(kriged + 1):
-            if positions[j] != judge and held < kriged:
-                near.squared[held] = squared[j]
-                near.labels[held] = labels[positions[j]] - labels[judge]
-                near.counts[held] = 1.0
-                for k in range(coordinates.shape[1]):
-                    near.offsets[held, k] = coordinates[positions[j], k] - coordinates[judge, k]
-                held += 1
-        error = matern_prediction(near, room, kriged, JUDGE_NUGGET)
-        total += error * error
+    for first in range(0, len(judges), FOUR):
+        for lane in range(FOUR):
+            row = min(first + lane, len(judges) - 1)
+            own, positions = judges[row], near[row]
+            limit = farthest(coordinates, own, positions) if positions[0] >= 0 else np.inf
+            k_nearest(tree, coordinates[own], limit, positions, found, lanes)
+            at = lane
+            for j in range(kriged + 1):
+                if positions[j] != own and at < FOUR * kriged:
+                    squared[at] = found[j]
+                    room.labels[at] = labels[positions[j]] - labels[own]
+                    for k in range(d):
+                        room.columns[FOUR * kriged * k + at] = coordinates[positions[j], k] - coordinates[own, k]
+                    at += FOUR
+        store(errors, 0, judge(room, squared, kriged, d))
+        for lane in range(min(FOUR, len(judges) - first)):
+            total += errors[lane] * errors[lane]
     return total

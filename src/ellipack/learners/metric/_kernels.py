@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipack._kernels import inlined, kernel, subkernel
+from ellipack._kernels import Held, inlined, kernel, subkernel
+from ellipack.lanes._kernels import FOUR, alike, at_least, load, no_more_than, store
 from ellipack.learners.aggregation._kernels import Bernstein, LeastSquares, dot, regress, reward, weigh
 from ellipack.learners.experts._kernels import Fit, Kriging, Neighborhood, local_predictions
 from ellipack.packing._kernels import LANES, before, block_distances
@@ -108,6 +109,23 @@ class Room(NamedTuple):
     lanes: Floats
 
 
+class Desk(NamedTuple):
+    """What rounds take: the machine, room to work in, rows and labels, and which row the room was last used for.
+
+    `asked` holds the round for which that was (-1: none) and Algorithm 1's centre that was found, `before` that row,
+    and `made` what was predicted for it and how far the centre is.
+    """
+
+    machine: Machine
+    room: Room
+    rows: Floats
+    labels: Floats
+    predictions: Floats
+    asked: Ints
+    before: Floats
+    made: Floats
+
+
 @inlined
 def wild(value: float, low: float, high: float, before: float) -> bool:
     """Whether a number is too far from the range of those so far to be believed, `before` of them having been wild.
@@ -207,10 +225,25 @@ def look_around(view: View, memory: Memory, query: Floats, positions: Ints, near
 
 
 @inlined
-def rise_to(view: View, coefficients: Floats, row: Floats, seen: Floats) -> float:
-    """Return what the global regression, in a view's standard units, says of a row, its constant left out."""
-    see(view.knots, view.shift, view.scale, row, seen)
-    return dot(coefficients[: len(row)], seen)
+def fill_trend(
+    view: View, coefficients: Floats, linear: float, rows: Floats, near: Ints, columns: Floats, out: Floats
+) -> None:
+    """Fill in what the global regression says of some rows, less what it says of the query.
+
+    It is in standard units of the view, the first, which sees features as they are. Four rows at a time, from columns.
+    """
+    d, few = rows.shape[1], len(near)
+    for j in range(few):
+        for k in range(d):
+            columns[k * few + j] = rows[near[j], k]
+    for j in range(0, few, FOUR):
+        rise = alike(0.0)
+        for k in range(d):
+            seen = (load(columns, k * few + j) - view.shift[k]) / view.scale[k]
+            rise = rise + coefficients[k] * no_more_than(at_least(seen, -FARTHEST), FARTHEST)
+        store(columns, j, coefficients[d] - linear + rise)
+    for j in range(few):
+        out[j] = columns[j]
 
 
 @inlined
@@ -339,9 +372,8 @@ def ask_views(views: tuple[View, ...], memory: Memory, coefficients: Floats, lin
     # From the last view to the first, so that the first one's neighbours are what is left for learning.
     for v in range(len(views) - 1, -1, -1):
         count = look_around(views[v], memory, room.queries[v], positions, near, room.lanes)
-        for j in range(min(count, len(room.kriging.distances))):
-            rise = rise_to(views[0], coefficients, memory.rows[positions[j]], room.seen)
-            near.trend[j] = coefficients[len(room.seen)] - linear + rise
+        kriged = min(count, len(room.kriging.labels) // FOUR)
+        fill_trend(views[0], coefficients, linear, memory.rows, positions[:kriged], room.kriging.columns, near.trend)
         own = experts[3 + v * local : 3 + (v + 1) * local]
         local_predictions(near, room.fit, room.kriging, count, own, room.slopes[v])
         for k in range(local):
@@ -444,19 +476,36 @@ def learn_row(machine: Machine, x: Floats, label: float, asked: tuple[float, int
         count_in(known, machine.features, label, x, room.held)
 
 
-@kernel
-def run_rounds(machine: Machine, X: Floats, labels: Floats, predictions: Floats, room: Room) -> int:
-    """Predict row by row, and learn as long as there are labels; return how many rows were done.
+@inlined
+def same_row(left: Floats, right: Floats) -> bool:
+    """Whether two rows have the same bits (0 and -0 are equal, and are told apart here)."""
+    same = True
+    for k in range(len(left)):
+        same = same and left[k] == right[k] and math.copysign(1.0, left[k]) == math.copysign(1.0, right[k])
+    return same
 
-    Stops early where there is no room for another centre. Without labels nothing of the machine changes. (One kernel
-    for all, with its parts inlined and handed few of the many arrays, because compiling it is what a first call waits
-    for.)
+
+@kernel
+def run_rounds(held: Held[Desk], count: int, learning: bool) -> int:
+    """Predict the first rows on the desk one by one, and learn from them if told to; return how many were done.
+
+    Stops early where there is no room for another centre. Without learning nothing of the machine changes. What
+    predicting a row in the same round has left in the room is not worked out again. (One kernel for all, with its
+    parts inlined and handed few of the many arrays, because compiling it is what a first call waits for.)
     """
-    for t in range(len(X)):
-        if t < len(labels) and not has_room(machine.views, len(machine.memory.label_sums), machine.packing.points):
+    desk = held.value
+    machine, asked, made = desk.machine, desk.asked, desk.made
+    for t in range(count):
+        if learning and not has_room(machine.views, len(machine.memory.label_sums), machine.packing.points):
             return t
-        asked = consult(machine, X[t], room)
-        predictions[t] = asked[0]
-        if t < len(labels):
-            learn_row(machine, X[t], labels[t], asked, room)
-    return len(X)
+        x = desk.rows[t]
+        if asked[0] != machine.clock[0] or not same_row(desk.before, x):
+            made[0], asked[1], made[1] = consult(machine, x, desk.room)
+            asked[0] = machine.clock[0]
+            for k in range(len(x)):
+                desk.before[k] = x[k]
+        desk.predictions[t] = made[0]
+        if learning:
+            learn_row(machine, x, desk.labels[t], (made[0], asked[1], made[1]), desk.room)
+            asked[0] = -1
+    return count

@@ -19,17 +19,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.errors import DomainError
-from ellipack.learners.metric._kernels import run_rounds
+from ellipack.learners.metric.desks import AT_ONCE, put_back, take
 from ellipack.learners.metric.memory import repack
 from ellipack.learners.metric.phases import end_phase
-from ellipack.learners.metric.state import MetricState, make_room, working_room
+from ellipack.learners.metric.state import MetricState, make_room
 from ellipack.threads import for_rows
 from ellipack.validation import Floats, labels, rows
 
 LARGEST_FEATURE, LARGEST_LABEL = 1e140, 1e60
 """Beyond these, sums of squares (of features) and of fourth powers (of labels) would overflow."""
-
-_AT_A_TIME = 64  # rounds, between which those who predict on other threads have their turn
 
 
 def predict(state: MetricState, X: ArrayLike, n_jobs: int = 1) -> Floats:
@@ -39,7 +37,11 @@ def predict(state: MetricState, X: ArrayLike, n_jobs: int = 1) -> Floats:
         predictions = np.empty(len(table))
 
         def work(part: slice) -> None:
-            run_rounds(state.machine, table[part], np.empty(0), predictions[part], working_room(state))
+            desk = take(state)
+            for start in range(part.start, part.stop, AT_ONCE):
+                few = slice(start, min(start + AT_ONCE, part.stop))
+                desk.predict(table[few], predictions[few])
+            put_back(state, desk)
 
         for_rows(work, len(table), n_jobs)
     return predictions
@@ -55,30 +57,29 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike) -> Floats:
     if np.abs(targets).max() > LARGEST_LABEL:
         raise DomainError(f"y must be at most {LARGEST_LABEL:g} in size, got {np.abs(targets).max():g}")
     predictions = np.empty(len(table))
-    room = working_room(state)
     done = 0
     while done < len(table):
-        part = slice(done, min(len(table), done + _AT_A_TIME, done + state.phase_end - state.clock))
+        # Between so many, those who predict on other threads have their turn.
+        part = slice(done, min(len(table), done + AT_ONCE, done + state.phase_end - state.clock))
         with state.gate.changing():
-            done += run_rounds(state.machine, table[part], targets[part], predictions[part], room)
-            if settle(state):
-                room = working_room(state)  # more coordinates may take part in local fits from now on
+            desk = take(state)
+            done += desk.learn(table[part], targets[part], predictions[part])
+            put_back(state, desk)
+            settle(state)
             if done < part.stop:
                 make_room(state)
     return predictions
 
 
-def settle(state: MetricState) -> bool:
-    """Make room and end the phase, if after the last round it is time; return whether the phase has ended.
+def settle(state: MetricState) -> None:
+    """Make room and end the phase, if after the last round it is time.
 
     At once, not when the next row comes: what is predicted until then must be what that row will be predicted.
     """
     if state.n_centers == state.max_centers:
         repack(state)
-    ended = state.clock == state.phase_end
-    if ended:
+    if state.clock == state.phase_end:
         end_phase(state)
-    return ended
 
 
 def _features(table: Floats) -> Floats:

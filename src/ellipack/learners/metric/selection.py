@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipack.learners.experts._kernels import kriging_room, leave_one_out, neighborhood
+from ellipack.learners.experts._kernels import kriging_room, leave_one_out
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.packing.index import Index
 from ellipack.validation import Floats, Ints
@@ -44,12 +44,17 @@ class Jury(NamedTuple):
         kept = np.union1d(drawn, few)
         return Jury(self.seen[kept], self.labels[kept], np.searchsorted(kept, few), min(self.neighbors, _FEW))
 
-    def error(self, directions: Floats) -> float:
-        """Return the leave-one-out error, summed over judges, when whitened by these directions."""
-        coordinates = np.ascontiguousarray(self.seen @ directions)
-        kriged, d = min(self.neighbors, len(coordinates) - 1), coordinates.shape[1]
-        tree, near, room = Index.build(coordinates).tree, neighborhood(kriged, d), kriging_room(kriged, d)
-        return leave_one_out(tree, coordinates, self.labels, self.judges, near, room)
+    def errors(self, field: dict[str, Floats]) -> dict[str, float]:
+        """Return the leave-one-out error, summed over judges, when whitened by the directions of each candidate."""
+        kriged, d = min(self.neighbors, len(self.seen) - 1), self.seen.shape[1]
+        room, near = kriging_room(kriged, d), np.full((len(self.judges), kriged + 1), -1)
+        heard = {}
+        for name, directions in field.items():
+            coordinates = np.ascontiguousarray(self.seen @ directions)
+            tree = Index.build(coordinates).tree
+            # What was near by one candidate hardly is far by the next.
+            heard[name] = leave_one_out(tree, coordinates, self.labels, self.judges, near, room)
+        return heard
 
 
 def candidates(gop: Floats, current: Floats, config: MetricConfig) -> Iterator[tuple[str, Floats]]:
@@ -99,7 +104,7 @@ def choose(
 
 def _standings(jury: Jury, field: dict[str, Floats]) -> Reputation:
     """Return how candidates stand: log errors less their mean, and how many judges say so."""
-    values = {name: _logarithm(jury.error(directions)) for name, directions in field.items()}
+    values = {name: _logarithm(error) for name, error in jury.errors(field).items()}
     mean = sum(values.values()) / len(values)
     return {name: Standing(value - mean, float(len(jury.judges))) for name, value in values.items()}
 

@@ -1,7 +1,7 @@
 """The practical learner's state: how it begins, and how it makes room."""
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +39,16 @@ class MetricPhase(NamedTuple):
     expert_weights: Floats  # at its end
 
 
+class Desks:
+    """The desks at which nobody works at present. They are no part of what is copied, pickled or saved."""
+
+    def __init__(self) -> None:
+        self.free: list[Any] = []
+
+    def __reduce__(self) -> tuple[type["Desks"], tuple[()]]:
+        return Desks, ()
+
+
 @dataclass(eq=False)
 class MetricState:
     """What the practical learner carries from round to round."""
@@ -54,6 +64,7 @@ class MetricState:
     phases: list[MetricPhase] = field(default_factory=list)
     reputations: tuple[Reputation, ...] = ()  # of candidates for the metric, in each view
     gate: Gate = field(default_factory=Gate)
+    desks: Desks = field(default_factory=Desks)
 
     @property
     def clock(self) -> int:

@@ -69,8 +69,13 @@ def copy(tree: Tree) -> Tree:
 
 def pour(tree: Tree, points: Floats, fill: int) -> None:
     """Put so many points into each leaf, in order and without a tree above them yet."""
-    for leaf, start in enumerate(range(0, len(points), fill)):
-        part = points[start : start + fill]
-        tree.blocks[leaf, :, : len(part)] = part.T
-        tree.positions[leaf, : len(part)] = np.arange(start, start + len(part))
-        tree.links[2 * leaf, SIZE] = len(part)
+    whole, d = len(points) // fill, points.shape[1]
+    poured = whole * fill
+    tree.blocks[:whole, :, :fill] = points[:poured].reshape(whole, fill, d).transpose(0, 2, 1)
+    tree.positions[:whole, :fill] = np.arange(poured).reshape(whole, fill)
+    tree.links[: 2 * whole : 2, SIZE] = fill
+    left = len(points) - poured
+    if left:
+        tree.blocks[whole, :, :left] = points[poured:].T
+        tree.positions[whole, :left] = np.arange(poured, len(points))
+        tree.links[2 * whole, SIZE] = left

@@ -1,0 +1,1 @@
+"""Four numbers at a time."""

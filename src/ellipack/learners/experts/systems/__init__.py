@@ -1,0 +1,1 @@
+"""Positive definite systems, four at once."""
