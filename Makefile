@@ -45,7 +45,6 @@ bench-metric: .venv/peers.stamp ## MetricRegressor; on a folder of CSV files bes
 
 bench-peers: .venv/peers.stamp ## beside River, scikit-learn and LightGBM on public streams, a few minutes; RACE='--full', '--help'
 	@$(BIN)/python -m benchmarks.race $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(RACE)
-	@$(BIN)/python -m benchmarks.page
 
 bench-page: .venv/peers.stamp ## docs/benchmarks.md, its pictures and the README's quotes, out of docs/benchmarks/results.json
 	@$(BIN)/python -m benchmarks.page

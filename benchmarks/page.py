@@ -37,8 +37,22 @@ QUOTED: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
 def text(sections: dict[str, dict[str, Any]], folder: Path) -> str:
     """Return the page of those sections that there are results of; write its pictures into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    shown = [show(sections[name], folder) for name, show in SECTIONS.items() if name in sections]
+    shown = [
+        f"{show(sections[name], folder)}\n{_made(sections[name])}\n"
+        for name, show in SECTIONS.items()
+        if name in sections
+    ]
     return "\n".join([_HEAD.format(folder=folder.name), *shown])
+
+
+def _made(figures: dict[str, Any]) -> str:
+    """Say how, when and on what a section was made."""
+    made = figures["made"]
+    versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
+    return (
+        f"Made by `{figures['command']}` on {made['on']} at revision {made['revision']}, with Python {made['python']} "
+        f"on {made['system']}, {made['processor']}, {made['cores']} cores; {versions}. {figures['note']}".strip()
+    )
 
 
 def quote(sections: dict[str, dict[str, Any]], readme: str) -> str:
@@ -51,13 +65,13 @@ def quote(sections: dict[str, dict[str, Any]], readme: str) -> str:
     return readme
 
 
-def write(path: Path, page: Path, readme: Path) -> None:
-    """Write the page, its pictures (into a folder of its name) and the README's quotes out of a file of results."""
+def write(path: Path, page: Path, readme: Path | None = None) -> None:
+    """Write the page, its pictures (into a folder of its name) and a README's quotes out of a file of results."""
     sections = results.read(path)
     if not sections:
         raise ValueError(f"{path} must hold results, got none: run make bench-peers first")
     page.write_text(text(sections, page.with_suffix("")), encoding="utf-8")
-    if readme.exists():
+    if readme is not None:
         before = readme.read_text(encoding="utf-8")
         readme.write_text(quote(sections, before), encoding="utf-8")
 

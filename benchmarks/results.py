@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -37,12 +38,23 @@ def made() -> Figures:
     """Return when and on what a section is made: versions, machine, cores."""
     return {
         "on": datetime.now(UTC).date().isoformat(),
+        "revision": _revision(),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),
         "cores": os.cpu_count(),
         "versions": {name: found for name in _PACKAGES if (found := _version(name))},
     }
+
+
+def _revision() -> str:
+    """Return the revision that lies on disk, as far as git tells it."""
+    asked = ["git", "describe", "--always", "--dirty=, changed", "--exclude=*"]
+    try:
+        told = subprocess.run(asked, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    except OSError:
+        return "unknown"
+    return told.stdout.strip() or "unknown"
 
 
 def _version(package: str) -> str | None:

@@ -3,15 +3,13 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import results
+from benchmarks import publishing
 from benchmarks.claims import gop, regret
-from benchmarks.claims.page import section
 from benchmarks.progress import following
 from benchmarks.verdicts import figures
 from ellipack.stream import LowRankStream
@@ -39,8 +37,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="longer, and over ten seeds")
     parser.add_argument("--phases", type=int, help="how many of the paper's phases are played: phase i has 2^i rounds")
     parser.add_argument("--seeds", type=int, help="over how many streams of each kind")
-    where = f"where results go, pictures beside it; {results.PATH} unless told"
-    parser.add_argument("--json", type=Path, default=results.PATH, help=where)
+    publishing.add_arguments(parser)
     options = parser.parse_args(arguments)
     for name in ("phases", "seeds"):
         if getattr(options, name) is not None and getattr(options, name) < 1:
@@ -85,9 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Play, store, draw, print."""
     options = parse(arguments)
     found = measured(extent_of(options))
-    results.store("claims", found, options.json)
-    section(found, options.json.parent)
-    Console(width=120).print(table_of(found))
+    written = publishing.put("claims", found, options, arguments)
+    console = Console(width=120)
+    console.print(table_of(found))
+    console.print(f"The page: {written}", highlight=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ def _banded(axes: Axes, x: Any, table: Floats, colour: str) -> Floats:
 
 def _guide(axes: Axes, marks: Any, end: float, slope: float, colour: str) -> None:
     """Draw the slope of a theorem so that it ends where the line does."""
-    late = marks[marks >= marks[-1] / regret.LATE]
+    late = marks[-regret.LATE :]
     axes.plot(late, end * (late / marks[-1]) ** slope, color=colour, linewidth=1.5, linestyle=":")
 
 

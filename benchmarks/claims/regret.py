@@ -24,8 +24,8 @@ from ellipack.validation import Floats, Ints
 EUCLIDEAN, TRUE = "Algorithm 1, Euclidean metric", "Algorithm 1, true metric"
 APPENDIX, SLOPES = "phased, appendix A", "phased, local slopes"
 PRACTICAL = "MetricRegressor"
-LATE = 16
-"""Slopes are fitted from the round on that is this part of the last: over the last phases, of doubling length."""
+LATE = 5
+"""Slopes are fitted over so many of the last phases, each twice as long as the one before."""
 
 _ANCHORS = 4096  # at which gradients are estimated: all rows of the first eleven phases, a draw of them later
 _RIDGE = 1e-6  # of the true metric, relative to its norm: the paper wants one that is positive definite
@@ -94,8 +94,7 @@ def slopes(played: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _slope(each: dict[str, Any]) -> float:
     marks, regret = np.array(each["marks"]), np.array(each["regret"])
-    late = marks >= marks[-1] / LATE
-    power = fit(marks[late], regret[late])
+    power = fit(marks[-LATE:], regret[-LATE:])
     return 0.0 if power is None else power.exponent
 
 

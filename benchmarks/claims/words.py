@@ -13,7 +13,7 @@ directions plus a little noise; {seeds} seeds of each kind. Regret is against th
 the paper's phases, {rounds:,} rounds in all; lines are means over seeds, bands reach from the least to the most. The
 true metric is the stream's own gradient outer product. Dotted is the growth `t^(rho/(1+rho))` of Theorem 1 (a fixed
 metric) or Theorem 2 (a learned one), rho being the learner's effective rank at the end; it is drawn over the rounds
-over which slopes are fitted, from 1/{late} of all on.
+over which slopes are fitted, those of the last {late} phases.
 
 The theorems bound the worst case from above, so a slope is to be at or below theirs. Of {known} slopes {above} above
 by more than the spread over seeds, and {below} below by more than that. Below is no better rate proved: labels here

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from benchmarks import results
+from benchmarks import publishing
 from benchmarks.race import streams
 from benchmarks.race.capymoa import INSTALL
 from benchmarks.race.jobs import Shown, jobs, race
@@ -21,7 +21,6 @@ from benchmarks.race.learners import CAPYMOA, LEARNERS
 from benchmarks.race.screen import errors_table, tallies_table
 from benchmarks.race.standings import Standings
 
-_OWN = Path("out/race.json")  # not on the page: its streams can't be had by others
 _LIMIT = 1800.0  # seconds for one run
 
 
@@ -54,12 +53,21 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, help="a folder of CSV files to race on instead, the label y last")
     parser.add_argument("--capymoa", action="store_true", help="with CapyMOA's SOKNL and ARF: needs Java and torch")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at a time, one a core unless told")
-    parser.add_argument("--note", default="", help="what a reader of the page should know of this run")
-    parser.add_argument("--json", type=Path, help=f"where results go: {results.PATH}, or {_OWN} of a folder's streams")
+    publishing.add_arguments(parser)
     options = parser.parse_args(arguments)
     if options.capymoa and find_spec("capymoa") is None:
         parser.error(INSTALL)
-    options.json = options.json or (_OWN if options.data else results.PATH)
+    for name in ("rows", "seeds", "jobs"):
+        if getattr(options, name) is not None and getattr(options, name) < 1:
+            parser.error(f"--{name} must be >= 1, got {getattr(options, name)}")
+    if options.data and options.publish:
+        parser.error("--publish is for streams that anyone can get, not for those of --data")
+    if options.data and not options.data.is_dir():
+        parser.error(f"--data must be a folder, got {options.data}")
+    for name, table in (("streams", {} if options.data else streams.SOURCES), ("learners", {**LEARNERS, **CAPYMOA})):
+        odd = [each for each in getattr(options, name) or () if table and each not in table]
+        if odd:
+            parser.error(f"--{name} must be among {', '.join(table)}, got {', '.join(odd)}")
     return options
 
 
@@ -87,7 +95,6 @@ def main(arguments: list[str] | None = None) -> None:
     figures: dict[str, Any] = {
         "rows": rows,
         "seeds": seeds,
-        "note": options.note,
         "learners": [{"name": name, "kind": each.kind, "settings": each.settings} for name, each in learners.items()],
         "streams": [
             {
@@ -102,11 +109,11 @@ def main(arguments: list[str] | None = None) -> None:
         ],
         "results": found,
     }
-    results.store("peers", figures, options.json)
+    written = publishing.put("peers", figures, options, arguments)
     console = Console(width=max(100, 40 + 15 * len(sources)))
     console.print(errors_table(Standings(figures)))
     console.print(tallies_table(Standings(figures)))
-    console.print(f"Results: {options.json}. The page: make bench-page", highlight=False, soft_wrap=True)
+    console.print(f"The page: {written}", highlight=False, soft_wrap=True)
 
 
 @contextmanager

@@ -48,14 +48,14 @@ def race(sources: Mapping[str, Source], todo: Iterable[Job], rows: int, limits: 
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
         paths: dict[tuple[str, int], Path] = {}
         waiting = {}
-        for job in todo:
-            seed = job.seed if sources[job.stream].seeded else 0
-            if (job.stream, seed) not in paths:
-                stream = sources[job.stream].draw(seed, rows)
-                shapes[job.stream] = stream.X.shape
-                paths[job.stream, seed] = _write(stream, Path(folder, f"{len(paths)}.npz"))
-            waiting[pool.submit(run, job, paths[job.stream, seed], seconds)] = job
         try:
+            for job in todo:
+                seed = job.seed if sources[job.stream].seeded else 0
+                if (job.stream, seed) not in paths:
+                    stream = sources[job.stream].draw(seed, rows)
+                    shapes[job.stream] = stream.X.shape
+                    paths[job.stream, seed] = _write(stream, Path(folder, f"{len(paths)}.npz"))
+                waiting[pool.submit(run, job, paths[job.stream, seed], seconds)] = job
             for future in as_completed(waiting):
                 name, learner, number = waiting[future]
                 results.setdefault(name, {}).setdefault(learner, {})[str(number)] = future.result()

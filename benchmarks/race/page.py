@@ -36,7 +36,6 @@ def section(figures: dict[str, Any], folder: Path) -> str:
         _streams(standings),
         _settings(standings),
         _not_measured(standings),
-        _made(figures),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -45,12 +44,12 @@ def quoted(figures: dict[str, Any]) -> str:
     """Return what the README says of the race."""
     standings = Standings(figures)
     lines = _table(
-        ("`MetricRegressor` against", "streams won", "lost", "its error over theirs, geometric mean"),
+        ("`MetricRegressor` against", "streams won", "lost", "its late error over theirs, geometric mean"),
         _against_best(standings),
     )
     said = (
         f"{len(standings.streams)} streams that anyone can get, of at most {figures['rows']:,} rows, "
-        f"{len(standings.peers)} peers, all in one run of `make bench-peers`; each single figure, and every loss, "
+        f"{len(standings.peers)} peers, all in one run of `{figures['command']}`; each single figure, and every loss, "
         f"stands in [benchmarks](docs/benchmarks.md)."
     )
     return f"{lines}\n\n{said}"
@@ -61,7 +60,8 @@ def _opening(standings: Standings) -> str:
     return (
         f"`make bench-peers` lets `MetricRegressor`, the paper's learners and {len(standings.peers)} peers predict and "
         f"then learn the same rows, one after the other, in one pass and with no look ahead, not even at the scale of "
-        f"what has not been seen. {len(standings.streams)} streams of at most {figures['rows']:,} rows; "
+        f"what has not been seen; only which levels a text column has is told beforehand, to all alike. "
+        f"{len(standings.streams)} streams of at most {figures['rows']:,} rows; "
         f"{figures['seeds']} seeds where there is anything to draw. Who takes part, with every setting, stands in "
         f"`benchmarks/race/learners.py`, and what is raced on in `benchmarks/race/streams.py`.\n\n"
         "*Late error* is the root mean square error over the second half of the rounds, over the standard deviation of "
@@ -170,20 +170,12 @@ def _not_measured(standings: Standings) -> str:
     lines = [
         "Not measured here: labels that come late or never, rows in batches, more than one thread, graphics cards, and "
         "peers tuned to each stream by a search, which would need to look ahead. Costs are of Python calls a row: some "
-        "peers' are mostly that."
+        "peers' are mostly that. scikit-learn's checks of its input are switched off for all, River's rows become "
+        "dictionaries within the time that is counted, as they would have to."
     ]
     if not any("CapyMOA" in each["settings"] for each in standings.figures["learners"]):
         lines.append("CapyMOA's SOKNL and ARF did not take part in this run; `--capymoa` lets them.")
     return " ".join(lines)
-
-
-def _made(figures: dict[str, Any]) -> str:
-    made = figures["made"]
-    versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
-    return (
-        f"Run on {made['on']} with Python {made['python']} on {made['system']}, {made['processor']}, "
-        f"{made['cores']} cores; {versions}. {figures['note']}".strip()
-    )
 
 
 def _tally(tally: Tally) -> tuple[str, str, str]:

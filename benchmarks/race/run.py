@@ -71,11 +71,17 @@ def outcome(learner: str, seed: int, X: Floats, y: Floats) -> Outcome:
     peak = _memory("VmHWM")
     if not np.isfinite(predictions).all():
         return {"failed": "predictions that are no numbers"}
+    with np.errstate(all="ignore"):  # errors beyond all numbers, or labels that do not vary
+        errors: Outcome = {
+            "late": _short(late_nrmse(predictions, y)),
+            "whole": _short(float(np.sqrt(np.mean((predictions - y) ** 2)) / np.std(y))),
+            "curve": curve(predictions, y),
+        }
+    if not np.isfinite([errors["late"], errors["whole"], *errors["curve"]]).all():
+        return {"failed": "an error that is no number"}
     micros = 1e6 * seconds
     return {
-        "late": _short(late_nrmse(predictions, y)),
-        "whole": _short(float(np.sqrt(np.mean((predictions - y) ** 2)) / np.std(y))),
-        "curve": curve(predictions, y),
+        **errors,
         "median_us": _short(float(np.median(micros))),
         "p99_us": _short(float(np.quantile(micros, 0.99))),
         "mean_us": _short(float(np.mean(micros))),

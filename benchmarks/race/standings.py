@@ -1,5 +1,6 @@
 """What a race came to: means over seeds, ratios to the best peers, wins and losses."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -9,6 +10,10 @@ from benchmarks.race.learners import BATCH, OURS, PAPER, STREAMING, SUBJECT, TRI
 
 PEERS = {"streaming": (STREAMING, TRIVIAL), "batch": (BATCH,)}
 """Which kinds are meant by the best of."""
+
+
+_LEAST = defaultdict(lambda: 1e-12, peak_bytes=4096.0)
+"""What a figure is at least in a geometric mean: a page of memory, for one."""
 
 
 class Loss(NamedTuple):
@@ -92,7 +97,12 @@ class Standings:
         ratios = np.array([self.ratio(stream, peer) for stream, peer in peers.items()])
         known = ratios[np.isfinite(ratios)]
         mean = float(np.exp(np.log(known).mean())) if len(known) else float("nan")
-        return Tally(int(np.sum(known < 1)), int(np.sum(known > 1)), len(ratios) - len(known), mean)
+        # Where ours failed and the peer did not, it has lost.
+        beaten = sum(bool(self.failure(stream, SUBJECT)) and self._able(stream, peer) for stream, peer in peers.items())
+        return Tally(int(np.sum(known < 1)), int(np.sum(known > 1)) + beaten, len(ratios) - len(known) - beaten, mean)
+
+    def _able(self, stream: str, peer: str | None) -> bool:
+        return peer is not None and not self.failure(stream, peer)
 
     def against(self, peer: str) -> Tally:
         """Return how ours did against one peer."""
@@ -114,7 +124,6 @@ class Standings:
         return sorted(found, key=lambda each: each.theirs / each.ours)
 
     def typical(self, learner: str, field: str) -> float:
-        """Return the geometric mean over the streams of a figure's means over the seeds, NaN if there is none."""
+        """Return the geometric mean over the streams of a figure's means over the seeds, NaN if it failed on one."""
         means = np.array([self.mean(stream, learner, field) for stream in self.streams])
-        known = means[np.isfinite(means)]
-        return float(np.exp(np.log(np.maximum(known, 1e-12)).mean())) if len(known) else float("nan")
+        return float(np.exp(np.log(np.maximum(means, _LEAST[field])).mean())) if len(means) else float("nan")

@@ -3,15 +3,13 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import results
+from benchmarks import publishing
 from benchmarks.powers import Power
-from benchmarks.scaling.page import section
 from benchmarks.scaling.run import CURVES, MEASURES, exponents, run
 from benchmarks.scaling.settings import FULL, LEARNERS, QUICK, Extent, settings
 from benchmarks.verdicts import figures
@@ -23,8 +21,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="to 1,000,000 rounds, longer everywhere, more seeds")
     parser.add_argument("--rounds", type=int, help="the longest run")
     parser.add_argument("--seeds", type=int, help="how many streams each point is measured on")
-    where = f"where results go, pictures beside it; {results.PATH} unless told"
-    parser.add_argument("--json", type=Path, default=results.PATH, help=where)
+    publishing.add_arguments(parser)
     options = parser.parse_args(arguments)
     for name in ("rounds", "seeds"):
         if getattr(options, name) is not None and getattr(options, name) < 1:
@@ -60,9 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, store, draw, print."""
     options = parse(arguments)
     found = measured(extent_of(options))
-    results.store("scaling", found, options.json)
-    section(found, options.json.parent)
-    Console(width=120).print(table_of(found))
+    written = publishing.put("scaling", found, options, arguments)
+    console = Console(width=120)
+    console.print(table_of(found))
+    console.print(f"The page: {written}", highlight=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

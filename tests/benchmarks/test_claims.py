@@ -7,7 +7,6 @@ import pytest
 from benchmarks import results
 from benchmarks.claims import __main__ as command
 from benchmarks.claims import gop, regret
-from benchmarks.claims.page import section
 from ellipack.stream import LowRankStream
 from ellipack.theory.schedules import phase_end
 
@@ -16,8 +15,6 @@ TINY = command.Extent(phases=5, rows=(16, 32, 64), seeds=2)
 
 def test_a_tiny_run_is_stored_and_becomes_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "QUICK", TINY)
-    texts: list[str] = []
-    monkeypatch.setattr(command, "section", lambda found, folder: texts.append(section(found, folder)))
     path = tmp_path / "pictures" / "results.json"
     command.main(["--json", str(path)])
     found = results.read(path)["claims"]
@@ -25,7 +22,7 @@ def test_a_tiny_run_is_stored_and_becomes_a_page(tmp_path: Path, monkeypatch: py
     assert len(found["regret"]) == kinds * TINY.seeds * len(regret.LEARNERS)
     assert len(found["slopes"]) == kinds * len(regret.LEARNERS)
     assert len(found["gop"]) == kinds * TINY.seeds * len(gop.ESTIMATORS) * len(TINY.rows)
-    (text,) = texts
+    text = (tmp_path / "pictures.md").read_text(encoding="utf-8")
     pictures = [each.name for each in path.parent.glob("*.png")]
     assert len(pictures) == 3
     assert all(f"(pictures/{name})" in text for name in pictures)
@@ -54,8 +51,8 @@ def test_ranks_are_those_of_the_metrics() -> None:
 
 
 def test_slopes_stand_beside_the_theorems() -> None:
-    marks = [10, 2_500, 5_000, 10_000]  # the first of which is not late enough to count
-    both = {"d": 3, "rank": 1, "marks": marks, "effective_rank": [1, 2, 3, 3]}
+    marks = [10, 625, 1_250, 2_500, 5_000, 10_000]  # the first of which is not late enough to count
+    both = {"d": 3, "rank": 1, "marks": marks, "effective_rank": [1, 2, 2, 2, 3, 3]}
     played = [
         {**both, "learner": name, "regret": [100.0, *(mark**power for mark in marks[1:])]}
         for name, power in ((regret.TRUE, 0.4), (regret.TRUE, 0.6), (regret.PRACTICAL, 0.4))

@@ -30,6 +30,8 @@ def test_the_same_results_are_the_same_page_and_pictures(tmp_path: Path) -> None
     folders = [tmp_path / name / "benchmarks" for name in ("here", "there")]
     texts = [page.text({"peers": FIGURES, "of no section": {}}, folder) for folder in folders]
     assert texts[0] == texts[1]
+    assert "Made by `python -m benchmarks.race --rows 100` on 2026-01-01 at revision abc" in texts[0]
+    assert texts[0].endswith("Nobody ran it.\n")
     pictures = [sorted(folder.iterdir()) for folder in folders]
     assert [path.name for path in pictures[0]] == ["peers-costs.png", "peers-errors.png"]
     for one, other in zip(*pictures, strict=True):
@@ -47,7 +49,6 @@ def test_every_loss_and_failure_is_on_the_page(tmp_path: Path) -> None:
     for row in ("LightGBM | 0.200 | 0.800 | 4.00", "KNN | 0.412 | 0.800 | 1.94", "Last label | 0.700 | 0.800 | 1.14"):
         assert f"| two | {row} |" in text
     assert "- LightGBM on one: it fell over" in text
-    assert text.endswith("Nobody ran it.\n")
     assert "| the best streaming peer of each stream | 1 | 1 |" in race_page.quoted(FIGURES)
 
 

@@ -29,8 +29,6 @@ def test_a_tiny_run_is_stored_and_becomes_a_page(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(command, "QUICK", TINY)
     monkeypatch.setattr("benchmarks.scaling.settings.marks_up_to", lambda rounds: (75, 150, rounds))
     monkeypatch.setattr(page, "_PICTURES", {"cost": page._PICTURES["cost"]})
-    texts: list[str] = []
-    monkeypatch.setattr(command, "section", lambda found, folder: texts.append(page.section(found, folder)))
     path = tmp_path / "pictures" / "results.json"
     command.main(["--json", str(path)])
     found = results.read(path)["scaling"]
@@ -38,7 +36,7 @@ def test_a_tiny_run_is_stored_and_becomes_a_page(tmp_path: Path, monkeypatch: py
         for curve in CURVES:
             assert len(along(found["points"], curve, learner)) == 3, (learner, curve)
     assert {each["measure"] for each in found["exponents"]} == {*MEASURES}
-    (text,) = texts
+    text = (tmp_path / "pictures.md").read_text(encoding="utf-8")
     pictures = [each.name for each in path.parent.glob("*.png")]
     assert len(pictures) == 1
     assert all(f"(pictures/{name})" in text for name in pictures)

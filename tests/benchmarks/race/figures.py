@@ -22,9 +22,10 @@ def made(errors: Errors) -> dict[str, Any]:
         costs = {"median_us": 10.0, "p99_us": 30.0, "mean_us": 20.0 / error, "peak_bytes": 5000, "saved_bytes": 700}
         return {"late": error, "whole": 1.1 * error, "curve": [2 * error, error], **costs}
 
-    versions = {"on": "2026-01-01", "python": "3.11", "system": "Linux", "processor": "one", "cores": 2, "versions": {}}
+    machine = {"system": "Linux", "processor": "one", "cores": 2}
     return {
-        "made": versions,
+        "made": {"on": "2026-01-01", "revision": "abc", "python": "3.11", **machine, "versions": {}},
+        "command": "python -m benchmarks.race --rows 100",
         "rows": 100,
         "seeds": 2,
         "note": "Nobody ran it.",

@@ -1,5 +1,6 @@
 """A race of next to nothing, each run in a process of its own."""
 
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from benchmarks import results
 from benchmarks.race.__main__ import chosen, main, parse
 from benchmarks.race.jobs import Results, jobs, whole
 from benchmarks.race.learners import CAPYMOA, LEARNERS
-from benchmarks.race.run import POINTS, Job, curve, run
+from benchmarks.race.run import POINTS, Job, curve, outcome, run
 from benchmarks.race.streams import SOURCES
 
 
@@ -39,7 +40,7 @@ def test_a_stream_that_was_interrupted_does_not_count() -> None:
 
 
 def test_a_race(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "results.json"
+    path = tmp_path / "found" / "results.json"
     learners = ["Packing", "Linear", "Last label"]
     arguments = ["--streams", "low_rank_5", "--rows", "60", "--seeds", "1", "--json", str(path), "--jobs", "2"]
     main([*arguments, "--learners", *learners])
@@ -72,10 +73,33 @@ def test_says_what_capymoa_needs(capsys: pytest.CaptureFixture[str]) -> None:
             learner.make(0)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rows", "0"], "--rows must be >= 1, got 0"),
+        (["--jobs", "-1"], "--jobs must be >= 1, got -1"),
+        (["--streams", "nobody's"], "--streams must be among flights, .*, got nobody's"),
+        (["--learners", "KNN", "me"], "--learners must be among MetricRegressor, .*, got me"),
+        (["--data", "nowhere"], "--data must be a folder, got nowhere"),
+        (["--data", ".", "--publish"], "--publish is for streams that anyone can get"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse(options)
+    assert re.search(message, " ".join(capsys.readouterr().err.split()))
+
+
+def test_labels_that_do_not_vary_are_a_failure_and_not_the_end() -> None:
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.r_[np.arange(30.0), np.zeros(30)]
+    assert outcome("Last label", 0, X, y) == {"failed": "an error that is no number"}
+
+
 def test_options() -> None:
     options = parse(["--full", "--rows", "7"])
-    assert (options.full, options.rows, options.json) == (True, 7, results.PATH)
-    assert parse(["--data", "folder"]).json != results.PATH
+    assert (options.full, options.rows, options.publish) == (True, 7, False)
     assert list(chosen({"a": 1, "b": 2}, ["b"], "--x")) == ["b"]
     assert list(chosen({"a": 1, "b": 2}, None, "--x")) == ["a", "b"]
     with pytest.raises(ValueError, match="--x must be among a, b, got c"):
