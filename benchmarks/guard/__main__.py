@@ -56,7 +56,7 @@ def table_of(judgements: Iterable[Judgement], title: str) -> Table:
     for each in judgements:
         word = f"[{_COLOURS[each.word]}]{each.word}[/]"
         if each.word in {"new", "gone"}:
-            table.add_row(each.name, "-", "-", "-", "-", word)
+            table.add_row(each.name, "-", "-", "-", each.why or "-", word)
             continue
         spread = "exact" if each.kind == "accuracy" else "{:.3f} to {:.3f}".format(*each.interval)
         unit = " s" if each.kind == "speed" else ""

@@ -32,8 +32,8 @@ def flights() -> Stream:
     day = (month.astype("datetime64[D]") - np.datetime64("2013-01-01")).astype(np.int64) + table["day"].to_numpy()
     kept = table[["dep_delay", "distance", "lat", "lon", "origin", "carrier", "arr_delay"]].assign(
         time=table["hour"] + table["minute"] / 60,
-        weekday=day % 7,
-        day=day,  # a Monday is 0
+        weekday=day % 7,  # a Monday is 0: the first of January 2013, day 1, was a Tuesday
+        day=day,
     )
     return _stream("flights", kept, "arr_delay")
 
