@@ -7,16 +7,18 @@ from rich.table import Table
 
 
 class Verdict(NamedTuple):
-    """A figure, what it is to be, and whether it is."""
+    """A figure, what it is to be, and whether it is: None if that can't be told."""
 
     what: str
     figure: str
     target: str
-    reached: bool
+    reached: bool | None
 
     @property
     def word(self) -> str:
         """Return the verdict in a word, coloured."""
+        if self.reached is None:
+            return "[yellow]unknown[/yellow]"
         return "[green]reached[/green]" if self.reached else "[red]missed[/red]"
 
 

@@ -137,21 +137,45 @@ def test_what_is_not_there_can_not_be_read(tmp_path: Path) -> None:
         read(tmp_path)
 
 
-@pytest.mark.parametrize("stage", ["save_file", "_sign", "_sync_directory"])
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("stage", ["save_file", "_sign"])
 def test_a_writer_that_fails_leaves_what_was_there(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
     write(path, "Kind", SMALL)
     before = path.read_bytes()
-
-    def fail(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(file, stage, fail)
-    with pytest.raises(CheckpointError, match=r"can't be written.*No space left on device"):
+    monkeypatch.setattr(file, stage, full)
+    with pytest.raises(CheckpointError, match=r"can't be written, what was there is as it was: .*No space left"):
         write(path, "Kind", Contents({"clock": 4}))
-    assert read(path)[1].facts["clock"] in ((3,) if stage != "_sync_directory" else (4,))
-    assert stage == "_sync_directory" or path.read_bytes() == before
+    assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model"]
+
+
+def test_a_name_that_is_not_confirmed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model"
+    write(path, "Kind", SMALL)
+    monkeypatch.setattr(file, "_sync_directory", full)
+    with pytest.raises(CheckpointError, match=r"model is written, but the disk did not confirm.*No space left"):
+        write(path, "Kind", Contents({"clock": 4}))
+    assert read(path)[1].facts["clock"] == 4
+    assert os.listdir(tmp_path) == ["model"]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_stays_a_link(there: bool, tmp_path: Path) -> None:
+    for name in ("real", "links"):
+        (tmp_path / name).mkdir()
+    link, real = tmp_path / "links" / "model", tmp_path / "real" / "first"
+    link.symlink_to(Path("..") / "real" / "first")
+    if there:
+        write(real, "Kind", SMALL)
+    write(link, "Kind", Contents({"clock": 4}))
+    assert link.is_symlink()
+    assert not real.is_symlink()
+    assert read(real)[1].facts["clock"] == 4
+    assert (os.listdir(link.parent), os.listdir(real.parent)) == (["model"], ["first"])
 
 
 LIMITED = """
@@ -194,3 +218,35 @@ def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
         (tmp_path / name / ".tmp17").touch()
     sweep(tmp_path / "m[1]")
     assert sorted(os.listdir(tmp_path)) == [".m1.17.partial", "m[1]"]
+
+
+def test_a_writer_sweeps_what_the_dead_have_left(tmp_path: Path) -> None:
+    done = subprocess.Popen([sys.executable, "-c", ""])
+    done.wait()
+    dead = [f".m[1].{done.pid}-{thread}.partial" for thread in (1, 2)]
+    alive = [
+        f".m[1].{os.getpid()}-1.partial",  # another thread of this process
+        f".m[1].{os.getppid()}-1.partial",
+        ".m[1].1-1.partial",  # not ours to signal, or the only one there is
+        f".m[1].{10**30}-1.partial",
+        f".m[1].{done.pid}.partial",
+        f".m[1].x.{done.pid}-1.partial.old",
+        f".m1.{done.pid}-1.partial",
+    ]
+    for name in dead + alive:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model").touch()
+    (tmp_path / f".m[1].{done.pid}-3.partial").touch()  # no folder: nothing that we left
+    write(tmp_path / "m[1]", "Kind", SMALL)
+    assert sorted(os.listdir(tmp_path)) == sorted([*alive, f".m[1].{done.pid}-3.partial", "m[1]"])
+
+
+@pytest.mark.parametrize("error", [PermissionError, OSError])
+def test_whoever_can_not_be_asked_lives(error: type[OSError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(os, "kill", refuse)
+    (tmp_path / ".model.17-1.partial").mkdir()
+    write(tmp_path / "model", "Kind", SMALL)
+    assert sorted(os.listdir(tmp_path)) == [".model.17-1.partial", "model"]

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 import ellipack
+import ellipack.river
 from ellipack.checkpoint import Contents, file, read
 from ellipack.errors import CheckpointError
 from ellipack.estimators.saving import RUN
@@ -71,7 +72,11 @@ def table(n: int) -> pa.Table:
 def refused_or_sound(path: Path, X: Floats, y: Floats) -> bool:
     """Load a file; return whether it was refused, and fail unless it was, or holds what works."""
     try:
-        if read(path)[0] == RUN:
+        kind = read(path)[0]
+        if kind.startswith("river."):
+            goes_on_with_river(ellipack.river.load(path), path, X, y)
+            return False
+        if kind == RUN:
             run = load_run(path)
             learner = run.learner
             if {column.name for column in run.encoding.columns()} <= {"a", "b", "c"} and run.encoding.target == "y":
@@ -89,6 +94,19 @@ def refused_or_sound(path: Path, X: Floats, y: Floats) -> bool:
         learner.save(path)
         assert ellipack.load(path).predict(rows).tobytes() == learner.predict(rows).tobytes()
     return False
+
+
+def goes_on_with_river(learner: Any, path: Path, X: Floats, y: Floats) -> None:
+    """Fail unless one of River's, loaded from a file, predicts and learns, and can be saved and loaded again."""
+    names = learner.feature_names or ["a", "b", "c"]
+    values = np.resize(X, (len(X), len(names))) / np.sqrt(len(names))
+    rows = [dict(zip(names, row, strict=True)) for row in values.tolist()]
+    for x, label in zip(rows, y.tolist(), strict=True):
+        assert np.isfinite(learner.predict_one(x))
+        learner.learn_one(x, label)
+    learner.save(path)
+    again = ellipack.river.load(path)
+    assert [again.predict_one(x) for x in rows] == [learner.predict_one(x) for x in rows]
 
 
 def limit_memory() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import ellipack.river
 from ellipack import (
     GradientOuterProduct,
     KernelDifferences,
@@ -34,6 +35,13 @@ def learned(learner: Any) -> Any:
     return learner.fit(*stream(80))
 
 
+def of_river(learner: Any) -> Any:
+    X, y = stream(80)
+    for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
+        learner.learn_one(dict(zip(["a", 7, "late"] if t > 30 else ["a", 7], row, strict=False)), label)
+    return learner
+
+
 def run_over_table() -> Run:
     batch = Batch.of(table(80))
     run = Run(MetricRegressor(24, neighbors=8, config=SMALL), Encoding.begin(batch, "y"), "table")
@@ -49,6 +57,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "kernels": lambda: learned(PhasedRegressor(gop=GradientOuterProduct(KernelDifferences(mass_scale=0.02)))),
     "fresh": lambda: PackingRegressor([1.0, 0.5]),
     "run": run_over_table,
+    "river-metric": lambda: of_river(ellipack.river.MetricRegressor(24, neighbors=8, config=SMALL)),
+    "river-packing": lambda: of_river(ellipack.river.PackingRegressor()),
 }
 
 

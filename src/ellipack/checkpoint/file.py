@@ -12,7 +12,9 @@ way, the old file or the new one is there, whole.
 import hashlib
 import json
 import os
+import re
 import reprlib
+from contextlib import suppress
 from glob import escape
 from io import BufferedRandom
 from mmap import ACCESS_READ, mmap
@@ -35,6 +37,7 @@ _KEY = "ellipack"
 _NO_DIGEST = "0" * 64
 _OPENING = b'{"__metadata__":{"ellipack":"'  # a header begins with this, and then comes the checksum
 _PLACE = slice(8 + len(_OPENING), 8 + len(_OPENING) + 64)
+_PARTIAL = re.compile(r"\.(\d+)-\d+\.partial$", re.ASCII)  # behind the name: the process that writes there
 _LARGEST_HEADER = 100_000_000  # bytes; safetensors refuses more itself
 
 
@@ -43,16 +46,17 @@ def write(path: str | os.PathLike[str], kind: str, contents: Contents) -> None:
 
     Parameters
     ----------
-    path : where; a file that is there is replaced.
+    path : where; a file that is there is replaced, and a link is followed, so that it stays one.
     kind : what kind of learner this is, by which `read` and its caller know how to go on.
     contents : what to write.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     aside = target.with_name(f".{target.name}.{os.getpid()}-{get_ident()}.partial")
     facts = {"format": FORMAT, "version": __version__, "kind": kind, "facts": contents.facts}
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
     # The library takes the address of an array as it is, whatever its strides.
     arrays = {name: np.ascontiguousarray(array) for name, array in contents.arrays.items()}
+    _sweep_the_dead(target)
     try:
         # A folder, since the library goes by a file of its own, with a name of its own, which has to be swept too.
         aside.mkdir()
@@ -65,11 +69,16 @@ def write(path: str | os.PathLike[str], kind: str, contents: Contents) -> None:
             os.chmod(partial, mode)
             os.fsync(file.fileno())
         partial.replace(target)
-        _sync_directory(target.parent)
     except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{target} can't be written, what was there is as it was: {error}") from error
+        raise CheckpointError(f"{path} can't be written, what was there is as it was: {error}") from error
     finally:
         rmtree(aside, ignore_errors=True)
+    try:
+        _sync_directory(target.parent)
+    except OSError as error:
+        raise CheckpointError(
+            f"{path} is written, but the disk did not confirm its name, which a power cut may undo: {error}"
+        ) from error
 
 
 def read(path: str | os.PathLike[str]) -> tuple[str, Contents]:
@@ -99,9 +108,35 @@ def read(path: str | os.PathLike[str]) -> tuple[str, Contents]:
 
 def sweep(path: str | os.PathLike[str]) -> None:
     """Remove what writers that were killed have left beside a file; to be called by its only writer."""
-    target = Path(path)
-    for aside in target.parent.glob(f".{escape(target.name)}.*.partial"):
+    for aside in _asides(Path(os.path.realpath(path))):
         rmtree(aside, ignore_errors=True)
+
+
+def _sweep_the_dead(target: Path) -> None:
+    """Remove what processes that are no more have left beside a file, where that can be told and done."""
+    with suppress(OSError):
+        for aside in _asides(target):
+            writer = _PARTIAL.search(aside.name)
+            if writer is not None and not _lives(int(writer[1])):
+                rmtree(aside, ignore_errors=True)
+
+
+def _asides(target: Path) -> list[Path]:
+    """Return the folders in which a file is, or was once, being written."""
+    return list(target.parent.glob(f".{escape(target.name)}.*.partial"))
+
+
+def _lives(process: int) -> bool:
+    """Return whether there is a process of this number, or may be one."""
+    if os.name != "posix":  # where signal 0 is a signal like others
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # one of another user's
+        return True
+    return True
 
 
 def _sign(file: BufferedRandom) -> None:
@@ -120,7 +155,7 @@ def _header(data: bytes, path: str | os.PathLike[str]) -> tuple[str, dict[str, A
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > min(len(data) - 8, _LARGEST_HEADER):
         raise CheckpointError(f"{path} is no model of ellipack, or cut short: {len(data)} bytes")
-    if not data[8:].startswith(_OPENING):
+    if not data.startswith(_OPENING, 8):
         raise CheckpointError(f"{path} is no model of ellipack, or damaged: its header begins with something else")
     try:
         text = json.loads(data[8 : 8 + size])["__metadata__"][_KEY]
