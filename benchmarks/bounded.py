@@ -13,17 +13,10 @@ from ellipack import MetricRegressor
 from ellipack.learners.metric._kernels import Memory, View, embed
 from ellipack.learners.metric.state import MetricState
 from ellipack.packing.index import Index
-from ellipack.stream import LowRankStream
 from ellipack.validation import Floats
 
 PARTS = (2, 4, 8)
-ROWS = 8_000
 _FORGOTTEN = 4  # one in so many
-
-
-def synthetic(rows: int = ROWS) -> Stream:
-    """Return a stream of 8 features of which 3 directions matter."""
-    return Stream("8 features, 3 directions", *LowRankStream(d=8, rank=3).draw(rows))
 
 
 def merged(stream: Stream, max_centers: int, views: int) -> float:

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -22,8 +21,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from benchmarks.progress import telling
 from benchmarks.verdicts import Verdict, at_most, table_of
 from ellipack.stream.encoding import SNIFFED, Encoding
 from ellipack.stream.prefetch import prefetched
@@ -100,16 +99,6 @@ def verdicts(cost: Cost) -> Iterator[Verdict]:
     yield at_most("reading and encoding, of the whole time", 100 * cost.share, round(100 * _MOST_SHARE, 1), "%")
 
 
-@contextmanager
-def _telling(what: str) -> Iterator[None]:
-    """Say on standard error what is going on, if that is a terminal."""
-    console = Console(stderr=True)
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        progress.add_task(what)
-        yield
-
-
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.command", description=(__doc__ or "").split("\n")[0])
@@ -130,10 +119,10 @@ def main() -> None:
     screen = Console()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
-        with _telling(f"making a table of {options.rows:,} rows"):
+        with telling(f"making a table of {options.rows:,} rows"):
             write_table(path, options.rows)
         screen.print(f"A CSV file of {options.rows:,} rows and {path.stat().st_size / 1e6:,.0f} MB.", highlight=False)
-        with _telling("running the command, which has kernels to compile if this is the first time"):
+        with telling("running the command, which has kernels to compile if this is the first time"):
             cost = measure(path)
     each = 1e6 * cost.seconds / cost.rows
     screen.print(

@@ -12,12 +12,12 @@ from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator
 from ellipack.report.figures import dress
 
 PANEL = 4.6, 3.7
-"""Inches of one panel."""
+"""Inches of one panel, unless told."""
 
 
-def grid(down: int, across: int) -> tuple[Figure, list[Axes]]:
-    """Return a figure of panels, row by row."""
-    width, height = PANEL
+def grid(down: int, across: int, panel: tuple[float, float] = PANEL) -> tuple[Figure, list[Axes]]:
+    """Return a figure of panels of so many inches, row by row."""
+    width, height = panel
     figure = Figure(figsize=(width * across, height * down + 0.5), dpi=110, layout="constrained")
     return figure, list(figure.subplots(down, across, squeeze=False).flat)
 
@@ -40,8 +40,8 @@ def shared_legend(figure: Figure, lines: Sequence[Line2D], columns: int) -> None
     figure.legend(handles=list(lines), loc="outside lower center", ncols=columns, frameon=False, fontsize=11)
 
 
-def sample(colour: str, label: str, style: Literal["-", ":"] = "-", marker: str = "") -> Line2D:
-    """Return a line for a legend."""
+def sample(colour: str, label: str, style: Literal["-", ":", ""] = "-", marker: str = "") -> Line2D:
+    """Return a line for a legend, or a marker alone."""
     return Line2D([], [], color=colour, label=label, linestyle=style, linewidth=2, marker=marker, markersize=5)
 
 

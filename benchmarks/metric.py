@@ -9,19 +9,19 @@ found, what noise does, and what it costs to remember less. All on one thread.
 import argparse
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
 from benchmarks import bounded, growth, noise
-from benchmarks.peers import BATCH, INSTALL_RIVER, STREAMING, TREES, Errors, amf_cost, best_of, our_costs, read_peers
-from benchmarks.streams import Stream, late_nrmse, read_folder
+from benchmarks.peers import BATCH, INSTALL_RIVER, STREAMING, Errors, amf_cost, best_of, our_costs, read_peers
+from benchmarks.progress import following, telling
+from benchmarks.race.learners import TREES
+from benchmarks.streams import Stream, late_nrmse, low_rank, read_folder
 from benchmarks.verdicts import Verdict, at_least, at_most, figures, table_of
 from ellipack import MetricRegressor
 
@@ -90,50 +90,31 @@ def cost_table(streams: Iterable[Stream], views: int) -> tuple[Table, list[Verdi
     return table, [at_least(f"times cheaper than AMF over at most {most:,} rows, geometric mean", mean, _CHEAPER)]
 
 
-@contextmanager
-def progress_of(total: int) -> Iterator[Progress]:
-    """Show on standard error how far things are; nothing, if that is not a terminal."""
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        progress.add_task("compiling", total=total)
-        yield progress
-
-
 def on_streams(streams: list[Stream], options: argparse.Namespace, console: Console) -> list[Verdict]:
     """Measure on the streams of a folder; print tables, return verdicts."""
     peers = read_peers(options.peers) if options.peers else {}
-    scores = []
-    with progress_of(len(streams)) as progress:
-        for stream in streams:
-            progress.update(progress.task_ids[0], description=stream.name)
-            scores.append(score(stream, options.views, peers.get(stream.name, {})))
-            progress.advance(progress.task_ids[0])
+    scores = [score(stream, options.views, peers.get(stream.name, {})) for stream in _followed(streams)]
     console.print(errors_table(scores, options.views))
     verdicts = list(error_verdicts(scores))
     if options.amf:
-        with progress_of(len(streams)) as progress:
-            heads = (stream.head(options.amf) for stream in streams)
-            try:
-                table, more = cost_table(_advancing(heads, progress), options.views)
-            except ImportError:
-                console.print(INSTALL_RIVER, highlight=False)
-            else:
-                console.print(table)
-                verdicts += more
+        try:
+            table, more = cost_table(_followed(stream.head(options.amf) for stream in streams), options.views)
+        except ImportError:
+            console.print(INSTALL_RIVER, highlight=False)
+        else:
+            console.print(table)
+            verdicts += more
     return verdicts
 
 
 def on_made(streams: list[Stream], options: argparse.Namespace, console: Console) -> list[Verdict]:
     """Measure on streams made here, memory on some of the folder's as well; print tables, return verdicts."""
-    with progress_of(2) as progress:
-        progress.update(progress.task_ids[0], description="growth")
+    with telling("growth"):
         grown = growth.grow(options.views)
-        progress.update(progress.task_ids[0], description="noise", advance=1)
+    with telling("noise"):
         verdicts = [*growth.verdicts(grown), *noise.verdicts(options.views)]
-    with progress_of(1 + _SHRUNK) as progress:
-        shrunk = [bounded.synthetic(), *streams[:_SHRUNK]]
-        compared = {each.name: bounded.compare(each, options.views) for each in _advancing(shrunk, progress)}
+    shrunk = [low_rank(8, 3, 8_000), *streams[:_SHRUNK]]
+    compared = {each.name: bounded.compare(each, options.views) for each in _followed(shrunk)}
     console.print(*growth.tables(grown), bounded.table_of(compared), sep="\n")
     return [*verdicts, *bounded.verdicts(compared)]
 
@@ -156,7 +137,8 @@ def main(arguments: list[str] | None = None) -> None:
     streams = [each.head(options.rows) for each in read_folder(options.data)] if options.data else []
     verdicts = []
     with threadpool_limits(1):
-        warm_up(options.views)
+        with telling("compiling"):
+            warm_up(options.views)
         if streams:
             verdicts += on_streams(streams, options, console)
         verdicts += on_made(streams, options, console)
@@ -165,17 +147,14 @@ def main(arguments: list[str] | None = None) -> None:
 
 def warm_up(views: int) -> None:
     """Let everything be compiled before anything is timed."""
-    stream = bounded.synthetic(300)
+    stream = low_rank(8, 3, 300)
     learner = MetricRegressor(100, views=views).fit(stream.X, stream.y)
     learner.predict(stream.X)
 
 
-def _advancing(streams: Iterable[Stream], progress: Progress) -> Iterator[Stream]:
+def _followed(streams: Iterable[Stream]) -> Iterator[Stream]:
     """Yield streams, saying which and how far."""
-    for stream in streams:
-        progress.update(progress.task_ids[0], description=stream.name)
-        yield stream
-        progress.advance(progress.task_ids[0])
+    return following((stream.name, stream) for stream in streams)
 
 
 if __name__ == "__main__":

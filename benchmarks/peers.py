@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.race.learners import river_amf
 from benchmarks.streams import Stream
 from ellipack import MetricRegressor
 
 STREAMING = ("KNN", "AMF", "ARF", "SOKNL")
 BATCH = ("LightGBM", "XGBoost", "ExtraTrees", "CatBoost", "xRFM")
-TREES = 10
 INSTALL_RIVER = "River is not installed, so its AMF was not timed: pip install 'river>=0.22'"
 
 Errors = dict[str, float]
@@ -49,11 +49,7 @@ def amf_cost(stream: Stream) -> float:
 
     Raises ImportError where River is not installed.
     """
-    from river.forest import (  # type: ignore[import-not-found,import-untyped,unused-ignore]  # noqa: PLC0415
-        AMFRegressor,
-    )
-
-    model = AMFRegressor(n_estimators=TREES, seed=1)
+    model = river_amf(seed=1)
     rows = [dict(enumerate(row)) for row in stream.X.tolist()]
     start = time.perf_counter()
     for row, label in zip(rows, stream.y.tolist(), strict=True):

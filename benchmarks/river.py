@@ -13,14 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
-from river.neighbors import SWINN, KNNRegressor, LazySearch
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
+from benchmarks.race.learners import WINDOW, river_knn
+from benchmarks.streams import Stream, corners
 from benchmarks.verdicts import Verdict, at_least, figures, table_of
 from ellipack.river import MetricRegressor, PackingRegressor
 from ellipack.river.regressor import StreamRegressor
 
-D, WINDOW, TURN = 10, 1000, 100
+D, TURN = 10, 100
 
 Rows = list[tuple[dict[str, float], float]]
 
@@ -41,14 +42,11 @@ class Race(NamedTuple):
     theirs: dict[str, Cost]  # by the engine
 
 
-def stream(rows: int) -> Rows:
-    """Return rows near the corners of a cube, opposite ones first, so that Algorithm 1 founds a centre for each."""
-    rng = np.random.default_rng(0)
-    X = np.sign(rng.normal(size=(rows, D))) * rng.uniform(0.8, 1.0, size=(rows, D))
-    X[0], X[1] = -1.0, 1.0
-    y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.05 * rng.normal(size=rows)
-    names = [f"feature {k}" for k in range(D)]
-    return [(dict(zip(names, x, strict=True)), label) for x, label in zip(X.tolist(), y.tolist(), strict=True)]
+def named(stream: Stream) -> Rows:
+    """Return a stream's rows as River has them: features by name."""
+    names = [f"feature {k}" for k in range(stream.X.shape[1])]
+    pairs = zip(stream.X.tolist(), stream.y.tolist(), strict=True)
+    return [(dict(zip(names, row, strict=True)), label) for row, label in pairs]
 
 
 def play(model: Any, rows: Rows) -> float:
@@ -62,11 +60,8 @@ def play(model: Any, rows: Rows) -> float:
 
 def race(name: str, model: StreamRegressor, warm_up: int, rows: int) -> Race:
     """Return what a learner costs from one row on, beside KNN."""
-    played = stream(warm_up + rows)
-    peers = {
-        "graph": KNNRegressor(engine=SWINN(maxlen=WINDOW, seed=0)),  # what KNNRegressor takes if none is given
-        "plain": KNNRegressor(engine=LazySearch(window_size=WINDOW)),
-    }
+    played = named(corners(D, warm_up + rows))
+    peers = {"graph": river_knn("graph"), "plain": river_knn("plain")}
     for x, label in played[:warm_up]:
         model.predict_one(x)
         model.learn_one(x, label)

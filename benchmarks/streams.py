@@ -1,4 +1,4 @@
-"""Streams kept as CSV files, and how a learner is scored on one.
+"""Streams kept as CSV files, streams made up, and how a learner is scored on one.
 
 A file, plain or compressed by gzip, is a header and then rows in the stream's order: features, and the label ``y`` in
 the last column. What files there are, and what they are called, is for the folder to say.
@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ellipack.stream import LowRankStream
 from ellipack.validation import Floats
 
 _ENDINGS = (".csv", ".csv.gz")
@@ -44,6 +45,25 @@ def read_folder(folder: Path) -> list[Stream]:
     if not paths:
         raise ValueError(f"{folder} must hold files that end in {' or '.join(_ENDINGS)}, got none")
     return [read(path) for path in sorted(paths, key=_name)]
+
+
+def low_rank(d: int, rank: int, rows: int, seed: int = 0) -> Stream:
+    """Return a stream of `d` features of which so many directions matter."""
+    return Stream(f"low_rank_{d}", *LowRankStream(d=d, rank=rank, random_state=seed).draw(rows))
+
+
+def noise(d: int, rows: int, seed: int = 0) -> Stream:
+    """Return a stream of pure noise."""
+    rng = np.random.default_rng(seed)
+    return Stream(f"noise, d = {d}", rng.normal(size=(rows, d)), rng.normal(size=rows))
+
+
+def corners(d: int, rows: int, seed: int = 0) -> Stream:
+    """Return rows near the corners of a cube, opposite ones first, so that Algorithm 1 founds a centre for each."""
+    rng = np.random.default_rng(seed)
+    X = np.sign(rng.normal(size=(rows, d))) * rng.uniform(0.8, 1.0, size=(rows, d))
+    X[0], X[1] = -1.0, 1.0
+    return Stream("corners", X, np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] + 0.05 * rng.normal(size=rows))
 
 
 def late_nrmse(predictions: Floats, y: Floats) -> float:

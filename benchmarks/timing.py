@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from benchmarks.progress import following
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,8 @@ def best_of(repeats: int, *functions: Callable[[], object]) -> list[float]:
 
 def run(benchmarks: Iterable[Benchmark]) -> list[Comparison]:
     """Run benchmarks one after the other, saying on standard error which; quiet if that is not a terminal."""
-    console = Console(stderr=True)
-    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
-    comparisons = []
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
-        for benchmark in benchmarks:
-            task = progress.add_task((benchmark.__doc__ or "").partition("\n")[0])
-            comparisons += list(benchmark())
-            progress.remove_task(task)
-    return comparisons
+    named = [((benchmark.__doc__ or "").partition("\n")[0], benchmark) for benchmark in benchmarks]
+    return [comparison for benchmark in following(named) for comparison in benchmark()]
 
 
 def tables(comparisons: Iterable[Comparison]) -> Iterator[Table]:

@@ -5,7 +5,7 @@ rows so far. All have one thread. To add one is to add a line to the table at th
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from benchmarks.race.players import (
     FIRST,
@@ -26,6 +26,8 @@ SUBJECT = "MetricRegressor"
 """The learner that all ratios are of."""
 
 WINDOW, TREES = 1000, 10
+"""The rows that KNN keeps, and the trees of a forest."""
+
 _RETRAINED = f"trained on everything seen at {FIRST} rows and whenever there are {100 * GROWTH - 100:.0f} % more"
 
 
@@ -36,6 +38,21 @@ class Learner(NamedTuple):
     settings: str
     make: Callable[[int], Player]  # of a seed
     seeded: bool = True  # whether the seed changes anything
+
+
+def river_knn(search: Literal["plain", "graph"] = "plain") -> Any:
+    """Return River's KNN, which searches all rows that it keeps or, as is its default, a graph of them."""
+    from river.neighbors import SWINN, KNNRegressor, LazySearch  # noqa: PLC0415
+
+    engine = LazySearch(window_size=WINDOW) if search == "plain" else SWINN(maxlen=WINDOW, seed=0)
+    return KNNRegressor(engine=engine)
+
+
+def river_amf(seed: int) -> Any:
+    """Return River's AMF."""
+    from river.forest import AMFRegressor  # noqa: PLC0415
+
+    return AMFRegressor(n_estimators=TREES, seed=seed)
 
 
 def _river_scaled(model: Any) -> Any:
@@ -51,21 +68,15 @@ def _labels_scaled(model: Any) -> Any:
 
 
 def _knn(seed: int) -> Player:
-    from river.neighbors import KNNRegressor, LazySearch  # noqa: PLC0415
-
-    return River(_river_scaled(KNNRegressor(engine=LazySearch(window_size=WINDOW))))
+    return River(_river_scaled(river_knn()))
 
 
 def _amf(seed: int) -> Player:
-    from river.forest import AMFRegressor  # noqa: PLC0415
-
-    return River(AMFRegressor(n_estimators=TREES, seed=seed))
+    return River(river_amf(seed))
 
 
 def _amf_scaled(seed: int) -> Player:
-    from river.forest import AMFRegressor  # noqa: PLC0415
-
-    return River(_river_scaled(AMFRegressor(n_estimators=TREES, seed=seed)))
+    return River(_river_scaled(river_amf(seed)))
 
 
 def _arf(seed: int) -> Player:

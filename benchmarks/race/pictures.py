@@ -1,20 +1,22 @@
 """The pictures of a race: error over time, a panel a stream; and error against cost, a point a learner."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.axes import Axes
+from matplotlib.ticker import StrMethodFormatter
 
+from benchmarks.drawing import grid, logarithmic, sample, save, shared_legend
 from benchmarks.race.learners import BATCH, OURS, PAPER, STREAMING, SUBJECT, TRIVIAL
 from benchmarks.race.naming import name_points
 from benchmarks.race.standings import Standings
+from ellipack.report.figures import COLOURS, dress
 from ellipack.validation import Floats
 
-_COLORS = {OURS: "#d62728", PAPER: "#e39802", STREAMING: "#1f77b4", BATCH: "#2ca02c", TRIVIAL: "#8c8c8c"}
+_BLUE, _RED, _GREEN, _PINK, *_ = COLOURS
+_PAINT = {OURS: _RED, PAPER: _PINK, STREAMING: _BLUE, BATCH: _GREEN, TRIVIAL: "#8C8C8C"}
 _NAMES = {OURS: "ellipack", PAPER: "the paper's", STREAMING: "streaming", BATCH: "batch, retrained", TRIVIAL: "trivial"}
-_COLUMNS = 4
+_COLUMNS, _PANEL, _WIDE = 3, (4.6, 3.0), (8.4, 5.2)  # of panels; inches of one, and of the picture of costs
 _SMOOTH = 5  # parts of the stream that a point of a curve is the mean of
 _HIGHEST = 1.6  # what a panel shows at most
 _INK = "#333333"
@@ -25,24 +27,20 @@ def errors(standings: Standings, path: Path) -> None:
     streams = standings.streams
     columns = min(_COLUMNS, len(streams))
     rows = -(-len(streams) // columns)
-    figure = Figure(figsize=(3.6 * columns, 2.7 * rows + 0.5), layout="constrained")
-    axes = figure.subplots(rows, columns, squeeze=False).ravel()
-    for panel, stream in zip(axes, streams, strict=False):
-        _panel(panel, standings, stream)
-    for panel in axes[len(streams) :]:
-        panel.set_visible(False)
-    kinds = [kind for kind in _COLORS if kind in standings.kinds.values()]
-    handles = [axes[0].plot([], [], color=_COLORS[kind], linewidth=2, label=_NAMES[kind])[0] for kind in kinds]
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(kinds), frameon=False)
-    figure.supxlabel("rows", fontsize=9, color=_INK)
-    figure.supylabel("error, in deviations of the labels", fontsize=9, color=_INK)
-    _save(figure, path)
+    figure, panels = grid(rows, columns, _PANEL)
+    for axes, stream in zip(panels, streams, strict=False):
+        _panel(axes, standings, stream)
+    for axes in panels[len(streams) :]:
+        axes.set_visible(False)
+    figure.supylabel("error, in deviations of the labels", fontsize=11, color=_INK)
+    kinds = _kinds(standings)
+    shared_legend(figure, [sample(_PAINT[kind], _NAMES[kind]) for kind in kinds], len(kinds))
+    save(figure, path)
 
 
 def costs(standings: Standings, path: Path) -> None:
     """Draw error against cost, geometric means over streams, and the front of those that none beats in both."""
-    figure = Figure(figsize=(8.0, 5.2), layout="constrained")
-    axes: Any = figure.subplots()
+    figure, (axes,) = grid(1, 1, _WIDE)
     points = {
         learner: (standings.typical(learner, "mean_us"), standings.typical(learner, "late"))
         for learner in standings.learners
@@ -52,19 +50,12 @@ def costs(standings: Standings, path: Path) -> None:
     axes.step(steps[:, 0], steps[:, 1], where="post", color=_INK, linewidth=1, linestyle=":", zorder=1)
     for learner, (cost, error) in points.items():
         kind = standings.kinds[learner]
-        axes.scatter(cost, error, s=110 if kind == OURS else 45, color=_COLORS[kind], zorder=3, edgecolor="white")
-    for kind in (kind for kind in _COLORS if kind in standings.kinds.values()):
-        axes.scatter([], [], color=_COLORS[kind], label=_NAMES[kind])
-    axes.plot([], [], color=_INK, linewidth=1, linestyle=":", label="no learner is better in both")
-    axes.set(xscale="log", yscale="log", xlabel="microseconds a round, one row a call, training included")
-    axes.set_ylabel("late error, geometric mean over the streams")
-    axes.margins(x=0.12, y=0.1)
-    for axis in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
-        axis(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.legend(frameon=False, fontsize=8, loc="best")
-    _plain(axes)
+        axes.scatter(cost, error, s=110 if kind == OURS else 45, color=_PAINT[kind], zorder=3, edgecolor="white")
+    _dress_costs(axes)
+    dots = [sample(_PAINT[kind], _NAMES[kind], "", "o") for kind in _kinds(standings)]
+    axes.legend(handles=[*dots, sample(_INK, "no learner is better in both", ":")], frameon=False, loc="best")
     name_points(axes, points, bold=SUBJECT)
-    _save(figure, path)
+    save(figure, path)
 
 
 def front(points: dict[str, tuple[float, float]]) -> list[str]:
@@ -82,9 +73,9 @@ def smoothed(curve: Floats) -> Floats:
     return np.asarray(np.sqrt(np.convolve(curve**2, ones, "same") / np.convolve(np.ones(len(curve)), ones, "same")))
 
 
-def _panel(axes: Any, standings: Standings, stream: str) -> None:
+def _panel(axes: Axes, standings: Standings, stream: str) -> None:
     about = next(each for each in standings.figures["streams"] if each["name"] == stream)
-    leads = {standings.best(stream, _of(standings, kind)) for kind in _COLORS}
+    leads = {standings.best(stream, _of(standings, kind)) for kind in _PAINT}
     highest = 0.0
     for learner, kind in standings.kinds.items():
         curves = standings.all_of(stream, learner, "curve")
@@ -93,27 +84,30 @@ def _panel(axes: Any, standings: Standings, stream: str) -> None:
         curve = smoothed(np.sqrt(np.mean(np.square(curves), axis=0)))
         at = (np.arange(len(curve)) + 0.5) * about["rows"] / len(curve)
         width, alpha = (2.2, 1.0) if learner == SUBJECT else (1.2, 0.9) if learner in leads else (0.7, 0.3)
-        axes.plot(at, curve, color=_COLORS[kind], linewidth=width, alpha=alpha, zorder=3 if kind == OURS else 2)
+        axes.plot(at, curve, color=_PAINT[kind], linewidth=width, alpha=alpha, zorder=3 if kind == OURS else 2)
         if learner in leads:
             highest = max(highest, curve[len(curve) // 8 :].max())
+    dress(axes, stream, "row", "")
     best = standings.best_of(stream, "streaming")
-    axes.set_title(f"{stream} (best streaming peer: {best})" if best else stream, fontsize=8, loc="left", color=_INK)
+    axes.set_title(f"best streaming: {best}" if best else "", fontsize=10, loc="right", color=_INK)
     axes.set_ylim(0, min(_HIGHEST, 1.1 * highest) or 1)
     axes.set_xlim(0, about["rows"])
-    _plain(axes)
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+
+
+def _dress_costs(axes: Axes) -> None:
+    x, y = "microseconds a round, one row a call, training included", "late error, geometric mean over the streams"
+    logarithmic(axes, "", x, y)
+    axes.margins(x=0.12, y=0.1)
+    # Errors are seldom ten times apart: what lies between powers of ten is told as well.
+    axes.yaxis.set_minor_formatter(StrMethodFormatter("{x:g}"))
+    axes.tick_params(axis="y", which="minor", labelsize=10, labelcolor=_INK, length=0)
+    axes.grid(axis="y", which="minor", color="#F2F2F2", linewidth=0.7)
+
+
+def _kinds(standings: Standings) -> list[str]:
+    return [kind for kind in _PAINT if kind in standings.kinds.values()]
 
 
 def _of(standings: Standings, kind: str) -> list[str]:
     return [name for name, its in standings.kinds.items() if its == kind]
-
-
-def _plain(axes: Any) -> None:
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.tick_params(labelsize=8, colors=_INK)
-    axes.grid(color="#dddddd", linewidth=0.5)
-    axes.set_axisbelow(True)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110, metadata={"Software": None})  # so that the same figures are the same bytes

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from benchmarks.race.scaling import Running
+from benchmarks.race.units import Running
 from ellipack.estimators.stream_regressor import StreamRegressor
 from ellipack.validation import Floats
 
@@ -98,10 +98,11 @@ class Retrained:
     """A batch model that is trained again on everything seen whenever there is enough more of it."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
-        self._make, self._model = make, None
+        self._make = make
+        self._model: Any = None
         self._X: list[Floats] = []
         self._y: list[Floats] = []
-        self._rows, self._due = 0, FIRST
+        self._rows, self._due, self._mean = 0, FIRST, MeanLabel()
 
     def room(self) -> int:
         """Return the rows until it is trained again; one alone when it is, so that the training is that round's."""
@@ -112,12 +113,7 @@ class Retrained:
         if self._rows >= self._due:
             self._model = self._make().fit(np.concatenate(self._X), np.concatenate(self._y))
             self._due = int(np.ceil(GROWTH * self._rows))
-        if self._model is not None:
-            predictions = np.asarray(self._model.predict(X))
-        else:
-            seen = np.concatenate([np.zeros(1), *self._y, y])[: self._rows + len(y)]
-            counts = np.maximum(1, np.arange(self._rows, self._rows + len(y)))
-            predictions = np.cumsum(seen)[self._rows :] / counts
+        predictions = self._mean.play(X, y) if self._model is None else np.asarray(self._model.predict(X))
         self._X.append(X)
         self._y.append(y)
         self._rows += len(y)
@@ -135,10 +131,12 @@ class MeanLabel(Singly):
         self._sum, self._count = 0.0, 0
 
     def play(self, X: Floats, y: Floats) -> Floats:
-        """Predict the mean, then take the label in."""
-        prediction = self._sum / max(1, self._count)
-        self._sum, self._count = self._sum + float(y[0]), self._count + 1
-        return np.array([prediction])
+        """Predict the mean, 0 before the first label, then take the label in; rows may be any number."""
+        predictions = np.empty(len(y))
+        for t, label in enumerate(y.tolist()):
+            predictions[t] = self._sum / max(1, self._count)
+            self._sum, self._count = self._sum + label, self._count + 1
+        return predictions
 
     def saved(self) -> int:
         """Return the size of its pickle."""

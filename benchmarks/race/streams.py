@@ -13,7 +13,6 @@ import numpy as np
 from benchmarks import streams
 from benchmarks.race import tables
 from benchmarks.streams import Stream
-from ellipack.stream import LowRankStream
 
 _RANK = 3
 
@@ -52,7 +51,7 @@ def _river(name: str, seed: int, rows: int) -> Stream:
 
 def _low_rank(d: int, quick: bool = False) -> Source:
     def draw(seed: int, rows: int) -> Stream:
-        return Stream(f"low_rank_{d}", *LowRankStream(d=d, rank=_RANK, random_state=seed).draw(rows))
+        return streams.low_rank(d, _RANK, rows, seed)
 
     return Source(f"ours: a label of {_RANK} directions out of {d}", draw, seeded=True, quick=quick, ours=True)
 

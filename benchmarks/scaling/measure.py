@@ -15,11 +15,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
 from benchmarks.scaling.settings import Setting
-from ellipack.stream import LowRankStream
 from ellipack.validation import Floats
 
 _CHUNK = 1_000
@@ -40,19 +38,9 @@ class Mark:
     effective_rank: int
 
 
-def rows(stream: LowRankStream) -> Iterator[tuple[Floats, Floats]]:
-    """Yield chunks of rows of the unit ball and their labels, without end."""
-    rng = np.random.default_rng(stream.random_state)
-    reach = np.sqrt(3) * stream.noise
-    while True:
-        X = rng.normal(size=(_CHUNK, stream.d))
-        X *= rng.random((_CHUNK, 1)) ** (1 / stream.d) / np.linalg.norm(X, axis=1, keepdims=True)
-        yield X, stream.function(X) + rng.uniform(-reach, reach, _CHUNK)
-
-
 def measure(setting: Setting) -> Iterator[Mark]:
     """Let a learner learn, and yield what is found at each mark."""
-    chunks = rows(setting.stream())
+    chunks = setting.stream().chunks(_CHUNK)
     _warm_up(setting, *next(chunks))
     learner, done, peak = setting.make(), 0, 0.0
     before = _taken("VmRSS")

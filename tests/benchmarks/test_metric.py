@@ -11,7 +11,8 @@ from rich.console import Console
 from benchmarks import bounded, growth, noise
 from benchmarks.metric import Score, error_verdicts, errors_table, parse, score
 from benchmarks.peers import BATCH, STREAMING, best_of, read_peers
-from benchmarks.streams import Stream, late_nrmse, read, read_folder
+from benchmarks.streams import Stream, late_nrmse, low_rank, read, read_folder
+from benchmarks.streams import noise as pure_noise
 from benchmarks.verdicts import at_least, at_most, table_of
 from ellipack import MetricRegressor
 
@@ -37,7 +38,7 @@ def shown(thing: object) -> str:
 
 
 def tiny(rows: int = 120) -> Stream:
-    return bounded.synthetic(rows)
+    return low_rank(8, 3, rows)
 
 
 def test_reads_plain_and_compressed_files(tmp_path: Path) -> None:
@@ -125,9 +126,12 @@ def test_grows_and_is_laid_out() -> None:
 
 
 def test_noise_beside_the_running_mean() -> None:
-    np.testing.assert_array_equal(noise.running_mean(np.array([2.0, 4.0, 9.0])), [0.0, 2.0, 3.0])
     first = next(iter(noise.verdicts(rows=200)))
     assert "d = 2" in first.what
+    stream = pure_noise(2, 200)
+    means = [0.0, *(np.cumsum(stream.y) / np.arange(1, 201))[:-1]]
+    error = late_nrmse(MetricRegressor().progressive(stream.X, stream.y), stream.y)
+    assert first.figure == f"{100 * (error / late_nrmse(np.array(means), stream.y) - 1):.3g} %"
 
 
 def test_latest_keeps_the_latest_rows() -> None:

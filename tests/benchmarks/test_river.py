@@ -1,6 +1,7 @@
 import numpy as np
 
 from benchmarks import river
+from benchmarks.streams import corners
 from ellipack.river import PackingRegressor
 
 
@@ -17,7 +18,13 @@ def test_both_play_the_same_rows_and_figures_are_of_a_row() -> None:
 
 
 def test_rows_fill_the_box_from_the_start() -> None:
-    rows = river.stream(50)
-    X = np.array([list(x.values()) for x, _ in rows])
-    assert X.shape == (50, river.D)
+    X = corners(10, 50).X
+    assert X.shape == (50, 10)
     assert (X.min(), X.max()) == (X[0].max(), X[1].min()) == (-1.0, 1.0)
+
+
+def test_named_rows_are_those_of_the_stream() -> None:
+    stream = corners(3, 20)
+    rows = river.named(stream)
+    np.testing.assert_array_equal([[x[f"feature {k}"] for k in range(3)] for x, _ in rows], stream.X)
+    np.testing.assert_array_equal([label for _, label in rows], stream.y)

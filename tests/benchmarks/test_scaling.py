@@ -9,7 +9,7 @@ import pytest
 from benchmarks import results
 from benchmarks.scaling import __main__ as command
 from benchmarks.scaling import page
-from benchmarks.scaling.measure import measure, rows
+from benchmarks.scaling.measure import measure
 from benchmarks.scaling.run import CURVES, MEASURES, along, exponents, points
 from benchmarks.scaling.settings import FULL, LEARNERS, METRIC, PACKING, QUICK, Extent, Setting, marks_up_to, settings
 
@@ -61,13 +61,6 @@ def test_what_cannot_be_measured_says_why(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("sys.executable", str(broken))
     with pytest.raises(RuntimeError, match=r"d=7.*could not be measured: no memory left"):
         points(Setting("rank", METRIC, (10,), d=7))
-
-
-def test_rows_are_those_of_the_stream() -> None:
-    stream = Setting("rank", METRIC, (10,), d=4).stream()
-    X, y = next(rows(stream))
-    assert ((X**2).sum(axis=1) <= 1).all()
-    assert abs(y - stream.function(X)).max() <= 3**0.5 * stream.noise
 
 
 def test_exponents_are_those_of_the_points() -> None:

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -35,6 +37,14 @@ def test_same_seed_same_bits_and_a_longer_draw_begins_with_the_shorter(
     np.testing.assert_array_equal(X, longer[:n])
     np.testing.assert_array_equal(y, labels[:n])
     np.testing.assert_array_equal(stream.subspace, again.subspace)
+
+
+@given(streams(), st.integers(1, 40), st.integers(1, 5))
+def test_chunks_are_the_rows_of_one_draw(stream: LowRankStream, size: int, count: int) -> None:
+    parts = list(itertools.islice(stream.chunks(size), count))
+    X, y = stream.draw(size * count)
+    np.testing.assert_array_equal(np.concatenate([rows for rows, _ in parts]), X)
+    np.testing.assert_array_equal(np.concatenate([labels for _, labels in parts]), y)
 
 
 def test_another_seed_is_another_stream() -> None:
@@ -127,3 +137,5 @@ def test_bad_rows_are_refused() -> None:
         LowRankStream().gradients([[0.0, 0.0]])
     with pytest.raises(DomainError, match="n must be a whole number >= 1, got 0"):
         LowRankStream().draw(0)
+    with pytest.raises(DomainError, match="size must be a whole number >= 1, got 0"):
+        LowRankStream().chunks(0)

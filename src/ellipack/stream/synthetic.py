@@ -1,5 +1,6 @@
 """A stream whose every truth is known: its function, its gradients, and the directions that matter."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,11 +55,16 @@ class LowRankStream:
 
     def draw(self, n: int) -> tuple[Floats, Floats]:
         """Return the first `n` instances and their labels; those of a shorter draw are the first of a longer one."""
-        count = whole(n, "n", 1)
-        _, towards, radii, noise = self._generators()
-        points = towards.normal(size=(count, self.d))
-        points *= radii.random((count, 1)) ** (1 / self.d) / np.linalg.norm(points, axis=1, keepdims=True)
-        return points, self.function(points) + noise.uniform(-self._reach, self._reach, count)
+        return next(self._chunks(whole(n, "n", 1)))
+
+    def chunks(self, size: int) -> Iterator[tuple[Floats, Floats]]:
+        """Return an iterator over the rows that `draw` gives, `size` at a time and without end, in bounded memory.
+
+        >>> chunks = LowRankStream(d=3, rank=1).chunks(50)
+        >>> bool((next(chunks)[0] == LowRankStream(d=3, rank=1).draw(50)[0]).all())
+        True
+        """
+        return self._chunks(whole(size, "size", 1))
 
     @cached_property
     def subspace(self) -> Floats:
@@ -91,6 +97,13 @@ class LowRankStream:
         slopes = self.subspace * self._frequency * self._amplitudes
         product = slopes @ means @ slopes.T
         return np.asarray((product + product.T) / 2)
+
+    def _chunks(self, size: int) -> Iterator[tuple[Floats, Floats]]:
+        _, towards, radii, noise = self._generators()
+        while True:
+            points = towards.normal(size=(size, self.d))
+            points *= radii.random((size, 1)) ** (1 / self.d) / np.linalg.norm(points, axis=1, keepdims=True)
+            yield points, self.function(points) + noise.uniform(-self._reach, self._reach, size)
 
     def _generators(self) -> list[np.random.Generator]:
         """Return one generator for each thing drawn, so that how many rows are drawn changes none of them."""

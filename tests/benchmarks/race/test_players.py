@@ -1,7 +1,7 @@
 """Nobody looks ahead, and batch models are retrained when they should be."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pytest
@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from river.linear_model import LinearRegression
 from sklearn.linear_model import SGDRegressor
 
-from benchmarks.race.learners import LEARNERS
+from benchmarks.race.learners import LEARNERS, TREES, WINDOW, river_amf, river_knn
 from benchmarks.race.players import FIRST, Incremental, LastLabel, MeanLabel, Ours, Player, Retrained, River
 from benchmarks.race.run import play
-from benchmarks.race.scaling import Running
+from benchmarks.race.units import Running
 from ellipack import PackingRegressor, RescaledRegressor
 from ellipack.validation import Floats
 
@@ -99,6 +99,15 @@ def test_rows_in_one_call_are_predicted_as_one_by_one() -> None:
     np.testing.assert_allclose(together, one_by_one, rtol=1e-12)
 
 
+@given(st.lists(st.integers(-1000, 1000), min_size=1, max_size=30), st.integers(0, 30))
+def test_the_mean_is_that_of_the_labels_before_in_any_parts(labels: list[int], cut: int) -> None:
+    y = np.array(labels, dtype=np.float64)
+    player = MeanLabel()
+    played = [player.play(part[:, None], part) for part in (y[:cut], y[cut:])]
+    expected = [0.0, *(sum(labels[:t]) / t for t in range(1, len(labels)))]
+    np.testing.assert_array_equal(np.concatenate(played), expected)
+
+
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))
 def test_running_units_are_those_of_the_rows_so_far(values: list[float]) -> None:
     running: Any = Running()
@@ -116,3 +125,19 @@ def test_every_learner_says_what_it_is() -> None:
     for learner in LEARNERS.values():
         assert learner.kind in ("ours", "paper", "streaming", "batch", "trivial")
         assert learner.settings
+
+
+@pytest.mark.parametrize("search", ["plain", "graph"])
+def test_knn_keeps_the_latest_rows_whatever_its_search(search: Literal["plain", "graph"]) -> None:
+    model = river_knn(search)
+    for label in [0.0] * 10 + [1.0] * WINDOW:
+        model.learn_one({"x": label}, label)
+    assert model.predict_one({"x": 0.0}) == 1.0
+
+
+def test_forests_of_the_same_seed_are_the_same() -> None:
+    X, y = rows(0, 60)
+    one, same, other = (play(River(river_amf(seed)), X, y)[0] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).any()
+    assert river_amf(1).n_estimators == TREES
