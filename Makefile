@@ -31,8 +31,8 @@ check: .venv/dev.stamp ## what CI runs: lint, format, types, layers, doctests, t
 fuzz: .venv/dev.stamp ## the fuzzers, FUZZ=20 times as long as in the tests
 	FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest --numprocesses 2 tests/fuzz tests/estimators/test_threads.py tests/stream/sources/test_delimited.py
 
-soak: .venv/bench.stamp ## a stream without end, for MINUTES=1: memory and waiting over time
-	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),1) || [ $$? = 2 ]  # too short to tell is no failure
+soak: .venv/bench.stamp ## a stream without end, for MINUTES=3: memory and waiting over time
+	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),3) || [ $$? = 2 ]  # too short to tell is no failure
 
 bench: .venv/bench.stamp ## speed, each figure beside its peer's from the same run
 	@$(BIN)/python -m benchmarks

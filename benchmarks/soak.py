@@ -4,9 +4,9 @@
 
 Features and labels drift in size, each in its own time, over six powers of ten, labels fastest. One thread learns,
 others predict all the while. Once the learner's memory is full, what the process takes should grow no more: a line
-through its size says by how much it would in an hour. From time to time a copy of the learner goes ahead, a row at a
-time, and notes every state that there will be; what the others, who wait for it, then predict must come from one of
-them.
+through its size says by how much it would in an hour. In the first third of the time a copy of the learner now and then
+goes ahead, a row at a time, and notes every state that there will be; what the others, who wait for it, then predict
+must come from one of them. Copies take memory, so that they are gone by the second half, by which growth is judged.
 
 The exit code is 0 if all is as it should be, 1 if something is not, and 2 if it took too little time to tell.
 """
@@ -131,11 +131,13 @@ def growth(sizes: list[tuple[float, float]]) -> tuple[float, float]:
     return 100 * slope / taken.mean(), float(100 * error / taken.mean())
 
 
-def batches(learner: MetricRegressor, stream: Drifting, soaked: Soaked) -> Iterator[tuple[Floats, Floats]]:
-    """Yield batches without end, each to be learned at once; say of some stretches which states they go through."""
+def batches(
+    learner: MetricRegressor, stream: Drifting, soaked: Soaked, until: float
+) -> Iterator[tuple[Floats, Floats]]:
+    """Yield batches without end, each to be learned at once; until then, know the states of some stretches."""
     due = 0.0
     while True:
-        if soaked.elapsed < due:
+        if soaked.elapsed < due or due > until:
             yield stream.draw()
             continue
         X, y = stream.draw(_STRETCH)
@@ -153,7 +155,7 @@ def batches(learner: MetricRegressor, stream: Drifting, soaked: Soaked) -> Itera
 def learn(learner: MetricRegressor, stream: Drifting, soaked: Soaked, seconds: float) -> Iterator[None]:
     """Learn for so long, looking at the memory on the way; yield whenever the table should have a line more."""
     lines = 0
-    for X, y in batches(learner, stream, soaked):
+    for X, y in batches(learner, stream, soaked, seconds / 3):
         if soaked.elapsed >= seconds:
             break
         start = time.perf_counter()

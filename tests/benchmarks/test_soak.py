@@ -65,7 +65,7 @@ def test_what_can_not_be_told_is_not_reached() -> None:
 def test_states_that_there_were_are_told_from_others() -> None:
     stream, soaked = Drifting(), Soaked([Calls()])
     learner = MetricRegressor(64, n_jobs=1).fit(*stream.draw(128))
-    played = batches(learner, stream, soaked)
+    played = batches(learner, stream, soaked, 0.0)
     X, y = next(played)
     stretch = soaked.stretch
     assert stretch is not None
@@ -82,6 +82,7 @@ def test_states_that_there_were_are_told_from_others() -> None:
         learner.partial_fit(*next(played))
     assert stretch.has(last)
     assert not stretch.has(learner.predict(stretch.probes))
+    assert soaked.stretch is None
 
 
 def test_the_stream_drifts_and_memory_is_taken() -> None:

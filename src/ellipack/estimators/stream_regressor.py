@@ -119,7 +119,7 @@ class StreamRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # ty
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was learned to a file, from which `ellipack.load` goes on with the same bits.
 
-        The file is whole or not there at all: whatever fails on the way, one that was there before stays as it was.
+        The file is whole or not there at all: whatever fails before it is in its place, one that was there stays there.
         """
         checkpoint.write(path, type(self).__name__, self.contents())
 

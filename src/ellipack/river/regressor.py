@@ -114,7 +114,7 @@ class StreamRegressor(base.MiniBatchRegressor):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write what was learned to a file, from which `ellipack.river.load` goes on with the same bits.
 
-        The file is whole or not there at all: whatever fails on the way, one that was there before stays as it was.
+        The file is whole or not there at all: whatever fails before it is in its place, one that was there stays there.
         """
         names = self.feature_names
         odd = next((name for name in names if type(name) not in _SAVED_NAMES), None)
