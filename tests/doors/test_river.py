@@ -148,5 +148,6 @@ def test_a_frame_is_pandas() -> None:
     X, y = FRAMES["polars"].make(*stream(BATCH, seed=1))
     with pytest.raises(KindError, match=r"X must be a pandas DataFrame, got polars\S*DataFrame"):
         taught("metric").learn_many(X, y)
+    rows: Any = [{"a": 1.0}]
     with pytest.raises(KindError, match=r"X must be a pandas DataFrame, got builtins.list"):
-        taught("metric").predict_many([{"a": 1.0}])  # type: ignore[arg-type]
+        taught("metric").predict_many(rows)
