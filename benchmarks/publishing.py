@@ -14,6 +14,7 @@ from benchmarks.results import Figures
 
 OWN = Path("out/benchmarks/results.json")
 README = Path("README.md")
+_MODULES = {"peers": "race"}  # that are not called as their section is
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +33,3 @@ def put(section: str, figures: Figures, options: argparse.Namespace, arguments: 
     written = path.parent.with_suffix(".md")
     page.write(path, written, README if options.publish else None)
     return written
-
-
-_MODULES = {"peers": "race"}

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from benchmarks import publishing
 from benchmarks.claims import gop, regret
+from benchmarks.options import check_counts
 from benchmarks.progress import following
 from benchmarks.verdicts import figures
 from ellipack.stream import LowRankStream
@@ -39,9 +40,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, help="over how many streams of each kind")
     publishing.add_arguments(parser)
     options = parser.parse_args(arguments)
-    for name in ("phases", "seeds"):
-        if getattr(options, name) is not None and getattr(options, name) < 1:
-            parser.error(f"--{name} must be >= 1, got {getattr(options, name)}")
+    check_counts(parser, options, "phases", "seeds")
     return options
 
 

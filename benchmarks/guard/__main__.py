@@ -18,6 +18,7 @@ from benchmarks.guard.compare import Plan, compare
 from benchmarks.guard.judge import MARGIN, TOLERANCE, Figures, Judgement, Kind, judge
 from benchmarks.guard.measures import ACCURACY, SPEED
 from benchmarks.guard.trees import GuardError, checked_out, default_base, git
+from benchmarks.options import check_counts
 from benchmarks.verdicts import figures as empty_table
 
 _COLOURS = {"worse": "bold red", "gone": "bold red", "better": "green", "same": "dim", "new": "cyan"}
@@ -33,9 +34,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--only", default="", help="only measures whose name has this in it")
     parser.add_argument("--size", type=float, default=1.0, help="a part of each measure's rows, for a quick look")
     options = parser.parse_args(arguments)
-    for name in ("restarts", "repeats"):
-        if getattr(options, name) < 1:
-            parser.error(f"--{name} must be >= 1, got {getattr(options, name)}")
+    check_counts(parser, options, "restarts", "repeats")
     if not 0 < options.size <= 1:
         parser.error(f"--size must be above 0 and at most 1, got {options.size:g}")
     if not any(options.only.lower() in name.lower() for name in KINDS):

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from benchmarks import publishing
+from benchmarks.options import check_counts
 from benchmarks.race import streams
 from benchmarks.race.capymoa import INSTALL
 from benchmarks.race.jobs import Shown, jobs, race
@@ -57,9 +58,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.capymoa and find_spec("capymoa") is None:
         parser.error(INSTALL)
-    for name in ("rows", "seeds", "jobs"):
-        if getattr(options, name) is not None and getattr(options, name) < 1:
-            parser.error(f"--{name} must be >= 1, got {getattr(options, name)}")
+    check_counts(parser, options, "rows", "seeds", "jobs")
     if options.data and options.publish:
         parser.error("--publish is for streams that anyone can get, not for those of --data")
     if options.data and not options.data.is_dir():

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import publishing
+from benchmarks.options import check_counts
 from benchmarks.powers import Power
 from benchmarks.scaling.run import CURVES, MEASURES, exponents, run
 from benchmarks.scaling.settings import FULL, LEARNERS, QUICK, Extent, settings
@@ -23,9 +24,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, help="how many streams each point is measured on")
     publishing.add_arguments(parser)
     options = parser.parse_args(arguments)
-    for name in ("rounds", "seeds"):
-        if getattr(options, name) is not None and getattr(options, name) < 1:
-            parser.error(f"--{name} must be >= 1, got {getattr(options, name)}")
+    check_counts(parser, options, "rounds", "seeds")
     return options
 
 

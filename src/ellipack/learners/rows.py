@@ -21,8 +21,8 @@ Row = Sequence[float]
 class RowLearner(ABC):
     """What `predict` and `learn` of one row are to all learners, and `predict_rows` and `learn_rows` of many.
 
-    A single row must have been checked. Predicting changes nothing that
-    was learned, and threads may predict side by side.
+    A single row must have been checked. Predicting changes nothing that was learned, and threads may predict side by
+    side.
     """
 
     @abstractmethod
