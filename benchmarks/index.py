@@ -29,7 +29,7 @@ from ellipack.packing.index import Index
 from ellipack.packing.scan import Scan
 from ellipack.stream import LowRankStream
 from ellipack.theory import rank_starts
-from ellipack.validation import Floats, Ints
+from ellipack.validation import Floats, Ints, in_unit_ball
 
 TINY = 1e-4
 """Small beside the gaps between centres, but for those of the largest number on a line: at 1e-3 these see through it,
@@ -187,25 +187,33 @@ def verdicts(rows: list[Row]) -> list[tuple[bool, str]]:
 
 
 def algorithm_1(rounds: int = 200_000) -> tuple[bool, str]:
-    """Say how much faster Algorithm 1 is with the index than with the scan."""
+    """Say how much faster Algorithm 1 is with the index than with the scan, all that a call does included in both."""
     metric = Metric.from_diagonal([1.0] * 3 + [1e-8] * 7)
+    starts = rank_starts(metric.eigenvalues)
     # Evenly from a ball of 3 dimensions, the other 7 coordinates small, as in all that is measured here.
     ball, y = LowRankStream(d=3, rank=3, random_state=1).draw(rounds)
     X = np.hstack([0.99 * ball, TINY * np.random.default_rng(0).normal(size=(rounds, 7))])
-    state = packing.init(metric)
-    packing.learn(state, X[:100], y[:100])  # compiled by now
-    state = packing.init(metric)
-    ours = seconds(lambda: packing.learn(state, X, y))
-    coordinates, starts = metric.whiten(X), rank_starts(metric.eigenvalues)
-    blocks, made = scan.empty(10, -(-state.centers.size // LANES) + 1), np.empty(rounds)
-    sums, counts = np.zeros(state.centers.size), np.zeros(state.centers.size)
-    scan_rounds(blocks, starts, sums, counts, coordinates[:1], y, made)
-    blocks.counters[0], sums[:], counts[:] = 0, 0.0, 0.0
-    theirs = seconds(lambda: scan_rounds(blocks, starts, sums, counts, coordinates, y, made))
-    if blocks.counters[0] != state.centers.size:
+
+    def with_index(rows: int) -> int:
+        state = packing.init(metric)
+        packing.learn(state, X[:rows], y[:rows])
+        return state.centers.size
+
+    def with_scan(rows: int) -> int:
+        coordinates = metric.whiten(in_unit_ball(X[:rows]))
+        sums, counts, made = np.zeros(rows), np.zeros(rows), np.empty(rows)
+        blocks = scan.empty(10, room)
+        scan_rounds(blocks, starts, sums, counts, coordinates, y[:rows], made)
+        return int(blocks.counters[0])
+
+    centers = with_index(rounds)
+    room = -(-centers // LANES) + 1
+    if with_scan(rounds // 10) != with_index(rounds // 10):  # compiled by now
         raise AssertionError("Algorithm 1 differs with the scan")
-    text = f"Algorithm 1, d = 10, effective dimension 3, {rounds:,} rounds, {state.centers.size:,} centres: "
-    return theirs / ours >= 20, f"{text}{ours:.2f} s, {theirs / ours:.1f}x the scan: 20 wanted"
+    turns = [(seconds(lambda: with_index(rounds)), seconds(lambda: with_scan(rounds))) for _ in range(TURNS)]
+    ours, theirs = (min(turn[k] for turn in turns) for k in (0, 1))
+    text = f"Algorithm 1, d = 10, effective dimension 3, {rounds:,} rounds, {centers:,} centres: "
+    return theirs / ours >= 20, f"{text}{ours:.3f} s, {theirs / ours:.1f}x the scan: 20 wanted"
 
 
 def start_up() -> list[tuple[bool, str]]:

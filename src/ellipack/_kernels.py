@@ -18,7 +18,8 @@ _INTERPRETED = bool(cast(Any, numba).config.DISABLE_JIT)
 
 def kernel(function: _Function) -> _Function:
     """Compile a loop over flat arrays; its type, for the checker, stays what it says."""
-    return cast(_Function, numba.njit(cache=True, nogil=True)(function))
+    # Options that numba's own types leave out.
+    return cast(_Function, cast(Any, numba.njit)(cache=True, nogil=True, _nrt=True)(function))
 
 
 def subkernel(function: _Function) -> _Function:
@@ -27,7 +28,7 @@ def subkernel(function: _Function) -> _Function:
     That is a good part of the time it takes to compile one.
     """
     # An option that numba's own types leave out.
-    compiled = cast(Any, numba.njit)(nogil=True, no_cpython_wrapper=True)
+    compiled = cast(Any, numba.njit)(nogil=True, no_cpython_wrapper=True, _nrt=False)
     return cast(_Function, compiled(function))
 
 

@@ -4,8 +4,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack._kernels import kernel
-from ellipack.lanes._kernels import FOUR, alike, at_least, load, no_more_than, roots, store, transposed
-from ellipack.validation import Floats
+from ellipack.lanes._kernels import (
+    FOUR,
+    MANY,
+    Singles,
+    alike,
+    at_least,
+    greater,
+    least,
+    load,
+    load_many,
+    lowest,
+    many_alike,
+    no_more_than,
+    roots,
+    store,
+    transposed,
+    which,
+)
+from ellipack.validation import Floats, Ints
 from tests.strategies import seeds
 
 pytestmark = pytest.mark.interpreted
@@ -63,3 +80,53 @@ def test_rows_become_columns() -> None:
     table = np.arange(16.0)
     transpose(table)
     assert table.reshape(4, 4).tolist() == np.arange(16.0).reshape(4, 4).T.tolist()
+
+
+@kernel
+def compute_many(blocks: Singles, number: np.float32, most: np.float32, bits: Ints, few: Singles) -> None:
+    a, b = load_many(blocks, 1, 0), load_many(blocks, 1, 2)
+    bits[0] = which(a + b, most)
+    bits[1] = which(number - a, most)
+    bits[2] = which(a * b, most)
+    bits[3] = which(greater(a, b), most)
+    bits[4] = which(many_alike(number), most)
+    few[0] = least(a)
+
+
+@kernel
+def in_turn(bits: int, out: Ints) -> int:
+    count = 0
+    while bits != 0:
+        out[count] = lowest(bits)
+        count += 1
+        bits &= bits - 1
+    return count
+
+
+def as_bits(passed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> int:
+    """Return what numba makes of as many bits: a whole number with a sign."""
+    return int(np.packbits(passed, bitorder="little").view(np.int64)[0])
+
+
+@given(seeds, st.floats(-3, 3, width=32), st.floats(-3, 3, width=32))
+def test_many_numbers_are_computed_as_each_would_be_alone(seed: int, number: float, most: float) -> None:
+    blocks = np.random.default_rng(seed).normal(size=(2, 3, MANY)).astype(np.float32)
+    one, limit = np.float32(number), np.float32(most)
+    a, b, bits, few = blocks[1, 0], blocks[1, 2], np.zeros(5, dtype=object), np.zeros(1, dtype=np.float32)
+    if not hasattr(compute_many, "py_func"):
+        compute_many(blocks, one, limit, bits, few)
+    else:
+        signed = np.zeros(5, dtype=np.int64)
+        compute_many(blocks, one, limit, signed, few)
+        bits[:] = [int(each) % 2**MANY for each in signed]
+    results = [a + b, one - a, a * b, np.maximum(a, b), np.full(MANY, one)]
+    assert [int(each) for each in bits] == [as_bits(each <= limit) % 2**MANY for each in results]
+    assert few[0] == a.min()
+
+
+@given(st.sets(st.integers(0, MANY - 1)))
+def test_bits_are_taken_one_after_the_other(lanes: set[int]) -> None:
+    passed, out = np.isin(np.arange(MANY), list(lanes)), np.zeros(MANY, dtype=np.int64)
+    bits = as_bits(passed)
+    count = in_turn(bits if hasattr(in_turn, "py_func") else bits % 2**MANY, out)
+    assert out[:count].tolist() == sorted(lanes)

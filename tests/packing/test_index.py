@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from ellipack._kernels import kernel
 from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
-from ellipack.packing._kernels import LANES
+from ellipack.lanes._kernels import MANY, Singles
 from ellipack.packing.index import Index
 from ellipack.packing.scan import Scan
-from ellipack.packing.tree._kernels import crowded, nearest
+from ellipack.packing.tree._kernels import TRAIL, nearest
 from ellipack.packing.tree.growth._kernels import insert
-from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, PARENT, RIGHT, ROOT, SIZE, Tree, grow
+from ellipack.packing.tree.rounded._kernels import length, near_leaves, reach
+from ellipack.packing.tree.state import AXIS, FEW, FIRST, LEAVES, LEFT, PARENT, RIGHT, ROOT, SIZE, Tree, grow
 from ellipack.validation import Floats
 from tests.packing.clouds import ORDERS, Cloud, arranged, cloud, clouds
 
@@ -62,10 +63,20 @@ def check_structure(tree: Tree, points: Floats) -> int:
             leaves += 1
             seen += len(below)
             count = tree.links[node, SIZE]
-            assert np.array_equal(tree.blocks[node >> 1, :, :count].T, points[below])
-            assert np.isinf(tree.blocks[node >> 1, :, count:]).all()
+            assert np.array_equal(tree.points[node >> 1, :count], points[below])
+            check_rounded(tree, node, points[below].astype(np.float32))
     assert (leaves, seen) == (tree.counters[LEAVES], len(points))
     return deepest
+
+
+def check_rounded(tree: Tree, node: int, held: Singles) -> None:
+    """Check the rounded copies of a leaf's points and box."""
+    (group, place), (count, d) = divmod(node >> 1, MANY), held.shape
+    if d > FEW:
+        assert np.array_equal(tree.blocks[node >> 1, :, :count].T, held)
+        assert np.isinf(tree.blocks[node >> 1, :, count:]).all()
+    assert np.array_equal(tree.fences[group, 0::2, place], held.min(axis=0))
+    assert np.array_equal(tree.fences[group, 1::2, place], held.max(axis=0))
 
 
 def points_below(tree: Tree, node: int) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
@@ -160,19 +171,72 @@ def test_squares_beyond_the_range_of_floats_are_ties(scale: float) -> None:
     check_against_the_scan(Index.build(points), points, queries, (1, 20, 100))
 
 
-def test_a_query_scans_where_most_leaves_are_near_and_walks_where_few_are() -> None:
+@kernel
+def leaves_within(tree: Tree, query: Floats, limit: float) -> int:
+    """Return how many leaves a sweep would visit."""
+    leaves, count = tree.counters[LEAVES], 0
+    for group in range(tree.fences.shape[0]):
+        size = min(MANY, leaves - group * MANY)
+        bits = near_leaves(tree.fences, group, size, query, reach(limit, length(query), query.shape[0]))
+        while bits != 0:
+            count += 1
+            bits &= bits - 1
+    return count
+
+
+def test_a_sweep_passes_by_what_is_far() -> None:
     rng = np.random.default_rng(0)
-    for d, expected in ((2, False), (40, True)):
+    for d, least, most in ((2, 1, 9), (40, 60, 84)):
         points = rng.normal(size=(5000, d))
         index = Index.build(points)
         query = rng.normal(size=d)
         best = index.nearest(query[None])[1][0]
-        leaves = int(index.tree.counters[LEAVES])
-        assert crowded(index.tree.boxes, leaves, query, best) == expected
-        # Once there is a point close by, few leaves are as near, and the walk is back.
+        assert index.tree.counters[LEAVES] == 84
+        assert least <= leaves_within(index.tree, query, best) <= most
+        # Once there is a point close by, few leaves are as near.
         index.insert(query[None] + 1e-3)
-        best = index.nearest(query[None])[1][0]
-        assert not crowded(index.tree.boxes, int(index.tree.counters[LEAVES]), query, best)
+        assert leaves_within(index.tree, query, index.nearest(query[None])[1][0]) <= 9
+
+
+@kernel
+def rounded_distances(tree: Tree, query: Floats, out: Floats) -> None:
+    """Fill in squared distances of the points of the first leaf as they are in single precision."""
+    for lane in range(tree.links[0, SIZE]):
+        total = np.float32(0.0)
+        for k in range(query.shape[0]):
+            gap = np.float32(query[k]) - tree.blocks[0, k, lane]
+            total += gap * gap
+        out[lane] = total
+
+
+@kernel
+def reach_of(query: Floats, limit: float) -> float:
+    return float(reach(limit, length(query), query.shape[0]))
+
+
+@pytest.mark.interpreted
+@settings(max_examples=300, deadline=None)
+@given(st.integers(3, 40), st.integers(-45, 20), st.integers(-45, 20), st.integers(0, 2**32 - 1))
+def test_no_rounding_takes_a_point_out_of_reach(d: int, size: int, apart: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    query = 10.0**size * rng.normal(size=d)
+    points = query + 10.0**apart * rng.normal(size=(20, d)) * 10.0 ** rng.integers(-9, 1, size=(20, d))
+    index, rounded = Index.build(points), np.empty(20)
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        rounded_distances(index.tree, query, rounded)
+        for lane, position in enumerate(index.tree.positions[0, :20]):
+            limit = Scan.build(points[position : position + 1]).nearest(query[None])[1][0]
+            assert not rounded[lane] > reach_of(query, limit)
+
+
+@pytest.mark.parametrize("away", [1e3, 1e7, 1e12, 1e14, 1e16, 1e30, 1e39, 1e150, 1e160])
+def test_far_from_the_origin_answers_are_the_scans_too(away: float) -> None:
+    rng = np.random.default_rng(0)
+    for count, spread in ((10, 1.0), (10, 1e-4 * away), (3000, 1.0), (3000, 1e-4 * away)):
+        points = away + spread * rng.normal(size=(count, 4))
+        queries = np.concatenate([points[:5], away + spread * rng.normal(size=(15, 4)), rng.normal(size=(3, 4))])
+        for index in (grown(points), Index.build(points)):
+            check_against_the_scan(index, points, queries, (1, 20, 100))
 
 
 @settings(max_examples=20, deadline=None)
@@ -259,11 +323,11 @@ def test_what_breaks_another_rule_is_refused() -> None:
 @kernel
 def pack(tree: Tree, rows: Floats, start: int, limit: float) -> int:
     """Insert each row that is farther than `limit` from all before it, as a learner does; stop where room is short."""
-    lanes = np.empty(LANES)
+    trail = np.empty(TRAIL)
     row = start
     going = True
     while going and row < rows.shape[0]:
-        if nearest(tree, rows[row], lanes)[1] > limit:
+        if nearest(tree, rows[row], trail)[1] > limit:
             going = insert(tree, rows[row])
         row += going
     return row

@@ -1,9 +1,10 @@
-"""Four numbers at a time: what one instruction does to four numbers at once, kernels can say here.
+"""Several numbers at a time: what one instruction does to many numbers at once, kernels can say here.
 
 The compiler finds out by itself that a loop can work on several numbers at once, if the loop is long and simple. Where
 loops are short, most of the time goes to finding out, and to what is left over at their ends. `Four` numbers add,
 subtract, multiply and divide each with its counterpart, or all with one number, and each with the rounding that it
-would have alone: what is computed four at a time has the same bits.
+would have alone: what is computed four at a time has the same bits. `Many` are as many numbers of single precision as
+a leaf of the index has points; which of them pass a test comes out as the bits of one whole number.
 """
 
 import operator
@@ -11,13 +12,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from ellipack.validation import Floats
 
-FOUR = 4
+FOUR, MANY = 4, 64
+
+Singles = NDArray[np.float32]
+"""Numbers of single precision."""
 
 if TYPE_CHECKING or cast(Any, numba).config.DISABLE_JIT:
     Four = Floats
+    Many = Singles
 
     def load(array: Floats, at: int) -> Four:
         """Return the four numbers of a flat array from one position on, which must all be there."""
@@ -48,55 +54,86 @@ if TYPE_CHECKING or cast(Any, numba).config.DISABLE_JIT:
         one, two, three, four = np.array([first, second, third, fourth]).T.copy()
         return one, two, three, four
 
+    def load_many(array: Singles, block: int, row: int) -> Many:
+        """Return many numbers: a row of a block, out of an array of blocks whose rows are that long."""
+        return cast(Singles, array[block, row])
+
+    def many_alike(number: np.float32) -> Many:
+        """Return a number many times."""
+        return np.full(MANY, number, dtype=np.float32)
+
+    def greater(left: Many, right: Many) -> Many:
+        """Return the greater of each two numbers, the right ones where they can't be compared."""
+        return np.where(left > right, left, right)
+
+    def least(many: Many) -> np.float32:
+        """Return the least of many numbers."""
+        return cast(np.float32, many.min())
+
+    def which(many: Many, most: np.float32) -> int:
+        """Return which of many numbers are at most so large: bit i of the answer is for number i."""
+        return sum(1 << int(i) for i in np.flatnonzero(many <= most))
+
+    def lowest(bits: int) -> int:
+        """Return which of the bits that are set is the lowest; there must be one."""
+        return (bits & -bits).bit_length() - 1
+
 else:
-    Four = Any
+    Four = Many = Any
 
     from llvmlite import ir
     from numba.core import cgutils, types, typing
     from numba.core.typing.templates import ConcreteTemplate, infer_global
     from numba.extending import intrinsic, lower_builtin, models, register_model
 
-    class FourType(types.Type):
-        """What `Four` is to numba."""
-
-        def __init__(self):
-            super().__init__(name="Four")
-
-    _four = FourType()
-    _VECTOR = ir.VectorType(ir.DoubleType(), FOUR)
     _INDEX = ir.IntType(32)
-
-    @register_model(FourType)
-    class _FourModel(models.PrimitiveModel):
-        def __init__(self, manager, type_):
-            super().__init__(manager, type_, _VECTOR)
 
     def _shuffled(builder, left, right, order):
         return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(_INDEX, len(order)), list(order)))
 
-    def _spread(builder, number):
-        nothing = ir.Constant(_VECTOR, ir.Undefined)
+    def _spread(builder, number, size=FOUR):
+        nothing = ir.Constant(ir.VectorType(number.type, size), ir.Undefined)
         first = builder.insert_element(nothing, number, ir.Constant(_INDEX, 0))
-        return _shuffled(builder, first, nothing, [0] * FOUR)
+        return _shuffled(builder, first, nothing, [0] * size)
 
-    def _place(context, builder, array_type, array, at):
+    class NumbersType(types.Type):
+        """What `Four` and `Many` are to numba."""
+
+    @register_model(NumbersType)
+    class _NumbersModel(models.PrimitiveModel):
+        def __init__(self, manager, type_):
+            super().__init__(manager, type_, _VECTORS[type_.name])
+
+    _VECTORS = {"Four": ir.VectorType(ir.DoubleType(), FOUR), "Many": ir.VectorType(ir.FloatType(), MANY)}
+    _four, _many = (NumbersType(name=name) for name in _VECTORS)
+    _VECTOR = _VECTORS["Four"]
+
+    def _place(context, builder, array_type, array, at, vector):
         data = context.make_array(array_type)(context, builder, array).data
-        return builder.bitcast(builder.gep(data, [at]), _VECTOR.as_pointer())
+        return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
 
-    _PAIRS = ((_four, _four), (types.float64, _four), (_four, types.float64))
+    def _pairs(kind, number):
+        return (kind, kind), (number, kind), (kind, number)
+
+    _PAIRS = (*_pairs(_four, types.float64), *_pairs(_many, types.float32))
 
     def _define(operation, instruction):
         @infer_global(operation)
         class _Typing(ConcreteTemplate):
-            cases = tuple(typing.signature(_four, *pair) for pair in _PAIRS)
+            cases = tuple(typing.signature(max(pair, key=_is_vector), *pair) for pair in _PAIRS)
 
         def generate(context, builder, sig, args):
+            size = _VECTORS[sig.return_type.name].count
             typed = zip(args, sig.args, strict=True)
-            fours = [arg if kind is _four else _spread(builder, arg) for arg, kind in typed]
-            return getattr(builder, instruction)(*fours)
+            return getattr(builder, instruction)(
+                *(arg if _is_vector(kind) else _spread(builder, arg, size) for arg, kind in typed)
+            )
 
         for pair in _PAIRS:
             lower_builtin(operation, *pair)(generate)
+
+    def _is_vector(kind):
+        return isinstance(kind, NumbersType)
 
     for _operation, _instruction in (
         (operator.add, "fadd"),
@@ -111,7 +148,7 @@ else:
         """Load."""
 
         def generate(context, builder, sig, args):
-            return builder.load(_place(context, builder, sig.args[0], *args), align=8)
+            return builder.load(_place(context, builder, sig.args[0], *args, _VECTOR), align=8)
 
         return _four(array, types.intp), generate
 
@@ -120,7 +157,7 @@ else:
         """Store."""
 
         def generate(context, builder, sig, args):
-            builder.store(args[2], _place(context, builder, sig.args[0], *args[:2]), align=8)
+            builder.store(args[2], _place(context, builder, sig.args[0], *args[:2], _VECTOR), align=8)
             return context.get_dummy_value()
 
         return types.void(array, types.intp, _four), generate
@@ -172,3 +209,65 @@ else:
             return context.make_tuple(builder, sig.return_type, out)
 
         return types.UniTuple(_four, 4)(_four, _four, _four, _four), generate
+
+    @intrinsic
+    def load_many(typing_context, array, block, row):
+        """Load."""
+
+        def generate(context, builder, sig, args):
+            shape = context.make_array(sig.args[0])(context, builder, args[0]).shape
+            rows = builder.extract_value(shape, 1)
+            at = builder.mul(builder.add(builder.mul(args[1], rows), args[2]), ir.Constant(args[2].type, MANY))
+            return builder.load(_place(context, builder, sig.args[0], args[0], at, _VECTORS["Many"]), align=4)
+
+        return _many(array, types.intp, types.intp), generate
+
+    @intrinsic
+    def many_alike(typing_context, number):
+        """Spread."""
+        return _many(types.float32), lambda context, builder, sig, args: _spread(builder, args[0], MANY)
+
+    @intrinsic
+    def greater(typing_context, left, right):
+        """Compare."""
+
+        def generate(context, builder, sig, args):
+            return builder.select(builder.fcmp_ordered(">", *args), *args)
+
+        return _many(_many, _many), generate
+
+    @intrinsic
+    def least(typing_context, many):
+        """Compare halves, and halves of what is left."""
+
+        def generate(context, builder, sig, args):
+            left, size = args[0], MANY
+            while size > 1:
+                size //= 2
+                halves = [_shuffled(builder, left, left, range(at, at + size)) for at in (0, size)]
+                left = builder.select(builder.fcmp_ordered("<", *halves), *halves)
+            return builder.extract_element(left, ir.Constant(_INDEX, 0))
+
+        return types.float32(_many), generate
+
+    @intrinsic
+    def which(typing_context, many, most):
+        """Compare; in parts of which a processor has all bits at once."""
+        whole, part = ir.IntType(64), 8
+
+        def generate(context, builder, sig, args):
+            most, bits = _spread(builder, args[1], part), ir.Constant(whole, 0)
+            for at in range(0, MANY, part):
+                few = builder.fcmp_ordered("<=", _shuffled(builder, args[0], args[0], range(at, at + part)), most)
+                more = builder.zext(builder.bitcast(few, ir.IntType(part)), whole)
+                bits = builder.or_(bits, builder.shl(more, ir.Constant(whole, at)))
+            return bits
+
+        return types.int64(_many, types.float32), generate
+
+    @intrinsic
+    def lowest(typing_context, bits):
+        """Count zeros."""
+        return types.int64(types.int64), lambda context, builder, sig, args: builder.cttz(
+            args[0], ir.Constant(ir.IntType(1), 0)
+        )

@@ -5,12 +5,61 @@ import math
 import numpy as np
 
 from ellipack._kernels import inlined, kernel, subkernel
-from ellipack.packing._kernels import LANES
 from ellipack.packing.centers import Centers
-from ellipack.packing.tree._kernels import nearest
-from ellipack.packing.tree.growth._kernels import insert
+from ellipack.packing.tree._kernels import TRAIL, nearest
+from ellipack.packing.tree.growth._kernels import make_room, put
 from ellipack.packing.tree.state import POINTS
 from ellipack.validation import Floats, Ints
+
+
+@inlined
+def rank_at(starts: Ints, t: int, rank: int) -> int:
+    """Return the effective rank at round t, which is `rank` or more."""
+    while rank <= len(starts) and starts[rank - 1] <= t:
+        rank += 1
+    return rank
+
+
+@inlined
+def learn_label(
+    centers: Centers, t: int, rank: int, kept: int, point: Floats, label: float, near: tuple[int, float]
+) -> bool:
+    """Let the nearest centre take in the label, or a new one; return False, with nothing changed, if there is no room.
+
+    `near` is the nearest centre and its squared distance. Room is what `ellipack.packing.tree.growth` makes.
+    """
+    active, squared = near
+    far = math.sqrt(squared) > float(t) ** (-1.0 / (1.0 + rank))
+    new = centers.points.counters[POINTS]
+    room = not far or found(centers, point, t)
+    if room:
+        take_in(centers, new if far else active, label, kept if far else 1)
+    return room
+
+
+@subkernel
+def play_rounds(
+    centers: Centers,
+    starts: Ints,
+    clock: int,
+    kept: int,
+    coordinates: Floats,
+    labels: Floats,
+    predictions: Floats,
+    trail: Floats,
+) -> int:
+    """Play rounds ``clock + 1, ...`` of Algorithm 1 until the rows run out, or the room in a leaf; say how many."""
+    rank, row, room = 1, 0, True
+    while room and row < len(coordinates):
+        t = clock + row + 1
+        rank = rank_at(starts, t, rank)
+        if centers.points.counters[POINTS] == 0:
+            found(centers, coordinates[row], t)
+        active, squared = nearest(centers.points, coordinates[row], trail)
+        predictions[row] = mean(centers, active)
+        room = learn_label(centers, t, rank, kept, coordinates[row], labels[row], (active, squared))
+        row += room
+    return row
 
 
 @kernel
@@ -22,60 +71,34 @@ def run_rounds(
     `starts` are the rounds at which the effective rank goes up. `kept` is how many labels a new centre starts
     with: its founder's (1) or none (0). See `ellipack.learners.packing` for the paper's errata.
     """
-    rank = 1
-    lanes = np.empty(LANES)
+    done, room, trail = 0, True, np.empty(TRAIL)
+    while room and done < len(coordinates):
+        done += play_rounds(
+            centers, starts, clock + done, kept, coordinates[done:], labels[done:], predictions[done:], trail
+        )
+        room = done == len(coordinates) or make_room(centers.points, coordinates[done])
+    return done
+
+
+@subkernel
+def predict_each(centers: Centers, coordinates: Floats, predictions: Floats, trail: Floats) -> None:
+    """Fill in the mean label of the centre nearest to each row."""
     for row in range(len(coordinates)):
-        t = clock + row + 1
-        rank = rank_at(starts, t, rank)
-        if centers.points.counters[POINTS] == 0:
-            found(centers, coordinates[row], t)
-        active, squared = nearest(centers.points, coordinates[row], lanes)
+        active, _ = nearest(centers.points, coordinates[row], trail)
         predictions[row] = mean(centers, active)
-        if not learn_label(centers, t, rank, kept, coordinates[row], labels[row], (active, squared)):
-            return row
-    return len(coordinates)
-
-
-@subkernel
-def rank_at(starts: Ints, t: int, rank: int) -> int:
-    """Return the effective rank at round t, which is `rank` or more."""
-    while rank <= len(starts) and starts[rank - 1] <= t:
-        rank += 1
-    return rank
-
-
-@subkernel
-def learn_label(
-    centers: Centers, t: int, rank: int, kept: int, point: Floats, label: float, near: tuple[int, float]
-) -> bool:
-    """Let the nearest centre take in the label, or a new one; return False, with nothing changed, if there is no room.
-
-    `near` is the nearest centre and its squared distance.
-    """
-    active, squared = near
-    if math.sqrt(squared) <= float(t) ** (-1.0 / (1.0 + rank)):
-        take_in(centers, active, label, 1)
-        return True
-    room = found(centers, point, t)
-    if room:
-        take_in(centers, centers.points.counters[POINTS] - 1, label, kept)
-    return room
 
 
 @kernel
 def predict_rows(centers: Centers, coordinates: Floats, predictions: Floats) -> None:
     """Fill in the mean label of the centre nearest to each row."""
-    lanes = np.empty(LANES)
-    for row in range(len(coordinates)):
-        active, _ = nearest(centers.points, coordinates[row], lanes)
-        predictions[row] = mean(centers, active)
+    predict_each(centers, coordinates, predictions, np.empty(TRAIL))
 
 
 @inlined
 def found(centers: Centers, point: Floats, t: int) -> bool:
-    """Add a centre that has taken in no label yet; return False, with nothing changed, if there is no room."""
+    """Add a centre that has taken in no label yet; return False, with nothing changed, if its leaf has no room."""
     new = centers.points.counters[POINTS]
-    room = insert(centers.points, point)
+    room = put(centers.points, point)
     if room:
         centers.label_sums[new] = 0.0
         centers.label_counts[new] = 0

@@ -5,9 +5,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack._kernels import kernel, subkernel
-from ellipack.packing._kernels import LANES
-from ellipack.packing.tree._kernels import k_nearest
+from ellipack._kernels import inlined, kernel, subkernel
+from ellipack.packing.tree._kernels import TRAIL, k_nearest
 from ellipack.packing.tree.state import Tree
 from ellipack.validation import Floats, Ints
 
@@ -109,13 +108,13 @@ def neighbor_slopes(
     tree: Tree, queries: Floats, rows: Floats, labels: Floats, neighbors: int, ridge: float, out: Floats
 ) -> None:
     """Fill `out` with the local slope at each query, from its nearest `rows`, which the tree holds row by row."""
-    lanes = np.empty(LANES)
+    trail = np.empty(TRAIL)
     positions = np.empty(neighbors, dtype=np.int64)
     squared = np.empty(neighbors)
     offsets = np.empty((neighbors, rows.shape[1]))
     near = np.empty(neighbors)
     for t in range(len(queries)):
-        k_nearest(tree, queries[t], np.inf, positions, squared, lanes)
+        k_nearest(tree, queries[t], np.inf, positions, squared, trail)
         for j in range(neighbors):
             near[j] = labels[positions[j]]
             for i in range(rows.shape[1]):
@@ -123,7 +122,7 @@ def neighbor_slopes(
         local_slope(offsets, squared, near, ridge, out[t])
 
 
-@subkernel
+@inlined
 def local_slope(offsets: Floats, squared: Floats, labels: Floats, ridge: float, out: Floats) -> None:
     """Fill `out` with the slope of a weighted ridge regression of `labels` on `offsets`, nearest neighbours first.
 

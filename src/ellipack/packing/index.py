@@ -78,7 +78,7 @@ class Index:
     @property
     def d(self) -> int:
         """The number of coordinates."""
-        return int(self.tree.blocks.shape[1])
+        return int(self.tree.points.shape[2])
 
     @property
     def nbytes(self) -> int:
@@ -90,7 +90,7 @@ class Index:
         leaves = np.arange(self.tree.counters[LEAVES])
         held = np.arange(LANES) < self.tree.links[2 * leaves, SIZE][:, None]
         points = np.empty((len(self), self.d))
-        points[self.tree.positions[leaves][held]] = self.tree.blocks[leaves].transpose(0, 2, 1)[held]
+        points[self.tree.positions[leaves][held]] = self.tree.points[leaves][held]
         return points
 
     def insert(self, points: ArrayLike) -> None:

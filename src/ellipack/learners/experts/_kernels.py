@@ -12,8 +12,7 @@ import numpy as np
 from ellipack._kernels import inlined, kernel, subkernel
 from ellipack.lanes._kernels import FOUR, Four, alike, at_least, load, roots, store, transposed
 from ellipack.learners.experts.systems._kernels import entries, factor, row_start
-from ellipack.packing._kernels import LANES
-from ellipack.packing.tree._kernels import k_nearest
+from ellipack.packing.tree._kernels import TRAIL, k_nearest
 from ellipack.packing.tree.state import Tree
 from ellipack.validation import Floats, Ints
 
@@ -65,6 +64,15 @@ class Kriging(NamedTuple):
     distances: Floats  # between neighbours, in the order of a system's entries
     systems: Floats  # correlations; and beside them the query's, labels and ones
     labels: Floats
+
+
+class Judging(NamedTuple):
+    """Room for judging by kriging, beside that which kriging takes."""
+
+    found: Floats
+    squared: Floats
+    errors: Floats
+    trail: Floats
 
 
 _BESIDE = 3  # columns beside the correlations
@@ -349,23 +357,20 @@ def farthest(coordinates: Floats, own: int, others: Ints) -> float:
     return most
 
 
-@kernel
-def leave_one_out(tree: Tree, coordinates: Floats, labels: Floats, judges: Ints, near: Ints, room: Kriging) -> float:
-    """Return the sum of squared errors of kriging each judge's label from its neighbours' without its own.
-
-    `near` has a row for each judge: points, each one once, that are likely to be near, or none (-1). It is left with
-    the nearest. As these can't be farther away than those, there is less to search.
-    """
+@subkernel
+def hear(
+    tree: Tree, coordinates: Floats, labels: Floats, judges: Ints, near: Ints, room: Kriging, own_room: Judging
+) -> float:
+    """Return what `leave_one_out` does."""
     kriged, d = len(room.labels) // FOUR, coordinates.shape[1]
-    lanes = np.empty(LANES)
-    found, squared, errors = np.empty(kriged + 1), np.empty(FOUR * kriged), np.empty(FOUR)
+    found, squared, errors, trail = own_room
     total = 0.0
     for first in range(0, len(judges), FOUR):
         for lane in range(FOUR):
             row = min(first + lane, len(judges) - 1)
             own, positions = judges[row], near[row]
             limit = farthest(coordinates, own, positions) if positions[0] >= 0 else np.inf
-            k_nearest(tree, coordinates[own], limit, positions, found, lanes)
+            k_nearest(tree, coordinates[own], limit, positions, found, trail)
             at = lane
             for j in range(kriged + 1):
                 if positions[j] != own and at < FOUR * kriged:
@@ -378,3 +383,15 @@ def leave_one_out(tree: Tree, coordinates: Floats, labels: Floats, judges: Ints,
         for lane in range(min(FOUR, len(judges) - first)):
             total += errors[lane] * errors[lane]
     return total
+
+
+@kernel
+def leave_one_out(tree: Tree, coordinates: Floats, labels: Floats, judges: Ints, near: Ints, room: Kriging) -> float:
+    """Return the sum of squared errors of kriging each judge's label from its neighbours' without its own.
+
+    `near` has a row for each judge: points, each one once, that are likely to be near, or none (-1). It is left with
+    the nearest. As these can't be farther away than those, there is less to search.
+    """
+    kriged = len(room.labels) // FOUR
+    own_room = Judging(np.empty(kriged + 1), np.empty(FOUR * kriged), np.empty(FOUR), np.empty(TRAIL))
+    return hear(tree, coordinates, labels, judges, near, room, own_room)

@@ -106,7 +106,7 @@ class Room(NamedTuple):
     slopes: Floats
     gradient: Floats
     gain: Floats
-    lanes: Floats
+    trail: Floats
 
 
 class Desk(NamedTuple):
@@ -209,10 +209,10 @@ def embed(view: View, rows: Floats, out: Floats) -> None:
 
 
 @inlined
-def look_around(view: View, memory: Memory, query: Floats, positions: Ints, near: Neighborhood, lanes: Floats) -> int:
+def look_around(view: View, memory: Memory, query: Floats, positions: Ints, near: Neighborhood, trail: Floats) -> int:
     """Find the neighbours of a query in a view and fill in their neighbourhood; return how many there are."""
     count = min(len(positions), view.points.counters[POINTS])
-    k_nearest(view.points, query, np.inf, positions[:count], near.squared[:count], lanes)
+    k_nearest(view.points, query, np.inf, positions[:count], near.squared[:count], trail)
     _, sums, counts = memory
     base = sums[positions[0]] / counts[positions[0]]
     for j in range(count):
@@ -322,7 +322,7 @@ def count_in(labels: Floats, features: Floats, label: float, x: Floats, held: Fl
 @inlined
 def has_leaves(tree: Tree) -> bool:
     """Whether a tree has leaves enough to spare for one more point, whatever has to be parted for it."""
-    return bool(tree.blocks.shape[0] - tree.counters[LEAVES] >= SPARE)
+    return bool(tree.points.shape[0] - tree.counters[LEAVES] >= SPARE)
 
 
 @kernel
@@ -371,7 +371,7 @@ def ask_views(views: tuple[View, ...], memory: Memory, coefficients: Floats, lin
     local = (len(experts) - 3) // len(views)
     # From the last view to the first, so that the first one's neighbours are what is left for learning.
     for v in range(len(views) - 1, -1, -1):
-        count = look_around(views[v], memory, room.queries[v], positions, near, room.lanes)
+        count = look_around(views[v], memory, room.queries[v], positions, near, room.trail)
         kriged = min(count, len(room.kriging.labels) // FOUR)
         fill_trend(views[0], coefficients, linear, memory.rows, positions[:kriged], room.kriging.columns, near.trend)
         own = experts[3 + v * local : 3 + (v + 1) * local]
@@ -443,7 +443,7 @@ def consult(machine: Machine, x: Floats, room: Room) -> tuple[float, int, float]
     encode(machine.views, room.held, room.standard, room.queries)
     for k in range(len(scaled)):
         scaled[k] = room.queries[0, k] / machine.reach[0]
-    active, away = nearest(machine.packing.points, scaled, room.lanes)
+    active, away = nearest(machine.packing.points, scaled, room.trail)
     if known[COUNT] > 0.0:
         linear, out = dot(machine.ridge.coefficients, room.standard), mixing.predictions
         out[0], out[1], out[2] = known[MEAN], linear, known[MEAN]
@@ -485,15 +485,14 @@ def same_row(left: Floats, right: Floats) -> bool:
     return same
 
 
-@kernel
-def run_rounds(held: Held[Desk], count: int, learning: bool) -> int:
+@subkernel
+def play_rounds(desk: Desk, count: int, learning: bool) -> int:
     """Predict the first rows on the desk one by one, and learn from them if told to; return how many were done.
 
     Stops early where there is no room for another centre. Without learning nothing of the machine changes. What
     predicting a row in the same round has left in the room is not worked out again. (One kernel for all, with its
     parts inlined and handed few of the many arrays, because compiling it is what a first call waits for.)
     """
-    desk = held.value
     machine, asked, made = desk.machine, desk.asked, desk.made
     for t in range(count):
         if learning and not has_room(machine.views, len(machine.memory.label_sums), machine.packing.points):
@@ -509,3 +508,9 @@ def run_rounds(held: Held[Desk], count: int, learning: bool) -> int:
             learn_row(machine, x, desk.labels[t], (made[0], asked[1], made[1]), desk.room)
             asked[0] = -1
     return count
+
+
+@kernel
+def run_rounds(held: Held[Desk], count: int, learning: bool) -> int:
+    """Predict the first rows on a desk one by one, and learn from them if told to; return how many were done."""
+    return play_rounds(held.value, count, learning)

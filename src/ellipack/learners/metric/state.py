@@ -16,6 +16,7 @@ from ellipack.metric import Metric
 from ellipack.packing._kernels import LANES
 from ellipack.packing.centers import Centers, padded
 from ellipack.packing.tree import state as trees
+from ellipack.packing.tree._kernels import TRAIL
 from ellipack.packing.tree.state import LEAVES, POINTS, Tree
 from ellipack.theory.spectrum import rank_starts
 from ellipack.threads import Gate
@@ -149,7 +150,7 @@ def working_room(state: MetricState) -> Room:
         slopes=np.empty((views, state.fitted)),
         gradient=np.empty(d),
         gain=np.empty(max(experts, d + 1)),
-        lanes=np.empty(LANES),
+        trail=np.empty(TRAIL),
     )
 
 
@@ -170,7 +171,7 @@ def make_room(state: MetricState) -> None:
 
 
 def _has_leaves(tree: Tree) -> bool:
-    return bool(tree.blocks.shape[0] - tree.counters[LEAVES] >= SPARE)
+    return bool(tree.points.shape[0] - tree.counters[LEAVES] >= SPARE)
 
 
 def _with_leaves(tree: Tree) -> Tree:

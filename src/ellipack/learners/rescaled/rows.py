@@ -15,7 +15,7 @@ from ellipack.learners.rescaled._kernels import Desk, learn_row, predict_row
 from ellipack.learners.rescaled.engine import RescaledState
 from ellipack.learners.rows import Row, RowLearner, Sheet
 from ellipack.metric import GopEstimator
-from ellipack.packing._kernels import LANES
+from ellipack.packing.tree._kernels import TRAIL
 from ellipack.validation import Floats
 
 
@@ -27,7 +27,7 @@ class PackingDesk(Sheet):
         super().__init__(d)
         self.box, self.centers = state.box, inner.centers
         learned = state.box, inner.metric.directions, inner.centers, inner.rank_starts
-        room = np.empty(d), np.empty(d), np.empty(LANES)
+        room = np.empty(d), np.empty(d), np.empty(TRAIL)
         self.held = hold(Desk(*learned, self.x, *room, np.full(2, -1, dtype=np.int64), np.empty(d), np.empty(1)))
         self.predict = entry(predict_row, self.held, 1)
         self.learn = entry(learn_row, self.held, 1, True, 0.0)
@@ -58,9 +58,9 @@ class PackingRows(RowLearner):
         desk.write(desk.memory, 0, *row)
         if desk.learn(desk.held, inner.clock + 1, self.keep_founding_label, label):
             inner.clock += 1
-            self._free.append(desk)
-        else:  # the box or the room for centres has to grow
+        else:  # the box has to grow, or there is no room for a centre where it belongs
             self.learn_rows([row], [label])
+        self._free.append(desk)
 
     def predict_rows(self, X: ArrayLike) -> Floats:
         """Return the prediction for each row."""

@@ -1,44 +1,71 @@
 """Walking a tree in search of the nearest points.
 
-A walk needs no stack: it climbs by the parents, and a child knows from the query whether it was the near one, seen
-first, or the far one. What lies beyond a limit is left out by two lower bounds on the distance: to the plane that
-parts two siblings, and to the box around a node's points. Both are summed as distances are, coordinate by
-coordinate in order, of differences that are no greater; as rounding never turns an order around, neither bound
-exceeds the computed distance of a point behind it, and no safety margin is needed.
+**A walk** goes down to the leaf into which the query falls and leaves a trail: the other side of every split that it
+has passed, and how far away that is. Then it follows the trail back. What lies beyond a limit is left out by two lower
+bounds on the distance: to the plane that parts two siblings, and to the box around a node's points. Both are summed as
+distances are, coordinate by coordinate in order, of differences that are no greater; as rounding never turns an order
+around, neither bound exceeds the computed distance of a point behind it, and no safety margin is needed.
+
+**A sweep** takes over where a walk has lost patience: it looks at the boxes of all leaves, many at a time, in the order
+of memory. Where most leaves are near it is a scan; where few are, it costs little. Nothing is remembered from query to
+query, and what was seen on the walk is seen once more.
+
+Leaves are looked through in single precision first, by `ellipack.packing.tree.rounded`.
 """
 
 import numpy as np
 
 from ellipack._kernels import inlined, kernel, subkernel
-from ellipack.packing._kernels import (
-    LANES,
-    NOBODY,
-    block_distances,
-    last_of,
-    offer,
-    plain,
-    settle,
+from ellipack.lanes._kernels import lowest
+from ellipack.packing._kernels import LANES, NOBODY, Names, last_of, offer, plain, settle
+from ellipack.packing.tree.rounded._kernels import (
+    STEP,
+    first_look,
+    length,
+    near_lanes,
+    next_near,
+    reach,
+    squared_distance,
 )
-from ellipack.packing.tree.state import (
-    AXIS,
-    FIRST,
-    LEAVES,
-    LEFT,
-    PARENT,
-    RIGHT,
-    ROOT,
-    SIZE,
-    Tree,
-)
+from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, POINTS, RIGHT, ROOT, SIZE, Tree
 from ellipack.validation import Floats, Ints
 
+DEEP = 64
+"""More than the depth of any tree: each level has at most 0.7 of the leaves of the one above, of fewer than 2^26."""
 
-@subkernel
+TRAIL = 2 * DEEP + LANES
+"""Numbers that a trail has room for: nodes, and how far away each is at least (squared); then a leaf's distances."""
+
+
+@inlined
+def measure(points: Floats, leaf: int, near: int, query: Floats, trail: Floats) -> None:
+    """Put the squared distances of some points of a leaf, a bit each, at the end of the trail.
+
+    Four at a time: each is a sum in which a number waits for the one before; one by one would be mostly waiting.
+    """
+    while near != 0:
+        a, near = lowest(near), near & (near - 1)
+        b, near = lowest(near) if near != 0 else a, near & (near - 1)
+        c, near = lowest(near) if near != 0 else a, near & (near - 1)
+        e, near = lowest(near) if near != 0 else a, near & (near - 1)
+        at_a = at_b = at_c = at_e = 0.0
+        for k in range(query.shape[0]):
+            gap_a, gap_b = query[k] - points[leaf, a, k], query[k] - points[leaf, b, k]
+            gap_c, gap_e = query[k] - points[leaf, c, k], query[k] - points[leaf, e, k]
+            at_a, at_b = at_a + gap_a * gap_a, at_b + gap_b * gap_b
+            at_c, at_e = at_c + gap_c * gap_c, at_e + gap_e * gap_e
+        trail[2 * DEEP + a], trail[2 * DEEP + b] = at_a, at_b
+        trail[2 * DEEP + c], trail[2 * DEEP + e] = at_c, at_e
+
+
+@inlined
 def box_distance(boxes: Floats, node: int, query: Floats, limit: float) -> float:
-    """Return a lower bound on the squared distance to a node's points; it may stop adding once above `limit`."""
-    total = 0.0
-    j = 0
-    while j < query.shape[0] and total <= limit:
+    """Return a lower bound on the squared distance to a node's points; it may stop adding once above `limit`.
+
+    By all coordinates for a leaf; by the first few for others, of which most are there to be passed.
+    """
+    total, j, stop = 0.0, 0, min(STEP, query.shape[0]) if node & 1 else query.shape[0]
+    while j < stop and total <= limit:
         below, above = boxes[node, j, 0] - query[j], query[j] - boxes[node, j, 1]
         gap = below if below > above else above
         gap = gap if gap > 0.0 else 0.0
@@ -47,8 +74,8 @@ def box_distance(boxes: Floats, node: int, query: Floats, limit: float) -> float
     return total
 
 
-@subkernel
-def first_leaf(links: Ints, splits: Floats, root: int, query: Floats) -> int:
+@inlined
+def first_leaf(links: Names, splits: Floats, root: int, query: Floats) -> int:
     """Return the leaf into which the query falls."""
     node = root
     while node & 1:
@@ -57,124 +84,141 @@ def first_leaf(links: Ints, splits: Floats, root: int, query: Floats) -> int:
     return node
 
 
-@subkernel
-def next_leaf(links: Ints, splits: Floats, boxes: Floats, query: Floats, node: int, limit: float, last: int) -> int:
-    """Return the leaf to visit after leaf `node`, or -1: the next that may hold a point before (`limit`, `last`)."""
-    climbing, parent = True, node
-    while node >= 0 and (climbing or node & 1):
-        if climbing:
-            parent = links[node, PARENT]
-            looking = False
-            if parent >= 0:
-                gap = query[links[parent, AXIS]] - splits[parent >> 1]
-                near = RIGHT if gap >= 0 else LEFT
-                looking = node == links[parent, near] and gap * gap <= limit
-                node = links[parent, LEFT + RIGHT - near] if looking else parent
-            else:
-                node = -1
-        else:
-            near = RIGHT if query[links[node, AXIS]] >= splits[node >> 1] else LEFT
-            node = parent = links[node, near]
-            looking = True
-        if looking:
-            total = box_distance(boxes, node, query, limit) if limit < np.inf else 0.0
-            climbing = total > limit or (total == limit and links[node, FIRST] > last)
-            node = parent if climbing else node
-    return node
+@inlined
+def step_down(links: Names, splits: Floats, query: Floats, node: int, trail: Floats, top: int) -> int:
+    """Return the child of a node on the query's side, and write the other one on the trail, as entry `top`."""
+    gap = query[links[node, AXIS]] - splits[node >> 1]
+    near = RIGHT if gap >= 0.0 else LEFT
+    trail[2 * top], trail[2 * top + 1] = links[node, LEFT + RIGHT - near], gap * gap
+    return int(links[node, near])
 
 
 @inlined
-def patience(leaves: int) -> int:
-    """Return how many leaves a query walks to before it considers to scan them all instead; 0 is for ever."""
-    # What it has walked to, it scans once more: few of many, and in a small tree walking costs no more.
-    return 1 + leaves // 64 if leaves >= 16 else 0
+def next_leaf(
+    links: Names, splits: Floats, boxes: Floats, query: Floats, trail: Floats, top: int, limit: float, last: int
+) -> tuple[int, int]:
+    """Return the next leaf on the trail that may hold a point before (`limit`, `last`), or -1, and what is left of it.
+
+    `top` is how many entries the trail has.
+    """
+    while top > 0:
+        top -= 1
+        node, looking = int(trail[2 * top]), trail[2 * top + 1] <= limit
+        while looking:
+            total = box_distance(boxes, node, query, limit)
+            looking = total < limit or (total == limit and links[node, FIRST] <= last)
+            if looking and node & 1 == 0:
+                return node, top
+            if looking:
+                node = step_down(links, splits, query, node, trail, top)
+                top += 1
+    return -1, top
 
 
-@kernel
-def crowded(boxes: Floats, leaves: int, query: Floats, limit: float) -> bool:
-    """Whether so many leaves are within the limit that scanning all is faster, going by a sample spread over them."""
-    sample = min(16, 2 + leaves // 32)
-    near = 0
-    for i in range(sample):
-        if box_distance(boxes, 2 * (i * leaves // sample), query, limit) <= limit:
-            near += 1
-    return 3 * near > sample  # a walk jumps about in memory, a scan does not
+@inlined
+def patience(leaves: int, wanted: int) -> int:
+    """Return how many leaves a query for so many points walks to before it sweeps over all."""
+    return 4 + wanted // 8 + leaves // 256
 
 
 @subkernel
-def nearest(tree: Tree, query: Floats, lanes: Floats) -> tuple[int, float]:
+def nearest(tree: Tree, query: Floats, trail: Floats) -> tuple[int, float]:
     """Return position and squared distance of the nearest point: (-1, inf) if there is none.
 
-    `lanes` is room for `LANES` numbers.
+    `trail` is room for `TRAIL` numbers.
     """
-    blocks, names, boxes, links, splits, counters = tree
-    best, found = np.inf, plain(counters[ROOT], NOBODY)
-    node, end = first_leaf(links, splits, counters[ROOT], query), 2 * counters[LEAVES]
-    walking, left = True, patience(counters[LEAVES])
+    points, blocks, fences, names, boxes, links, splits, counters = tree
+    if counters[POINTS] == 0:
+        return -1, np.inf
+    d, size, node, top = query.shape[0], length(query), counters[ROOT], 0
+    while node & 1:
+        node = step_down(links, splits, query, node, trail, top)
+        top += 1
+    leaf, left, group, others = node >> 1, patience(counters[LEAVES], 1), plain(top, -1), plain(top, 0)
+    best, guess, near = first_look(points, blocks, leaf, links[node, SIZE], query, size)
+    found, most = plain(top, names[leaf, guess]), reach(best, size, d)
     while node >= 0:
-        leaf = node >> 1
-        if block_distances(blocks, leaf, links[node, SIZE], query, best, lanes) > 0:
-            for lane in range(links[node, SIZE]):
-                # A name is looked up only where it can matter: it may be far away in memory.
-                if lanes[lane] <= best and (lanes[lane] < best or names[leaf, lane] < found):
-                    best, found = lanes[lane], names[leaf, lane]
-        left -= 1
-        if left == 0 and crowded(boxes, counters[LEAVES], query, best):
-            walking, node = False, -2
-        if walking:
-            node = next_leaf(links, splits, boxes, query, node, best, found)
-        else:
-            node = node + 2 if node + 2 < end else -1
-    return (-1 if found == NOBODY else found), best
+        while near != 0:
+            lane = lowest(near)
+            near &= near - 1
+            distance = squared_distance(points, leaf, lane, query)
+            # A name is looked up only where it can matter: it may be far away in memory.
+            if distance < best or (distance == best and names[leaf, lane] < found):
+                best, found = distance, plain(top, names[leaf, lane])
+                most = reach(best, size, d)
+        if left > 0:
+            left -= 1
+            node, top = next_leaf(links, splits, boxes, query, trail, top, best, found)
+        if left == 0 and node >= 0:
+            node, group, others = next_near(fences, counters[LEAVES], query, most, group, others)
+        if node >= 0:
+            leaf = node >> 1
+            near = near_lanes(blocks, leaf, links[node, SIZE], query, most)
+    return found, best
 
 
 @subkernel
-def k_nearest(tree: Tree, query: Floats, limit: float, positions: Ints, distances: Floats, lanes: Floats) -> int:
+def k_nearest(tree: Tree, query: Floats, limit: float, positions: Ints, distances: Floats, trail: Floats) -> int:
     """Fill in the `len(positions)` nearest at a squared distance of at most `limit`; return how many those are.
 
     They are sorted by (squared distance, position). A full answer may leave out others within the limit.
     """
-    blocks, names, boxes, links, splits, counters = tree
+    points, blocks, fences, names, boxes, links, splits, counters = tree
     held, last = plain(counters[ROOT], 0), plain(counters[ROOT], NOBODY)
-    node, end = first_leaf(links, splits, counters[ROOT], query), 2 * counters[LEAVES]
-    walking, left = True, patience(counters[LEAVES])
-    while node >= 0:
+    d, size, node, top = query.shape[0], length(query), counters[ROOT], 0
+    while node & 1:
+        node = step_down(links, splits, query, node, trail, top)
+        top += 1
+    most = reach(limit, size, d)
+    left, group, others = patience(counters[LEAVES], len(positions)), plain(top, -1), plain(top, 0)
+    while node >= 0 and counters[POINTS] > 0:
         leaf = node >> 1
-        if block_distances(blocks, leaf, links[node, SIZE], query, limit, lanes) > 0:
-            for lane in range(links[node, SIZE]):
-                if lanes[lane] <= limit and (lanes[lane] < limit or names[leaf, lane] < last):
-                    name = plain(counters[ROOT], names[leaf, lane])
-                    held = offer(positions, distances, held, name, lanes[lane])
-                    if held == positions.shape[0]:
-                        limit, last = distances[last_of(held)], positions[last_of(held)]
-        # As long as the answer is not full there may be no limit to judge by.
-        bounded = limit < np.inf
-        left -= bounded
-        if bounded and left == 0 and crowded(boxes, counters[LEAVES], query, limit):
-            # All are offered once more, the last of the best so far among them.
-            walking, node, held, last = False, -2, 0, last + 1
-        if walking:
-            node = next_leaf(links, splits, boxes, query, node, limit, last)
-        else:
-            node = node + 2 if node + 2 < end else -1
+        near = near_lanes(blocks, leaf, links[node, SIZE], query, most)
+        measure(points, leaf, near, query, trail)
+        while near != 0:
+            lane = lowest(near)
+            near &= near - 1
+            distance = trail[2 * DEEP + lane]
+            if distance < limit or (distance == limit and names[leaf, lane] < last):
+                held = offer(positions, distances, held, plain(top, names[leaf, lane]), distance)
+                if held == positions.shape[0]:
+                    limit, last = distances[last_of(held)], positions[last_of(held)]
+                    most = reach(limit, size, d)
+        if left > 0:
+            left -= limit < np.inf  # as long as the answer is not full there may be no limit to sweep by
+            node, top = next_leaf(links, splits, boxes, query, trail, top, limit, last)
+            if left == 0 and node >= 0:
+                held, last = 0, last + 1  # all are offered once more, the last of the best so far among them
+        if left == 0 and node >= 0:
+            node, group, others = next_near(fences, counters[LEAVES], query, most, group, others)
     settle(positions, distances, held)
     return held
+
+
+@subkernel
+def each_nearest(tree: Tree, queries: Floats, positions: Ints, distances: Floats, trail: Floats) -> None:
+    """Answer `nearest` for each row of `queries`."""
+    for row in range(queries.shape[0]):
+        positions[row], distances[row] = nearest(tree, queries[row], trail)
 
 
 @kernel
 def nearest_rows(tree: Tree, queries: Floats, positions: Ints, distances: Floats) -> None:
     """Answer `nearest` for each row of `queries`."""
-    lanes = np.empty(LANES)
+    each_nearest(tree, queries, positions, distances, np.empty(TRAIL))
+
+
+@subkernel
+def each_k_nearest(tree: Tree, queries: Floats, positions: Ints, distances: Floats, trail: Floats) -> None:
+    """Answer `k_nearest` for each row of `queries`; both answers are (row, rank)."""
     for row in range(queries.shape[0]):
-        positions[row], distances[row] = nearest(tree, queries[row], lanes)
+        k_nearest(tree, queries[row], np.inf, positions[row], distances[row], trail)
 
 
 @kernel
 def k_nearest_rows(tree: Tree, queries: Floats, positions: Ints, distances: Floats) -> None:
     """Answer `k_nearest` for each row of `queries`; both answers are (row, rank)."""
-    lanes = np.empty(LANES)
-    for row in range(queries.shape[0]):
-        k_nearest(tree, queries[row], np.inf, positions[row], distances[row], lanes)
+    each_k_nearest(tree, queries, positions, distances, np.empty(TRAIL))
 
 
 @kernel
@@ -185,11 +229,11 @@ def within_rows(
 
     The answer for a row goes to offsets[row]:offsets[row + 1], of which the first must be there for `start`.
     """
-    lanes = np.empty(LANES)
+    trail = np.empty(TRAIL)
     row = start
     while row < queries.shape[0]:
         first = offsets[row]
-        held = k_nearest(tree, queries[row], limit, positions[first:], distances[first:], lanes)
+        held = k_nearest(tree, queries[row], limit, positions[first:], distances[first:], trail)
         offsets[row + 1] = first + held
         # An answer that fills all the room may be short of some: it has to be asked for again with more room.
         if first + held == positions.shape[0]:

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack.packing._kernels import LANES, NOBODY, Names
+from ellipack.lanes._kernels import MANY, Singles
+from ellipack.packing._kernels import LANES, Names
 from ellipack.validation import Floats, Ints
 
 PARENT, FIRST, SIZE, LEFT, RIGHT, AXIS = range(6)
@@ -14,17 +15,24 @@ PARENT, FIRST, SIZE, LEFT, RIGHT, AXIS = range(6)
 POINTS, LEAVES, ROOT = range(3)
 """Entries of `Tree.counters`."""
 
+FEW = 2
+"""Up to so many coordinates there are no rounded copies: they would be much of the memory, and save little time."""
+
 
 class Tree(NamedTuple):
     """A bucket kd-tree. Leaf `i` is node `2 i`, inner node `i` is node `2 i + 1`: an odd node has children."""
 
-    blocks: Floats
-    """Coordinates of the points: (leaf, coordinate, lane). A lane without a point is at infinity."""
+    points: Floats
+    """Coordinates of the points: (leaf, lane, coordinate)."""
+    blocks: Singles
+    """The same rounded: (leaf, coordinate, lane). A lane without a point is at infinity. None for `FEW` coordinates."""
+    fences: Singles
+    """Boxes of leaves, rounded, `MANY` at once: (leaf // MANY, row, leaf % MANY), least and greatest by turns."""
     positions: Names
     """Which point is in which lane: (leaf, lane)."""
     boxes: Floats
     """Least and greatest coordinates of the points below: (node, coordinate, least or greatest)."""
-    links: Ints
+    links: Names
     """(node, column): parent or -1, earliest position below, size, children and the axis that parts them."""
     splits: Floats
     """Where an inner node parts its axis: left is at most that, right at least."""
@@ -35,22 +43,24 @@ class Tree(NamedTuple):
 def empty(d: int, leaves: int = 1) -> Tree:
     """Return a tree without points, and with room for so many leaves."""
     tree = Tree(
-        blocks=np.full((leaves, d, LANES), np.inf),
+        points=np.zeros((leaves, LANES, d)),
+        blocks=np.full((leaves, d if d > FEW else 0, LANES), np.inf, dtype=np.float32),
+        fences=np.full((-(-leaves // MANY), 2 * d, MANY), np.inf, dtype=np.float32),
         positions=np.full((leaves, LANES), -1, dtype=np.int32),
         boxes=np.zeros((2 * leaves, d, 2)),
-        links=np.full((2 * leaves, 6), -1, dtype=np.int64),
+        links=np.full((2 * leaves, 6), -1, dtype=np.int32),
         splits=np.zeros(leaves),
         counters=np.array([0, 1, 0], dtype=np.int64),
     )
     tree.boxes[0] = np.inf, -np.inf
-    tree.links[0, FIRST], tree.links[0, SIZE] = NOBODY, 0
+    tree.links[0, FIRST], tree.links[0, SIZE] = np.iinfo(np.int32).max, 0
     return tree
 
 
 def grow(tree: Tree) -> Tree:
     """Return the same tree with room for an eighth more leaves."""
-    leaves = tree.blocks.shape[0]
-    larger = empty(tree.blocks.shape[1], leaves + 1 + leaves // 8)
+    leaves = tree.points.shape[0]
+    larger = empty(tree.points.shape[2], leaves + 1 + leaves // 8)
     arrays: zip[tuple[NDArray[Any], NDArray[Any]]] = zip(tree, larger, strict=True)
     for old, new in arrays:
         new[: len(old)] = old
@@ -59,7 +69,7 @@ def grow(tree: Tree) -> Tree:
 
 def room(tree: Tree) -> int:
     """Return a number of points that the tree can't exceed as it is."""
-    return int(tree.blocks.shape[0]) * LANES
+    return int(tree.points.shape[0]) * LANES
 
 
 def copy(tree: Tree) -> Tree:
@@ -71,11 +81,11 @@ def pour(tree: Tree, points: Floats, fill: int) -> None:
     """Put so many points into each leaf, in order and without a tree above them yet."""
     whole, d = len(points) // fill, points.shape[1]
     poured = whole * fill
-    tree.blocks[:whole, :, :fill] = points[:poured].reshape(whole, fill, d).transpose(0, 2, 1)
+    tree.points[:whole, :fill] = points[:poured].reshape(whole, fill, d)
     tree.positions[:whole, :fill] = np.arange(poured).reshape(whole, fill)
     tree.links[: 2 * whole : 2, SIZE] = fill
     left = len(points) - poured
     if left:
-        tree.blocks[whole, :, :left] = points[poured:].T
+        tree.points[whole, :left] = points[poured:]
         tree.positions[whole, :left] = np.arange(poured, len(points))
         tree.links[2 * whole, SIZE] = left

@@ -10,8 +10,9 @@ over the insertions that it took, is logarithmic.
 import numpy as np
 
 from ellipack._kernels import inlined, kernel, subkernel
+from ellipack.lanes._kernels import MANY, Singles
 from ellipack.packing._kernels import LANES, Names, plain
-from ellipack.packing.tree._kernels import first_leaf
+from ellipack.packing.tree._kernels import DEEP, first_leaf
 from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, PARENT, POINTS, RIGHT, ROOT, SIZE, Tree
 from ellipack.validation import Floats, Ints
 
@@ -26,9 +27,6 @@ FULL, WIDE_FULL = 58, 61
 
 LOPSIDED = 0.7
 """The share of a node's leaves above which one side has outgrown the other."""
-
-DEEP = 64
-"""More than the depth of any tree that has just been planted: each level halves at most 2^31 points."""
 
 
 @inlined
@@ -78,13 +76,24 @@ def bound(points: Floats, order: Ints, start: int, stop: int, boxes: Floats, nod
 
 
 @inlined
-def fill_leaf(blocks: Floats, leaf: int, points: Floats, order: Ints, start: int, stop: int) -> None:
-    """Put points[:, order[start:stop]] into blocks[leaf], and the rest of its lanes at infinity."""
-    for j in range(points.shape[0]):
+def fill_leaf(points: Floats, blocks: Singles, leaf: int, lifted: Floats, order: Ints, start: int, stop: int) -> None:
+    """Put lifted[:, order[start:stop]] into a leaf, and the rest of its rounded lanes at infinity."""
+    for j in range(lifted.shape[0]):
         for i in range(start, stop):
-            blocks[leaf, j, i - start] = points[j, order[i]]
+            points[leaf, i - start, j] = lifted[j, order[i]]
+    for j in range(blocks.shape[1]):
+        for i in range(start, stop):
+            blocks[leaf, j, i - start] = lifted[j, order[i]]
         for lane in range(stop - start, LANES):
             blocks[leaf, j, lane] = np.inf
+
+
+@inlined
+def fence(fences: Singles, boxes: Floats, node: int) -> None:
+    """Put the box of a leaf where sweeps look for it."""
+    group, place = divmod(node >> 1, MANY)
+    for j in range(boxes.shape[1]):
+        fences[group, 2 * j, place], fences[group, 2 * j + 1, place] = boxes[node, j, 0], boxes[node, j, 1]
 
 
 @inlined
@@ -110,20 +119,19 @@ def push(todo: Ints, at: int, start: int, stop: int, first: int, size: int, pare
 
 
 @inlined
-def lift(blocks: Floats, positions: Names, links: Ints, leaves: Ints, names: Ints) -> Floats:
+def lift(points: Floats, positions: Names, links: Names, leaves: Ints, names: Ints) -> Floats:
     """Return the coordinates of the points in `leaves`, (coordinate, point), and put their positions into `names`."""
-    points = np.empty((blocks.shape[1], names.shape[0]))
+    lifted = np.empty((points.shape[2], names.shape[0]))
     start = 0
     for i in range(leaves.shape[0]):
         leaf = leaves[i]
         held = links[2 * leaf, SIZE]
-        for j in range(blocks.shape[1]):
-            for lane in range(held):
-                points[j, start + lane] = blocks[leaf, j, lane]
         for lane in range(held):
             names[start + lane] = positions[leaf, lane]
+            for j in range(points.shape[2]):
+                lifted[j, start + lane] = points[leaf, lane, j]
         start += held
-    return points
+    return lifted
 
 
 @kernel
@@ -141,9 +149,9 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
     parent
         The node above, or -1. It does not learn of its new child here.
     """
-    blocks, positions, boxes, links, splits, _ = tree
+    points, blocks, fences, positions, boxes, links, splits, _ = tree
     names, order, keys = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64), np.empty(count)
-    points = lift(blocks, positions, links, leaves, names)
+    lifted = lift(points, positions, links, leaves, names)
     for i in range(count):
         order[i] = i
     todo = np.empty((DEEP, 5), dtype=np.int64)
@@ -154,19 +162,20 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
         waiting -= 1
         start, stop, first, size = todo[waiting, 0], todo[waiting, 1], todo[waiting, 2], todo[waiting, 3]
         node = node_of(leaves, inner, first, size)
-        axis = bound(points, order, start, stop, boxes, node)
+        axis = bound(lifted, order, start, stop, boxes, node)
         links[node, PARENT], links[node, FIRST] = todo[waiting, 4], earliest(names, order, start, stop)
         if size == 1:
             leaf = node >> 1
             links[node, SIZE] = stop - start
-            fill_leaf(blocks, leaf, points, order, start, stop)
+            fill_leaf(points, blocks, leaf, lifted, order, start, stop)
+            fence(fences, boxes, node)
             for i in range(start, stop):
                 positions[leaf, i - start] = names[order[i]]
         else:
             half = size // 2
             rank = start + (stop - start) * half // size
             for i in range(start, stop):
-                keys[i] = points[axis, order[i]]
+                keys[i] = lifted[axis, order[i]]
             select(keys, order, start, stop - 1, rank)
             splits[node >> 1] = keys[rank]
             links[node, SIZE], links[node, AXIS] = size, axis
@@ -179,14 +188,14 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
 
 
 @inlined
-def leaves_below(links: Ints, node: int) -> int:
+def leaves_below(links: Names, node: int) -> int:
     """Return the number of leaves at or below a node."""
     count: int = links[node, SIZE] if node & 1 else 1
     return count
 
 
 @inlined
-def gather(links: Ints, top: int, leaves: Ints, inner: Ints) -> int:
+def gather(links: Names, top: int, leaves: Ints, inner: Ints) -> int:
     """List the leaves and the inner nodes at or below `top`, in order; return how many points they hold."""
     end = links[top, PARENT]
     node, came, count, points = top, end, 0, 0
@@ -208,14 +217,14 @@ def gather(links: Ints, top: int, leaves: Ints, inner: Ints) -> int:
 
 
 @inlined
-def lopsided(links: Ints, node: int) -> bool:
+def lopsided(links: Names, node: int) -> bool:
     """Whether one side of an inner node has outgrown the other."""
     left, right = leaves_below(links, links[node, LEFT]), leaves_below(links, links[node, RIGHT])
     return max(left, right) > LOPSIDED * (left + right)
 
 
 @inlined
-def widen(links: Ints, top: int) -> int:
+def widen(links: Names, top: int) -> int:
     """Count a leaf more at and above `top`; return the highest node that is lopsided by it, or else `top`."""
     node = top if top & 1 else links[top, PARENT]
     while node >= 0:
@@ -227,7 +236,7 @@ def widen(links: Ints, top: int) -> int:
 
 
 @inlined
-def group_of(links: Ints, leaf: int, most: int) -> int:
+def group_of(links: Names, leaf: int, most: int) -> int:
     """Return the highest node above a leaf that has at most so many leaves."""
     top, above = leaf, links[leaf, PARENT]
     while above >= 0 and leaves_below(links, above) <= most:
@@ -236,15 +245,15 @@ def group_of(links: Ints, leaf: int, most: int) -> int:
 
 
 @inlined
-def make_room(tree: Tree, full: int) -> bool:
+def plant_around(tree: Tree, full: int) -> bool:
     """Plant anew around a leaf that is full; return False, with nothing changed, if that takes a leaf too many."""
-    links, counters, wide = tree.links, tree.counters, tree.blocks.shape[1] >= WIDE
+    links, counters, wide = tree.links, tree.counters, tree.points.shape[2] >= WIDE
     top, new = group_of(links, full, WIDE_GROUP if wide else GROUP), counters[LEAVES]
     size = leaves_below(links, top)
     leaves, inner = np.empty(size, dtype=np.int64), np.empty(size - 1, dtype=np.int64)
     count = gather(links, top, leaves, inner)
     if count > (WIDE_FULL if wide else FULL) * size:
-        if new == tree.blocks.shape[0]:
+        if new == tree.points.shape[0]:
             return False
         top = widen(links, top)
         size = leaves_below(links, top) if top & 1 else 2
@@ -277,33 +286,63 @@ def stretch(boxes: Floats, node: int, point: Floats) -> bool:
     return changed
 
 
-@subkernel
-def insert(tree: Tree, point: Floats) -> bool:
-    """Insert a point at the next position; return False, with nothing changed, when the arrays are full."""
-    blocks, positions, boxes, links, splits, counters = tree
-    position = counters[POINTS]
-    node = first_leaf(links, splits, counters[ROOT], point)
-    room = True
-    while room and links[node, SIZE] == LANES:
-        room = make_room(tree, node)
-        node = first_leaf(links, splits, counters[ROOT], point)
+@inlined
+def put(tree: Tree, point: Floats) -> bool:
+    """Insert a point at the next position; return False, with nothing changed, when its leaf is full."""
+    points, blocks, fences, positions, boxes, links, splits, counters = tree
+    position, node = counters[POINTS], first_leaf(links, splits, counters[ROOT], point)
+    leaf, lane = node >> 1, links[node, SIZE]
+    room = lane < LANES
     if room:
-        leaf, lane = node >> 1, links[node, SIZE]
         for j in range(point.shape[0]):
+            points[leaf, lane, j] = point[j]
+        for j in range(blocks.shape[1]):
             blocks[leaf, j, lane] = point[j]
         positions[leaf, lane] = position
         links[node, SIZE], links[node, FIRST] = lane + 1, min(links[node, FIRST], position)
         counters[POINTS] = position + 1
         # Where a box holds the point already, those around it do as well.
-        while node >= 0 and stretch(boxes, node, point):
+        changed = stretch(boxes, node, point)
+        if changed:
+            fence(fences, boxes, node)
+        while changed and links[node, PARENT] >= 0:
             node = links[node, PARENT]
+            changed = stretch(boxes, node, point)
+    return bool(room)
+
+
+@kernel
+def make_room(tree: Tree, point: Floats) -> bool:
+    """Let there be room in the leaf of a point; return False, with nothing changed, when the arrays are full."""
+    links, splits, counters = tree.links, tree.splits, tree.counters
+    node = first_leaf(links, splits, counters[ROOT], point)
+    room = True
+    while room and links[node, SIZE] == LANES:
+        room = plant_around(tree, node)
+        node = first_leaf(links, splits, counters[ROOT], point)
     return room
+
+
+@kernel
+def insert(tree: Tree, point: Floats) -> bool:
+    """Insert a point at the next position; return False, with nothing changed, when the arrays are full."""
+    return put(tree, point) or (make_room(tree, point) and put(tree, point))
+
+
+@subkernel
+def put_rows(tree: Tree, points: Floats, start: int) -> int:
+    """Insert the points from row `start` on; return the row whose leaf was full, or the number of rows."""
+    row = start
+    while row < points.shape[0] and put(tree, points[row]):
+        row += 1
+    return row
 
 
 @kernel
 def insert_rows(tree: Tree, points: Floats, start: int) -> int:
     """Insert the points from row `start` on; return the row that found no room, or the number of rows."""
-    row = start
-    while row < points.shape[0] and insert(tree, points[row]):
-        row += 1
+    row, room = start, True
+    while room and row < points.shape[0]:
+        row = put_rows(tree, points, row)
+        room = row == points.shape[0] or make_room(tree, points[row])
     return row

@@ -1,0 +1,1 @@
+"""Leaves in single precision."""
