@@ -25,6 +25,9 @@ GROUP, WIDE_GROUP = 8, 16
 FULL, WIDE_FULL = 58, 61
 """Points a leaf, in the mean over a group, above which the group gets another leaf."""
 
+SAMPLE = 128
+"""Points by which it is decided along which axis to part many."""
+
 LOPSIDED = 0.7
 """The share of a node's leaves above which one side has outgrown the other."""
 
@@ -60,19 +63,35 @@ def select(keys: Floats, order: Ints, low: int, high: int, rank: int) -> None:
 
 
 @inlined
-def bound(points: Floats, order: Ints, start: int, stop: int, boxes: Floats, node: int) -> int:
-    """Put the box around points[:, order[start:stop]] into boxes[node]; return the axis along which it is widest."""
-    widest, width = 0, -1.0
+def extent(points: Floats, order: Ints, start: int, stop: int, step: int, axis: int) -> tuple[float, float]:
+    """Return the least and the greatest coordinate along an axis of every so many of points[:, order[start:stop]]."""
+    least = greatest = points[axis, order[start]]
+    for i in range(start + step, stop, step):
+        value = points[axis, order[i]]
+        least = value if value < least else least
+        greatest = value if value > greatest else greatest
+    return least, greatest
+
+
+@inlined
+def widest(points: Floats, order: Ints, start: int, stop: int) -> int:
+    """Return the axis along which points[:, order[start:stop]] are widest, going by some of them if they are many."""
+    axis, width = 0, -1.0
     for j in range(points.shape[0]):
-        least = greatest = points[j, order[start]]
-        for i in range(start + 1, stop):
-            value = points[j, order[i]]
-            least = value if value < least else least
-            greatest = value if value > greatest else greatest
-        boxes[node, j, 0], boxes[node, j, 1] = least, greatest
+        least, greatest = extent(points, order, start, stop, 1 + (stop - start) // SAMPLE, j)
         if greatest - least > width:
-            widest, width = j, greatest - least
-    return widest
+            axis, width = j, greatest - least
+    return axis
+
+
+@inlined
+def join(boxes: Floats, links: Names, node: int) -> None:
+    """Fill in the box of an inner node and the earliest position below it, by its children's."""
+    left, right = links[node, LEFT], links[node, RIGHT]
+    for j in range(boxes.shape[1]):
+        boxes[node, j, 0] = min(boxes[left, j, 0], boxes[right, j, 0])
+        boxes[node, j, 1] = max(boxes[left, j, 1], boxes[right, j, 1])
+    links[node, FIRST] = min(links[left, FIRST], links[right, FIRST])
 
 
 @inlined
@@ -154,25 +173,26 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
     lifted = lift(points, positions, links, leaves, names)
     for i in range(count):
         order[i] = i
-    todo = np.empty((DEEP, 5), dtype=np.int64)
+    todo, parted = np.empty((DEEP, 5), dtype=np.int64), np.empty(leaves.shape[0], dtype=np.int64)
     none = plain(count, 0)
     push(todo, none, none, count, none, leaves.shape[0], parent)
-    waiting = 1
+    waiting, inner_nodes = 1, 0
     while waiting > 0:
         waiting -= 1
         start, stop, first, size = todo[waiting, 0], todo[waiting, 1], todo[waiting, 2], todo[waiting, 3]
         node = node_of(leaves, inner, first, size)
-        axis = bound(lifted, order, start, stop, boxes, node)
-        links[node, PARENT], links[node, FIRST] = todo[waiting, 4], earliest(names, order, start, stop)
+        links[node, PARENT] = todo[waiting, 4]
         if size == 1:
             leaf = node >> 1
-            links[node, SIZE] = stop - start
+            for j in range(lifted.shape[0]):
+                boxes[node, j, 0], boxes[node, j, 1] = extent(lifted, order, start, stop, 1, j)
+            links[node, SIZE], links[node, FIRST] = stop - start, earliest(names, order, start, stop)
             fill_leaf(points, blocks, leaf, lifted, order, start, stop)
             fence(fences, boxes, node)
             for i in range(start, stop):
                 positions[leaf, i - start] = names[order[i]]
         else:
-            half = size // 2
+            axis, half = widest(lifted, order, start, stop), size // 2
             rank = start + (stop - start) * half // size
             for i in range(start, stop):
                 keys[i] = lifted[axis, order[i]]
@@ -184,6 +204,10 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
             push(todo, waiting, start, rank, first, half, node)
             push(todo, waiting + 1, rank, stop, first + half, size - half, node)
             waiting += 2
+            parted[inner_nodes] = node
+            inner_nodes += 1
+    for i in range(inner_nodes - 1, -1, -1):  # children before their parents
+        join(boxes, links, parted[i])
     return node_of(leaves, inner, none, leaves.shape[0])
 
 
