@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ellipack._kernels import inlined, kernel, subkernel
+from ellipack._kernels import kernel, subkernel
 from ellipack.packing._kernels import LANES
 from ellipack.packing.centers import Centers
 from ellipack.packing.tree._kernels import nearest
@@ -71,7 +71,7 @@ def predict_rows(centers: Centers, coordinates: Floats, predictions: Floats) -> 
         predictions[row] = mean(centers, active)
 
 
-@inlined
+@subkernel
 def found(centers: Centers, point: Floats, t: int) -> bool:
     """Add a centre that has taken in no label yet; return False, with nothing changed, if there is no room."""
     new = centers.points.counters[POINTS]
@@ -83,14 +83,14 @@ def found(centers: Centers, point: Floats, t: int) -> bool:
     return room
 
 
-@inlined
+@subkernel
 def take_in(centers: Centers, active: int, label: float, times: int) -> None:
     """Let a centre take in a label, once or not at all."""
     centers.label_sums[active] += times * label
     centers.label_counts[active] += times
 
 
-@inlined
+@subkernel
 def mean(centers: Centers, active: int) -> float:
     """Return the mean label of a centre, or 1/2 if there is no centre or it has taken in no label."""
     if active < 0 or centers.label_counts[active] == 0:

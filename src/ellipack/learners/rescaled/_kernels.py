@@ -6,7 +6,8 @@ All differences are taken of halves, so that no range of floats is too wide.
 import math
 from typing import NamedTuple
 
-from ellipack._kernels import Held, kernel, subkernel
+from ellipack._kernels import kernel, subkernel
+from ellipack.held._kernels import Held
 from ellipack.learners._kernels import learn_label, mean, rank_at
 from ellipack.packing.centers import Centers
 from ellipack.packing.tree._kernels import nearest

@@ -9,7 +9,7 @@ exceeds the computed distance of a point behind it, and no safety margin is need
 
 import numpy as np
 
-from ellipack._kernels import inlined, kernel, subkernel
+from ellipack._kernels import kernel, subkernel
 from ellipack.packing._kernels import (
     LANES,
     NOBODY,
@@ -83,7 +83,7 @@ def next_leaf(links: Ints, splits: Floats, boxes: Floats, query: Floats, node: i
     return node
 
 
-@inlined
+@subkernel
 def patience(leaves: int) -> int:
     """Return how many leaves a query walks to before it considers to scan them all instead; 0 is for ever."""
     # What it has walked to, it scans once more: few of many, and in a small tree walking costs no more.

@@ -9,7 +9,7 @@ over the insertions that it took, is logarithmic.
 
 import numpy as np
 
-from ellipack._kernels import inlined, kernel, subkernel
+from ellipack._kernels import kernel, subkernel
 from ellipack.packing._kernels import LANES, Names, plain
 from ellipack.packing.tree._kernels import first_leaf
 from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, PARENT, POINTS, RIGHT, ROOT, SIZE, Tree
@@ -31,7 +31,7 @@ DEEP = 64
 """More than the depth of any tree that has just been planted: each level halves at most 2^31 points."""
 
 
-@inlined
+@subkernel
 def select(keys: Floats, order: Ints, low: int, high: int, rank: int) -> None:
     """Arrange keys[low], ..., keys[high], and `order` along with them, so that what is before `rank` is no greater."""
     seed = 1
@@ -61,7 +61,7 @@ def select(keys: Floats, order: Ints, low: int, high: int, rank: int) -> None:
             low = high
 
 
-@inlined
+@subkernel
 def bound(points: Floats, order: Ints, start: int, stop: int, boxes: Floats, node: int) -> int:
     """Put the box around points[:, order[start:stop]] into boxes[node]; return the axis along which it is widest."""
     widest, width = 0, -1.0
@@ -77,7 +77,7 @@ def bound(points: Floats, order: Ints, start: int, stop: int, boxes: Floats, nod
     return widest
 
 
-@inlined
+@subkernel
 def fill_leaf(blocks: Floats, leaf: int, points: Floats, order: Ints, start: int, stop: int) -> None:
     """Put points[:, order[start:stop]] into blocks[leaf], and the rest of its lanes at infinity."""
     for j in range(points.shape[0]):
@@ -87,14 +87,14 @@ def fill_leaf(blocks: Floats, leaf: int, points: Floats, order: Ints, start: int
             blocks[leaf, j, lane] = np.inf
 
 
-@inlined
+@subkernel
 def node_of(leaves: Ints, inner: Ints, first: int, size: int) -> int:
     """Return the node over leaves[first:first + size]: an inner node stands between the leaves that it parts."""
     node: int = 2 * leaves[first] if size == 1 else 2 * inner[first + size // 2 - 1] + 1
     return node
 
 
-@inlined
+@subkernel
 def earliest(names: Ints, order: Ints, start: int, stop: int) -> int:
     """Return the least of names[order[start:stop]]."""
     least: int = names[order[start]]
@@ -103,16 +103,15 @@ def earliest(names: Ints, order: Ints, start: int, stop: int) -> int:
     return least
 
 
-@inlined
+@subkernel
 def push(todo: Ints, at: int, start: int, stop: int, first: int, size: int, parent: int) -> None:
     """Write down that points start to stop go to leaves[first:first + size], below `parent`."""
     todo[at, 0], todo[at, 1], todo[at, 2], todo[at, 3], todo[at, 4] = start, stop, first, size, parent
 
 
-@inlined
-def lift(blocks: Floats, positions: Names, links: Ints, leaves: Ints, names: Ints) -> Floats:
-    """Return the coordinates of the points in `leaves`, (coordinate, point), and put their positions into `names`."""
-    points = np.empty((blocks.shape[1], names.shape[0]))
+@subkernel
+def lift(blocks: Floats, positions: Names, links: Ints, leaves: Ints, points: Floats, names: Ints) -> None:
+    """Put the points in `leaves` into `points`, (coordinate, point), and their positions into `names`."""
     start = 0
     for i in range(leaves.shape[0]):
         leaf = leaves[i]
@@ -123,7 +122,6 @@ def lift(blocks: Floats, positions: Names, links: Ints, leaves: Ints, names: Int
         for lane in range(held):
             names[start + lane] = positions[leaf, lane]
         start += held
-    return points
 
 
 @kernel
@@ -143,7 +141,8 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
     """
     blocks, positions, boxes, links, splits, _ = tree
     names, order, keys = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64), np.empty(count)
-    points = lift(blocks, positions, links, leaves, names)
+    points = np.empty((blocks.shape[1], count))
+    lift(blocks, positions, links, leaves, points, names)
     for i in range(count):
         order[i] = i
     todo = np.empty((DEEP, 5), dtype=np.int64)
@@ -178,14 +177,14 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
     return node_of(leaves, inner, none, leaves.shape[0])
 
 
-@inlined
+@subkernel
 def leaves_below(links: Ints, node: int) -> int:
     """Return the number of leaves at or below a node."""
     count: int = links[node, SIZE] if node & 1 else 1
     return count
 
 
-@inlined
+@subkernel
 def gather(links: Ints, top: int, leaves: Ints, inner: Ints) -> int:
     """List the leaves and the inner nodes at or below `top`, in order; return how many points they hold."""
     end = links[top, PARENT]
@@ -207,14 +206,14 @@ def gather(links: Ints, top: int, leaves: Ints, inner: Ints) -> int:
     return points
 
 
-@inlined
+@subkernel
 def lopsided(links: Ints, node: int) -> bool:
     """Whether one side of an inner node has outgrown the other."""
     left, right = leaves_below(links, links[node, LEFT]), leaves_below(links, links[node, RIGHT])
     return max(left, right) > LOPSIDED * (left + right)
 
 
-@inlined
+@subkernel
 def widen(links: Ints, top: int) -> int:
     """Count a leaf more at and above `top`; return the highest node that is lopsided by it, or else `top`."""
     node = top if top & 1 else links[top, PARENT]
@@ -226,7 +225,7 @@ def widen(links: Ints, top: int) -> int:
     return top
 
 
-@inlined
+@subkernel
 def group_of(links: Ints, leaf: int, most: int) -> int:
     """Return the highest node above a leaf that has at most so many leaves."""
     top, above = leaf, links[leaf, PARENT]
@@ -235,7 +234,7 @@ def group_of(links: Ints, leaf: int, most: int) -> int:
     return top
 
 
-@inlined
+@subkernel
 def make_room(tree: Tree, full: int) -> bool:
     """Plant anew around a leaf that is full; return False, with nothing changed, if that takes a leaf too many."""
     links, counters, wide = tree.links, tree.counters, tree.blocks.shape[1] >= WIDE
@@ -263,7 +262,7 @@ def make_room(tree: Tree, full: int) -> bool:
     return True
 
 
-@inlined
+@subkernel
 def stretch(boxes: Floats, node: int, point: Floats) -> bool:
     """Make a node's box hold a point; return whether it did not before."""
     changed = False
