@@ -38,7 +38,7 @@ def subkernel(function: _Function) -> _Function:
 def _compiled(function: _Function, compiler: type, **options: bool) -> _Function:
     making = not _MAKERS.isdisjoint(cast(Any, function).__code__.co_names)
     # Options that numba's own types leave out.
-    compile_ = cast(Any, numba.njit)(nogil=True, _nrt=making, pipeline_class=compiler, **options)
+    compile_ = cast(Any, numba.njit)(nogil=True, no_cfunc_wrapper=True, _nrt=making, pipeline_class=compiler, **options)
     return cast(_Function, compile_(function))
 
 
@@ -91,7 +91,7 @@ else:
                 raise TypeError(f"{name} is a part of kernels: it must not return an array")
             state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
             # Options, but not declared as such: for callers that differ in them, numba compiles its own functions anew.
-            state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
+            state.flags.no_compile = state.flags.no_cpython_wrapper = True
             super().run_pass(state)
             lowered, keep = state.cr, (state.library,)
             module = lowered.fndesc.lookup_module()

@@ -160,6 +160,11 @@ def test_squares_beyond_the_range_of_floats_are_ties(scale: float) -> None:
     check_against_the_scan(Index.build(points), points, queries, (1, 20, 100))
 
 
+@kernel
+def gives_up(boxes: Floats, leaves: int, query: Floats, limit: float) -> bool:
+    return crowded(boxes, leaves, query, limit)
+
+
 def test_a_query_scans_where_most_leaves_are_near_and_walks_where_few_are() -> None:
     rng = np.random.default_rng(0)
     for d, expected in ((2, False), (40, True)):
@@ -168,11 +173,11 @@ def test_a_query_scans_where_most_leaves_are_near_and_walks_where_few_are() -> N
         query = rng.normal(size=d)
         best = index.nearest(query[None])[1][0]
         leaves = int(index.tree.counters[LEAVES])
-        assert crowded(index.tree.boxes, leaves, query, best) == expected
+        assert gives_up(index.tree.boxes, leaves, query, best) == expected
         # Once there is a point close by, few leaves are as near, and the walk is back.
         index.insert(query[None] + 1e-3)
         best = index.nearest(query[None])[1][0]
-        assert not crowded(index.tree.boxes, int(index.tree.counters[LEAVES]), query, best)
+        assert not gives_up(index.tree.boxes, int(index.tree.counters[LEAVES]), query, best)
 
 
 @settings(max_examples=20, deadline=None)

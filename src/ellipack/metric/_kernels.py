@@ -70,7 +70,7 @@ def difference_gradients(
             for i in range(2 * d):  # within half a bandwidth
                 nearby[i] += 1.0 if weight[i] <= 0.25 else 0.0
                 weight[i] = min(weight[i], 1.0)
-            _kernel_weights(weight, powers)
+            kernel_weights(weight, powers)
             for i in range(2 * d):
                 weights[i] += weight[i]
                 labels[i] += weight[i] * y[j]
@@ -81,8 +81,8 @@ def difference_gradients(
             out[a, i] = (forward - back) / (2.0 * step) if enough_mass[a, i] else 0.0
 
 
-@kernel
-def _kernel_weights(u: Floats, powers: tuple[int, int]) -> None:
+@subkernel
+def kernel_weights(u: Floats, powers: tuple[int, int]) -> None:
     """Turn squared relative distances, 1 at most, into kernel weights ``(1 - u^a)^b``, in place.
 
     In passes over a short array, because each of them vectorises; one loop with the branches inside would not.

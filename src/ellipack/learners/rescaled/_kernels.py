@@ -128,7 +128,8 @@ def look_for(desk: Desk, t: int) -> int:
         whiten_row(desk)
         desk.asked[1], desk.squared[0] = nearest(desk.centers.points, desk.coordinates, desk.lanes)
         desk.asked[0] = t
-        desk.before[:] = desk.x
+        for k in range(len(desk.x)):
+            desk.before[k] = desk.x[k]
     return int(desk.asked[1])
 
 

@@ -90,7 +90,7 @@ def patience(leaves: int) -> int:
     return 1 + leaves // 64 if leaves >= 16 else 0
 
 
-@kernel
+@subkernel
 def crowded(boxes: Floats, leaves: int, query: Floats, limit: float) -> bool:
     """Whether so many leaves are within the limit that scanning all is faster, going by a sample spread over them."""
     sample = min(16, 2 + leaves // 32)

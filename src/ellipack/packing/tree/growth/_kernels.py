@@ -124,7 +124,7 @@ def lift(blocks: Floats, positions: Names, links: Ints, leaves: Ints, points: Fl
         start += held
 
 
-@kernel
+@subkernel
 def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int:
     """Build a balanced tree below `parent` over the `count` points that are in `leaves`; return its root.
 
@@ -175,6 +175,12 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
             push(todo, waiting + 1, rank, stop, first + half, size - half, node)
             waiting += 2
     return node_of(leaves, inner, none, leaves.shape[0])
+
+
+@kernel
+def plant_all(tree: Tree, leaves: Ints, inner: Ints, count: int) -> int:
+    """Build a balanced tree over all points; return its root."""
+    return plant(tree, leaves, inner, count, plain(count, -1))
 
 
 @subkernel
