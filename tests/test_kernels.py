@@ -1,24 +1,71 @@
+import gc
+
 import numpy as np
 import pytest
 
-from ellipack._kernels import Held, entry, hold, kernel
+from ellipack._kernels import kernel, subkernel
 from ellipack.validation import Floats
 
 
+@subkernel
+def doubled(values: Floats) -> float:
+    room = np.empty(len(values))
+    for k in range(len(values)):
+        room[k] = 2.0 * values[k]
+    return float(room[0] + room[1])
+
+
+@subkernel
+def both(pair: tuple[Floats, Floats]) -> float:
+    return doubled(pair[0]) + doubled(pair[1][1:])
+
+
 @kernel
-def add_to_first(held: Held[tuple[Floats, tuple[Floats, Floats]]], value: float) -> float:
-    first, (_, last) = held.value
-    first[0] += value
-    return float(first.sum() + last[0])
+def double_both(pair: tuple[Floats, Floats]) -> float:
+    return both(pair)
+
+
+@subkernel
+def made(count: int) -> Floats:
+    return np.zeros(count)
+
+
+@kernel
+def length_of_made(count: int) -> int:
+    return len(made(count))
 
 
 @pytest.mark.interpreted
-def test_what_is_held_is_shared_and_stays_alive() -> None:
-    first, last = np.zeros(2), np.full(1, 10.0)
-    held = hold((first, (np.ones(3), last)))
-    compiled = entry(add_to_first, held, 0.0)
-    assert add_to_first(held, 1.5) == compiled(held, 0.5) - 0.5 == 11.5
-    last[0] = 20.0
-    assert first.tolist() == [2.0, 0.0]
-    del first, last
-    assert compiled(held, 0.0) == 22.0
+def test_parts_of_kernels_do_what_they_would_do_in_python() -> None:
+    assert double_both((np.array([1.0, 2.0]), np.array([8.0, 3.0, 4.0]))) == 20.0
+
+
+def test_parts_of_kernels_are_not_called_from_python() -> None:
+    with pytest.raises(TypeError, match="not callable"):
+        doubled(np.ones(2))
+
+
+def test_parts_of_kernels_return_no_arrays() -> None:
+    with pytest.raises(TypeError, match="made is a part of kernels: it must not return an array"):
+        length_of_made(3)
+
+
+def test_garbage_is_collected_again_after_compiling() -> None:
+    @kernel
+    def one() -> float:
+        return 1.0
+
+    assert gc.isenabled()
+    assert one() == 1.0
+    assert gc.isenabled()
+    gc.disable()
+    try:
+
+        @kernel
+        def two() -> float:
+            return 2.0
+
+        assert two() == 2.0
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -2,91 +2,113 @@
 
 ``fastmath`` stays off: it would let the compiler reorder sums, and the promise that the same rows give the same
 bits, however they are batched, would be gone.
+
+What a first call waits for is compiling, so no more is done than has to be. By itself numba would make a library of
+every function: optimise it, make machine code of it, and do both again with all that call it. It would count
+references to each array of each tuple that is handed on, which is half of the code then. And while it works, the
+garbage collector would look through its many objects again and again, for nothing.
 """
 
+import ctypes
+import gc
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numba
-from numba.core import types
-from numba.experimental import structref
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
-_Arrays = TypeVar("_Arrays")
-_INTERPRETED = bool(cast(Any, numba).config.DISABLE_JIT)
+
+_MAKERS = {"array", "copy", "empty", "full", "ones", "zeros"}
+"""What makes arrays: a kernel that calls none of these need not count references."""
 
 
 def kernel(function: _Function) -> _Function:
     """Compile a loop over flat arrays; its type, for the checker, stays what it says."""
-    # Options that numba's own types leave out.
-    return cast(_Function, cast(Any, numba.njit)(cache=True, nogil=True, _nrt=True)(function))
+    return _compiled(function, _WholeCompiler, cache=True)
 
 
 def subkernel(function: _Function) -> _Function:
     """Compile a part of kernels that only they call: no way in from Python, nothing of its own on disk.
 
-    That is a good part of the time it takes to compile one.
+    It may make arrays to work with but must not return any.
     """
-    # An option that numba's own types leave out.
-    compiled = cast(Any, numba.njit)(nogil=True, no_cpython_wrapper=True, _nrt=False)
-    return cast(_Function, compiled(function))
+    return _compiled(function, _PartCompiler)
 
 
-def inlined(function: _Function) -> _Function:
-    """Compile a part of kernels as if it were written out in them.
-
-    A subkernel is compiled by itself, then again with each kernel that calls it, and with those that call these, and
-    every array of a tuple that it is handed is handed over one by one. For parts that are called from one place, or
-    are short, or are handed many arrays, this halves the time that it takes to compile.
-    """
-    return cast(_Function, numba.njit(cache=True, nogil=True, inline="always")(function))
+def _compiled(function: _Function, compiler: type, **options: bool) -> _Function:
+    making = not _MAKERS.isdisjoint(cast(Any, function).__code__.co_names)
+    # Options that numba's own types leave out.
+    compile_ = cast(Any, numba.njit)(nogil=True, no_cfunc_wrapper=True, _nrt=making, pipeline_class=compiler, **options)
+    return cast(_Function, compile_(function))
 
 
-def entry(function: _Function, *arguments: object) -> _Function:
-    """Return a kernel as it is compiled for arguments like these, and must only be called with such from then on.
-
-    It is spared the look at the types of its arguments, which for `Held` ones takes longer than the call.
-    """
-    if _INTERPRETED:
-        return function
-    typeof = cast(Any, numba).typeof
-    return cast(_Function, cast(Any, function).compile(tuple(typeof(each) for each in arguments)))
-
-
-if TYPE_CHECKING or _INTERPRETED:
-
-    class Held(Generic[_Arrays]):
-        """A tuple of arrays, however nested, that stays unpacked from one call of a kernel to the next.
-
-        To unpack a tuple takes a third of a microsecond an array, which for a kernel that is called with a single row
-        can be more than all it does. Kernels get at it by `value`. It can't be pickled.
-        """
-
-        def __init__(self, value: _Arrays) -> None:
-            self.value = value
-
-    def hold(value: _Arrays) -> Held[_Arrays]:
-        """Return a tuple of arrays held for kernels; the arrays are shared, not copied."""
-        return Held(value)
+if TYPE_CHECKING:
+    _WholeCompiler = _PartCompiler = object  # numba has no types for what follows
 
 else:
+    from numba import _dynfunc
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import CompilerBase, DefaultPassBuilder
+    from numba.core.compiler_machinery import register_pass
+    from numba.core.typed_passes import NativeLowering
 
-    @structref.register
-    class _HeldType(types.StructRef):
-        """What a `Held` is to numba."""
+    class _WholeCompiler(CompilerBase):
+        """Compiles what Python calls, with all that it is made of."""
 
-    class Held(structref.StructRefProxy):
-        """A tuple of arrays, unpacked once."""
+        def define_pipelines(self):
+            return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
 
-        def __new__(cls, value):
-            return structref.StructRefProxy.__new__(cls, value)
+        def compile_extra(self, func):
+            """Compile a function, and don't look for garbage meanwhile."""
+            collecting = gc.isenabled()
+            gc.disable()
+            try:
+                return super().compile_extra(func)
+            finally:
+                if collecting:
+                    gc.enable()
 
-        def __class_getitem__(cls, arrays):
-            return cls
+    class _PartCompiler(_WholeCompiler):
+        """Compiles what only kernels call."""
 
-    structref.define_proxy(Held, _HeldType, ["value"])
+        def define_pipelines(self):
+            (passes,) = super().define_pipelines()
+            passes.add_pass_after(_PartLowering, NativeLowering)
+            passes.passes = [each for each in passes.passes if each[0] is not NativeLowering]
+            passes.finalize()
+            return [passes]
 
-    @kernel
-    def hold(value):
-        """Return a tuple of arrays, unpacked once."""
-        return Held(value)
+    @register_pass(mutates_CFG=True, analysis_only=False)
+    class _PartLowering(NativeLowering):
+        """Writes down a part of kernels, and makes nothing of it that could be called from Python."""
+
+        _name = "part_lowering"
+
+        def run_pass(self, state):
+            name = state.func_id.func_name
+            if state.targetctx.data_model_manager[state.return_type].contains_nrt_meminfo():
+                # Nobody would let go of it: what calls a part may not count references.
+                raise TypeError(f"{name} is a part of kernels: it must not return an array")
+            state.library = _PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+            # Options, but not declared as such: for callers that differ in them, numba compiles its own functions anew.
+            state.flags.no_compile = state.flags.no_cpython_wrapper = True
+            super().run_pass(state)
+            lowered, keep = state.cr, (state.library,)
+            module = lowered.fndesc.lookup_module()
+            standing_in = _dynfunc.make_function(module, name, name, _NOT_CALLABLE, lowered.env, keep)
+            state.targetctx.insert_user_function(standing_in, lowered.fndesc, keep)
+            state.cr = lowered._replace(cfunc=standing_in)
+            return True
+
+    class _PartLibrary(JITCodeLibrary):
+        """The code of a part of kernels as it was written, to be optimised and made executable with each of them."""
+
+        def _optimize_final_module(self):
+            pass
+
+        def _finalize_final_module(self):
+            self._finalize_dynamic_globals()
+            self._finalized = True
+
+    # What Python calls with a part of kernels, if told to call that: it finds out, and says, that it can't be called.
+    _NOT_CALLABLE = ctypes.cast(ctypes.pythonapi.PyObject_Call, ctypes.c_void_p).value

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ellipack._kernels import kernel
 from ellipack.errors import DomainError, NonFiniteError, ShapeError
 from ellipack.metric import KERNELS, GopEstimator, KernelDifferences, mean_outer_product
-from ellipack.metric._kernels import _kernel_weights
+from ellipack.metric._kernels import kernel_weights
 from ellipack.theory import bandwidth, step
 from ellipack.validation import Floats
 from tests import oracles
@@ -31,10 +32,8 @@ def cases(draw: st.DrawFn) -> tuple[KernelDifferences, Floats, Floats]:
 def literal(estimator: KernelDifferences, X: Floats, y: Floats, anchors: Floats) -> list[list[float]]:
     reach = bandwidth(len(X), X.shape[1], estimator.bandwidth_scale)
     shift = step(reach, estimator.step_scale)
-    mass, kernel = estimator.mass_scale, estimator.kernel
-    return [
-        oracles.difference_gradient(x, X.tolist(), y.tolist(), reach, shift, mass, kernel) for x in anchors.tolist()
-    ]
+    mass, name = estimator.mass_scale, estimator.kernel
+    return [oracles.difference_gradient(x, X.tolist(), y.tolist(), reach, shift, mass, name) for x in anchors.tolist()]
 
 
 @pytest.mark.interpreted
@@ -68,12 +67,17 @@ def test_threads_change_no_bit(case: tuple[KernelDifferences, Floats, Floats], n
     assert shared.tobytes() == estimator.gradients(X, y).tobytes()
 
 
-@pytest.mark.parametrize("kernel", sorted(KERNELS))
-def test_kernels_fulfil_the_papers_conditions(kernel: str) -> None:
+@kernel
+def weigh(u: Floats, powers: tuple[int, int]) -> None:
+    kernel_weights(u, powers)
+
+
+@pytest.mark.parametrize("name", sorted(KERNELS))
+def test_kernels_fulfil_the_papers_conditions(name: str) -> None:
     u = np.linspace(0, 1, 101)
     values = u**2
-    _kernel_weights(values, KERNELS[kernel])
-    np.testing.assert_allclose(values, [oracles.kernel_value(kernel, each) for each in u], atol=1e-14)
+    weigh(values, KERNELS[name])
+    np.testing.assert_allclose(values, [oracles.kernel_value(name, each) for each in u], atol=1e-14)
     assert np.all(np.diff(values) <= 0)
     assert np.all(values[:-1] > 0)
     assert values[-1] == 0

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ellipack._kernels import inlined, kernel, subkernel
+from ellipack._kernels import kernel, subkernel
 from ellipack.packing.centers import Centers
 from ellipack.packing.tree._kernels import TRAIL, nearest
 from ellipack.packing.tree.growth._kernels import make_room, put
@@ -12,7 +12,7 @@ from ellipack.packing.tree.state import POINTS
 from ellipack.validation import Floats, Ints
 
 
-@inlined
+@subkernel
 def rank_at(starts: Ints, t: int, rank: int) -> int:
     """Return the effective rank at round t, which is `rank` or more."""
     while rank <= len(starts) and starts[rank - 1] <= t:
@@ -20,7 +20,7 @@ def rank_at(starts: Ints, t: int, rank: int) -> int:
     return rank
 
 
-@inlined
+@subkernel
 def learn_label(
     centers: Centers, t: int, rank: int, kept: int, point: Floats, label: float, near: tuple[int, float]
 ) -> bool:
@@ -94,7 +94,7 @@ def predict_rows(centers: Centers, coordinates: Floats, predictions: Floats) -> 
     predict_each(centers, coordinates, predictions, np.empty(TRAIL))
 
 
-@inlined
+@subkernel
 def found(centers: Centers, point: Floats, t: int) -> bool:
     """Add a centre that has taken in no label yet; return False, with nothing changed, if its leaf has no room."""
     new = centers.points.counters[POINTS]
@@ -106,14 +106,14 @@ def found(centers: Centers, point: Floats, t: int) -> bool:
     return room
 
 
-@inlined
+@subkernel
 def take_in(centers: Centers, active: int, label: float, times: int) -> None:
     """Let a centre take in a label, once or not at all."""
     centers.label_sums[active] += times * label
     centers.label_counts[active] += times
 
 
-@inlined
+@subkernel
 def mean(centers: Centers, active: int) -> float:
     """Return the mean label of a centre, or 1/2 if there is no centre or it has taken in no label."""
     if active < 0 or centers.label_counts[active] == 0:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack._kernels import inlined, kernel, subkernel
+from ellipack._kernels import kernel, subkernel
 from ellipack.packing.tree._kernels import TRAIL, k_nearest
 from ellipack.packing.tree.state import Tree
 from ellipack.validation import Floats, Ints
@@ -69,7 +69,7 @@ def difference_gradients(
             for i in range(2 * d):  # within half a bandwidth
                 nearby[i] += 1.0 if weight[i] <= 0.25 else 0.0
                 weight[i] = min(weight[i], 1.0)
-            _kernel_weights(weight, powers)
+            kernel_weights(weight, powers)
             for i in range(2 * d):
                 weights[i] += weight[i]
                 labels[i] += weight[i] * y[j]
@@ -80,8 +80,8 @@ def difference_gradients(
             out[a, i] = (forward - back) / (2.0 * step) if enough_mass[a, i] else 0.0
 
 
-@kernel
-def _kernel_weights(u: Floats, powers: tuple[int, int]) -> None:
+@subkernel
+def kernel_weights(u: Floats, powers: tuple[int, int]) -> None:
     """Turn squared relative distances, 1 at most, into kernel weights ``(1 - u^a)^b``, in place.
 
     In passes over a short array, because each of them vectorises; one loop with the branches inside would not.
@@ -122,7 +122,7 @@ def neighbor_slopes(
         local_slope(offsets, squared, near, ridge, out[t])
 
 
-@inlined
+@subkernel
 def local_slope(offsets: Floats, squared: Floats, labels: Floats, ridge: float, out: Floats) -> None:
     """Fill `out` with the slope of a weighted ridge regression of `labels` on `offsets`, nearest neighbours first.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack._kernels import inlined, kernel, subkernel
+from ellipack._kernels import kernel, subkernel
 from ellipack.validation import Floats, Ints
 
 Names = NDArray[np.int32]
@@ -78,13 +78,13 @@ def block_distances(blocks: Floats, block: int, size: int, query: Floats, limit:
     return int(alive)
 
 
-@inlined
+@subkernel
 def before(distance: float, position: int, other_distance: float, other_position: int) -> bool:
     """Whether a point comes before another: nearer, or as near and inserted earlier."""
     return distance < other_distance or (distance == other_distance and position < other_position)
 
 
-@inlined
+@subkernel
 def slide(positions: Ints, distances: Floats, count: int, position: int, distance: float) -> None:
     """Put a point where it belongs in a sorted list; a full list loses its last for it."""
     hole = min(count, positions.shape[0] - 1)
@@ -94,7 +94,7 @@ def slide(positions: Ints, distances: Floats, count: int, position: int, distanc
     distances[hole], positions[hole] = distance, position
 
 
-@inlined
+@subkernel
 def rise(positions: Ints, distances: Floats, count: int, position: int, distance: float) -> None:
     """Put a point at the bottom of a heap of `count` points, and let it rise to where it belongs."""
     hole, above = count, (count - 1) >> 1
@@ -137,7 +137,7 @@ def offer(positions: Ints, distances: Floats, count: int, position: int, distanc
     return int(min(count + 1, positions.shape[0], distances.shape[0]))
 
 
-@inlined
+@subkernel
 def last_of(size: int) -> int:
     """Return where the last of the best is, once there are `size` of them."""
     return size - 1 if size <= SHORT else 0

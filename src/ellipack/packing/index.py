@@ -65,7 +65,7 @@ class Index:
         tree = state.empty(d, leaves)
         state.pour(tree, array, FILL)
         numbers = np.arange(leaves)
-        tree.counters[:] = count, leaves, growth.plant(tree, numbers, numbers[:-1], count, -1)
+        tree.counters[:] = count, leaves, growth.plant_all(tree, numbers, numbers[:-1], count)
         return cls(tree)
 
     def copy(self) -> Self:

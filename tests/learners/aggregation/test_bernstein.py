@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ellipack._kernels import kernel
 from ellipack.errors import DomainError
 from ellipack.learners.aggregation import bernstein
 from ellipack.learners.aggregation._kernels import Bernstein, LeastSquares, regress, reward, weigh
@@ -14,6 +15,16 @@ from tests.strategies import seeds
 pytestmark = pytest.mark.interpreted
 
 KINDS = ["noise", "one good expert", "adversary", "outbursts"]
+
+
+@kernel
+def learn(state: Bernstein, predictions: Floats, mixture: float, label: float) -> None:
+    reward(state, predictions, mixture, label)
+
+
+@kernel
+def take_in(state: LeastSquares, features: Floats, target: float, gain: Floats) -> None:
+    regress(state, features, target, gain)
 
 
 @dataclass
@@ -44,7 +55,7 @@ def play(state: Bernstein, rounds: int, seed: int, kind: str, size: float) -> Pl
             "outbursts": size * 10.0 ** rng.integers(0, 9) if t % 17 == 0 else 0.0,
         }[kind]
         played.losses[t], played.own[t] = (mixture - label) ** 2, (predictions - label) ** 2
-        reward(state, predictions, mixture, label)
+        learn(state, predictions, mixture, label)
         played.first_scale = played.first_scale or float(state.scale[0])
     return played
 
@@ -85,7 +96,7 @@ def test_weights_settle_on_the_good_expert_and_a_restart_remembers() -> None:
         label = rng.uniform(-1, 1)
         predictions = np.append(rng.uniform(-1, 1, size=4), label)
         weigh(state, weights)
-        reward(state, predictions, float(weights @ predictions), label)
+        learn(state, predictions, float(weights @ predictions), label)
     weigh(state, weights)
     assert weights.sum() == pytest.approx(1)
     assert weights[-1] > 0.95
@@ -96,7 +107,7 @@ def test_weights_settle_on_the_good_expert_and_a_restart_remembers() -> None:
 
 def test_experts_that_agree_teach_nothing() -> None:
     state, weights = bernstein.init(4), np.empty(4)
-    reward(state, np.full(4, 7.0), 7.0, 9.0)
+    learn(state, np.full(4, 7.0), 7.0, 9.0)
     weigh(state, weights)
     np.testing.assert_allclose(weights, 0.25)
     assert not state.squares.any()
@@ -113,7 +124,7 @@ def test_recursive_least_squares_is_ridge_regression(n: int, d: int, seed: int) 
     X, y = rng.normal(size=(n, d)), rng.normal(size=n)
     state, gain = LeastSquares(np.eye(d) / 3.0, np.zeros(d)), np.empty(d)
     for x, label in zip(X, y, strict=True):
-        regress(state, x, label, gain)
+        take_in(state, x, label, gain)
     gram = X.T @ X + 3.0 * np.eye(d)
     np.testing.assert_allclose(state.coefficients, np.linalg.solve(gram, X.T @ y), atol=1e-9)
     np.testing.assert_allclose(state.inverse, np.linalg.inv(gram), atol=1e-9)
@@ -124,6 +135,6 @@ def test_recursive_least_squares_bears_what_is_far_larger_than_its_prior(d: int,
     rng = np.random.default_rng(seed)
     state, gain = LeastSquares(np.eye(d), np.zeros(d)), np.empty(d)
     for x in size * rng.normal(size=(200, d)):
-        regress(state, x, float(x.sum()), gain)
+        take_in(state, x, float(x.sum()), gain)
     np.testing.assert_allclose(state.coefficients, np.ones(d), atol=1e-3)
     assert np.abs(state.inverse).max() <= 1

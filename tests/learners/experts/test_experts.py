@@ -40,11 +40,16 @@ def around(points: Floats, labels: Floats, counts: Floats) -> Neighborhood:
     return near
 
 
+@kernel
+def ask_all(near: Neighborhood, fit: Fit, room: Kriging, found: int, out: Floats, slope: Floats) -> None:
+    local_predictions(near, fit, room, found, out, slope)
+
+
 def ask(near: Neighborhood, kriged: int | None = None) -> tuple[Floats, Floats]:
     """Return what the local experts say, and the slope."""
     n, d = near.offsets.shape
     out, slope = np.empty(len(LOCAL)), np.empty(d)
-    local_predictions(near, fit_room(n, d), kriging_room(kriged or n, d), n, out, slope)
+    ask_all(near, fit_room(n, d), kriging_room(kriged or n, d), n, out, slope)
     return out, slope
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipack._kernels import kernel
+from ellipack._kernels import kernel, subkernel
 from ellipack.validation import Floats
 
 LEAST_SCALE = 1e-290
@@ -36,7 +36,7 @@ class LeastSquares(NamedTuple):
     coefficients: Floats
 
 
-@kernel
+@subkernel
 def rate(squares: float, scale: float, experts: int) -> float:
     """Return an expert's learning rate."""
     largest = 0.5 / scale
@@ -61,7 +61,7 @@ def weigh(state: Bernstein, weights: Floats) -> None:
         weights[k] /= total
 
 
-@kernel
+@subkernel
 def reward(state: Bernstein, predictions: Floats, mixture: float, label: float) -> None:
     """Move the state on by a round, once the label is known."""
     experts, before = len(predictions), state.scale[0]
@@ -82,7 +82,7 @@ def reward(state: Bernstein, predictions: Floats, mixture: float, label: float) 
         state.squares[k] += regret * regret
 
 
-@kernel
+@subkernel
 def dot(left: Floats, right: Floats) -> float:
     """Return the sum of products, in order."""
     total = 0.0
@@ -91,7 +91,7 @@ def dot(left: Floats, right: Floats) -> float:
     return total
 
 
-@kernel
+@subkernel
 def regress(state: LeastSquares, features: Floats, target: float, gain: Floats) -> None:
     """Take in one more row; `gain` is room for as many numbers as there are features."""
     count = len(features)

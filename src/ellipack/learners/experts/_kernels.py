@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipack._kernels import inlined, kernel, subkernel
+from ellipack._kernels import kernel, subkernel
 from ellipack.lanes._kernels import FOUR, Four, alike, at_least, load, roots, store, transposed
 from ellipack.learners.experts.systems._kernels import entries, factor, row_start
 from ellipack.packing.tree._kernels import TRAIL, k_nearest
@@ -119,7 +119,7 @@ def mean_label(labels: Floats, counts: Floats, few: int) -> float:
     return label / total
 
 
-@inlined
+@subkernel
 def gather_slope(near: Neighborhood, fit: Fit, few: int) -> float:
     """Prepare a local linear fit over the nearest few, weights falling to 0 at the last; return their mean label.
 
@@ -163,7 +163,7 @@ def gather_slope(near: Neighborhood, fit: Fit, few: int) -> float:
     return label
 
 
-@inlined
+@subkernel
 def ridge_fits(fit: Fit, label: float, out: Floats) -> None:
     """Put the fits at the query by each of `RIDGES`, four of them, into `out`; leaves their slopes.
 
@@ -196,7 +196,7 @@ def ridge_fits(fit: Fit, label: float, out: Floats) -> None:
     store(out, 0, fits)
 
 
-@inlined
+@subkernel
 def fill_distances(near: Neighborhood, columns: Floats, distances: Floats, few: int) -> None:
     """Fill in the distances between the nearest few and to the query, in the order of a system's entries."""
     d, start = near.offsets.shape[1], 0
@@ -215,7 +215,7 @@ def fill_distances(near: Neighborhood, columns: Floats, distances: Floats, few: 
         start += few - i + _BESIDE
 
 
-@inlined
+@subkernel
 def decayed(x: Four) -> Four:
     """Return ``exp(-x)`` for x from 0 to 0.35, by its series to full precision.
 
@@ -226,14 +226,14 @@ def decayed(x: Four) -> Four:
     return 1.0 - x * (1.0 - x * (1 / 2) * (1.0 - x * (1 / 3) * (1.0 - x * (1 / 4) * middle)))
 
 
-@inlined
+@subkernel
 def matern(u: Four) -> Four:
     """Return Matern's correlation ``(1 + u) exp(-u)`` for u from 0 to 1.4."""
     root = decayed(0.25 * u)
     return (1.0 + u) * (root * root) * (root * root)
 
 
-@inlined
+@subkernel
 def fill_correlations(distances: Floats, reach: float, systems: Floats, long: Floats, count: int) -> None:
     """Fill in what distances come to by four correlations, and once more by the last of them alone.
 
@@ -281,7 +281,7 @@ def krige(systems: Floats, few: int) -> Four:
     return prediction
 
 
-@inlined
+@subkernel
 def put_beside(systems: Floats, few: int, row: int, nuggets: Four, labels: Four) -> None:
     """Put a diagonal and the right-hand sides into a row of the systems whose correlations are there."""
     start = row_start(row, few + _BESIDE)
@@ -290,7 +290,7 @@ def put_beside(systems: Floats, few: int, row: int, nuggets: Four, labels: Four)
     store(systems, FOUR * (start + few - row + 2), alike(1.0))
 
 
-@inlined
+@subkernel
 def local_predictions(near: Neighborhood, fit: Fit, room: Kriging, found: int, out: Floats, slope: Floats) -> None:
     """Fill `out` with what each local expert says, as differences from the nearest neighbour's label.
 
@@ -318,7 +318,7 @@ def local_predictions(near: Neighborhood, fit: Fit, room: Kriging, found: int, o
     out[7] = fit.centered[0]
 
 
-@inlined
+@subkernel
 def judge(room: Kriging, squared: Floats, kriged: int, d: int) -> Four:
     """Return kriging's predictions from four neighbourhoods, by Matern's correlations of the judges' length.
 
@@ -344,7 +344,7 @@ def judge(room: Kriging, squared: Floats, kriged: int, d: int) -> Four:
     return krige(systems, kriged)
 
 
-@inlined
+@subkernel
 def farthest(coordinates: Floats, own: int, others: Ints) -> float:
     """Return the squared distance, with the bits that a search finds, to the farthest of other points."""
     most = 0.0

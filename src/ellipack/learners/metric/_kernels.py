@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipack._kernels import Held, inlined, kernel, subkernel
+from ellipack._kernels import kernel, subkernel
+from ellipack.held._kernels import Held
 from ellipack.lanes._kernels import FOUR, alike, at_least, load, no_more_than, store
 from ellipack.learners.aggregation._kernels import Bernstein, LeastSquares, dot, regress, reward, weigh
 from ellipack.learners.experts._kernels import Fit, Kriging, Neighborhood, local_predictions
@@ -126,7 +127,7 @@ class Desk(NamedTuple):
     made: Floats
 
 
-@inlined
+@subkernel
 def wild(value: float, low: float, high: float, before: float) -> bool:
     """Whether a number is too far from the range of those so far to be believed, `before` of them having been wild.
 
@@ -140,7 +141,7 @@ def wild(value: float, low: float, high: float, before: float) -> bool:
     return bool(value < low - width or value > high + width)
 
 
-@inlined
+@subkernel
 def hold(features: Floats, enough: bool, x: Floats, out: Floats) -> None:
     """Fill in a row, its wild features held to a width of their range beyond it, if `enough` rows were seen."""
     for k in range(len(x)):
@@ -208,7 +209,7 @@ def embed(view: View, rows: Floats, out: Floats) -> None:
         whiten(view.directions, seen, out[t])
 
 
-@inlined
+@subkernel
 def look_around(view: View, memory: Memory, query: Floats, positions: Ints, near: Neighborhood, trail: Floats) -> int:
     """Find the neighbours of a query in a view and fill in their neighbourhood; return how many there are."""
     count = min(len(positions), view.points.counters[POINTS])
@@ -224,7 +225,7 @@ def look_around(view: View, memory: Memory, query: Floats, positions: Ints, near
     return int(count)
 
 
-@inlined
+@subkernel
 def fill_trend(
     view: View, coefficients: Floats, linear: float, rows: Floats, near: Ints, columns: Floats, out: Floats
 ) -> None:
@@ -246,7 +247,7 @@ def fill_trend(
         out[j] = columns[j]
 
 
-@inlined
+@subkernel
 def within_labels(value: float, labels: Floats, widening: float) -> float:
     """Return a prediction held to the range of the labels, a little widened; their mean, if it is NaN by overflow."""
     slack = widening * (labels[HIGH] - labels[LOW])
@@ -254,7 +255,7 @@ def within_labels(value: float, labels: Floats, widening: float) -> float:
     return float(labels[MEAN] if math.isnan(held) else held)
 
 
-@inlined
+@subkernel
 def mix(
     mixture: Bernstein, stack: LeastSquares, top: Bernstein, labels: Floats, widening: float, room: Mixing
 ) -> float:
@@ -273,7 +274,7 @@ def mix(
     return dot(pair_weights, pair)
 
 
-@inlined
+@subkernel
 def add_slope(directions: Floats, linear: Floats, slope: Floats, gradient: Floats, gop: Floats) -> None:
     """Add to a view's gradient outer product the slope that its first local fit has found.
 
@@ -298,7 +299,7 @@ def add_slope(directions: Floats, linear: Floats, slope: Floats, gradient: Float
             gop[i, j] += gradient[i] * gradient[j]
 
 
-@inlined
+@subkernel
 def count_in(labels: Floats, features: Floats, label: float, x: Floats, held: Floats) -> None:
     """Move the running statistics of labels and features on; a range is that of what was not wild."""
     first = labels[COUNT] == 0.0
@@ -319,7 +320,7 @@ def count_in(labels: Floats, features: Floats, label: float, x: Floats, held: Fl
             features[HIGH, k] = x[k] if first else max(features[HIGH, k], x[k])
 
 
-@inlined
+@subkernel
 def has_leaves(tree: Tree) -> bool:
     """Whether a tree has leaves enough to spare for one more point, whatever has to be parted for it."""
     return bool(tree.points.shape[0] - tree.counters[LEAVES] >= SPARE)
@@ -345,7 +346,7 @@ def closest_earlier(tree: Tree, points: Floats, nearest_of: Ints, apart: Floats)
                     apart[at], nearest_of[at] = lanes[lane], other
 
 
-@inlined
+@subkernel
 def has_room(views: tuple[View, ...], most: int, packed: Tree) -> bool:
     """Whether one more centre finds room everywhere."""
     room = views[0].points.counters[POINTS] < most and has_leaves(packed)
@@ -354,7 +355,7 @@ def has_room(views: tuple[View, ...], most: int, packed: Tree) -> bool:
     return room
 
 
-@inlined
+@subkernel
 def encode(views: tuple[View, ...], x: Floats, standard: Floats, queries: Floats) -> None:
     """Fill in the whitened coordinates of a row in every view; its standard units in the first, and the constant 1."""
     for v in range(len(views) - 1, -1, -1):
@@ -364,7 +365,7 @@ def encode(views: tuple[View, ...], x: Floats, standard: Floats, queries: Floats
     standard[len(x)] = 1.0
 
 
-@inlined
+@subkernel
 def ask_views(views: tuple[View, ...], memory: Memory, coefficients: Floats, linear: float, room: Room) -> None:
     """Fill in the predictions of every view's local experts, and the slopes of their first fits."""
     near, experts, positions = room.near, room.mixing.predictions, room.positions
@@ -380,7 +381,7 @@ def ask_views(views: tuple[View, ...], memory: Memory, coefficients: Floats, lin
             own[k] += memory.label_sums[positions[0]] / memory.label_counts[positions[0]]
 
 
-@inlined
+@subkernel
 def learn_mixing(
     mixture: Bernstein, stack: LeastSquares, top: Bernstein, room: Mixing, mixed: float, label: float, gain: Floats
 ) -> None:
@@ -391,7 +392,7 @@ def learn_mixing(
     regress(stack, deviations, label - pair[0], gain[: len(deviations)])
 
 
-@inlined
+@subkernel
 def play(
     centers: Centers, clock: Ints, rank_starts: Ints, active: int, away: float, point: Floats, label: float
 ) -> None:
@@ -409,7 +410,7 @@ def play(
     centers.label_counts[active] += 1
 
 
-@inlined
+@subkernel
 def remember(
     views: tuple[View, ...], memory: Memory, queries: Floats, nearest_squared: float, at: int, x: Floats, label: float
 ) -> None:
@@ -432,7 +433,7 @@ def remember(
             insert(view.points, queries[v])
 
 
-@inlined
+@subkernel
 def consult(machine: Machine, x: Floats, room: Room) -> tuple[float, int, float]:
     """Return the prediction for a row, and Algorithm 1's centre nearest to it with its squared distance.
 
@@ -454,7 +455,7 @@ def consult(machine: Machine, x: Floats, room: Room) -> tuple[float, int, float]
     return prediction, active, away
 
 
-@inlined
+@subkernel
 def learn_row(machine: Machine, x: Floats, label: float, asked: tuple[float, int, float], room: Room) -> None:
     """Move everything on by a round, `asked` being what `consult` has just returned for the row.
 
@@ -476,7 +477,7 @@ def learn_row(machine: Machine, x: Floats, label: float, asked: tuple[float, int
         count_in(known, machine.features, label, x, room.held)
 
 
-@inlined
+@subkernel
 def same_row(left: Floats, right: Floats) -> bool:
     """Whether two rows have the same bits (0 and -0 are equal, and are told apart here)."""
     same = True
@@ -485,14 +486,14 @@ def same_row(left: Floats, right: Floats) -> bool:
     return same
 
 
-@subkernel
-def play_rounds(desk: Desk, count: int, learning: bool) -> int:
+@kernel
+def run_rounds(held: Held[Desk], count: int, learning: bool) -> int:
     """Predict the first rows on the desk one by one, and learn from them if told to; return how many were done.
 
     Stops early where there is no room for another centre. Without learning nothing of the machine changes. What
-    predicting a row in the same round has left in the room is not worked out again. (One kernel for all, with its
-    parts inlined and handed few of the many arrays, because compiling it is what a first call waits for.)
+    predicting a row in the same round has left in the room is not worked out again.
     """
+    desk = held.value
     machine, asked, made = desk.machine, desk.asked, desk.made
     for t in range(count):
         if learning and not has_room(machine.views, len(machine.memory.label_sums), machine.packing.points):
@@ -508,9 +509,3 @@ def play_rounds(desk: Desk, count: int, learning: bool) -> int:
             learn_row(machine, x, desk.labels[t], (made[0], asked[1], made[1]), desk.room)
             asked[0] = -1
     return count
-
-
-@kernel
-def run_rounds(held: Held[Desk], count: int, learning: bool) -> int:
-    """Predict the first rows on a desk one by one, and learn from them if told to; return how many were done."""
-    return play_rounds(held.value, count, learning)

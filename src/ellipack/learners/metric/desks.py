@@ -6,7 +6,7 @@ to predict a row is still on the desk when its label comes, if nothing was learn
 
 import numpy as np
 
-from ellipack._kernels import entry, hold
+from ellipack.held._kernels import Held, entry
 from ellipack.learners.metric._kernels import Desk, run_rounds
 from ellipack.learners.metric.state import MetricState, working_room
 from ellipack.learners.rows import Sheet
@@ -26,7 +26,7 @@ class MetricDesk(Sheet):
         asked, before, made = np.full(2, -1), np.zeros(self.rows.shape[1]), np.zeros(2)
         self.room = working_room(state)
         desk = Desk(self.machine, self.room, self.rows, self.labels, self.predictions, asked, before, made)
-        self.held = hold(desk)
+        self.held = Held(desk)
         self.play = entry(run_rounds, self.held, 1, False)
 
     def predict(self, rows: Floats, out: Floats) -> None:

@@ -6,7 +6,8 @@ All differences are taken of halves, so that no range of floats is too wide.
 import math
 from typing import NamedTuple
 
-from ellipack._kernels import Held, inlined, kernel, subkernel
+from ellipack._kernels import kernel, subkernel
+from ellipack.held._kernels import Held
 from ellipack.learners._kernels import learn_label, mean, rank_at
 from ellipack.packing.centers import Centers
 from ellipack.packing.tree._kernels import nearest
@@ -41,7 +42,7 @@ class Desk(NamedTuple):
     squared: Floats
 
 
-@inlined
+@subkernel
 def to_unit(value: float, low: float, high: float) -> float:
     """Return where a value stands in a range, from -1 to 1, held to it; 0 if the range has no width."""
     width = 0.5 * high - 0.5 * low
@@ -51,7 +52,7 @@ def to_unit(value: float, low: float, high: float) -> float:
     return min(max(2.0 * part - 1.0, -1.0), 1.0)
 
 
-@inlined
+@subkernel
 def from_unit(label: float, low: float, high: float) -> float:
     """Return a label in [0, 1] in its own units; 0 before there was any."""
     if low > high:
@@ -59,7 +60,7 @@ def from_unit(label: float, low: float, high: float) -> float:
     return min(max((1.0 - label) * low + label * high, low), high)
 
 
-@inlined
+@subkernel
 def row_to_units(box: Box, x: Floats, out: Floats) -> None:
     """Fill in a row in units of the box, in the unit ball."""
     root = math.sqrt(len(x))
@@ -67,7 +68,7 @@ def row_to_units(box: Box, x: Floats, out: Floats) -> None:
         out[k] = to_unit(x[k], box.low[k], box.high[k]) / root
 
 
-@inlined
+@subkernel
 def holds(box: Box, x: Floats) -> bool:
     """Whether a row lies in the box."""
     inside = True
@@ -106,7 +107,7 @@ def labels_from_units(box: Box, labels: Floats) -> None:
         labels[t] = from_unit(labels[t], box.label[0], box.label[1])
 
 
-@inlined
+@subkernel
 def whiten_row(desk: Desk) -> None:
     """Fill in the desk's row in whitened coordinates, with the bits that it has among others."""
     row_to_units(desk.box, desk.x, desk.units)
@@ -118,7 +119,7 @@ def whiten_row(desk: Desk) -> None:
             desk.coordinates[j] += value * desk.directions[k, j]
 
 
-@inlined
+@subkernel
 def look_for(desk: Desk, t: int) -> int:
     """Return the centre nearest to the desk's row; what was found for it before in round t is not looked for again."""
     known = desk.asked[0] == t
@@ -133,33 +134,23 @@ def look_for(desk: Desk, t: int) -> int:
     return int(desk.asked[1])
 
 
-@subkernel
-def ask(desk: Desk, t: int) -> float:
+@kernel
+def predict_row(held: Held[Desk], t: int) -> float:
     """Return the prediction for the desk's row in round t."""
+    desk = held.value
     return from_unit(mean(desk.centers, look_for(desk, t)), desk.box.label[0], desk.box.label[1])
 
 
-@subkernel
-def play(desk: Desk, t: int, kept: bool, label: float) -> bool:
+@kernel
+def learn_row(held: Held[Desk], t: int, kept: bool, label: float) -> bool:
     """Play round t with the desk's row; return False, with nothing changed, if box or packing have to grow for it.
 
     There must be a centre already.
     """
+    desk = held.value
     low, high = desk.box.label
     if not (low <= label <= high and holds(desk.box, desk.x)):
         return False
     unit, rank = 0.5 + 0.5 * to_unit(label, low, high), rank_at(desk.starts, t, 1)
     near = look_for(desk, t), desk.squared[0]
     return learn_label(desk.centers, t, rank, int(kept), desk.coordinates, unit, near)
-
-
-@kernel
-def predict_row(held: Held[Desk], t: int) -> float:
-    """Return the prediction for a desk's row in round t."""
-    return ask(held.value, t)
-
-
-@kernel
-def learn_row(held: Held[Desk], t: int, kept: bool, label: float) -> bool:
-    """Play round t with a desk's row; return False, with nothing changed, if box or packing have to grow for it."""
-    return play(held.value, t, kept, label)

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._kernels import entry, hold
 from ellipack.checkpoint import Contents
+from ellipack.held._kernels import Held, entry
 from ellipack.learners import packing, phased
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState
@@ -28,7 +28,7 @@ class PackingDesk(Sheet):
         self.box, self.centers = state.box, inner.centers
         learned = state.box, inner.metric.directions, inner.centers, inner.rank_starts
         room = np.empty(d), np.empty(d), np.empty(TRAIL)
-        self.held = hold(Desk(*learned, self.x, *room, np.full(2, -1, dtype=np.int64), np.empty(d), np.empty(1)))
+        self.held = Held(Desk(*learned, self.x, *room, np.full(2, -1, dtype=np.int64), np.empty(d), np.empty(1)))
         self.predict = entry(predict_row, self.held, 1)
         self.learn = entry(learn_row, self.held, 1, True, 0.0)
 

@@ -15,7 +15,7 @@ Leaves are looked through in single precision first, by `ellipack.packing.tree.r
 
 import numpy as np
 
-from ellipack._kernels import inlined, kernel, subkernel
+from ellipack._kernels import kernel, subkernel
 from ellipack.lanes._kernels import lowest
 from ellipack.packing._kernels import LANES, NOBODY, Names, last_of, offer, plain, settle
 from ellipack.packing.tree.rounded._kernels import (
@@ -37,7 +37,7 @@ TRAIL = 2 * DEEP + LANES
 """Numbers that a trail has room for: nodes, and how far away each is at least (squared); then a leaf's distances."""
 
 
-@inlined
+@subkernel
 def measure(points: Floats, leaf: int, near: int, query: Floats, trail: Floats) -> None:
     """Put the squared distances of some points of a leaf, a bit each, at the end of the trail.
 
@@ -58,7 +58,7 @@ def measure(points: Floats, leaf: int, near: int, query: Floats, trail: Floats) 
         trail[2 * DEEP + c], trail[2 * DEEP + e] = at_c, at_e
 
 
-@inlined
+@subkernel
 def box_distance(boxes: Floats, node: int, query: Floats, limit: float) -> float:
     """Return a lower bound on the squared distance to a node's points; it may stop adding once above `limit`.
 
@@ -74,7 +74,7 @@ def box_distance(boxes: Floats, node: int, query: Floats, limit: float) -> float
     return total
 
 
-@inlined
+@subkernel
 def first_leaf(links: Names, splits: Floats, root: int, query: Floats) -> int:
     """Return the leaf into which the query falls."""
     node = root
@@ -84,7 +84,7 @@ def first_leaf(links: Names, splits: Floats, root: int, query: Floats) -> int:
     return node
 
 
-@inlined
+@subkernel
 def step_down(links: Names, splits: Floats, query: Floats, node: int, trail: Floats, top: int) -> int:
     """Return the child of a node on the query's side, and write the other one on the trail, as entry `top`."""
     gap = query[links[node, AXIS]] - splits[node >> 1]
@@ -93,7 +93,7 @@ def step_down(links: Names, splits: Floats, query: Floats, node: int, trail: Flo
     return int(links[node, near])
 
 
-@inlined
+@subkernel
 def next_leaf(
     links: Names, splits: Floats, boxes: Floats, query: Floats, trail: Floats, top: int, limit: float, last: int
 ) -> tuple[int, int]:
@@ -115,7 +115,7 @@ def next_leaf(
     return -1, top
 
 
-@inlined
+@subkernel
 def patience(leaves: int, wanted: int) -> int:
     """Return how many leaves a query for so many points walks to before it sweeps over all."""
     return 4 + wanted // 8 + leaves // 256

@@ -5,7 +5,7 @@ and right of the diagonal is there, one row after the other, and with it columns
 along. So all that is done to an entry is done to `Four` numbers, and no loop is so short that it does not pay.
 """
 
-from ellipack._kernels import inlined, subkernel
+from ellipack._kernels import subkernel
 from ellipack.lanes._kernels import FOUR, at_least, load, roots, store
 from ellipack.validation import Floats
 
@@ -17,13 +17,13 @@ def entries(size: int, beside: int) -> int:
     return size * (size + 1) // 2 + size * beside
 
 
-@inlined
+@subkernel
 def row_start(row: int, width: int) -> int:
     """Return at which entry a row starts, with its diagonal; the width is that of the first row."""
     return row * width - row * (row - 1) // 2
 
 
-@inlined
+@subkernel
 def subtract(systems: Floats, row: int, above: int, length: int) -> None:
     """Take from a row what one above it accounts for, from where that is over the row's diagonal."""
     part = load(systems, FOUR * above)
@@ -32,7 +32,7 @@ def subtract(systems: Floats, row: int, above: int, length: int) -> None:
         store(systems, FOUR * (row + e), value)
 
 
-@inlined
+@subkernel
 def divide(systems: Floats, row: int, length: int) -> None:
     """Divide a row by the root of its pivot."""
     inverse = 1.0 / roots(at_least(load(systems, FOUR * row), _LEAST_PIVOT))
@@ -40,7 +40,7 @@ def divide(systems: Floats, row: int, length: int) -> None:
         store(systems, FOUR * e, load(systems, FOUR * e) * inverse)
 
 
-@inlined
+@subkernel
 def subtract_four(systems: Floats, first: int, size: int, width: int) -> None:
     """Take from all rows below what four rows, from the first on, account for."""
     # Where the rows would start if each had the entries left of its diagonal from the first one's on.

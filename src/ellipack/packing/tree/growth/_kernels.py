@@ -9,7 +9,7 @@ over the insertions that it took, is logarithmic.
 
 import numpy as np
 
-from ellipack._kernels import inlined, kernel, subkernel
+from ellipack._kernels import kernel, subkernel
 from ellipack.lanes._kernels import MANY, Singles
 from ellipack.packing._kernels import LANES, Names, plain
 from ellipack.packing.tree._kernels import DEEP, first_leaf
@@ -32,7 +32,7 @@ LOPSIDED = 0.7
 """The share of a node's leaves above which one side has outgrown the other."""
 
 
-@inlined
+@subkernel
 def select(keys: Floats, order: Ints, low: int, high: int, rank: int) -> None:
     """Arrange keys[low], ..., keys[high], and `order` along with them, so that what is before `rank` is no greater."""
     seed = 1
@@ -62,7 +62,7 @@ def select(keys: Floats, order: Ints, low: int, high: int, rank: int) -> None:
             low = high
 
 
-@inlined
+@subkernel
 def extent(points: Floats, order: Ints, start: int, stop: int, step: int, axis: int) -> tuple[float, float]:
     """Return the least and the greatest coordinate along an axis of every so many of points[:, order[start:stop]]."""
     least = greatest = points[axis, order[start]]
@@ -73,7 +73,7 @@ def extent(points: Floats, order: Ints, start: int, stop: int, step: int, axis: 
     return least, greatest
 
 
-@inlined
+@subkernel
 def widest(points: Floats, order: Ints, start: int, stop: int) -> int:
     """Return the axis along which points[:, order[start:stop]] are widest, going by some of them if they are many."""
     axis, width = 0, -1.0
@@ -84,7 +84,7 @@ def widest(points: Floats, order: Ints, start: int, stop: int) -> int:
     return axis
 
 
-@inlined
+@subkernel
 def join(boxes: Floats, links: Names, node: int) -> None:
     """Fill in the box of an inner node and the earliest position below it, by its children's."""
     left, right = links[node, LEFT], links[node, RIGHT]
@@ -94,7 +94,7 @@ def join(boxes: Floats, links: Names, node: int) -> None:
     links[node, FIRST] = min(links[left, FIRST], links[right, FIRST])
 
 
-@inlined
+@subkernel
 def fill_leaf(points: Floats, blocks: Singles, leaf: int, lifted: Floats, order: Ints, start: int, stop: int) -> None:
     """Put lifted[:, order[start:stop]] into a leaf, and the rest of its rounded lanes at infinity."""
     for j in range(lifted.shape[0]):
@@ -107,7 +107,7 @@ def fill_leaf(points: Floats, blocks: Singles, leaf: int, lifted: Floats, order:
             blocks[leaf, j, lane] = np.inf
 
 
-@inlined
+@subkernel
 def fence(fences: Singles, boxes: Floats, node: int) -> None:
     """Put the box of a leaf where sweeps look for it."""
     group, place = divmod(node >> 1, MANY)
@@ -115,14 +115,14 @@ def fence(fences: Singles, boxes: Floats, node: int) -> None:
         fences[group, 2 * j, place], fences[group, 2 * j + 1, place] = boxes[node, j, 0], boxes[node, j, 1]
 
 
-@inlined
+@subkernel
 def node_of(leaves: Ints, inner: Ints, first: int, size: int) -> int:
     """Return the node over leaves[first:first + size]: an inner node stands between the leaves that it parts."""
     node: int = 2 * leaves[first] if size == 1 else 2 * inner[first + size // 2 - 1] + 1
     return node
 
 
-@inlined
+@subkernel
 def earliest(names: Ints, order: Ints, start: int, stop: int) -> int:
     """Return the least of names[order[start:stop]]."""
     least: int = names[order[start]]
@@ -131,16 +131,15 @@ def earliest(names: Ints, order: Ints, start: int, stop: int) -> int:
     return least
 
 
-@inlined
+@subkernel
 def push(todo: Ints, at: int, start: int, stop: int, first: int, size: int, parent: int) -> None:
     """Write down that points start to stop go to leaves[first:first + size], below `parent`."""
     todo[at, 0], todo[at, 1], todo[at, 2], todo[at, 3], todo[at, 4] = start, stop, first, size, parent
 
 
-@inlined
-def lift(points: Floats, positions: Names, links: Names, leaves: Ints, names: Ints) -> Floats:
-    """Return the coordinates of the points in `leaves`, (coordinate, point), and put their positions into `names`."""
-    lifted = np.empty((points.shape[2], names.shape[0]))
+@subkernel
+def lift(points: Floats, positions: Names, links: Names, leaves: Ints, lifted: Floats, names: Ints) -> None:
+    """Put the points in `leaves` into `lifted`, (coordinate, point), and their positions into `names`."""
     start = 0
     for i in range(leaves.shape[0]):
         leaf = leaves[i]
@@ -150,10 +149,9 @@ def lift(points: Floats, positions: Names, links: Names, leaves: Ints, names: In
             for j in range(points.shape[2]):
                 lifted[j, start + lane] = points[leaf, lane, j]
         start += held
-    return lifted
 
 
-@kernel
+@subkernel
 def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int:
     """Build a balanced tree below `parent` over the `count` points that are in `leaves`; return its root.
 
@@ -170,7 +168,8 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
     """
     points, blocks, fences, positions, boxes, links, splits, _ = tree
     names, order, keys = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64), np.empty(count)
-    lifted = lift(points, positions, links, leaves, names)
+    lifted = np.empty((points.shape[2], count))
+    lift(points, positions, links, leaves, lifted, names)
     for i in range(count):
         order[i] = i
     todo, parted = np.empty((DEEP, 5), dtype=np.int64), np.empty(leaves.shape[0], dtype=np.int64)
@@ -211,14 +210,20 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
     return node_of(leaves, inner, none, leaves.shape[0])
 
 
-@inlined
+@kernel
+def plant_all(tree: Tree, leaves: Ints, inner: Ints, count: int) -> int:
+    """Build a balanced tree over all points; return its root."""
+    return plant(tree, leaves, inner, count, plain(count, -1))
+
+
+@subkernel
 def leaves_below(links: Names, node: int) -> int:
     """Return the number of leaves at or below a node."""
     count: int = links[node, SIZE] if node & 1 else 1
     return count
 
 
-@inlined
+@subkernel
 def gather(links: Names, top: int, leaves: Ints, inner: Ints) -> int:
     """List the leaves and the inner nodes at or below `top`, in order; return how many points they hold."""
     end = links[top, PARENT]
@@ -240,14 +245,14 @@ def gather(links: Names, top: int, leaves: Ints, inner: Ints) -> int:
     return points
 
 
-@inlined
+@subkernel
 def lopsided(links: Names, node: int) -> bool:
     """Whether one side of an inner node has outgrown the other."""
     left, right = leaves_below(links, links[node, LEFT]), leaves_below(links, links[node, RIGHT])
     return max(left, right) > LOPSIDED * (left + right)
 
 
-@inlined
+@subkernel
 def widen(links: Names, top: int) -> int:
     """Count a leaf more at and above `top`; return the highest node that is lopsided by it, or else `top`."""
     node = top if top & 1 else links[top, PARENT]
@@ -259,7 +264,7 @@ def widen(links: Names, top: int) -> int:
     return top
 
 
-@inlined
+@subkernel
 def group_of(links: Names, leaf: int, most: int) -> int:
     """Return the highest node above a leaf that has at most so many leaves."""
     top, above = leaf, links[leaf, PARENT]
@@ -268,7 +273,7 @@ def group_of(links: Names, leaf: int, most: int) -> int:
     return top
 
 
-@inlined
+@subkernel
 def plant_around(tree: Tree, full: int) -> bool:
     """Plant anew around a leaf that is full; return False, with nothing changed, if that takes a leaf too many."""
     links, counters, wide = tree.links, tree.counters, tree.points.shape[2] >= WIDE
@@ -296,7 +301,7 @@ def plant_around(tree: Tree, full: int) -> bool:
     return True
 
 
-@inlined
+@subkernel
 def stretch(boxes: Floats, node: int, point: Floats) -> bool:
     """Make a node's box hold a point; return whether it did not before."""
     changed = False
@@ -310,7 +315,7 @@ def stretch(boxes: Floats, node: int, point: Floats) -> bool:
     return changed
 
 
-@inlined
+@subkernel
 def put(tree: Tree, point: Floats) -> bool:
     """Insert a point at the next position; return False, with nothing changed, when its leaf is full."""
     points, blocks, fences, positions, boxes, links, splits, counters = tree
@@ -335,7 +340,7 @@ def put(tree: Tree, point: Floats) -> bool:
     return bool(room)
 
 
-@kernel
+@subkernel
 def make_room(tree: Tree, point: Floats) -> bool:
     """Let there be room in the leaf of a point; return False, with nothing changed, when the arrays are full."""
     links, splits, counters = tree.links, tree.splits, tree.counters
@@ -347,7 +352,7 @@ def make_room(tree: Tree, point: Floats) -> bool:
     return room
 
 
-@kernel
+@subkernel
 def insert(tree: Tree, point: Floats) -> bool:
     """Insert a point at the next position; return False, with nothing changed, when the arrays are full."""
     return put(tree, point) or (make_room(tree, point) and put(tree, point))

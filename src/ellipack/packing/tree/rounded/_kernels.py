@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from ellipack._kernels import inlined, subkernel
+from ellipack._kernels import subkernel
 from ellipack.lanes._kernels import MANY, Many, Singles, greater, least, load_many, lowest, many_alike, which
 from ellipack.validation import Floats
 
@@ -25,7 +25,7 @@ _FAR = 1e15  # a query so far out, or farther, could overflow; it looks at every
 _LARGEST, _SMALLEST = 3e38, 1e-37  # of numbers of single precision, a little within
 
 
-@inlined
+@subkernel
 def reach(limit: float, size: float, d: int) -> np.float32:
     """Return what a squared distance comes to at most in single precision, if it is at most `limit` in truth.
 
@@ -36,7 +36,7 @@ def reach(limit: float, size: float, d: int) -> np.float32:
     return np.float32(most if most < _LARGEST and size < _FAR else np.inf)
 
 
-@inlined
+@subkernel
 def length(query: Floats) -> float:
     """Return the length of a query."""
     total = 0.0
@@ -45,13 +45,13 @@ def length(query: Floats) -> float:
     return math.sqrt(total)
 
 
-@inlined
+@subkernel
 def all_of(size: int) -> int:
     """Return the bits of the first `size` lanes, of which there is at least one."""
     return 2 * ((1 << (int(size) - 1)) - 1) + 1
 
 
-@inlined
+@subkernel
 def gather(blocks: Singles, leaf: int, query: Floats, start: int, stop: int, total: Many) -> Many:
     """Return squared distances to the points of a leaf, with those in some coordinates added."""
     for k in range(start, stop):
@@ -60,7 +60,7 @@ def gather(blocks: Singles, leaf: int, query: Floats, start: int, stop: int, tot
     return total
 
 
-@inlined
+@subkernel
 def narrowed(blocks: Singles, leaf: int, query: Floats, total: Many, most: np.float32) -> int:
     """Return which points of a leaf may be near enough: a bit each; `total` is for the first `STEP` coordinates."""
     d, k = query.shape[0], STEP
@@ -81,7 +81,7 @@ def near_lanes(blocks: Singles, leaf: int, size: int, query: Floats, most: np.fl
     return narrowed(blocks, leaf, query, total, most)
 
 
-@inlined
+@subkernel
 def squared_distance(points: Floats, leaf: int, lane: int, query: Floats) -> float:
     """Return the squared distance of a point in full."""
     total = 0.0
@@ -128,7 +128,7 @@ def near_leaves(fences: Singles, group: int, size: int, query: Floats, most: np.
     return bits
 
 
-@inlined
+@subkernel
 def next_near(
     fences: Singles, leaves: int, query: Floats, most: np.float32, group: int, bits: int
 ) -> tuple[int, int, int]:

@@ -1,0 +1,1 @@
+"""Arrays that kernels are handed all at once, by one pointer."""

@@ -1,0 +1,106 @@
+"""Tuples of arrays that stay unpacked from one call of a kernel to the next.
+
+Numba keeps an array as a few machine words: two that say who owns it, its size, the size of an item, where it is, its
+shape and its strides; and a tuple as those of its members, one after the other. A `Held` writes them down once, and
+hands kernels the address. It owns the arrays, not they themselves: the words of the owner are 0.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+import numba
+import numpy as np
+
+_Function = TypeVar("_Function", bound=Callable[..., object])
+_Arrays = TypeVar("_Arrays")
+_INTERPRETED = bool(cast(Any, numba).config.DISABLE_JIT)
+
+
+class Held(Generic[_Arrays]):
+    """A tuple of arrays, however nested, that stays unpacked from one call of a kernel to the next.
+
+    To unpack a tuple takes a third of a microsecond an array, which for a kernel that is called with a single row
+    can be more than all it does. Kernels get at it by `value`. The arrays are shared, not copied. It can't be pickled.
+    """
+
+    def __init__(self, value: _Arrays) -> None:
+        self.value = value
+        words: list[int] = []
+        kind: list[object] = []
+        _write_down(value, words, kind)
+        self.kind = tuple(kind)
+        self._words = np.array(words, dtype=np.int64)
+        self.address = self._words.ctypes.data
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError("Held arrays can't be pickled: their addresses would be those of another process")
+
+
+def _write_down(value: Any, words: list[int], kind: list[object]) -> None:
+    """Append the machine words of arrays, and what numba tells their types by."""
+    if isinstance(value, tuple):
+        kind += type(value), len(value)
+        for each in value:
+            _write_down(each, words, kind)
+    else:
+        kind += value.dtype, value.ndim, value.flags.num
+        address = value.__array_interface__["data"][0]
+        words += 0, 0, value.size, value.itemsize, address, *value.shape, *value.strides
+
+
+def entry(function: _Function, *arguments: object) -> _Function:
+    """Return a kernel as it is compiled for arguments like these, and must only be called with such from then on.
+
+    It is spared the look at the types of its arguments, which for `Held` ones takes longer than the call.
+    """
+    if _INTERPRETED:
+        return function
+    key = function, *(each.kind if isinstance(each, Held) else type(each) for each in arguments)
+    if key not in _entries:
+        typeof = cast(Any, numba).typeof
+        _entries[key] = cast(Any, function).compile(tuple(typeof(each) for each in arguments))
+    return cast(_Function, _entries[key])
+
+
+_entries: dict[object, object] = {}
+
+
+if not (TYPE_CHECKING or _INTERPRETED):
+    from numba.core import types
+    from numba.core.imputils import impl_ret_borrowed
+    from numba.core.typing.templates import AttributeTemplate
+    from numba.extending import NativeValue, infer_getattr, lower_getattr, models, register_model, typeof_impl, unbox
+
+    class HeldType(types.Type):
+        """What a `Held` is to numba."""
+
+        def __init__(self, value):
+            self.value = value
+            super().__init__(name=f"Held({value})")
+
+    @typeof_impl.register(Held)
+    def _typeof(held, context):
+        return HeldType(numba.typeof(held.value))
+
+    @register_model(HeldType)
+    class _HeldModel(models.PrimitiveModel):
+        def __init__(self, manager, type_):
+            super().__init__(manager, type_, manager[type_.value].get_value_type().as_pointer())
+
+    @unbox(HeldType)
+    def _unbox(type_, held, c):
+        address = c.pyapi.object_getattr_string(held, "address")
+        pointer = c.builder.bitcast(c.pyapi.long_as_voidptr(address), c.context.get_value_type(type_))
+        c.pyapi.decref(address)
+        return NativeValue(pointer, is_error=c.pyapi.c_api_error())
+
+    @infer_getattr
+    class _HeldAttributes(AttributeTemplate):
+        key = HeldType
+
+        def resolve_value(self, type_):
+            return type_.value
+
+    @lower_getattr(HeldType, "value")
+    def _value(context, builder, type_, pointer):
+        return impl_ret_borrowed(context, builder, type_.value, builder.load(pointer))

@@ -1,0 +1,76 @@
+import pickle
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from ellipack._kernels import kernel
+from ellipack.held._kernels import Held, entry
+from ellipack.validation import Floats, Ints
+
+
+class Shelf(NamedTuple):
+    flat: Floats
+    deep: Floats
+    names: Ints
+
+
+@kernel
+def add_to_first(held: Held[tuple[Floats, tuple[Floats, Floats]]], value: float) -> float:
+    first, (_, last) = held.value
+    first[0] += value
+    return float(first.sum() + last[0])
+
+
+@kernel
+def weigh_all(held: Held[tuple[Shelf, Shelf]]) -> float:
+    total = 0.0
+    for shelf in held.value:
+        for k in range(shelf.flat.shape[0]):
+            total += shelf.flat[k]
+        for i in range(shelf.deep.shape[0]):
+            for j in range(shelf.deep.shape[1]):
+                total += shelf.deep[i, j] * (1 + j)
+        for k in range(shelf.names.shape[0]):
+            total += shelf.names[k]
+    return total
+
+
+@pytest.mark.interpreted
+def test_what_is_held_is_shared_and_stays_alive() -> None:
+    first, last = np.zeros(2), np.full(1, 10.0)
+    held = Held((first, (np.ones(3), last)))
+    compiled = entry(add_to_first, held, 0.0)
+    assert add_to_first(held, 1.5) == compiled(held, 0.5) - 0.5 == 11.5
+    last[0] = 20.0
+    assert first.tolist() == [2.0, 0.0]
+    del first, last
+    assert compiled(held, 0.0) == 22.0
+
+
+whole = st.integers(-9, 9).map(float)
+shelves = st.builds(
+    Shelf,
+    arrays.arrays(np.float64, st.integers(0, 4), elements=whole),
+    arrays.arrays(np.float64, st.tuples(st.integers(0, 4), st.integers(0, 4)), elements=whole),
+    arrays.arrays(np.int64, st.integers(0, 4), elements=st.integers(-9, 9)),
+)
+
+
+@pytest.mark.interpreted
+@given(shelves, shelves)
+def test_kernels_see_every_number_that_is_held(left: Shelf, right: Shelf) -> None:
+    expected = 0.0
+    for shelf in (left, right):
+        expected += shelf.flat.sum() + (shelf.deep * np.arange(1, 1 + shelf.deep.shape[1])).sum() + shelf.names.sum()
+    held = Held((left, right))
+    assert entry(weigh_all, held)(held) == expected
+
+
+@pytest.mark.interpreted
+def test_what_is_held_cannot_be_pickled() -> None:
+    with pytest.raises(TypeError, match="can't be pickled"):
+        pickle.dumps(Held((np.zeros(1),)))
