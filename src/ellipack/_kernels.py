@@ -35,6 +35,11 @@ def subkernel(function: _Function) -> _Function:
     return _compiled(function, _PartCompiler)
 
 
+def inlined(function: _Function) -> _Function:
+    """Compile a part of kernels as if it were written out in them, which saves handing it what it works on."""
+    return _compiled(function, _PartCompiler, forceinline=True)
+
+
 def _compiled(function: _Function, compiler: type, **options: bool) -> _Function:
     making = not _MAKERS.isdisjoint(cast(Any, function).__code__.co_names)
     # Options that numba's own types leave out.

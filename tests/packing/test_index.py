@@ -131,7 +131,7 @@ def test_the_tree_is_what_it_has_to_be(drawn: Cloud, first: int) -> None:
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_it_stays_balanced_and_lean(order: str) -> None:
-    for d in (1, 2, 10):
+    for d in (1, 2, 3, 4, 10):
         index = Index.empty(d)
         points = arranged(order, 12_000, d, np.random.default_rng(d))
         for start in range(0, 12_000, 500):
@@ -216,7 +216,7 @@ def reach_of(query: Floats, limit: float) -> float:
 
 @pytest.mark.interpreted
 @settings(max_examples=300, deadline=None)
-@given(st.integers(3, 40), st.integers(-45, 20), st.integers(-45, 20), st.integers(0, 2**32 - 1))
+@given(st.integers(FEW + 1, 40), st.integers(-45, 20), st.integers(-45, 20), st.integers(0, 2**32 - 1))
 def test_no_rounding_takes_a_point_out_of_reach(d: int, size: int, apart: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     query = 10.0**size * rng.normal(size=d)

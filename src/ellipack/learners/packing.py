@@ -97,26 +97,25 @@ def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_labe
     """
     table = in_unit_ball(rows(X, state.metric.dimension))
     targets = in_unit_interval(labels(y, len(table)))
-    coordinates = state.metric.whiten(table)
     predictions = np.empty(len(table))
+    for start in range(0, len(table), _AT_A_TIME):
+        part = slice(start, start + _AT_A_TIME)
+        _play(state, state.metric.whiten(table[part]), targets[part], int(bool(keep_founding_label)), predictions[part])
+    return predictions
+
+
+def _play(state: PackingState, coordinates: Floats, targets: Floats, kept: int, predictions: Floats) -> None:
+    """Play a round a row; `kept` is how many labels a new centre starts with."""
     done = 0
-    while done < len(table):
-        part = slice(done, done + _AT_A_TIME)
+    while done < len(coordinates):
+        left = slice(done, None)
         with state.gate.changing():
-            ahead = run_rounds(
-                state.centers,
-                state.rank_starts,
-                state.clock,
-                int(bool(keep_founding_label)),
-                coordinates[part],
-                targets[part],
-                predictions[part],
-            )
+            rest = coordinates[left], targets[left], predictions[left]
+            ahead = run_rounds(state.centers, state.rank_starts, state.clock, kept, *rest)
             state.clock += ahead
             done += ahead
-            if done < min(part.stop, len(table)):
+            if done < len(coordinates):
                 state.centers = state.centers.grown()
-    return predictions
 
 
 def widen(state: PackingState, count: int) -> None:

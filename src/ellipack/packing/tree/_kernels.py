@@ -15,7 +15,7 @@ Leaves are looked through in single precision first, by `ellipack.packing.tree.r
 
 import numpy as np
 
-from ellipack._kernels import kernel, subkernel
+from ellipack._kernels import inlined, kernel, subkernel
 from ellipack.lanes._kernels import lowest
 from ellipack.packing._kernels import LANES, NOBODY, Names, last_of, offer, plain, settle
 from ellipack.packing.tree.rounded._kernels import (
@@ -93,7 +93,7 @@ def step_down(links: Names, splits: Floats, query: Floats, node: int, trail: Flo
     return int(links[node, near])
 
 
-@subkernel
+@inlined
 def next_leaf(
     links: Names, splits: Floats, boxes: Floats, query: Floats, trail: Floats, top: int, limit: float, last: int
 ) -> tuple[int, int]:
@@ -121,7 +121,7 @@ def patience(leaves: int, wanted: int) -> int:
     return 4 + wanted // 8 + leaves // 256
 
 
-@subkernel
+@inlined
 def nearest(tree: Tree, query: Floats, trail: Floats) -> tuple[int, float]:
     """Return position and squared distance of the nearest point: (-1, inf) if there is none.
 

@@ -15,7 +15,7 @@ PARENT, FIRST, SIZE, LEFT, RIGHT, AXIS = range(6)
 POINTS, LEAVES, ROOT = range(3)
 """Entries of `Tree.counters`."""
 
-FEW = 2
+FEW = 3
 """Up to so many coordinates there are no rounded copies: they would be much of the memory, and save little time."""
 
 
@@ -44,7 +44,7 @@ def empty(d: int, leaves: int = 1) -> Tree:
     """Return a tree without points, and with room for so many leaves."""
     tree = Tree(
         points=np.zeros((leaves, LANES, d)),
-        blocks=np.full((leaves, d if d > FEW else 0, LANES), np.inf, dtype=np.float32),
+        blocks=np.zeros((leaves, d if d > FEW else 0, LANES), dtype=np.float32),
         fences=np.full((-(-leaves // MANY), 2 * d, MANY), np.inf, dtype=np.float32),
         positions=np.full((leaves, LANES), -1, dtype=np.int32),
         boxes=np.zeros((2 * leaves, d, 2)),
@@ -52,7 +52,7 @@ def empty(d: int, leaves: int = 1) -> Tree:
         splits=np.zeros(leaves),
         counters=np.array([0, 1, 0], dtype=np.int64),
     )
-    tree.boxes[0] = np.inf, -np.inf
+    tree.blocks[0], tree.boxes[0] = np.inf, (np.inf, -np.inf)
     tree.links[0, FIRST], tree.links[0, SIZE] = np.iinfo(np.int32).max, 0
     return tree
 

@@ -16,16 +16,13 @@ from ellipack.packing.tree._kernels import DEEP, first_leaf
 from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, PARENT, POINTS, RIGHT, ROOT, SIZE, Tree
 from ellipack.validation import Floats, Ints
 
-WIDE = 16
-"""From so many coordinates on a query may have to scan all leaves, and fuller ones are worth dearer insertions."""
-
-GROUP, WIDE_GROUP = 8, 16
+GROUP = 8
 """The most leaves that are planted anew for want of room in one of them."""
 
-FULL, WIDE_FULL = 58, 61
+FULL = 58
 """Points a leaf, in the mean over a group, above which the group gets another leaf."""
 
-SAMPLE = 128
+SAMPLE = 32
 """Points by which it is decided along which axis to part many."""
 
 LOPSIDED = 0.7
@@ -265,10 +262,10 @@ def widen(links: Names, top: int) -> int:
 
 
 @subkernel
-def group_of(links: Names, leaf: int, most: int) -> int:
-    """Return the highest node above a leaf that has at most so many leaves."""
+def group_of(links: Names, leaf: int) -> int:
+    """Return the highest node above a leaf that has at most `GROUP` leaves."""
     top, above = leaf, links[leaf, PARENT]
-    while above >= 0 and leaves_below(links, above) <= most:
+    while above >= 0 and leaves_below(links, above) <= GROUP:
         top, above = above, links[above, PARENT]
     return top
 
@@ -276,12 +273,12 @@ def group_of(links: Names, leaf: int, most: int) -> int:
 @subkernel
 def plant_around(tree: Tree, full: int) -> bool:
     """Plant anew around a leaf that is full; return False, with nothing changed, if that takes a leaf too many."""
-    links, counters, wide = tree.links, tree.counters, tree.points.shape[2] >= WIDE
-    top, new = group_of(links, full, WIDE_GROUP if wide else GROUP), counters[LEAVES]
+    links, counters = tree.links, tree.counters
+    top, new = group_of(links, full), counters[LEAVES]
     size = leaves_below(links, top)
     leaves, inner = np.empty(size, dtype=np.int64), np.empty(size - 1, dtype=np.int64)
     count = gather(links, top, leaves, inner)
-    if count > (WIDE_FULL if wide else FULL) * size:
+    if count > FULL * size:
         if new == tree.points.shape[0]:
             return False
         top = widen(links, top)

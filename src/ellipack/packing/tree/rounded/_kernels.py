@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from ellipack._kernels import subkernel
+from ellipack._kernels import inlined, subkernel
 from ellipack.lanes._kernels import MANY, Many, Singles, greater, least, load_many, lowest, many_alike, which
 from ellipack.validation import Floats
 
@@ -72,7 +72,7 @@ def narrowed(blocks: Singles, leaf: int, query: Floats, total: Many, most: np.fl
     return bits
 
 
-@subkernel
+@inlined
 def near_lanes(blocks: Singles, leaf: int, size: int, query: Floats, most: np.float32) -> int:
     """Return which of the points of a leaf may be near enough: a bit each."""
     if most == np.inf or blocks.shape[1] == 0:
@@ -91,7 +91,7 @@ def squared_distance(points: Floats, leaf: int, lane: int, query: Floats) -> flo
     return total
 
 
-@subkernel
+@inlined
 def first_look(
     points: Floats, blocks: Singles, leaf: int, held: int, query: Floats, size: float
 ) -> tuple[float, int, int]:
