@@ -40,10 +40,10 @@ class LeastSquares(NamedTuple):
 
 
 @kernel
-def rate(squares: float, scale: float, experts: int) -> float:
-    """Return an expert's learning rate."""
+def rate(squares: float, scale: float, logarithm: float) -> float:
+    """Return an expert's learning rate, by the logarithm of how many experts there are."""
     largest = 0.5 / scale
-    return largest if squares <= 0.0 else min(largest, math.sqrt(math.log(experts) / squares))
+    return largest if squares <= 0.0 else min(largest, math.sqrt(logarithm / squares))
 
 
 @kernel
@@ -60,11 +60,11 @@ def present(priors: Floats) -> int:
 def weigh(state: Bernstein, weights: Floats) -> None:
     """Fill in the experts' weights, which add up to 1."""
     experts, most = len(weights), -np.inf
-    taking_part = present(state.priors)
+    logarithm = math.log(present(state.priors))
     for k in range(experts):
         weights[k] = state.priors[k] if state.priors[k] > ABSENT else -np.inf
         if state.scale[0] > 0.0:
-            eta = rate(state.squares[k], state.scale[0], taking_part)
+            eta = rate(state.squares[k], state.scale[0], logarithm)
             weights[k] += math.log(eta) + eta * state.gains[k]
         most = max(most, weights[k])
     total = 0.0
@@ -78,7 +78,7 @@ def weigh(state: Bernstein, weights: Floats) -> None:
 @kernel
 def reward(state: Bernstein, predictions: Floats, mixture: float, label: float) -> None:
     """Move the state on by a round, once the label is known."""
-    experts, before, taking_part = len(predictions), state.scale[0], present(state.priors)
+    experts, before, logarithm = len(predictions), state.scale[0], math.log(present(state.priors))
     error = 2.0 * (mixture - label)
     after = before
     for k in range(experts):
@@ -93,7 +93,7 @@ def reward(state: Bernstein, predictions: Floats, mixture: float, label: float) 
         if state.priors[k] > ABSENT:
             # Shrunk so that no regret exceeds the scale by which rates were set before the label was known.
             regret = error * (mixture - predictions[k]) * (before / after)
-            eta = rate(state.squares[k], before, taking_part)
+            eta = rate(state.squares[k], before, logarithm)
             state.gains[k] += regret - eta * regret * regret
             state.squares[k] += regret * regret
 

@@ -33,6 +33,9 @@ FREE = 5
 BEYOND = 3.0
 """How far beyond the range so far a number is wild, in widths of it."""
 
+FADED_AT_ONCE = 4.0
+"""Rounds after which the regression that fades forgets a little, and so much more: that costs less than every round."""
+
 FADING_PART, ROWS_A_COEFFICIENT = 8.0, 4.0
 """The regression that fades goes by an eighth of all rounds, but no fewer than so many for each coefficient."""
 
@@ -230,7 +233,7 @@ def look_around(
         at = positions[j]
         near.counts[j] = counts[at]
         near.labels[j] = sums[at] / counts[at] - base
-        near.ages[j] = 1.0 - rounds[at] / counts[at] / (clock + 1.0)
+        near.ages[j] = 1.0 - rounds[at] / (counts[at] * (clock + 1.0))
         for k in range(len(query)):
             near.offsets[j, k] = view.coordinates[at, k] - query[k]
     return int(count)
@@ -422,7 +425,9 @@ def learn_regressions(
 ) -> None:
     """Let the global regressions learn from a row in standard units."""
     regress(ridge, x, label, gain)
-    fade(fading, max(known[COUNT] / FADING_PART, ROWS_A_COEFFICIENT * (fitted + 1.0)), gain)
+    if known[COUNT] % FADED_AT_ONCE == 0.0:
+        span = max(known[COUNT] / FADING_PART, ROWS_A_COEFFICIENT * (fitted + 1.0))
+        fade(fading, span / FADED_AT_ONCE, gain)
     regress(fading, x, label, gain)
 
 
