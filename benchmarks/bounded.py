@@ -10,7 +10,7 @@ from rich.table import Table
 from benchmarks.streams import Stream, late_nrmse
 from benchmarks.verdicts import Verdict, figures
 from ellipack import MetricRegressor
-from ellipack.learners.metric._kernels import Memory, View, embed
+from ellipack.learners.metric._kernels import View, embed
 from ellipack.learners.metric.state import MetricState
 from ellipack.packing.index import Index
 from ellipack.validation import Floats
@@ -46,11 +46,11 @@ def forget(state: MetricState, kept: int) -> None:
     """Let a learner keep only its latest centres; each is a row, or rows alike, as long as none was merged."""
     machine, oldest = state.machine, state.n_centers - kept
     old = machine.memory
-    rows, sums, counts = np.zeros_like(old.rows), np.zeros_like(old.label_sums), np.zeros_like(old.label_counts)
-    for new, column in ((rows, old.rows), (sums, old.label_sums), (counts, old.label_counts)):
+    memory = old._replace(**{name: np.zeros_like(column) for name, column in old._asdict().items()})
+    for new, column in zip(memory, old, strict=True):
         new[:kept] = column[oldest : oldest + kept]
-    views = tuple(_re_embedded(view, rows[:kept]) for view in machine.views)
-    state.machine = machine._replace(memory=Memory(rows, sums, counts), views=views)
+    views = tuple(_re_embedded(view, memory.rows[:kept]) for view in machine.views)
+    state.machine = machine._replace(memory=memory, views=views)
 
 
 def compare(stream: Stream, views: int = 1) -> list[tuple[int, float, float]]:

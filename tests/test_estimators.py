@@ -78,11 +78,19 @@ def bits(learner: Regressor) -> list[bytes]:
 def practical_bits(state: MetricState) -> list[bytes]:
     machine, size = state.machine, state.n_centers
     memory, packed = machine.memory, machine.packing.size
-    arrays = [memory.rows[:size], memory.label_sums[:size], memory.label_counts[:size]]
+    arrays = [column[:size] for column in memory]
     for view in machine.views:
         arrays += [view.knots, view.shift, view.scale, view.directions, view.coordinates[:size], view.gop]
     arrays += [machine.packing.coordinates, machine.packing.label_sums[:packed], machine.packing.label_counts[:packed]]
-    arrays += [*machine.ridge, *machine.mixture, *machine.stack, *machine.top, machine.labels, machine.features]
+    arrays += [
+        *machine.ridge,
+        *machine.fading,
+        *machine.mixture,
+        *machine.stack,
+        *machine.top,
+        machine.labels,
+        machine.features,
+    ]
     return [np.ascontiguousarray(array).tobytes() for array in [*arrays, machine.clock]]
 
 

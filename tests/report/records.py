@@ -76,7 +76,8 @@ def _phase(end: int, rng: np.random.Generator) -> Phase:
 
 
 def _weights(end: int, rng: np.random.Generator) -> list[float]:
-    late = np.log(end) * np.array([-1.0, -0.6, -0.5, -0.2, -0.1, 0.0, 0.25, 0.1, 0.35, 0.2, 0.3])
+    growth = [-1.0, -0.6, -0.5, -0.7, -0.2, 0.28, 0.0, 0.25, 0.1, 0.35, 0.2, 0.3, 0.15, -0.1, -0.3]
+    late = np.log(end) * np.array(growth)
     weights = np.exp(late + rng.normal(scale=0.25, size=len(late)))
     return [float(weight) for weight in weights / weights.sum()]
 

@@ -215,7 +215,7 @@ BROKEN: list[tuple[Callable[[Record], dict[str, Any]], type[InputError], str]] =
     (
         lambda r: {"phases": [replace(r.phases[0], expert_weights=[1.0])]},
         ShapeError,
-        r"phases\[0\].expert_weights must have an entry for each of 11 experts, got 1",
+        r"phases\[0\].expert_weights must have an entry for each of 15 experts, got 1",
     ),
     (
         lambda r: {"phases": r.phases[::-1]},

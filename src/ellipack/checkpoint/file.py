@@ -32,7 +32,7 @@ from ellipack._version import __version__
 from ellipack.checkpoint.contents import Contents
 from ellipack.errors import CheckpointError
 
-FORMAT = 1
+FORMAT = 2
 _KEY = "ellipack"
 _NO_DIGEST = "0" * 64
 _OPENING = b'{"__metadata__":{"ellipack":"'  # a header begins with this, and then comes the checksum

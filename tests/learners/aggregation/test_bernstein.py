@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ellipack._kernels import kernel
 from ellipack.errors import DomainError
 from ellipack.learners.aggregation import bernstein
-from ellipack.learners.aggregation._kernels import Bernstein, LeastSquares, regress, reward, weigh
+from ellipack.learners.aggregation._kernels import ABSENT, Bernstein, LeastSquares, fade, regress, reward, weigh
 from ellipack.validation import Floats
 from tests.strategies import seeds
 
@@ -25,6 +25,11 @@ def learn(state: Bernstein, predictions: Floats, mixture: float, label: float) -
 @kernel
 def take_in(state: LeastSquares, features: Floats, target: float, gain: Floats) -> None:
     regress(state, features, target, gain)
+
+
+@kernel
+def forget(state: LeastSquares, span: float, gain: Floats) -> None:
+    fade(state, span, gain)
 
 
 @dataclass
@@ -138,3 +143,65 @@ def test_recursive_least_squares_bears_what_is_far_larger_than_its_prior(d: int,
         take_in(state, x, float(x.sum()), gain)
     np.testing.assert_allclose(state.coefficients, np.ones(d), atol=1e-3)
     assert np.abs(state.inverse).max() <= 1
+
+
+@given(seeds, st.integers(2, 5), st.integers(1, 3), st.sampled_from(KINDS))
+def test_who_is_absent_changes_nothing_and_begins_with_the_others(seed: int, n: int, more: int, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    at = np.sort(rng.permutation(n + more)[:n])
+    alone, among = bernstein.init(n), bernstein.init(n + more)
+    among.priors[:] = ABSENT
+    among.priors[at] = alone.priors
+    weights, all_weights = np.empty(n), np.empty(n + more)
+    for t in range(30):
+        predictions = rng.normal(size=n + more)
+        label = {"noise": rng.normal(), "one good expert": predictions[at[0]]}.get(kind, 10.0 ** (t % 5))
+        weigh(alone, weights)
+        weigh(among, all_weights)
+        assert all_weights[at].tobytes() == weights.tobytes()
+        assert all_weights.sum() == pytest.approx(1.0)
+        mixture = float(weights @ predictions[at])
+        learn(alone, predictions[at], mixture, label)
+        learn(among, predictions, mixture, label)
+    weigh(among, all_weights)
+    begun = np.exp(bernstein.restarted(among).priors)
+    np.testing.assert_allclose(begun, 0.98 * all_weights + 0.02 / (n + more))
+
+
+@given(seeds, st.integers(1, 4), st.floats(3.0, 50.0))
+def test_what_fades_is_a_weighted_regression(seed: int, n: int, span: float) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(60, n)), rng.normal(size=60)
+    state, gain = LeastSquares(0.9 * np.eye(n), np.zeros(n)), np.empty(n)
+    gram = np.eye(n) / 0.9
+    for x, label in zip(X, y, strict=True):
+        certain = np.where(np.diag(state.inverse) <= 1 - 1 / span, np.sqrt(1 - 1 / span), 1.0)
+        gram = gram * np.outer(certain, certain)
+        forget(state, span, gain)
+        right = gram @ state.coefficients + label * x
+        gram = gram + np.outer(x, x)
+        take_in(state, x, label, gain)
+        np.testing.assert_allclose(state.coefficients, np.linalg.solve(gram, right), rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(state.inverse, np.linalg.inv(gram), rtol=1e-6, atol=1e-9)
+
+
+def test_what_rows_say_nothing_of_is_no_less_certain_than_by_the_prior() -> None:
+    rng = np.random.default_rng(0)
+    state, gain = LeastSquares(np.eye(3), np.zeros(3)), np.empty(3)
+    for _ in range(20_000):
+        same = rng.normal()
+        forget(state, 20.0, gain)
+        take_in(state, np.array([same, same, 0.0]), 2 * same, gain)
+    assert np.array_equal(state.inverse, state.inverse.T)
+    assert np.diag(state.inverse).max() <= 1.0
+    np.testing.assert_allclose(state.coefficients, [1.0, 1.0, 0.0], atol=1e-3)
+
+
+def test_what_was_long_ago_is_forgotten() -> None:
+    rng = np.random.default_rng(0)
+    state, gain = LeastSquares(np.eye(2), np.zeros(2)), np.empty(2)
+    for t in range(400):
+        x = rng.normal(size=2)
+        forget(state, 20.0, gain)
+        take_in(state, x, float(x[0] if t < 200 else -x[0]), gain)
+    np.testing.assert_allclose(state.coefficients, [-1.0, 0.0], atol=1e-3)

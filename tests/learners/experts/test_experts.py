@@ -36,7 +36,8 @@ def around(points: Floats, labels: Floats, counts: Floats) -> Neighborhood:
     near.offsets[:] = points[order]
     near.squared[:] = (points[order] ** 2).sum(axis=1)
     near.labels[:], near.counts[:] = labels[order], counts[order]
-    near.trend[:] = 0.0
+    near.trend[:] = near.fading[:] = 0.0
+    near.ages[:] = np.linspace(0.0, 0.9, len(order))
     return near
 
 
@@ -102,7 +103,9 @@ def correlation(kind: str, distance: Floats, reach: float, length: float) -> Flo
 
 @given(neighborhoods(), seeds)
 def test_every_kriging_expert_is_ordinary_kriging(near: Neighborhood, seed: int) -> None:
-    near.trend[:] = np.random.default_rng(seed).normal(size=len(near.trend))
+    rng = np.random.default_rng(seed)
+    near.trend[:], near.fading[:] = rng.normal(size=(2, len(near.trend)))
+    near.ages[:] = rng.uniform(size=len(near.ages))
     out, _ = ask(near)
     apart = np.sqrt(((near.offsets[:, None] - near.offsets[None]) ** 2).sum(axis=2))
     away, reach = np.sqrt(near.squared), np.sqrt(near.squared[-1])
@@ -113,6 +116,12 @@ def test_every_kriging_expert_is_ordinary_kriging(near: Neighborhood, seed: int)
             assert out[at] == pytest.approx(kriging(near, C, c, nugget, near.labels), rel=1e-6, abs=1e-8)
             at += 1
     assert out[at] == pytest.approx(kriging(near, C, c, 0.03, near.labels - near.trend), rel=1e-6, abs=1e-8)
+    for loss in (0.2, 1.0, 5.0):
+        at += 1
+        C_faded = C * np.maximum(0.0, 1.0 - loss * np.abs(near.ages[:, None] - near.ages[None]))
+        c_faded = c * np.maximum(0.0, 1.0 - loss * near.ages)
+        expected = kriging(near, C_faded, c_faded, 0.03, near.labels - near.fading)
+        assert out[at] == pytest.approx(expected, rel=1e-6, abs=1e-8)
     assert at + 1 == len(LOCAL)
 
 

@@ -6,6 +6,8 @@ from scipy.linalg import subspace_angles
 
 from ellipack.errors import DomainError
 from ellipack.learners.aggregation import bernstein
+from ellipack.learners.aggregation._kernels import weigh
+from ellipack.learners.experts.names import expert_names
 from ellipack.learners.metric import engine, state
 from ellipack.learners.metric._kernels import COUNT
 from ellipack.learners.metric.config import MetricConfig
@@ -150,6 +152,7 @@ def test_memory_is_bounded_and_the_learner_goes_on() -> None:
     assert len(machine.memory.label_sums) <= 100
     assert machine.memory.label_counts[: learner.n_centers].sum() == 3000  # no label is lost
     np.testing.assert_allclose(machine.memory.label_sums[: learner.n_centers].sum(), y.sum())
+    assert machine.memory.round_sums[: learner.n_centers].sum() == 3000 * 3001 / 2  # nor when it came
     trees = [machine.packing.points, *(view.points for view in machine.views)]
     assert sum(array.nbytes for tree in trees for array in tree) < 300_000
     assert machine.packing.size <= 64
@@ -176,6 +179,20 @@ def test_the_metric_finds_the_subspace() -> None:
     # In standard units: the true directions are scaled as the features are, all nearly alike here.
     angle = np.degrees(subspace_angles(learner.metrics[0].eigenvectors[:, :2], stream.subspace).max())
     assert angle < 8
+
+
+def test_when_the_stream_turns_those_that_fade_take_over() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1]
+    y[1500:] *= -1
+    learner = fresh(3, neighbors=32, most=5000)
+    made = engine.learn(learner, X, y)
+    weights = np.empty(len(expert_names(1)))
+    weigh(learner.machine.mixture, weights)
+    assert sum(w for name, w in zip(expert_names(1), weights, strict=True) if "fading" in name) > 0.9
+    # Half of all centres say the opposite: without those that fade, the error is 0.43 of the deviation.
+    assert np.std(made[2000:] - y[2000:]) < 0.2 * np.std(y)
 
 
 def test_pure_noise_is_left_to_the_mean() -> None:

@@ -11,6 +11,9 @@ from ellipack.validation import Floats
 LEAST_SCALE = 1e-290
 """Regrets below this count as none: a rate is the inverse of one, and must be a number."""
 
+ABSENT = -1e3
+"""The logarithm of a prior weight by which an expert takes no part, until the aggregation begins anew."""
+
 
 class Bernstein(NamedTuple):
     """What Bernstein aggregation carries, an entry an expert (but for the scale, which is one number).
@@ -37,20 +40,31 @@ class LeastSquares(NamedTuple):
 
 
 @subkernel
-def rate(squares: float, scale: float, experts: int) -> float:
-    """Return an expert's learning rate."""
+def rate(squares: float, scale: float, logarithm: float) -> float:
+    """Return an expert's learning rate, by the logarithm of how many experts there are."""
     largest = 0.5 / scale
-    return largest if squares <= 0.0 else min(largest, math.sqrt(math.log(experts) / squares))
+    return largest if squares <= 0.0 else min(largest, math.sqrt(logarithm / squares))
+
+
+@subkernel
+def present(priors: Floats) -> int:
+    """Return how many experts take part."""
+    count = 0
+    for prior in priors:
+        if prior > ABSENT:
+            count += 1
+    return count
 
 
 @kernel
 def weigh(state: Bernstein, weights: Floats) -> None:
     """Fill in the experts' weights, which add up to 1."""
     experts, most = len(weights), -np.inf
+    logarithm = math.log(present(state.priors))
     for k in range(experts):
-        weights[k] = state.priors[k]
+        weights[k] = state.priors[k] if state.priors[k] > ABSENT else -np.inf
         if state.scale[0] > 0.0:
-            eta = rate(state.squares[k], state.scale[0], experts)
+            eta = rate(state.squares[k], state.scale[0], logarithm)
             weights[k] += math.log(eta) + eta * state.gains[k]
         most = max(most, weights[k])
     total = 0.0
@@ -64,22 +78,24 @@ def weigh(state: Bernstein, weights: Floats) -> None:
 @subkernel
 def reward(state: Bernstein, predictions: Floats, mixture: float, label: float) -> None:
     """Move the state on by a round, once the label is known."""
-    experts, before = len(predictions), state.scale[0]
+    experts, before, logarithm = len(predictions), state.scale[0], math.log(present(state.priors))
     error = 2.0 * (mixture - label)
     after = before
     for k in range(experts):
-        after = max(after, abs(error * (mixture - predictions[k])))
+        if state.priors[k] > ABSENT:
+            after = max(after, abs(error * (mixture - predictions[k])))
     if after < LEAST_SCALE:
         return
     state.scale[0] = after
     if before <= 0.0:
         return
     for k in range(experts):
-        # Shrunk so that no regret exceeds the scale by which rates were set before the label was known.
-        regret = error * (mixture - predictions[k]) * (before / after)
-        eta = rate(state.squares[k], before, experts)
-        state.gains[k] += regret - eta * regret * regret
-        state.squares[k] += regret * regret
+        if state.priors[k] > ABSENT:
+            # Shrunk so that no regret exceeds the scale by which rates were set before the label was known.
+            regret = error * (mixture - predictions[k]) * (before / after)
+            eta = rate(state.squares[k], before, logarithm)
+            state.gains[k] += regret - eta * regret * regret
+            state.squares[k] += regret * regret
 
 
 @subkernel
@@ -108,3 +124,20 @@ def regress(state: LeastSquares, features: Floats, target: float, gain: Floats) 
         part = gain[i] / scale
         for j in range(count):
             state.inverse[i, j] -= part * gain[j]
+
+
+@subkernel
+def fade(regression: LeastSquares, span: float, gain: Floats) -> None:
+    """Let a regression forget, so that rounds as long ago as the span count an e-th part; `gain` is room.
+
+    Coefficients that rows say nothing of become no less certain than by the prior: without that bound, a feature that
+    does not vary would in time throw the regression. Kept symmetric, since what is not would grow for ever.
+    """
+    inverse, kept = regression.inverse, 1.0 - 1.0 / span
+    less = math.sqrt(1.0 / kept)
+    for i in range(len(gain)):
+        gain[i] = less if 0.0 < inverse[i, i] <= kept else 1.0
+    for i in range(len(gain)):
+        for j in range(i, len(gain)):
+            inverse[i, j] *= gain[i] * gain[j]
+            inverse[j, i] = inverse[i, j]

@@ -25,6 +25,12 @@ RIDGES = np.array([0.01, 0.1, 0.01, 0.1])
 NUGGETS = np.array([0.01, 0.1, 0.01, 0.1])
 """Of kriging: a short length with a small nugget follows the labels, a long one with a large nugget smooths them."""
 
+TREND_NUGGET = 0.03
+"""Of kriging about a global trend."""
+
+FADING = np.array([0.0, 0.2, 1.0, 5.0])
+"""How much correlation kriging about a trend loses over the whole past: none, or so that the stream may drift."""
+
 JUDGE_LENGTH, JUDGE_NUGGET = 3.0, 0.05
 """Of the kriging that judges metrics: between those of the experts."""
 
@@ -36,7 +42,9 @@ class Neighborhood(NamedTuple):
     ----------
     squared, labels, counts : squared distances, mean labels less the first's, how many labels each mean is of.
     offsets : coordinates less the query's, a row each.
-    trend : what a global regression says of each neighbour's label, less what it says of the query's.
+    trend, fading : what a global regression says of each neighbour's label, less what it says of the query's; and
+        the same of the regression that fades.
+    ages : rounds since a neighbour's labels came, on average, as a part of all rounds.
     """
 
     squared: Floats
@@ -44,6 +52,8 @@ class Neighborhood(NamedTuple):
     counts: Floats
     offsets: Floats
     trend: Floats
+    fading: Floats
+    ages: Floats
 
 
 class Fit(NamedTuple):
@@ -80,8 +90,8 @@ _BESIDE = 3  # columns beside the correlations
 
 def neighborhood(neighbors: int, d: int) -> Neighborhood:
     """Return room for so many neighbours of d coordinates."""
-    squared, labels, counts, trend = np.empty((4, neighbors))
-    return Neighborhood(squared, labels, counts, np.empty((neighbors, d)), trend)
+    squared, labels, counts, trend, fading, ages = np.empty((6, neighbors))
+    return Neighborhood(squared, labels, counts, np.empty((neighbors, d)), trend, fading, ages)
 
 
 def fit_room(neighbors: int, fitted: int) -> Fit:
@@ -291,13 +301,29 @@ def put_beside(systems: Floats, few: int, row: int, nuggets: Four, labels: Four)
 
 
 @subkernel
+def fade_correlations(long: Floats, ages: Floats, few: int, systems: Floats) -> None:
+    """Fill in correlations in space and time: those in space, four times, less by what each of four loses with time.
+
+    ``max(0, 1 - rate |s - t|)`` is a correlation on a line, and the product of two correlations is one again.
+    """
+    e, rates = 0, load(FADING, 0)
+    for i in range(few):
+        e += 1  # what is on the diagonal is put there later
+        for j in range(i + 1, few):
+            store(systems, FOUR * e, long[e] * at_least(1.0 - rates * abs(ages[i] - ages[j]), 0.0))
+            e += 1
+        store(systems, FOUR * e, long[e] * at_least(1.0 - rates * ages[i], 0.0))
+        e += _BESIDE
+
+
+@subkernel
 def local_predictions(near: Neighborhood, fit: Fit, room: Kriging, found: int, out: Floats, slope: Floats) -> None:
     """Fill `out` with what each local expert says, as differences from the nearest neighbour's label.
 
     Their order is that of `ellipack.learners.experts.names.LOCAL`. `slope` is left with the first fit's.
     """
-    columns, distances, systems, _ = room
-    few = min(len(room.labels) // FOUR, found)
+    columns, distances, systems, labels = room
+    few = min(len(labels) // FOUR, found)
     label = gather_slope(near, fit, min(2 * len(slope) + 10, found))
     ridge_fits(fit, label, out[1:])
     out[0] = mean_label(near.labels, near.counts, min(16, found))
@@ -309,13 +335,13 @@ def local_predictions(near: Neighborhood, fit: Fit, room: Kriging, found: int, o
     for i in range(few):
         put_beside(systems, few, i, load(NUGGETS, 0) / near.counts[i], alike(near.labels[i]))
     store(out, 3, krige(systems, few))
-    # Once more about a global trend, by the last of the correlations: three of four systems are for nothing here.
-    for e in range(count):
-        store(systems, FOUR * e, alike(distances[e]))
+    # Once more about a global trend, by the last of the correlations; and, beside it, three times in space and time.
+    fade_correlations(distances, near.ages, few, systems)
     for i in range(few):
-        put_beside(systems, few, i, alike(0.03 / near.counts[i]), alike(near.labels[i] - near.trend[i]))
-    store(fit.centered, 0, krige(systems, few))
-    out[7] = fit.centered[0]
+        store(labels, FOUR * i, alike(near.labels[i] - near.fading[i]))
+        labels[FOUR * i] = near.labels[i] - near.trend[i]
+        put_beside(systems, few, i, alike(TREND_NUGGET / near.counts[i]), load(labels, FOUR * i))
+    store(out, 7, krige(systems, few))
 
 
 @subkernel

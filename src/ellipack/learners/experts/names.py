@@ -2,7 +2,7 @@
 
 from typing import Final
 
-GLOBAL: Final = ("running mean", "ridge regression", "Algorithm 1")
+GLOBAL: Final = ("running mean", "ridge regression", "Algorithm 1", "fading ridge regression")
 """Experts that need no neighbourhood of their own."""
 
 LOCAL: Final = (
@@ -14,6 +14,9 @@ LOCAL: Final = (
     "kriging, Matern, following",
     "kriging, Matern, smoothing",
     "kriging about the ridge regression",
+    "kriging, fading slowly",
+    "kriging, fading",
+    "kriging, fading fast",
 )
 """Experts that each view of the features has, all from the same neighbourhood."""
 
@@ -22,7 +25,7 @@ def expert_names(views: int) -> list[str]:
     """Return the names of all experts when there are so many views.
 
     >>> len(expert_names(1)), expert_names(2)[-1]
-    (11, 'kriging about the ridge regression (view 2)')
+    (15, 'kriging, fading fast (view 2)')
     """
     suffixes = [f" (view {v + 1})" if views > 1 else "" for v in range(views)]
     return [*GLOBAL, *(name + suffix for suffix in suffixes for name in LOCAL)]

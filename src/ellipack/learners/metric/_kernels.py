@@ -8,8 +8,9 @@ import numpy as np
 from ellipack._kernels import kernel, subkernel
 from ellipack.held._kernels import Held
 from ellipack.lanes._kernels import FOUR, alike, at_least, load, no_more_than, store
-from ellipack.learners.aggregation._kernels import Bernstein, LeastSquares, dot, regress, reward, weigh
+from ellipack.learners.aggregation._kernels import Bernstein, LeastSquares, dot, fade, regress, reward, weigh
 from ellipack.learners.experts._kernels import Fit, Kriging, Neighborhood, local_predictions
+from ellipack.learners.experts.names import GLOBAL
 from ellipack.packing._kernels import LANES, before, block_distances
 from ellipack.packing.centers import Centers
 from ellipack.packing.tree._kernels import k_nearest, nearest
@@ -32,6 +33,12 @@ FREE = 5
 
 BEYOND = 3.0
 """How far beyond the range so far a number is wild, in widths of it."""
+
+FADED_AT_ONCE = 4.0
+"""Rounds after which the regression that fades forgets a little, and so much more: that costs less than every round."""
+
+FADING_PART, ROWS_A_COEFFICIENT = 8.0, 4.0
+"""The regression that fades goes by an eighth of all rounds, but no fewer than so many for each coefficient."""
 
 
 class View(NamedTuple):
@@ -56,11 +63,12 @@ class View(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The centres that all views share: mean positions, label sums and counts."""
+    """The centres that all views share: mean positions, sums of labels and of the rounds they came in, counts."""
 
     rows: Floats
     label_sums: Floats
     label_counts: Ints
+    round_sums: Floats
 
 
 class Machine(NamedTuple):
@@ -72,6 +80,7 @@ class Machine(NamedTuple):
     rank_starts: Ints
     reach: Floats
     ridge: LeastSquares
+    fading: LeastSquares  # the same, by rounds the less the longer ago they were
     mixture: Bernstein
     stack: LeastSquares
     top: Bernstein
@@ -210,41 +219,57 @@ def embed(view: View, rows: Floats, out: Floats) -> None:
 
 
 @subkernel
-def look_around(view: View, memory: Memory, query: Floats, positions: Ints, near: Neighborhood, trail: Floats) -> int:
-    """Find the neighbours of a query in a view and fill in their neighbourhood; return how many there are."""
+def look_around(
+    view: View, memory: Memory, clock: int, query: Floats, positions: Ints, near: Neighborhood, trail: Floats
+) -> int:
+    """Find the neighbours of a query in a view and fill in their neighbourhood; return how many there are.
+
+    There were `clock` rounds before the query's.
+    """
     count = min(len(positions), view.points.counters[POINTS])
     k_nearest(view.points, query, np.inf, positions[:count], near.squared[:count], trail)
-    _, sums, counts = memory
+    _, sums, counts, rounds = memory
     base = sums[positions[0]] / counts[positions[0]]
     for j in range(count):
         at = positions[j]
         near.counts[j] = counts[at]
         near.labels[j] = sums[at] / counts[at] - base
+        near.ages[j] = 1.0 - rounds[at] / (counts[at] * (clock + 1.0))
         for k in range(len(query)):
             near.offsets[j, k] = view.coordinates[at, k] - query[k]
     return int(count)
 
 
 @subkernel
-def fill_trend(
-    view: View, coefficients: Floats, linear: float, rows: Floats, near: Ints, columns: Floats, out: Floats
+def fill_trends(
+    view: View,
+    linear: Floats,
+    fading: Floats,
+    said: Floats,
+    rows: Floats,
+    kriged: Ints,
+    columns: Floats,
+    near: Neighborhood,
 ) -> None:
-    """Fill in what the global regression says of some rows, less what it says of the query.
+    """Fill in what the global regressions say of some rows, less what they have `said` of the query.
 
-    It is in standard units of the view, the first, which sees features as they are. Four rows at a time, from columns.
+    They are in standard units of the view, the first, which sees features as they are. Four rows at a time, from
+    columns.
     """
-    d, few = rows.shape[1], len(near)
+    d, few = rows.shape[1], len(kriged)
     for j in range(few):
         for k in range(d):
-            columns[k * few + j] = rows[near[j], k]
+            columns[k * few + j] = rows[kriged[j], k]
     for j in range(0, few, FOUR):
-        rise = alike(0.0)
+        rise, fading_rise = alike(0.0), alike(0.0)
         for k in range(d):
             seen = (load(columns, k * few + j) - view.shift[k]) / view.scale[k]
-            rise = rise + coefficients[k] * no_more_than(at_least(seen, -FARTHEST), FARTHEST)
-        store(columns, j, coefficients[d] - linear + rise)
+            held = no_more_than(at_least(seen, -FARTHEST), FARTHEST)
+            rise, fading_rise = rise + linear[k] * held, fading_rise + fading[k] * held
+        store(columns, j, linear[d] - said[1] + rise)
+        store(columns, d * few + j, fading[d] - said[3] + fading_rise)
     for j in range(few):
-        out[j] = columns[j]
+        near.trend[j], near.fading[j] = columns[j], columns[d * few + j]
 
 
 @subkernel
@@ -366,16 +391,19 @@ def encode(views: tuple[View, ...], x: Floats, standard: Floats, queries: Floats
 
 
 @subkernel
-def ask_views(views: tuple[View, ...], memory: Memory, coefficients: Floats, linear: float, room: Room) -> None:
-    """Fill in the predictions of every view's local experts, and the slopes of their first fits."""
-    near, experts, positions = room.near, room.mixing.predictions, room.positions
-    local = (len(experts) - 3) // len(views)
+def ask_views(views: tuple[View, ...], memory: Memory, clock: int, linear: Floats, fading: Floats, room: Room) -> None:
+    """Fill in the predictions of every view's local experts, and the slopes of their first fits.
+
+    Those of the global experts are there.
+    """
+    near, experts, positions, columns = room.near, room.mixing.predictions, room.positions, room.kriging.columns
+    local = (len(experts) - len(GLOBAL)) // len(views)
     # From the last view to the first, so that the first one's neighbours are what is left for learning.
     for v in range(len(views) - 1, -1, -1):
-        count = look_around(views[v], memory, room.queries[v], positions, near, room.trail)
-        kriged = min(count, len(room.kriging.labels) // FOUR)
-        fill_trend(views[0], coefficients, linear, memory.rows, positions[:kriged], room.kriging.columns, near.trend)
-        own = experts[3 + v * local : 3 + (v + 1) * local]
+        count = look_around(views[v], memory, clock, room.queries[v], positions, near, room.trail)
+        kriged = positions[: min(count, len(room.kriging.labels) // FOUR)]
+        fill_trends(views[0], linear, fading, experts, memory.rows, kriged, columns, near)
+        own = experts[len(GLOBAL) + v * local : len(GLOBAL) + (v + 1) * local]
         local_predictions(near, room.fit, room.kriging, count, own, room.slopes[v])
         for k in range(local):
             own[k] += memory.label_sums[positions[0]] / memory.label_counts[positions[0]]
@@ -390,6 +418,18 @@ def learn_mixing(
     reward(top, pair, mixed, label)
     reward(mixture, predictions, pair[0], label)
     regress(stack, deviations, label - pair[0], gain[: len(deviations)])
+
+
+@subkernel
+def learn_regressions(
+    ridge: LeastSquares, fading: LeastSquares, known: Floats, fitted: int, x: Floats, label: float, gain: Floats
+) -> None:
+    """Let the global regressions learn from a row in standard units."""
+    regress(ridge, x, label, gain)
+    if known[COUNT] % FADED_AT_ONCE == 0.0:
+        span = max(known[COUNT] / FADING_PART, ROWS_A_COEFFICIENT * (fitted + 1.0))
+        fade(fading, span / FADED_AT_ONCE, gain)
+    regress(fading, x, label, gain)
 
 
 @subkernel
@@ -411,26 +451,26 @@ def play(
 
 
 @subkernel
-def remember(
-    views: tuple[View, ...], memory: Memory, queries: Floats, nearest_squared: float, at: int, x: Floats, label: float
-) -> None:
-    """Let a row be absorbed by the nearest centre, number `at`, if that is in the same place, or else found one."""
-    rows, sums, counts = memory
+def remember(views: tuple[View, ...], memory: Memory, clock: int, room: Room, label: float) -> None:
+    """Let a row be absorbed by the nearest centre, if that is in the same place, or else found one."""
+    rows, sums, counts, rounds = memory
+    x, at = room.held, room.positions[0]
     size = views[0].points.counters[POINTS]
-    if size > 0 and nearest_squared == 0.0:
+    if size > 0 and room.near.squared[0] == 0.0:
         sums[at] += label
+        rounds[at] += clock
         counts[at] += 1
         for k in range(len(x)):
             rows[at, k] += (x[k] - rows[at, k]) / counts[at]
     else:
-        sums[size], counts[size] = label, 1
+        sums[size], counts[size], rounds[size] = label, 1, clock
         for k in range(len(x)):
             rows[size, k] = x[k]
         for v in range(len(views)):
             view = views[v]
             for k in range(len(x)):
-                view.coordinates[size, k] = queries[v, k]
-            insert(view.points, queries[v])
+                view.coordinates[size, k] = room.queries[v, k]
+            insert(view.points, room.queries[v])
 
 
 @subkernel
@@ -446,11 +486,12 @@ def consult(machine: Machine, x: Floats, room: Room) -> tuple[float, int, float]
         scaled[k] = room.queries[0, k] / machine.reach[0]
     active, away = nearest(machine.packing.points, scaled, room.trail)
     if known[COUNT] > 0.0:
-        linear, out = dot(machine.ridge.coefficients, room.standard), mixing.predictions
-        out[0], out[1], out[2] = known[MEAN], linear, known[MEAN]
+        linear, fading, out = machine.ridge.coefficients, machine.fading.coefficients, mixing.predictions
+        out[0], out[1], out[2] = known[MEAN], dot(linear, room.standard), known[MEAN]
+        out[3] = dot(fading, room.standard)
         if active >= 0:
             out[2] = machine.packing.label_sums[active] / machine.packing.label_counts[active]
-        ask_views(machine.views, machine.memory, machine.ridge.coefficients, linear, room)
+        ask_views(machine.views, machine.memory, machine.clock[0], linear, fading, room)
         prediction = mix(machine.mixture, machine.stack, machine.top, known, machine.widening[0], mixing)
     return prediction, active, away
 
@@ -461,7 +502,7 @@ def learn_row(machine: Machine, x: Floats, label: float, asked: tuple[float, int
 
     There must be room for one more centre. From a wild label nothing is learned but that there was one.
     """
-    known, ridge, near = machine.labels, machine.ridge, room.near
+    known, ridge, gain = machine.labels, machine.ridge, room.gain[: len(room.standard)]
     machine.clock[0] += 1
     if known[COUNT] >= FREE and wild(label, known[LOW], known[HIGH], known[WILD]):
         known[WILD] += 1.0
@@ -471,9 +512,9 @@ def learn_row(machine: Machine, x: Floats, label: float, asked: tuple[float, int
             for v in range(len(machine.views)):
                 view = machine.views[v]
                 add_slope(view.directions, ridge.coefficients, room.slopes[v], room.gradient, view.gop)
-        regress(ridge, room.standard, label, room.gain[: len(room.standard)])
+        learn_regressions(ridge, machine.fading, known, room.slopes.shape[1], room.standard, label, gain)
         play(machine.packing, machine.clock, machine.rank_starts, asked[1], asked[2], room.scaled, label)
-        remember(machine.views, machine.memory, room.queries, near.squared[0], room.positions[0], room.held, label)
+        remember(machine.views, machine.memory, machine.clock[0], room, label)
         count_in(known, machine.features, label, x, room.held)
 
 

@@ -62,12 +62,13 @@ def _merged(memory: Memory, into: Ints, kept: int) -> Memory:
     slot = np.cumsum(into == np.arange(size)) - 1
     target = slot[into]
     counts = np.zeros(room, dtype=np.int64)
-    sums, rows = np.zeros(room), np.zeros_like(memory.rows)
+    sums, rounds, rows = np.zeros(room), np.zeros(room), np.zeros_like(memory.rows)
     np.add.at(counts, target, memory.label_counts[:size])
     np.add.at(sums, target, memory.label_sums[:size])
+    np.add.at(rounds, target, memory.round_sums[:size])
     np.add.at(rows, target, memory.rows[:size] * memory.label_counts[:size, None])
     rows[:kept] /= counts[:kept, None]
-    return Memory(rows, sums, counts)
+    return Memory(rows, sums, counts, rounds)
 
 
 def _re_embedded(view: View, rows: Floats) -> View:

@@ -21,6 +21,7 @@ _ROUNDING = 1e-13  # of a feature's size: the running mean of a constant is that
 _FARTHEST_CONVERTED = 1e3
 _LEAST_WEIGHT = 1e-8  # of a direction beside the heaviest: lighter, it could not be told from rounding in the heavier
 _REFIT = 1000  # up to so many centres the global regression is fitted anew, in the new units; then only converted
+_REFIT_FADING = 100  # the same of the one that fades, but rounds: what it has forgotten, centres still know
 _LONGEST = 1e150  # a direction whose square is a number
 _LEAST_PRIOR = 1e-150  # of the stack; by a smaller one, labels that grow would overflow
 
@@ -44,12 +45,14 @@ def end_phase(state: MetricState) -> None:
     machine.labels[WILD] /= 2
     machine.features[WILD] /= 2
     reach = np.sqrt((views[0].coordinates[:size] ** 2).sum(axis=1).max(initial=0.0))
+    units, early = (machine.views[0], views[0]), state.clock <= _REFIT_FADING
     state.machine = machine._replace(
         views=tuple(views),
         packing=Centers.init(len(fresh.scale)),
         rank_starts=rank_starts(metrics[0].eigenvalues),
         reach=np.array([reach if reach > 0 else 1.0]),
-        ridge=_converted_ridge(machine, machine.views[0], views[0], size),
+        ridge=_refitted(machine, views[0], size) if size <= _REFIT else _converted(machine.ridge, *units),
+        fading=_refitted(machine, views[0], size) if early else _converted(machine.fading, *units),
         mixture=bernstein.restarted(machine.mixture),
         top=bernstein.restarted(machine.top),
         stack=_started_stack(machine, state.config.stack_prior),
@@ -117,25 +120,27 @@ def _re_embedded(machine: Machine, fresh: View, metric: Metric, size: int) -> Vi
     return view._replace(coordinates=coordinates, points=Index.build(coordinates[:size]).tree)
 
 
-def _converted_ridge(machine: Machine, old: View, new: View, size: int) -> LeastSquares:
-    """Return the global regression in the new units of the features.
+def _refitted(machine: Machine, new: View, size: int) -> LeastSquares:
+    """Return the global regression fitted anew, so that its prior counts in standard units too."""
+    d, seen = len(new.scale), np.empty((size, len(new.scale)))
+    see_rows(new, machine.memory.rows[:size], seen)
+    features = np.column_stack([seen, np.ones(size)])
+    counts = machine.memory.label_counts[:size]
+    inverse = np.linalg.inv((features * counts[:, None]).T @ features + np.diag([1.0] * d + [1e-6]))
+    return LeastSquares((inverse + inverse.T) / 2, inverse @ features.T @ machine.memory.label_sums[:size])
+
+
+def _converted(regression: LeastSquares, old: View, new: View) -> LeastSquares:
+    """Return a global regression in the new units of the features.
 
     With ``s = r s' + c`` between old and new units, coefficients become ``A^T theta`` and the inverse Gram matrix
-    ``A^T P A``, A being the matrix of that map. The first few times it is fitted anew instead, so that its prior
-    counts in standard units too.
+    ``A^T P A``, A being the matrix of that map.
     """
     d = len(new.scale)
-    if size <= _REFIT:
-        seen = np.empty((size, d))
-        see_rows(new, machine.memory.rows[:size], seen)
-        features = np.column_stack([seen, np.ones(size)])
-        counts = machine.memory.label_counts[:size]
-        inverse = np.linalg.inv((features * counts[:, None]).T @ features + np.diag([1.0] * d + [1e-6]))
-        return LeastSquares((inverse + inverse.T) / 2, inverse @ features.T @ machine.memory.label_sums[:size])
     map_ = np.diag(np.append(new.scale / old.scale, 1.0))
     map_[:d, d] = (new.shift - old.shift) / old.scale
-    inverse = map_.T @ machine.ridge.inverse @ map_
-    return LeastSquares(np.ascontiguousarray(inverse + inverse.T) / 2, map_.T @ machine.ridge.coefficients)
+    inverse = map_.T @ regression.inverse @ map_
+    return LeastSquares(np.ascontiguousarray(inverse + inverse.T) / 2, map_.T @ regression.coefficients)
 
 
 def _started_stack(machine: Machine, prior: float) -> LeastSquares:
@@ -145,7 +150,15 @@ def _started_stack(machine: Machine, prior: float) -> LeastSquares:
     """
     variance = machine.labels[SQUARES] / machine.labels[COUNT]
     loosest, held = machine.stack.inverse.diagonal().max(), max(prior * variance, _LEAST_PRIOR)
-    if not variance > 0 or 0 < loosest < _OUTGROWN / held:
+    if not variance > 0:
         return machine.stack
+    if 0 < loosest < _OUTGROWN / held:
+        return _joined(machine.stack, 1 / held)
     experts = len(machine.stack.coefficients)
     return LeastSquares(np.eye(experts) / held, np.zeros(experts))
+
+
+def _joined(stack: LeastSquares, loose: float) -> LeastSquares:
+    """Return the stack with those experts set free that could not move: they came when it was going already."""
+    waiting = stack.inverse.diagonal() == 0.0
+    return LeastSquares(stack.inverse + np.diag(np.where(waiting, loose, 0.0)), stack.coefficients)

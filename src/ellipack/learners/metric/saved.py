@@ -14,11 +14,12 @@ import numpy as np
 
 from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError, DomainError
-from ellipack.learners.aggregation._kernels import LEAST_SCALE, Bernstein, LeastSquares
+from ellipack.learners.aggregation._kernels import ABSENT, LEAST_SCALE, Bernstein, LeastSquares
 from ellipack.learners.experts.names import expert_names
 from ellipack.learners.metric import state as states
 from ellipack.learners.metric._kernels import COUNT, FARTHEST, HIGH, LOW, MEAN, SQUARES, Machine, Memory, View
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.earlier import completed, is_earlier
 from ellipack.learners.metric.selection import Reputation, Standing
 from ellipack.learners.metric.state import FIRST_PHASE, MetricPhase, MetricState, Size
 from ellipack.metric import Metric
@@ -29,9 +30,9 @@ from ellipack.theory.spectrum import rank_starts
 _LABEL, _FEATURE = 2e60, 2e140  # twice as large as any that is taken: means and knots are rounded, hints are doubled
 _LEAST_SCALE = 1e-165  # a deviation is the root of a float
 _FAR = 1e200  # no reach is larger, nor the inverse of one
-_LEAST_PRIOR = 1e3  # the logarithm of a weight
 _STANDING = 1e9  # judges, or a logarithm
 _LONGEST = 2**52  # rounds
+_PARTS = ("ridge", "fading", "mixture", "stack", "top")
 
 
 def contents(state: MetricState) -> Contents:
@@ -53,7 +54,7 @@ def _contents(state: MetricState) -> Contents:
         "reputations": [{name: list(standing) for name, standing in each.items()} for each in state.reputations],
     }
     arrays = {name: getattr(machine, name) for name in ("reach", "labels", "features", "clock")}
-    parts = {name: Contents(arrays=getattr(machine, name)._asdict()) for name in ("ridge", "mixture", "stack", "top")}
+    parts = {name: Contents(arrays=getattr(machine, name)._asdict()) for name in _PARTS}
     held = {name: array[:size] for name, array in machine.memory._asdict().items()}
     views = {f"view{v}": _view_contents(view, state.metrics[v], size) for v, view in enumerate(machine.views)}
     phases = {f"phase{i}": _phase_contents(phase) for i, phase in enumerate(state.phases)}
@@ -73,6 +74,8 @@ def restore(saved: Contents, d: int) -> MetricState:
         raise CheckpointError(f"view0/directions must be {d} by {d}, one a feature")
     config = config_of(saved.part("config"))
     views = saved.whole("views", 1, 2)
+    if is_earlier(saved):
+        saved = completed(saved, views, d)
     size = Size(views, saved.whole("neighbors", 2), saved.whole("max_centers", 16))
     try:
         state = states.init(d, size, saved.whole("random_state", 0), config)
@@ -89,6 +92,7 @@ def restore(saved: Contents, d: int) -> MetricState:
         rank_starts=rank_starts(state.metrics[0].eigenvalues),
         reach=saved.between(1 / _FAR, _FAR, "reach", 1),
         ridge=_least_squares(saved.part("ridge"), d + 1),
+        fading=_least_squares(saved.part("fading"), d + 1),
         mixture=_bernstein(saved.part("mixture"), experts, rounds),
         stack=_least_squares(saved.part("stack"), experts),
         top=_bernstein(saved.part("top"), 2, rounds),
@@ -124,7 +128,10 @@ def _memory(saved: Contents, d: int, most: int, rounds: int) -> Memory:
     sums = saved.floats("label_sums", count)
     if (np.abs(sums) / counts).max() > _LABEL:
         raise CheckpointError(f"{saved.place}label_sums must be those of labels of at most {_LABEL:g}")
-    return Memory(saved.between(-_FEATURE, _FEATURE, "rows", count, d), sums, counts)
+    came = saved.floats("round_sums", count)
+    if not (came.min() >= 0 and (came <= counts * float(rounds)).all()):
+        raise CheckpointError(f"{saved.place}round_sums must be those of label_counts rounds of at most {rounds}")
+    return Memory(saved.between(-_FEATURE, _FEATURE, "rows", count, d), sums, counts, came)
 
 
 def _view_contents(view: View, metric: Metric, size: int) -> Contents:
@@ -164,7 +171,10 @@ def _bernstein(saved: Contents, experts: int, rounds: int) -> Bernstein:
     most = 2 * rounds * scale[0]  # a round adds less than twice the scale to a gain, and its square to the squares
     gains = saved.between(-most, most, "gains", experts)
     squares = saved.between(0.0, most * scale[0], "squares", experts)
-    return Bernstein(saved.between(-_LEAST_PRIOR, 1.0, "priors", experts), gains, squares, scale)
+    priors = saved.between(ABSENT, 1.0, "priors", experts)
+    if (priors > ABSENT).sum() < 2:
+        raise CheckpointError(f"{saved.place}priors must be above {ABSENT:g} for 2 experts or more")
+    return Bernstein(priors, gains, squares, scale)
 
 
 def _check_statistics(machine: Machine) -> None:

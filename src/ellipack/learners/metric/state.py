@@ -95,11 +95,12 @@ def init(d: int, size: Size, random_state: int, config: MetricConfig) -> MetricS
     identity = Metric.identity(d)
     machine = Machine(
         views=tuple(_view(d, room) for _ in range(views)),
-        memory=Memory(np.zeros((room, d)), np.zeros(room), np.zeros(room, dtype=np.int64)),
+        memory=Memory(np.zeros((room, d)), np.zeros(room), np.zeros(room, dtype=np.int64), np.zeros(room)),
         packing=Centers.init(d),
         rank_starts=rank_starts(identity.eigenvalues),
         reach=np.ones(1),
         ridge=LeastSquares(np.eye(d + 1), np.zeros(d + 1)),
+        fading=LeastSquares(np.eye(d + 1), np.zeros(d + 1)),
         mixture=bernstein.init(experts),
         # A stack that can't move, until labels have shown a variance to set its prior by.
         stack=LeastSquares(np.zeros((experts, experts)), np.zeros(experts)),
@@ -166,7 +167,7 @@ def make_room(state: MetricState) -> None:
         room = min(state.max_centers, have + max(_FIRST_ROOM, have // 2))
         views = tuple(view._replace(coordinates=padded(view.coordinates, room)) for view in views)
         sums, counts = padded(memory.label_sums, room), padded(memory.label_counts, room)
-        memory = Memory(padded(memory.rows, room), sums, counts)
+        memory = Memory(padded(memory.rows, room), sums, counts, padded(memory.round_sums, room))
     state.machine = machine._replace(views=views, memory=memory, packing=packing)
 
 

@@ -33,6 +33,7 @@ def widen(state: MetricState, scales: Floats) -> None:
         packing=machine.packing.re_embedded(_more_columns(packed, count)),
         rank_starts=rank_starts(metrics[0].eigenvalues),
         ridge=_widened_ridge(machine.ridge, count),
+        fading=_widened_ridge(machine.fading, count),
         features=_more_columns(machine.features, count),
     )
     phases = [
