@@ -8,7 +8,7 @@ around, neither bound exceeds the computed distance of a point behind it, and no
 
 **A sweep** takes over where a walk has lost patience: it looks at the boxes of all leaves, many at a time, in the order
 of memory. Where most leaves are near it is a scan; where few are, it costs little. Nothing is remembered from query to
-query, and what was seen on the walk is seen once more.
+query.
 
 Leaves are looked through in single precision first, by `ellipack.packing.tree.rounded`.
 """
@@ -16,14 +16,14 @@ Leaves are looked through in single precision first, by `ellipack.packing.tree.r
 import numpy as np
 
 from ellipack._kernels import inlined, kernel, subkernel
-from ellipack.lanes._kernels import lowest
+from ellipack.lanes._kernels import MANY, Singles, lowest
 from ellipack.packing._kernels import LANES, NOBODY, Names, last_of, offer, plain, settle
 from ellipack.packing.tree.rounded._kernels import (
     STEP,
     first_look,
     length,
     near_lanes,
-    next_near,
+    near_leaves,
     reach,
     squared_distance,
 )
@@ -33,8 +33,17 @@ from ellipack.validation import Floats, Ints
 DEEP = 64
 """More than the depth of any tree: each level has at most 0.7 of the leaves of the one above, of fewer than 2^26."""
 
-TRAIL = 2 * DEEP + LANES
-"""Numbers that a trail has room for: nodes, and how far away each is at least (squared); then a leaf's distances."""
+FEW_LEAVES = 512
+"""Up to so many leaves, a query that knows how far to look sweeps at once."""
+
+LONGEST = 64
+"""The most leaves that are walked to."""
+
+SEEN, NEAR = 2 * DEEP, 2 * DEEP + LONGEST
+"""Where on a trail it stands which leaves were seen, and how far away the points of a leaf are."""
+
+TRAIL = NEAR + LANES
+"""Numbers that a trail has room for: first of all nodes, and how far away each is at least (squared)."""
 
 
 @subkernel
@@ -54,8 +63,8 @@ def measure(points: Floats, leaf: int, near: int, query: Floats, trail: Floats) 
             gap_c, gap_e = query[k] - points[leaf, c, k], query[k] - points[leaf, e, k]
             at_a, at_b = at_a + gap_a * gap_a, at_b + gap_b * gap_b
             at_c, at_e = at_c + gap_c * gap_c, at_e + gap_e * gap_e
-        trail[2 * DEEP + a], trail[2 * DEEP + b] = at_a, at_b
-        trail[2 * DEEP + c], trail[2 * DEEP + e] = at_c, at_e
+        trail[NEAR + a], trail[NEAR + b] = at_a, at_b
+        trail[NEAR + c], trail[NEAR + e] = at_c, at_e
 
 
 @subkernel
@@ -118,7 +127,26 @@ def next_leaf(
 @subkernel
 def patience(leaves: int, wanted: int) -> int:
     """Return how many leaves a query for so many points walks to before it sweeps over all."""
-    return 4 + wanted // 8 + leaves // 256
+    return min(LONGEST, 4 + wanted // 8 + leaves // 128)
+
+
+@subkernel
+def next_near(
+    fences: Singles, leaves: int, query: Floats, most: np.float32, group: int, bits: int, trail: Floats, seen: int
+) -> tuple[int, int, int]:
+    """Return the next leaf of a sweep, or -1, its group, and which others of the group may be near.
+
+    Leaves that were `seen` on the walk, so many, are left out.
+    """
+    while bits == 0 and (group + 1) * MANY < leaves:
+        group += 1
+        bits = near_leaves(fences, group, min(MANY, leaves - group * MANY), query, most)
+        for i in range(seen):
+            leaf = int(trail[SEEN + i])
+            if leaf // MANY == group:
+                bits &= ~(1 << (leaf % MANY))
+    node = 2 * (group * MANY + lowest(bits)) if bits != 0 else -1
+    return node, group, bits & (bits - 1)
 
 
 @inlined
@@ -135,6 +163,7 @@ def nearest(tree: Tree, query: Floats, trail: Floats) -> tuple[int, float]:
         node = step_down(links, splits, query, node, trail, top)
         top += 1
     leaf, left, group, others = node >> 1, patience(counters[LEAVES], 1), plain(top, -1), plain(top, 0)
+    seen = plain(top, 0)
     best, guess, near = first_look(points, blocks, leaf, links[node, SIZE], query, size)
     found, most = plain(top, names[leaf, guess]), reach(best, size, d)
     while node >= 0:
@@ -147,10 +176,11 @@ def nearest(tree: Tree, query: Floats, trail: Floats) -> tuple[int, float]:
                 best, found = distance, plain(top, names[leaf, lane])
                 most = reach(best, size, d)
         if left > 0:
-            left -= 1
+            trail[SEEN + seen] = leaf
+            left, seen = left - 1, seen + 1
             node, top = next_leaf(links, splits, boxes, query, trail, top, best, found)
         if left == 0 and node >= 0:
-            node, group, others = next_near(fences, counters[LEAVES], query, most, group, others)
+            node, group, others = next_near(fences, counters[LEAVES], query, most, group, others, trail, seen)
         if node >= 0:
             leaf = node >> 1
             near = near_lanes(blocks, leaf, links[node, SIZE], query, most)
@@ -171,6 +201,10 @@ def k_nearest(tree: Tree, query: Floats, limit: float, positions: Ints, distance
         top += 1
     most = reach(limit, size, d)
     left, group, others = patience(counters[LEAVES], len(positions)), plain(top, -1), plain(top, 0)
+    seen = plain(top, 0)
+    if limit < np.inf and counters[LEAVES] <= FEW_LEAVES:
+        left = 0
+        node, group, others = next_near(fences, counters[LEAVES], query, most, group, others, trail, seen)
     while node >= 0 and counters[POINTS] > 0:
         leaf = node >> 1
         near = near_lanes(blocks, leaf, links[node, SIZE], query, most)
@@ -178,19 +212,20 @@ def k_nearest(tree: Tree, query: Floats, limit: float, positions: Ints, distance
         while near != 0:
             lane = lowest(near)
             near &= near - 1
-            distance = trail[2 * DEEP + lane]
+            distance = trail[NEAR + lane]
             if distance < limit or (distance == limit and names[leaf, lane] < last):
                 held = offer(positions, distances, held, plain(top, names[leaf, lane]), distance)
                 if held == positions.shape[0]:
                     limit, last = distances[last_of(held)], positions[last_of(held)]
                     most = reach(limit, size, d)
         if left > 0:
-            left -= limit < np.inf  # as long as the answer is not full there may be no limit to sweep by
+            trail[SEEN + seen] = leaf
+            seen += 1
+            # As long as the answer is not full there may be no limit to sweep by.
+            left = left - 1 if limit < np.inf else min(left, LONGEST - seen)
             node, top = next_leaf(links, splits, boxes, query, trail, top, limit, last)
-            if left == 0 and node >= 0:
-                held, last = 0, last + 1  # all are offered once more, the last of the best so far among them
         if left == 0 and node >= 0:
-            node, group, others = next_near(fences, counters[LEAVES], query, most, group, others)
+            node, group, others = next_near(fences, counters[LEAVES], query, most, group, others, trail, seen)
     settle(positions, distances, held)
     return held
 

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from ellipack._kernels import inlined, subkernel
-from ellipack.lanes._kernels import MANY, Many, Singles, greater, least, load_many, lowest, many_alike, which
+from ellipack.lanes._kernels import Many, Singles, greater, least, load_many, lowest, many_alike, which
 from ellipack.validation import Floats
 
 STEP = 4
@@ -126,15 +126,3 @@ def near_leaves(fences: Singles, group: int, size: int, query: Floats, most: np.
             k += 1
         bits = which(total, most)
     return bits
-
-
-@subkernel
-def next_near(
-    fences: Singles, leaves: int, query: Floats, most: np.float32, group: int, bits: int
-) -> tuple[int, int, int]:
-    """Return the next leaf of a sweep, or -1, its group, and which others of the group may be near."""
-    while bits == 0 and (group + 1) * MANY < leaves:
-        group += 1
-        bits = near_leaves(fences, group, min(MANY, leaves - group * MANY), query, most)
-    node = 2 * (group * MANY + lowest(bits)) if bits != 0 else -1
-    return node, group, bits & (bits - 1)
