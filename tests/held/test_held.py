@@ -1,5 +1,5 @@
 import pickle
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -74,3 +74,14 @@ def test_kernels_see_every_number_that_is_held(left: Shelf, right: Shelf) -> Non
 def test_what_is_held_cannot_be_pickled() -> None:
     with pytest.raises(TypeError, match="can't be pickled"):
         pickle.dumps(Held((np.zeros(1),)))
+
+
+def test_classes_that_are_called_alike_are_told_apart() -> None:
+    one, two = np.full(1, 1.0), np.full(1, 2.0)
+    ways: list[Any] = [NamedTuple("Pair", [(name, Floats) for name in names]) for names in ("xy", "yx")]
+
+    @kernel
+    def look_at_x(held: Held[Any]) -> float:
+        return float(held.value.x[0])
+
+    assert [look_at_x(Held(way(one, two))) for way in ways] == [1.0, 2.0]

@@ -45,7 +45,7 @@ class Contents:
         arrays = dict(self.arrays)
         for name, part in parts.items():
             arrays |= {f"{name}/{key}": array for key, array in part.arrays.items()}
-        return Contents(facts, arrays)
+        return Contents(facts, arrays, self.place)
 
     def copy(self) -> "Contents":
         """Return the same with arrays of their own, so that what they were taken from may move on."""

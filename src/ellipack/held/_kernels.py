@@ -67,9 +67,14 @@ _entries: dict[object, object] = {}
 
 if not (TYPE_CHECKING or _INTERPRETED):
     from numba.core import types
+    from numba.core.datamodel import default_manager
     from numba.core.imputils import impl_ret_borrowed
     from numba.core.typing.templates import AttributeTemplate
     from numba.extending import NativeValue, infer_getattr, lower_getattr, models, register_model, typeof_impl, unbox
+
+    _WORDS = ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides")
+    if models.ArrayModel(default_manager, types.Array(types.float64, 1, "C"))._fields != _WORDS:
+        raise ImportError(f"numba {numba.__version__} keeps arrays in a way unknown to ellipack: try an earlier one")
 
     class HeldType(types.Type):
         """What a `Held` is to numba."""
@@ -77,6 +82,11 @@ if not (TYPE_CHECKING or _INTERPRETED):
         def __init__(self, value):
             self.value = value
             super().__init__(name=f"Held({value})")
+
+        @property
+        def key(self):
+            """What tells types apart: by their names alone, classes that are called alike would be one."""
+            return self.value
 
     @typeof_impl.register(Held)
     def _typeof(held, context):

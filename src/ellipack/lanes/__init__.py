@@ -1,1 +1,1 @@
-"""Four numbers at a time."""
+"""Several numbers at a time."""

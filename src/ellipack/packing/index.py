@@ -2,8 +2,8 @@
 
 A bucket kd-tree over coordinates that are whitened already, so that plain Euclidean distance is meant and the first
 coordinates tell the most. It answers what a scan of all points answers, bit for bit, at a cost that hardly grows
-with their number as long as their effective dimension is low. Where it is so high that most leaves would have to be
-visited, a query notices by itself and scans them in the order of memory.
+with their number as long as their effective dimension is low. Where it is so high that many leaves have to be visited,
+a query notices by itself and sweeps over all of them in the order of memory, passing by those that are far.
 
 **What is promised.** The squared distance of two points is the sum, from the first coordinate to the last, of the
 squared differences, each operation rounded to float64 once: no fused multiply-add, no other order of summation.
@@ -11,7 +11,7 @@ Every answer goes by that number, not by the real one that it stands for: two po
 than the rounding may be tied, and then the one inserted earlier comes first. Squared distances beyond the range of
 float64 are infinite, and tied with one another; those below it are 0. "Within a radius" means that the squared
 distance is at most the radius times itself. No answer depends on how the points were inserted (one by one, in bulk,
-in which batches), on the number of threads, or on whether a query walked or scanned.
+in which batches), on the number of threads, or on whether a query walked or swept.
 
 Points have positions 0, 1, 2 and so on, in the order of their insertion. Queries change nothing: any number of them
 may run at the same time, but not while points are being inserted.

@@ -38,7 +38,8 @@ FADED_AT_ONCE = 4.0
 """Rounds after which the regression that fades forgets a little, and so much more: that costs less than every round."""
 
 FADING_PART, ROWS_A_COEFFICIENT = 8.0, 4.0
-"""The regression that fades goes by an eighth of all rounds, but no fewer than so many for each coefficient."""
+"""The regression that fades goes by an eighth of all rounds, but no fewer than so many for each coordinate that takes
+part in local fits, and one."""
 
 
 class View(NamedTuple):
@@ -111,7 +112,6 @@ class Room(NamedTuple):
     held: Floats
     standard: Floats
     queries: Floats
-    seen: Floats
     scaled: Floats
     slopes: Floats
     gradient: Floats

@@ -1,7 +1,7 @@
 """What the first format has not: four of the experts, the rounds that labels came in, the regression that fades.
 
-A learner saved by it goes on as if nothing were new until its phase ends, with the bits that it would have had: the
-experts that it did not have take no part in the mixture and can't move the stack. Then they begin, like all others.
+A learner saved by it goes on as if nothing were new until its phase ends: the experts that it did not have take no part
+in the mixture and can't move the stack. Then they begin, like all others.
 """
 
 from itertools import chain
@@ -25,7 +25,7 @@ def is_earlier(saved: Contents) -> bool:
 def completed(saved: Contents, views: int, d: int) -> Contents:
     """Return contents of the first format as what is saved today."""
     if "fading" in saved.facts or any(name.startswith("fading/") for name in saved.arrays):
-        raise CheckpointError("memory/round_sums must be there, as there is a regression that fades")
+        raise CheckpointError(f"{saved.place}memory/round_sums must be there, as there is a regression that fades")
     ridge = saved.part("ridge")
     fading = {"inverse": ridge.numbers("inverse", d + 1, d + 1), "coefficients": ridge.numbers("coefficients", d + 1)}
     rounds = {"memory/round_sums": _round_sums(saved.part("memory"), int(saved.ints("clock", 3)[0]))}

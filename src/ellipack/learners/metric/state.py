@@ -145,7 +145,6 @@ def working_room(state: MetricState) -> Room:
         held=np.empty(d),
         standard=np.empty(d + 1),
         queries=np.empty((views, d)),
-        seen=np.empty(d),
         scaled=np.empty(d),
         mixing=Mixing(np.empty(experts), np.empty(experts), np.empty(experts), np.empty(2), np.empty(2)),
         slopes=np.empty((views, state.fitted)),

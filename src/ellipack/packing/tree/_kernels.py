@@ -191,7 +191,8 @@ def nearest(tree: Tree, query: Floats, trail: Floats) -> tuple[int, float]:
 def k_nearest(tree: Tree, query: Floats, limit: float, positions: Ints, distances: Floats, trail: Floats) -> int:
     """Fill in the `len(positions)` nearest at a squared distance of at most `limit`; return how many those are.
 
-    They are sorted by (squared distance, position). A full answer may leave out others within the limit.
+    They are sorted by (squared distance, position). A full answer may leave out others within the limit. There must be
+    room for one at least.
     """
     points, blocks, fences, names, boxes, links, splits, counters = tree
     held, last = plain(counters[ROOT], 0), plain(counters[ROOT], NOBODY)

@@ -25,7 +25,7 @@ class Tree(NamedTuple):
     points: Floats
     """Coordinates of the points: (leaf, lane, coordinate)."""
     blocks: Singles
-    """The same rounded: (leaf, coordinate, lane). A lane without a point is at infinity. None for `FEW` coordinates."""
+    """The same rounded: (leaf, coordinate, lane). A lane without a point is at infinity. None for up to `FEW`."""
     fences: Singles
     """Boxes of leaves, rounded, `MANY` at once: (leaf // MANY, row, leaf % MANY), least and greatest by turns."""
     positions: Names

@@ -5,8 +5,8 @@ measured in full. Let u = 2^-24 be the unit of rounding, q the query and p a poi
 for ``q_k - p_k`` is off by at most ``u (|q_k| + |p_k|)``, because both were rounded, and ``|p_k|`` is at most
 ``|q_k| + |q_k - p_k|``. So the root of a sum of squares is off by at most ``u (2 |q| + |q - p|)``, and squares and sums
 of d of them by a factor of at most ``(1 + u)^(d + 3)``. `reach` allows for more than all of that, and for what is lost
-where numbers are too small to be rounded so well: no point within the limit is ever missed. The same holds for boxes,
-which are no farther than the points in them.
+where numbers are too small to be rounded so well: no point within the limit is ever missed. The same holds for boxes:
+as rounding never turns an order around, what is computed for a box does not exceed what is for a point in it.
 """
 
 import math
