@@ -102,6 +102,16 @@ def step_down(links: Names, splits: Floats, query: Floats, node: int, trail: Flo
     return int(links[node, near])
 
 
+@subkernel
+def walk_down(links: Names, splits: Floats, root: int, query: Floats, trail: Floats) -> tuple[int, int]:
+    """Return the leaf into which the query falls, and how many entries the trail has by then."""
+    node, top = root, 0
+    while node & 1:
+        node = step_down(links, splits, query, node, trail, top)
+        top += 1
+    return node, top
+
+
 @inlined
 def next_leaf(
     links: Names, splits: Floats, boxes: Floats, query: Floats, trail: Floats, top: int, limit: float, last: int
@@ -158,10 +168,8 @@ def nearest(tree: Tree, query: Floats, trail: Floats) -> tuple[int, float]:
     points, blocks, fences, names, boxes, links, splits, counters = tree
     if counters[POINTS] == 0:
         return -1, np.inf
-    d, size, node, top = query.shape[0], length(query), counters[ROOT], 0
-    while node & 1:
-        node = step_down(links, splits, query, node, trail, top)
-        top += 1
+    d, size = query.shape[0], length(query)
+    node, top = walk_down(links, splits, counters[ROOT], query, trail)
     leaf, left, group, others = node >> 1, patience(counters[LEAVES], 1), plain(top, -1), plain(top, 0)
     seen = plain(top, 0)
     best, guess, near = first_look(points, blocks, leaf, links[node, SIZE], query, size)
@@ -196,17 +204,17 @@ def k_nearest(tree: Tree, query: Floats, limit: float, positions: Ints, distance
     """
     points, blocks, fences, names, boxes, links, splits, counters = tree
     held, last = plain(counters[ROOT], 0), plain(counters[ROOT], NOBODY)
-    d, size, node, top = query.shape[0], length(query), counters[ROOT], 0
-    while node & 1:
-        node = step_down(links, splits, query, node, trail, top)
-        top += 1
+    if counters[POINTS] == 0:
+        return 0
+    d, size = query.shape[0], length(query)
     most = reach(limit, size, d)
+    node, top = walk_down(links, splits, counters[ROOT], query, trail)
     left, group, others = patience(counters[LEAVES], len(positions)), plain(top, -1), plain(top, 0)
     seen = plain(top, 0)
     if limit < np.inf and counters[LEAVES] <= FEW_LEAVES:
         left = 0
         node, group, others = next_near(fences, counters[LEAVES], query, most, group, others, trail, seen)
-    while node >= 0 and counters[POINTS] > 0:
+    while node >= 0:
         leaf = node >> 1
         near = near_lanes(blocks, leaf, links[node, SIZE], query, most)
         measure(points, leaf, near, query, trail)
