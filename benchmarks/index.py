@@ -1,8 +1,9 @@
 """The index against a scan, SciPy's kd-tree and HNSW: one run, one thread. Run as ``python -m benchmarks.index``.
 
 "Effective dimension e" means d coordinates of which the first e have standard deviation 1 and the rest `TINY`;
-d is 10, or e if that is more. Queries are drawn as the points are. The scan and the index are timed alternately and
-the least time of each counts, since whatever else runs on the machine can only add to it.
+d is 10, or e if that is more. Queries are drawn as the points are. What is compared is timed by turns, the scan and the
+index, and for the exponent all numbers of centres; the least time of each counts, since whatever else runs on the
+machine can only add to it.
 """
 
 import os

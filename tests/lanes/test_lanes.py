@@ -6,7 +6,9 @@ from hypothesis import strategies as st
 from ellipack._kernels import kernel
 from ellipack.lanes._kernels import (
     FOUR,
+    FULL_TALLY,
     MANY,
+    Codes,
     Singles,
     alike,
     at_least,
@@ -17,8 +19,10 @@ from ellipack.lanes._kernels import (
     lowest,
     many_alike,
     no_more_than,
+    no_tallies,
     roots,
     store,
+    tallied,
     transposed,
     which,
 )
@@ -83,14 +87,31 @@ def test_rows_become_columns() -> None:
 
 
 @kernel
-def compute_many(blocks: Singles, number: np.float32, most: np.float32, bits: Ints, few: Singles) -> None:
+def compute_many(blocks: Singles, number: np.float32, most: np.float32, bits: Ints) -> None:
     a, b = load_many(blocks, 1, 0), load_many(blocks, 1, 2)
     bits[0] = which(a + b, most)
     bits[1] = which(number - a, most)
     bits[2] = which(a * b, most)
     bits[3] = which(greater(a, b), most)
     bits[4] = which(many_alike(number), most)
-    few[0] = least(a)
+
+
+@kernel
+def tally(codes: Codes, numbers: Ints, most: int, out: Ints) -> int:
+    tallies = no_tallies()
+    for row in range(numbers.shape[0]):
+        tallies = tallied(tallies, codes, 1, row, numbers[row])
+    out[0] = least(tallies)
+    return which(tallies, most)
+
+
+@given(seeds, st.lists(st.integers(-1000, 1000), max_size=3), st.integers(0, FULL_TALLY))
+def test_tallies_are_sums_of_squares_that_may_be_full(seed: int, numbers: list[int], most: int) -> None:
+    codes, out = np.random.default_rng(seed).integers(0, 256, size=(2, 3, MANY), dtype=np.uint8), np.zeros(1, dtype=int)
+    gaps = [np.minimum(np.abs(codes[1, row].astype(int) - number), 255) for row, number in enumerate(numbers)]
+    sums = np.minimum(sum((gap**2 for gap in gaps), np.zeros(MANY, dtype=int)), FULL_TALLY)
+    assert tally(codes, np.array(numbers, dtype=int), most, out) % 2**MANY == as_bits(sums <= most) % 2**MANY
+    assert out[0] == sums.min()
 
 
 @kernel
@@ -112,16 +133,15 @@ def as_bits(passed: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> int:
 def test_many_numbers_are_computed_as_each_would_be_alone(seed: int, number: float, most: float) -> None:
     blocks = np.random.default_rng(seed).normal(size=(2, 3, MANY)).astype(np.float32)
     one, limit = np.float32(number), np.float32(most)
-    a, b, bits, few = blocks[1, 0], blocks[1, 2], np.zeros(5, dtype=object), np.zeros(1, dtype=np.float32)
+    a, b, bits = blocks[1, 0], blocks[1, 2], np.zeros(5, dtype=object)
     if not hasattr(compute_many, "py_func"):
-        compute_many(blocks, one, limit, bits, few)
+        compute_many(blocks, one, limit, bits)
     else:
         signed = np.zeros(5, dtype=np.int64)
-        compute_many(blocks, one, limit, signed, few)
+        compute_many(blocks, one, limit, signed)
         bits[:] = [int(each) % 2**MANY for each in signed]
     results = [a + b, one - a, a * b, np.maximum(a, b), np.full(MANY, one)]
     assert [int(each) for each in bits] == [as_bits(each <= limit) % 2**MANY for each in results]
-    assert few[0] == a.min()
 
 
 @given(st.sets(st.integers(0, MANY - 1)))

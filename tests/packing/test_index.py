@@ -13,9 +13,10 @@ from ellipack.lanes._kernels import MANY, Singles
 from ellipack.packing.index import Index
 from ellipack.packing.scan import Scan
 from ellipack.packing.tree._kernels import TRAIL, nearest
+from ellipack.packing.tree.coded._kernels import near_lanes, root_of
 from ellipack.packing.tree.growth._kernels import insert
 from ellipack.packing.tree.rounded._kernels import length, near_leaves, reach
-from ellipack.packing.tree.state import AXIS, FEW, FIRST, LEAVES, LEFT, PARENT, RIGHT, ROOT, SIZE, Tree, grow
+from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, PARENT, RIGHT, ROOT, SIZE, Tree, grow
 from ellipack.validation import Floats
 from tests.packing.clouds import ORDERS, Cloud, arranged, cloud, clouds
 
@@ -64,17 +65,22 @@ def check_structure(tree: Tree, points: Floats) -> int:
             seen += len(below)
             count = tree.links[node, SIZE]
             assert np.array_equal(tree.points[node >> 1, :count], points[below])
-            check_rounded(tree, node, points[below].astype(np.float32))
+            check_codes(tree, node >> 1, points[below])
+            check_fence(tree, node, points[below].astype(np.float32))
     assert (leaves, seen) == (tree.counters[LEAVES], len(points))
     return deepest
 
 
-def check_rounded(tree: Tree, node: int, held: Singles) -> None:
-    """Check the rounded copies of a leaf's points and box."""
-    (group, place), (count, d) = divmod(node >> 1, MANY), held.shape
-    if d > FEW:
-        assert np.array_equal(tree.blocks[node >> 1, :, :count].T, held)
-        assert np.isinf(tree.blocks[node >> 1, :, count:]).all()
+def check_codes(tree: Tree, leaf: int, held: Floats) -> None:
+    """Check on which steps of a leaf's rulers its points are said to be."""
+    steps, starts = tree.rulers[leaf, 0], tree.rulers[leaf, 1:]
+    codes = tree.codes[leaf].T
+    assert np.array_equal(codes[: len(held)], np.floor((held - starts) * steps))
+
+
+def check_fence(tree: Tree, node: int, held: Singles) -> None:
+    """Check the rounded copy of a leaf's box."""
+    group, place = divmod(node >> 1, MANY)
     assert np.array_equal(tree.fences[group, 0::2, place], held.min(axis=0))
     assert np.array_equal(tree.fences[group, 1::2, place], held.max(axis=0))
 
@@ -199,14 +205,14 @@ def test_a_sweep_passes_by_what_is_far() -> None:
 
 
 @kernel
-def rounded_distances(tree: Tree, query: Floats, out: Floats) -> None:
-    """Fill in squared distances of the points of the first leaf as they are in single precision."""
-    for lane in range(tree.links[0, SIZE]):
+def rounded_distances(points: Singles, query: Floats, out: Floats) -> None:
+    """Fill in squared distances of points as they are in single precision."""
+    for row in range(points.shape[0]):
         total = np.float32(0.0)
         for k in range(query.shape[0]):
-            gap = np.float32(query[k]) - tree.blocks[0, k, lane]
+            gap = np.float32(query[k]) - points[row, k]
             total += gap * gap
-        out[lane] = total
+        out[row] = total
 
 
 @kernel
@@ -214,19 +220,53 @@ def reach_of(query: Floats, limit: float) -> float:
     return float(reach(limit, length(query), query.shape[0]))
 
 
+@kernel
+def near_in_first_leaf(tree: Tree, query: Floats, limit: float) -> int:
+    return near_lanes(tree.rulers, tree.codes, 0, tree.links[0, SIZE], query, root_of(limit))
+
+
+def around(query: Floats, apart: int, rng: np.random.Generator) -> Floats:
+    """Return twenty points at distances of many sizes from a query."""
+    shape = 20, len(query)
+    return query + 10.0**apart * rng.normal(size=shape) * 10.0 ** rng.integers(-9, 1, size=shape)
+
+
 @pytest.mark.interpreted
 @settings(max_examples=300, deadline=None)
-@given(st.integers(FEW + 1, 40), st.integers(-45, 20), st.integers(-45, 20), st.integers(0, 2**32 - 1))
+@given(st.integers(1, 40), st.integers(-45, 20), st.integers(-45, 20), st.integers(0, 2**32 - 1))
 def test_no_rounding_takes_a_point_out_of_reach(d: int, size: int, apart: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     query = 10.0**size * rng.normal(size=d)
-    points = query + 10.0**apart * rng.normal(size=(20, d)) * 10.0 ** rng.integers(-9, 1, size=(20, d))
-    index, rounded = Index.build(points), np.empty(20)
+    points, rounded = around(query, apart, rng), np.empty(20)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        rounded_distances(index.tree, query, rounded)
+        rounded_distances(points.astype(np.float32), query, rounded)
+        for row in range(20):
+            limit = Scan.build(points[row : row + 1]).nearest(query[None])[1][0]
+            assert rounded[row] <= reach_of(query, limit)
+
+
+@pytest.mark.interpreted
+@settings(max_examples=300, deadline=None)
+@given(st.integers(1, 40), st.integers(-200, 200), st.integers(-200, 200), st.integers(0, 2**32 - 1), st.booleans())
+def test_no_code_takes_a_point_out_of_reach(d: int, size: int, apart: int, seed: int, grow_it: bool) -> None:
+    rng = np.random.default_rng(seed)
+    query = 10.0**size * rng.normal(size=d)
+    points = around(query, apart, rng)
+    with np.errstate(over="ignore", under="ignore"):
+        index = grown(points) if grow_it else Index.build(points)
         for lane, position in enumerate(index.tree.positions[0, :20]):
             limit = Scan.build(points[position : position + 1]).nearest(query[None])[1][0]
-            assert rounded[lane] <= reach_of(query, limit)
+            assert near_in_first_leaf(index.tree, query, limit) >> lane & 1
+
+
+@pytest.mark.interpreted
+@settings(max_examples=100, deadline=None)
+@given(st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_codes_pass_by_most_points_that_are_far(d: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(MANY - 4, d)) * 10.0 ** -np.arange(d)
+    index, query = Index.build(points), points[0] + 1e-6
+    assert near_in_first_leaf(index.tree, query, 1e-3).bit_count() <= 20
 
 
 @pytest.mark.parametrize("away", [1e3, 1e7, 1e12, 1e14, 1e16, 1e30, 1e39, 1e150, 1e160])

@@ -4,7 +4,8 @@ The compiler finds out by itself that a loop can work on several numbers at once
 loops are short, most of the time goes to finding out, and to what is left over at their ends. `Four` numbers add,
 subtract, multiply and divide each with its counterpart, or all with one number, and each with the rounding that it
 would have alone: what is computed four at a time has the same bits. `Many` are as many numbers of single precision as
-a leaf of the index has points; which of them pass a test comes out as the bits of one whole number.
+a leaf of the index has points, and `Tallies` as many sums of squares of small whole numbers; which of them pass a test
+comes out as the bits of one whole number.
 """
 
 import operator
@@ -18,16 +19,25 @@ from ellipack.validation import Floats
 
 FOUR, MANY = 4, 64
 
+FULL_TALLY = 2**16 - 1
+"""What a tally stays at that would be more."""
+
+_LARGEST_GAP = 255  # whose square is still less than a full tally
+
 Singles = NDArray[np.float32]
 """Numbers of single precision."""
+
+Codes = NDArray[np.uint8]
+"""Small whole numbers."""
 
 if TYPE_CHECKING or cast(Any, numba).config.DISABLE_JIT:
     Four = Floats
     Many = Singles
+    Tallies = NDArray[np.uint16]
 
     def load(array: Floats, at: int) -> Four:
-        """Return the four numbers of a flat array from one position on, which must all be there."""
-        return array[at : at + FOUR].copy()
+        """Return the four numbers of an array, laid flat, from one position on, which must all be there."""
+        return array.reshape(-1)[at : at + FOUR].copy()
 
     def store(array: Floats, at: int, four: Four) -> None:
         """Put four numbers into a flat array from one position on, where there must be room for all."""
@@ -66,12 +76,21 @@ if TYPE_CHECKING or cast(Any, numba).config.DISABLE_JIT:
         """Return the greater of each two numbers, the right ones where they can't be compared."""
         return np.where(left > right, left, right)
 
-    def least(many: Many) -> np.float32:
-        """Return the least of many numbers."""
-        return cast(np.float32, many.min())
+    def no_tallies() -> Tallies:
+        """Return many tallies of nothing."""
+        return np.zeros(MANY, dtype=np.uint16)
 
-    def which(many: Many, most: np.float32) -> int:
-        """Return which of many numbers are at most so large: bit i of the answer is for number i."""
+    def tallied(tallies: Tallies, array: Codes, block: int, row: int, number: int) -> Tallies:
+        """Return tallies with the squares added of how far a row of a block is from a number (that fits 15 bits)."""
+        gaps = np.minimum(np.abs(array[block, row].astype(np.int64) - number), _LARGEST_GAP)
+        return cast(Tallies, np.minimum(tallies + gaps * gaps, FULL_TALLY).astype(np.uint16))
+
+    def least(tallies: Tallies) -> int:
+        """Return the least of many tallies."""
+        return int(tallies.min())
+
+    def which(many: Many | Tallies, most: np.float32 | int) -> int:
+        """Return which of many numbers, or tallies, are at most so large: bit i of the answer is for number i."""
         return sum(1 << int(i) for i in np.flatnonzero(many <= most))
 
     def lowest(bits: int) -> int:
@@ -79,7 +98,7 @@ if TYPE_CHECKING or cast(Any, numba).config.DISABLE_JIT:
         return (bits & -bits).bit_length() - 1
 
 else:
-    Four = Many = Any
+    Four = Many = Tallies = Any
 
     from llvmlite import ir
     from numba.core import cgutils, types, typing
@@ -97,18 +116,24 @@ else:
         return _shuffled(builder, first, nothing, [0] * size)
 
     class NumbersType(types.Type):
-        """What `Four` and `Many` are to numba."""
+        """What `Four`, `Many` and `Tallies` are to numba."""
 
     @register_model(NumbersType)
     class _NumbersModel(models.PrimitiveModel):
         def __init__(self, manager, type_):
             super().__init__(manager, type_, _VECTORS[type_.name])
 
-    _VECTORS = {"Four": ir.VectorType(ir.DoubleType(), FOUR), "Many": ir.VectorType(ir.FloatType(), MANY)}
-    _four, _many = (NumbersType(name=name) for name in _VECTORS)
+    _VECTORS = {
+        "Four": ir.VectorType(ir.DoubleType(), FOUR),
+        "Many": ir.VectorType(ir.FloatType(), MANY),
+        "Tallies": ir.VectorType(ir.IntType(16), MANY),
+    }
+    _four, _many, _tallies = (NumbersType(name=name) for name in _VECTORS)
     _VECTOR = _VECTORS["Four"]
 
     def _place(context, builder, array_type, array, at, vector):
+        if array_type.layout != "C":
+            raise TypeError(f"numbers are taken out of arrays row by row, got {array_type}")
         data = context.make_array(array_type)(context, builder, array).data
         return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
 
@@ -210,15 +235,18 @@ else:
 
         return types.UniTuple(_four, 4)(_four, _four, _four, _four), generate
 
+    def _load_row(context, builder, array_type, args, vector, align):
+        array, block, row = args
+        rows = builder.extract_value(context.make_array(array_type)(context, builder, array).shape, 1)
+        at = builder.mul(builder.add(builder.mul(block, rows), row), ir.Constant(row.type, MANY))
+        return builder.load(_place(context, builder, array_type, array, at, vector), align=align)
+
     @intrinsic
     def load_many(typing_context, array, block, row):
         """Load."""
 
         def generate(context, builder, sig, args):
-            shape = context.make_array(sig.args[0])(context, builder, args[0]).shape
-            rows = builder.extract_value(shape, 1)
-            at = builder.mul(builder.add(builder.mul(args[1], rows), args[2]), ir.Constant(args[2].type, MANY))
-            return builder.load(_place(context, builder, sig.args[0], args[0], at, _VECTORS["Many"]), align=4)
+            return _load_row(context, builder, sig.args[0], args, _VECTORS["Many"], 4)
 
         return _many(array, types.intp, types.intp), generate
 
@@ -237,33 +265,59 @@ else:
         return _many(_many, _many), generate
 
     @intrinsic
-    def least(typing_context, many):
-        """Compare halves, and halves of what is left."""
+    def no_tallies(typing_context):
+        """Nothing."""
+        return _tallies(), lambda context, builder, sig, args: ir.Constant(_TALLIES, None)
+
+    _TALLIES, _CODES = _VECTORS["Tallies"], ir.VectorType(ir.IntType(8), MANY)
+
+    def _call(builder, name, kind, *args):
+        function = ir.FunctionType(kind, [arg.type for arg in args])
+        return builder.call(cgutils.get_or_insert_function(builder.module, function, name), args)
+
+    @intrinsic
+    def tallied(typing_context, tallies, array, block, row, number):
+        """Subtract, square, add."""
 
         def generate(context, builder, sig, args):
-            left, size = args[0], MANY
-            while size > 1:
-                size //= 2
-                halves = [_shuffled(builder, left, left, range(at, at + size)) for at in (0, size)]
-                left = builder.select(builder.fcmp_ordered("<", *halves), *halves)
-            return builder.extract_element(left, ir.Constant(_INDEX, 0))
+            codes = builder.zext(_load_row(context, builder, sig.args[1], args[1:4], _CODES, 1), _TALLIES)
+            number = _spread(builder, builder.trunc(args[4], _TALLIES.element), MANY)
+            apart = _call(
+                builder, "llvm.abs.v64i16", _TALLIES, builder.sub(codes, number), ir.Constant(ir.IntType(1), 0)
+            )
+            largest = _spread(builder, ir.Constant(_TALLIES.element, _LARGEST_GAP), MANY)
+            gaps = _call(builder, "llvm.umin.v64i16", _TALLIES, apart, largest)
+            return _call(builder, "llvm.uadd.sat.v64i16", _TALLIES, args[0], builder.mul(gaps, gaps))
 
-        return types.float32(_many), generate
+        return _tallies(_tallies, array, types.intp, types.intp, types.intp), generate
+
+    @intrinsic
+    def least(typing_context, tallies):
+        """Compare."""
+
+        def generate(context, builder, sig, args):
+            found = _call(builder, "llvm.vector.reduce.umin.v64i16", _TALLIES.element, args[0])
+            return builder.zext(found, ir.IntType(64))
+
+        return types.int64(_tallies), generate
 
     @intrinsic
     def which(typing_context, many, most):
         """Compare; in parts of which a processor has all bits at once."""
-        whole, part = ir.IntType(64), 8
+        whole = ir.IntType(64)
 
         def generate(context, builder, sig, args):
-            most, bits = _spread(builder, args[1], part), ir.Constant(whole, 0)
-            for at in range(0, MANY, part):
-                few = builder.fcmp_ordered("<=", _shuffled(builder, args[0], args[0], range(at, at + part)), most)
-                more = builder.zext(builder.bitcast(few, ir.IntType(part)), whole)
+            few, most, compare = 8, args[1], builder.fcmp_ordered
+            if sig.args[0] == _tallies:
+                few, most, compare = 32, builder.trunc(most, _TALLIES.element), builder.icmp_unsigned
+            most, bits = _spread(builder, most, few), ir.Constant(whole, 0)
+            for at in range(0, MANY, few):
+                passed = compare("<=", _shuffled(builder, args[0], args[0], range(at, at + few)), most)
+                more = builder.zext(builder.bitcast(passed, ir.IntType(few)), whole)
                 bits = builder.or_(bits, builder.shl(more, ir.Constant(whole, at)))
             return bits
 
-        return types.int64(_many, types.float32), generate
+        return types.int64(many, types.float32 if many == _many else types.int64), generate
 
     @intrinsic
     def lowest(typing_context, bits):

@@ -6,21 +6,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipack._kernels import kernel, subkernel
+from ellipack.lanes._kernels import FOUR, alike, load, store
 from ellipack.packing.tree._kernels import TRAIL, k_nearest
 from ellipack.packing.tree.state import Tree
 from ellipack.validation import Floats, Ints
 
 
+@subkernel
+def combine(row: Floats, directions: Floats, out: Floats) -> None:
+    """Fill in ``row @ directions``, each sum in the order of the row."""
+    width = directions.shape[1]
+    fours = width - width % FOUR
+    for j in range(0, fours, FOUR):
+        four = alike(0.0)
+        for k in range(row.shape[0]):
+            four = four + row[k] * load(directions, k * width + j)
+        store(out, j, four)
+    for j in range(fours, width):
+        total = 0.0
+        for k in range(row.shape[0]):
+            total += row[k] * directions[k, j]
+        out[j] = total
+
+
 @kernel
 def project(rows: Floats, directions: Floats) -> Floats:
     """Return ``rows @ directions``, each row by itself and in one order, so that batching can't change a bit."""
-    count, width = rows.shape
-    out = np.zeros((count, directions.shape[1]))
-    for t in range(count):
-        for k in range(width):
-            value = rows[t, k]
-            for j in range(directions.shape[1]):
-                out[t, j] += value * directions[k, j]
+    out = np.empty((rows.shape[0], directions.shape[1]))
+    for t in range(rows.shape[0]):
+        combine(rows[t], directions, out[t])
     return out
 
 

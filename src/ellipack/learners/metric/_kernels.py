@@ -11,6 +11,7 @@ from ellipack.lanes._kernels import FOUR, alike, at_least, load, no_more_than, s
 from ellipack.learners.aggregation._kernels import Bernstein, LeastSquares, dot, fade, regress, reward, weigh
 from ellipack.learners.experts._kernels import Fit, Kriging, Neighborhood, local_predictions
 from ellipack.learners.experts.names import GLOBAL
+from ellipack.metric._kernels import combine
 from ellipack.packing._kernels import LANES, before, block_distances
 from ellipack.packing.centers import Centers
 from ellipack.packing.tree._kernels import k_nearest, nearest
@@ -192,16 +193,6 @@ def see(knots: Floats, shift: Floats, scale: Floats, x: Floats, out: Floats) -> 
         out[k] = min(max((value - shift[k]) / scale[k], -FARTHEST), FARTHEST)
 
 
-@subkernel
-def whiten(directions: Floats, seen: Floats, out: Floats) -> None:
-    """Fill in whitened coordinates."""
-    for j in range(len(seen)):
-        out[j] = 0.0
-    for k in range(len(seen)):
-        for j in range(len(seen)):
-            out[j] += seen[k] * directions[k, j]
-
-
 @kernel
 def see_rows(view: View, rows: Floats, out: Floats) -> None:
     """Fill in many rows as a view sees them."""
@@ -215,7 +206,7 @@ def embed(view: View, rows: Floats, out: Floats) -> None:
     seen = np.empty(rows.shape[1])
     for t in range(len(rows)):
         see(view.knots, view.shift, view.scale, rows[t], seen)
-        whiten(view.directions, seen, out[t])
+        combine(seen, view.directions, out[t])
 
 
 @subkernel
@@ -386,7 +377,7 @@ def encode(views: tuple[View, ...], x: Floats, standard: Floats, queries: Floats
     for v in range(len(views) - 1, -1, -1):
         view = views[v]
         see(view.knots, view.shift, view.scale, x, standard[: len(x)])
-        whiten(view.directions, standard[: len(x)], queries[v])
+        combine(standard[: len(x)], view.directions, queries[v])
     standard[len(x)] = 1.0
 
 

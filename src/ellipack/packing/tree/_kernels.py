@@ -10,7 +10,8 @@ around, neither bound exceeds the computed distance of a point behind it, and no
 of memory. Where most leaves are near it is a scan; where few are, it costs little. Nothing is remembered from query to
 query.
 
-Leaves are looked through in single precision first, by `ellipack.packing.tree.rounded`.
+Leaves are looked through in small whole numbers first, by `ellipack.packing.tree.coded`, and boxes, in a sweep, in
+single precision, by `ellipack.packing.tree.rounded`.
 """
 
 import numpy as np
@@ -18,15 +19,8 @@ import numpy as np
 from ellipack._kernels import inlined, kernel, subkernel
 from ellipack.lanes._kernels import MANY, Singles, lowest
 from ellipack.packing._kernels import LANES, NOBODY, Names, last_of, offer, plain, settle
-from ellipack.packing.tree.rounded._kernels import (
-    STEP,
-    first_look,
-    length,
-    near_lanes,
-    near_leaves,
-    reach,
-    squared_distance,
-)
+from ellipack.packing.tree.coded._kernels import STEP, first_look, near_lanes, root_of, squared_distance
+from ellipack.packing.tree.rounded._kernels import length, near_leaves, reach
 from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, POINTS, RIGHT, ROOT, SIZE, Tree
 from ellipack.validation import Floats, Ints
 
@@ -142,12 +136,13 @@ def patience(leaves: int, wanted: int) -> int:
 
 @subkernel
 def next_near(
-    fences: Singles, leaves: int, query: Floats, most: np.float32, group: int, bits: int, trail: Floats, seen: int
+    fences: Singles, leaves: int, query: Floats, limit: float, group: int, bits: int, trail: Floats, seen: int
 ) -> tuple[int, int, int]:
     """Return the next leaf of a sweep, or -1, its group, and which others of the group may be near.
 
     Leaves that were `seen` on the walk, so many, are left out.
     """
+    most = reach(limit, length(query), query.shape[0]) if bits == 0 else np.float32(0.0)
     while bits == 0 and (group + 1) * MANY < leaves:
         group += 1
         bits = near_leaves(fences, group, min(MANY, leaves - group * MANY), query, most)
@@ -165,15 +160,14 @@ def nearest(tree: Tree, query: Floats, trail: Floats) -> tuple[int, float]:
 
     `trail` is room for `TRAIL` numbers.
     """
-    points, blocks, fences, names, boxes, links, splits, counters = tree
+    points, codes, rulers, fences, names, boxes, links, splits, counters = tree
     if counters[POINTS] == 0:
         return -1, np.inf
-    d, size = query.shape[0], length(query)
     node, top = walk_down(links, splits, counters[ROOT], query, trail)
     leaf, left, group, others = node >> 1, patience(counters[LEAVES], 1), plain(top, -1), plain(top, 0)
     seen = plain(top, 0)
-    best, guess, near = first_look(points, blocks, leaf, links[node, SIZE], query, size)
-    found, most = plain(top, names[leaf, guess]), reach(best, size, d)
+    best, guess, near = first_look(points, rulers, codes, leaf, links[node, SIZE], query)
+    found = plain(top, names[leaf, guess])
     while node >= 0:
         while near != 0:
             lane = lowest(near)
@@ -182,16 +176,15 @@ def nearest(tree: Tree, query: Floats, trail: Floats) -> tuple[int, float]:
             # A name is looked up only where it can matter: it may be far away in memory.
             if distance < best or (distance == best and names[leaf, lane] < found):
                 best, found = distance, plain(top, names[leaf, lane])
-                most = reach(best, size, d)
         if left > 0:
             trail[SEEN + seen] = leaf
             left, seen = left - 1, seen + 1
             node, top = next_leaf(links, splits, boxes, query, trail, top, best, found)
         if left == 0 and node >= 0:
-            node, group, others = next_near(fences, counters[LEAVES], query, most, group, others, trail, seen)
+            node, group, others = next_near(fences, counters[LEAVES], query, best, group, others, trail, seen)
         if node >= 0:
             leaf = node >> 1
-            near = near_lanes(blocks, leaf, links[node, SIZE], query, most)
+            near = near_lanes(rulers, codes, leaf, links[node, SIZE], query, root_of(best))
     return found, best
 
 
@@ -202,21 +195,19 @@ def k_nearest(tree: Tree, query: Floats, limit: float, positions: Ints, distance
     They are sorted by (squared distance, position). A full answer may leave out others within the limit. There must be
     room for one at least.
     """
-    points, blocks, fences, names, boxes, links, splits, counters = tree
+    points, codes, rulers, fences, names, boxes, links, splits, counters = tree
     held, last = plain(counters[ROOT], 0), plain(counters[ROOT], NOBODY)
     if counters[POINTS] == 0:
         return 0
-    d, size = query.shape[0], length(query)
-    most = reach(limit, size, d)
     node, top = walk_down(links, splits, counters[ROOT], query, trail)
     left, group, others = patience(counters[LEAVES], len(positions)), plain(top, -1), plain(top, 0)
     seen = plain(top, 0)
     if limit < np.inf and counters[LEAVES] <= FEW_LEAVES:
         left = 0
-        node, group, others = next_near(fences, counters[LEAVES], query, most, group, others, trail, seen)
+        node, group, others = next_near(fences, counters[LEAVES], query, limit, group, others, trail, seen)
     while node >= 0:
         leaf = node >> 1
-        near = near_lanes(blocks, leaf, links[node, SIZE], query, most)
+        near = near_lanes(rulers, codes, leaf, links[node, SIZE], query, root_of(limit))
         measure(points, leaf, near, query, trail)
         while near != 0:
             lane = lowest(near)
@@ -226,7 +217,6 @@ def k_nearest(tree: Tree, query: Floats, limit: float, positions: Ints, distance
                 held = offer(positions, distances, held, plain(top, names[leaf, lane]), distance)
                 if held == positions.shape[0]:
                     limit, last = distances[last_of(held)], positions[last_of(held)]
-                    most = reach(limit, size, d)
         if left > 0:
             trail[SEEN + seen] = leaf
             seen += 1
@@ -234,7 +224,7 @@ def k_nearest(tree: Tree, query: Floats, limit: float, positions: Ints, distance
             left = left - 1 if limit < np.inf else min(left, LONGEST - seen)
             node, top = next_leaf(links, splits, boxes, query, trail, top, limit, last)
         if left == 0 and node >= 0:
-            node, group, others = next_near(fences, counters[LEAVES], query, most, group, others, trail, seen)
+            node, group, others = next_near(fences, counters[LEAVES], query, limit, group, others, trail, seen)
     settle(positions, distances, held)
     return held
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack.lanes._kernels import MANY, Singles
+from ellipack.lanes._kernels import MANY, Codes, Singles
 from ellipack.packing._kernels import LANES, Names
 from ellipack.validation import Floats, Ints
 
@@ -15,17 +15,16 @@ PARENT, FIRST, SIZE, LEFT, RIGHT, AXIS = range(6)
 POINTS, LEAVES, ROOT = range(3)
 """Entries of `Tree.counters`."""
 
-FEW = 3
-"""Up to so many coordinates there are no rounded copies: they would be much of the memory, and save little time."""
-
 
 class Tree(NamedTuple):
     """A bucket kd-tree. Leaf `i` is node `2 i`, inner node `i` is node `2 i + 1`: an odd node has children."""
 
     points: Floats
     """Coordinates of the points: (leaf, lane, coordinate)."""
-    blocks: Singles
-    """The same rounded: (leaf, coordinate, lane). A lane without a point is at infinity. None for up to `FEW`."""
+    codes: Codes
+    """On which step of a ruler each coordinate is: (leaf, coordinate, lane)."""
+    rulers: Floats
+    """The rulers of a leaf: (leaf, how many steps there are in 1, and then where each coordinate's begins)."""
     fences: Singles
     """Boxes of leaves, rounded, `MANY` at once: (leaf // MANY, row, leaf % MANY), least and greatest by turns."""
     positions: Names
@@ -44,7 +43,8 @@ def empty(d: int, leaves: int = 1) -> Tree:
     """Return a tree without points, and with room for so many leaves."""
     tree = Tree(
         points=np.zeros((leaves, LANES, d)),
-        blocks=np.zeros((leaves, d if d > FEW else 0, LANES), dtype=np.float32),
+        codes=np.zeros((leaves, d, LANES), dtype=np.uint8),
+        rulers=np.zeros((leaves, 1 + d)),
         fences=np.full((-(-leaves // MANY), 2 * d, MANY), np.inf, dtype=np.float32),
         positions=np.full((leaves, LANES), -1, dtype=np.int32),
         boxes=np.zeros((2 * leaves, d, 2)),
@@ -52,15 +52,15 @@ def empty(d: int, leaves: int = 1) -> Tree:
         splits=np.zeros(leaves),
         counters=np.array([0, 1, 0], dtype=np.int64),
     )
-    tree.blocks[0], tree.boxes[0] = np.inf, (np.inf, -np.inf)
+    tree.boxes[0] = np.inf, -np.inf
     tree.links[0, FIRST], tree.links[0, SIZE] = np.iinfo(np.int32).max, 0
     return tree
 
 
 def grow(tree: Tree) -> Tree:
-    """Return the same tree with room for an eighth more leaves."""
-    leaves = tree.points.shape[0]
-    larger = empty(tree.points.shape[2], leaves + 1 + leaves // 8)
+    """Return the same tree with room for an eighth more leaves; a sixteenth where all but coordinates weighs most."""
+    leaves, d = tree.points.shape[0], tree.points.shape[2]
+    larger = empty(d, leaves + 1 + leaves // (8 if d > 1 else 16))
     arrays: zip[tuple[NDArray[Any], NDArray[Any]]] = zip(tree, larger, strict=True)
     for old, new in arrays:
         new[: len(old)] = old

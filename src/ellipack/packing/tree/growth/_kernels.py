@@ -13,6 +13,7 @@ from ellipack._kernels import kernel, subkernel
 from ellipack.lanes._kernels import MANY, Singles
 from ellipack.packing._kernels import LANES, Names, plain
 from ellipack.packing.tree._kernels import DEEP, first_leaf
+from ellipack.packing.tree.coded._kernels import encode, encode_all
 from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, PARENT, POINTS, RIGHT, ROOT, SIZE, Tree
 from ellipack.validation import Floats, Ints
 
@@ -92,16 +93,11 @@ def join(boxes: Floats, links: Names, node: int) -> None:
 
 
 @subkernel
-def fill_leaf(points: Floats, blocks: Singles, leaf: int, lifted: Floats, order: Ints, start: int, stop: int) -> None:
-    """Put lifted[:, order[start:stop]] into a leaf, and the rest of its rounded lanes at infinity."""
+def fill_leaf(points: Floats, leaf: int, lifted: Floats, order: Ints, start: int, stop: int) -> None:
+    """Put lifted[:, order[start:stop]] into a leaf."""
     for j in range(lifted.shape[0]):
         for i in range(start, stop):
             points[leaf, i - start, j] = lifted[j, order[i]]
-    for j in range(blocks.shape[1]):
-        for i in range(start, stop):
-            blocks[leaf, j, i - start] = lifted[j, order[i]]
-        for lane in range(stop - start, LANES):
-            blocks[leaf, j, lane] = np.inf
 
 
 @subkernel
@@ -163,7 +159,7 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
     parent
         The node above, or -1. It does not learn of its new child here.
     """
-    points, blocks, fences, positions, boxes, links, splits, _ = tree
+    points, codes, rulers, fences, positions, boxes, links, splits, _ = tree
     names, order, keys = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64), np.empty(count)
     lifted = np.empty((points.shape[2], count))
     lift(points, positions, links, leaves, lifted, names)
@@ -183,7 +179,8 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
             for j in range(lifted.shape[0]):
                 boxes[node, j, 0], boxes[node, j, 1] = extent(lifted, order, start, stop, 1, j)
             links[node, SIZE], links[node, FIRST] = stop - start, earliest(names, order, start, stop)
-            fill_leaf(points, blocks, leaf, lifted, order, start, stop)
+            fill_leaf(points, leaf, lifted, order, start, stop)
+            encode_all(rulers, codes, leaf, stop - start, points, boxes)
             fence(fences, boxes, node)
             for i in range(start, stop):
                 positions[leaf, i - start] = names[order[i]]
@@ -315,15 +312,13 @@ def stretch(boxes: Floats, node: int, point: Floats) -> bool:
 @subkernel
 def put(tree: Tree, point: Floats) -> bool:
     """Insert a point at the next position; return False, with nothing changed, when its leaf is full."""
-    points, blocks, fences, positions, boxes, links, splits, counters = tree
+    points, codes, rulers, fences, positions, boxes, links, splits, counters = tree
     position, node = counters[POINTS], first_leaf(links, splits, counters[ROOT], point)
     leaf, lane = node >> 1, links[node, SIZE]
     room = lane < LANES
     if room:
         for j in range(point.shape[0]):
             points[leaf, lane, j] = point[j]
-        for j in range(blocks.shape[1]):
-            blocks[leaf, j, lane] = point[j]
         positions[leaf, lane] = position
         links[node, SIZE], links[node, FIRST] = lane + 1, min(links[node, FIRST], position)
         counters[POINTS] = position + 1
@@ -331,6 +326,8 @@ def put(tree: Tree, point: Floats) -> bool:
         changed = stretch(boxes, node, point)
         if changed:
             fence(fences, boxes, node)
+        if lane == 0 or not encode(rulers, codes, leaf, lane, points):
+            encode_all(rulers, codes, leaf, lane + 1, points, boxes)
         while changed and links[node, PARENT] >= 0:
             node = links[node, PARENT]
             changed = stretch(boxes, node, point)

@@ -1,1 +1,1 @@
-"""Leaves in single precision."""
+"""Boxes of leaves in single precision."""

@@ -1,7 +1,7 @@
-"""Looking through leaves and their boxes in single precision, for what may be near.
+"""Looking through the boxes of leaves in single precision, for those that may hold points near enough.
 
-Half the memory and twice the speed, at the price of rounding: the few points that *may* be near enough are then
-measured in full. Let u = 2^-24 be the unit of rounding, q the query and p a point. In coordinate k, what is computed
+Half the memory and twice the speed, at the price of rounding. Let u = 2^-24 be the unit of rounding, q the query and p
+a point. In coordinate k, what is computed
 for ``q_k - p_k`` is off by at most ``u (|q_k| + |p_k|)``, because both were rounded, and ``|p_k|`` is at most
 ``|q_k| + |q_k - p_k|``. So the root of a sum of squares is off by at most ``u (2 |q| + |q - p|)``, and squares and sums
 of d of them by a factor of at most ``(1 + u)^(d + 3)``. `reach` allows for more than all of that, and for what is lost
@@ -13,12 +13,10 @@ import math
 
 import numpy as np
 
-from ellipack._kernels import inlined, subkernel
-from ellipack.lanes._kernels import Many, Singles, greater, least, load_many, lowest, many_alike, which
+from ellipack._kernels import subkernel
+from ellipack.lanes._kernels import Singles, greater, load_many, many_alike, which
+from ellipack.packing.tree.coded._kernels import STEP, all_of
 from ellipack.validation import Floats
-
-STEP = 4
-"""Coordinates that are looked at before it is asked again whether anything can be near enough."""
 
 _UNIT = 2.0**-24
 _FAR = 1e15  # a query so far out, or farther, could overflow; it looks at every point in full
@@ -43,69 +41,6 @@ def length(query: Floats) -> float:
     for k in range(query.shape[0]):
         total += query[k] * query[k]
     return math.sqrt(total)
-
-
-@subkernel
-def all_of(size: int) -> int:
-    """Return the bits of the first `size` lanes, of which there is at least one."""
-    return 2 * ((1 << (int(size) - 1)) - 1) + 1
-
-
-@subkernel
-def gather(blocks: Singles, leaf: int, query: Floats, start: int, stop: int, total: Many) -> Many:
-    """Return squared distances to the points of a leaf, with those in some coordinates added."""
-    for k in range(start, stop):
-        gap = np.float32(query[k]) - load_many(blocks, leaf, k)
-        total = total + gap * gap
-    return total
-
-
-@subkernel
-def narrowed(blocks: Singles, leaf: int, query: Floats, total: Many, most: np.float32) -> int:
-    """Return which points of a leaf may be near enough: a bit each; `total` is for the first `STEP` coordinates."""
-    d, k = query.shape[0], STEP
-    bits = which(total, most)
-    while k < d and bits & (bits - 1) != 0:  # a single one is measured sooner than looked at again
-        total = gather(blocks, leaf, query, k, min(d, k + STEP), total)
-        bits = which(total, most)
-        k += STEP
-    return bits
-
-
-@inlined
-def near_lanes(blocks: Singles, leaf: int, size: int, query: Floats, most: np.float32) -> int:
-    """Return which of the points of a leaf may be near enough: a bit each."""
-    if most == np.inf or blocks.shape[1] == 0:
-        return all_of(size)
-    total = gather(blocks, leaf, query, 0, min(STEP, query.shape[0]), many_alike(np.float32(0.0)))
-    return narrowed(blocks, leaf, query, total, most)
-
-
-@subkernel
-def squared_distance(points: Floats, leaf: int, lane: int, query: Floats) -> float:
-    """Return the squared distance of a point in full."""
-    total = 0.0
-    for k in range(query.shape[0]):
-        gap = query[k] - points[leaf, lane, k]
-        total += gap * gap
-    return total
-
-
-@inlined
-def first_look(
-    points: Floats, blocks: Singles, leaf: int, held: int, query: Floats, size: float
-) -> tuple[float, int, int]:
-    """Return a first guess at the nearest point of a leaf, of its distance and lane, and which others may be nearer.
-
-    It is the nearest in the first coordinates, which in most metrics weigh the most; without rounded copies, any.
-    """
-    if size >= _FAR or blocks.shape[1] == 0:
-        return squared_distance(points, leaf, 0, query), 0, all_of(held)
-    total = gather(blocks, leaf, query, 0, min(STEP, query.shape[0]), many_alike(np.float32(0.0)))
-    lane = lowest(which(total, least(total)))
-    best = squared_distance(points, leaf, lane, query)
-    most = reach(best, size, query.shape[0])
-    return best, lane, all_of(held) if most == np.inf else narrowed(blocks, leaf, query, total, most)
 
 
 @subkernel

@@ -1,0 +1,1 @@
+"""Leaves in small whole numbers."""
