@@ -5,14 +5,17 @@ from hypothesis import strategies as st
 
 from ellipack._kernels import kernel
 from ellipack.lanes._kernels import (
+    EIGHT,
     FOUR,
     FULL_TALLY,
     MANY,
     Codes,
     Singles,
     alike,
+    alike_in,
     at_least,
     greater,
+    lanes,
     least,
     load,
     load_many,
@@ -71,6 +74,30 @@ def test_four_numbers_are_computed_as_each_would_be_alone(first: int, second: in
     bounded = [np.maximum(a, number), np.full(FOUR, number), np.minimum(a, number)]
     expected = np.concatenate([*parts, np.sqrt(a * a), *bounded, [0.0]])
     assert out.tolist() == expected.tolist()
+
+
+@kernel
+def compute_eight(left: Singles, right: Singles, number: float, out: Singles) -> None:
+    a, b = load(left, 1), load(right, 2)
+    store(out, 0, a + b)
+    store(out, 8, a - b)
+    store(out, 16, a * b)
+    store(out, 24, a / b)
+    store(out, 32, number + a)
+    store(out, 40, b * number)
+    store(out, 48, roots(a * a))
+    store(out, 56, at_least(a, number))
+    store(out, 64, alike_in(out, number))
+    out[72] = lanes(out)
+
+
+@given(seeds, st.floats(-10, 10))
+def test_eight_numbers_of_single_precision_are_computed_as_each_would_be_alone(seed: int, number: float) -> None:
+    left, right = np.random.default_rng(seed).normal(size=(2, 10)).astype(np.float32)
+    a, b, one, out = left[1:9], right[2:10], np.float32(number), np.zeros(73, dtype=np.float32)
+    compute_eight(left, right, number, out)
+    parts = [a + b, a - b, a * b, a / b, one + a, b * one, np.sqrt(a * a), np.maximum(a, one), np.full(EIGHT, one)]
+    assert out.tolist() == [*np.concatenate(parts).tolist(), EIGHT]
 
 
 def test_what_is_no_number_has_no_bound() -> None:

@@ -3,7 +3,8 @@
 The compiler finds out by itself that a loop can work on several numbers at once, if the loop is long and simple. Where
 loops are short, most of the time goes to finding out, and to what is left over at their ends. `Four` numbers add,
 subtract, multiply and divide each with its counterpart, or all with one number, and each with the rounding that it
-would have alone: what is computed four at a time has the same bits. `Many` are as many numbers of single precision as
+would have alone: what is computed four at a time has the same bits. `Eight` are the same in single precision; which of
+both are taken out of an array goes by the numbers in it. `Many` are as many numbers of single precision as
 a leaf of the index has points, and `Tallies` as many sums of squares of small whole numbers; which of them pass a test
 comes out as the bits of one whole number.
 """
@@ -15,9 +16,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack.validation import Floats
-
-FOUR, MANY = 4, 64
+FOUR, EIGHT, MANY = 4, 8, 64
 
 FULL_TALLY = 2**16 - 1
 """What a tally stays at that would be more."""
@@ -27,33 +26,45 @@ _LARGEST_GAP = 255  # whose square is still less than a full tally
 Singles = NDArray[np.float32]
 """Numbers of single precision."""
 
+Several = NDArray[np.floating[Any]]
+"""Four numbers, or eight of single precision, or an array out of which as many are taken."""
+
 Codes = NDArray[np.uint8]
 """Small whole numbers."""
 
 if TYPE_CHECKING or cast(Any, numba).config.DISABLE_JIT:
-    Four = Floats
+    Four = Several
+    Eight = Several
     Many = Singles
     Tallies = NDArray[np.uint16]
 
-    def load(array: Floats, at: int) -> Four:
-        """Return the four numbers of an array, laid flat, from one position on, which must all be there."""
-        return array.reshape(-1)[at : at + FOUR].copy()
+    def lanes(array: Several) -> int:
+        """Return how many numbers are taken out of an array at once: four, or eight of single precision."""
+        return FOUR * 8 // array.itemsize
 
-    def store(array: Floats, at: int, four: Four) -> None:
-        """Put four numbers into a flat array from one position on, where there must be room for all."""
-        array[at : at + FOUR] = four
+    def load(array: Several, at: int) -> Several:
+        """Return the next four or eight numbers of an array, laid flat, from one position on; all must be there."""
+        return array.reshape(-1)[at : at + lanes(array)].copy()
+
+    def store(array: Several, at: int, several: Several) -> None:
+        """Put four or eight numbers into a flat array from one position on, where there must be room for all."""
+        array[at : at + lanes(array)] = several
 
     def alike(number: float) -> Four:
         """Return a number four times."""
         return np.full(FOUR, number)
 
-    def roots(four: Four) -> Four:
-        """Return square roots."""
-        return np.sqrt(four)
+    def alike_in(array: Several, number: float) -> Several:
+        """Return a number as often as numbers are taken out of an array at once."""
+        return np.full(lanes(array), number, dtype=array.dtype)
 
-    def at_least(four: Four, least: float) -> Four:
+    def roots(several: Several) -> Several:
+        """Return square roots."""
+        return cast(Several, np.sqrt(several))
+
+    def at_least(several: Several, least: float) -> Several:
         """Return numbers, or the least they may be where they are below it."""
-        return np.where(four < least, least, four)
+        return np.where(several < least, several.dtype.type(least), several)
 
     def no_more_than(four: Four, most: float) -> Four:
         """Return numbers, or the most they may be where they are above it."""
@@ -98,7 +109,7 @@ if TYPE_CHECKING or cast(Any, numba).config.DISABLE_JIT:
         return (bits & -bits).bit_length() - 1
 
 else:
-    Four = Many = Tallies = Any
+    Four = Eight = Many = Tallies = Any
 
     from llvmlite import ir
     from numba.core import cgutils, types, typing
@@ -115,8 +126,17 @@ else:
         first = builder.insert_element(nothing, number, ir.Constant(_INDEX, 0))
         return _shuffled(builder, first, nothing, [0] * size)
 
+    def _call(builder, name, kind, *args):
+        function = ir.FunctionType(kind, [arg.type for arg in args])
+        return builder.call(cgutils.get_or_insert_function(builder.module, function, name), args)
+
+    def _alike(builder, vector, number):
+        if number.type != vector.element:
+            number = builder.fptrunc(number, vector.element)
+        return _spread(builder, number, vector.count)
+
     class NumbersType(types.Type):
-        """What `Four`, `Many` and `Tallies` are to numba."""
+        """What `Four`, `Eight`, `Many` and `Tallies` are to numba."""
 
     @register_model(NumbersType)
     class _NumbersModel(models.PrimitiveModel):
@@ -125,11 +145,11 @@ else:
 
     _VECTORS = {
         "Four": ir.VectorType(ir.DoubleType(), FOUR),
+        "Eight": ir.VectorType(ir.FloatType(), EIGHT),
         "Many": ir.VectorType(ir.FloatType(), MANY),
         "Tallies": ir.VectorType(ir.IntType(16), MANY),
     }
-    _four, _many, _tallies = (NumbersType(name=name) for name in _VECTORS)
-    _VECTOR = _VECTORS["Four"]
+    _four, _eight, _many, _tallies = (NumbersType(name=name) for name in _VECTORS)
 
     def _place(context, builder, array_type, array, at, vector):
         if array_type.layout != "C":
@@ -140,7 +160,7 @@ else:
     def _pairs(kind, number):
         return (kind, kind), (number, kind), (kind, number)
 
-    _PAIRS = (*_pairs(_four, types.float64), *_pairs(_many, types.float32))
+    _PAIRS = (*_pairs(_four, types.float64), *_pairs(_eight, types.float64), *_pairs(_many, types.float32))
 
     def _define(operation, instruction):
         @infer_global(operation)
@@ -148,10 +168,9 @@ else:
             cases = tuple(typing.signature(max(pair, key=_is_vector), *pair) for pair in _PAIRS)
 
         def generate(context, builder, sig, args):
-            size = _VECTORS[sig.return_type.name].count
-            typed = zip(args, sig.args, strict=True)
+            vector, typed = _VECTORS[sig.return_type.name], zip(args, sig.args, strict=True)
             return getattr(builder, instruction)(
-                *(arg if _is_vector(kind) else _spread(builder, arg, size) for arg, kind in typed)
+                *(arg if _is_vector(kind) else _alike(builder, vector, arg) for arg, kind in typed)
             )
 
         for pair in _PAIRS:
@@ -168,24 +187,37 @@ else:
     ):
         _define(_operation, _instruction)
 
+    def _taken(array):
+        return _eight if array.dtype == types.float32 else _four
+
+    @intrinsic
+    def lanes(typing_context, array):
+        """Count."""
+        size = _VECTORS[_taken(array).name].count
+        return types.intp(array), lambda context, builder, sig, args: context.get_constant(types.intp, size)
+
     @intrinsic
     def load(typing_context, array, at):
         """Load."""
 
         def generate(context, builder, sig, args):
-            return builder.load(_place(context, builder, sig.args[0], *args, _VECTOR), align=8)
+            vector = _VECTORS[sig.return_type.name]
+            place = _place(context, builder, sig.args[0], *args, vector)
+            return builder.load(place, align=32 // vector.count)
 
-        return _four(array, types.intp), generate
+        return _taken(array)(array, types.intp), generate
 
     @intrinsic
-    def store(typing_context, array, at, four):
+    def store(typing_context, array, at, several):
         """Store."""
 
         def generate(context, builder, sig, args):
-            builder.store(args[2], _place(context, builder, sig.args[0], *args[:2], _VECTOR), align=8)
+            vector = _VECTORS[sig.args[2].name]
+            place = _place(context, builder, sig.args[0], *args[:2], vector)
+            builder.store(args[2], place, align=32 // vector.count)
             return context.get_dummy_value()
 
-        return types.void(array, types.intp, _four), generate
+        return types.void(array, types.intp, _taken(array)), generate
 
     @intrinsic
     def alike(typing_context, number):
@@ -193,24 +225,33 @@ else:
         return _four(types.float64), lambda context, builder, sig, args: _spread(builder, args[0])
 
     @intrinsic
-    def roots(typing_context, four):
+    def alike_in(typing_context, array, number):
+        """Spread."""
+
+        def generate(context, builder, sig, args):
+            return _alike(builder, _VECTORS[sig.return_type.name], args[1])
+
+        return _taken(array)(array, types.float64), generate
+
+    @intrinsic
+    def roots(typing_context, several):
         """Root."""
 
         def generate(context, builder, sig, args):
-            kind = ir.FunctionType(_VECTOR, [_VECTOR])
-            return builder.call(cgutils.get_or_insert_function(builder.module, kind, "llvm.sqrt.v4f64"), args)
+            name = "llvm.sqrt.v4f64" if sig.args[0] == _four else "llvm.sqrt.v8f32"
+            return _call(builder, name, _VECTORS[sig.args[0].name], *args)
 
-        return _four(_four), generate
+        return several(several), generate
 
     @intrinsic
-    def at_least(typing_context, four, least):
+    def at_least(typing_context, several, least):
         """Bound."""
 
         def generate(context, builder, sig, args):
-            least = _spread(builder, args[1])
+            least = _alike(builder, _VECTORS[sig.args[0].name], args[1])
             return builder.select(builder.fcmp_ordered("<", args[0], least), least, args[0])
 
-        return _four(_four, types.float64), generate
+        return several(several, types.float64), generate
 
     @intrinsic
     def no_more_than(typing_context, four, most):
@@ -270,10 +311,6 @@ else:
         return _tallies(), lambda context, builder, sig, args: ir.Constant(_TALLIES, None)
 
     _TALLIES, _CODES = _VECTORS["Tallies"], ir.VectorType(ir.IntType(8), MANY)
-
-    def _call(builder, name, kind, *args):
-        function = ir.FunctionType(kind, [arg.type for arg in args])
-        return builder.call(cgutils.get_or_insert_function(builder.module, function, name), args)
 
     @intrinsic
     def tallied(typing_context, tallies, array, block, row, number):

@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 from ellipack._kernels import kernel
 from ellipack.lanes._kernels import FOUR, load, store
 from ellipack.learners.experts._kernels import (
-    JUDGE_LENGTH,
-    JUDGE_NUGGET,
     RIDGES,
     Fit,
     Kriging,
@@ -15,15 +13,14 @@ from ellipack.learners.experts._kernels import (
     decayed,
     fit_room,
     gather_slope,
-    judge,
     kriging_room,
     local_predictions,
-    matern,
     neighborhood,
     ridge_fits,
 )
 from ellipack.learners.experts.names import LOCAL
 from ellipack.validation import Floats
+from tests.learners.experts.textbook import correlation, kriging
 from tests.strategies import seeds
 
 pytestmark = pytest.mark.interpreted
@@ -66,11 +63,6 @@ def fits(near: Neighborhood, fit: Fit, few: int, out: Floats) -> None:
     ridge_fits(fit, gather_slope(near, fit, few), out)
 
 
-@kernel
-def judged(room: Kriging, squared: Floats, kriged: int, d: int, out: Floats) -> None:
-    store(out, 0, judge(room, squared, kriged, d))
-
-
 @given(neighborhoods())
 def test_local_fits_are_weighted_ridge_regressions(near: Neighborhood) -> None:
     w = near.counts * (1 - near.squared / near.squared[-1])
@@ -86,21 +78,6 @@ def test_local_fits_are_weighted_ridge_regressions(near: Neighborhood) -> None:
         np.testing.assert_allclose(room.slopes[k::FOUR], slope, rtol=1e-6, atol=1e-8)
 
 
-def kriging(near: Neighborhood, correlations: Floats, to_query: Floats, nugget: float, labels: Floats) -> float:
-    """Return ordinary kriging's prediction by the textbook: a mean by generalised least squares, and then the rest."""
-    K = correlations + np.diag(np.maximum(nugget / near.counts, 1e-6))
-    ones = np.ones(len(K))
-    mean = ones @ np.linalg.solve(K, labels) / (ones @ np.linalg.solve(K, ones))
-    return float(mean + to_query @ np.linalg.solve(K, labels - mean))
-
-
-def correlation(kind: str, distance: Floats, reach: float, length: float) -> Floats:
-    if kind == "exponential":
-        return np.exp(-distance / (length * reach))
-    u = np.sqrt(3) * distance / (length * reach)
-    return np.asarray((1 + u) * np.exp(-u))
-
-
 @given(neighborhoods(), seeds)
 def test_every_kriging_expert_is_ordinary_kriging(near: Neighborhood, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -113,14 +90,14 @@ def test_every_kriging_expert_is_ordinary_kriging(near: Neighborhood, seed: int)
     for kind in ("exponential", "Matern"):
         for length, nugget in ((2, 0.01), (5, 0.1)):
             C, c = correlation(kind, apart, reach, length), correlation(kind, away, reach, length)
-            assert out[at] == pytest.approx(kriging(near, C, c, nugget, near.labels), rel=1e-6, abs=1e-8)
+            assert out[at] == pytest.approx(kriging(C, c, nugget / near.counts, near.labels), rel=1e-6, abs=1e-8)
             at += 1
-    assert out[at] == pytest.approx(kriging(near, C, c, 0.03, near.labels - near.trend), rel=1e-6, abs=1e-8)
+    assert out[at] == pytest.approx(kriging(C, c, 0.03 / near.counts, near.labels - near.trend), rel=1e-6, abs=1e-8)
     for loss in (0.2, 1.0, 5.0):
         at += 1
         C_faded = C * np.maximum(0.0, 1.0 - loss * np.abs(near.ages[:, None] - near.ages[None]))
         c_faded = c * np.maximum(0.0, 1.0 - loss * near.ages)
-        expected = kriging(near, C_faded, c_faded, 0.03, near.labels - near.fading)
+        expected = kriging(C_faded, c_faded, 0.03 / near.counts, near.labels - near.fading)
         assert out[at] == pytest.approx(expected, rel=1e-6, abs=1e-8)
     assert at + 1 == len(LOCAL)
 
@@ -128,31 +105,13 @@ def test_every_kriging_expert_is_ordinary_kriging(near: Neighborhood, seed: int)
 @kernel
 def decays(x: Floats, out: Floats) -> None:
     store(out, 0, decayed(load(x, 0)))
-    store(out, FOUR, matern(4.0 * load(x, 0)))
 
 
 @given(st.lists(st.floats(0, 0.35), min_size=FOUR, max_size=FOUR))
 def test_decays_are_exponential_to_the_last_digit(x: list[float]) -> None:
-    u, out = np.array(x), np.empty(2 * FOUR)
+    u, out = np.array(x), np.empty(FOUR)
     decays(u, out)
-    assert out[:FOUR] == pytest.approx(np.exp(-u), rel=4e-16)
-    assert out[FOUR:] == pytest.approx((1 + 4 * u) * np.exp(-4 * u), rel=2e-15)
-
-
-@given(st.integers(2, 12), st.integers(1, 6), seeds)
-def test_judges_of_metrics_are_ordinary_kriging_too(n: int, d: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    four = [around(rng.normal(size=(n, d)), rng.normal(size=n), np.ones(n)) for _ in range(FOUR)]
-    room, squared, made = kriging_room(n, d), np.empty(FOUR * n), np.empty(FOUR)
-    for lane, near in enumerate(four):
-        room.columns[lane : FOUR * n * d : FOUR] = near.offsets.T.ravel()
-        room.labels[lane::FOUR], squared[lane::FOUR] = near.labels, near.squared
-    judged(room, squared, n, d, made)
-    for near, prediction in zip(four, made, strict=True):
-        apart = np.sqrt(((near.offsets[:, None] - near.offsets[None]) ** 2).sum(axis=2))
-        reach = np.sqrt(near.squared[-1])
-        C, c = (correlation("Matern", r, reach, JUDGE_LENGTH) for r in (apart, np.sqrt(near.squared)))
-        assert prediction == pytest.approx(kriging(near, C, c, JUDGE_NUGGET, near.labels), rel=1e-6, abs=1e-8)
+    assert out == pytest.approx(np.exp(-u), rel=4e-16)
 
 
 @given(neighborhoods())

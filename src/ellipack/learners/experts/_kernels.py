@@ -10,11 +10,21 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipack._kernels import kernel, subkernel
-from ellipack.lanes._kernels import FOUR, Four, alike, at_least, load, roots, store, transposed
+from ellipack.lanes._kernels import (
+    FOUR,
+    Four,
+    Several,
+    alike,
+    alike_in,
+    at_least,
+    lanes,
+    load,
+    roots,
+    store,
+    transposed,
+)
 from ellipack.learners.experts.systems._kernels import entries, factor, row_start
-from ellipack.packing.tree._kernels import TRAIL, k_nearest
-from ellipack.packing.tree.state import Tree
-from ellipack.validation import Floats, Ints
+from ellipack.validation import Floats
 
 _SQRT3 = 1.7320508075688772
 _LEAST_NUGGET = 1e-6  # keeps correlations of duplicates invertible however many labels a centre has taken in
@@ -30,9 +40,6 @@ TREND_NUGGET = 0.03
 
 FADING = np.array([0.0, 0.2, 1.0, 5.0])
 """How much correlation kriging about a trend loses over the whole past: none, or so that the stream may drift."""
-
-JUDGE_LENGTH, JUDGE_NUGGET = 3.0, 0.05
-"""Of the kriging that judges metrics: between those of the experts."""
 
 
 class Neighborhood(NamedTuple):
@@ -70,22 +77,14 @@ class Fit(NamedTuple):
 class Kriging(NamedTuple):
     """Room for kriging from at most K neighbours to work in, of four things at once."""
 
-    columns: Floats  # the offsets, by coordinate; of four neighbourhoods, if there are as many, side by side
+    columns: Floats  # the offsets, by coordinate
     distances: Floats  # between neighbours, in the order of a system's entries
     systems: Floats  # correlations; and beside them the query's, labels and ones
     labels: Floats
 
 
-class Judging(NamedTuple):
-    """Room for judging by kriging, beside that which kriging takes."""
-
-    found: Floats
-    squared: Floats
-    errors: Floats
-    trail: Floats
-
-
-_BESIDE = 3  # columns beside the correlations
+BESIDE = 3
+"""Columns beside the correlations of a kriging system: the query's, labels and ones."""
 
 
 def neighborhood(neighbors: int, d: int) -> Neighborhood:
@@ -109,7 +108,7 @@ def fit_room(neighbors: int, fitted: int) -> Fit:
 
 def kriging_room(kriged: int, d: int) -> Kriging:
     """Return room for kriging from so many neighbours of d coordinates."""
-    held = entries(kriged, _BESIDE) + FOUR  # the last four may reach beyond the end
+    held = entries(kriged, BESIDE) + FOUR  # the last four may reach beyond the end
     return Kriging(np.zeros(FOUR * (d * kriged + 1)), np.zeros(held), np.empty(FOUR * held), np.empty(FOUR * kriged))
 
 
@@ -222,7 +221,7 @@ def fill_distances(near: Neighborhood, columns: Floats, distances: Floats, few: 
             store(distances, start + j - i, roots(total))  # a few too many, where others belong
         distances[start] = distances[start + few - i + 1] = distances[start + few - i + 2] = 0.0
         distances[start + few - i] = math.sqrt(near.squared[i])
-        start += few - i + _BESIDE
+        start += few - i + BESIDE
 
 
 @subkernel
@@ -234,13 +233,6 @@ def decayed(x: Four) -> Four:
     tail = 1.0 - x * (1 / 9) * (1.0 - x * (1 / 10) * (1.0 - x * (1 / 11) * (1.0 - x * (1 / 12))))
     middle = 1.0 - x * (1 / 5) * (1.0 - x * (1 / 6) * (1.0 - x * (1 / 7) * (1.0 - x * (1 / 8) * tail)))
     return 1.0 - x * (1.0 - x * (1 / 2) * (1.0 - x * (1 / 3) * (1.0 - x * (1 / 4) * middle)))
-
-
-@subkernel
-def matern(u: Four) -> Four:
-    """Return Matern's correlation ``(1 + u) exp(-u)`` for u from 0 to 1.4."""
-    root = decayed(0.25 * u)
-    return (1.0 + u) * (root * root) * (root * root)
 
 
 @subkernel
@@ -269,35 +261,36 @@ def fill_correlations(distances: Floats, reach: float, systems: Floats, long: Fl
 
 
 @subkernel
-def krige(systems: Floats, few: int) -> Four:
-    """Return the best linear unbiased predictions at the query by four systems.
+def krige(systems: Several, few: int) -> Several:
+    """Return the best linear unbiased predictions at the query by several systems.
 
     One factorisation carries three right-hand sides (the query's correlations, labels, ones): the mean by generalised
     least squares and the prediction are then sums of products.
     """
-    width = few + _BESIDE
+    n, width = lanes(systems), few + BESIDE
     factor(systems, few, width)
-    ones, mean, query = alike(0.0), alike(0.0), 0
+    ones = mean = alike_in(systems, 0.0)
+    query = 0
     for i in range(few):
         query += width - i
-        one, label = load(systems, FOUR * (query - 1)), load(systems, FOUR * (query - 2))
+        one, label = load(systems, n * (query - 1)), load(systems, n * (query - 2))
         ones, mean = ones + one * one, mean + one * label
     mean = mean / ones
     prediction, query = mean, 0
     for i in range(few):
         query += width - i
-        one, label = load(systems, FOUR * (query - 1)), load(systems, FOUR * (query - 2))
-        prediction = prediction + load(systems, FOUR * (query - 3)) * (label - mean * one)
+        one, label = load(systems, n * (query - 1)), load(systems, n * (query - 2))
+        prediction = prediction + load(systems, n * (query - 3)) * (label - mean * one)
     return prediction
 
 
 @subkernel
-def put_beside(systems: Floats, few: int, row: int, nuggets: Four, labels: Four) -> None:
+def put_beside(systems: Several, few: int, row: int, nuggets: Several, labels: Several) -> None:
     """Put a diagonal and the right-hand sides into a row of the systems whose correlations are there."""
-    start = row_start(row, few + _BESIDE)
-    store(systems, FOUR * start, 1.0 + at_least(nuggets, _LEAST_NUGGET))
-    store(systems, FOUR * (start + few - row + 1), labels)
-    store(systems, FOUR * (start + few - row + 2), alike(1.0))
+    n, start = lanes(systems), row_start(row, few + BESIDE)
+    store(systems, n * start, 1.0 + at_least(nuggets, _LEAST_NUGGET))
+    store(systems, n * (start + few - row + 1), labels)
+    store(systems, n * (start + few - row + 2), alike_in(systems, 1.0))
 
 
 @subkernel
@@ -313,7 +306,7 @@ def fade_correlations(long: Floats, ages: Floats, few: int, systems: Floats) -> 
             store(systems, FOUR * e, long[e] * at_least(1.0 - rates * abs(ages[i] - ages[j]), 0.0))
             e += 1
         store(systems, FOUR * e, long[e] * at_least(1.0 - rates * ages[i], 0.0))
-        e += _BESIDE
+        e += BESIDE
 
 
 @subkernel
@@ -330,7 +323,7 @@ def local_predictions(near: Neighborhood, fit: Fit, room: Kriging, found: int, o
     for i in range(len(slope)):
         slope[i] = fit.slopes[FOUR * i]
     fill_distances(near, columns, distances, few)
-    count = row_start(few, few + _BESIDE)
+    count = row_start(few, few + BESIDE)
     fill_correlations(distances, max(math.sqrt(near.squared[few - 1]), 1e-150), systems, distances, count)
     for i in range(few):
         put_beside(systems, few, i, load(NUGGETS, 0) / near.counts[i], alike(near.labels[i]))
@@ -342,82 +335,3 @@ def local_predictions(near: Neighborhood, fit: Fit, room: Kriging, found: int, o
         labels[FOUR * i] = near.labels[i] - near.trend[i]
         put_beside(systems, few, i, alike(TREND_NUGGET / near.counts[i]), load(labels, FOUR * i))
     store(out, 7, krige(systems, few))
-
-
-@subkernel
-def judge(room: Kriging, squared: Floats, kriged: int, d: int) -> Four:
-    """Return kriging's predictions from four neighbourhoods, by Matern's correlations of the judges' length.
-
-    Offsets and labels are in the room, side by side, and so are the squared distances.
-    """
-    columns, _, systems, labels = room
-    unit = JUDGE_LENGTH * at_least(roots(load(squared, FOUR * (kriged - 1))), 1e-150) / _SQRT3
-    # Distances first and correlations then: the processor waits for neither if it can work on several at once.
-    for i in range(kriged):
-        e = row_start(i, kriged + _BESIDE) - i
-        for j in range(i + 1, kriged):
-            total = alike(0.0)
-            for k in range(0, FOUR * d * kriged, FOUR * kriged):
-                gap = load(columns, k + FOUR * j) - load(columns, k + FOUR * i)
-                total = total + gap * gap
-            store(systems, FOUR * (e + j), total)
-        store(systems, FOUR * (e + kriged), load(squared, FOUR * i))
-        put_beside(systems, kriged, i, alike(0.0), alike(0.0))
-    for e in range(0, FOUR * row_start(kriged, kriged + _BESIDE), FOUR):
-        store(systems, e, matern(roots(load(systems, e)) / unit))
-    for i in range(kriged):
-        put_beside(systems, kriged, i, alike(JUDGE_NUGGET), load(labels, FOUR * i))
-    return krige(systems, kriged)
-
-
-@subkernel
-def farthest(coordinates: Floats, own: int, others: Ints) -> float:
-    """Return the squared distance, with the bits that a search finds, to the farthest of other points."""
-    most = 0.0
-    for other in others:
-        total = 0.0
-        for k in range(coordinates.shape[1]):
-            gap = coordinates[own, k] - coordinates[other, k]
-            total += gap * gap
-        most = max(most, total)
-    return most
-
-
-@subkernel
-def hear(
-    tree: Tree, coordinates: Floats, labels: Floats, judges: Ints, near: Ints, room: Kriging, own_room: Judging
-) -> float:
-    """Return what `leave_one_out` does."""
-    kriged, d = len(room.labels) // FOUR, coordinates.shape[1]
-    found, squared, errors, trail = own_room
-    total = 0.0
-    for first in range(0, len(judges), FOUR):
-        for lane in range(FOUR):
-            row = min(first + lane, len(judges) - 1)
-            own, positions = judges[row], near[row]
-            limit = farthest(coordinates, own, positions) if positions[0] >= 0 else np.inf
-            k_nearest(tree, coordinates[own], limit, positions, found, trail)
-            at = lane
-            for j in range(kriged + 1):
-                if positions[j] != own and at < FOUR * kriged:
-                    squared[at] = found[j]
-                    room.labels[at] = labels[positions[j]] - labels[own]
-                    for k in range(d):
-                        room.columns[FOUR * kriged * k + at] = coordinates[positions[j], k] - coordinates[own, k]
-                    at += FOUR
-        store(errors, 0, judge(room, squared, kriged, d))
-        for lane in range(min(FOUR, len(judges) - first)):
-            total += errors[lane] * errors[lane]
-    return total
-
-
-@kernel
-def leave_one_out(tree: Tree, coordinates: Floats, labels: Floats, judges: Ints, near: Ints, room: Kriging) -> float:
-    """Return the sum of squared errors of kriging each judge's label from its neighbours' without its own.
-
-    `near` has a row for each judge: points, each one once, that are likely to be near, or none (-1). It is left with
-    the nearest. As these can't be farther away than those, there is less to search.
-    """
-    kriged = len(room.labels) // FOUR
-    own_room = Judging(np.empty(kriged + 1), np.empty(FOUR * kriged), np.empty(FOUR), np.empty(TRAIL))
-    return hear(tree, coordinates, labels, judges, near, room, own_room)

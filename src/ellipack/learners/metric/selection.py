@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipack.learners.experts._kernels import kriging_room, leave_one_out
+from ellipack.learners.experts.judging._kernels import bench, leave_one_out
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.packing.index import Index
 from ellipack.validation import Floats, Ints
@@ -16,6 +16,7 @@ _MEMORY = 0.5  # of the weight of a phase's judgement remains in the next
 _SMALL_JURY, _FEW = 8, 20  # a share of the centres, a larger one of the judges, and so many neighbours
 _FINALISTS = 5
 _LEAST_ERROR = 1e-300
+_LEAST_RANGE = 1e-300
 
 
 class Standing(NamedTuple):
@@ -47,14 +48,20 @@ class Jury(NamedTuple):
     def errors(self, field: dict[str, Floats]) -> dict[str, float]:
         """Return the leave-one-out error, summed over judges, when whitened by the directions of each candidate."""
         kriged, d = min(self.neighbors, len(self.seen) - 1), self.seen.shape[1]
-        room, near = kriging_room(kriged, d), np.full((len(self.judges), kriged + 1), -1)
-        heard = {}
+        room, near = bench(kriged, d), np.full((len(self.judges), kriged + 1), -1)
+        labels, heard = in_units(self.labels), {}
         for name, directions in field.items():
             coordinates = np.ascontiguousarray(self.seen @ directions)
             tree = Index.build(coordinates).tree
             # What was near by one candidate hardly is far by the next.
-            heard[name] = leave_one_out(tree, coordinates, self.labels, self.judges, near, room)
+            heard[name] = leave_one_out(tree, coordinates, labels, self.judges, near, room)
         return heard
+
+
+def in_units(labels: Floats) -> Floats:
+    """Return labels less their least, over their range: what they are measured in is no matter to who judges."""
+    least = labels.min()
+    return np.asarray((labels - least) / max(labels.max() - least, _LEAST_RANGE))
 
 
 def candidates(gop: Floats, current: Floats, config: MetricConfig) -> Iterator[tuple[str, Floats]]:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack._kernels import kernel
-from ellipack.lanes._kernels import FOUR
+from ellipack.lanes._kernels import EIGHT, FOUR, Several
 from ellipack.learners.experts.systems._kernels import entries, factor, row_start
 from ellipack.validation import Floats
 from tests.strategies import seeds
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.interpreted
 
 
 @kernel
-def factored(systems: Floats, size: int, width: int) -> int:
+def factored(systems: Several, size: int, width: int) -> int:
     factor(systems, size, width)
     return row_start(size, width)
 
@@ -26,9 +26,9 @@ def packed(tables: list[Floats]) -> Floats:
 
 
 @st.composite
-def systems(draw: st.DrawFn) -> list[Floats]:
+def systems(draw: st.DrawFn, count: int = FOUR) -> list[Floats]:
     size, beside, rng = draw(st.integers(1, 14)), draw(st.integers(0, 3)), np.random.default_rng(draw(seeds))
-    roots = rng.normal(size=(FOUR, size, size + 2))
+    roots = rng.normal(size=(count, size, size + 2))
     return [np.hstack([root @ root.T, rng.normal(size=(size, beside))]) for root in roots]
 
 
@@ -53,6 +53,19 @@ def test_a_system_has_the_same_bits_whatever_is_beside_it(tables: list[Floats], 
     factored(together, size, width)
     factored(shuffled, size, width)
     assert together.reshape(-1, FOUR)[:, order].tolist() == shuffled.reshape(-1, FOUR).tolist()
+
+
+@given(systems(EIGHT), st.permutations(range(EIGHT)))
+def test_in_single_precision_eight_are_factored_at_once(tables: list[Floats], order: list[int]) -> None:
+    # Well conditioned, so that the precision there is shows in the factor.
+    size, width = tables[0].shape
+    tables = [table + 4.0 * size * np.eye(size, width) for table in tables]
+    together, shuffled, truth = packed(tables), packed([tables[k] for k in order]), packed(tables[:FOUR])
+    single, others = together.astype(np.float32), shuffled.astype(np.float32)
+    for held in (single, others, truth):
+        factored(held, size, width)
+    assert single.reshape(-1, EIGHT)[:, order].tolist() == others.reshape(-1, EIGHT).tolist()
+    np.testing.assert_allclose(single.reshape(-1, EIGHT)[:, :FOUR], truth.reshape(-1, FOUR), rtol=1e-4, atol=1e-4)
 
 
 def test_a_singular_matrix_has_a_factor_all_the_same() -> None:

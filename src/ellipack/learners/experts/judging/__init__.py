@@ -1,0 +1,1 @@
+"""How good a metric is, by kriging in it."""
