@@ -10,9 +10,7 @@ from rich.table import Table
 from benchmarks.streams import Stream, late_nrmse
 from benchmarks.verdicts import Verdict, figures
 from ellipack import MetricRegressor
-from ellipack.learners.metric._kernels import View, embed
-from ellipack.learners.metric.state import MetricState
-from ellipack.packing.index import Index
+from ellipack.learners.metric.state import MetricState, re_embedded
 from ellipack.validation import Floats
 
 PARTS = (2, 4, 8)
@@ -49,7 +47,7 @@ def forget(state: MetricState, kept: int) -> None:
     memory = old._replace(**{name: np.zeros_like(column) for name, column in old._asdict().items()})
     for new, column in zip(memory, old, strict=True):
         new[:kept] = column[oldest : oldest + kept]
-    views = tuple(_re_embedded(view, memory.rows[:kept]) for view in machine.views)
+    views = tuple(re_embedded(view, memory.rows[:kept])[0] for view in machine.views)
     state.machine = machine._replace(memory=memory, views=views)
 
 
@@ -83,9 +81,3 @@ def verdicts(compared: dict[str, list[tuple[int, float, float]]]) -> list[Verdic
             Verdict(f"error over that of keeping the latest rows, {name}", f"{worst:.3f}", "below 1", worst < 1)
         )
     return said
-
-
-def _re_embedded(view: View, rows: Floats) -> View:
-    coordinates = np.zeros_like(view.coordinates)
-    embed(view, rows, coordinates[: len(rows)])
-    return view._replace(coordinates=coordinates, points=Index.build(coordinates[: len(rows)]).tree)

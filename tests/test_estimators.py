@@ -25,6 +25,7 @@ from ellipack import (
 from ellipack.errors import DomainError, EllipackError, MetricError, NonFiniteError
 from ellipack.learners.metric.state import MetricState
 from ellipack.learners.packing import PackingState
+from ellipack.packing.index import Index
 from ellipack.validation import Floats
 from tests.strategies import ball, cuts, seeds
 
@@ -80,7 +81,7 @@ def practical_bits(state: MetricState) -> list[bytes]:
     memory, packed = machine.memory, machine.packing.size
     arrays = [column[:size] for column in memory]
     for view in machine.views:
-        arrays += [view.knots, view.shift, view.scale, view.directions, view.coordinates[:size], view.gop]
+        arrays += [view.knots, view.shift, view.scale, view.directions, Index(view.points).points(), view.gop]
     arrays += [machine.packing.coordinates, machine.packing.label_sums[:packed], machine.packing.label_counts[:packed]]
     arrays += [
         *machine.ridge,

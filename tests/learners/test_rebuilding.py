@@ -39,9 +39,8 @@ def rebuilt_centers(centers: Centers) -> Centers:
 
 def rebuild_practical(learner: MetricState) -> None:
     machine, size = learner.machine, learner.n_centers
-    views = [view._replace(coordinates=view.coordinates[:size].copy()) for view in machine.views]
     learner.machine = machine._replace(
-        views=tuple(view._replace(points=tree_over(view.coordinates)) for view in views),
+        views=tuple(view._replace(points=tree_over(Index(view.points).points())) for view in machine.views),
         memory=type(machine.memory)._make(array[:size].copy() for array in machine.memory),
         packing=rebuilt_centers(machine.packing),
     )

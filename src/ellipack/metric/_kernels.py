@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ellipack._kernels import kernel, subkernel
 from ellipack.lanes._kernels import FOUR, alike, load, store
-from ellipack.packing.tree._kernels import TRAIL, k_nearest
+from ellipack.packing.tree._kernels import TRAIL, k_positions
 from ellipack.packing.tree.state import Tree
 from ellipack.validation import Floats, Ints
 
@@ -128,7 +128,7 @@ def neighbor_slopes(
     offsets = np.empty((neighbors, rows.shape[1]))
     near = np.empty(neighbors)
     for t in range(len(queries)):
-        k_nearest(tree, queries[t], np.inf, positions, squared, trail)
+        k_positions(tree, queries[t], np.inf, positions, squared, trail)
         for j in range(neighbors):
             near[j] = labels[positions[j]]
             for i in range(rows.shape[1]):

@@ -165,7 +165,7 @@ def test_a_hundred_thousand_centres_of_fifty_features_fit_well_under_a_gibibyte(
     learner = fresh(50, most=100_000)
     engine.learn(learner, X, X[:, 0])
     machine = learner.machine
-    grown = [*machine.memory, *(a for view in machine.views for a in (view.coordinates, *view.points))]
+    grown = [*machine.memory, *(a for view in machine.views for a in view.points)]
     # What grows with the centres, the room that it has to spare included, and a quarter more for Algorithm 1's own.
     bytes_a_center = 1.25 * sum(array.nbytes for array in grown) / learner.n_centers
     assert 100_000 * bytes_a_center < 2**30 / 3

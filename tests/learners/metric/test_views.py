@@ -14,7 +14,7 @@ from tests.strategies import seeds
 
 def view(knots: Floats, shift: Floats, scale: Floats, directions: Floats) -> View:
     d = len(shift)
-    return View(knots, shift, scale, directions, np.zeros((1, d)), trees.empty(d), np.zeros((d, d)))
+    return View(knots, shift, scale, directions, trees.empty(d), np.zeros((d, d)))
 
 
 def seen(of: View, rows: Floats) -> Floats:

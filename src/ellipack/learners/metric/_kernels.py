@@ -14,7 +14,7 @@ from ellipack.learners.experts.names import GLOBAL
 from ellipack.metric._kernels import combine
 from ellipack.packing._kernels import LANES, before, block_distances
 from ellipack.packing.centers import Centers
-from ellipack.packing.tree._kernels import k_nearest, nearest
+from ellipack.packing.tree._kernels import k_nearest, nearest, place_of, position_of
 from ellipack.packing.tree.growth._kernels import insert
 from ellipack.packing.tree.state import LEAVES, POINTS, SIZE, Tree
 from ellipack.validation import Floats, Ints
@@ -50,8 +50,8 @@ class View(NamedTuple):
     ----------
     knots : for each feature (a column), values between which ranks are interpolated; no rows: values count as such.
     shift, scale : take what is seen to zero mean and unit deviation; frozen, like the knots, until the phase ends.
-    directions : the columns that whitening projects on.
-    coordinates, points : the centres in whitened coordinates, by row and for searching.
+    directions : the columns that whitening projects on, at right angles to each other.
+    points : the centres in whitened coordinates.
     gop : the sum of outer products of slopes, with respect to what is seen, since the phase began.
     """
 
@@ -59,7 +59,6 @@ class View(NamedTuple):
     shift: Floats
     scale: Floats
     directions: Floats
-    coordinates: Floats
     points: Tree
     gop: Floats
 
@@ -217,22 +216,51 @@ def look_around(
 
     There were `clock` rounds before the query's.
     """
-    count = min(len(positions), view.points.counters[POINTS])
+    points, count = view.points.points, min(len(positions), view.points.counters[POINTS])
     k_nearest(view.points, query, np.inf, positions[:count], near.squared[:count], trail)
     _, sums, counts, rounds = memory
-    base = sums[positions[0]] / counts[positions[0]]
+    first = position_of(positions[0])
+    base = sums[first] / counts[first]
     for j in range(count):
-        at = positions[j]
+        (leaf, lane), at = place_of(positions[j]), position_of(positions[j])
+        positions[j] = at
         near.counts[j] = counts[at]
         near.labels[j] = sums[at] / counts[at] - base
         near.ages[j] = 1.0 - rounds[at] / (counts[at] * (clock + 1.0))
         for k in range(len(query)):
-            near.offsets[j, k] = view.coordinates[at, k] - query[k]
+            near.offsets[j, k] = points[leaf, lane, k] - query[k]
     return int(count)
 
 
 @subkernel
+def slope_along(directions: Floats, coefficients: Floats, out: Floats) -> None:
+    """Fill in the slope of a regression with respect to whitened coordinates."""
+    combine(coefficients[: len(out)], directions, out)
+    for j in range(len(out)):
+        square = 0.0
+        for k in range(len(out)):
+            square += directions[k, j] * directions[k, j]
+        out[j] /= square
+
+
+@subkernel
 def fill_trends(
+    directions: Floats, linear: Floats, fading: Floats, few: int, slopes: Floats, near: Neighborhood
+) -> None:
+    """Fill in what the global regressions say of a few neighbours, less what they say of the query.
+
+    They are in standard units of the view whose neighbours these are, so that offsets are all it takes.
+    """
+    d = near.offsets.shape[1]
+    slope, fading_slope = slopes[:d], slopes[d : 2 * d]
+    slope_along(directions, linear, slope)
+    slope_along(directions, fading, fading_slope)
+    for j in range(few):
+        near.trend[j], near.fading[j] = dot(slope, near.offsets[j]), dot(fading_slope, near.offsets[j])
+
+
+@subkernel
+def fill_trends_by_rows(
     view: View,
     linear: Floats,
     fading: Floats,
@@ -242,10 +270,10 @@ def fill_trends(
     columns: Floats,
     near: Neighborhood,
 ) -> None:
-    """Fill in what the global regressions say of some rows, less what they have `said` of the query.
+    """Fill in the same for neighbours in another view: what is said of some rows, less what was `said` of the query.
 
-    They are in standard units of the view, the first, which sees features as they are. Four rows at a time, from
-    columns.
+    Regressions are in standard units of the view, the first, which sees features as they are. Four rows at a time,
+    from columns.
     """
     d, few = rows.shape[1], len(kriged)
     for j in range(few):
@@ -393,7 +421,10 @@ def ask_views(views: tuple[View, ...], memory: Memory, clock: int, linear: Float
     for v in range(len(views) - 1, -1, -1):
         count = look_around(views[v], memory, clock, room.queries[v], positions, near, room.trail)
         kriged = positions[: min(count, len(room.kriging.labels) // FOUR)]
-        fill_trends(views[0], linear, fading, experts, memory.rows, kriged, columns, near)
+        if v == 0:
+            fill_trends(views[0].directions, linear, fading, len(kriged), columns, near)
+        else:
+            fill_trends_by_rows(views[0], linear, fading, experts, memory.rows, kriged, columns, near)
         own = experts[len(GLOBAL) + v * local : len(GLOBAL) + (v + 1) * local]
         local_predictions(near, room.fit, room.kriging, count, own, room.slopes[v])
         for k in range(local):
@@ -458,10 +489,7 @@ def remember(views: tuple[View, ...], memory: Memory, clock: int, room: Room, la
         for k in range(len(x)):
             rows[size, k] = x[k]
         for v in range(len(views)):
-            view = views[v]
-            for k in range(len(x)):
-                view.coordinates[size, k] = room.queries[v, k]
-            insert(view.points, room.queries[v])
+            insert(views[v].points, room.queries[v])
 
 
 @subkernel

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from ellipack.learners.metric._kernels import Memory, View, closest_earlier, embed
-from ellipack.learners.metric.state import MetricState
+from ellipack.learners.metric._kernels import Memory, closest_earlier
+from ellipack.learners.metric.state import MetricState, re_embedded
 from ellipack.packing.index import Index
 from ellipack.validation import Floats, Ints
 
@@ -20,10 +20,10 @@ def repack(state: MetricState) -> None:
     """
     machine, size = state.machine, state.n_centers
     labels = machine.memory.label_sums[:size] / machine.memory.label_counts[:size]
-    into = merges(machine.views[0].coordinates[:size], labels, _FREED)
+    into = merges(Index(machine.views[0].points).points(), labels, _FREED)
     kept = int(np.sum(into == np.arange(size)))
     memory = _merged(machine.memory, into, kept)
-    views = tuple(_re_embedded(view, memory.rows[:kept]) for view in machine.views)
+    views = tuple(re_embedded(view, memory.rows[:kept])[0] for view in machine.views)
     state.machine = machine._replace(memory=memory, views=views)
 
 
@@ -69,9 +69,3 @@ def _merged(memory: Memory, into: Ints, kept: int) -> Memory:
     np.add.at(rows, target, memory.rows[:size] * memory.label_counts[:size, None])
     rows[:kept] /= counts[:kept, None]
     return Memory(rows, sums, counts, rounds)
-
-
-def _re_embedded(view: View, rows: Floats) -> View:
-    coordinates = np.zeros_like(view.coordinates)
-    embed(view, rows, coordinates[: len(rows)])
-    return view._replace(coordinates=coordinates, points=Index.build(coordinates[: len(rows)]).tree)

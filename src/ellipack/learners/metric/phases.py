@@ -4,12 +4,11 @@ import numpy as np
 
 from ellipack.learners.aggregation import bernstein
 from ellipack.learners.aggregation._kernels import LeastSquares, weigh
-from ellipack.learners.metric._kernels import COUNT, HIGH, LOW, MEAN, SQUARES, WILD, Machine, View, embed, see_rows
+from ellipack.learners.metric._kernels import COUNT, HIGH, LOW, MEAN, SQUARES, WILD, Machine, View, see_rows
 from ellipack.learners.metric.selection import Jury, choose
-from ellipack.learners.metric.state import FIRST_PHASE, MetricPhase, MetricState, fitted
+from ellipack.learners.metric.state import FIRST_PHASE, MetricPhase, MetricState, fitted, re_embedded
 from ellipack.metric import Metric
 from ellipack.packing.centers import Centers
-from ellipack.packing.index import Index
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats, Ints
 
@@ -31,11 +30,14 @@ def end_phase(state: MetricState) -> None:
     machine, size = state.machine, state.n_centers
     rng = np.random.default_rng([state.random_state, len(state.phases)])
     pool = _draw(rng, size, state.config.pool)
-    views, metrics, choices = [], [], []
+    views, metrics, choices, reach = [], [], [], 0.0
     for v, view in enumerate(machine.views):
         fresh = _rescaled(machine, view, v, pool)
         name, metric = _chosen(state, v, fresh, pool, rng)
-        views.append(_re_embedded(machine, fresh, metric, size))
+        moved = fresh._replace(directions=metric.directions, gop=np.zeros_like(fresh.gop))
+        seen, farthest = re_embedded(moved, machine.memory.rows[:size])
+        views.append(seen)
+        reach = reach if v else farthest
         metrics.append(metric)
         choices.append(name)
     weights = np.empty(len(machine.mixture.gains))
@@ -44,7 +46,6 @@ def end_phase(state: MetricState) -> None:
     machine.clock[1] = 0
     machine.labels[WILD] /= 2
     machine.features[WILD] /= 2
-    reach = np.sqrt((views[0].coordinates[:size] ** 2).sum(axis=1).max(initial=0.0))
     units, early = (machine.views[0], views[0]), state.clock <= _REFIT_FADING
     state.machine = machine._replace(
         views=tuple(views),
@@ -110,14 +111,6 @@ def _chosen(state: MetricState, v: int, fresh: View, pool: Ints, rng: np.random.
 def _judges(state: MetricState) -> int:
     """Return how many centres judge: a part of all, so that early phases, of which there are many, cost little."""
     return max(min(_JUDGES_EARLY, state.config.judged), min(state.config.judged, state.n_centers // _JUDGES_PART))
-
-
-def _re_embedded(machine: Machine, fresh: View, metric: Metric, size: int) -> View:
-    """Return the view with all centres seen through its new metric."""
-    view = fresh._replace(directions=metric.directions, gop=np.zeros_like(fresh.gop))
-    coordinates = np.zeros_like(fresh.coordinates)
-    embed(view, machine.memory.rows[:size], coordinates[:size])
-    return view._replace(coordinates=coordinates, points=Index.build(coordinates[:size]).tree)
 
 
 def _refitted(machine: Machine, new: View, size: int) -> LeastSquares:

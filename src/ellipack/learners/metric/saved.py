@@ -56,7 +56,7 @@ def _contents(state: MetricState) -> Contents:
     arrays = {name: getattr(machine, name) for name in ("reach", "labels", "features", "clock")}
     parts = {name: Contents(arrays=getattr(machine, name)._asdict()) for name in _PARTS}
     held = {name: array[:size] for name, array in machine.memory._asdict().items()}
-    views = {f"view{v}": _view_contents(view, state.metrics[v], size) for v, view in enumerate(machine.views)}
+    views = {f"view{v}": _view_contents(view, state.metrics[v]) for v, view in enumerate(machine.views)}
     phases = {f"phase{i}": _phase_contents(phase) for i, phase in enumerate(state.phases)}
     return Contents(facts, arrays).having(
         config=Contents(asdict(state.config)),
@@ -134,9 +134,10 @@ def _memory(saved: Contents, d: int, most: int, rounds: int) -> Memory:
     return Memory(saved.between(-_FEATURE, _FEATURE, "rows", count, d), sums, counts, came)
 
 
-def _view_contents(view: View, metric: Metric, size: int) -> Contents:
+def _view_contents(view: View, metric: Metric) -> Contents:
     arrays = {name: getattr(view, name) for name in ("knots", "shift", "scale", "directions", "gop")}
-    return Contents(arrays={**arrays, "coordinates": view.coordinates[:size]}).having(metric=metric.contents())
+    coordinates = Index(view.points).points()
+    return Contents(arrays={**arrays, "coordinates": coordinates}).having(metric=metric.contents())
 
 
 def _view(saved: Contents, d: int, size: int) -> tuple[View, Metric]:
@@ -153,7 +154,6 @@ def _view(saved: Contents, d: int, size: int) -> tuple[View, Metric]:
         shift=saved.between(-_FEATURE, _FEATURE, "shift", d),
         scale=saved.between(_LEAST_SCALE, _FEATURE, "scale", d),
         directions=directions,
-        coordinates=coordinates,
         points=Index.build(coordinates).tree,
         gop=saved.numbers("gop", d, d),  # slopes may overflow, and whoever chooses a metric knows
     )

@@ -1,5 +1,6 @@
 """The practical learner's state: how it begins, and how it makes room."""
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -9,12 +10,13 @@ from ellipack.learners.aggregation import bernstein
 from ellipack.learners.aggregation._kernels import LeastSquares
 from ellipack.learners.experts._kernels import fit_room, kriging_room, neighborhood
 from ellipack.learners.experts.names import expert_names
-from ellipack.learners.metric._kernels import SPARE, Machine, Memory, Mixing, Room, View
+from ellipack.learners.metric._kernels import SPARE, Machine, Memory, Mixing, Room, View, embed
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.selection import Reputation
 from ellipack.metric import Metric
 from ellipack.packing._kernels import LANES
 from ellipack.packing.centers import Centers, padded
+from ellipack.packing.index import Index
 from ellipack.packing.tree import state as trees
 from ellipack.packing.tree._kernels import TRAIL
 from ellipack.packing.tree.state import LEAVES, POINTS, Tree
@@ -94,7 +96,7 @@ def init(d: int, size: Size, random_state: int, config: MetricConfig) -> MetricS
     room, experts = min(_FIRST_ROOM, most), len(expert_names(views))
     identity = Metric.identity(d)
     machine = Machine(
-        views=tuple(_view(d, room) for _ in range(views)),
+        views=tuple(_view(d) for _ in range(views)),
         memory=Memory(np.zeros((room, d)), np.zeros(room), np.zeros(room, dtype=np.int64), np.zeros(room)),
         packing=Centers.init(d),
         rank_starts=rank_starts(identity.eigenvalues),
@@ -120,16 +122,23 @@ def fitted(d: int) -> int:
     return min(d, _MOST_FITTED)
 
 
-def _view(d: int, room: int) -> View:
+def _view(d: int) -> View:
     return View(
         np.zeros((0, d)),
         np.zeros(d),
         np.ones(d),
         np.eye(d),
-        np.zeros((room, d)),
         trees.empty(d, 1 + SPARE),
         np.zeros((d, d)),
     )
+
+
+def re_embedded(view: View, rows: Floats) -> tuple[View, float]:
+    """Return a view of other centres, or of the same through another metric, and how far from 0 they are at most."""
+    coordinates = np.empty_like(rows)
+    embed(view, rows, coordinates)
+    farthest = math.sqrt(np.einsum("ij,ij->i", coordinates, coordinates).max())
+    return view._replace(points=Index.build(coordinates).tree), farthest
 
 
 def working_room(state: MetricState) -> Room:
@@ -164,7 +173,6 @@ def make_room(state: MetricState) -> None:
     memory, have = machine.memory, len(machine.memory.label_sums)
     if state.n_centers == have:
         room = min(state.max_centers, have + max(_FIRST_ROOM, have // 2))
-        views = tuple(view._replace(coordinates=padded(view.coordinates, room)) for view in views)
         sums, counts = padded(memory.label_sums, room), padded(memory.label_counts, room)
         memory = Memory(padded(memory.rows, room), sums, counts, padded(memory.round_sums, room))
     state.machine = machine._replace(views=views, memory=memory, packing=packing)

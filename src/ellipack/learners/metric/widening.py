@@ -49,15 +49,14 @@ def _widened(view: View, scales: Floats, size: int) -> View:
     count = len(scales)
     directions = np.eye(len(view.scale) + count)
     directions[:-count, :-count] = view.directions
-    coordinates = _more_columns(view.coordinates, count)
-    points = Index.build(coordinates[:size]).tree if size else trees.empty(coordinates.shape[1], 1 + SPARE)
+    coordinates = _more_columns(Index(view.points).points(), count)
+    points = Index.build(coordinates).tree if size else trees.empty(coordinates.shape[1], 1 + SPARE)
     ranked = len(view.knots) > 0
     return view._replace(
         knots=np.hstack([view.knots, _knots(len(view.knots), scales)]),
         shift=np.append(view.shift, np.full(count, 0.5 if ranked else 0.0)),
         scale=np.append(view.scale, np.full(count, 0.5 / _RANKED) if ranked else scales),
         directions=directions,
-        coordinates=coordinates,
         points=points,
         gop=np.pad(view.gop, (0, count)),
     )

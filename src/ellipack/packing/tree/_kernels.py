@@ -36,6 +36,8 @@ LONGEST = 64
 SEEN, NEAR = 2 * DEEP, 2 * DEEP + LONGEST
 """Where on a trail it stands which leaves were seen, and how far away the points of a leaf are."""
 
+_PLACES = 32  # bits of a ticket that say where a point is held
+
 TRAIL = NEAR + LANES
 """Numbers that a trail has room for: first of all nodes, and how far away each is at least (squared)."""
 
@@ -189,8 +191,27 @@ def nearest(tree: Tree, query: Floats, trail: Floats) -> tuple[int, float]:
 
 
 @subkernel
-def k_nearest(tree: Tree, query: Floats, limit: float, positions: Ints, distances: Floats, trail: Floats) -> int:
-    """Fill in the `len(positions)` nearest at a squared distance of at most `limit`; return how many those are.
+def ticket(position: int, leaf: int, lane: int) -> int:
+    """Return a number that says which point it is, and where it is held; they are in the order of positions."""
+    return (int(position) << _PLACES) + leaf * LANES + lane
+
+
+@subkernel
+def position_of(ticket: int) -> int:
+    """Return which point a ticket is of."""
+    return ticket >> _PLACES
+
+
+@subkernel
+def place_of(ticket: int) -> tuple[int, int]:
+    """Return in which leaf, and in which of its lanes, the point of a ticket is held."""
+    place = ticket & ((1 << _PLACES) - 1)
+    return place // LANES, place % LANES
+
+
+@subkernel
+def k_nearest(tree: Tree, query: Floats, limit: float, tickets: Ints, distances: Floats, trail: Floats) -> int:
+    """Fill in the `len(tickets)` nearest at a squared distance of at most `limit`; return how many those are.
 
     They are sorted by (squared distance, position). A full answer may leave out others within the limit. There must be
     room for one at least.
@@ -200,7 +221,7 @@ def k_nearest(tree: Tree, query: Floats, limit: float, positions: Ints, distance
     if counters[POINTS] == 0:
         return 0
     node, top = walk_down(links, splits, counters[ROOT], query, trail)
-    left, group, others = patience(counters[LEAVES], len(positions)), plain(top, -1), plain(top, 0)
+    left, group, others = patience(counters[LEAVES], len(tickets)), plain(top, -1), plain(top, 0)
     seen = plain(top, 0)
     if limit < np.inf and counters[LEAVES] <= FEW_LEAVES:
         left = 0
@@ -214,9 +235,10 @@ def k_nearest(tree: Tree, query: Floats, limit: float, positions: Ints, distance
             near &= near - 1
             distance = trail[NEAR + lane]
             if distance < limit or (distance == limit and names[leaf, lane] < last):
-                held = offer(positions, distances, held, plain(top, names[leaf, lane]), distance)
-                if held == positions.shape[0]:
-                    limit, last = distances[last_of(held)], positions[last_of(held)]
+                found = ticket(plain(top, names[leaf, lane]), leaf, lane)
+                held = offer(tickets, distances, held, found, distance)
+                if held == tickets.shape[0]:
+                    limit, last = distances[last_of(held)], position_of(tickets[last_of(held)])
         if left > 0:
             trail[SEEN + seen] = leaf
             seen += 1
@@ -225,7 +247,16 @@ def k_nearest(tree: Tree, query: Floats, limit: float, positions: Ints, distance
             node, top = next_leaf(links, splits, boxes, query, trail, top, limit, last)
         if left == 0 and node >= 0:
             node, group, others = next_near(fences, counters[LEAVES], query, limit, group, others, trail, seen)
-    settle(positions, distances, held)
+    settle(tickets, distances, held)
+    return held
+
+
+@subkernel
+def k_positions(tree: Tree, query: Floats, limit: float, positions: Ints, distances: Floats, trail: Floats) -> int:
+    """Do as `k_nearest` does, and say which points it is, not where they are."""
+    held = k_nearest(tree, query, limit, positions, distances, trail)
+    for j in range(held):
+        positions[j] = position_of(positions[j])
     return held
 
 
@@ -246,7 +277,7 @@ def nearest_rows(tree: Tree, queries: Floats, positions: Ints, distances: Floats
 def each_k_nearest(tree: Tree, queries: Floats, positions: Ints, distances: Floats, trail: Floats) -> None:
     """Answer `k_nearest` for each row of `queries`; both answers are (row, rank)."""
     for row in range(queries.shape[0]):
-        k_nearest(tree, queries[row], np.inf, positions[row], distances[row], trail)
+        k_positions(tree, queries[row], np.inf, positions[row], distances[row], trail)
 
 
 @kernel
@@ -267,7 +298,7 @@ def within_rows(
     row = start
     while row < queries.shape[0]:
         first = offsets[row]
-        held = k_nearest(tree, queries[row], limit, positions[first:], distances[first:], trail)
+        held = k_positions(tree, queries[row], limit, positions[first:], distances[first:], trail)
         offsets[row + 1] = first + held
         # An answer that fills all the room may be short of some: it has to be asked for again with more room.
         if first + held == positions.shape[0]:

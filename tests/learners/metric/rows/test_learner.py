@@ -6,13 +6,14 @@ from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.rows.learner import MetricRows
 from ellipack.learners.metric.state import MetricState, Size
 from ellipack.learners.metric.widening import widen
+from ellipack.packing.index import Index
 
 
 def bits(learner: MetricState) -> list[bytes]:
     machine, size = learner.machine, learner.n_centers
     arrays = [machine.memory.rows[:size], machine.memory.label_sums[:size], machine.packing.coordinates]
     arrays += [*machine.ridge, *machine.mixture, *machine.stack, *machine.top, machine.labels, machine.features]
-    arrays += [array for view in machine.views for array in (view.directions, view.coordinates[:size], view.gop)]
+    arrays += [array for view in machine.views for array in (view.directions, Index(view.points).points(), view.gop)]
     return [np.ascontiguousarray(array).tobytes() for array in arrays]
 
 

@@ -14,7 +14,7 @@ from ellipack._kernels import kernel, subkernel
 from ellipack.lanes._kernels import EIGHT, Eight, Singles, alike_in, load, roots, store
 from ellipack.learners.experts._kernels import BESIDE, krige, put_beside
 from ellipack.learners.experts.systems._kernels import entries, row_start
-from ellipack.packing.tree._kernels import TRAIL, k_nearest
+from ellipack.packing.tree._kernels import TRAIL, k_nearest, place_of, position_of
 from ellipack.packing.tree.state import Tree
 from ellipack.validation import Floats, Ints
 
@@ -88,17 +88,18 @@ def farthest(coordinates: Floats, own: int, others: Ints) -> float:
 
 @subkernel
 def seat(
-    coordinates: Floats, labels: Floats, own: int, positions: Ints, squared: Floats, room: Bench, lane: int
+    points: Floats, query: Floats, labels: Floats, own: int, tickets: Ints, squared: Floats, room: Bench, lane: int
 ) -> None:
-    """Put the neighbourhood of a judge, all but the judge, into one lane of eight."""
-    kriged, d = len(room.labels) // EIGHT, coordinates.shape[1]
+    """Put the neighbourhood of a judge, all but the judge, into one lane of eight; leave positions for tickets."""
+    kriged = len(room.labels) // EIGHT
     scale, at = 1.0 / max(math.sqrt(squared[kriged]), _LEAST_REACH), lane
     for j in range(kriged + 1):
-        if positions[j] != own and at < EIGHT * kriged:
+        (leaf, held), tickets[j] = place_of(tickets[j]), position_of(tickets[j])
+        if tickets[j] != own and at < EIGHT * kriged:
             room.squared[at] = (math.sqrt(squared[j]) * scale) ** 2
-            room.labels[at] = labels[positions[j]] - labels[own]
-            for k in range(d):
-                room.columns[EIGHT * kriged * k + at] = (coordinates[positions[j], k] - coordinates[own, k]) * scale
+            room.labels[at] = labels[tickets[j]] - labels[own]
+            for k in range(query.shape[0]):
+                room.columns[EIGHT * kriged * k + at] = (points[leaf, held, k] - query[k]) * scale
             at += EIGHT
 
 
@@ -114,7 +115,7 @@ def hear(
             own, positions = judges[row], near[row]
             limit = farthest(coordinates, own, positions) if positions[0] >= 0 else np.inf
             k_nearest(tree, coordinates[own], limit, positions, found, trail)
-            seat(coordinates, labels, own, positions, found, room, lane)
+            seat(tree.points, coordinates[own], labels, own, positions, found, room, lane)
         store(room.errors, 0, judge(room, kriged, d))
         for lane in range(min(EIGHT, len(judges) - first)):
             total += float(room.errors[lane]) ** 2
