@@ -1,9 +1,11 @@
 import gc
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from ellipack._kernels import kernel, subkernel
+from ellipack.packing._kernels import Names
 from ellipack.validation import Floats
 
 
@@ -69,3 +71,18 @@ def test_garbage_is_collected_again_after_compiling() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+@subkernel
+def added(one: int, other: int) -> int:
+    return int(one + other)
+
+
+@kernel
+def add_numbers(names: Names) -> int:
+    return added(0, 1) + added(2, len(names)) + added(names[0], names[1])
+
+
+def test_a_part_of_kernels_is_compiled_once_for_whole_numbers_of_any_kind() -> None:
+    assert add_numbers(np.array([2**31 - 1, 1], dtype=np.int32)) == 1 + 4 + 2**31
+    assert len(cast(Any, added).signatures) == 1

@@ -44,18 +44,33 @@ def _compiled(function: _Function, compiler: type, **options: bool) -> _Function
     making = not _MAKERS.isdisjoint(cast(Any, function).__code__.co_names)
     # Options that numba's own types leave out.
     compile_ = cast(Any, numba.njit)(nogil=True, no_cfunc_wrapper=True, _nrt=making, pipeline_class=compiler, **options)
-    return cast(_Function, compile_(function))
+    compiled = compile_(function)
+    if compiled is not function:
+        _take_whole_numbers_alike(compiled)
+    return cast(_Function, compiled)
 
 
 if TYPE_CHECKING:
     _WholeCompiler = _PartCompiler = object  # numba has no types for what follows
 
+    def _take_whole_numbers_alike(compiled: Any) -> None: ...
+
 else:
-    from numba import _dynfunc
+    from numba import _dynfunc, types
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import CompilerBase, DefaultPassBuilder
     from numba.core.compiler_machinery import register_pass
     from numba.core.typed_passes import NativeLowering
+
+    def _take_whole_numbers_alike(compiled):
+        """Let kernels call a function with any whole number; numba would compile it for each constant and each size."""
+        template = compiled.get_call_template
+
+        def get_call_template(args, kws):
+            kinds = [types.unliteral(arg) for arg in args]
+            return template([types.int64 if kind == types.int32 else kind for kind in kinds], kws)
+
+        compiled.get_call_template = get_call_template
 
     class _WholeCompiler(CompilerBase):
         """Compiles what Python calls, with all that it is made of."""

@@ -35,12 +35,6 @@ class Blocks(NamedTuple):
 
 
 @subkernel
-def plain(count: int, value: int) -> int:
-    """Return `value`: a function that is given a constant would be compiled for it, and once more for a count."""
-    return value + 0 * count
-
-
-@subkernel
 def block_distances(blocks: Floats, block: int, size: int, query: Floats, limit: float, lanes: Floats) -> int:
     """Put the squared distances of the `size` points of a block into `lanes`; return how many are at most `limit`.
 
@@ -176,8 +170,7 @@ def scan_k_nearest(scan: Blocks, query: Floats, limit: float, positions: Ints, d
     They are sorted by (squared distance, position). A full answer may leave out others within the limit.
     """
     blocks, counters = scan
-    held = plain(counters[0], 0)
-    last = plain(counters[0], NOBODY)
+    held, last = 0, NOBODY
     for first in range(0, counters[0], LANES):
         if block_distances(blocks, first // LANES, min(LANES, counters[0] - first), query, limit, lanes) > 0:
             for lane in range(min(LANES, counters[0] - first)):

@@ -18,7 +18,7 @@ import numpy as np
 
 from ellipack._kernels import inlined, kernel, subkernel
 from ellipack.lanes._kernels import MANY, Singles, lowest
-from ellipack.packing._kernels import LANES, NOBODY, Names, last_of, offer, plain, settle
+from ellipack.packing._kernels import LANES, NOBODY, Names, last_of, offer, settle
 from ellipack.packing.tree.coded._kernels import STEP, first_look, near_lanes, root_of, squared_distance
 from ellipack.packing.tree.rounded._kernels import length, near_leaves, reach
 from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, POINTS, RIGHT, ROOT, SIZE, Tree
@@ -166,10 +166,10 @@ def nearest(tree: Tree, query: Floats, trail: Floats) -> tuple[int, float]:
     if counters[POINTS] == 0:
         return -1, np.inf
     node, top = walk_down(links, splits, counters[ROOT], query, trail)
-    leaf, left, group, others = node >> 1, patience(counters[LEAVES], 1), plain(top, -1), plain(top, 0)
-    seen = plain(top, 0)
+    leaf, left, seen = node >> 1, patience(counters[LEAVES], 1), 0
+    group, others = -1, 0
     best, guess, near = first_look(points, rulers, codes, leaf, links[node, SIZE], query)
-    found = plain(top, names[leaf, guess])
+    found = names[leaf, guess]
     while node >= 0:
         while near != 0:
             lane = lowest(near)
@@ -177,7 +177,7 @@ def nearest(tree: Tree, query: Floats, trail: Floats) -> tuple[int, float]:
             distance = squared_distance(points, leaf, lane, query)
             # A name is looked up only where it can matter: it may be far away in memory.
             if distance < best or (distance == best and names[leaf, lane] < found):
-                best, found = distance, plain(top, names[leaf, lane])
+                best, found = distance, names[leaf, lane]
         if left > 0:
             trail[SEEN + seen] = leaf
             left, seen = left - 1, seen + 1
@@ -217,12 +217,12 @@ def k_nearest(tree: Tree, query: Floats, limit: float, tickets: Ints, distances:
     room for one at least.
     """
     points, codes, rulers, fences, names, boxes, links, splits, counters = tree
-    held, last = plain(counters[ROOT], 0), plain(counters[ROOT], NOBODY)
+    held, last = 0, NOBODY
     if counters[POINTS] == 0:
         return 0
     node, top = walk_down(links, splits, counters[ROOT], query, trail)
-    left, group, others = patience(counters[LEAVES], len(tickets)), plain(top, -1), plain(top, 0)
-    seen = plain(top, 0)
+    left, seen = patience(counters[LEAVES], len(tickets)), 0
+    group, others = -1, 0
     if limit < np.inf and counters[LEAVES] <= FEW_LEAVES:
         left = 0
         node, group, others = next_near(fences, counters[LEAVES], query, limit, group, others, trail, seen)
@@ -235,7 +235,7 @@ def k_nearest(tree: Tree, query: Floats, limit: float, tickets: Ints, distances:
             near &= near - 1
             distance = trail[NEAR + lane]
             if distance < limit or (distance == limit and names[leaf, lane] < last):
-                found = ticket(plain(top, names[leaf, lane]), leaf, lane)
+                found = ticket(names[leaf, lane], leaf, lane)
                 held = offer(tickets, distances, held, found, distance)
                 if held == tickets.shape[0]:
                     limit, last = distances[last_of(held)], position_of(tickets[last_of(held)])

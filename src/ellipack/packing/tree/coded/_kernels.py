@@ -88,7 +88,7 @@ def all_of(size: int) -> int:
     return 2 * ((1 << (int(size) - 1)) - 1) + 1
 
 
-@subkernel
+@inlined
 def gathered(
     rulers: Floats, codes: Codes, leaf: int, query: Floats, start: int, stop: int, tallies: Tallies
 ) -> Tallies:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ellipack._kernels import kernel, subkernel
 from ellipack.lanes._kernels import MANY, Singles
-from ellipack.packing._kernels import LANES, Names, plain
+from ellipack.packing._kernels import LANES, Names
 from ellipack.packing.tree._kernels import DEEP, first_leaf
 from ellipack.packing.tree.coded._kernels import encode, encode_all
 from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, PARENT, POINTS, RIGHT, ROOT, SIZE, Tree
@@ -166,8 +166,7 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
     for i in range(count):
         order[i] = i
     todo, parted = np.empty((DEEP, 5), dtype=np.int64), np.empty(leaves.shape[0], dtype=np.int64)
-    none = plain(count, 0)
-    push(todo, none, none, count, none, leaves.shape[0], parent)
+    push(todo, 0, 0, count, 0, leaves.shape[0], parent)
     waiting, inner_nodes = 1, 0
     while waiting > 0:
         waiting -= 1
@@ -201,13 +200,13 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
             inner_nodes += 1
     for i in range(inner_nodes - 1, -1, -1):  # children before their parents
         join(boxes, links, parted[i])
-    return node_of(leaves, inner, none, leaves.shape[0])
+    return node_of(leaves, inner, 0, leaves.shape[0])
 
 
 @kernel
 def plant_all(tree: Tree, leaves: Ints, inner: Ints, count: int) -> int:
     """Build a balanced tree over all points; return its root."""
-    return plant(tree, leaves, inner, count, plain(count, -1))
+    return plant(tree, leaves, inner, count, -1)
 
 
 @subkernel
