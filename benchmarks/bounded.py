@@ -1,7 +1,7 @@
-"""What it costs to remember less: the error with a part of the rows as centres, merged or simply the latest.
+"""What it costs to remember less: the error with a part of the rows as centres, chosen or simply the latest.
 
 "The latest" is the same learner with the same metric, experts and phases, but when its memory is full it forgets the
-oldest quarter of its rows, where ours merges the closest quarter: what is compared is only which centres are kept.
+oldest quarter of its rows, where ours forgets those that others can stand for: what is compared is only which are kept.
 """
 
 import numpy as np
@@ -17,8 +17,8 @@ PARTS = (2, 4, 8)
 _FORGOTTEN = 4  # one in so many
 
 
-def merged(stream: Stream, max_centers: int, views: int) -> float:
-    """Return the late error with so many centres, the closest merged when there is no room."""
+def chosen(stream: Stream, max_centers: int, views: int) -> float:
+    """Return the late error with so many centres, those gone that others can stand for."""
     learner = MetricRegressor(max_centers, views=views)
     return late_nrmse(learner.progressive(stream.X, stream.y), stream.y)
 
@@ -41,7 +41,7 @@ def latest(stream: Stream, max_centers: int, views: int) -> float:
 
 
 def forget(state: MetricState, kept: int) -> None:
-    """Let a learner keep only its latest centres; each is a row, or rows alike, as long as none was merged."""
+    """Let a learner keep only its latest centres; each is a row as it came, or rows alike."""
     machine, oldest = state.machine, state.n_centers - kept
     old = machine.memory
     memory = old._replace(**{name: np.zeros_like(column) for name, column in old._asdict().items()})
@@ -52,19 +52,19 @@ def forget(state: MetricState, kept: int) -> None:
 
 
 def compare(stream: Stream, views: int = 1) -> list[tuple[int, float, float]]:
-    """Return the errors, merged and latest, for each part of the rows as centres; all of them first."""
-    everything = merged(stream, len(stream.y) + 1, views)
+    """Return the errors, chosen and latest, for each part of the rows as centres; all of them first."""
+    everything = chosen(stream, len(stream.y) + 1, views)
     compared = [(1, everything, everything)]
     for part in PARTS:
         most = len(stream.y) // part
-        compared.append((part, merged(stream, most, views), latest(stream, most, views)))
+        compared.append((part, chosen(stream, most, views), latest(stream, most, views)))
     return compared
 
 
 def table_of(compared: dict[str, list[tuple[int, float, float]]]) -> Table:
     """Lay out errors, a stream after the other."""
     title = "Late NRMSE with a part of the rows as centres"
-    table = figures(title, ("stream", "part", "merged", "latest rows", "ratio"))
+    table = figures(title, ("stream", "part", "chosen", "latest rows", "ratio"))
     for name, errors in compared.items():
         for part, ours, theirs in errors:
             ratio = f"{ours / theirs:.3f}" if part > 1 else "-"
@@ -73,7 +73,7 @@ def table_of(compared: dict[str, list[tuple[int, float, float]]]) -> Table:
 
 
 def verdicts(compared: dict[str, list[tuple[int, float, float]]]) -> list[Verdict]:
-    """Say of each stream whether merging is better than keeping the latest rows, however few centres there are."""
+    """Say of each stream whether choosing is better than keeping the latest rows, however few centres there are."""
     said = []
     for name, errors in compared.items():
         worst = max(ours / theirs for part, ours, theirs in errors if part > 1)

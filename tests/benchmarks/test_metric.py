@@ -142,7 +142,7 @@ def test_latest_keeps_the_latest_rows() -> None:
     np.testing.assert_array_equal(learner.state_.machine.memory.rows[:40], stream.X[60:])
     learner.partial_fit(stream.X + 1, stream.y)
     assert learner.n_centers_ == 140
-    assert bounded.latest(stream, 200, 1) == bounded.merged(stream, 200, 1)  # nothing to forget, the same learner
+    assert bounded.latest(stream, 200, 1) == bounded.chosen(stream, 200, 1)  # nothing to forget, the same learner
 
 
 def test_bounded_memory_is_laid_out() -> None:

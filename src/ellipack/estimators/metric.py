@@ -42,7 +42,7 @@ class MetricRegressor(StreamRegressor[MetricState]):
 
     Parameters
     ----------
-    max_centers : how many rows are remembered; beyond, the closest are merged. This bounds the memory.
+    max_centers : how many rows are remembered; beyond, those go that newer ones can stand for. This bounds the memory.
     neighbors : how many of them a prediction is kriged from.
     views : 1, or 2 to see features by their ranks as well: a little better, at twice the cost.
     random_state : the seed of what is drawn (which centres judge candidates for the metric).

@@ -105,7 +105,7 @@ def _residuals(record: Record) -> Section | None:
 
 def _machine(record: Record) -> Section | None:
     lead = (
-        "Centres are the rows it remembers; what lies close together is merged when memory is full. "
+        "Centres are the rows it remembers; when memory is full, those go that newer ones close by can stand for. "
         "Speed depends on the machine, and on whatever else ran on it."
     )
     charts = _drawn(record, machine.centers, machine.speed)

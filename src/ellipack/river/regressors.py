@@ -26,7 +26,7 @@ class MetricRegressor(StreamRegressor):
     Parameters
     ----------
     max_centers
-        How many rows are remembered; beyond, the closest are merged. This bounds the memory.
+        How many rows are remembered; beyond, those go that newer ones can stand for. This bounds the memory.
     neighbors
         How many of them a prediction is kriged from.
     views

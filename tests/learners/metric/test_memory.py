@@ -1,48 +1,38 @@
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipack.learners.metric import memory
-from ellipack.learners.metric.memory import merges
+from ellipack.learners.metric.memory import spared
 from tests.strategies import seeds
 
 
+def going(points: list[float], labels: list[float], part: float) -> list[int]:
+    return np.flatnonzero(spared(np.array(points)[:, None], np.array(labels), part)).tolist()
+
+
 @given(st.integers(2, 300), st.integers(1, 4), st.sampled_from([0.1, 0.25, 0.5]), seeds)
-def test_merges_end_in_points_that_stay(n: int, d: int, part: float, seed: int) -> None:
+def test_as_many_go_as_are_asked_for_but_one_of_each_leaf_stays(n: int, d: int, part: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    into = merges(rng.normal(size=(n, d)), rng.normal(size=n), part)
-    assert np.array_equal(into[into], into)
-    assert np.all(into <= np.arange(n))
-    gone = np.sum(into != np.arange(n))
+    gone = spared(rng.normal(size=(n, d)), rng.normal(size=n), part)
     leaves = -(-n // 60)
-    assert gone == min(n - leaves, np.ceil(part * n))
+    assert gone.sum() == min(n - leaves, np.ceil(part * n))
+    assert not gone[-1]
 
 
-def test_the_closest_go_first() -> None:
-    points = np.array([[0.0], [10.0], [0.001], [10.1], [20.0], [31.0], [40.0], [50.0]])
-    assert merges(points, np.zeros(8), 0.25).tolist() == [0, 1, 0, 1, 4, 5, 6, 7]
+def test_those_go_first_that_are_close_to_a_later_one_and_old() -> None:
+    assert going([0.0, 10.0, 0.001, 10.1, 20.0, 31.0, 40.0, 50.0], [0.0] * 8, 0.25) == [0, 1]
+    assert going([55.0, 0.0, 31.0, 20.0, 0.001, 75.0, 90.0, 120.0], [0.0] * 8, 0.125) == [1]
 
 
-def test_labels_that_differ_keep_points_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_AGE", 0.0)
-    points = np.array([[0.0], [10.0], [0.001], [10.1], [20.0], [31.0], [40.0], [50.0]])
-    labels = np.array([0.0, 0.0, 99.0, 0.1, 1.0, 2.0, 3.0, 4.0])
-    into = merges(points, labels, 0.125)
-    assert into.tolist() == [0, 1, 2, 1, 4, 5, 6, 7]
+def test_labels_that_differ_keep_points_apart() -> None:
+    places, alike = [0.0, 10.0, 0.001, 10.1, 20.0, 31.0, 40.0, 50.0], [0.0, 0.0, 0.0, 0.1, 1.0, 2.0, 3.0, 4.0]
+    assert going(places, alike, 0.125) == [0]
+    assert going(places, [0.0, 0.0, 99.0, 0.1, 1.0, 2.0, 3.0, 4.0], 0.125) == [1]
 
 
 def test_of_equal_pairs_the_older_goes() -> None:
-    points = np.array([[0.0], [0.5], [100.0], [100.5], [200.0], [200.5]])
-    assert merges(points, np.zeros(6), 1 / 6).tolist() == [0, 0, 2, 3, 4, 5]
+    assert going([0.0, 0.5, 100.0, 100.5, 200.0, 200.5], [0.0] * 6, 1 / 6) == [0]
 
 
-def test_a_chain_of_merges_ends_in_its_first_point() -> None:
-    into = merges(np.array([[0.0], [1.0], [2.0], [100.0]]), np.zeros(4), 0.5)
-    assert into.tolist() == [0, 0, 0, 3]
-
-
-def test_piles_of_duplicates_are_merged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_AGE", 0.0)
-    points = np.repeat([[0.0, 0.0], [5.0, 5.0]], 20, axis=0)
-    assert merges(points, np.zeros(40), 0.95).tolist() == [0] * 20 + [20] * 20
+def test_of_a_pile_of_duplicates_the_last_stays() -> None:
+    assert going([0.0] * 20 + [5.0] * 20, [0.0] * 40, 0.5) == [*range(19), 20]

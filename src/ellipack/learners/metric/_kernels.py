@@ -371,10 +371,10 @@ def has_leaves(tree: Tree) -> bool:
 
 
 @kernel
-def closest_earlier(tree: Tree, points: Floats, nearest_of: Ints, apart: Floats) -> None:
-    """Fill in, for each point, the nearest earlier point of the same leaf and the squared distance to it.
+def closest_later(tree: Tree, points: Floats, nearest_of: Ints, apart: Floats) -> None:
+    """Fill in, for each point, the nearest later point of the same leaf and the squared distance to it.
 
-    A point that is the earliest of its leaf keeps what was there.
+    A point that is the last of its leaf keeps what was there.
     """
     block, lanes = np.empty((1, points.shape[1], LANES)), np.empty(LANES)
     for leaf in range(tree.counters[LEAVES]):
@@ -386,7 +386,7 @@ def closest_earlier(tree: Tree, points: Floats, nearest_of: Ints, apart: Floats)
             block_distances(block, 0, len(held), points[at], np.inf, lanes)
             for lane in range(len(held)):
                 other = held[lane]
-                if other < at and before(lanes[lane], other, apart[at], nearest_of[at]):
+                if other > at and before(lanes[lane], other, apart[at], nearest_of[at]):
                     apart[at], nearest_of[at] = lanes[lane], other
 
 
