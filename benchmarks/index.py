@@ -33,8 +33,8 @@ from ellipack.theory import rank_starts
 from ellipack.validation import Floats, Ints, in_unit_ball
 
 TINY = 1e-6
-"""Small beside the gaps between centres, those of the largest number on a line included, which is 4e-5 at its densest.
-At 1e-4 these see through it: there effective dimension 1 is no longer what it says, and its exponent 0.03 larger."""
+"""Small beside the gaps between centres, those of the largest number on a line included: 2.5e-5 where they are densest.
+At 1e-4 they would see through it, and effective dimension 1 would not be what it says: its exponent is then 0.23."""
 
 COUNTS = (1_000, 10_000, 100_000)
 EFFECTIVE = (1, 2, 3, 5, 10, 20)

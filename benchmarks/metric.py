@@ -126,7 +126,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--peers", type=Path, help="a table of others' late NRMSE, in Markdown or as CSV")
     parser.add_argument("--rows", type=int, help="play at most so many rows of each stream")
     parser.add_argument("--views", type=int, default=1, help="the learner's views, 1 unless told")
-    parser.add_argument("--amf", type=int, default=2000, help="rows over which River's AMF is timed; 0: not at all")
+    parser.add_argument("--amf", type=int, default=5000, help="rows over which River's AMF is timed; 0: not at all")
     return parser.parse_args(arguments)
 
 

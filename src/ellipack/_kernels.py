@@ -63,7 +63,7 @@ else:
     from numba.core.typed_passes import NativeLowering
 
     def _take_whole_numbers_alike(compiled):
-        """Let kernels call a function with any whole number; numba would compile it for each constant and each size."""
+        """Let kernels call a function with constants and with 32 bits: numba would compile it anew for each."""
         template = compiled.get_call_template
 
         def get_call_template(args, kws):

@@ -155,4 +155,4 @@ def test_bounded_memory_is_laid_out() -> None:
 
 def test_options() -> None:
     options = parse(["--data", "folder", "--rows", "5"])
-    assert (options.data, options.rows, options.views, options.amf) == (Path("folder"), 5, 1, 2000)
+    assert (options.data, options.rows, options.views, options.amf) == (Path("folder"), 5, 1, 5000)

@@ -4,9 +4,8 @@ The compiler finds out by itself that a loop can work on several numbers at once
 loops are short, most of the time goes to finding out, and to what is left over at their ends. `Four` numbers add,
 subtract, multiply and divide each with its counterpart, or all with one number, and each with the rounding that it
 would have alone: what is computed four at a time has the same bits. `Eight` are the same in single precision; which of
-both are taken out of an array goes by the numbers in it. `Many` are as many numbers of single precision as
-a leaf of the index has points, and `Tallies` as many sums of squares of small whole numbers; which of them pass a test
-comes out as the bits of one whole number.
+both are taken out of an array goes by the numbers in it. `Many` are 64 numbers of single precision, and `Tallies` as
+many sums of squares of small whole numbers; which of them pass a test comes out as the bits of one whole number.
 """
 
 import operator

@@ -31,7 +31,10 @@ def combine(row: Floats, directions: Floats, out: Floats) -> None:
 
 @kernel
 def project(rows: Floats, directions: Floats) -> Floats:
-    """Return ``rows @ directions``, each row by itself and in one order, so that batching can't change a bit."""
+    """Return ``rows @ directions``, each row by itself and in one order, so that batching can't change a bit.
+
+    Both have to be stored row by row.
+    """
     out = np.empty((rows.shape[0], directions.shape[1]))
     for t in range(rows.shape[0]):
         combine(rows[t], directions, out[t])

@@ -99,6 +99,8 @@ def test_saved_again_before_the_phase_ends_it_goes_on_with_the_same_bits(views: 
         ("memory/round_sums", 1e9, "round_sums must be those of label_counts rounds of at most 30"),
         ("mixture/priors", ABSENT, "mixture/priors must be above -1000 for 2 experts or more"),
         ("fading/inverse", None, "fading/inverse must be float64"),
+        ("view0/directions", 1e-6, "view0/directions must be at least 1e-05 long, got 1.7"),
+        ("view0/directions", 1.0, "view0/directions must be at right angles to each other"),
         ("memory/round_sums", None, "memory/round_sums must be there, as there is a regression that fades"),
     ],
 )

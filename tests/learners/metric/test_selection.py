@@ -91,3 +91,13 @@ def test_a_candidate_is_judged_alike_whoever_was_judged_before(n: int, d: int, s
     field = {str(k): rng.normal(size=(d, d)) * 10.0 ** rng.integers(-3, 3) for k in range(4)}
     together = judging.errors(field)
     assert together == {name: judging.errors({name: field[name]})[name] for name in field}
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1e50, 0.0), (1e-50, 0.0), (1.0, 1e6), (1e-30, -1e-28)])
+def test_what_labels_are_measured_in_is_no_matter(scale: float, shift: float) -> None:
+    plain = jury(100)
+    field = {"one": np.eye(4), "other": np.diag([1.0, 0.1, 0.1, 0.1])}
+    errors, others = plain.errors(field), plain._replace(labels=scale * plain.labels + shift).errors(field)
+    assert list(others) == list(errors)
+    for name, error in errors.items():
+        assert others[name] == pytest.approx(error, rel=1e-3)

@@ -3,12 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ellipack._kernels import kernel
+from ellipack.learners.experts._kernels import Neighborhood, kriging_room, neighborhood
 from ellipack.learners.metric import engine, state
-from ellipack.learners.metric._kernels import FARTHEST, View, embed, see_rows
+from ellipack.learners.metric._kernels import FARTHEST, View, embed, fill_trends, fill_trends_by_rows, see_rows
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.state import Size
 from ellipack.packing.tree import state as trees
-from ellipack.validation import Floats
+from ellipack.validation import Floats, Ints
 from tests.strategies import seeds
 
 
@@ -78,3 +80,34 @@ def test_scales_are_frozen_within_a_phase_and_set_at_its_end() -> None:
             np.testing.assert_allclose(learner.machine.views[0].scale, done.std(axis=0))
             scales.append(learner.clock)
     assert scales == [phase.end for phase in learner.phases] == [4, 8, 12, 18, 27, 40, 60]  # half as long again each
+
+
+@kernel
+def fill_both(
+    view: View,
+    regressions: tuple[Floats, Floats],
+    said: Floats,
+    rows: Floats,
+    positions: Ints,
+    room: Floats,
+    near: tuple[Neighborhood, Neighborhood],
+) -> None:
+    linear, fading = regressions
+    fill_trends(view.directions, linear, fading, len(rows), room, near[0])
+    fill_trends_by_rows(view, linear, fading, said, rows, positions, room, near[1])
+
+
+@given(st.integers(1, 9), st.integers(1, 12), seeds)
+def test_trends_from_offsets_are_those_of_the_rows(d: int, few: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    directions = np.linalg.qr(rng.normal(size=(d, d)))[0] * 10.0 ** -rng.uniform(0, 4, size=d)
+    of = view(np.zeros((0, d)), rng.normal(size=d), rng.uniform(0.1, 10, size=d), np.ascontiguousarray(directions))
+    rows, query = rng.normal(size=(few, d)), rng.normal(size=d)
+    linear, fading = rng.normal(size=(2, d + 1))
+    standard = np.append(seen(of, query[None])[0], 1.0)
+    near, other = neighborhood(few, d), neighborhood(few, d)
+    near.offsets[:] = (seen(of, rows) - standard[:d]) @ of.directions
+    said = np.array([0.0, linear @ standard, 0.0, fading @ standard])
+    fill_both(of, (linear, fading), said, rows, np.arange(few), kriging_room(few, d).columns, (near, other))
+    np.testing.assert_allclose(near.trend, other.trend, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(near.fading, other.fading, rtol=1e-9, atol=1e-9)

@@ -109,7 +109,8 @@ def fit_room(neighbors: int, fitted: int) -> Fit:
 def kriging_room(kriged: int, d: int) -> Kriging:
     """Return room for kriging from so many neighbours of d coordinates."""
     held = entries(kriged, BESIDE) + FOUR  # the last four may reach beyond the end
-    return Kriging(np.zeros(FOUR * (d * kriged + 1)), np.zeros(held), np.empty(FOUR * held), np.empty(FOUR * kriged))
+    columns = (d + 1) * kriged + 2 * FOUR + 3 * d  # a column more, the last four of two, and room for slopes
+    return Kriging(np.zeros(columns), np.zeros(held), np.empty(FOUR * held), np.empty(FOUR * kriged))
 
 
 @kernel

@@ -233,17 +233,6 @@ def look_around(
 
 
 @subkernel
-def slope_along(directions: Floats, coefficients: Floats, out: Floats) -> None:
-    """Fill in the slope of a regression with respect to whitened coordinates."""
-    combine(coefficients[: len(out)], directions, out)
-    for j in range(len(out)):
-        square = 0.0
-        for k in range(len(out)):
-            square += directions[k, j] * directions[k, j]
-        out[j] /= square
-
-
-@subkernel
 def fill_trends(
     directions: Floats, linear: Floats, fading: Floats, few: int, slopes: Floats, near: Neighborhood
 ) -> None:
@@ -252,9 +241,18 @@ def fill_trends(
     They are in standard units of the view whose neighbours these are, so that offsets are all it takes.
     """
     d = near.offsets.shape[1]
-    slope, fading_slope = slopes[:d], slopes[d : 2 * d]
-    slope_along(directions, linear, slope)
-    slope_along(directions, fading, fading_slope)
+    slope, fading_slope, squares = slopes[:d], slopes[d : 2 * d], slopes[2 * d : 3 * d]
+    combine(linear[:d], directions, slope)
+    combine(fading[:d], directions, fading_slope)
+    # As directions are at right angles to each other, slopes along them are all there is to slopes.
+    for j in range(d):
+        squares[j] = 0.0
+    for k in range(d):
+        for j in range(d):
+            squares[j] += directions[k, j] * directions[k, j]
+    for j in range(d):
+        slope[j] /= squares[j]
+        fading_slope[j] /= squares[j]
     for j in range(few):
         near.trend[j], near.fading[j] = dot(slope, near.offsets[j]), dot(fading_slope, near.offsets[j])
 
@@ -276,6 +274,7 @@ def fill_trends_by_rows(
     from columns.
     """
     d, few = rows.shape[1], len(kriged)
+    behind = d * few + FOUR  # the last four of the first may reach beyond the end
     for j in range(few):
         for k in range(d):
             columns[k * few + j] = rows[kriged[j], k]
@@ -286,9 +285,9 @@ def fill_trends_by_rows(
             held = no_more_than(at_least(seen, -FARTHEST), FARTHEST)
             rise, fading_rise = rise + linear[k] * held, fading_rise + fading[k] * held
         store(columns, j, linear[d] - said[1] + rise)
-        store(columns, d * few + j, fading[d] - said[3] + fading_rise)
+        store(columns, behind + j, fading[d] - said[3] + fading_rise)
     for j in range(few):
-        near.trend[j], near.fading[j] = columns[j], columns[d * few + j]
+        near.trend[j], near.fading[j] = columns[j], columns[behind + j]
 
 
 @subkernel

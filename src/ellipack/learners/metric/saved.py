@@ -28,6 +28,7 @@ from ellipack.packing.index import Index
 from ellipack.theory.spectrum import rank_starts
 
 _LABEL, _FEATURE = 2e60, 2e140  # twice as large as any that is taken: means and knots are rounded, hints are doubled
+_LEAST_LENGTH, _CROOKED = 1e-5, 1e-6  # of directions: a tenth of the least there are; far beyond rounding
 _LEAST_SCALE = 1e-165  # a deviation is the root of a float
 _FAR = 1e200  # no reach is larger, nor the inverse of one
 _STANDING = 1e9  # judges, or a logarithm
@@ -147,8 +148,12 @@ def _view(saved: Contents, d: int, size: int) -> tuple[View, Metric]:
     if (np.diff(knots, axis=0) < 0).any():
         raise CheckpointError(f"{saved.place}knots must rise")
     directions = saved.between(-2.0, 2.0, "directions", d, d)  # none is longer than 1
-    if not (directions**2).sum(axis=0).min() > 0:
-        raise CheckpointError(f"{saved.place}directions must be longer than 0")
+    lengths = np.sqrt((directions**2).sum(axis=0))
+    if not lengths.min() >= _LEAST_LENGTH:
+        raise CheckpointError(f"{saved.place}directions must be at least {_LEAST_LENGTH:g} long, got {lengths.min():g}")
+    cosines = directions.T @ directions / np.outer(lengths, lengths)
+    if np.abs(cosines - np.eye(d)).max() > _CROOKED:
+        raise CheckpointError(f"{saved.place}directions must be at right angles to each other")
     view = View(
         knots=knots,
         shift=saved.between(-_FEATURE, _FEATURE, "shift", d),

@@ -164,7 +164,7 @@ def working_room(state: MetricState) -> Room:
 
 
 def make_room(state: MetricState) -> None:
-    """Let what is full grow: the trees by an eighth, the rest by half, up to `max_centers`."""
+    """Let what is full grow: the trees as trees do, the rest by half, up to `max_centers`."""
     machine = state.machine
     views = tuple(view._replace(points=_with_leaves(view.points)) for view in machine.views)
     packing = machine.packing

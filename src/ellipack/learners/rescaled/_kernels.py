@@ -9,6 +9,7 @@ from typing import NamedTuple
 from ellipack._kernels import kernel, subkernel
 from ellipack.held._kernels import Held
 from ellipack.learners._kernels import learn_label, mean, rank_at
+from ellipack.metric._kernels import combine
 from ellipack.packing.centers import Centers
 from ellipack.packing.tree._kernels import nearest
 from ellipack.validation import Floats, Ints
@@ -111,12 +112,7 @@ def labels_from_units(box: Box, labels: Floats) -> None:
 def whiten_row(desk: Desk) -> None:
     """Fill in the desk's row in whitened coordinates, with the bits that it has among others."""
     row_to_units(desk.box, desk.x, desk.units)
-    for j in range(len(desk.coordinates)):
-        desk.coordinates[j] = 0.0
-    for k in range(len(desk.units)):
-        value = desk.units[k]
-        for j in range(len(desk.coordinates)):
-            desk.coordinates[j] += value * desk.directions[k, j]
+    combine(desk.units, desk.directions, desk.coordinates)
 
 
 @subkernel

@@ -94,12 +94,12 @@ def seat(
     kriged = len(room.labels) // EIGHT
     scale, at = 1.0 / max(math.sqrt(squared[kriged]), _LEAST_REACH), lane
     for j in range(kriged + 1):
-        (leaf, held), tickets[j] = place_of(tickets[j]), position_of(tickets[j])
+        (leaf, place), tickets[j] = place_of(tickets[j]), position_of(tickets[j])
         if tickets[j] != own and at < EIGHT * kriged:
             room.squared[at] = (math.sqrt(squared[j]) * scale) ** 2
             room.labels[at] = labels[tickets[j]] - labels[own]
             for k in range(query.shape[0]):
-                room.columns[EIGHT * kriged * k + at] = (points[leaf, held, k] - query[k]) * scale
+                room.columns[EIGHT * kriged * k + at] = (points[leaf, place, k] - query[k]) * scale
             at += EIGHT
 
 

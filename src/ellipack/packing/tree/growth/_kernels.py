@@ -325,7 +325,8 @@ def put(tree: Tree, point: Floats) -> bool:
         changed = stretch(boxes, node, point)
         if changed:
             fence(fences, boxes, node)
-        if lane == 0 or not encode(rulers, codes, leaf, lane, points):
+        unruled = changed and rulers[leaf, 0] == 0.0  # a wider leaf may have rulers
+        if lane == 0 or unruled or not encode(rulers, codes, leaf, lane, points):
             encode_all(rulers, codes, leaf, lane + 1, points, boxes)
         while changed and links[node, PARENT] >= 0:
             node = links[node, PARENT]

@@ -1,12 +1,12 @@
 """Looking through the boxes of leaves in single precision, for those that may hold points near enough.
 
 Half the memory and twice the speed, at the price of rounding. Let u = 2^-24 be the unit of rounding, q the query and p
-a point. In coordinate k, what is computed
-for ``q_k - p_k`` is off by at most ``u (|q_k| + |p_k|)``, because both were rounded, and ``|p_k|`` is at most
-``|q_k| + |q_k - p_k|``. So the root of a sum of squares is off by at most ``u (2 |q| + |q - p|)``, and squares and sums
-of d of them by a factor of at most ``(1 + u)^(d + 3)``. `reach` allows for more than all of that, and for what is lost
-where numbers are too small to be rounded so well: no point within the limit is ever missed. The same holds for boxes:
-as rounding never turns an order around, what is computed for a box does not exceed what is for a point in it.
+a point. In coordinate k, what is computed for ``q_k - p_k`` is off by at most ``u (|q_k| + |p_k|)``, because both were
+rounded, and ``|p_k|`` is at most ``|q_k| + |q_k - p_k|``. So the root of a sum of squares is off by at most
+``u (2 |q| + |q - p|)``, and squares and sums of d of them by a factor of at most ``(1 + u)^(d + 3)``. `reach` allows
+for more than all of that, and for what is lost where numbers are too small to be rounded so well: no point within the
+limit would be missed. As rounding never turns an order around, what is computed for a box does not exceed what would be
+for a point in it, and no box is missed that holds one.
 """
 
 import math
@@ -19,7 +19,7 @@ from ellipack.packing.tree.coded._kernels import STEP, all_of
 from ellipack.validation import Floats
 
 _UNIT = 2.0**-24
-_FAR = 1e15  # a query so far out, or farther, could overflow; it looks at every point in full
+_FAR = 1e15  # a query so far out, or farther, could overflow; it looks into every leaf
 _LARGEST, _SMALLEST = 3e38, 1e-37  # of numbers of single precision, a little within
 
 
