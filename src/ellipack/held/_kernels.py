@@ -58,8 +58,20 @@ def entry(function: _Function, *arguments: object) -> _Function:
     key = function, *(each.kind if isinstance(each, Held) else type(each) for each in arguments)
     if key not in _entries:
         typeof = cast(Any, numba).typeof
-        _entries[key] = cast(Any, function).compile(tuple(typeof(each) for each in arguments))
+        _entries[key] = _function(cast(Any, function).compile(tuple(typeof(each) for each in arguments)))
     return cast(_Function, _entries[key])
+
+
+def _function(compiled: Callable[..., object]) -> Callable[..., object]:
+    """Return what is compiled as a function like any other.
+
+    Who looks through a learner for its memory, as River does, stops at functions; in numba, there is no end.
+    """
+
+    def call(*arguments: object) -> object:
+        return compiled(*arguments)
+
+    return call
 
 
 _entries: dict[object, object] = {}
