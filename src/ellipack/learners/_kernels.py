@@ -81,20 +81,6 @@ def run_rounds(
 
 
 @subkernel
-def predict_each(centers: Centers, coordinates: Floats, predictions: Floats, trail: Floats) -> None:
-    """Fill in the mean label of the centre nearest to each row."""
-    for row in range(len(coordinates)):
-        active, _ = nearest(centers.points, coordinates[row], trail)
-        predictions[row] = mean(centers, active)
-
-
-@kernel
-def predict_rows(centers: Centers, coordinates: Floats, predictions: Floats) -> None:
-    """Fill in the mean label of the centre nearest to each row."""
-    predict_each(centers, coordinates, predictions, np.empty(TRAIL))
-
-
-@subkernel
 def found(centers: Centers, point: Floats, t: int) -> bool:
     """Add a centre that has taken in no label yet; return False, with nothing changed, if its leaf has no room."""
     new = centers.points.counters[POINTS]

@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike
 
 from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError, DomainError
-from ellipack.learners._kernels import predict_rows, run_rounds
+from ellipack.learners._kernels import run_rounds
 from ellipack.metric import Metric
 from ellipack.packing.centers import Centers
+from ellipack.packing.index import Index
 from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank, rank_starts
 from ellipack.threads import Gate
@@ -84,9 +85,8 @@ def predict(state: PackingState, X: ArrayLike) -> Floats:
     """Return what would be predicted for each row now, 1/2 before the first round; nothing changes."""
     with state.gate.looking():
         coordinates = state.metric.whiten(in_unit_ball(rows(X, state.metric.dimension)))
-        predictions = np.empty(len(coordinates))
-        predict_rows(state.centers, coordinates, predictions)
-    return predictions
+        active, _ = Index(state.centers.points).nearest(coordinates)
+        return state.centers.means(active)
 
 
 def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_label: bool = True) -> Floats:

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from ellipack._kernels import kernel, subkernel
 from ellipack.lanes._kernels import FOUR, alike, load, store
-from ellipack.packing.tree._kernels import TRAIL, k_positions
-from ellipack.packing.tree.state import Tree
 from ellipack.validation import Floats, Ints
 
 
@@ -122,21 +120,18 @@ def kernel_weights(u: Floats, powers: tuple[int, int]) -> None:
 
 @kernel
 def neighbor_slopes(
-    tree: Tree, queries: Floats, rows: Floats, labels: Floats, neighbors: int, ridge: float, out: Floats
+    queries: Floats, rows: Floats, labels: Floats, positions: Ints, squared: Floats, ridge: float, out: Floats
 ) -> None:
-    """Fill `out` with the local slope at each query, from its nearest `rows`, which the tree holds row by row."""
-    trail = np.empty(TRAIL)
-    positions = np.empty(neighbors, dtype=np.int64)
-    squared = np.empty(neighbors)
+    """Fill `out` with the local slope at each query, from its nearest `rows`: where, and at which distances."""
+    neighbors = positions.shape[1]
     offsets = np.empty((neighbors, rows.shape[1]))
     near = np.empty(neighbors)
     for t in range(len(queries)):
-        k_positions(tree, queries[t], np.inf, positions, squared, trail)
         for j in range(neighbors):
-            near[j] = labels[positions[j]]
+            near[j] = labels[positions[t, j]]
             for i in range(rows.shape[1]):
-                offsets[j, i] = rows[positions[j], i] - queries[t, i]
-        local_slope(offsets, squared, near, ridge, out[t])
+                offsets[j, i] = rows[positions[t, j], i] - queries[t, i]
+        local_slope(offsets, squared[t], near, ridge, out[t])
 
 
 @subkernel

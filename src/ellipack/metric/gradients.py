@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ellipack.errors import DomainError
 from ellipack.metric._kernels import difference_gradients
-from ellipack.packing.batches import Within
+from ellipack.packing._kernels import Within
 from ellipack.packing.index import Index
 from ellipack.theory.schedules import bandwidth, mass_threshold, step
 from ellipack.threads import for_rows, thread_count

@@ -13,6 +13,7 @@ from ellipack.packing.index import Index
 from ellipack.threads import for_rows, thread_count
 from ellipack.validation import Floats, labels, rows, whole, within
 
+_TOGETHER = 1024  # anchors whose neighbours are listed at a time
 _SMALLEST_RIDGE = 1e-8  # below, a factorisation of many features could lose it to rounding
 
 
@@ -49,11 +50,13 @@ class LocalSlopes:
         wanted = 3 * table.shape[1] + 20 if self.neighbors is None else self.neighbors
         metric = Metric.identity(table.shape[1]) if self.metric is None else self.metric
         known, queries = metric.whiten(table), metric.whiten(at)
-        tree, k = Index.build(known).tree, min(wanted, len(table))
-        slopes = np.empty_like(queries)
-        for_rows(
-            lambda part: neighbor_slopes(tree, queries[part], known, targets, k, self.ridge, slopes[part]),
-            len(queries),
-            self.n_jobs,
-        )
+        index, k, slopes = Index.build(known), min(wanted, len(table)), np.empty_like(queries)
+
+        def work(part: slice) -> None:
+            for start in range(part.start, part.stop, _TOGETHER):
+                some = slice(start, min(part.stop, start + _TOGETHER))
+                near = index.k_nearest(queries[some], k)
+                neighbor_slopes(queries[some], known, targets, *near, self.ridge, slopes[some])
+
+        for_rows(work, len(queries), self.n_jobs)
         return metric.pull_back(slopes)

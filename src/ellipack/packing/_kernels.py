@@ -25,6 +25,15 @@ NOBODY = 2**62
 """A position later than every point's: what stands in while nothing has been found."""
 
 
+class Within(NamedTuple):
+    """The neighbours of query `i` are entries `offsets[i]` to `offsets[i + 1]`, nearest first."""
+
+    offsets: Ints
+    positions: Ints
+    distances: Floats
+    """Squared."""
+
+
 class Blocks(NamedTuple):
     """What a scan looks through: the point at position `p` is lane `p % LANES` of block `p // LANES`."""
 
@@ -212,29 +221,17 @@ def scan_nearest_rows(scan: Blocks, queries: Floats, positions: Ints, distances:
 
 
 @kernel
-def scan_k_nearest_rows(scan: Blocks, queries: Floats, positions: Ints, distances: Floats) -> None:
-    """Answer `scan_k_nearest` for each row of `queries`; both answers are (row, rank)."""
+def scan_search_rows(scan: Blocks, queries: Floats, limits: Floats, most: int, found: Within, start: int) -> int:
+    """Answer `scan_k_nearest` for the rows from `start` on, as the tree's `search_rows` does."""
+    offsets, positions, distances = found
     lanes = np.empty(LANES)
-    for row in range(queries.shape[0]):
-        scan_k_nearest(scan, queries[row], np.inf, positions[row], distances[row], lanes)
-
-
-@kernel
-def scan_within_rows(
-    scan: Blocks, queries: Floats, limit: float, positions: Ints, distances: Floats, offsets: Ints, start: int
-) -> int:
-    """Answer `scan_k_nearest` for the rows from `start` on, one after the other; return the row that found no room.
-
-    The answer for a row goes to offsets[row]:offsets[row + 1], of which the first must be there for `start`.
-    """
-    lanes = np.empty(LANES)
-    row = start
-    while row < queries.shape[0]:
+    row, room = start, True
+    while room and row < queries.shape[0]:
         first = offsets[row]
-        held = scan_k_nearest(scan, queries[row], limit, positions[first:], distances[first:], lanes)
+        wanted = min(most, positions.shape[0] - first)
+        stop = first + wanted
+        held = scan_k_nearest(scan, queries[row], limits[row], positions[first:stop], distances[first:stop], lanes)
         offsets[row + 1] = first + held
-        # An answer that fills all the room may be short of some: it has to be asked for again with more room.
-        if first + held == positions.shape[0]:
-            break
-        row += 1
+        room = held < wanted or wanted == most
+        row += room
     return row

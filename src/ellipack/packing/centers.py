@@ -67,6 +67,13 @@ class Centers(NamedTuple):
         """The centres, a row each."""
         return Index(self.points).points()
 
+    def means(self, active: Ints) -> Floats:
+        """Return the mean labels of centres: 1/2 for none (-1), and for one that has taken in no label."""
+        counts = self.label_counts[active]
+        means = np.full(len(active), 0.5)
+        np.divide(self.label_sums[active], counts, out=means, where=(active >= 0) & (counts > 0))
+        return means
+
     def grown(self) -> "Centers":
         """Return the same centres with more room."""
         points = state.grow(self.points)

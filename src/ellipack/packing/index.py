@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.errors import InputError, ShapeError
-from ellipack.packing._kernels import LANES
-from ellipack.packing.batches import Within, k_nearest_of, nearest_of, within_of
+from ellipack.packing._kernels import LANES, Within
+from ellipack.packing.batches import k_nearest_of, nearest_of, within_of
 from ellipack.packing.tree import _kernels, state
 from ellipack.packing.tree.growth import _kernels as growth
-from ellipack.packing.tree.state import LEAVES, POINTS, SIZE, Tree
+from ellipack.packing.tree.state import LEAVES, POINTS, POURED, SIZE, Tree
 from ellipack.validation import Floats, Ints, rows, whole
 
 FILL = 60
@@ -64,8 +64,8 @@ class Index:
         leaves = -(-count // FILL)
         tree = state.empty(d, leaves)
         state.pour(tree, array, FILL)
-        numbers = np.arange(leaves)
-        tree.counters[:] = count, leaves, growth.plant_all(tree, numbers, numbers[:-1], count)
+        tree.counters[:] = count, leaves, POURED
+        growth.insert_rows(tree, array[count:], 0)
         return cls(tree)
 
     def copy(self) -> Self:
@@ -132,9 +132,9 @@ class Index:
         Both answers have shape (queries, k). If there are fewer points, the rest is -1 and infinity.
         """
         array = rows(queries, self.d, "queries")
-        return k_nearest_of(_kernels.k_nearest_rows, self.tree, array, k, n_jobs)
+        return k_nearest_of(_kernels.search_rows, self.tree, array, k, n_jobs)
 
     def within(self, queries: ArrayLike, radius: float, n_jobs: int = 1) -> Within:
         """Return, for each row of `queries`, all points within `radius`, sorted by (squared distance, position)."""
         array = rows(queries, self.d, "queries")
-        return within_of(_kernels.within_rows, self.tree, array, radius, n_jobs)
+        return within_of(_kernels.search_rows, self.tree, array, radius, n_jobs)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.packing import _kernels
-from ellipack.packing._kernels import LANES, Blocks
-from ellipack.packing.batches import Within, k_nearest_of, nearest_of, within_of
+from ellipack.packing._kernels import LANES, Blocks, Within
+from ellipack.packing.batches import k_nearest_of, nearest_of, within_of
 from ellipack.validation import Floats, Ints, rows, whole
 
 
@@ -74,9 +74,9 @@ class Scan:
     def k_nearest(self, queries: ArrayLike, k: int, n_jobs: int = 1) -> tuple[Ints, Floats]:
         """Answer as `Index.k_nearest` does."""
         array = rows(queries, self.d, "queries")
-        return k_nearest_of(_kernels.scan_k_nearest_rows, self.blocks, array, k, n_jobs)
+        return k_nearest_of(_kernels.scan_search_rows, self.blocks, array, k, n_jobs)
 
     def within(self, queries: ArrayLike, radius: float, n_jobs: int = 1) -> Within:
         """Answer as `Index.within` does."""
         array = rows(queries, self.d, "queries")
-        return within_of(_kernels.scan_within_rows, self.blocks, array, radius, n_jobs)
+        return within_of(_kernels.scan_search_rows, self.blocks, array, radius, n_jobs)

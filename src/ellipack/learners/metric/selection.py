@@ -8,7 +8,9 @@ import numpy as np
 
 from ellipack.learners.experts.judging._kernels import bench, leave_one_out
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.packing.batches import search
 from ellipack.packing.index import Index
+from ellipack.packing.tree._kernels import search_rows
 from ellipack.validation import Floats, Ints
 
 _LOYALTY = 0.01  # by which a newcomer must do better than the present metric, lest noise decide
@@ -48,14 +50,24 @@ class Jury(NamedTuple):
     def errors(self, field: dict[str, Floats]) -> dict[str, float]:
         """Return the leave-one-out error, summed over judges, when whitened by the directions of each candidate."""
         kriged, d = min(self.neighbors, len(self.seen) - 1), self.seen.shape[1]
-        room, near = bench(kriged, d), np.full((len(self.judges), kriged + 1), -1)
-        labels, heard = in_units(self.labels), {}
+        room, labels, heard, near = bench(kriged, d), in_units(self.labels), {}, None
         for name, directions in field.items():
             coordinates = np.ascontiguousarray(self.seen @ directions)
-            tree = Index.build(coordinates).tree
-            # What was near by one candidate hardly is far by the next.
-            heard[name] = leave_one_out(tree, coordinates, labels, self.judges, near, room)
+            queries = coordinates[self.judges]
+            # What was near by one candidate hardly is far by the next, and none of the nearest can be farther.
+            limits = np.full(len(queries), np.inf) if near is None else _farthest(queries, coordinates[near])
+            found = search(search_rows, Index.build(coordinates).tree, queries, limits, kriged + 1)
+            near = found.positions.reshape(len(queries), -1)
+            heard[name] = leave_one_out(
+                coordinates, labels, self.judges, near, found.distances.reshape(near.shape), room
+            )
         return heard
+
+
+def _farthest(queries: Floats, points: Floats) -> Floats:
+    """Return no less than the squared distance, as a search finds it, of each query's farthest point."""
+    offsets = points - queries[:, None]
+    return np.asarray(np.einsum("qpk,qpk->qp", offsets, offsets).max(axis=1) * (1 + 1e-9) + _LEAST_RANGE)
 
 
 def in_units(labels: Floats) -> Floats:

@@ -6,6 +6,8 @@ All differences are taken of halves, so that no range of floats is too wide.
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from ellipack._kernels import kernel, subkernel
 from ellipack.held._kernels import Held
 from ellipack.learners._kernels import learn_label, mean, rank_at
@@ -130,23 +132,25 @@ def look_for(desk: Desk, t: int) -> int:
     return int(desk.asked[1])
 
 
-@kernel
-def predict_row(held: Held[Desk], t: int) -> float:
-    """Return the prediction for the desk's row in round t."""
-    desk = held.value
-    return from_unit(mean(desk.centers, look_for(desk, t)), desk.box.label[0], desk.box.label[1])
-
-
-@kernel
-def learn_row(held: Held[Desk], t: int, kept: bool, label: float) -> bool:
-    """Play round t with the desk's row; return False, with nothing changed, if box or packing have to grow for it.
-
-    There must be a centre already.
-    """
-    desk = held.value
+@subkernel
+def learn_row(desk: Desk, t: int, kept: bool, label: float, near: tuple[int, float]) -> bool:
+    """Play round t with the desk's row; return False, with nothing changed, if box or packing have to grow for it."""
     low, high = desk.box.label
     if not (low <= label <= high and holds(desk.box, desk.x)):
         return False
     unit, rank = 0.5 + 0.5 * to_unit(label, low, high), rank_at(desk.starts, t, 1)
-    near = look_for(desk, t), desk.squared[0]
     return learn_label(desk.centers, t, rank, int(kept), desk.coordinates, unit, near)
+
+
+@kernel
+def play_row(held: Held[Desk], t: int, learning: bool, kept: bool, label: float) -> float:
+    """Return the prediction for the desk's row in round t, and play the round if told to.
+
+    NaN, with nothing changed, if box or packing have to grow for that. There must be a centre already.
+    """
+    desk = held.value
+    active = look_for(desk, t)
+    made = from_unit(mean(desk.centers, active), desk.box.label[0], desk.box.label[1])
+    if learning and not learn_row(desk, t, kept, label, (active, desk.squared[0])):
+        made = np.nan
+    return made

@@ -1,5 +1,6 @@
 """The paper's learners, on any features and labels, as learners of rows."""
 
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from ellipack.learners import packing, phased
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState
 from ellipack.learners.rescaled import engine
-from ellipack.learners.rescaled._kernels import Desk, learn_row, predict_row
+from ellipack.learners.rescaled._kernels import Desk, play_row
 from ellipack.learners.rescaled.engine import RescaledState
 from ellipack.learners.rows import Row, RowLearner, Sheet
 from ellipack.metric import GopEstimator
@@ -29,8 +30,7 @@ class PackingDesk(Sheet):
         learned = state.box, inner.metric.directions, inner.centers, inner.rank_starts
         room = np.empty(d), np.empty(d), np.empty(TRAIL)
         self.held = Held(Desk(*learned, self.x, *room, np.full(2, -1, dtype=np.int64), np.empty(d), np.empty(1)))
-        self.predict = entry(predict_row, self.held, 1)
-        self.learn = entry(learn_row, self.held, 1, True, 0.0)
+        self.play = entry(play_row, self.held, 1, True, True, 0.0)
 
 
 class PackingRows(RowLearner):
@@ -48,7 +48,7 @@ class PackingRows(RowLearner):
         """Return the prediction for a row."""
         desk = self._desk()
         desk.write(desk.memory, 0, *row)
-        made = desk.predict(desk.held, self.state.inner.clock + 1)
+        made = desk.play(desk.held, self.state.inner.clock + 1, False, False, 0.0)
         self._free.append(desk)
         return made
 
@@ -56,10 +56,11 @@ class PackingRows(RowLearner):
         """Play a round. After `predict` of the same row, the centre found for it is used."""
         desk, inner = self._desk(), self.state.inner
         desk.write(desk.memory, 0, *row)
-        if desk.learn(desk.held, inner.clock + 1, self.keep_founding_label, label):
-            inner.clock += 1
-        else:  # the box has to grow, or there is no room for a centre where it belongs
+        made = desk.play(desk.held, inner.clock + 1, True, self.keep_founding_label, label)
+        if isnan(made):  # the box has to grow, or there is no room for a centre where it belongs
             self.learn_rows([row], [label])
+        else:
+            inner.clock += 1
         self._free.append(desk)
 
     def predict_rows(self, X: ArrayLike) -> Floats:

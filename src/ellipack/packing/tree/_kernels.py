@@ -18,7 +18,7 @@ import numpy as np
 
 from ellipack._kernels import inlined, kernel, subkernel
 from ellipack.lanes._kernels import MANY, Singles, lowest
-from ellipack.packing._kernels import LANES, NOBODY, Names, last_of, offer, settle
+from ellipack.packing._kernels import LANES, NOBODY, Names, Within, last_of, offer, settle
 from ellipack.packing.tree.coded._kernels import STEP, first_look, near_lanes, root_of, squared_distance
 from ellipack.packing.tree.rounded._kernels import length, near_leaves, reach
 from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, POINTS, RIGHT, ROOT, SIZE, Tree
@@ -252,15 +252,6 @@ def k_nearest(tree: Tree, query: Floats, limit: float, tickets: Ints, distances:
 
 
 @subkernel
-def k_positions(tree: Tree, query: Floats, limit: float, positions: Ints, distances: Floats, trail: Floats) -> int:
-    """Do as `k_nearest` does, and say which points it is, not where they are."""
-    held = k_nearest(tree, query, limit, positions, distances, trail)
-    for j in range(held):
-        positions[j] = position_of(positions[j])
-    return held
-
-
-@subkernel
 def each_nearest(tree: Tree, queries: Floats, positions: Ints, distances: Floats, trail: Floats) -> None:
     """Answer `nearest` for each row of `queries`."""
     for row in range(queries.shape[0]):
@@ -274,34 +265,31 @@ def nearest_rows(tree: Tree, queries: Floats, positions: Ints, distances: Floats
 
 
 @subkernel
-def each_k_nearest(tree: Tree, queries: Floats, positions: Ints, distances: Floats, trail: Floats) -> None:
-    """Answer `k_nearest` for each row of `queries`; both answers are (row, rank)."""
-    for row in range(queries.shape[0]):
-        k_positions(tree, queries[row], np.inf, positions[row], distances[row], trail)
-
-
-@kernel
-def k_nearest_rows(tree: Tree, queries: Floats, positions: Ints, distances: Floats) -> None:
-    """Answer `k_nearest` for each row of `queries`; both answers are (row, rank)."""
-    each_k_nearest(tree, queries, positions, distances, np.empty(TRAIL))
-
-
-@kernel
-def within_rows(
-    tree: Tree, queries: Floats, limit: float, positions: Ints, distances: Floats, offsets: Ints, start: int
+def each_search(
+    tree: Tree, queries: Floats, limits: Floats, most: int, found: Within, start: int, trail: Floats
 ) -> int:
-    """Answer `k_nearest` for the rows from `start` on, one after the other; return the row that found no room.
-
-    The answer for a row goes to offsets[row]:offsets[row + 1], of which the first must be there for `start`.
-    """
-    trail = np.empty(TRAIL)
-    row = start
-    while row < queries.shape[0]:
+    """Do as `search_rows` does."""
+    offsets, positions, distances = found
+    row, room = start, True
+    while room and row < queries.shape[0]:
         first = offsets[row]
-        held = k_positions(tree, queries[row], limit, positions[first:], distances[first:], trail)
+        wanted = min(most, positions.shape[0] - first)
+        stop = first + wanted
+        held = k_nearest(tree, queries[row], limits[row], positions[first:stop], distances[first:stop], trail)
+        for j in range(first, first + held):
+            positions[j] = position_of(positions[j])
         offsets[row + 1] = first + held
         # An answer that fills all the room may be short of some: it has to be asked for again with more room.
-        if first + held == positions.shape[0]:
-            break
-        row += 1
+        room = held < wanted or wanted == most
+        row += room
     return row
+
+
+@kernel
+def search_rows(tree: Tree, queries: Floats, limits: Floats, most: int, found: Within, start: int) -> int:
+    """Answer `k_nearest` for the rows from `start` on, one after the other; return the row that found no room.
+
+    Each asks for `most` points at most, within a limit of its own. For the first row it must be there already at which
+    offset its answer begins, and there must be room for a point.
+    """
+    return each_search(tree, queries, limits, most, found, start, np.empty(TRAIL))

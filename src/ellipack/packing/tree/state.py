@@ -15,6 +15,9 @@ PARENT, FIRST, SIZE, LEFT, RIGHT, AXIS = range(6)
 POINTS, LEAVES, ROOT = range(3)
 """Entries of `Tree.counters`."""
 
+POURED = -1
+"""In place of the root: points have been poured into the leaves, and nothing stands above these yet."""
+
 
 class Tree(NamedTuple):
     """A bucket kd-tree. Leaf `i` is node `2 i`, inner node `i` is node `2 i + 1`: an odd node has children."""

@@ -15,9 +15,9 @@ pytestmark = pytest.mark.interpreted
 
 
 def heard(points: Floats, labels: Floats, judges: Ints, kriged: int) -> float:
-    near = np.full((len(judges), kriged + 1), -1)
+    near = Index.build(points).k_nearest(points[judges], kriged + 1)
     with np.errstate(over="ignore"):
-        return leave_one_out(Index.build(points).tree, points, labels, judges, near, bench(kriged, points.shape[1]))
+        return leave_one_out(points, labels, judges, *near, bench(kriged, points.shape[1]))
 
 
 def left_out(points: Floats, labels: Floats, judge: int, kriged: int) -> float:

@@ -14,8 +14,6 @@ from ellipack._kernels import kernel, subkernel
 from ellipack.lanes._kernels import EIGHT, Eight, Singles, alike_in, load, roots, store
 from ellipack.learners.experts._kernels import BESIDE, krige, put_beside
 from ellipack.learners.experts.systems._kernels import entries, row_start
-from ellipack.packing.tree._kernels import TRAIL, k_nearest, place_of, position_of
-from ellipack.packing.tree.state import Tree
 from ellipack.validation import Floats, Ints
 
 LENGTH, NUGGET = 3.0, 0.05
@@ -74,59 +72,32 @@ def judge(room: Bench, kriged: int, d: int) -> Eight:
 
 
 @subkernel
-def farthest(coordinates: Floats, own: int, others: Ints) -> float:
-    """Return the squared distance, with the bits that a search finds, to the farthest of other points."""
-    most = 0.0
-    for other in others:
-        total = 0.0
-        for k in range(coordinates.shape[1]):
-            gap = coordinates[own, k] - coordinates[other, k]
-            total += gap * gap
-        most = max(most, total)
-    return most
-
-
-@subkernel
-def seat(
-    points: Floats, query: Floats, labels: Floats, own: int, tickets: Ints, squared: Floats, room: Bench, lane: int
-) -> None:
-    """Put the neighbourhood of a judge, all but the judge, into one lane of eight; leave positions for tickets."""
-    kriged = len(room.labels) // EIGHT
+def seat(coordinates: Floats, labels: Floats, own: int, near: Ints, squared: Floats, room: Bench, lane: int) -> None:
+    """Put the neighbourhood of a judge, all but the judge, into one lane of eight."""
+    kriged = near.shape[0] - 1
     scale, at = 1.0 / max(math.sqrt(squared[kriged]), _LEAST_REACH), lane
     for j in range(kriged + 1):
-        (leaf, place), tickets[j] = place_of(tickets[j]), position_of(tickets[j])
-        if tickets[j] != own and at < EIGHT * kriged:
+        if near[j] != own and at < EIGHT * kriged:
             room.squared[at] = (math.sqrt(squared[j]) * scale) ** 2
-            room.labels[at] = labels[tickets[j]] - labels[own]
-            for k in range(query.shape[0]):
-                room.columns[EIGHT * kriged * k + at] = (points[leaf, place, k] - query[k]) * scale
+            room.labels[at] = labels[near[j]] - labels[own]
+            for k in range(coordinates.shape[1]):
+                room.columns[EIGHT * kriged * k + at] = (coordinates[near[j], k] - coordinates[own, k]) * scale
             at += EIGHT
 
 
-@subkernel
-def hear(
-    tree: Tree, coordinates: Floats, labels: Floats, judges: Ints, near: Ints, room: Bench, found: Floats, trail: Floats
-) -> float:
-    """Return what `leave_one_out` does."""
-    kriged, d, total = len(found) - 1, coordinates.shape[1], 0.0
+@kernel
+def leave_one_out(coordinates: Floats, labels: Floats, judges: Ints, near: Ints, squared: Floats, room: Bench) -> float:
+    """Return the sum of squared errors of kriging each judge's label from its neighbours' without its own.
+
+    Labels are to be about as large as 1. `near` and `squared` have a row for each judge: the nearest points, itself
+    most likely among them, and their squared distances.
+    """
+    kriged, d, total = near.shape[1] - 1, coordinates.shape[1], 0.0
     for first in range(0, len(judges), EIGHT):
         for lane in range(EIGHT):
             row = min(first + lane, len(judges) - 1)
-            own, positions = judges[row], near[row]
-            limit = farthest(coordinates, own, positions) if positions[0] >= 0 else np.inf
-            k_nearest(tree, coordinates[own], limit, positions, found, trail)
-            seat(tree.points, coordinates[own], labels, own, positions, found, room, lane)
+            seat(coordinates, labels, judges[row], near[row], squared[row], room, lane)
         store(room.errors, 0, judge(room, kriged, d))
         for lane in range(min(EIGHT, len(judges) - first)):
             total += float(room.errors[lane]) ** 2
     return total
-
-
-@kernel
-def leave_one_out(tree: Tree, coordinates: Floats, labels: Floats, judges: Ints, near: Ints, room: Bench) -> float:
-    """Return the sum of squared errors of kriging each judge's label from its neighbours' without its own.
-
-    Labels are to be about as large as 1. `near` has a row for each judge: points, each one once, that are likely to be
-    near, or none (-1). It is left with the nearest. As these can't be farther away than those, there is less to search.
-    """
-    return hear(tree, coordinates, labels, judges, near, room, np.empty(near.shape[1]), np.empty(TRAIL))

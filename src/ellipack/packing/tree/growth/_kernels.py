@@ -14,7 +14,7 @@ from ellipack.lanes._kernels import MANY, Singles
 from ellipack.packing._kernels import LANES, Names
 from ellipack.packing.tree._kernels import DEEP, first_leaf
 from ellipack.packing.tree.coded._kernels import encode, encode_all
-from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, PARENT, POINTS, RIGHT, ROOT, SIZE, Tree
+from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, PARENT, POINTS, POURED, RIGHT, ROOT, SIZE, Tree
 from ellipack.validation import Floats, Ints
 
 GROUP = 8
@@ -203,10 +203,13 @@ def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int
     return node_of(leaves, inner, 0, leaves.shape[0])
 
 
-@kernel
-def plant_all(tree: Tree, leaves: Ints, inner: Ints, count: int) -> int:
-    """Build a balanced tree over all points; return its root."""
-    return plant(tree, leaves, inner, count, -1)
+@subkernel
+def plant_all(tree: Tree) -> None:
+    """Build a balanced tree over all points that were poured into leaves."""
+    leaves = np.empty(tree.counters[LEAVES], dtype=np.int64)
+    for i in range(leaves.shape[0]):
+        leaves[i] = i
+    tree.counters[ROOT] = plant(tree, leaves, leaves, tree.counters[POINTS], -1)
 
 
 @subkernel
@@ -363,7 +366,12 @@ def put_rows(tree: Tree, points: Floats, start: int) -> int:
 
 @kernel
 def insert_rows(tree: Tree, points: Floats, start: int) -> int:
-    """Insert the points from row `start` on; return the row that found no room, or the number of rows."""
+    """Insert the points from row `start` on; return the row that found no room, or the number of rows.
+
+    Points that were only poured into leaves are planted first.
+    """
+    if tree.counters[ROOT] == POURED:
+        plant_all(tree)
     row, room = start, True
     while room and row < points.shape[0]:
         row = put_rows(tree, points, row)
