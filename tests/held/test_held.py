@@ -18,17 +18,23 @@ class Shelf(NamedTuple):
     names: Ints
 
 
-@kernel
-def add_to_first(held: Held[tuple[Floats, tuple[Floats, Floats]]], value: float) -> float:
-    first, (_, last) = held.value
-    first[0] += value
-    return float(first.sum() + last[0])
+class Cupboard(NamedTuple):
+    top: Floats
+    shelves: tuple[Shelf, Shelf]
 
 
 @kernel
-def weigh_all(held: Held[tuple[Shelf, Shelf]]) -> float:
-    total = 0.0
-    for shelf in held.value:
+def add_to_top(held: Held[Cupboard], value: float) -> float:
+    cupboard = held.value
+    cupboard.top[0] += value
+    return float(cupboard.top.sum() + cupboard.shelves[1].flat[0])
+
+
+@kernel
+def weigh_all(held: Held[Cupboard]) -> float:
+    total, shelves = float(held.value.top.sum()), held.value.shelves
+    for at in range(len(shelves)):
+        shelf = shelves[at]
         for k in range(shelf.flat.shape[0]):
             total += shelf.flat[k]
         for i in range(shelf.deep.shape[0]):
@@ -41,13 +47,14 @@ def weigh_all(held: Held[tuple[Shelf, Shelf]]) -> float:
 
 @pytest.mark.interpreted
 def test_what_is_held_is_shared_and_stays_alive() -> None:
-    first, last = np.zeros(2), np.full(1, 10.0)
-    held = Held((first, (np.ones(3), last)))
-    compiled = entry(add_to_first, held, 0.0)
-    assert add_to_first(held, 1.5) == compiled(held, 0.5) - 0.5 == 11.5
+    top, last = np.zeros(2), np.full(1, 10.0)
+    shelves = [Shelf(flat, np.zeros((1, 1)), np.zeros(1, dtype=np.int64)) for flat in (np.ones(3), last)]
+    held = Held(Cupboard(top, (shelves[0], shelves[1])))
+    compiled = entry(add_to_top, held, 0.0)
+    assert add_to_top(held, 1.5) == compiled(held, 0.5) - 0.5 == 11.5
     last[0] = 20.0
-    assert first.tolist() == [2.0, 0.0]
-    del first, last
+    assert top.tolist() == [2.0, 0.0]
+    del top, last, shelves
     assert compiled(held, 0.0) == 22.0
 
 
@@ -63,10 +70,10 @@ shelves = st.builds(
 @pytest.mark.interpreted
 @given(shelves, shelves)
 def test_kernels_see_every_number_that_is_held(left: Shelf, right: Shelf) -> None:
-    expected = 0.0
+    expected = 3.0
     for shelf in (left, right):
         expected += shelf.flat.sum() + (shelf.deep * np.arange(1, 1 + shelf.deep.shape[1])).sum() + shelf.names.sum()
-    held = Held((left, right))
+    held = Held(Cupboard(np.array([1.0, 2.0]), (left, right)))
     assert entry(weigh_all, held)(held) == expected
 
 

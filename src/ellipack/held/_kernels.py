@@ -20,7 +20,8 @@ class Held(Generic[_Arrays]):
     """A tuple of arrays, however nested, that stays unpacked from one call of a kernel to the next.
 
     To unpack a tuple takes a third of a microsecond an array, which for a kernel that is called with a single row
-    can be more than all it does. Kernels get at it by `value`. The arrays are shared, not copied. It can't be pickled.
+    can be more than all it does. Kernels get at it by `value`, and, by their names, at what is in it: a member that
+    holds tuples is handed on by its address alone. The arrays are shared, not copied. It can't be pickled.
     """
 
     def __init__(self, value: _Arrays) -> None:
@@ -78,11 +79,22 @@ _entries: dict[object, object] = {}
 
 
 if not (TYPE_CHECKING or _INTERPRETED):
-    from numba.core import types
+    import operator
+
+    from numba.core import cgutils, types
     from numba.core.datamodel import default_manager
     from numba.core.imputils import impl_ret_borrowed
-    from numba.core.typing.templates import AttributeTemplate
-    from numba.extending import NativeValue, infer_getattr, lower_getattr, models, register_model, typeof_impl, unbox
+    from numba.core.typing.templates import AbstractTemplate, AttributeTemplate, infer_global, signature
+    from numba.extending import (
+        NativeValue,
+        infer_getattr,
+        lower_builtin,
+        lower_getattr_generic,
+        models,
+        register_model,
+        typeof_impl,
+        unbox,
+    )
 
     _WORDS = ("meminfo", "parent", "nitems", "itemsize", "data", "shape", "strides")
     if models.ArrayModel(default_manager, types.Array(types.float64, 1, "C"))._fields != _WORDS:
@@ -116,13 +128,56 @@ if not (TYPE_CHECKING or _INTERPRETED):
         c.pyapi.decref(address)
         return NativeValue(pointer, is_error=c.pyapi.c_api_error())
 
+    def _member(type_):
+        """Return what kernels get of a member: its address, if it holds tuples itself; the words of all others."""
+        nested = isinstance(type_, types.BaseTuple) and any(isinstance(each, types.BaseTuple) for each in type_)
+        return HeldType(type_) if nested else type_
+
+    def _get(context, builder, type_, pointer):
+        """Return a member that is of this type for kernels, given where its words are."""
+        if isinstance(type_, HeldType):
+            return pointer
+        words = builder.load(pointer)
+        words.set_metadata("invariant.load", builder.module.add_metadata([]))  # nobody writes to what is held
+        return impl_ret_borrowed(context, builder, type_, words)
+
     @infer_getattr
     class _HeldAttributes(AttributeTemplate):
         key = HeldType
 
         def resolve_value(self, type_):
-            return type_.value
+            return type_
 
-    @lower_getattr(HeldType, "value")
-    def _value(context, builder, type_, pointer):
-        return impl_ret_borrowed(context, builder, type_.value, builder.load(pointer))
+        def generic_resolve(self, type_, name):
+            fields = getattr(type_.value, "fields", ())
+            return _member(type_.value[fields.index(name)]) if name in fields else None
+
+    @lower_getattr_generic(HeldType)
+    def _attribute(context, builder, type_, pointer, name):
+        if name == "value":
+            return pointer
+        at = type_.value.fields.index(name)
+        return _get(context, builder, _member(type_.value[at]), cgutils.gep_inbounds(builder, pointer, 0, at))
+
+    @infer_global(operator.getitem)
+    class _HeldItems(AbstractTemplate):
+        def generic(self, args, kws):
+            held, at = args
+            if isinstance(held, HeldType) and isinstance(held.value, types.UniTuple) and isinstance(at, types.Integer):
+                return signature(_member(held.value.dtype), held, types.intp)
+            return None
+
+    @lower_builtin(operator.getitem, HeldType, types.intp)
+    def _item(context, builder, signature_, args):
+        pointer, at = args
+        return _get(context, builder, signature_.return_type, cgutils.gep_inbounds(builder, pointer, 0, at))
+
+    @infer_global(len)
+    class _HeldLength(AbstractTemplate):
+        def generic(self, args, kws):
+            (held,) = args
+            return signature(types.intp, held) if isinstance(held, HeldType) else None
+
+    @lower_builtin(len, HeldType)
+    def _length(context, builder, signature_, args):
+        return context.get_constant(types.intp, len(signature_.args[0].value))
