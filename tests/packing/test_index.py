@@ -14,7 +14,7 @@ from ellipack.packing.index import Index
 from ellipack.packing.scan import Scan
 from ellipack.packing.tree._kernels import TRAIL, nearest
 from ellipack.packing.tree.coded._kernels import near_lanes, root_of
-from ellipack.packing.tree.growth._kernels import insert
+from ellipack.packing.tree.growth._kernels import insert_rows, make_room, put
 from ellipack.packing.tree.rounded._kernels import length, near_leaves, reach
 from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, PARENT, RIGHT, ROOT, SIZE, Tree, grow
 from ellipack.validation import Floats
@@ -370,7 +370,7 @@ def pack(tree: Tree, rows: Floats, start: int, limit: float) -> int:
     going = True
     while going and row < rows.shape[0]:
         if nearest(tree, rows[row], trail)[1] > limit:
-            going = insert(tree, rows[row])
+            going = put(tree, rows[row]) or (make_room(tree, rows[row]) and put(tree, rows[row]))
         row += going
     return row
 
@@ -385,3 +385,23 @@ def test_other_kernels_can_search_and_insert() -> None:
         if all((row[0] - one[0]) ** 2 + (row[1] - one[1]) ** 2 > 0.01 for one in kept):
             kept.append(row)
     assert np.array_equal(Index(tree).points(), np.array(kept))
+
+
+@kernel
+def put_one(tree: Tree, point: Floats) -> bool:
+    return put(tree, point)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_where_a_point_is_expected_there_is_room_and_nothing_else_is_different(order: str) -> None:
+    points = cloud(order, 1.0, 700, 3, seed=3).points
+    index = grown(points[:500])
+    for step in range(500, 700):
+        expected, tree = points[step : step + 1], index.tree
+        while insert_rows(tree, expected, 0, 1) == 0:
+            assert not put_one(tree, expected[0])
+            tree = grow(tree)
+        index = Index(tree)
+        assert np.array_equal(index.points(), points[:step])
+        assert put_one(tree, expected[0])
+    check_against_the_scan(index, points, points[::50], (1, 9))

@@ -156,7 +156,7 @@ def settle(positions: Ints, distances: Floats, count: int) -> None:
             sink(positions, distances, end, position, distance)
 
 
-@kernel
+@subkernel
 def scan_nearest(scan: Blocks, query: Floats, lanes: Floats) -> tuple[int, float]:
     """Return position and squared distance of the nearest point: (-1, inf) if there is none.
 
@@ -172,7 +172,7 @@ def scan_nearest(scan: Blocks, query: Floats, lanes: Floats) -> tuple[int, float
     return found, best
 
 
-@kernel
+@subkernel
 def scan_k_nearest(scan: Blocks, query: Floats, limit: float, positions: Ints, distances: Floats, lanes: Floats) -> int:
     """Fill in the `len(positions)` nearest at a squared distance of at most `limit`; return how many those are.
 
@@ -191,7 +191,7 @@ def scan_k_nearest(scan: Blocks, query: Floats, limit: float, positions: Ints, d
     return held
 
 
-@kernel
+@subkernel
 def scan_insert(scan: Blocks, point: Floats) -> bool:
     """Append a point; return False, with nothing changed, when the arrays are full."""
     block, lane = divmod(scan.counters[0], LANES)

@@ -65,7 +65,7 @@ class Index:
         tree = state.empty(d, leaves)
         state.pour(tree, array, FILL)
         tree.counters[:] = count, leaves, POURED
-        growth.insert_rows(tree, array[count:], 0)
+        growth.insert_rows(tree, array[count:], 0, 0)
         return cls(tree)
 
     def copy(self) -> Self:
@@ -97,7 +97,7 @@ class Index:
         """Insert points, one a row, at the next positions."""
         array = rows(points, self.d, "points")
         done = 0
-        while (done := growth.insert_rows(self.tree, array, done)) < len(array):
+        while (done := growth.insert_rows(self.tree, array, done, 0)) < len(array):
             self.tree = state.grow(self.tree)
 
     def keep(self, mask: ArrayLike) -> Self:

@@ -44,7 +44,6 @@ def test_nothing_is_learned_from_a_wild_label(at: int, outliers: list[tuple[floa
     learner = fresh()
     engine.learn(learner, X[:at], y[:at])
     learner.phase_end += len(outliers)  # so that no phase ends on the way
-    state.make_room(learner)  # nor any array has to grow
     before = copy.deepcopy(learner.machine)
     for x, (sign, size) in zip(X[at:], sorted(outliers, key=lambda outlier: outlier[1]), strict=True):
         engine.learn(learner, x[None], [sign * size])

@@ -14,16 +14,13 @@ from ellipack.learners.experts.names import GLOBAL
 from ellipack.metric._kernels import combine
 from ellipack.packing._kernels import LANES, before, block_distances
 from ellipack.packing.centers import Centers
-from ellipack.packing.tree._kernels import k_nearest, nearest, place_of, position_of
-from ellipack.packing.tree.growth._kernels import insert
-from ellipack.packing.tree.state import LEAVES, POINTS, SIZE, Tree
+from ellipack.packing.tree._kernels import k_nearest, place_of, position_of
+from ellipack.packing.tree.growth._kernels import fits, put
+from ellipack.packing.tree.state import LEAVES, POINTS, ROOT, SIZE, Tree
 from ellipack.validation import Floats, Ints
 
 FARTHEST = 1e6
 """Standard deviations at which a feature is held: far beyond any sense, well within what squares can bear."""
-
-SPARE = 4
-"""Leaves that a tree must have to spare before a point is inserted without asking."""
 
 MEAN, SQUARES, LOW, HIGH, WILD, COUNT = range(6)
 """Where the statistics of the labels stand, and all but the last of each feature's: mean, sum of squared deviations,
@@ -363,12 +360,6 @@ def count_in(labels: Floats, features: Floats, label: float, x: Floats, held: Fl
             features[HIGH, k] = x[k] if first else max(features[HIGH, k], x[k])
 
 
-@subkernel
-def has_leaves(tree: Tree) -> bool:
-    """Whether a tree has leaves enough to spare for one more point, whatever has to be parted for it."""
-    return bool(tree.points.shape[0] - tree.counters[LEAVES] >= SPARE)
-
-
 @kernel
 def closest_later(tree: Tree, points: Floats, nearest_of: Ints, apart: Floats) -> None:
     """Fill in, for each point, the nearest later point of the same leaf and the squared distance to it.
@@ -390,11 +381,18 @@ def closest_later(tree: Tree, points: Floats, nearest_of: Ints, apart: Floats) -
 
 
 @subkernel
-def has_room(views: tuple[View, ...], most: int, packed: Tree) -> bool:
-    """Whether one more centre finds room everywhere."""
-    room = views[0].points.counters[POINTS] < most and has_leaves(packed)
+def fits_in(tree: Tree, point: Floats) -> bool:
+    """Whether a tree has room for a point."""
+    return fits(tree.links, tree.splits, tree.counters[ROOT], point)
+
+
+@subkernel
+def has_room(machine: Machine, queries: Floats, scaled: Floats) -> bool:
+    """Whether one more centre finds room everywhere, given its coordinates."""
+    views = machine.views
+    room = views[0].points.counters[POINTS] < len(machine.memory.label_sums) and fits_in(machine.packing.points, scaled)
     for v in range(len(views)):
-        room = room and has_leaves(views[v].points)
+        room = room and fits_in(views[v].points, queries[v])
     return room
 
 
@@ -465,7 +463,7 @@ def play(
     far = math.sqrt(away) > float(clock[1]) ** (-1.0 / (1.0 + rank))
     if active < 0 or (far and centers.points.counters[POINTS] < clock[2]):
         active = centers.points.counters[POINTS]
-        insert(centers.points, point)
+        put(centers.points, point)
         centers.label_sums[active], centers.label_counts[active], centers.founded[active] = 0.0, 0, clock[1]
     centers.label_sums[active] += label
     centers.label_counts[active] += 1
@@ -488,7 +486,7 @@ def remember(views: tuple[View, ...], memory: Memory, clock: int, room: Room, la
         for k in range(len(x)):
             rows[size, k] = x[k]
         for v in range(len(views)):
-            insert(views[v].points, room.queries[v])
+            put(views[v].points, room.queries[v])
 
 
 @subkernel
@@ -502,7 +500,10 @@ def consult(machine: Machine, x: Floats, room: Room) -> tuple[float, int, float]
     encode(machine.views, room.held, room.standard, room.queries)
     for k in range(len(scaled)):
         scaled[k] = room.queries[0, k] / machine.reach[0]
-    active, away = nearest(machine.packing.points, scaled, room.trail)
+    # Found as neighbours are, and not by `nearest`: that would be quicker by less than compiling both here takes.
+    first, squared = room.positions[:1], room.near.squared[:1]
+    found = k_nearest(machine.packing.points, scaled, np.inf, first, squared, room.trail)
+    active, away = (position_of(first[0]), float(squared[0])) if found else (-1, np.inf)
     if known[COUNT] > 0.0:
         linear, fading, out = machine.ridge.coefficients, machine.fading.coefficients, mixing.predictions
         out[0], out[1], out[2] = known[MEAN], dot(linear, room.standard), known[MEAN]
@@ -515,25 +516,30 @@ def consult(machine: Machine, x: Floats, room: Room) -> tuple[float, int, float]
 
 
 @subkernel
-def learn_row(machine: Machine, x: Floats, label: float, asked: tuple[float, int, float], room: Room) -> None:
+def learn_row(machine: Machine, x: Floats, label: float, asked: tuple[float, int, float], room: Room) -> bool:
     """Move everything on by a round, `asked` being what `consult` has just returned for the row.
 
-    There must be room for one more centre. From a wild label nothing is learned but that there was one.
+    Returns False, with nothing changed, if the row, were it a centre, would find no room. From a wild label nothing is
+    learned but that there was one.
     """
     known, ridge, gain = machine.labels, machine.ridge, room.gain[: len(room.standard)]
-    machine.clock[0] += 1
     if known[COUNT] >= FREE and wild(label, known[LOW], known[HIGH], known[WILD]):
+        machine.clock[0] += 1
         known[WILD] += 1.0
-    else:
-        if known[COUNT] > 0.0:
-            learn_mixing(machine.mixture, machine.stack, machine.top, room.mixing, asked[0], label, room.gain)
-            for v in range(len(machine.views)):
-                view = machine.views[v]
-                add_slope(view.directions, ridge.coefficients, room.slopes[v], room.gradient, view.gop)
-        learn_regressions(ridge, machine.fading, known, room.slopes.shape[1], room.standard, label, gain)
-        play(machine.packing, machine.clock, machine.rank_starts, asked[1], asked[2], room.scaled, label)
-        remember(machine.views, machine.memory, machine.clock[0], room, label)
-        count_in(known, machine.features, label, x, room.held)
+        return True
+    if not has_room(machine, room.queries, room.scaled):
+        return False
+    machine.clock[0] += 1
+    if known[COUNT] > 0.0:
+        learn_mixing(machine.mixture, machine.stack, machine.top, room.mixing, asked[0], label, room.gain)
+        for v in range(len(machine.views)):
+            view = machine.views[v]
+            add_slope(view.directions, ridge.coefficients, room.slopes[v], room.gradient, view.gop)
+    learn_regressions(ridge, machine.fading, known, room.slopes.shape[1], room.standard, label, gain)
+    play(machine.packing, machine.clock, machine.rank_starts, asked[1], asked[2], room.scaled, label)
+    remember(machine.views, machine.memory, machine.clock[0], room, label)
+    count_in(known, machine.features, label, x, room.held)
+    return True
 
 
 @subkernel
@@ -549,14 +555,12 @@ def same_row(left: Floats, right: Floats) -> bool:
 def run_rounds(held: Held[Desk], count: int, learning: bool) -> int:
     """Predict the first rows on the desk one by one, and learn from them if told to; return how many were done.
 
-    Stops early where there is no room for another centre. Without learning nothing of the machine changes. What
+    Stops early where a row, were it a centre, would find no room. Without learning nothing of the machine changes. What
     predicting a row in the same round has left in the room is not worked out again.
     """
     desk = held.value
     machine, asked, made = desk.machine, desk.asked, desk.made
     for t in range(count):
-        if learning and not has_room(machine.views, len(machine.memory.label_sums), machine.packing.points):
-            return t
         x = desk.rows[t]
         if asked[0] != machine.clock[0] or not same_row(desk.before, x):
             made[0], asked[1], made[1] = consult(machine, x, desk.room)
@@ -565,6 +569,7 @@ def run_rounds(held: Held[Desk], count: int, learning: bool) -> int:
                 desk.before[k] = x[k]
         desk.predictions[t] = made[0]
         if learning:
-            learn_row(machine, x, desk.labels[t], (made[0], asked[1], made[1]), desk.room)
+            if not learn_row(machine, x, desk.labels[t], (made[0], asked[1], made[1]), desk.room):
+                return t
             asked[0] = -1
     return count

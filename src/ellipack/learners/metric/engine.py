@@ -67,7 +67,7 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike) -> Floats:
             put_back(state, desk)
             settle(state)
             if done < part.stop:
-                make_room(state)
+                make_room(state, desk.room.queries, desk.room.scaled)
     return predictions
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipack.learners.experts.judging._kernels import bench, leave_one_out
+from ellipack.learners.experts.judging._kernels import bench, fill_farthest, leave_one_out
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.packing.batches import search
 from ellipack.packing.index import Index
@@ -55,19 +55,15 @@ class Jury(NamedTuple):
             coordinates = np.ascontiguousarray(self.seen @ directions)
             queries = coordinates[self.judges]
             # What was near by one candidate hardly is far by the next, and none of the nearest can be farther.
-            limits = np.full(len(queries), np.inf) if near is None else _farthest(queries, coordinates[near])
+            limits = np.full(len(queries), np.inf)
+            if near is not None:
+                fill_farthest(coordinates, self.judges, near, limits)
             found = search(search_rows, Index.build(coordinates).tree, queries, limits, kriged + 1)
             near = found.positions.reshape(len(queries), -1)
             heard[name] = leave_one_out(
                 coordinates, labels, self.judges, near, found.distances.reshape(near.shape), room
             )
         return heard
-
-
-def _farthest(queries: Floats, points: Floats) -> Floats:
-    """Return no less than the squared distance, as a search finds it, of each query's farthest point."""
-    offsets = points - queries[:, None]
-    return np.asarray(np.einsum("qpk,qpk->qp", offsets, offsets).max(axis=1) * (1 + 1e-9) + _LEAST_RANGE)
 
 
 def in_units(labels: Floats) -> Floats:

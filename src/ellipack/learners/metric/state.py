@@ -10,7 +10,7 @@ from ellipack.learners.aggregation import bernstein
 from ellipack.learners.aggregation._kernels import LeastSquares
 from ellipack.learners.experts._kernels import fit_room, kriging_room, neighborhood
 from ellipack.learners.experts.names import expert_names
-from ellipack.learners.metric._kernels import SPARE, Machine, Memory, Mixing, Room, View, embed
+from ellipack.learners.metric._kernels import Machine, Memory, Mixing, Room, View, embed
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.selection import Reputation
 from ellipack.metric import Metric
@@ -19,7 +19,8 @@ from ellipack.packing.centers import Centers, padded
 from ellipack.packing.index import Index
 from ellipack.packing.tree import state as trees
 from ellipack.packing.tree._kernels import TRAIL
-from ellipack.packing.tree.state import LEAVES, POINTS, Tree
+from ellipack.packing.tree.growth._kernels import insert_rows
+from ellipack.packing.tree.state import POINTS, Tree
 from ellipack.theory.spectrum import rank_starts
 from ellipack.threads import Gate
 from ellipack.validation import Floats, whole
@@ -128,7 +129,7 @@ def _view(d: int) -> View:
         np.zeros(d),
         np.ones(d),
         np.eye(d),
-        trees.empty(d, 1 + SPARE),
+        trees.empty(d),
         np.zeros((d, d)),
     )
 
@@ -163,26 +164,28 @@ def working_room(state: MetricState) -> Room:
     )
 
 
-def make_room(state: MetricState) -> None:
-    """Let what is full grow: the trees as trees do, the rest by half, up to `max_centers`."""
+def make_room(state: MetricState, queries: Floats, scaled: Floats) -> None:
+    """Let there be room for a centre, given its coordinates in all views, and as Algorithm 1 sees them.
+
+    What is full grows: trees as trees do, the rest by half, up to `max_centers`. If nothing is, the machine stays.
+    """
     machine = state.machine
-    views = tuple(view._replace(points=_with_leaves(view.points)) for view in machine.views)
-    packing = machine.packing
-    while not _has_leaves(packing.points):
-        packing = packing.grown()
+    for v, query in enumerate(queries):
+        while not _makes_room(machine.views[v].points, query):
+            machine = machine._replace(views=(*machine.views[:v], _grown(machine.views[v]), *machine.views[v + 1 :]))
+    while not _makes_room(machine.packing.points, scaled):
+        machine = machine._replace(packing=machine.packing.grown())
     memory, have = machine.memory, len(machine.memory.label_sums)
     if state.n_centers == have:
         room = min(state.max_centers, have + max(_FIRST_ROOM, have // 2))
-        sums, counts = padded(memory.label_sums, room), padded(memory.label_counts, room)
-        memory = Memory(padded(memory.rows, room), sums, counts, padded(memory.round_sums, room))
-    state.machine = machine._replace(views=views, memory=memory, packing=packing)
+        machine = machine._replace(memory=Memory._make(padded(each, room) for each in memory))
+    state.machine = machine
 
 
-def _has_leaves(tree: Tree) -> bool:
-    return bool(tree.points.shape[0] - tree.counters[LEAVES] >= SPARE)
+def _grown(view: View) -> View:
+    return view._replace(points=trees.grow(view.points))
 
 
-def _with_leaves(tree: Tree) -> Tree:
-    while not _has_leaves(tree):
-        tree = trees.grow(tree)
-    return tree
+def _makes_room(tree: Tree, point: Floats) -> bool:
+    """Let there be room in the leaf of a point; return False if the arrays have to grow for that."""
+    return bool(insert_rows(tree, point[None], 0, 1))

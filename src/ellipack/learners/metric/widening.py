@@ -9,7 +9,7 @@ whitened coordinates, though the metric has them in falling order of weight.
 import numpy as np
 
 from ellipack.learners.aggregation._kernels import LeastSquares
-from ellipack.learners.metric._kernels import SPARE, View
+from ellipack.learners.metric._kernels import View
 from ellipack.learners.metric.state import MetricState
 from ellipack.metric import UNSEEN
 from ellipack.packing.index import Index
@@ -50,7 +50,7 @@ def _widened(view: View, scales: Floats, size: int) -> View:
     directions = np.eye(len(view.scale) + count)
     directions[:-count, :-count] = view.directions
     coordinates = _more_columns(Index(view.points).points(), count)
-    points = Index.build(coordinates).tree if size else trees.empty(coordinates.shape[1], 1 + SPARE)
+    points = Index.build(coordinates).tree if size else trees.empty(coordinates.shape[1])
     ranked = len(view.knots) > 0
     return view._replace(
         knots=np.hstack([view.knots, _knots(len(view.knots), scales)]),

@@ -71,6 +71,19 @@ def judge(room: Bench, kriged: int, d: int) -> Eight:
     return krige(systems, kriged)
 
 
+@kernel
+def fill_farthest(coordinates: Floats, judges: Ints, near: Ints, out: Floats) -> None:
+    """Fill in how far the farthest of some points is from each judge, squared, with the bits that a search finds."""
+    for row in range(len(judges)):
+        out[row] = 0.0
+        for other in near[row]:
+            total = 0.0
+            for k in range(coordinates.shape[1]):
+                gap = coordinates[judges[row], k] - coordinates[other, k]
+                total += gap * gap
+            out[row] = max(out[row], total)
+
+
 @subkernel
 def seat(coordinates: Floats, labels: Floats, own: int, near: Ints, squared: Floats, room: Bench, lane: int) -> None:
     """Put the neighbourhood of a judge, all but the judge, into one lane of eight."""

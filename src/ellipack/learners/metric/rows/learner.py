@@ -35,10 +35,11 @@ class MetricRows(RowLearner):
         desk.write(desk.memory, 0, *row)
         desk.labels[0] = label
         while not desk.play(desk.held, 1, True):
-            make_room(self.state)
-            desk = MetricDesk(self.state)
-            desk.write(desk.memory, 0, *row)
-            desk.labels[0] = label
+            make_room(self.state, desk.room.queries, desk.room.scaled)
+            if desk.machine is not self.state.machine:
+                desk = MetricDesk(self.state)
+                desk.write(desk.memory, 0, *row)
+                desk.labels[0] = label
         put_back(self.state, desk)
         engine.settle(self.state)
 

@@ -338,21 +338,19 @@ def put(tree: Tree, point: Floats) -> bool:
 
 
 @subkernel
-def make_room(tree: Tree, point: Floats) -> bool:
-    """Let there be room in the leaf of a point; return False, with nothing changed, when the arrays are full."""
-    links, splits, counters = tree.links, tree.splits, tree.counters
-    node = first_leaf(links, splits, counters[ROOT], point)
-    room = True
-    while room and links[node, SIZE] == LANES:
-        room = plant_around(tree, node)
-        node = first_leaf(links, splits, counters[ROOT], point)
-    return room
+def fits(links: Names, splits: Floats, root: int, point: Floats) -> bool:
+    """Whether there is room in the leaf of a point."""
+    return bool(links[first_leaf(links, splits, root, point), SIZE] < LANES)
 
 
 @subkernel
-def insert(tree: Tree, point: Floats) -> bool:
-    """Insert a point at the next position; return False, with nothing changed, when the arrays are full."""
-    return put(tree, point) or (make_room(tree, point) and put(tree, point))
+def make_room(tree: Tree, point: Floats) -> bool:
+    """Let there be room in the leaf of a point; return False, with nothing changed, when the arrays are full."""
+    links, splits, counters = tree.links, tree.splits, tree.counters
+    room = True
+    while room and not fits(links, splits, counters[ROOT], point):
+        room = plant_around(tree, first_leaf(links, splits, counters[ROOT], point))
+    return room
 
 
 @subkernel
@@ -365,15 +363,17 @@ def put_rows(tree: Tree, points: Floats, start: int) -> int:
 
 
 @kernel
-def insert_rows(tree: Tree, points: Floats, start: int) -> int:
+def insert_rows(tree: Tree, points: Floats, start: int, expected: int) -> int:
     """Insert the points from row `start` on; return the row that found no room, or the number of rows.
 
-    Points that were only poured into leaves are planted first.
+    The last ones are only `expected`, so many: for these there will be room, for each if it is the next. Points that
+    were only poured into leaves are planted first.
     """
     if tree.counters[ROOT] == POURED:
         plant_all(tree)
-    row, room = start, True
+    row, room, stop = start, True, points.shape[0] - expected
     while room and row < points.shape[0]:
-        row = put_rows(tree, points, row)
+        row = put_rows(tree, points[:stop], row)
         room = row == points.shape[0] or make_room(tree, points[row])
+        row += room and row >= stop and row < points.shape[0]
     return row
