@@ -5,14 +5,15 @@ bits, however they are batched, would be gone.
 
 What a first call waits for is compiling, so no more is done than has to be. By itself numba would make a library of
 every function: optimise it, make machine code of it, and do both again with all that call it. It would count
-references to each array of each tuple that is handed on, which is half of the code then. And while it works, the
-garbage collector would look through its many objects again and again, for nothing.
+references to each array of each tuple that is handed on, which is half of the code then. It would find out anew, at
+every operator, what that does. And while it works, the garbage collector would look through its many objects again and
+again, for nothing.
 """
 
 import ctypes
 import gc
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numba
 
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     def _take_whole_numbers_alike(compiled: Any) -> None: ...
 
 else:
+    from llvmlite.binding import create_new_function_pass_manager
     from numba import _dynfunc, types
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import CompilerBase, DefaultPassBuilder
@@ -72,6 +74,29 @@ else:
 
         compiled.get_call_template = get_call_template
 
+    class _Remembering:
+        """Numba's context of types, with a memory for what it finds out about its own functions, such as operators.
+
+        By itself it goes through all that is known of an operator, for lists, texts and sets, again and again.
+        """
+
+        _found: ClassVar[dict[Any, Any]] = {}
+
+        def __init__(self, context, counting):
+            self._context, self._counting = context, counting
+
+        def __getattr__(self, name):
+            return getattr(self._context, name)
+
+        def resolve_function_type(self, function, args, kws):
+            if type(function) is not types.Function or kws:
+                return self._context.resolve_function_type(function, args, kws)
+            asked = function, tuple(args), self._counting
+            found = self._found.get(asked)
+            if found is None:
+                found = self._found[asked] = self._context.resolve_function_type(function, args, kws)
+            return found
+
     class _WholeCompiler(CompilerBase):
         """Compiles what Python calls, with all that it is made of."""
 
@@ -80,6 +105,7 @@ else:
 
         def compile_extra(self, func):
             """Compile a function, and don't look for garbage meanwhile."""
+            self.state.typingctx = _Remembering(self.state.typingctx, self.state.flags.nrt)
             collecting = gc.isenabled()
             gc.disable()
             try:
@@ -122,6 +148,18 @@ else:
 
     class _PartLibrary(JITCodeLibrary):
         """The code of a part of kernels as it was written, to be optimised and made executable with each of them."""
+
+        def _optimize_functions(self, ll_module):
+            """Make the code short, so that there is less to link; all else is done when it is optimised."""
+            ll_module.data_layout = self._codegen._data_layout
+            builder = self._codegen._pass_builder()
+            for function in ll_module.functions:
+                if not function.is_declaration:
+                    passes = create_new_function_pass_manager()
+                    passes.add_sroa_pass()
+                    passes.add_instruction_combine_pass()
+                    passes.add_simplify_cfg_pass()
+                    passes.run(function, builder)
 
         def _optimize_final_module(self):
             pass
