@@ -14,9 +14,11 @@ help: ## say what there is to make
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: .venv/demo.stamp ## learners side by side on a made-up stream; then `ellipack run` over it, with a report to look at
+	@$(BIN)/ellipack compile
 	@$(BIN)/ellipack demo
 
 test: .venv/dev.stamp ## every test; then the quick ones once more with the kernels not compiled
+	@$(BIN)/ellipack compile
 	$(BIN)/python -m pytest --numprocesses 2
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses 2 -m interpreted
 
