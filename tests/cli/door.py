@@ -22,7 +22,7 @@ _SERVER = """
 import gc, json, os, resource, signal, sys
 import numpy as np
 from ellipack import MetricRegressor
-from ellipack.cli import main
+from ellipack.cli import inspecting, main, predicting, reporting, running  # which commands import when they run
 
 X = np.random.default_rng(0).normal(size=(100, 3))
 MetricRegressor(n_jobs=1).progressive(X, X[:, 0])  # so that kernels are at hand; on no other thread, for it forks

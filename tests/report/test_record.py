@@ -84,8 +84,11 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
         yield from places(value[0], (*path, 0))
 
 
+FULL = records.full().to_json()
+
+
 def tree() -> dict[str, Any]:
-    made: dict[str, Any] = json.loads(records.full().to_json())
+    made: dict[str, Any] = json.loads(FULL)
     made["parameters"] = {"a": [1.5]}
     return made
 
@@ -97,6 +100,7 @@ def at(value: Any, path: tuple[str | int, ...]) -> Any:
 
 
 PATHS = list(places(tree()))[1:]
+NUMBERS = [path for path in PATHS if isinstance(at(tree(), path), float)]
 
 
 def dotted(path: tuple[str | int, ...]) -> str:
@@ -130,7 +134,7 @@ def test_a_wrong_type_is_named(path: tuple[str | int, ...]) -> None:
             Record.from_json(json.dumps(value))
 
 
-@pytest.mark.parametrize("path", [p for p in PATHS if isinstance(at(tree(), p), float)], ids=dotted)
+@pytest.mark.parametrize("path", NUMBERS, ids=dotted)
 def test_a_number_that_is_not_finite_is_refused(path: tuple[str | int, ...]) -> None:
     value = tree()
     for wrong in (math.nan, math.inf, -math.inf):
