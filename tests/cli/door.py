@@ -10,11 +10,13 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 PROGRAM = [sys.executable, "-m", "ellipack"]
+PATIENCE = 120  # seconds, after which something hangs
 PLAIN = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 """What the environment must have for a text to be the same everywhere."""
 
@@ -36,6 +38,7 @@ for line in sys.stdin:
         sys.stdin = open(0)
         os.chdir(asked["folder"])
         os.environ.update(asked["environment"])
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background has it ignored
         if asked["most_bytes"] is not None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (asked["most_bytes"], resource.RLIM_INFINITY))
@@ -71,10 +74,85 @@ def command(
     return Done(done.returncode, done.stdout, done.stderr)
 
 
+class Started(NamedTuple):
+    """A command that goes on: the number of its process, its standard files, and what waits for its end.
+
+    The latter takes seconds, and returns the exit code or, if it has not ended by then, None.
+    """
+
+    number: int
+    stdin: int
+    files: list[Path]
+    end: Callable[[float], int | None]
+
+    def feed(self, data: bytes) -> None:
+        """Write to its standard input, and leave that open."""
+        while data:
+            data = data[os.write(self.stdin, data) :]
+
+    def runs(self) -> bool:
+        """Return whether it has not ended."""
+        return self.end(0) is None
+
+    def stop(self, number: signal.Signals) -> int | None:
+        """Send it a signal, wait for its end and return how it ended."""
+        os.kill(self.number, number)
+        return self.end(PATIENCE)
+
+    def out(self) -> str:
+        """Return what it has printed."""
+        return self.files[1].read_text(encoding="utf-8")
+
+    def err(self) -> str:
+        """Return what it has complained of."""
+        return self.files[2].read_text(encoding="utf-8")
+
+
+@contextmanager
+def standard_files(folder: Path) -> Iterator[tuple[int, list[Path]]]:
+    """Make files for a command's standard streams, the first of them a pipe; yield that one's end, and their names."""
+    files = [folder / name for name in ("pipe", "out", "err")]
+    for file in files:
+        file.unlink(missing_ok=True)
+    os.mkfifo(files[0])
+    for file in files[1:]:
+        file.touch()
+    stdin = os.open(files[0], os.O_RDWR)  # to read as well, or it would wait for a reader
+    try:
+        yield stdin, files
+    finally:
+        os.close(stdin)
+
+
+@contextmanager
+def started(*arguments: str, folder: Path, streams: Path) -> Iterator[Started]:
+    """Start a command as a shell would, its standard input a pipe that stays open; in the end it is killed."""
+    # A job in the background of a shell has it ignored, and so would have the command.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    with standard_files(streams) as (stdin, files), files[1].open("wb") as out, files[2].open("wb") as err:
+        process = subprocess.Popen(
+            [*PROGRAM, *arguments], cwd=folder, env={**os.environ, **PLAIN}, stdin=stdin, stdout=out, stderr=err
+        )
+        signal.signal(signal.SIGINT, before)
+
+        def end(seconds: float) -> int | None:
+            try:
+                return process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                return None
+
+        with process:
+            try:
+                yield Started(process.pid, stdin, files, end)
+            finally:
+                process.kill()
+
+
 class Door:
     """Runs commands that start at once."""
 
     def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._files = [folder / name for name in ("stdin", "stdout", "stderr")]
         self._server = subprocess.Popen(
             [sys.executable, "-c", _SERVER],
@@ -108,17 +186,41 @@ class Door:
             os.kill(child, signal.SIGKILL)
         return self._answer()
 
-    def _runs(self) -> bool:
-        """Return whether the command that was started last has not ended."""
+    @contextmanager
+    def started(self, *arguments: str, folder: Path) -> Iterator[Started]:
+        """Start a command, its standard input a pipe that stays open; in the end it is killed."""
+        with standard_files(self._folder) as (stdin, files):
+            child = self._ask(arguments, folder, {}, None, files)
+            codes: list[int] = []
+
+            def end(seconds: float) -> int | None:
+                if not codes and not self._runs(seconds):
+                    codes.append(self._answer())
+                return codes[0] if codes else None
+
+            try:
+                yield Started(child, stdin, files, end)
+            finally:
+                if end(0) is None:
+                    os.kill(child, signal.SIGKILL)
+                    end(PATIENCE)
+
+    def _runs(self, seconds: float = 0) -> bool:
+        """Return whether the command that was started last has not ended, even after so many seconds."""
         assert self._server.stdout is not None
-        return not select.select([self._server.stdout], [], [], 0)[0]
+        return not select.select([self._server.stdout], [], [], seconds)[0]
 
     def _ask(
-        self, arguments: Iterable[str | Path], folder: Path, environment: Mapping[str, str], most_bytes: int | None
+        self,
+        arguments: Iterable[str | Path],
+        folder: Path,
+        environment: Mapping[str, str],
+        most_bytes: int | None,
+        files: list[Path] | None = None,
     ) -> int:
         """Have a command started, and return the number of its process."""
         asked = {
-            "files": list(map(str, self._files)),
+            "files": list(map(str, files or self._files)),
             "folder": str(folder),
             "environment": dict(environment),
             "most_bytes": most_bytes,

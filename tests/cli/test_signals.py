@@ -1,73 +1,26 @@
 import fcntl
 import os
 import signal
-import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import IO, NamedTuple
 
 import pytest
 
 from ellipack.cli.signals import Stops
 from ellipack.stream.run import load_run
-from tests.cli.door import PLAIN, PROGRAM, Door
+from tests.cli.door import PATIENCE, Door, Started, started
 from tests.cli.tables import TARGET, rides, write
 
 ROWS = 3000
-PATIENCE = 120  # seconds, after which something hangs
-
-
-class Started(NamedTuple):
-    """A run, and the ends of its pipes."""
-
-    process: subprocess.Popen[bytes]
-    stdin: IO[bytes]
-    stdout: IO[bytes]
-    stderr: IO[bytes]
-
-    def feed(self, data: bytes) -> None:
-        """Write to its standard input, and leave that open."""
-        self.stdin.write(data)
-        self.stdin.flush()
-
-    def stop(self, number: signal.Signals) -> int:
-        """Send it a signal, wait for its end and return how it ended."""
-        self.process.send_signal(number)
-        return self.process.wait(PATIENCE)
-
-
-@contextmanager
-def started(folder: Path, *arguments: str) -> Iterator[Started]:
-    """Start a run, its standard input a pipe that stays open."""
-    # A job in the background of a shell has it ignored, and so would have the run.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    process = subprocess.Popen(
-        [*PROGRAM, "run", *arguments],
-        cwd=folder,
-        env={**os.environ, **PLAIN},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
-    signal.signal(signal.SIGINT, before)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    with process:
-        try:
-            yield Started(process, process.stdin, process.stdout, process.stderr)
-        finally:
-            process.kill()
 
 
 def await_that(holds: Callable[[], bool], run: Started) -> None:
     """Wait until something holds, as long as a run goes on."""
     until = time.monotonic() + PATIENCE
-    while not holds() and run.process.poll() is None and time.monotonic() < until:
+    while not holds() and run.runs() and time.monotonic() < until:
         time.sleep(0.01)
     assert holds()
 
@@ -87,17 +40,18 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_run_that_waits_for_rows_stops_saves_and_says_how_to_go_on(
-    number: signal.Signals, code: int, table: bytes, tmp_path: Path
+    number: signal.Signals, code: int, table: bytes, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    # This one as a shell starts it; those below come by the door, which takes a tenth of the time.
     run = "-", "--target", TARGET, "--drop", "remark", "--every", "100", "--save", "my model", "--predictions", "p.csv"
-    with started(tmp_path, *run) as going:
+    with started("run", *run, folder=tmp_path, streams=tmp_path_factory.mktemp("streams")) as going:
         going.feed(table)
         await_that((tmp_path / "my model").exists, going)
         assert going.stop(number) == code
-        out, err = going.stdout.read(), going.stderr.read().decode()
+        out, err = going.out(), going.err()
     saved = load_run(tmp_path / "my model")
     assert saved.position % 100 == 0
-    assert out == b""
+    assert out == ""
     assert err == (
         f"ellipack: stopped after {saved.position:,} rows, and saved; to go on: "
         "ellipack run - --resume 'my model' --predictions p.csv --every 100\n"
@@ -109,10 +63,11 @@ def test_a_run_that_waits_for_rows_stops_saves_and_says_how_to_go_on(
 def test_a_run_over_a_file_stops_between_batches_and_goes_on_to_the_same_end(door: Door, tmp_path: Path) -> None:
     write(tmp_path / "rides.csv", rides(ROWS))
     run = "rides.csv", "--target", TARGET, "--every", "100"
-    with started(tmp_path, *run, "--save", "m", "--resume", "m", "--predictions", "p.parquet") as going:
+    resume = "--save", "m", "--resume", "m", "--predictions", "p.parquet"
+    with door.started("run", *run, *resume, folder=tmp_path) as going:
         await_that((tmp_path / "m").exists, going)
         assert going.stop(signal.SIGINT) == 130
-        err = going.stderr.read().decode()
+        err = going.err()
     saved = load_run(tmp_path / "m")
     assert 0 < saved.position < ROWS
     assert f"stopped after {saved.position:,} rows, and saved" in err
@@ -123,33 +78,33 @@ def test_a_run_over_a_file_stops_between_batches_and_goes_on_to_the_same_end(doo
     assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_nothing_to_save_and_nowhere_to_save_it_are_said(table: bytes, tmp_path: Path) -> None:
-    with started(tmp_path, "-", "--target", TARGET, "--save", "m") as going:
+def test_nothing_to_save_and_nowhere_to_save_it_are_said(table: bytes, door: Door, tmp_path: Path) -> None:
+    with door.started("run", "-", "--target", TARGET, "--save", "m", folder=tmp_path) as going:
         going.feed(b"when,km,duration\n")
-        await_that(lambda: unread_in(going.stdin.fileno()) == 0, going)
+        await_that(lambda: unread_in(going.stdin) == 0, going)
         assert going.stop(signal.SIGTERM) == 143
-        assert going.stderr.read() == b"ellipack: stopped before the first row; there is nothing to save\n"
+        assert going.err() == "ellipack: stopped before the first row; there is nothing to save\n"
     assert not list(tmp_path.iterdir())
-    with started(tmp_path, "-", "--target", TARGET, "--drop", "remark", "--predictions", "p.csv") as going:
+    run = "run", "-", "--target", TARGET, "--drop", "remark", "--predictions", "p.csv"
+    with door.started(*run, folder=tmp_path) as going:
         going.feed(table)
         await_that((tmp_path / "p.csv").exists, going)
         assert going.stop(signal.SIGINT) == 130
-        err = going.stderr.read().decode()
+        err = going.err()
     assert err.startswith("ellipack: stopped after ")
     assert err.endswith("; nothing was saved: with --save MODEL one can go on\n")
 
 
-def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+def test_a_second_signal_ends_it_at_once(door: Door, tmp_path: Path) -> None:
     # It can't finish: predictions go to a pipe that nobody reads.
     write(tmp_path / "rides.csv", rides(ROWS))
     os.mkfifo(tmp_path / "pipe.csv")
     reader = os.open(tmp_path / "pipe.csv", os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)  # less than the predictions of a batch
-    with started(tmp_path, "rides.csv", "--target", TARGET, "--predictions", "pipe.csv") as going:
+    with door.started("run", "rides.csv", "--target", TARGET, "--predictions", "pipe.csv", folder=tmp_path) as going:
         await_that(lambda: unread_in(reader) > len("row,prediction,label\n"), going)
-        going.process.send_signal(signal.SIGINT)
-        with pytest.raises(subprocess.TimeoutExpired):  # it wants to finish the rows in hand
-            going.process.wait(2)
+        os.kill(going.number, signal.SIGINT)
+        assert going.end(1) is None  # it wants to finish the rows in hand
         assert going.stop(signal.SIGINT) == -signal.SIGINT
     os.close(reader)
 
