@@ -1,8 +1,10 @@
 """The page is made of the results and nothing else."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
 from benchmarks import page, results
 from benchmarks.race import page as race_page
@@ -71,7 +73,15 @@ def test_a_readme_quotes_between_its_markers(tmp_path: Path) -> None:
         page.main(["--json", str(tmp_path / "none.json")])
 
 
-def test_what_is_committed_is_what_the_results_give(tmp_path: Path) -> None:
+def test_what_is_committed_is_what_the_results_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save = Figure.savefig
+
+    def sketch(figure: Figure, *arguments: Any, **options: Any) -> None:
+        """Draw all there is, but coarsely and not laid out, since nobody looks at it here."""
+        figure.set_layout_engine("none")
+        save(figure, *arguments, **options, dpi=10)
+
+    monkeypatch.setattr(Figure, "savefig", sketch)
     sections = results.read(COMMITTED)
     assert page.text(sections, tmp_path / "benchmarks") == (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -74,7 +74,7 @@ class Table:
 
 @st.composite
 def tables(draw: st.DrawFn, least_rows: int = 1) -> Table:
-    rows = draw(st.integers(least_rows, 40))
+    rows = draw(st.integers(least_rows, 25))
     drawn = draw(st.lists(columns(rows), min_size=1, max_size=4))
     kinds = {f"c{i}": kind for i, (kind, _) in enumerate(drawn)}
     cells = {f"c{i}": some for i, (_, some) in enumerate(drawn)}

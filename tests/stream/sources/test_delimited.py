@@ -77,7 +77,7 @@ def test_rows_that_can_not_be_read_are_told_and_the_others_keep_their_numbers(
 
 def test_a_file_of_ragged_rows_is_given_up(path: Path) -> None:
     with pytest.raises(StreamError, match=r"rows from row 1 on can't be read; that one has 1 fields .*: is it a table"):
-        read(path, b"a,b\n" + b"1\n" * 1_000_000, on_error="skip")
+        read(path, b"a,b\n" + b"1\n" * 100_000, on_error="skip")
 
 
 @pytest.mark.parametrize(
