@@ -15,8 +15,8 @@ pytestmark = pytest.mark.interpreted
 
 
 def heard(points: Floats, labels: Floats, judges: Ints, kriged: int) -> float:
-    near = Index.build(points).k_nearest(points[judges], kriged + 1)
     with np.errstate(over="ignore"):
+        near = Index.build(points).k_nearest(points[judges], kriged + 1)
         return leave_one_out(points, labels, judges, *near, bench(kriged, points.shape[1]))
 
 
