@@ -91,11 +91,17 @@ else:
         def resolve_function_type(self, function, args, kws):
             if type(function) is not types.Function or kws:
                 return self._context.resolve_function_type(function, args, kws)
-            asked = function, tuple(args), self._counting
-            found = self._found.get(asked)
-            if found is None:
-                found = self._found[asked] = self._context.resolve_function_type(function, args, kws)
-            return found
+            return self._recall(lambda: self._context.resolve_function_type(function, args, kws), function, *args)
+
+        def resolve_setitem(self, *args):
+            return self._recall(lambda: self._context.resolve_setitem(*args), "setitem", *args)
+
+        def _recall(self, find, *asked):
+            """Return what was found when the same was asked before, or find it."""
+            key = self._counting, *asked
+            if self._found.get(key) is None:
+                self._found[key] = find()
+            return self._found[key]
 
     class _WholeCompiler(CompilerBase):
         """Compiles what Python calls, with all that it is made of."""
@@ -139,7 +145,8 @@ else:
             # Options, but not declared as such: for callers that differ in them, numba compiles its own functions anew.
             state.flags.no_compile = state.flags.no_cpython_wrapper = True
             super().run_pass(state)
-            lowered, keep = state.cr, (state.library,)
+            # Who calls it links not only it, but all that it calls in turn.
+            lowered, keep = state.cr, tuple(dict.fromkeys([state.library, *state.library._linking_libraries]))
             module = lowered.fndesc.lookup_module()
             standing_in = _dynfunc.make_function(module, name, name, _NOT_CALLABLE, lowered.env, keep)
             state.targetctx.insert_user_function(standing_in, lowered.fndesc, keep)
@@ -161,10 +168,8 @@ else:
                     passes.add_simplify_cfg_pass()
                     passes.run(function, builder)
 
-        def _optimize_final_module(self):
-            pass
-
-        def _finalize_final_module(self):
+        def finalize(self):
+            """Leave the code as it is, with nothing linked to it."""
             self._finalize_dynamic_globals()
             self._finalized = True
 

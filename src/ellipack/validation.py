@@ -1,11 +1,11 @@
 """The rules for what comes in at the doors, each checked before any state moves or any kernel runs."""
 
+import sys
 from operator import index
 from reprlib import repr as shown
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 
 from ellipack.errors import DomainError, InputError, KindError, NonFiniteError, ShapeError
 
@@ -48,7 +48,8 @@ def _refuse_what_hides_numbers(values: object, name: str) -> None:
     """Raise if NumPy would not see that entries are masked, or that there are any at all."""
     if isinstance(values, np.ma.MaskedArray):
         raise KindError(f"{name} must hold real numbers, got a masked array: fill in or drop what is masked")
-    if issparse(values):
+    sparse = sys.modules.get("scipy.sparse")  # whoever has such a matrix has imported it: for others, it takes a while
+    if sparse is not None and sparse.issparse(values):
         kind = type(values).__name__
         raise KindError(f"{name} must be dense, got the sparse {kind}: {name}.toarray() is dense, if it fits in memory")
 

@@ -4,6 +4,7 @@
 the task is done.
 """
 
+import os
 import sys
 
 import numpy as np
@@ -79,3 +80,4 @@ if __name__ == "__main__":
     for line in sys.stdin:
         globals()[line.strip()]()
         print(line, end="", flush=True)
+    os._exit(0)  # at once: to take apart what numba has made takes most of a second

@@ -62,14 +62,17 @@ def difference_gradients(
     bandwidth, step, mass = scales
     n, d = X.shape
     inverse = 1.0 / (bandwidth * bandwidth)
-    everyone = y.sum() / n
+    everyone = 0.0
+    for j in range(n):
+        everyone += y[j]
+    everyone /= n
     difference = np.empty(d)
     # Entries 0 to d belong to the queries shifted forward, d to 2d to those shifted back.
     weight = np.empty(2 * d)
+    weights, labels, nearby = np.empty(2 * d), np.empty(2 * d), np.empty(2 * d)
     for a in range(len(anchors)):
-        weights = np.zeros(2 * d)
-        labels = np.zeros(2 * d)
-        nearby = np.zeros(2 * d)
+        for i in range(2 * d):
+            weights[i] = labels[i] = nearby[i] = 0.0
         start = near[0][a - 1] if len(near[0]) > 1 and a > 0 else 0
         for m in range(start, near[0][min(a, len(near[0]) - 1)]):
             j = near[1][m]
@@ -142,11 +145,13 @@ def local_slope(offsets: Floats, squared: Floats, labels: Floats, ridge: float, 
     of the neighbours along a coordinate; the intercept is free.
     """
     k, d = offsets.shape
-    out[:] = 0.0
     total = 0.0
     mean_label = 0.0
-    mean = np.zeros(d)
-    weights = np.empty(k)
+    mean, gram, weights = np.empty(d), np.empty((d, d)), np.empty(k)
+    for i in range(d):
+        out[i] = mean[i] = 0.0
+        for m in range(d):
+            gram[i, m] = 0.0
     for j in range(k):
         weights[j] = 1.0 - squared[j] / squared[k - 1] if squared[k - 1] > 0.0 else 0.0
         total += weights[j]
@@ -155,7 +160,6 @@ def local_slope(offsets: Floats, squared: Floats, labels: Floats, ridge: float, 
             mean[i] += weights[j] * offsets[j, i]
     if total <= 0.0:
         return
-    gram = np.zeros((d, d))
     for j in range(k):
         label = labels[j] - mean_label / total
         for i in range(d):
@@ -167,7 +171,8 @@ def local_slope(offsets: Floats, squared: Floats, labels: Floats, ridge: float, 
     for i in range(d):
         trace += gram[i, i]
     if trace <= 1e-290:  # neighbours this close can't be told apart; their slope would overflow when squared
-        out[:] = 0.0
+        for i in range(d):
+            out[i] = 0.0
         return
     for i in range(d):
         gram[i, i] += ridge * trace / d
