@@ -9,9 +9,9 @@ from ellipack.learners.aggregation import bernstein
 from ellipack.learners.aggregation._kernels import weigh
 from ellipack.learners.experts.names import expert_names
 from ellipack.learners.metric import engine, state
-from ellipack.learners.metric._kernels import COUNT
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.desks import MetricDesk
+from ellipack.learners.metric.machine import COUNT
 from ellipack.learners.metric.state import MetricState, Size
 from ellipack.stream import LowRankStream
 from ellipack.validation import Floats

@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 from ellipack._kernels import kernel
 from ellipack.learners.experts._kernels import Neighborhood, kriging_room, neighborhood
 from ellipack.learners.metric import engine, state
-from ellipack.learners.metric._kernels import FARTHEST, View, embed, fill_trends, fill_trends_by_rows, see_rows
+from ellipack.learners.metric.asking._kernels import fill_trends, fill_trends_by_rows
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.machine import View
+from ellipack.learners.metric.seeing._kernels import FARTHEST, embed, see_rows
 from ellipack.learners.metric.state import Size
 from ellipack.packing.tree import state as trees
 from ellipack.validation import Floats, Ints

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipack.learners.metric import engine, state
-from ellipack.learners.metric._kernels import BEYOND, COUNT, FREE, HIGH, LOW, WILD
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.machine import COUNT, HIGH, LOW, WILD
+from ellipack.learners.metric.seeing._kernels import BEYOND, FREE
 from ellipack.learners.metric.state import MetricState, Size
 from ellipack.validation import Floats
 from tests.strategies import seeds

@@ -7,7 +7,8 @@ to predict a row is still on the desk when its label comes, if nothing was learn
 import numpy as np
 
 from ellipack.held._kernels import Held, entry
-from ellipack.learners.metric._kernels import Desk, run_rounds
+from ellipack.learners.metric._kernels import run_rounds
+from ellipack.learners.metric.machine import Desk
 from ellipack.learners.metric.state import MetricState, working_room
 from ellipack.learners.rows import Sheet
 from ellipack.validation import Floats

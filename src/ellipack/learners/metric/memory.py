@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack.learners.metric._kernels import Memory, closest_later
+from ellipack.learners.metric.forgetting._kernels import closest_later
+from ellipack.learners.metric.machine import Memory
 from ellipack.learners.metric.state import MetricState, re_embedded
 from ellipack.packing.index import Index
 from ellipack.validation import Floats

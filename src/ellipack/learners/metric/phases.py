@@ -4,7 +4,8 @@ import numpy as np
 
 from ellipack.learners.aggregation import bernstein
 from ellipack.learners.aggregation._kernels import LeastSquares, weigh
-from ellipack.learners.metric._kernels import COUNT, HIGH, LOW, MEAN, SQUARES, WILD, Machine, View, see_rows
+from ellipack.learners.metric.machine import COUNT, HIGH, LOW, MEAN, SQUARES, WILD, Machine, View
+from ellipack.learners.metric.seeing._kernels import see_rows
 from ellipack.learners.metric.selection import Jury, choose
 from ellipack.learners.metric.state import FIRST_PHASE, MetricPhase, MetricState, fitted, re_embedded
 from ellipack.metric import Metric

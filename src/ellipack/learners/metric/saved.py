@@ -17,9 +17,10 @@ from ellipack.errors import CheckpointError, DomainError
 from ellipack.learners.aggregation._kernels import ABSENT, LEAST_SCALE, Bernstein, LeastSquares
 from ellipack.learners.experts.names import expert_names
 from ellipack.learners.metric import state as states
-from ellipack.learners.metric._kernels import COUNT, FARTHEST, HIGH, LOW, MEAN, SQUARES, Machine, Memory, View
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.earlier import completed, is_earlier
+from ellipack.learners.metric.machine import COUNT, HIGH, LOW, MEAN, SQUARES, Machine, Memory, View
+from ellipack.learners.metric.seeing._kernels import FARTHEST
 from ellipack.learners.metric.selection import Reputation, Standing
 from ellipack.learners.metric.state import FIRST_PHASE, MetricPhase, MetricState, Size
 from ellipack.metric import Metric

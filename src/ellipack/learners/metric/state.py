@@ -10,8 +10,9 @@ from ellipack.learners.aggregation import bernstein
 from ellipack.learners.aggregation._kernels import LeastSquares
 from ellipack.learners.experts._kernels import fit_room, kriging_room, neighborhood
 from ellipack.learners.experts.names import expert_names
-from ellipack.learners.metric._kernels import Machine, Memory, Mixing, Room, View, embed
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.machine import Machine, Memory, Mixing, Room, View
+from ellipack.learners.metric.seeing._kernels import embed
 from ellipack.learners.metric.selection import Reputation
 from ellipack.metric import Metric
 from ellipack.packing._kernels import LANES

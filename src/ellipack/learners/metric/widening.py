@@ -9,7 +9,7 @@ whitened coordinates, though the metric has them in falling order of weight.
 import numpy as np
 
 from ellipack.learners.aggregation._kernels import LeastSquares
-from ellipack.learners.metric._kernels import View
+from ellipack.learners.metric.machine import View
 from ellipack.learners.metric.state import MetricState
 from ellipack.metric import UNSEEN
 from ellipack.packing.index import Index

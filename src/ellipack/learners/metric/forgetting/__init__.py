@@ -1,0 +1,1 @@
+"""How the practical learner forgets."""
