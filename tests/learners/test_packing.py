@@ -1,3 +1,4 @@
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from ellipack.errors import DomainError
 from ellipack.learners import packing
+from ellipack.learners._kernels import AHEAD, SLACK
 from ellipack.metric import Metric
 from ellipack.theory import (
     effective_rank,
@@ -179,3 +181,11 @@ def test_many_more_centres_than_there_was_room_for_at_first() -> None:
     assert len(state.centers.founded) < 2 * state.centers.size
     founders = X[state.centers.founded[: state.centers.size] - 1]
     np.testing.assert_array_equal(state.centers.coordinates, state.metric.whiten(founders))
+
+
+@given(st.integers(1, 10**12), st.integers(1, 100), st.integers(0, AHEAD), st.integers(0, 100))
+def test_the_bound_that_spares_powers_is_no_more_than_any_radius_it_stands_for(
+    t: int, rank: int, later: int, more: int
+) -> None:
+    bound = math.pow(t + AHEAD, -1 / (1 + rank)) * (1 - SLACK)
+    assert bound <= math.pow(t + later, -1 / (1 + rank + more))

@@ -209,7 +209,8 @@ def compile_(jobs: int | None) -> None:
     """Compile all kernels, so that nobody has to wait for that later.
 
     They are compiled when they are first needed, too, and kept on disk; this does it for all of them at once. In an
-    image for containers it belongs behind the installation. What is on disk already takes seconds.
+    image for containers it belongs behind the installation, as the user who will run ellipack there, since each user
+    who can't write to the package has files of his own. What is on disk already takes seconds.
     """
     from ellipack.cli.compiling import compile_all
 

@@ -11,6 +11,9 @@ from ellipack.packing.tree.growth._kernels import make_room, put
 from ellipack.packing.tree.state import POINTS
 from ellipack.validation import Floats, Ints
 
+AHEAD, SLACK = 256, 1e-9
+"""Rounds for which a bound on the radius is worked out at once, and more than rounding can make of a power."""
+
 
 @subkernel
 def rank_at(starts: Ints, t: int, rank: int) -> int:
@@ -21,15 +24,27 @@ def rank_at(starts: Ints, t: int, rank: int) -> int:
 
 
 @subkernel
-def learn_label(
-    centers: Centers, t: int, rank: int, kept: int, point: Floats, label: float, near: tuple[int, float]
-) -> bool:
+def radius_at(t: int, rank: int) -> float:
+    """Return how far a centre reaches in round t."""
+    return math.pow(t, -1.0 / (1.0 + rank))
+
+
+@subkernel
+def is_far(squared: float, t: int, rank: int, near: float) -> bool:
+    """Whether a point at this squared distance is beyond the radius of round t, which is `near` at least.
+
+    A power takes a tenth of a round, and mostly a bound on it will do.
+    """
+    distance = math.sqrt(squared)
+    return distance > near and distance > radius_at(t, rank)
+
+
+@subkernel
+def learn_label(centers: Centers, t: int, far: bool, kept: int, point: Floats, label: float, active: int) -> bool:
     """Let the nearest centre take in the label, or a new one; return False, with nothing changed, if there is no room.
 
-    `near` is the nearest centre and its squared distance. Room is what `ellipack.packing.tree.growth` makes.
+    `active` is the nearest centre, `far` whether it is too far. Room is what `ellipack.packing.tree.growth` makes.
     """
-    active, squared = near
-    far = math.sqrt(squared) > float(t) ** (-1.0 / (1.0 + rank))
     new = centers.points.counters[POINTS]
     room = not far or found(centers, point, t)
     if room:
@@ -49,15 +64,19 @@ def play_rounds(
     trail: Floats,
 ) -> int:
     """Play rounds ``clock + 1, ...`` of Algorithm 1 until the rows run out, or the room in a leaf; say how many."""
-    rank, row, room = 1, 0, True
+    rank, row, room, near, until = 1, 0, True, 0.0, 0
     while room and row < len(coordinates):
         t = clock + row + 1
         rank = rank_at(starts, t, rank)
+        if t > until:  # radii fall from round to round, and rise with the rank
+            until = t + AHEAD
+            near = radius_at(until, rank) * (1.0 - SLACK)
         if centers.points.counters[POINTS] == 0:
             found(centers, coordinates[row], t)
         active, squared = nearest(centers.points, coordinates[row], trail)
         predictions[row] = mean(centers, active)
-        room = learn_label(centers, t, rank, kept, coordinates[row], labels[row], (active, squared))
+        far = is_far(squared, t, rank, near)
+        room = learn_label(centers, t, far, kept, coordinates[row], labels[row], active)
         row += room
     return row
 

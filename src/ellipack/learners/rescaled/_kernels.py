@@ -10,7 +10,7 @@ import numpy as np
 
 from ellipack._kernels import kernel, subkernel
 from ellipack.held._kernels import Held
-from ellipack.learners._kernels import learn_label, mean, rank_at
+from ellipack.learners._kernels import is_far, learn_label, mean, rank_at
 from ellipack.metric._kernels import combine
 from ellipack.packing.centers import Centers
 from ellipack.packing.tree._kernels import nearest
@@ -133,13 +133,14 @@ def look_for(desk: Desk, t: int) -> int:
 
 
 @subkernel
-def learn_row(desk: Desk, t: int, kept: bool, label: float, near: tuple[int, float]) -> bool:
+def learn_row(desk: Desk, t: int, kept: bool, label: float, active: int) -> bool:
     """Play round t with the desk's row; return False, with nothing changed, if box or packing have to grow for it."""
     low, high = desk.box.label
     if not (low <= label <= high and holds(desk.box, desk.x)):
         return False
     unit, rank = 0.5 + 0.5 * to_unit(label, low, high), rank_at(desk.starts, t, 1)
-    return learn_label(desk.centers, t, rank, int(kept), desk.coordinates, unit, near)
+    far = is_far(desk.squared[0], t, rank, 0.0)
+    return learn_label(desk.centers, t, far, int(kept), desk.coordinates, unit, active)
 
 
 @kernel
@@ -151,6 +152,6 @@ def play_row(held: Held[Desk], t: int, learning: bool, kept: bool, label: float)
     desk = held.value
     active = look_for(desk, t)
     made = from_unit(mean(desk.centers, active), desk.box.label[0], desk.box.label[1])
-    if learning and not learn_row(desk, t, kept, label, (active, desk.squared[0])):
+    if learning and not learn_row(desk, t, kept, label, active):
         made = np.nan
     return made
