@@ -8,7 +8,7 @@ import numpy as np
 
 from ellipack.learners.experts.judging._kernels import bench, fill_farthest, leave_one_out
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.packing.batches import search
+from ellipack.packing._kernels import Within
 from ellipack.packing.index import Index
 from ellipack.packing.tree._kernels import search_rows
 from ellipack.validation import Floats, Ints
@@ -49,20 +49,17 @@ class Jury(NamedTuple):
 
     def errors(self, field: dict[str, Floats]) -> dict[str, float]:
         """Return the leave-one-out error, summed over judges, when whitened by the directions of each candidate."""
-        kriged, d = min(self.neighbors, len(self.seen) - 1), self.seen.shape[1]
-        room, labels, heard, near = bench(kriged, d), in_units(self.labels), {}, None
+        kriged, d, count = min(self.neighbors, len(self.seen) - 1), self.seen.shape[1], len(self.judges)
+        room, labels, limits = bench(kriged, d), in_units(self.labels), np.full(count, np.inf)
+        near, squared = np.empty((count, kriged + 1), dtype=np.int64), np.empty((count, kriged + 1))
+        found = Within(np.zeros(count + 1, dtype=np.int64), near.reshape(-1), squared.reshape(-1))
+        heard: dict[str, float] = {}
         for name, directions in field.items():
             coordinates = np.ascontiguousarray(self.seen @ directions)
-            queries = coordinates[self.judges]
-            # What was near by one candidate hardly is far by the next, and none of the nearest can be farther.
-            limits = np.full(len(queries), np.inf)
-            if near is not None:
+            if heard:  # what was near by one candidate hardly is far by the next, and the nearest can't be farther
                 fill_farthest(coordinates, self.judges, near, limits)
-            found = search(search_rows, Index.build(coordinates).tree, queries, limits, kriged + 1)
-            near = found.positions.reshape(len(queries), -1)
-            heard[name] = leave_one_out(
-                coordinates, labels, self.judges, near, found.distances.reshape(near.shape), room
-            )
+            search_rows(Index.build(coordinates).tree, coordinates[self.judges], limits, kriged + 1, found, 0)
+            heard[name] = leave_one_out(coordinates, labels, self.judges, near, squared, room)
         return heard
 
 
