@@ -42,15 +42,26 @@ def _work(todo: "SimpleQueue[str]", done: "SimpleQueue[str | None]") -> None:
     """Have a process do tasks, one after the other, as long as there are any; say None when there are none."""
     command = [sys.executable, "-m", "ellipack.compiling.tasks"]
     try:
-        with TemporaryFile("w+") as said, Popen(command, stdin=PIPE, stdout=PIPE, stderr=said, text=True) as worker:
+        with TemporaryFile() as said, Popen(command, bufsize=0, stdin=PIPE, stdout=PIPE, stderr=said) as worker:
             for task in iter(todo.get_nowait, None):
-                print(task, file=worker.stdin, flush=True)
-                if worker.stdout is None or worker.stdout.readline().strip() != task:
+                if not _does(worker, task):
                     worker.wait()
                     said.seek(0)
-                    raise EllipackError(f"{task} can't be compiled: {said.read().strip().splitlines()[-1]}")
+                    lines = said.read().decode(errors="replace").strip().splitlines()
+                    raise EllipackError(f"{task} can't be compiled: {lines[-1] if lines else 'its process has died'}")
                 done.put(task)
     except Empty:
         pass
     finally:
         done.put(None)
+
+
+def _does(worker: Popen[bytes], task: str) -> bool:
+    """Have a process do a task; return whether it says that it has."""
+    assert worker.stdin is not None
+    assert worker.stdout is not None
+    try:
+        worker.stdin.write(f"{task}\n".encode())
+    except BrokenPipeError:
+        return False
+    return worker.stdout.readline().strip() == task.encode()

@@ -1,4 +1,4 @@
-"""Compiled loops of the paper's learners: Algorithm 1's rounds and its predictions."""
+"""Compiled loops of the paper's learners: Algorithm 1's rounds."""
 
 import math
 
@@ -33,7 +33,7 @@ def radius_at(t: int, rank: int) -> float:
 def is_far(squared: float, t: int, rank: int, near: float) -> bool:
     """Whether a point at this squared distance is beyond the radius of round t, which is `near` at least.
 
-    A power takes a tenth of a round, and mostly a bound on it will do.
+    To work out a power takes longer than a bound on it, which mostly will do.
     """
     distance = math.sqrt(squared)
     return distance > near and distance > radius_at(t, rank)
