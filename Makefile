@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Numba does not notice that a kernel in another file changed, and would run what it compiled from the old one: so
 # what it keeps on disk lives under a name that changes with any kernel.
-KERNELS := $(sort $(shell find src benchmarks -name _kernels.py))
+KERNELS := $(sort $(shell find src benchmarks -name _kernels.py -o -path '*/lean/*.py'))
 export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba-$(shell cat /dev/null $(KERNELS) | cksum | cut -d' ' -f1)
 
 .PHONY: help demo test check fuzz soak bench bench-index bench-metric bench-river bench-run bench-saving \
