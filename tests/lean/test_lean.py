@@ -1,8 +1,8 @@
 """What kernels do is what Python does: by `same`, each runs here compiled and interpreted."""
 
 import math
-import resource
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, cast
 
 import numpy as np
@@ -223,9 +223,22 @@ def test_kernels_that_make_arrays(values: list[float], counts: list[int]) -> Non
     assert squares(np.array(values), np.array(counts)).tolist() == expected
 
 
+@kernel
+def counted(times: int, size: int) -> float:
+    last = np.zeros(size)
+    for _ in range(times):
+        fresh = np.empty(size)
+        for i in range(size):
+            fresh[i] = last[i] + 1.0
+        last = fresh
+    return float(last[0] + last[-1])
+
+
 def test_kernels_let_go_of_the_arrays_that_they_make() -> None:
-    values, counts = np.ones(500_000), np.full(20, 500_000)
-    squares(values, counts)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    squares(values, np.full(60, 500_000))  # 480 MB
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+    import_module("numba.core.runtime._nrt_python").memsys_enable_stats()
+    runtime = import_module("numba.core.runtime").rtsys
+    before = runtime.get_allocation_stats()
+    assert len(squares(np.ones(9), np.arange(9))) == 9
+    assert counted(100, 5) == 200.0
+    after = runtime.get_allocation_stats()
+    assert after.free - before.free == after.alloc - before.alloc >= 8 + 1 + 101
