@@ -15,6 +15,8 @@ else:
     from numba import _dynfunc
     from numba.core.compiler import CompilerBase
     from numba.core.compiler_machinery import PassManager, register_pass
+    from numba.core.ir_utils import build_definitions
+    from numba.core.ssa import reconstruct_ssa
     from numba.core.typed_passes import (
         IRLegalization,
         NativeLowering,
@@ -22,10 +24,30 @@ else:
         NopythonTypeInference,
         PreLowerStripPhis,
     )
-    from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
+    from numba.core.untyped_passes import FixupArgs, GenericRewrites, ReconstructSSA, TranslateByteCode
 
-    _UNTYPED = TranslateByteCode, FixupArgs, IRProcessing, GenericRewrites, ReconstructSSA
-    _TYPED = NopythonTypeInference, PreLowerStripPhis
+    @register_pass(mutates_CFG=False, analysis_only=False)
+    class _SingleAssignment(ReconstructSSA):
+        """Gives a variable a name for each of its assignments, and does not ask again where each is needed."""
+
+        _name = "single_assignment"
+
+        def run_pass(self, state):
+            state.func_ir = reconstruct_ssa(state.func_ir)
+            self._patch_locals(state)
+            state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+            return True
+
+    @register_pass(mutates_CFG=True, analysis_only=False)
+    class _Assignments(PreLowerStripPhis):
+        """Makes assignments again of what merges such names, and does not ask again where each is needed."""
+
+        _name = "assignments"
+
+        def run_pass(self, state):
+            state.func_ir = self._strip_phi_nodes(state.func_ir)
+            state.func_ir._definitions = build_definitions(state.func_ir.blocks)
+            return True
 
     @register_pass(mutates_CFG=True, analysis_only=False)
     class _WholeLowering(NativeLowering):
@@ -74,7 +96,8 @@ else:
             # Where references are counted, numba has to say where variables end.
             ending = (IRLegalization,) if self.state.flags.nrt else ()
             passes = PassManager("kernel")
-            for each in (*_UNTYPED, *_TYPED, *ending, self._lowering, NoPythonBackend):
+            untyped = TranslateByteCode, FixupArgs, GenericRewrites, _SingleAssignment
+            for each in (*untyped, NopythonTypeInference, _Assignments, *ending, self._lowering, NoPythonBackend):
                 passes.add_pass(each, each._name)
             passes.finalize()
             return [passes]

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ellipack.lean import arrays, calls, loops, plain
+from ellipack.lean.unused import leave_out_unused
 
 if TYPE_CHECKING:
     Lowering = Any  # numba has no types for what follows
@@ -55,6 +56,7 @@ else:
         def lower_normal_function(self, fndesc):
             """Write down a function."""
             super().lower_normal_function(fndesc)
+            leave_out_unused(self.function)
             calls.note(self.function)
 
         def _find_singly_assigned_variable(self):

@@ -6,7 +6,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.core.typing.templates import signature
 
-_NUMBERS: Final = (types.int64, types.float64)
+_WHOLE: Final = (types.boolean, types.int32, types.int64)
 _FIRST_IF: Final = {min: "<", max: ">"}
 
 
@@ -14,14 +14,12 @@ def signature_of(function: Any, arguments: Any) -> Any:
     """Return what such a function takes and returns when called with arguments of these types; None for all others."""
     named = getattr(function, "typing_key", None)
     kinds = [types.unliteral(each) for each in arguments]
-    if not all(each in _NUMBERS for each in kinds):
+    if (named not in _FIRST_IF or len(kinds) < 2) and (named is not int or len(kinds) != 1):
         return None
-    if named in _FIRST_IF and len(kinds) > 1:
-        kind = types.float64 if types.float64 in kinds else types.int64
-        return signature(kind, *[kind] * len(kinds))
-    if named is int and len(kinds) == 1:
-        return signature(types.int64, *kinds)
-    return None
+    if not all(each in _WHOLE or each == types.float64 for each in kinds):
+        return None
+    kind = types.float64 if types.float64 in kinds else types.int64
+    return signature(types.int64 if named is int else kind, *[kind] * len(kinds))
 
 
 def call(builder: Any, function: Any, numbers: list[Any]) -> Any:
