@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-from ellipack.lean.compilers import PartCompiler, WholeCompiler
+from ellipack.lean.compilers import PartCompiler, SharedCompiler, WholeCompiler
 from ellipack.lean.inference import take_whole_numbers_alike
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
@@ -32,6 +32,11 @@ def subkernel(function: _Function) -> _Function:
     It may make arrays to work with but must not return any.
     """
     return _compiled(function, PartCompiler)
+
+
+def shared(function: _Function) -> _Function:
+    """Compile a part of kernels that is long, and called by several, once for all of them."""
+    return _compiled(function, SharedCompiler)
 
 
 def inlined(function: _Function) -> _Function:

@@ -5,8 +5,9 @@ with each function: it looks for closures, comprehensions and objects of every k
 array as if that could be any array, counts references to it, and leaves it to LLVM to find out what of it matters.
 Kernels have arrays of numbers in C order, whole-number indices, ranges that count up by one, and calls of each other.
 For these, and for these alone, there are shorter ways here (`lowering`, with `arrays`, `loops`, `plain` and `calls`),
-a memory for what numba finds out about types (`inference`), libraries that are optimised once (`libraries`) and a
-shorter way through numba's passes (`compilers`). Whatever else a kernel does goes numba's own way.
+a memory for what numba finds out about types (`inference`), libraries that are optimised once (`libraries`), machine
+code that kernels share (`sharing`) and a shorter way through numba (`passes`, `compilers`). Whatever else a kernel does
+goes numba's own way.
 
 Results are the same, bit for bit. This leans on numba's inside, so the versions of numba that are allowed are those
 that were tried.

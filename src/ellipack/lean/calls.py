@@ -11,6 +11,8 @@ from typing import Any
 from llvmlite import ir
 from numba.core import cgutils
 
+from ellipack.lean.sharing import Restore
+
 _raising: set[str] = set()
 
 
@@ -22,10 +24,11 @@ def note(function: Any) -> None:
         _raising.add(function.name)
 
 
-def caller(described: Any, libraries: tuple[Any, ...]) -> Callable[..., Any]:
-    """Return what numba is to write down where a part is called."""
+def caller(described: Any, libraries: tuple[Any, ...], *restoring: Restore) -> Callable[..., Any]:
+    """Return what numba is to write down where a part is called: of what to link, or of what has to be restored."""
 
     def call(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        context.active_code_library._reload_init.update(restoring)
         function = context.declare_function(builder.module, described)
         convention = context.call_conv
         result = cgutils.alloca_once(builder, convention.get_return_type(described.restype).pointee)

@@ -16,7 +16,7 @@ single precision, by `ellipack.packing.tree.rounded`.
 
 import numpy as np
 
-from ellipack._kernels import inlined, kernel, subkernel
+from ellipack._kernels import inlined, kernel, shared, subkernel
 from ellipack.lanes._kernels import MANY, Singles, lowest
 from ellipack.packing._kernels import LANES, NOBODY, Names, Within, last_of, offer, settle
 from ellipack.packing.tree.coded._kernels import STEP, first_look, near_lanes, root_of, squared_distance
@@ -209,7 +209,7 @@ def place_of(ticket: int) -> tuple[int, int]:
     return place // LANES, place % LANES
 
 
-@subkernel
+@shared
 def k_nearest(tree: Tree, query: Floats, limit: float, tickets: Ints, distances: Floats, trail: Floats) -> int:
     """Fill in the `len(tickets)` nearest at a squared distance of at most `limit`; return how many those are.
 

@@ -9,7 +9,7 @@ over the insertions that it took, is logarithmic.
 
 import numpy as np
 
-from ellipack._kernels import kernel, subkernel
+from ellipack._kernels import kernel, shared, subkernel
 from ellipack.lanes._kernels import MANY, Singles
 from ellipack.packing._kernels import LANES, Names
 from ellipack.packing.tree._kernels import DEEP, first_leaf
@@ -144,7 +144,7 @@ def lift(points: Floats, positions: Names, links: Names, leaves: Ints, lifted: F
         start += held
 
 
-@subkernel
+@shared
 def plant(tree: Tree, leaves: Ints, inner: Ints, count: int, parent: int) -> int:
     """Build a balanced tree below `parent` over the `count` points that are in `leaves`; return its root.
 
@@ -269,7 +269,7 @@ def group_of(links: Names, leaf: int) -> int:
     return top
 
 
-@subkernel
+@shared
 def plant_around(tree: Tree, full: int) -> bool:
     """Plant anew around a leaf that is full; return False, with nothing changed, if that takes a leaf too many."""
     links, counters = tree.links, tree.counters
@@ -311,7 +311,7 @@ def stretch(boxes: Floats, node: int, point: Floats) -> bool:
     return changed
 
 
-@subkernel
+@shared
 def put(tree: Tree, point: Floats) -> bool:
     """Insert a point at the next position; return False, with nothing changed, when its leaf is full."""
     points, codes, rulers, fences, positions, boxes, links, splits, counters = tree
