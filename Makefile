@@ -17,12 +17,15 @@ demo: .venv/demo.stamp ## learners side by side on a made-up stream; then `ellip
 	@$(BIN)/ellipack compile
 	@$(BIN)/ellipack demo
 
+QUICK = $(BIN)/python -m pytest --numprocesses 2 -m interpreted $$(grep -rl --include='*.py' mark.interpreted tests)
+
 # Linear algebra on threads of its own would take the cores from the other process that tests.
 test: export OPENBLAS_NUM_THREADS := 1
-test: .venv/dev.stamp ## every test; then the quick ones once more with the kernels not compiled
+test: .venv/dev.stamp ## every test; then the quick ones with the kernels not compiled, and with their indices checked
 	@$(BIN)/ellipack compile
 	$(BIN)/python -m pytest --numprocesses 2
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --numprocesses 2 -m interpreted $$(grep -rl --include='*.py' mark.interpreted tests)
+	NUMBA_DISABLE_JIT=1 $(QUICK)
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(NUMBA_CACHE_DIR)-checked $(QUICK)
 
 check: .venv/dev.stamp ## what CI runs: lint, format, types, layers, doctests, tests
 	$(BIN)/ruff check .

@@ -3,8 +3,9 @@
 ``fastmath`` stays off: it would let the compiler reorder sums, and the promise that the same rows give the same
 bits, however they are batched, would be gone.
 
-A kernel is a loop over flat arrays of numbers: no closures, comprehensions or expressions of whole arrays. It counts
-references only if it makes arrays, which would be half of its code otherwise.
+A kernel is a loop over flat arrays of numbers: no closures, comprehensions, generators or expressions of whole arrays,
+no ``try`` and no ``print``. Only a constant index counts from the end. It counts references only if it makes arrays,
+which would be half of its code otherwise; one that makes none can't take any that another makes.
 """
 
 from collections.abc import Callable
@@ -35,7 +36,10 @@ def subkernel(function: _Function) -> _Function:
 
 
 def shared(function: _Function) -> _Function:
-    """Compile a part of kernels that is long, and called by several, once for all of them."""
+    """Compile a part of kernels that is long, and called by several, once for all of them.
+
+    It must not return arrays, either, nor use any of more than a megabyte by a global name.
+    """
     return _compiled(function, SharedCompiler)
 
 

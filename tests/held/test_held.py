@@ -92,3 +92,8 @@ def test_classes_that_are_called_alike_are_told_apart() -> None:
         return float(held.value.x[0])
 
     assert [look_at_x(Held(way(one, two))) for way in ways] == [1.0, 2.0]
+
+
+def test_only_arrays_and_tuples_are_held() -> None:
+    with pytest.raises(TypeError, match="Held tuples have arrays in them, and tuples; got float64"):
+        Held((np.ones(2), np.float64(1.0)))

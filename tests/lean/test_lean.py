@@ -1,8 +1,12 @@
 """What kernels do is what Python does: by `same`, each runs here compiled and interpreted."""
 
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -42,7 +46,7 @@ def items(one: Floats, two: Floats, three: Floats, names: Any, flags: Any, i: in
     return float(one[i] + two[i][j] + three[k][i][j] + three[i, k][j] + len(three[j]) + three[i].shape[1] + flags[i])
 
 
-@given(st.integers(-3, 2), st.integers(-3, 2), st.integers(-3, 2))
+@given(st.integers(0, 2), st.integers(0, 2), st.integers(0, 2))
 def test_items_and_rows_of_arrays(i: int, j: int, k: int) -> None:
     rng = np.random.default_rng(0)
     one, two, three = rng.normal(size=3), rng.normal(size=(3, 3)), rng.normal(size=(3, 3, 3))
@@ -61,7 +65,7 @@ def rows_of(two: Floats, i: int) -> float:
 @pytest.mark.parametrize("step", [1, 2, -1])
 def test_items_of_arrays_in_any_order(order: Any, step: int) -> None:
     two = np.array(np.random.default_rng(1).normal(size=(6, 4)), order=order)[::step]
-    for i in (0, 2, -1):
+    for i in range(len(two)):
         same(rows_of, two, i)
 
 
@@ -94,6 +98,21 @@ def loops(start: int, stop: int, step: int) -> float:
 @given(WHOLE, WHOLE, WHOLE.filter(bool))
 def test_loops_over_ranges(start: int, stop: int, step: int) -> None:
     same(loops, start, stop, step)
+
+
+@kernel
+def tuples(one: Floats, two: Floats, i: int) -> float:
+    pair, total = (one, two), 0.0
+    for k in (i, 2, 1):
+        total = 2.0 * total + pair[i][k] + min(*(i, k))
+    for row in pair:
+        total += row[i]
+    return total
+
+
+@given(st.integers(0, 1))
+def test_items_of_tuples(i: int) -> None:
+    same(tuples, np.array([0.5, -2.0, 3.0]), np.array([7.0, 11.0, -0.0]), i)
 
 
 @kernel
@@ -242,3 +261,105 @@ def test_kernels_let_go_of_the_arrays_that_they_make() -> None:
     assert counted(100, 5) == 200.0
     after = runtime.get_allocation_stats()
     assert after.free - before.free == after.alloc - before.alloc >= 8 + 1 + 101
+
+
+@kernel
+def counting(values: Floats) -> float:
+    out = np.empty(1)
+    out[0] = np.asarray(values)[0]
+    return float(out[0])
+
+
+@kernel
+def not_counting(values: Floats) -> float:
+    return float(np.asarray(values)[0])
+
+
+@kernel
+def counting_again(values: Floats) -> float:
+    out = np.empty(2)
+    out[1] = np.asarray(values)[0]
+    return float(out[1])
+
+
+def test_references_are_counted_by_kernels_that_count_whatever_was_compiled_between() -> None:
+    values = np.ones(3)
+    before = sys.getrefcount(values)
+    for each in (counting, not_counting, counting_again):
+        assert each(values) == 1.0
+        cast(Any, each).recompile()  # if it was found on disk, it was not compiled in this order
+        for _ in range(20):
+            assert each(values) == 1.0
+    assert sys.getrefcount(values) == before
+
+
+@kernel
+def trying(x: float) -> float:
+    try:
+        return quotient(1.0, x)
+    except Exception:
+        return 0.0
+
+
+@kernel
+def yielding(x: float) -> Any:
+    yield x
+
+
+@kernel
+def printing(x: float) -> None:
+    print(x)
+
+
+@subkernel
+def positive(x: float) -> float | None:
+    return x if x > 0.0 else None
+
+
+@kernel
+def is_positive(x: float) -> bool:
+    return positive(x) is not None
+
+
+@kernel
+def take_square(values: Floats, counts: Ints) -> float:
+    return float(squares(values, counts)[0])
+
+
+@pytest.mark.parametrize(
+    ("refused", "arguments", "said"),
+    [
+        (trying, (1.0,), "trying is a kernel, or a part of kernels: it must not try"),
+        (yielding, (1.0,), "yielding is a kernel, or a part of kernels: it must not yield"),
+        (printing, (1.0,), "printing is a kernel, or a part of kernels: only with NUMBA_DISABLE_JIT=1 can it print"),
+        (is_positive, (1.0,), "positive is a part of kernels: it must return a value, or never any"),
+        (take_square, (np.ones(1), np.ones(1, dtype=np.int64)), "take_square makes no arrays, and can't take one"),
+    ],
+)
+def test_what_kernels_must_not_do_is_refused(refused: Callable[..., Any], arguments: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        refused(*arguments)
+
+
+BEYOND = """
+import numpy as np
+from ellipack._kernels import kernel
+
+@kernel
+def item(values, i):
+    return values[i]
+
+for i in (2, 3, -1):
+    try:
+        print(item(np.arange(3.0), i))
+    except IndexError as error:
+        print(error)
+"""
+
+
+def test_bounds_are_checked_if_numba_is_told_to(tmp_path: Path) -> None:
+    (tmp_path / "beyond.py").write_text(BEYOND)
+    environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    run = [sys.executable, str(tmp_path / "beyond.py")]
+    said = subprocess.run(run, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout
+    assert said.splitlines() == ["2.0", "index is out of bounds", "index is out of bounds"]

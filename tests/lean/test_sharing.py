@@ -43,6 +43,11 @@ def other(values):
     return quartered(values, 0)
 
 
+@kernel
+def outer(values):
+    return other(values) + 1.0
+
+
 for kernel in sys.argv[1:]:
     ask = globals()[kernel]
     try:
@@ -82,3 +87,9 @@ def test_kernels_from_disk_go_with_parts_that_are_compiled_anew(ask: Ask) -> Non
     assert ask("one") == "negative 3.0 compiled, 1"
     assert ask("one", "other") == "negative 3.0 from disk, negative 0.5 compiled, 2"
     assert ask("one", "other") == "negative 3.0 from disk, negative 0.5 from disk, 2"
+
+
+def test_a_kernel_from_disk_has_the_parts_of_the_kernels_that_it_calls(ask: Ask) -> None:
+    assert ask("other") == "negative 0.5 compiled, 1"
+    assert ask("outer") == "negative 1.5 compiled, 1"
+    assert ask("outer") == "negative 1.5 from disk, 1"

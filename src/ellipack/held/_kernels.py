@@ -44,6 +44,8 @@ def _write_down(value: Any, words: list[int], kind: list[object]) -> None:
         for each in value:
             _write_down(each, words, kind)
     else:
+        if not isinstance(value, np.ndarray):
+            raise TypeError(f"Held tuples have arrays in them, and tuples; got {type(value).__name__}")
         kind += value.dtype, value.ndim, value.flags.num
         address = value.__array_interface__["data"][0]
         words += 0, 0, value.size, value.itemsize, address, *value.shape, *value.strides
@@ -170,6 +172,9 @@ if not (TYPE_CHECKING or _INTERPRETED):
     @lower_builtin(operator.getitem, HeldType, types.intp)
     def _item(context, builder, signature_, args):
         pointer, at = args
+        if context.enable_boundscheck:
+            count = context.get_constant(types.intp, len(signature_.args[0].value))
+            cgutils.do_boundscheck(context, builder, at, count)
         return _get(context, builder, signature_.return_type, cgutils.gep_inbounds(builder, pointer, 0, at))
 
     @infer_global(len)

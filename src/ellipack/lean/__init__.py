@@ -7,7 +7,7 @@ Kernels have arrays of numbers in C order, whole-number indices, ranges that cou
 For these, and for these alone, there are shorter ways here (`lowering`, with `arrays`, `loops`, `plain` and `calls`),
 a memory for what numba finds out about types (`inference`), libraries that are optimised once (`libraries`), machine
 code that kernels share (`sharing`) and a shorter way through numba (`passes`, `compilers`). Whatever else a kernel does
-goes numba's own way.
+goes numba's own way, but for what is refused (`refusals`).
 
 Results are the same, bit for bit. This leans on numba's inside, so the versions of numba that are allowed are those
 that were tried.

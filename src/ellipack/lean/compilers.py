@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from ellipack.lean.inference import Remembering
 from ellipack.lean.passes import Assignments, PartLowering, SharedLowering, SingleAssignment, WholeLowering
+from ellipack.lean.refusals import refuse
 
 if TYPE_CHECKING:
     PartCompiler = SharedCompiler = WholeCompiler = Any  # numba has no types for what follows
@@ -32,6 +33,7 @@ else:
 
         def compile_extra(self, func):
             """Compile a function, and don't look through numba's many objects for garbage meanwhile: there is none."""
+            refuse(func)
             self.state.typingctx = Remembering(self.state.typingctx, self.state.flags.nrt)
             collecting = gc.isenabled()
             gc.disable()

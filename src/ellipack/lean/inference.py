@@ -3,8 +3,14 @@
 from typing import Any, ClassVar
 
 from numba.core import types
+from numba.core.datamodel.registry import default_manager
 
 from ellipack.lean import plain
+
+
+def holds_references(type_: Any) -> bool:
+    """Return whether somebody has to let go of a value of this type: an array, or what has arrays in it."""
+    return bool(default_manager[type_].contains_nrt_meminfo())
 
 
 class Remembering:
@@ -37,9 +43,14 @@ class Remembering:
     def _recall(self, find: Any, *asked: Any) -> Any:
         """Return what was found when the same was asked before, or find it."""
         key = self._counting, *asked
-        if self._found.get(key) is None:
-            self._found[key] = find()
-        return self._found[key]
+        found = self._found.get(key)
+        if found is None:
+            found = find()
+            # With what a function of numba's takes and returns, numba itself remembers how it is compiled, counting
+            # references or not, whichever was last: where that matters, it has to find it again.
+            if found is not None and not (isinstance(asked[0], types.Function) and holds_references(found.return_type)):
+                self._found[key] = found
+        return found
 
 
 def take_whole_numbers_alike(compiled: Any) -> None:

@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ellipack.lean import arrays, calls, loops, plain
+from ellipack.lean.inference import holds_references
 from ellipack.lean.unused import leave_out_unused
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ else:
                 super().lower_inst(inst)
                 return
             value = self._cast_var(inst.value, array.dtype)
-            at = arrays.address(self.builder, self.loadvar(inst.target.name), index)
+            at = arrays.address(self.context, self.builder, self.loadvar(inst.target.name), index)
             self.context.pack_value(self.builder, array.dtype, value, at)
 
         def lower_assign(self, ty, inst):
@@ -121,14 +122,15 @@ else:
             if len(index) < type_.ndim:
                 row = arrays.row(self.context, self.builder, resty, array, index)
                 return impl_ret_borrowed(self.context, self.builder, resty, row)
-            item = self.context.unpack_value(self.builder, type_.dtype, arrays.address(self.builder, array, index))
+            at = arrays.address(self.context, self.builder, array, index)
+            item = self.context.unpack_value(self.builder, type_.dtype, at)
             return self.context.cast(self.builder, item, type_.dtype, resty)
 
         def _index(self, inst, array):
             """Return the index of an array axis by axis, if known here."""
             index = inst.index
             kind = self.typeof(index.name) if isinstance(index, ir.Var) else index
-            if self.context.enable_boundscheck or not arrays.is_plain(self.typeof(array.name), kind):
+            if not arrays.is_plain(self.typeof(array.name), kind):
                 return None
             if kind is index:
                 return arrays.constants(index)
@@ -139,7 +141,7 @@ else:
             if expr.op not in ("getiter", "iternext", "pair_first", "pair_second"):
                 return None
             type_, value = self.typeof(expr.value.name), self.loadvar(expr.value.name)
-            if expr.op == "getiter" and loops.counts_by_one(value):
+            if expr.op == "getiter" and isinstance(type_, types.RangeType) and loops.counts_by_one(value):
                 return loops.start(self.context, self.builder, resty, value)
             if expr.op == "iternext" and isinstance(type_, types.RangeIteratorType):
                 return loops.advance(self.context, self.builder, resty, value)
@@ -150,12 +152,23 @@ else:
         def lower_call(self, resty, expr):
             """Write down a call."""
             function, signature = self.typeof(expr.func.name), self.fndesc.calltypes[expr]
-            if getattr(function, "typing_key", None) is range and not expr.kws:
-                return loops.range_of(self.context, self.builder, resty, self._cast(expr.args, signature.args))
-            if plain.signature_of(function, signature.args) is not None:
-                result = plain.call(self.builder, function, self._cast(expr.args, signature.args))
+            if isinstance(function, types.Dispatcher):
+                self._call_kernel(function.dispatcher, signature)
+            if getattr(function, "typing_key", None) is range:
+                numbers = self.fold_call_args(function, signature, expr.args, expr.vararg, expr.kws)
+                return loops.range_of(self.context, self.builder, resty, numbers)
+            if not expr.kws and plain.signature_of(function, signature.args) is not None:
+                numbers = self.fold_call_args(function, signature, expr.args, expr.vararg, ())
+                result = plain.call(self.builder, function, numbers)
                 return self.context.cast(self.builder, result, signature.return_type, resty)
             return super().lower_call(resty, expr)
+
+        def _call_kernel(self, called, signature):
+            """Have what a kernel needs that is called by this one, and see that nobody has to let go of its result."""
+            if not self.context.enable_nrt and holds_references(signature.return_type):
+                name, made = self.func_ir.func_id.func_name, called.py_func.__name__
+                raise TypeError(f"{name} makes no arrays, and can't take one that {made} makes: hand that room to fill")
+            self.library._reload_init.update(called.overloads[signature.args].reload_init or ())
 
         def lower_binop(self, resty, expr, op):
             """Write down an operator between two values."""
@@ -164,9 +177,12 @@ else:
             signature = self.fndesc.calltypes[expr]
             function = self.context.typing_context.resolve_value_type(op)
             key = op, signature.args, self.context.enable_nrt
-            if key not in self._operators:
-                self._operators[key] = function.get_call_type(self.context.typing_context, signature.args, {})
-            write = self.context.get_function(function, self._operators[key])
+            called = self._operators.get(key)
+            if called is None:
+                called = function.get_call_type(self.context.typing_context, signature.args, {})
+                if not holds_references(called.return_type):
+                    self._operators[key] = called
+            write = self.context.get_function(function, called)
             result = write(self.builder, self._cast((expr.lhs, expr.rhs), signature.args))
             return self.context.cast(self.builder, result, signature.return_type, resty)
 

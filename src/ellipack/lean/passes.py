@@ -4,13 +4,14 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from ellipack.lean import calls, sharing
+from ellipack.lean.inference import holds_references
 from ellipack.lean.libraries import Part, Whole
 from ellipack.lean.lowering import Lowering
 
 if TYPE_CHECKING:
     Assignments = PartLowering = SharedLowering = SingleAssignment = WholeLowering = Any  # numba has no types for these
 else:
-    from numba import _dynfunc
+    from numba import _dynfunc, types
     from numba.core.compiler_machinery import register_pass
     from numba.core.ir_utils import build_definitions
     from numba.core.ssa import reconstruct_ssa
@@ -64,9 +65,11 @@ else:
         def run_pass(self, state):
             """Run it on a function."""
             name = state.func_id.func_name
-            if state.targetctx.data_model_manager[state.return_type].contains_nrt_meminfo():
+            if holds_references(state.return_type):
                 # Nobody would let go of it: what calls a part may not count references.
                 raise TypeError(f"{name} is a part of kernels: it must not return an array")
+            if isinstance(state.return_type, types.Optional):
+                raise TypeError(f"{name} is a part of kernels: it must return a value, or never any")
             state.library = self._library(state)
             # Options, but not declared as such: for callers that differ in them, numba compiles its own functions anew.
             state.flags.no_compile = state.flags.no_cpython_wrapper = True
@@ -93,7 +96,7 @@ else:
         _name = "shared_lowering"
 
         def _library(self, state):
-            state.targetctx.mangler = sharing.unique_name  # of this function's own context
+            state.targetctx.mangler = sharing.unique_names()  # of this function's own context
             return _whole(state)
 
         def _caller(self, state):

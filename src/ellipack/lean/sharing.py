@@ -18,14 +18,21 @@ _shared: dict[str, Any] = {}
 Restore = Callable[[], None]
 
 
-def unique_name(*names: Any, abi_tags: Any = (), uid: Any = None) -> Any:
-    """Return a name for machine code that none has had before, in any process."""
-    return default_mangler(*names, abi_tags=[*abi_tags, uuid4().hex], uid=uid)
+def unique_names() -> Callable[..., Any]:
+    """Return what gives a function a name that none has had before, in any process."""
+    tag = uuid4().hex
+
+    def name(*named: Any, abi_tags: Any = (), uid: Any = None) -> Any:
+        return default_mangler(*named, abi_tags=[*abi_tags, tag], uid=uid)
+
+    return name
 
 
 def share(name: str, library: Any) -> Restore:
     """Let kernels call a part by its name; return what a process has to do before it runs such a kernel from disk."""
     _publish(name, library)
+    if library.has_dynamic_globals:
+        raise TypeError("a part of kernels that is shared can't use what is somewhere else in another process")
     return partial(restore, name, library.serialize_using_object_code(), tuple(library._reload_init))
 
 

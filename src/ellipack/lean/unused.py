@@ -18,6 +18,7 @@ def leave_out_unused(function: Any) -> None:
     for block in function.blocks:
         for each in block.instructions:
             used.update(map(id, each.operands))
+            used.update(id(value) for value, _ in getattr(each, "incomings", ()))
             if isinstance(each, _HARMLESS):
                 harmless.append(each)
     unused = set()
