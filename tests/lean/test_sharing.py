@@ -5,8 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 PARTS = """
 import sys
 
@@ -44,6 +42,11 @@ def other(values):
 
 
 @kernel
+def another(values):
+    return halved(values, 0)
+
+
+@kernel
 def outer(values):
     return other(values) + 1.0
 
@@ -59,37 +62,17 @@ print(sum("halved" in name for name in sharing._shared))
 """
 
 
-@pytest.fixture
-def ask(tmp_path: Path) -> "Ask":
+def test_kernels_share_parts_and_have_them_with_them_on_disk(tmp_path: Path) -> None:
     (tmp_path / "parts.py").write_text(PARTS)
-    return Ask(tmp_path)
 
-
-class Ask:
-    """Has a process of its own ask kernels, and returns what it says."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def __call__(self, *kernels: str) -> str:
-        environment = {**os.environ, "NUMBA_CACHE_DIR": str(self.folder / "cache")}
-        run = [sys.executable, str(self.folder / "parts.py"), *kernels]
+    def ask(*kernels: str) -> str:
+        """Have a process of its own ask kernels; return what it says, and how often it has the part that all call."""
+        environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+        run = [sys.executable, str(tmp_path / "parts.py"), *kernels]
         return subprocess.run(run, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
-
-def test_kernels_of_a_process_share_parts_and_so_do_those_from_disk(ask: Ask) -> None:
     assert ask("one", "other") == "negative 3.0 compiled, negative 0.5 compiled, 1"
-    assert ask("other", "one") == "negative 0.5 from disk, negative 3.0 from disk, 1"
-    assert ask("other") == "negative 0.5 from disk, 1"
-
-
-def test_kernels_from_disk_go_with_parts_that_are_compiled_anew(ask: Ask) -> None:
-    assert ask("one") == "negative 3.0 compiled, 1"
-    assert ask("one", "other") == "negative 3.0 from disk, negative 0.5 compiled, 2"
-    assert ask("one", "other") == "negative 3.0 from disk, negative 0.5 from disk, 2"
-
-
-def test_a_kernel_from_disk_has_the_parts_of_the_kernels_that_it_calls(ask: Ask) -> None:
-    assert ask("other") == "negative 0.5 compiled, 1"
+    # A kernel that calls one from disk needs what that needs; one that calls the part has it compiled anew.
     assert ask("outer") == "negative 1.5 compiled, 1"
-    assert ask("outer") == "negative 1.5 from disk, 1"
+    assert ask("outer", "another") == "negative 1.5 from disk, negative 1.0 compiled, 2"
+    assert ask("another", "one") == "negative 1.0 from disk, negative 3.0 from disk, 2"
