@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipack._kernels import inlined, kernel, subkernel
+from ellipack._kernels import inlined, kernel, shared, subkernel
 from ellipack.validation import Floats, Ints
 
 NUMBERS = st.sampled_from([0.0, -0.0, 1.0, -1.5, math.inf, -math.inf, math.nan]) | st.floats(-1e6, 1e6)
@@ -208,6 +208,22 @@ def test_what_a_part_raises_ends_the_kernel(x: float, y: float) -> None:
         assert out.tolist() == [x / y, math.sqrt(x / y), 1.0]
 
 
+@shared
+def factorial(n: int) -> int:
+    if n < 2:
+        return 1
+    return n * factorial(n - 1)
+
+
+@kernel
+def factorial_of(n: int) -> int:
+    return factorial(n)
+
+
+def test_shared_parts_can_call_themselves() -> None:
+    assert [factorial_of(n) for n in (0, 1, 5, 10)] == [1, 1, 120, 3628800]
+
+
 @subkernel
 def mean_square(values: Floats, count: int) -> float:
     room = np.empty((2, len(values)))
@@ -321,6 +337,19 @@ def is_positive(x: float) -> bool:
     return positive(x) is not None
 
 
+LARGE = np.ones(200_000)
+
+
+@shared
+def from_large(i: int) -> float:
+    return float(LARGE[i])
+
+
+@kernel
+def take_from_large(i: int) -> float:
+    return from_large(i)
+
+
 @kernel
 def take_square(values: Floats, counts: Ints) -> float:
     return float(squares(values, counts)[0])
@@ -333,6 +362,7 @@ def take_square(values: Floats, counts: Ints) -> float:
         (yielding, (1.0,), "yielding is a kernel, or a part of kernels: it must not yield"),
         (printing, (1.0,), "printing is a kernel, or a part of kernels: only with NUMBA_DISABLE_JIT=1 can it print"),
         (is_positive, (1.0,), "positive is a part of kernels: it must return a value, or never any"),
+        (take_from_large, (1,), "a part of kernels that is shared can't use what is somewhere else in another process"),
         (take_square, (np.ones(1), np.ones(1, dtype=np.int64)), "take_square makes no arrays, and can't take one"),
     ],
 )
