@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from threading import Timer
 from typing import Any, cast
 
 import numpy as np
@@ -277,6 +278,26 @@ def test_kernels_let_go_of_the_arrays_that_they_make() -> None:
     assert counted(100, 5) == 200.0
     after = runtime.get_allocation_stats()
     assert after.free - before.free == after.alloc - before.alloc >= 8 + 1 + 101
+
+
+@kernel
+def count_until(flag: Floats, out: Floats, limit: int) -> int:
+    count = 0
+    while flag[0] == 0.0 and count < limit:
+        count += 1
+        out[count % len(out)] = count  # for all that the compiler knows, this may be the flag
+    return count
+
+
+def test_kernels_let_go_of_the_interpreter() -> None:
+    flag, out = np.ones(1), np.zeros(3)
+    assert count_until(flag, out, 1) == 0
+    flag[0] = 0.0
+    raising = Timer(0.05, flag.fill, (1.0,))
+    raising.start()
+    limit = 3_000_000_000  # some seconds: with the lock held, nobody raises the flag before
+    assert count_until(flag, out, limit) < limit
+    raising.join()
 
 
 @kernel

@@ -9,6 +9,6 @@ a memory for what numba finds out about types (`inference`), libraries that are 
 code that kernels share (`sharing`) and a shorter way through numba (`passes`, `compilers`). Whatever else a kernel does
 goes numba's own way, but for what is refused (`refusals`).
 
-Results are the same, bit for bit. This leans on numba's inside, so the versions of numba that are allowed are those
-that were tried.
+Results are the same, bit for bit. This leans on numba's inside: a version of numba is allowed when the oldest and the
+newest that are were tried.
 """

@@ -2,7 +2,7 @@
 
 By itself numba puts all words of an array on the stack at each use and gets back those that it needs, strides and
 sizes of all axes among them, and asks of each index whether it counts from the end: some 34 instructions for an item,
-here 3. In kernels only constants count from the end, as in ``a[-1]``; an index that varies must not be negative. With
+here 4. In kernels only constants count from the end, as in ``a[-1]``; an index that varies must not be negative. With
 ``NUMBA_BOUNDSCHECK=1`` that raises `IndexError`, as does one that is too large.
 """
 

@@ -1,7 +1,7 @@
 """Calls of parts of kernels.
 
 By itself numba asks after each call, in several ways, what it came to, and hands on what was raised from one place to
-another: some 25 instructions beside the call itself. Here a part writes down what it raises where its caller's callers
+another: some 20 instructions beside the call itself. Here a part writes down what it raises where its caller's callers
 look for it, and a caller asks only parts that can raise.
 """
 

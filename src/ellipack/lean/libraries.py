@@ -24,7 +24,7 @@ else:
         def _optimize_final_module(self):
             tuning = create_pipeline_tuning_options(int(config.OPT))
             tuning.loop_vectorization, tuning.slp_vectorization = config.LOOP_VECTORIZE, config.SLP_VECTORIZE
-            # Kernels are as fast without, and a fifth of their machine code is not there to be made.
+            # Kernels are as fast without, and machine code takes a fifth less time to make.
             tuning.loop_unrolling = False
             builder = create_pass_builder(self._codegen._tm, tuning)
             passes = builder.getModulePassManager()
@@ -36,5 +36,4 @@ else:
 
         def finalize(self):
             """Leave it as it is, with nothing linked to it."""
-            self._finalize_dynamic_globals()
             self._finalized = True

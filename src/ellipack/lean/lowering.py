@@ -6,10 +6,10 @@ does that only for variables of a single block.
 
 import operator
 from collections import Counter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from ellipack.lean import arrays, calls, loops, plain
-from ellipack.lean.inference import holds_references
+from ellipack.lean.inference import Remembering, holds_references
 from ellipack.lean.unused import leave_out_unused
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ else:
 
     class Lowering(Lower):
         """Writes down a kernel, or a part of kernels."""
-
-        _operators: ClassVar = {}
 
         @property
         def _on_stack(self):
@@ -85,17 +83,19 @@ else:
 
         def lower_inst(self, inst):
             """Write down a statement."""
-            known = isinstance(inst, ir.SetItem | ir.StaticSetItem) and isinstance(
-                self.typeof(inst.value.name), types.Number | types.Boolean
-            )
-            index = self._index(inst, inst.target) if known else None
-            array = self.typeof(inst.target.name) if index else None
-            if index is None or len(index) < array.ndim:
+            if not (isinstance(inst, ir.SetItem | ir.StaticSetItem) and self._set(inst)):
                 super().lower_inst(inst)
-                return
+
+        def _set(self, inst):
+            """Write down that an item of an array is set, if known here; return whether it is."""
+            array, index = self.typeof(inst.target.name), self._index(inst, inst.target)
+            number = isinstance(self.typeof(inst.value.name), types.Number | types.Boolean)
+            if index is None or len(index) < array.ndim or not number:
+                return False
             value = self._cast_var(inst.value, array.dtype)
             at = arrays.address(self.context, self.builder, self.loadvar(inst.target.name), index)
             self.context.pack_value(self.builder, array.dtype, value, at)
+            return True
 
         def lower_assign(self, ty, inst):
             """Write down what a variable is assigned."""
@@ -174,17 +174,10 @@ else:
             """Write down an operator between two values."""
             if op in (operator.pow, operator.ipow):
                 return super().lower_binop(resty, expr, op)  # where numba asks whether the power is a constant
-            signature = self.fndesc.calltypes[expr]
-            function = self.context.typing_context.resolve_value_type(op)
-            key = op, signature.args, self.context.enable_nrt
-            called = self._operators.get(key)
-            if called is None:
-                called = function.get_call_type(self.context.typing_context, signature.args, {})
-                if not holds_references(called.return_type):
-                    self._operators[key] = called
-            write = self.context.get_function(function, called)
-            result = write(self.builder, self._cast((expr.lhs, expr.rhs), signature.args))
-            return self.context.cast(self.builder, result, signature.return_type, resty)
-
-        def _cast(self, variables, kinds):
-            return [self._cast_var(each, kind) for each, kind in zip(variables, kinds, strict=True)]
+            # Numba would ask anew, up to four times, what it takes and returns.
+            asked, signature = self.context.typing_context, self.fndesc.calltypes[expr]
+            function = asked.resolve_value_type(op)
+            found = Remembering(asked, self.context.enable_nrt).resolve_function_type(function, signature.args, {})
+            values = [self._cast_var(*each) for each in zip((expr.lhs, expr.rhs), found.args, strict=True)]
+            result = self.context.get_function(function, found)(self.builder, values)
+            return self.context.cast(self.builder, result, found.return_type, resty)
