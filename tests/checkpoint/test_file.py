@@ -105,7 +105,8 @@ def test_a_header_that_claims_what_is_not_there_is_refused(rows: object, tmp_pat
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
-        ({"format": 3, "version": "9.1"}, r"format 3 \(ellipack 9.1\), .* formats up to 2: pip install --upgrade"),
+        ({"format": 2, "version": "9.1"}, r"format 2 \(ellipack 9.1\), .* reads format 1: pip install --upgrade"),
+        ({"format": True}, "has format True"),
         ({"format": "x"}, "has format x"),
         ({"format": 1, "facts": {}}, "kind must be text, got nothing"),
         ({"format": 1, "kind": "K", "facts": []}, r"facts must be an object, got \[\]"),

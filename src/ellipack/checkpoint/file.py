@@ -2,8 +2,8 @@
 
 The format is that of the safetensors library: the length of a header, the header in JSON, the bytes of the arrays.
 Its metadata have one entry, ``ellipack``: 64 hexadecimal digits, the SHA-256 of the file with zeros in their place,
-and then JSON with ``format`` (a number, raised when older versions could not read what is written), ``version`` (of
-ellipack), ``kind`` (of learner) and ``facts``. No time and no name of a machine is written: same learner, same bytes.
+and then JSON with ``format`` (a number; files of any other are refused), ``version`` (of ellipack), ``kind`` (of
+learner) and ``facts``. No time and no name of a machine is written: same learner, same bytes.
 
 A file is written beside the one that it replaces, brought to the disk, and only then renamed: whatever happens on the
 way, the old file or the new one is there, whole.
@@ -32,7 +32,7 @@ from ellipack._version import __version__
 from ellipack.checkpoint.contents import Contents
 from ellipack.errors import CheckpointError
 
-FORMAT = 2
+FORMAT = 1
 _KEY = "ellipack"
 _NO_DIGEST = "0" * 64
 _OPENING = b'{"__metadata__":{"ellipack":"'  # a header begins with this, and then comes the checksum
@@ -93,10 +93,10 @@ def read(path: str | os.PathLike[str]) -> tuple[str, Contents]:
     digest, facts = _header(data, path)
     if _digest(data) != digest:
         raise CheckpointError(f"{path} is damaged: its checksum does not match; use another copy")
-    if type(facts.get("format")) is not int or not 1 <= facts["format"] <= FORMAT:
+    if type(facts.get("format")) is not int or facts["format"] != FORMAT:
         raise CheckpointError(
             f"{path} has format {_shown(facts.get('format'))} (ellipack {_shown(facts.get('version'))}), and this is "
-            f"ellipack {__version__}, which reads formats up to {FORMAT}: pip install --upgrade ellipack"
+            f"ellipack {__version__}, which reads format {FORMAT}: pip install --upgrade ellipack"
         )
     try:
         arrays = parse(data)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ellipack._kernels import kernel
 from ellipack.errors import DomainError
 from ellipack.learners.aggregation import bernstein
-from ellipack.learners.aggregation._kernels import ABSENT, Bernstein, LeastSquares, fade, regress, reward, weigh
+from ellipack.learners.aggregation._kernels import Bernstein, LeastSquares, fade, regress, reward, weigh
 from ellipack.validation import Floats
 from tests.strategies import seeds
 
@@ -143,29 +143,6 @@ def test_recursive_least_squares_bears_what_is_far_larger_than_its_prior(d: int,
         take_in(state, x, float(x.sum()), gain)
     np.testing.assert_allclose(state.coefficients, np.ones(d), atol=1e-3)
     assert np.abs(state.inverse).max() <= 1
-
-
-@given(seeds, st.integers(2, 5), st.integers(1, 3), st.sampled_from(KINDS))
-def test_who_is_absent_changes_nothing_and_begins_with_the_others(seed: int, n: int, more: int, kind: str) -> None:
-    rng = np.random.default_rng(seed)
-    at = np.sort(rng.permutation(n + more)[:n])
-    alone, among = bernstein.init(n), bernstein.init(n + more)
-    among.priors[:] = ABSENT
-    among.priors[at] = alone.priors
-    weights, all_weights = np.empty(n), np.empty(n + more)
-    for t in range(30):
-        predictions = rng.normal(size=n + more)
-        label = {"noise": rng.normal(), "one good expert": predictions[at[0]]}.get(kind, 10.0 ** (t % 5))
-        weigh(alone, weights)
-        weigh(among, all_weights)
-        assert all_weights[at].tobytes() == weights.tobytes()
-        assert all_weights.sum() == pytest.approx(1.0)
-        mixture = float(weights @ predictions[at])
-        learn(alone, predictions[at], mixture, label)
-        learn(among, predictions, mixture, label)
-    weigh(among, all_weights)
-    begun = np.exp(bernstein.restarted(among).priors)
-    np.testing.assert_allclose(begun, 0.98 * all_weights + 0.02 / (n + more))
 
 
 @given(seeds, st.integers(1, 4), st.floats(3.0, 50.0))

@@ -11,9 +11,6 @@ from ellipack.validation import Floats
 LEAST_SCALE = 1e-290
 """Regrets below this count as none: a rate is the inverse of one, and must be a number."""
 
-ABSENT = -1e3
-"""The logarithm of a prior weight by which an expert takes no part, until the aggregation begins anew."""
-
 
 class Bernstein(NamedTuple):
     """What Bernstein aggregation carries, an entry an expert (but for the scale, which is one number).
@@ -46,23 +43,13 @@ def rate(squares: float, scale: float, logarithm: float) -> float:
     return largest if squares <= 0.0 else min(largest, math.sqrt(logarithm / squares))
 
 
-@subkernel
-def present(priors: Floats) -> int:
-    """Return how many experts take part."""
-    count = 0
-    for prior in priors:
-        if prior > ABSENT:
-            count += 1
-    return count
-
-
 @kernel
 def weigh(state: Bernstein, weights: Floats) -> None:
     """Fill in the experts' weights, which add up to 1."""
     experts, most = len(weights), -np.inf
-    logarithm = math.log(present(state.priors))
+    logarithm = math.log(experts)
     for k in range(experts):
-        weights[k] = state.priors[k] if state.priors[k] > ABSENT else -np.inf
+        weights[k] = state.priors[k]
         if state.scale[0] > 0.0:
             eta = rate(state.squares[k], state.scale[0], logarithm)
             weights[k] += math.log(eta) + eta * state.gains[k]
@@ -78,24 +65,22 @@ def weigh(state: Bernstein, weights: Floats) -> None:
 @subkernel
 def reward(state: Bernstein, predictions: Floats, mixture: float, label: float) -> None:
     """Move the state on by a round, once the label is known."""
-    experts, before, logarithm = len(predictions), state.scale[0], math.log(present(state.priors))
+    experts, before, logarithm = len(predictions), state.scale[0], math.log(len(predictions))
     error = 2.0 * (mixture - label)
     after = before
     for k in range(experts):
-        if state.priors[k] > ABSENT:
-            after = max(after, abs(error * (mixture - predictions[k])))
+        after = max(after, abs(error * (mixture - predictions[k])))
     if after < LEAST_SCALE:
         return
     state.scale[0] = after
     if before <= 0.0:
         return
     for k in range(experts):
-        if state.priors[k] > ABSENT:
-            # Shrunk so that no regret exceeds the scale by which rates were set before the label was known.
-            regret = error * (mixture - predictions[k]) * (before / after)
-            eta = rate(state.squares[k], before, logarithm)
-            state.gains[k] += regret - eta * regret * regret
-            state.squares[k] += regret * regret
+        # Shrunk so that no regret exceeds the scale by which rates were set before the label was known.
+        regret = error * (mixture - predictions[k]) * (before / after)
+        eta = rate(state.squares[k], before, logarithm)
+        state.gains[k] += regret - eta * regret * regret
+        state.squares[k] += regret * regret
 
 
 @subkernel

@@ -144,15 +144,7 @@ def _started_stack(machine: Machine, prior: float) -> LeastSquares:
     """
     variance = machine.labels[SQUARES] / machine.labels[COUNT]
     loosest, held = machine.stack.inverse.diagonal().max(), max(prior * variance, _LEAST_PRIOR)
-    if not variance > 0:
+    if not variance > 0 or 0 < loosest < _OUTGROWN / held:
         return machine.stack
-    if 0 < loosest < _OUTGROWN / held:
-        return _joined(machine.stack, 1 / held)
     experts = len(machine.stack.coefficients)
     return LeastSquares(np.eye(experts) / held, np.zeros(experts))
-
-
-def _joined(stack: LeastSquares, loose: float) -> LeastSquares:
-    """Return the stack with those experts set free that could not move: they came when it was going already."""
-    waiting = stack.inverse.diagonal() == 0.0
-    return LeastSquares(stack.inverse + np.diag(np.where(waiting, loose, 0.0)), stack.coefficients)

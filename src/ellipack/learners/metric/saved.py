@@ -14,11 +14,10 @@ import numpy as np
 
 from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError, DomainError
-from ellipack.learners.aggregation._kernels import ABSENT, LEAST_SCALE, Bernstein, LeastSquares
+from ellipack.learners.aggregation._kernels import LEAST_SCALE, Bernstein, LeastSquares
 from ellipack.learners.experts.names import expert_names
 from ellipack.learners.metric import state as states
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.earlier import completed, is_earlier
 from ellipack.learners.metric.machine import COUNT, HIGH, LOW, MEAN, SQUARES, Machine, Memory, View
 from ellipack.learners.metric.seeing._kernels import FARTHEST
 from ellipack.learners.metric.selection import Reputation, Standing
@@ -34,6 +33,7 @@ _LEAST_SCALE = 1e-165  # a deviation is the root of a float
 _FAR = 1e200  # no reach is larger, nor the inverse of one
 _STANDING = 1e9  # judges, or a logarithm
 _LONGEST = 2**52  # rounds
+_LEAST_LOG_PRIOR = -50.0  # a prior weight is at least 0.02 / N for N experts
 _PARTS = ("ridge", "fading", "mixture", "stack", "top")
 
 
@@ -76,8 +76,6 @@ def restore(saved: Contents, d: int) -> MetricState:
         raise CheckpointError(f"view0/directions must be {d} by {d}, one a feature")
     config = config_of(saved.part("config"))
     views = saved.whole("views", 1, 2)
-    if is_earlier(saved):
-        saved = completed(saved, views, d)
     size = Size(views, saved.whole("neighbors", 2), saved.whole("max_centers", 16))
     try:
         state = states.init(d, size, saved.whole("random_state", 0), config)
@@ -177,9 +175,7 @@ def _bernstein(saved: Contents, experts: int, rounds: int) -> Bernstein:
     most = 2 * rounds * scale[0]  # a round adds less than twice the scale to a gain, and its square to the squares
     gains = saved.between(-most, most, "gains", experts)
     squares = saved.between(0.0, most * scale[0], "squares", experts)
-    priors = saved.between(ABSENT, 1.0, "priors", experts)
-    if (priors > ABSENT).sum() < 2:
-        raise CheckpointError(f"{saved.place}priors must be above {ABSENT:g} for 2 experts or more")
+    priors = saved.between(_LEAST_LOG_PRIOR, 1.0, "priors", experts)
     return Bernstein(priors, gains, squares, scale)
 
 
