@@ -1,7 +1,7 @@
 """Metrics, and the gradient outer product that the paper learns them from."""
 
 from ellipack.metric._kernels import project
-from ellipack.metric.gop import GopEstimator, OuterProducts, gradient_weights, mean_outer_product
+from ellipack.metric.gop import GopEstimator, gradient_weights, mean_outer_product
 from ellipack.metric.gradients import KERNELS, GradientEstimator, KernelDifferences
 from ellipack.metric.mahalanobis import UNSEEN, Metric
 from ellipack.metric.slopes import LocalSlopes
@@ -14,7 +14,6 @@ __all__ = [
     "KernelDifferences",
     "LocalSlopes",
     "Metric",
-    "OuterProducts",
     "gradient_weights",
     "mean_outer_product",
     "project",

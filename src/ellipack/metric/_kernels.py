@@ -1,4 +1,4 @@
-"""Compiled loops of the metric layer: projection, appendix A's differences, local slopes, exact sums."""
+"""Compiled loops of the metric layer: projection, appendix A's differences, local slopes."""
 
 import math
 
@@ -199,31 +199,3 @@ def _solve(gram: Floats, vector: Floats) -> None:
         for m in range(i + 1, d):
             value -= gram[m, i] * vector[m]
         vector[i] = value / gram[i, i]
-
-
-@kernel
-def add_outer_products(limbs: Ints, gradients: Floats) -> None:
-    """Add the products of each gradient's entries i >= j to fixed-point sums, without any rounding.
-
-    A sum is a row of limbs: limb k counts multiples of ``2**(32 k - 1074)``, so that every float fits.
-    """
-    mask = (1 << 32) - 1
-    for t in range(len(gradients)):
-        entry = 0
-        for i in range(gradients.shape[1]):
-            for j in range(i + 1):
-                mantissa, exponent = math.frexp(gradients[t, i] * gradients[t, j])
-                digits = int(mantissa * 9007199254740992.0)  # 2**53
-                sign = 1 if digits >= 0 else -1
-                digits = abs(digits)
-                shift = exponent - 53 + 1074
-                if shift < 0:  # a subnormal: its last bits are 0
-                    digits >>= -shift
-                    shift = 0
-                limb, within = shift >> 5, shift & 31
-                low = (digits & mask) << within
-                high = (digits >> 32) << within
-                limbs[entry, limb] += sign * (low & mask)
-                limbs[entry, limb + 1] += sign * ((low >> 32) + (high & mask))
-                limbs[entry, limb + 2] += sign * (high >> 32)
-                entry += 1
