@@ -44,7 +44,7 @@ soak: .venv/bench.stamp ## a stream without end, for MINUTES=3: memory and waiti
 bench: .venv/bench.stamp ## speed, each figure beside its peer's from the same run
 	@$(BIN)/python -m benchmarks
 
-bench-index: .venv/bench-index.stamp ## the index against a scan, SciPy's kd-tree and HNSW
+bench-index: .venv/bench-index.stamp ## the index against a NumPy scan, SciPy's kd-tree and HNSW
 	@$(BIN)/python -m benchmarks.index
 
 bench-metric: .venv/peers.stamp ## MetricRegressor; on a folder of CSV files beside River by DATA=FOLDER [PEERS=TABLE.md]

@@ -1,12 +1,9 @@
-"""Compiled peers: appendix A by its letter and Algorithm 1 by a scan, so that what is saved is seen by itself."""
-
-import math
+"""A compiled peer: appendix A by its letter, so that what shared differences save is seen by itself."""
 
 import numpy as np
 
 from ellipack._kernels import kernel
-from ellipack.packing._kernels import LANES, Blocks, scan_insert, scan_nearest
-from ellipack.validation import Floats, Ints
+from ellipack.validation import Floats
 
 
 @kernel
@@ -47,27 +44,3 @@ def _regression(query: Floats, X: Floats, y: Floats, bandwidth: float) -> tuple[
             total += 1.0 - u
             weighted += (1.0 - u) * y[j]
     return (weighted / total if total > 0.0 else everyone / len(X)), near
-
-
-@kernel
-def scan_rounds(
-    points: Blocks,
-    starts: Ints,
-    sums: Floats,
-    counts: Floats,
-    coordinates: Floats,
-    labels: Floats,
-    predictions: Floats,
-) -> None:
-    """Play Algorithm 1 with a scan in place of the index."""
-    rank, lanes = 1, np.empty(LANES)
-    for row in range(len(coordinates)):
-        while rank <= len(starts) and starts[rank - 1] <= row + 1:
-            rank += 1
-        active, squared = scan_nearest(points, coordinates[row], lanes)
-        predictions[row] = sums[active] / counts[active] if active >= 0 else 0.5
-        if active < 0 or math.sqrt(squared) > float(row + 1) ** (-1.0 / (1.0 + rank)):
-            active = points.counters[0]
-            scan_insert(points, coordinates[row])
-        sums[active] += labels[row]
-        counts[active] += 1.0

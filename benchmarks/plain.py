@@ -80,3 +80,15 @@ def _regression(query: Floats, X: Floats, y: Floats, bandwidth: float) -> tuple[
     total = weights.sum()
     value = weights @ y / total if total > 0 else y.mean()
     return float(value), int((u <= 0.5).sum())
+
+
+def squared_distances(columns: Floats, query: Floats) -> Floats:
+    """Return the squared distance of every point to a query, summed in the order of coordinates.
+
+    `columns` holds the points, a coordinate a row.
+    """
+    squared = np.zeros(columns.shape[1])
+    for column, coordinate in zip(columns, query, strict=True):
+        gaps = column - coordinate
+        squared += gaps * gaps
+    return squared

@@ -11,7 +11,6 @@ from ellipack._kernels import kernel
 from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
 from ellipack.lanes._kernels import MANY, Singles
 from ellipack.packing.index import Index
-from ellipack.packing.scan import Scan
 from ellipack.packing.tree._kernels import TRAIL, nearest
 from ellipack.packing.tree.coded._kernels import near_lanes, root_of
 from ellipack.packing.tree.growth._kernels import insert_rows, make_room, put
@@ -19,6 +18,7 @@ from ellipack.packing.tree.rounded._kernels import length, near_leaves, reach
 from ellipack.packing.tree.state import AXIS, FIRST, LEAVES, LEFT, PARENT, RIGHT, ROOT, SIZE, Tree, grow
 from ellipack.validation import Floats
 from tests.packing.clouds import ORDERS, Cloud, arranged, cloud, clouds
+from tests.reference.scan import Scan
 
 
 def grown(points: Floats) -> Index:
@@ -32,7 +32,7 @@ def same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
 
 
 def check_against_the_scan(index: Index, points: Floats, queries: Floats, ks: tuple[int, ...]) -> None:
-    scan = Scan.build(points)
+    scan = Scan(points)
     assert same(index.nearest(queries), scan.nearest(queries))
     for k in ks:
         assert same(index.k_nearest(queries, k), scan.k_nearest(queries, k))
@@ -242,8 +242,7 @@ def test_no_rounding_takes_a_point_out_of_reach(d: int, size: int, apart: int, s
     points, rounded = around(query, apart, rng), np.empty(20)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         rounded_distances(points.astype(np.float32), query, rounded)
-        for row in range(20):
-            limit = Scan.build(points[row : row + 1]).nearest(query[None])[1][0]
+        for row, limit in enumerate(Scan(points).distances(query[None])[0].tolist()):
             assert rounded[row] <= reach_of(query, limit)
 
 
@@ -256,9 +255,9 @@ def test_no_code_takes_a_point_out_of_reach(d: int, size: int, apart: int, seed:
     points = around(query, apart, rng)
     with np.errstate(over="ignore", under="ignore"):
         index = grown(points) if grow_it else Index.build(points)
+        limits = Scan(points).distances(query[None])[0].tolist()
         for lane, position in enumerate(index.tree.positions[0, :20]):
-            limit = Scan.build(points[position : position + 1]).nearest(query[None])[1][0]
-            assert near_in_first_leaf(index.tree, query, limit) >> lane & 1
+            assert near_in_first_leaf(index.tree, query, limits[position]) >> lane & 1
 
 
 @pytest.mark.interpreted

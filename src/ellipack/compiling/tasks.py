@@ -18,7 +18,6 @@ from ellipack.learners.rescaled.rows import PackingRows
 from ellipack.metric import GopEstimator, KernelDifferences, LocalSlopes, Metric
 from ellipack.metric.gradients import GradientEstimator
 from ellipack.packing.index import Index
-from ellipack.packing.scan import Scan
 
 _X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(100, 3))
 _y = 0.5 + _X[:, 0]
@@ -47,7 +46,11 @@ def any_units() -> None:
 
 def index() -> None:
     """Ask the index."""
-    _search(Index.build(_X))
+    points = Index.build(_X)
+    points.insert(_X)
+    points.nearest(_X)
+    points.k_nearest(_X, 3)
+    points.within(_X, 0.5)
 
 
 def local_slopes() -> None:
@@ -58,18 +61,6 @@ def local_slopes() -> None:
 def kernel_differences() -> None:
     """Ask what `PhasedRegressor` is made of, by appendix A's estimator."""
     _play_phases(KernelDifferences())
-
-
-def scan() -> None:
-    """Ask the scan."""
-    _search(Scan.build(_X))
-
-
-def _search(points: Index | Scan) -> None:
-    points.insert(_X)
-    points.nearest(_X)
-    points.k_nearest(_X, 3)
-    points.within(_X, 0.5)
 
 
 def _play_phases(gradients: GradientEstimator) -> None:

@@ -18,7 +18,6 @@ TASKS: Final = (
     "any_units",
     "local_slopes",
     "kernel_differences",
-    "scan",
 )
 """Functions of `ellipack.compiling.tasks`, the longest first: who is done with one takes the next."""
 

@@ -1,7 +1,7 @@
-"""Distances to a block of points, the best K of them, and the scan over all blocks.
+"""Distances to a block of points, and the best K of them.
 
 A block holds `LANES` points coordinate by coordinate, so that one instruction works on several points at once.
-Lanes that hold no point yet are at infinity. The squared distance of a point is always the same sum: coordinate
+Callers ignore lanes that hold no point. The squared distance of a point is always the same sum: coordinate
 by coordinate in order, each product rounded, then added; whatever computes it gets the same bits.
 """
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack._kernels import kernel, subkernel
+from ellipack._kernels import subkernel
 from ellipack.validation import Floats, Ints
 
 Names = NDArray[np.int32]
@@ -32,15 +32,6 @@ class Within(NamedTuple):
     positions: Ints
     distances: Floats
     """Squared."""
-
-
-class Blocks(NamedTuple):
-    """What a scan looks through: the point at position `p` is lane `p % LANES` of block `p // LANES`."""
-
-    blocks: Floats
-    """Coordinates: (block, coordinate, lane)."""
-    counters: Ints
-    """The number of points."""
 
 
 @subkernel
@@ -154,84 +145,3 @@ def settle(positions: Ints, distances: Floats, count: int) -> None:
             distance, position = distances[end], positions[end]
             distances[end], positions[end] = distances[0], positions[0]
             sink(positions, distances, end, position, distance)
-
-
-@subkernel
-def scan_nearest(scan: Blocks, query: Floats, lanes: Floats) -> tuple[int, float]:
-    """Return position and squared distance of the nearest point: (-1, inf) if there is none.
-
-    `lanes` is room for `LANES` numbers.
-    """
-    blocks, counters = scan
-    best, found = np.inf, -1
-    for first in range(0, counters[0], LANES):
-        if block_distances(blocks, first // LANES, min(LANES, counters[0] - first), query, best, lanes) > 0:
-            for lane in range(min(LANES, counters[0] - first)):
-                if lanes[lane] < best or found < 0:
-                    best, found = lanes[lane], first + lane
-    return found, best
-
-
-@subkernel
-def scan_k_nearest(scan: Blocks, query: Floats, limit: float, positions: Ints, distances: Floats, lanes: Floats) -> int:
-    """Fill in the `len(positions)` nearest at a squared distance of at most `limit`; return how many those are.
-
-    They are sorted by (squared distance, position). A full answer may leave out others within the limit.
-    """
-    blocks, counters = scan
-    held, last = 0, NOBODY
-    for first in range(0, counters[0], LANES):
-        if block_distances(blocks, first // LANES, min(LANES, counters[0] - first), query, limit, lanes) > 0:
-            for lane in range(min(LANES, counters[0] - first)):
-                if before(lanes[lane], first + lane, limit, last):
-                    held = offer(positions, distances, held, first + lane, lanes[lane])
-                    if held == positions.shape[0]:
-                        limit, last = distances[last_of(held)], positions[last_of(held)]
-    settle(positions, distances, held)
-    return held
-
-
-@subkernel
-def scan_insert(scan: Blocks, point: Floats) -> bool:
-    """Append a point; return False, with nothing changed, when the arrays are full."""
-    block, lane = divmod(scan.counters[0], LANES)
-    if block == scan.blocks.shape[0]:
-        return False
-    for j in range(point.shape[0]):
-        scan.blocks[block, j, lane] = point[j]
-    scan.counters[0] += 1
-    return True
-
-
-@kernel
-def scan_insert_rows(scan: Blocks, points: Floats, start: int) -> int:
-    """Append the points from row `start` on; return the row that found no room, or the number of rows."""
-    row = start
-    while row < points.shape[0] and scan_insert(scan, points[row]):
-        row += 1
-    return row
-
-
-@kernel
-def scan_nearest_rows(scan: Blocks, queries: Floats, positions: Ints, distances: Floats) -> None:
-    """Answer `scan_nearest` for each row of `queries`."""
-    lanes = np.empty(LANES)
-    for row in range(queries.shape[0]):
-        positions[row], distances[row] = scan_nearest(scan, queries[row], lanes)
-
-
-@kernel
-def scan_search_rows(scan: Blocks, queries: Floats, limits: Floats, most: int, found: Within, start: int) -> int:
-    """Answer `scan_k_nearest` for the rows from `start` on, as the tree's `search_rows` does."""
-    offsets, positions, distances = found
-    lanes = np.empty(LANES)
-    row, room = start, True
-    while room and row < queries.shape[0]:
-        first = offsets[row]
-        wanted = min(most, positions.shape[0] - first)
-        stop = first + wanted
-        held = scan_k_nearest(scan, queries[row], limits[row], positions[first:stop], distances[first:stop], lanes)
-        offsets[row + 1] = first + held
-        room = held < wanted or wanted == most
-        row += room
-    return row
