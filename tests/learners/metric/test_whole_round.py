@@ -1,0 +1,195 @@
+"""`MetricRegressor` against a slow, literal reference, over whole streams: every round, and every end of a phase."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ellipack import MetricConfig, MetricRegressor
+from tests.reference.feature_views import Floats
+from tests.reference.metric_learner import ReferenceMetricLearner
+
+CLOSE = 1e-8
+"""Relative to the range of the labels (of 1, for weights and metrics)."""
+
+DECISIVE = 1e-4
+"""In log error: a candidate that is closer to being a finalist may be one in single precision, and not in double."""
+
+Stream = tuple[Floats, Floats]
+
+
+def smooth(rng: np.random.Generator, n: int, d: int) -> Stream:
+    X = rng.normal(size=(n, d))
+    return X, np.sin(2 * X[:, 0]) + 0.3 * X[:, -1] ** 2 + 0.05 * rng.normal(size=n)
+
+
+def smooth_and_far_from_zero(rng: np.random.Generator, n: int, d: int) -> Stream:
+    X, y = smooth(rng, n, d)
+    return X + 100, y + 1e6
+
+
+def drift(rng: np.random.Generator, n: int, d: int) -> Stream:
+    """The features move, and so does the function."""
+    X, time = rng.normal(size=(n, d)), np.linspace(0, 3, n)
+    return X + time[:, None], X[:, 0] * np.cos(time) + X[:, -1] * np.sin(time) + time
+
+
+def noise(rng: np.random.Generator, n: int, d: int) -> Stream:
+    return rng.normal(size=(n, d)), rng.normal(size=n)
+
+
+def duplicates(rng: np.random.Generator, n: int, d: int) -> Stream:
+    """Half of the rows repeat one of twenty places, with other labels."""
+    X, _ = smooth(rng, n, d)
+    repeated, places = rng.random(n) < 0.5, rng.normal(size=(20, d))
+    X[repeated] = places[rng.integers(20, size=repeated.sum())]
+    return X, np.sin(X[:, 0]) + X[:, -1] + 0.2 * rng.normal(size=n)
+
+
+def grid(rng: np.random.Generator, n: int, d: int) -> Stream:
+    """Whole numbers, so that neighbors on both sides are often as near as each other."""
+    X = rng.integers(-15, 60, size=(n, d)).astype(float)
+    return X, np.sin(X[:, 0] / 5) + 0.1 * rng.normal(size=n)
+
+
+def discrete_and_constant(rng: np.random.Generator, n: int, d: int) -> Stream:
+    """A binary feature, one that is constant but for rounding, one that starts to vary late, and others."""
+    X, _ = smooth(rng, n, d)
+    X[:, 0], X[:, 1] = rng.integers(2, size=n), 7.3 * (1 + 1e-15 * rng.normal(size=n))
+    X[:50, 2] = -2.0
+    return X, X[:, 0] * np.sin(X[:, 2]) + X[:, -1]
+
+
+def units_apart(rng: np.random.Generator, n: int, d: int) -> Stream:
+    X, y = smooth(rng, n, d)
+    return X * 10.0 ** np.linspace(-6, 5, d), y
+
+
+def constant_then_huge(rng: np.random.Generator, n: int, d: int) -> Stream:
+    """The features are 0 until round 60, and then millions of the units that they have until the phase ends."""
+    X, y = smooth(rng, n, d)
+    huge = 4e6 * X
+    huge[:60] = 0
+    return huge, y
+
+
+def outliers(rng: np.random.Generator, n: int, d: int) -> Stream:
+    X, y = smooth(rng, n, d)
+    X[rng.random((n, d)) < 0.02] *= 1e3
+    y[rng.random(n) < 0.02] *= 1e3
+    X[0], y[4] = 40.0, 3.0
+    return X, y
+
+
+def louder(rng: np.random.Generator, n: int, d: int) -> Stream:
+    """The labels vary a thousand times as much from round 50 on."""
+    X, y = smooth(rng, n, d)
+    y[:50] /= 1000
+    return X, y
+
+
+def silent_first(rng: np.random.Generator, n: int, d: int) -> Stream:
+    """All labels are 0 until round 40."""
+    X, y = smooth(rng, n, d)
+    y[:40] = 0
+    return X, y + np.where(np.arange(n) < 40, 0.0, X[:, 1])
+
+
+@dataclass
+class Case:
+    make: Callable[[np.random.Generator, int, int], Stream]
+    d: int
+    n: int = 140
+    parameters: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    close: float = CLOSE
+
+    def __str__(self) -> str:
+        settings = [f"{name}={value}" for name, value in self.parameters.items() if name != "config"]
+        return "-".join([self.make.__name__, f"d={self.d}", f"n={self.n}", *settings, f"seed={self.seed}"])
+
+
+OTHER = MetricConfig(
+    growth=1.3, powers=(0.4, 0.6), ridges=(0.003, 0.03, 0.1), judged=24, pool=48, widening=0.2, stack_prior=5.0
+)
+
+CASES = [
+    Case(smooth, 2, seed=4),
+    Case(smooth, 1, parameters={"neighbors": 4}),
+    Case(smooth, 3, 320, {"views": 2, "config": MetricConfig(growth=2.5)}, seed=2),
+    Case(smooth, 3, 210, {"views": 2, "neighbors": 5, "max_centers": 70}, seed=1),
+    Case(smooth, 2, 1060, {"config": MetricConfig(growth=2.0)}, seed=6),
+    Case(smooth, 3, parameters={"config": OTHER, "views": 2}),
+    Case(smooth, 3, 210, {"config": OTHER, "neighbors": 12, "max_centers": 96, "random_state": 7}),
+    Case(smooth_and_far_from_zero, 2, 210),
+    Case(smooth_and_far_from_zero, 5, parameters={"neighbors": 8}),
+    Case(drift, 5, parameters={"max_centers": 48}),
+    Case(drift, 8, 320, {"max_centers": 48, "config": MetricConfig(growth=3.0)}),  # fills Algorithm 1's 64 centers
+    Case(drift, 2, 210, {"neighbors": 8, "max_centers": 64}),
+    Case(drift, 3, parameters={"views": 2, "max_centers": 32}),
+    Case(noise, 3, parameters={"views": 2, "neighbors": 6}, seed=1),
+    Case(duplicates, 3),
+    Case(duplicates, 3, 210, {"views": 2, "neighbors": 10}),
+    Case(duplicates, 3, parameters={"max_centers": 32, "neighbors": 7}),
+    Case(grid, 1),
+    Case(grid, 1, parameters={"views": 2, "neighbors": 9}),
+    Case(grid, 1, parameters={"max_centers": 32, "neighbors": 6}),
+    Case(discrete_and_constant, 5),
+    Case(discrete_and_constant, 4, parameters={"views": 2}),
+    Case(units_apart, 5),
+    Case(units_apart, 4, parameters={"views": 2}),
+    Case(constant_then_huge, 1, close=1e-5),  # a recursive inverse that falls by 1e12 loses digits
+    Case(outliers, 2, 210, seed=2),
+    Case(outliers, 5, parameters={"views": 2}, seed=3),
+    Case(outliers, 3, parameters={"max_centers": 32, "neighbors": 12}, seed=1),
+    Case(louder, 2),
+    Case(silent_first, 41, 460, {"config": MetricConfig(growth=10.0)}),
+]
+
+
+def queries(X: Floats, rng: np.random.Generator) -> Floats:
+    """Return rows that were learned, rows between, and rows far outside."""
+    between = 0.7 * X[:6] + 0.3 * X[6:12]  # not halfway: rounding would decide which is nearer
+    outside = X[12:16] + 30 * np.ptp(X, axis=0) * rng.choice([-1.0, 0.0, 1.0], size=(4, X.shape[1]))
+    return np.vstack([X[-4:], between, outside])
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_learner_follows_the_reference(case: Case) -> None:
+    rng = np.random.default_rng([case.seed, case.d, case.n])
+    X, y = case.make(rng, case.n, case.d)
+    learner = MetricRegressor(n_jobs=1, **case.parameters)
+    predictions = learner.progressive(X, y)
+    history = learner.history()
+    reference = ReferenceMetricLearner(case.d, choices=history.choices, **case.parameters)
+    expected = np.array([reference.learn(row, label) for row, label in zip(X, y, strict=True)])
+
+    # Labels that were outliers do not extend the range.
+    tolerance = case.close * (reference.labels.high - reference.labels.low)
+    np.testing.assert_allclose(predictions, expected, rtol=0, atol=tolerance)
+    unseen = queries(X, rng)
+    np.testing.assert_allclose(
+        learner.predict(unseen), [reference.predict(row) for row in unseen], rtol=0, atol=tolerance
+    )
+
+    phases = reference.phases
+    assert len(phases) >= 8 or "config" in case.parameters
+    assert reference.evictions > 0 or case.n < case.parameters.get("max_centers", np.inf)
+    assert history.choices == [phase.choices for phase in phases]
+    assert case.d == 1 or min(phase.finalist_gap for phase in phases) > DECISIVE, "draw another stream"
+    assert history.end.tolist() == [phase.end for phase in phases]
+    assert history.n_centers.tolist() == [phase.n_centers for phase in phases]
+    assert history.effective_rank.tolist() == [phase.effective_rank for phase in phases]
+    np.testing.assert_allclose(history.eigenvalues, [phase.eigenvalues for phase in phases], rtol=case.close)
+    np.testing.assert_allclose(history.expert_weights, [phase.expert_weights for phase in phases], atol=case.close)
+    importances = [np.diag(phase.metric) / np.trace(phase.metric) for phase in phases]
+    np.testing.assert_allclose(history.feature_importances, importances, atol=case.close)
+
+    assert learner.n_centers_ == len(reference.centers)
+    np.testing.assert_allclose(learner.expert_weights_, reference.aggregation.weights(), atol=case.close)
+    np.testing.assert_allclose(learner.metric_.matrix, reference.metric, atol=case.close)
+    scale = reference.views[0].scale
+    in_own_units = learner.directions_.T * learner.eigenvalues_ @ learner.directions_
+    np.testing.assert_allclose(in_own_units * np.outer(scale, scale), reference.metric, atol=case.close)

@@ -1,0 +1,145 @@
+"""Nearest neighbors by brute force, and the experts that predict from them, by the textbook."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tests.reference.feature_views import Floats, Ints
+
+FIT_RIDGES = (0.01, 0.1)
+"""Of the local linear fits, relative to the mean variance of a coordinate."""
+
+TREND_NUGGET = 0.03
+TIME_DECAYS = (0.2, 1.0, 5.0)
+"""Correlation lost over the whole past, by each space-time kriging."""
+
+
+class Neighborhood(NamedTuple):
+    """The neighbors of a query, nearest first.
+
+    `labels` are mean labels less the nearest neighbor's. `trend` and `forgetting_trend` are what each global
+    regression predicts for a neighbor, less what it predicts for the query. `ages` are rounds since the labels came,
+    as a part of all rounds.
+    """
+
+    positions: Ints
+    squared: Floats
+    offsets: Floats
+    labels: Floats
+    counts: Floats
+    trend: Floats
+    forgetting_trend: Floats
+    ages: Floats
+
+    def nearest(self, few: int) -> "Neighborhood":
+        return Neighborhood(self.positions[:few], *(each[:few] for each in self[1:]))
+
+
+def squared_distances(points: Floats, queries: Floats) -> Floats:
+    """Return the squared distances of all points to each query, summed coordinate by coordinate."""
+    total = np.zeros((*queries.shape[:-1], len(points)))
+    for k in range(points.shape[1]):
+        gap = queries[..., k, None] - points[:, k]
+        total += gap * gap
+    return total
+
+
+def nearest_neighbors(points: Floats, queries: Floats, count: int) -> tuple[Ints, Floats]:
+    """Return positions and squared distances of the points nearest to each query; of equals the earliest first."""
+    squared = squared_distances(points, queries)
+    order = np.argsort(squared, axis=-1, kind="stable")[..., :count]
+    return order, np.take_along_axis(squared, order, axis=-1)
+
+
+def mean_label(near: Neighborhood) -> float:
+    return float(near.counts @ near.labels / near.counts.sum())
+
+
+def local_linear_fit(near: Neighborhood, fitted: int, ridge: float) -> tuple[float, Floats]:
+    """Return the fit at the query, and its slope, by weighted ridge regression on the leading coordinates.
+
+    The weights fall to 0 at the last neighbor.
+    """
+    last = near.squared[-1]
+    weights = near.counts * (1 - near.squared / last if last > 0 else 1.0)
+    if weights.sum() <= 0:
+        return mean_label(near), np.zeros(fitted)
+    offsets = near.offsets[:, :fitted]
+    mean, label = np.average(offsets, axis=0, weights=weights), np.average(near.labels, weights=weights)
+    centered = offsets - mean
+    gram = centered.T @ np.diag(weights) @ centered
+    if not np.trace(gram) > 0:
+        return float(label), np.zeros(fitted)
+    penalty = ridge * np.trace(gram) / fitted
+    slope = np.linalg.solve(gram + penalty * np.eye(fitted), centered.T @ (weights * (near.labels - label)))
+    return float(label - mean @ slope), slope
+
+
+def exponential_correlation(distances: Floats, length: float | Floats) -> Floats:
+    return np.exp(-distances / length)
+
+
+def matern_correlation(distances: Floats, length: float | Floats) -> Floats:
+    scaled = np.sqrt(3) * distances / length
+    return np.asarray((1 + scaled) * np.exp(-scaled))
+
+
+def ordinary_kriging(correlations: Floats, to_query: Floats, nuggets: Floats, labels: Floats) -> Floats:
+    """Return predictions by the ordinary kriging equations: weights that add up to 1, by a Lagrange multiplier.
+
+    Any leading axes are for separate systems.
+    """
+    n = correlations.shape[-1]
+    system, right = np.ones((*correlations.shape[:-2], n + 1, n + 1)), np.ones((*correlations.shape[:-2], n + 1, 1))
+    system[..., :n, :n] = correlations + np.maximum(nuggets, 1e-6)[..., None] * np.eye(n)
+    system[..., n, n] = 0.0
+    right[..., :n, 0] = to_query
+    weights = np.linalg.solve(system, right)[..., :n, 0]
+    return np.asarray((weights * labels).sum(axis=-1))
+
+
+def pairwise_distances(points: Floats) -> Floats:
+    """Return the distances between points; the last two axes are points and coordinates."""
+    total = np.zeros((*points.shape[:-1], points.shape[-2]))
+    for k in range(points.shape[-1]):
+        total += (points[..., :, None, k] - points[..., None, :, k]) ** 2
+    return np.sqrt(total)
+
+
+def spatial_krigings(near: Neighborhood, reach: float) -> Floats:
+    """Return four krigings: two correlations, each with a short length and a small nugget, and the contrary."""
+    distances, to_query = pairwise_distances(near.offsets), np.sqrt(near.squared)
+    within, across, nuggets = [], [], []
+    for correlation in (exponential_correlation, matern_correlation):
+        for length, nugget in ((2.0, 0.01), (5.0, 0.1)):
+            within.append(correlation(distances, length * reach))
+            across.append(correlation(to_query, length * reach))
+            nuggets.append(nugget / near.counts)
+    return ordinary_kriging(np.array(within), np.array(across), np.array(nuggets), near.labels)
+
+
+def krigings_about_trends(near: Neighborhood, reach: float) -> Floats:
+    """Return kriging about the ridge regression, and three krigings in space and time about the forgetting one."""
+    length = 5 * reach
+    within = matern_correlation(pairwise_distances(near.offsets), length)
+    across = matern_correlation(np.sqrt(near.squared), length)
+    gaps = np.abs(near.ages[:, None] - near.ages)
+    systems, queries, labels = [within], [across], [near.labels - near.trend]
+    for decay in TIME_DECAYS:
+        systems.append(within * np.maximum(0, 1 - decay * gaps))
+        queries.append(across * np.maximum(0, 1 - decay * near.ages))
+        labels.append(near.labels - near.forgetting_trend)
+    return ordinary_kriging(np.array(systems), np.array(queries), TREND_NUGGET / near.counts, np.array(labels))
+
+
+def krigings(near: Neighborhood) -> Floats:
+    """Return what all krigings predict; lengths are multiples of the distance to the last neighbor."""
+    reach = max(float(np.sqrt(near.squared[-1])), 1e-150)
+    return np.concatenate([spatial_krigings(near, reach), krigings_about_trends(near, reach)])
+
+
+def local_predictions(near: Neighborhood, fitted: int, kriged: int) -> tuple[Floats, Floats]:
+    """Return what all local experts predict, less the nearest neighbor's label, and the first fit's slope."""
+    fits = [local_linear_fit(near.nearest(2 * fitted + 10), fitted, ridge) for ridge in FIT_RIDGES]
+    values = [mean_label(near.nearest(16)), *(value for value, _ in fits), *krigings(near.nearest(kriged))]
+    return np.array(values), fits[0][1]
