@@ -76,7 +76,7 @@ bench-guard: .venv/bench.stamp ## what got worse since BASE=revision: where this
 	@$(BIN)/python -m benchmarks.guard $(if $(BASE),--base $(BASE))
 
 clean: ## remove the environment and what was made
-	rm -rf .venv out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv build out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp, and not the interpreter, is what is made: when venv fails half-way it leaves an interpreter behind.
@@ -87,7 +87,13 @@ clean: ## remove the environment and what was made
 	  || { echo "$(PYTHON) -m venv failed: Debian and Ubuntu have it in a package of its own, python3-venv" >&2; exit 1; }
 	@touch $@
 
-.venv/%.stamp: .venv/made.stamp pyproject.toml constraints.txt
+# The build tools are installed beside the package, so that a change of the C++ sources compiles what changed and no more.
+.venv/%.stamp: .venv/made.stamp pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*)
+	@command -v $${CXX:-c++} >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { echo "ellipack needs a \
+	C++20 compiler, g++ 12 or clang 15 or later: apt-get install g++, dnf install gcc-c++ or xcode-select --install" >&2; exit 1; }
 	@echo "Installing what 'make $(MAKECMDGOALS)' needs into .venv ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$*]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	  cmake nanobind ninja scikit-build-core
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	  --no-build-isolation --editable '.[$*]'
 	@touch $@

@@ -1,0 +1,22 @@
+// Tells which build of the core this processor can run. Compiled for the oldest one that is supported.
+
+#include <nanobind/nanobind.h>
+
+namespace {
+
+bool supports_x86_64_v3() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+         __builtin_cpu_supports("fma");
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+NB_MODULE(_cpu, m) {
+  m.doc() = "Capabilities of this processor.";
+  m.def("supports_x86_64_v3", &supports_x86_64_v3, "Whether this processor runs code built for x86-64-v3 (AVX2).");
+}
