@@ -1,39 +1,56 @@
-# Everything runs in .venv, which each target makes for itself out of Python 3.11+ and nothing else.
+# Everything runs in .venv, which each target makes for itself out of Python 3.11+ and a C++ compiler.
 PYTHON ?= python3
 BIN := .venv/bin
-# Numba does not notice that a kernel in another file changed, and would run what it compiled from the old one: so
-# what it keeps on disk lives under a name that changes with any kernel.
-KERNELS := $(sort $(shell find src benchmarks -name _kernels.py -o -path '*/lean/*.py'))
-export NUMBA_CACHE_DIR := $(CURDIR)/.venv/numba-$(shell cat /dev/null $(KERNELS) | cksum | cut -d' ' -f1)
+CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
 
-.PHONY: help demo test check fuzz soak bench bench-index bench-metric bench-river bench-run bench-saving \
-  bench-peers bench-page bench-scaling figures bench-guard clean
+.PHONY: help demo test check check-cpp sanitize sanitize-quick stubs format fuzz soak bench bench-index bench-metric \
+  bench-river bench-run bench-saving bench-peers bench-page bench-scaling figures bench-guard clean
 .DEFAULT_GOAL := help
 
-help: ## say what there is to make
+help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
-demo: .venv/demo.stamp ## learners side by side on a made-up stream; then `ellipack run` over it, with a report to look at
-	@$(BIN)/ellipack compile
+demo: .venv/demo.stamp ## learners side by side on a synthetic stream; then `ellipack run` over it, with a report
 	@$(BIN)/ellipack demo
 
-QUICK = $(BIN)/python -m pytest --numprocesses 2 -m interpreted $$(grep -rl --include='*.py' mark.interpreted tests)
-
-# Linear algebra on threads of its own would take the cores from the other process that tests.
+# Threads of the linear algebra would take the cores from the other process that tests.
 test: export OPENBLAS_NUM_THREADS := 1
-test: .venv/dev.stamp ## every test; then the quick ones with the kernels not compiled, and with their indices checked
-	@$(BIN)/ellipack compile
+test: .venv/dev.stamp ## all tests
 	$(BIN)/python -m pytest --numprocesses 2
-	NUMBA_DISABLE_JIT=1 $(QUICK)
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(NUMBA_CACHE_DIR)-checked $(QUICK)
 
-check: .venv/dev.stamp ## what CI runs: lint, format, types, layers, doctests, tests
+check: .venv/dev.stamp ## what CI runs: lint, format, types, layers, C++ checks, doctests, a sanitizer run, all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(MAKE) check-cpp
 	$(BIN)/python -m pytest --doctest-modules src README.md docs --doctest-glob='*.md'
+	$(MAKE) sanitize-quick
 	$(MAKE) test
+
+# clang-tidy reads the commands of the build for the oldest processors; the bindings are mostly nanobind's templates.
+check-cpp: .venv/dev.stamp ## format and lint of the C++ sources, and whether the stubs are those of the module
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
+	$(BIN)/clang-tidy --quiet -p "$$(ls -td build/cp*/ | head -n 1)" $(filter-out cpp/bindings%,$(wildcard cpp/*.cpp))
+	$(BIN)/python -m nanobind.stubgen --quiet --module ellipack._core_baseline --output-file build/_core.pyi
+	@cmp build/_core.pyi src/ellipack/_core.pyi || { echo "run 'make stubs': the module's interface has changed" >&2; exit 1; }
+
+stubs: .venv/dev.stamp ## write the typed stub of the compiled module
+	$(BIN)/python -m nanobind.stubgen --module ellipack._core_baseline --output-file src/ellipack/_core.pyi
+
+format: .venv/dev.stamp ## format Python and C++
+	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(CPP)
+
+SANITIZED := build/sanitize/venv
+SANITIZE = LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 ELLIPACK_CPU=baseline \
+  $(SANITIZED)/bin/python -m pytest -p no:cacheprovider
+
+sanitize: $(SANITIZED)/made.stamp ## kernel, loader and fuzz tests with address and undefined-behavior sanitizers
+	$(SANITIZE) tests/core tests/test_neighbors.py tests/learners tests/metric tests/fuzz tests/checkpoint
+
+sanitize-quick: $(SANITIZED)/made.stamp ## a quick part of that
+	$(SANITIZE) --hypothesis-profile quick tests/core tests/test_neighbors.py
 
 fuzz: .venv/dev.stamp ## the fuzzers, FUZZ=20 times as long as in the tests
 	FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest --numprocesses 2 tests/fuzz tests/estimators/test_threads.py tests/stream/sources/test_delimited.py
@@ -96,4 +113,15 @@ clean: ## remove the environment and what was made
 	  cmake nanobind ninja scikit-build-core
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 	  --no-build-isolation --editable '.[$*]'
+	@touch $@
+
+# A second environment, which sees the packages of the first but has a compiled module of its own.
+$(SANITIZED)/made.stamp: .venv/dev.stamp
+	@echo "Building with sanitizers ..."
+	@$(BIN)/python -m venv --clear --without-pip $(SANITIZED)
+	@$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' \
+	  > "$$($(SANITIZED)/bin/python -c 'import site; print(site.getsitepackages()[0])')/shared.pth"
+	@$(BIN)/python -m pip --python $(SANITIZED)/bin/python install --quiet --disable-pip-version-check --no-deps \
+	  --no-build-isolation --config-settings=build-dir=build/sanitize/cmake \
+	  --config-settings=cmake.define.ELLIPACK_SANITIZE=ON --config-settings=cmake.define.ELLIPACK_BASELINE_ONLY=ON .
 	@touch $@

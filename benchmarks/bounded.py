@@ -4,13 +4,16 @@
 oldest quarter of its rows, where ours forgets those that others can stand for: what is compared is only which are kept.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from rich.table import Table
 
 from benchmarks.streams import Stream, late_nrmse
 from benchmarks.verdicts import Verdict, figures
 from ellipack import MetricRegressor
-from ellipack.learners.metric.state import MetricState, re_embedded
+from ellipack.learners.metric.eviction import with_centers
+from ellipack.learners.metric.state import MetricState
 from ellipack.validation import Floats
 
 PARTS = (2, 4, 8)
@@ -41,14 +44,9 @@ def latest(stream: Stream, max_centers: int, views: int) -> float:
 
 
 def forget(state: MetricState, kept: int) -> None:
-    """Let a learner keep only its latest centres; each is a row as it came, or rows alike."""
-    machine, oldest = state.machine, state.n_centers - kept
-    old = machine.memory
-    memory = old._replace(**{name: np.zeros_like(column) for name, column in old._asdict().items()})
-    for new, column in zip(memory, old, strict=True):
-        new[:kept] = column[oldest : oldest + kept]
-    views = tuple(re_embedded(view, memory.rows[:kept])[0] for view in machine.views)
-    state.machine = machine._replace(memory=memory, views=views)
+    """Let a learner keep only its latest centers."""
+    latest_centers = np.arange(state.n_centers) >= state.n_centers - kept
+    state.phase = replace(state.phase, core=with_centers(state.core, latest_centers))
 
 
 def compare(stream: Stream, views: int = 1) -> list[tuple[int, float, float]]:

@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 
 from benchmarks import plain
-from benchmarks._kernels import literal_gradients
 from benchmarks.timing import Comparison, best_of
 from ellipack.learners import packing
 from ellipack.metric import KernelDifferences, Metric
@@ -26,7 +25,7 @@ def algorithm_1() -> Iterator[Comparison]:
         X, y = _STREAM.draw(n)
         state = packing.init(metric)
         predictions = packing.learn(state, X, y)
-        what = f"Algorithm 1, {name}, {n:,} rounds, {state.centers.size:,} centres"
+        what = f"Algorithm 1, {name}, {n:,} rounds, {state.core.size:,} centres"
         (ours,) = best_of(7, partial(_from_nothing, metric, X, y))
         for peer, loop in (("NumPy, as printed", plain.printed_packing), ("NumPy, tuned", plain.whitened_packing)):
             _assert_nearly_all_equal(loop(metric, X, y), predictions)
@@ -39,19 +38,13 @@ def appendix_a() -> Iterator[Comparison]:
     X, y = _STREAM.draw(5_000)
     anchors, scales = X[:200], _scales(X)
     shared = _shared(n_jobs=1)
-    literal = np.empty_like(anchors)
-    literal_gradients(anchors, X, y, scales, literal)
     gradients = shared.gradients(X, y, anchors)
     assert gradients.any()
-    np.testing.assert_allclose(gradients, literal, rtol=0, atol=1e-9)
     np.testing.assert_allclose(gradients, plain.gradients(anchors, X, y, scales), rtol=0, atol=1e-9)
-    ours, compiled = best_of(
-        7, lambda: shared.gradients(X, y, anchors), lambda: literal_gradients(anchors, X, y, scales, literal)
-    )
+    (ours,) = best_of(7, lambda: shared.gradients(X, y, anchors))
     (numpy,) = best_of(2, lambda: plain.gradients(anchors, X, y, scales))
     what = f"Appendix A, shared differences, d = {X.shape[1]}, n = {len(X):,}, {len(anchors)} anchors"
     yield Comparison(what, "literal, NumPy", ours, numpy, target=5)
-    yield Comparison(what, "literal, compiled", ours, compiled, target=5)
 
 
 def two_threads() -> Iterator[Comparison]:

@@ -7,6 +7,7 @@ import copy
 import itertools
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +17,9 @@ from scipy.linalg import subspace_angles
 from benchmarks.timing import best_of
 from benchmarks.verdicts import Verdict, at_most, figures
 from ellipack import MetricRegressor
-from ellipack.learners.metric.memory import repack
-from ellipack.learners.metric.phases import end_phase
+from ellipack._core import MetricCore, MetricSettings
+from ellipack.learners.metric.eviction import without_redundant_centers
+from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
 from ellipack.stream import LowRankStream
 from ellipack.validation import Floats
@@ -62,7 +64,7 @@ def grow(views: int = 1, early: int = EARLY, late: int = LATE, single: int = SIN
     young = copy.deepcopy(learner)
     amortised.append(_amortised(learner, X[:late], y[:late]))
     costs = itertools.starmap(Costs, zip(_plain(young, learner, X, y), amortised, strict=True))
-    phase_end, repacking = _least(end_phase, learner.state_), _least(repack, learner.state_)
+    phase_end, repacking = _least(_end_phase, learner.state_), _least(_evict, learner.state_)
     n_centers = learner.n_centers_
     last = learn_singly(learner, X[late:], y[late:])
     return Grown((early, late), list(costs), angle(young), (first, last), n_centers, phase_end, repacking)
@@ -135,13 +137,28 @@ def _plain(young: MetricRegressor, old: MetricRegressor, X: Floats, y: Floats) -
         copies = [copy.deepcopy(learner) for _ in range(_TURNS)]
         for each in copies:
             state = each.state_
-            state.max_centers *= 2  # lest memory be full before the last round
-            if state.phase_end - state.clock <= span:
-                each.progressive(X[state.clock : state.phase_end], y[state.clock : state.phase_end])
+            _double_memory(state)  # lest memory be full before the last round
+            end = state.phase.end
+            if end - state.clock <= span:
+                each.progressive(X[state.clock : end], y[state.clock : end])
         rows = slice(_rounds(copies[0]), _rounds(copies[0]) + span)
         return lambda: copies.pop().progressive(X[rows], y[rows])
 
     return [1e6 * seconds / span for seconds in best_of(_TURNS, plays(young), plays(old))]
+
+
+def _double_memory(state: MetricState) -> None:
+    old = state.core.settings
+    settings = MetricSettings(old.neighbors, 2 * old.max_centers, old.label_margin)
+    state.phase = replace(state.phase, core=MetricCore(settings, state.core.parts()))
+
+
+def _end_phase(state: MetricState) -> object:
+    return next_phase(state.phase, state.config, state.random_state)
+
+
+def _evict(state: MetricState) -> object:
+    return without_redundant_centers(state.core)
 
 
 def _rounds(learner: MetricRegressor) -> int:

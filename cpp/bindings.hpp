@@ -4,9 +4,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -17,7 +20,8 @@ namespace ellipack {
 
 namespace nb = nanobind;
 
-// Arrays that are taken: of the right type, on the CPU and in C order. Others are refused by nanobind, never copied.
+// Arrays that are taken: of the right type, on the CPU and in C order. Others are copied by nanobind; an argument that
+// is filled in must have noconvert(), lest the copy be filled in.
 using Vector = nb::ndarray<const double, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const double, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using IntVector = nb::ndarray<const std::int64_t, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -51,6 +55,24 @@ nb::ndarray<nb::numpy, T> copy_to_numpy(std::span<const T> values, std::initiali
   return to_numpy(std::vector<T>(values.begin(), values.end()), shape);
 }
 
+// An array of NumPy whose entries are still to be written.
+template <typename T>
+nb::ndarray<nb::numpy, T> empty_array(std::initializer_list<std::size_t> shape) {
+  std::size_t size = 1;
+  for (const std::size_t length : shape) {
+    size *= length;
+  }
+  auto entries = std::make_unique_for_overwrite<T[]>(size);
+  nb::capsule owner(entries.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
+  return nb::ndarray<nb::numpy, T>(entries.release(), shape, owner);
+}
+
+// Copies an array of NumPy.
+template <typename T, typename... Options>
+std::vector<std::remove_const_t<T>> vector_of(const nb::ndarray<T, Options...>& array) {
+  return {array.data(), array.data() + array.size()};
+}
+
 // Raises ValueError unless an array has as many entries as it must.
 inline void require_size(const char* name, std::size_t size, std::size_t expected) {
   if (size != expected) {
@@ -58,5 +80,30 @@ inline void require_size(const char* name, std::size_t size, std::size_t expecte
                                 std::to_string(size));
   }
 }
+
+// Raises ValueError unless all entries are finite: compiled code does not check again.
+inline void require_finite(const char* name, const Matrix& rows) {
+  const std::span<const double> entries = span_of(rows);
+  bool finite = true;
+  for (const double entry : entries) {  // without an early exit this loop is vectorized
+    finite &= std::isfinite(entry);
+  }
+  if (finite) {
+    return;
+  }
+  const auto bad = std::ranges::find_if(entries, [](double entry) { return !std::isfinite(entry); });
+  const auto place = static_cast<std::size_t>(bad - entries.begin());
+  throw std::invalid_argument(std::string(name) + " must be finite, got " + std::to_string(*bad) + " at row " +
+                              std::to_string(place / rows.shape(1)) + ", column " +
+                              std::to_string(place % rows.shape(1)));
+}
+
+// Each binding file registers one kind of thing.
+void bind_aggregation(nb::module_& m);
+void bind_gradients(nb::module_& m);
+void bind_kd_tree(nb::module_& m);
+void bind_local_models(nb::module_& m);
+void bind_metric_core(nb::module_& m);
+void bind_packing(nb::module_& m);
 
 }  // namespace ellipack

@@ -1,16 +1,21 @@
-// An exact index of nearest neighbors among points that keep being inserted: a kd-tree whose leaves hold up to 64 points.
+// An exact index of nearest neighbors among points that keep being inserted: a kd-tree whose leaves hold up to 64
+// points.
 //
-// Coordinates are whitened already, so that distances are Euclidean and the first coordinates tell the most. The squared
-// distance of two points is the sum, from the first coordinate to the last, of the squared differences, each operation
-// rounded once. Every answer goes by that number; ties go to the point that was inserted earlier. No answer depends on
-// how the points were inserted or on the shape of the tree.
+// Coordinates are whitened already, so that distances are Euclidean and the first coordinates tell the most. The
+// squared distance of two points is the sum, from the first coordinate to the last, of the squared differences, each
+// operation rounded once. Every answer goes by that number; ties go to the point that was inserted earlier. No answer
+// depends on how the points were inserted or on the shape of the tree.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
+
+#include "leaf_filters.hpp"
+#include "simd.hpp"
 
 namespace ellipack {
 
@@ -23,7 +28,7 @@ struct Neighbor {
 
 class KdTree {
  public:
-  static constexpr std::size_t leaf_size = 64;
+  static constexpr std::size_t leaf_size = lane_count;
 
   explicit KdTree(std::size_t dimension);
 
@@ -40,6 +45,16 @@ class KdTree {
   // The coordinates of a point that a search has found. They stay there until the next insertion.
   std::span<const double> coordinates(const Neighbor& neighbor) const;
 
+  std::size_t leaf_count() const;
+
+  // The number of splits above the deepest leaf.
+  std::size_t depth() const;
+
+  // The positions of the points that a leaf holds.
+  std::span<const std::int32_t> leaf_positions(std::size_t leaf) const;
+
+  // Inserts a point at the next position. Throws std::length_error if there are too many for 32-bit slots. Whatever it
+  // throws, the tree holds the same points as before.
   void insert(std::span<const double> point);
 
   // The nearest point; position -1 if there is none.
@@ -51,6 +66,95 @@ class KdTree {
 
   // All points at a squared distance of at most `limit`, sorted by (squared distance, position).
   std::vector<Neighbor> within(std::span<const double> query, double limit) const;
+
+  // For tests: which leaves, and which points of a leaf, the filters take for near enough.
+  std::vector<std::int32_t> near_leaves(std::span<const double> query, double limit) const;
+  std::vector<std::int32_t> near_in_leaf(std::size_t leaf, std::span<const double> query, double limit) const;
+
+  // For tests: throws std::logic_error unless the structure is sound.
+  void check() const;
+
+ private:
+  class Builder;
+  class Search;
+
+  // Leaf i is node 2 i, inner node i is node 2 i + 1.
+  using NodeId = std::int32_t;
+  static constexpr NodeId no_node = -1;
+
+  struct Node {
+    double split = 0.0;  // along `axis`, points on the left are at most that, points on the right at least
+    NodeId parent = no_node;
+    std::array<NodeId, 2> children = {no_node, no_node};
+    std::int32_t axis = 0;
+    std::int32_t size = 0;                                             // points in a leaf, leaves below an inner node
+    std::int32_t earliest = std::numeric_limits<std::int32_t>::max();  // the first position below
+  };
+
+  struct Rebuild {
+    NodeId top = no_node;
+    bool adds_leaf = false;
+  };
+
+  // What `check` has found below a node.
+  struct Checked {
+    std::size_t leaves = 0;
+    std::size_t points = 0;
+    std::int32_t earliest = std::numeric_limits<std::int32_t>::max();
+    std::vector<Interval> box = {};
+  };
+
+  // More than the depth of any tree: a node has at most 0.7 of the leaves of its parent, and there are at most 2^25.
+  static constexpr std::size_t max_depth = 64;
+
+  static bool is_leaf(NodeId node) { return (node & 1) == 0; }
+  static std::size_t number_of(NodeId node) { return static_cast<std::size_t>(node) >> 1; }
+  static NodeId leaf_node(std::size_t leaf) { return static_cast<NodeId>(2 * leaf); }
+  static NodeId inner_node(std::size_t inner) { return static_cast<NodeId>(2 * inner + 1); }
+
+  Node& node(NodeId id) { return nodes_[static_cast<std::size_t>(id)]; }
+  const Node& node(NodeId id) const { return nodes_[static_cast<std::size_t>(id)]; }
+
+  std::span<Interval> box(NodeId id) {
+    return std::span(boxes_).subspan(static_cast<std::size_t>(id) * dimension_, dimension_);
+  }
+
+  std::span<const Interval> box(NodeId id) const {
+    return std::span(boxes_).subspan(static_cast<std::size_t>(id) * dimension_, dimension_);
+  }
+
+  std::span<const double> leaf_points(std::size_t leaf) const {
+    const auto held = static_cast<std::size_t>(node(leaf_node(leaf)).size);
+    return std::span(points_).subspan(leaf * leaf_size * dimension_, held * dimension_);
+  }
+
+  void resize_leaves(std::size_t leaves);
+  NodeId leaf_of(std::span<const double> point) const;
+  void put(NodeId leaf, std::span<const double> point);
+  std::size_t append_to_leaf(std::size_t leaf, std::span<const double> point);
+  bool stretch_box(NodeId id, std::span<const double> point);
+
+  std::int32_t leaves_below(NodeId id) const;
+  Rebuild plan_rebuild(NodeId full_leaf) const;
+  NodeId group_of(NodeId leaf) const;
+  NodeId highest_unbalanced(NodeId top) const;
+  std::size_t points_below(NodeId top) const;
+  void rebuild_around(NodeId full_leaf);
+  Checked check_below(NodeId id, NodeId parent) const;
+  Checked check_leaf(NodeId id) const;
+  Checked check_inner(NodeId id) const;
+  void replace_child(NodeId parent, NodeId old_child, NodeId new_child);
+
+  std::size_t dimension_;
+  std::size_t size_ = 0;
+  std::size_t leaf_count_ = 1;
+  NodeId root_ = 0;
+  simd::AlignedVector<Node> nodes_;
+  simd::AlignedVector<Interval> boxes_;  // (node, coordinate)
+  simd::AlignedVector<double> points_;   // (leaf, lane, coordinate)
+  std::vector<std::int32_t> positions_;  // (leaf, lane)
+  LeafCodes codes_;
+  LeafBoxes leaf_boxes_;
 };
 
 }  // namespace ellipack

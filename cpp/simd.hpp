@@ -4,9 +4,20 @@
 // the same bits as what is computed one by one.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
+#include <limits>
+#include <new>
+#include <type_traits>
+#include <vector>
+
+#if defined(__AVX2__) || defined(__SSE2__)
+#include <immintrin.h>
+#endif
 
 namespace ellipack::simd {
 
@@ -20,12 +31,49 @@ using Vec = typename VectorOf<T, lanes>::type;
 
 using Double4 = Vec<double, 4>;
 using Float8 = Vec<float, 8>;
+using Int32x4 = Vec<std::int32_t, 4>;
+using UInt8x16 = Vec<std::uint8_t, 16>;
+using UInt16x16 = Vec<std::uint16_t, 16>;
+using Int16x16 = Vec<std::int16_t, 16>;
 
 template <typename V>
 using Lane = std::remove_cvref_t<decltype(V{}[0])>;
 
 template <typename V>
 inline constexpr int lane_count = sizeof(V) / sizeof(Lane<V>);
+
+// The bytes of a register: wider vectors take several.
+#if defined(__AVX__)
+inline constexpr int register_bytes = 32;
+#else
+inline constexpr int register_bytes = 16;
+#endif
+
+// Memory that begins at a cache line: rows that fill whole lines do not touch one more.
+template <typename T>
+struct CacheLineAllocator {
+  using value_type = T;
+  static constexpr std::align_val_t line{64};
+
+  CacheLineAllocator() = default;
+
+  template <typename U>
+  explicit(false) CacheLineAllocator(const CacheLineAllocator<U>& /*other*/) {}
+
+  T* allocate(std::size_t count) {
+    if (count > std::numeric_limits<std::size_t>::max() / sizeof(T)) {
+      throw std::bad_array_new_length();
+    }
+    return static_cast<T*>(::operator new(count * sizeof(T), line));
+  }
+
+  void deallocate(T* memory, std::size_t /*count*/) { ::operator delete(memory, line); }
+
+  bool operator==(const CacheLineAllocator&) const = default;
+};
+
+template <typename T>
+using AlignedVector = std::vector<T, CacheLineAllocator<T>>;
 
 // Loads and stores need no alignment.
 template <typename V>
@@ -45,6 +93,20 @@ inline V splat(Lane<V> value) {
   return value - V{};
 }
 
+// The first `count` numbers, up to four, and zeros in the other lanes.
+inline Double4 load_first(const double* from, std::size_t count) {
+  switch (count) {
+    case 1:
+      return Double4{from[0], 0.0, 0.0, 0.0};
+    case 2:
+      return Double4{from[0], from[1], 0.0, 0.0};
+    case 3:
+      return Double4{from[0], from[1], from[2], 0.0};
+    default:
+      return load<Double4>(from);
+  }
+}
+
 template <typename V>
 inline V max(V left, V right) {
   return left > right ? left : right;
@@ -62,6 +124,92 @@ inline V sqrt(V values) {
     out[lane] = std::sqrt(values[lane]);
   }
   return out;
+}
+
+template <typename V>
+inline V abs(V values) {
+  return max(values, -values);
+}
+
+inline auto low_half(UInt16x16 v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7); }
+inline auto high_half(UInt16x16 v) { return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15); }
+inline auto low_half(Int16x16 v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7); }
+inline auto high_half(Int16x16 v) { return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15); }
+inline auto low_half(Float8 v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3); }
+inline auto high_half(Float8 v) { return __builtin_shufflevector(v, v, 4, 5, 6, 7); }
+
+// For the functions below GCC does not find the one instruction that does it all. They ask for it by name; on other
+// processors they are plain loops or expressions, with the same results.
+
+// left + right, or 65535 where that overflows.
+inline UInt16x16 saturating_add(UInt16x16 left, UInt16x16 right) {
+#if defined(__AVX2__)
+  return std::bit_cast<UInt16x16>(_mm256_adds_epu16(std::bit_cast<__m256i>(left), std::bit_cast<__m256i>(right)));
+#else
+  return min(left, ~right) + right;
+#endif
+}
+
+// The same numbers in 16 bits.
+inline Int16x16 widen(UInt8x16 bytes) {
+#if defined(__AVX2__)
+  return std::bit_cast<Int16x16>(_mm256_cvtepu8_epi16(std::bit_cast<__m128i>(bytes)));
+#else
+  return __builtin_convertvector(bytes, Int16x16);
+#endif
+}
+
+// The smallest of 16 numbers.
+inline std::uint16_t smallest(UInt16x16 values) {
+  const auto eight = min(low_half(values), high_half(values));
+#if defined(__SSE4_1__)
+  return static_cast<std::uint16_t>(_mm_cvtsi128_si32(_mm_minpos_epu16(std::bit_cast<__m128i>(eight))));
+#else
+  const auto four = min(eight, __builtin_shufflevector(eight, eight, 4, 5, 6, 7, 0, 1, 2, 3));
+  const auto two = min(four, __builtin_shufflevector(four, four, 2, 3, 0, 1, 6, 7, 4, 5));
+  return two[0] < two[1] ? two[0] : two[1];
+#endif
+}
+
+// Bit i tells whether lane i of `mask`, the result of a comparison, is set. Lanes 0 to 15 come from `low`.
+inline std::uint32_t to_bits(Int16x16 low, Int16x16 high) {
+#if defined(__AVX2__)
+  // The instruction packs each half of a register on its own; the permutation restores the order of the lanes.
+  const __m256i packed = _mm256_packs_epi16(std::bit_cast<__m256i>(low), std::bit_cast<__m256i>(high));
+  return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_permute4x64_epi64(packed, 0b11011000)));
+#elif defined(__SSE2__)
+  const __m128i first = _mm_packs_epi16(std::bit_cast<__m128i>(low_half(low)), std::bit_cast<__m128i>(high_half(low)));
+  const __m128i second =
+      _mm_packs_epi16(std::bit_cast<__m128i>(low_half(high)), std::bit_cast<__m128i>(high_half(high)));
+  const auto low_bits = static_cast<std::uint32_t>(_mm_movemask_epi8(first));
+  const auto high_bits = static_cast<std::uint32_t>(_mm_movemask_epi8(second));
+  return low_bits | high_bits << 16;
+#else
+  std::uint32_t bits = 0;
+  for (int lane = 0; lane < 16; ++lane) {
+    bits |= static_cast<std::uint32_t>(low[lane] & 1) << lane | static_cast<std::uint32_t>(high[lane] & 1)
+                                                                    << (lane + 16);
+  }
+  return bits;
+#endif
+}
+
+// Bit i tells whether lane i is at most `limit`.
+inline std::uint32_t at_most(Float8 values, Float8 limit) {
+#if defined(__AVX__)
+  return static_cast<std::uint32_t>(_mm256_movemask_ps(std::bit_cast<__m256>(values <= limit)));
+#elif defined(__SSE2__)
+  const auto mask = std::bit_cast<Vec<float, 8>>(values <= limit);
+  const auto low_bits = static_cast<std::uint32_t>(_mm_movemask_ps(std::bit_cast<__m128>(low_half(mask))));
+  const auto high_bits = static_cast<std::uint32_t>(_mm_movemask_ps(std::bit_cast<__m128>(high_half(mask))));
+  return low_bits | high_bits << 4;
+#else
+  std::uint32_t bits = 0;
+  for (int lane = 0; lane < 8; ++lane) {
+    bits |= static_cast<std::uint32_t>(values[lane] <= limit[lane]) << lane;
+  }
+  return bits;
+#endif
 }
 
 // Rows become columns.

@@ -1,4 +1,4 @@
-"""How hypothesis runs here: the same examples every time, and no deadline, since a kernel's first call compiles.
+"""How hypothesis runs here: the same examples every time, and no deadline.
 
 And the command's door, which is opened by the first test that goes through it.
 """
@@ -13,6 +13,7 @@ from tests.cli.door import Door
 settings.register_profile(
     "ellipack", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("quick", settings.get_profile("ellipack"), max_examples=5)
 settings.load_profile("ellipack")
 
 

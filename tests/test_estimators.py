@@ -23,9 +23,6 @@ from ellipack import (
     PhasedRegressor,
 )
 from ellipack.errors import DomainError, EllipackError, MetricError, NonFiniteError
-from ellipack.learners.metric.state import MetricState
-from ellipack.learners.packing import PackingState
-from ellipack.packing.index import Index
 from ellipack.validation import Floats
 from tests.strategies import ball, cuts, seeds
 
@@ -40,9 +37,13 @@ LEARNERS: dict[str, Callable[[], Regressor]] = {
     "phased, weights": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10), diagonal=True)),
 }
 PRACTICAL: dict[str, Callable[[], Regressor]] = {
-    "practical": lambda: MetricRegressor(config=MetricConfig(judged=16, pool=64)),
-    "practical, two views": lambda: MetricRegressor(views=2, neighbors=8, config=MetricConfig(judged=16, pool=32)),
-    "practical, bounded": lambda: MetricRegressor(max_centers=24, n_jobs=1, config=MetricConfig(judged=16, pool=32)),
+    "practical": lambda: MetricRegressor(config=MetricConfig(validation_points=16, pool=64)),
+    "practical, two views": lambda: MetricRegressor(
+        views=2, neighbors=8, config=MetricConfig(validation_points=16, pool=32)
+    ),
+    "practical, bounded": lambda: MetricRegressor(
+        max_centers=24, n_jobs=1, config=MetricConfig(validation_points=16, pool=32)
+    ),
 }
 EVERY = LEARNERS | PRACTICAL
 papers = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
@@ -57,42 +58,9 @@ def stream(n: int = 80, seed: int = 0) -> tuple[Floats, Floats]:
 
 def bits(learner: Regressor) -> list[bytes]:
     """Return everything a learner has learned, to the bit."""
-    state = learner.state_
-    if isinstance(state, MetricState):
-        return practical_bits(state)
-    packing = state if isinstance(state, PackingState) else state.packing
-    size = packing.centers.size
-    arrays = [
-        packing.centers.coordinates,
-        packing.centers.label_sums[:size],
-        packing.centers.label_counts[:size],
-        packing.centers.founded[:size],
-        packing.metric.eigenvalues,
-        packing.metric.eigenvectors,
-        np.array([packing.clock, state.clock]),
-    ]
-    if not isinstance(state, PackingState):
-        arrays += [state.rows[: state.clock], state.labels[: state.clock], *(phase.gop for phase in state.phases)]
-    return [np.ascontiguousarray(array).tobytes() for array in arrays]
-
-
-def practical_bits(state: MetricState) -> list[bytes]:
-    machine, size = state.machine, state.n_centers
-    memory, packed = machine.memory, machine.packing.size
-    arrays = [column[:size] for column in memory]
-    for view in machine.views:
-        arrays += [view.knots, view.shift, view.scale, view.directions, Index(view.points).points(), view.gop]
-    arrays += [machine.packing.coordinates, machine.packing.label_sums[:packed], machine.packing.label_counts[:packed]]
-    arrays += [
-        *machine.ridge,
-        *machine.fading,
-        *machine.mixture,
-        *machine.stack,
-        *machine.top,
-        machine.labels,
-        machine.features,
-    ]
-    return [np.ascontiguousarray(array).tobytes() for array in [*arrays, machine.clock]]
+    archive = learner.contents()
+    arrays = [archive.arrays[name] for name in sorted(archive.arrays)]
+    return [repr(archive.facts).encode(), *(np.ascontiguousarray(array).tobytes() for array in arrays)]
 
 
 @learners
@@ -258,7 +226,7 @@ def test_what_was_learned_can_be_read() -> None:
     X, y = stream()
     learner = PackingRegressor(Metric.from_diagonal([1.0, 0.5, 0.1])).fit(X, y)
     assert learner.n_centers_ == len(learner.centers_)
-    founders = X[learner.state_.centers.founded[: learner.n_centers_] - 1]
+    founders = X[learner.state_.core.founded - 1]
     np.testing.assert_allclose(learner.centers_, founders, atol=1e-12)
     past = learner.history()
     assert (past.radius[-1], past.effective_rank[-1]) == (learner.radius_, learner.effective_rank_)

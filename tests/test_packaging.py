@@ -15,7 +15,7 @@ needs_make = pytest.mark.skipif(shutil.which("make") is None, reason="there is n
 
 def make(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run make as from a shell, whether or not these tests are run by make themselves."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS", "NUMBA_"))}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
     return subprocess.run(
         ["make", *arguments], cwd=directory, env=clean, capture_output=True, text=True, check=False, timeout=60
     )
@@ -23,14 +23,12 @@ def make(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Return a directory with the Makefile, a kernel in each of two trees, and a target that says where caches go."""
+    """Return a directory with the Makefile and what it needs."""
     shutil.copy(ROOT / "Makefile", tmp_path)
-    for tree in ("src", "benchmarks", "tests"):
+    for tree in ("src", "benchmarks", "tests", "cpp"):
         (tmp_path / tree).mkdir()
-        (tmp_path / tree / "_kernels.py").write_text("one = 1\n")
-    for needed in ("pyproject.toml", "constraints.txt"):
+    for needed in ("pyproject.toml", "constraints.txt", "CMakeLists.txt", "src/module.py"):
         (tmp_path / needed).touch()
-    (tmp_path / "cache.mk").write_text("where:\n\t@echo $$NUMBA_CACHE_DIR\n")
     return tmp_path
 
 
@@ -82,26 +80,34 @@ def test_an_environment_that_could_not_be_made_is_made_anew(checkout: Path) -> N
 
 
 @needs_make
-def test_no_kernel_is_run_that_was_compiled_before_another_changed(checkout: Path) -> None:
-    def cache() -> str:
-        return make(checkout, "-f", "Makefile", "-f", "cache.mk", "where").stdout.strip()
-
-    before = cache()
-    assert before.startswith(f"{checkout}/.venv/numba-")
-    assert cache() == before
-    (checkout / "benchmarks/_kernels.py").write_text("one = 2\n")
-    assert cache() != before
+def test_a_missing_compiler_is_named(checkout: Path) -> None:
+    for tool in ("sh", "make", "sed", "touch", "mkdir", "cp", "env", "rm", "chmod"):
+        found = shutil.which(tool)
+        assert found is not None
+        (checkout / "bin").mkdir(exist_ok=True)
+        (checkout / "bin" / tool).symlink_to(found)
+    no_compiler = {**os.environ, "PATH": str(checkout / "bin")}
+    for name in ("CXX", "MAKEFLAGS", "MFLAGS", "MAKELEVEL"):
+        no_compiler.pop(name, None)
+    command = ["make", ".venv/dev.stamp", a_python(checkout, venv="exit 0")]
+    made = subprocess.run(
+        command, cwd=checkout, env=no_compiler, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert made.returncode != 0
+    assert "ellipack needs a C++20 compiler, g++ 12 or clang 15 or later: apt-get install g++" in made.stderr
 
 
 @needs_make
 def test_clean_leaves_nothing_compiled_behind(checkout: Path) -> None:
     for tree in ("src/deep", "tests", "benchmarks"):
         (checkout / tree / "__pycache__").mkdir(parents=True)
-    (checkout / ".venv/numba-1").mkdir(parents=True)
+    (checkout / "build/cp311").mkdir(parents=True)
+    (checkout / ".venv").mkdir()
     assert make(checkout, "clean").returncode == 0
     assert not list(checkout.rglob("__pycache__"))
     assert not (checkout / ".venv").exists()
-    assert (checkout / "src/_kernels.py").exists()
+    assert not (checkout / "build").exists()
+    assert (checkout / "src/module.py").exists()
 
 
 @needs_make

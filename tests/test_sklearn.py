@@ -167,7 +167,7 @@ def stream(n: int = 150, seed: int = 0) -> tuple[Floats, Floats]:
 
 
 def quick() -> MetricRegressor:
-    return MetricRegressor(config=MetricConfig(judged=16, pool=64))
+    return MetricRegressor(config=MetricConfig(validation_points=16, pool=64))
 
 
 def test_a_search_over_a_pipeline_finds_what_predicts_best() -> None:

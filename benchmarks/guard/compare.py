@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.guard.judge import Figures, Kind
-from benchmarks.guard.trees import MEASURES, Worker
+from benchmarks.guard.trees import MEASURES, Worker, installed
 from benchmarks.progress import following
 
 
@@ -38,16 +38,16 @@ def compare(this: Path, base: Path, scratch: Path, plan: Plan) -> list[Figures]:
         with ExitStack() as stack:
             workers = {}
             for side, tree in trees.items():
-                cache = scratch / side
-                cache.mkdir(exist_ok=True)
-                workers[side] = stack.enter_context(Worker(tree, cache, plan.script))
+                own = scratch / side
+                own.mkdir(exist_ok=True)
+                workers[side] = stack.enter_context(Worker(installed(tree, own), own, plan.script))
             for turn, figures in following(_turns(every, plan, restart)):
                 _measure(figures, workers, plan.size, turn)
     return every
 
 
 def _turns(every: Iterable[Figures], plan: Plan, restart: int) -> Iterator[tuple[str, tuple[int, Figures]]]:
-    """Yield what is measured in one pair of processes; turn -1 is for compiling, and does not count."""
+    """Yield what is measured in one pair of processes; turn -1 is for warming up, and does not count."""
     for turn in range(-1, plan.repeats):
         for figures in every:
             if figures.kind == "speed" or (restart == 0 and turn == 0):

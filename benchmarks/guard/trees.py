@@ -62,16 +62,39 @@ def checked_out(root: Path, revision: str) -> Iterator[Path]:
                 git(root, "worktree", "remove", "--force", str(tree))
 
 
-class Worker:
-    """A process that measures one tree: its library, its own cache of compiled kernels."""
+def installed(tree: Path, folder: Path) -> Path:
+    """Return the folder to import a tree's library from, which is built first if it has a compiled core."""
+    if not (tree / "CMakeLists.txt").exists():
+        return tree / "src"
+    library = folder / "library"
+    if not library.exists():
+        options = ["--quiet", "--disable-pip-version-check", "--no-deps", "--no-build-isolation"]
+        where = ["--target", str(library), f"--config-settings=build-dir={folder / 'build'}"]
+        command = [sys.executable, "-m", "pip", "install", *options, *where, str(tree)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise GuardError(f"{tree} can't be built: {done.stderr[-_LAST:].strip()}")
+    return library
 
-    def __init__(self, tree: Path, cache: Path, script: Path = MEASURES) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "NUMBA_CACHE_DIR": str(cache)}
+
+# The library is the one on PYTHONPATH: an editable installation would come first.
+_RUN = """
+import runpy, sys
+sys.meta_path[:] = [each for each in sys.meta_path if not type(each).__module__.startswith("_editable_")]
+runpy.run_path(sys.argv[1], run_name="__main__")
+"""
+
+
+class Worker:
+    """A process that measures the library in one folder; what the process leaves behind goes to another."""
+
+    def __init__(self, library: Path, scratch: Path, script: Path = MEASURES) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(library), "NUMBA_CACHE_DIR": str(scratch)}
         environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self._said = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - open as long as the process
         self._process = subprocess.Popen(
-            [sys.executable, str(script)],
-            cwd=cache,
+            [sys.executable, "-c", _RUN, str(script)],
+            cwd=scratch,
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -1,0 +1,516 @@
+"""Compiled cores: they own their arrays and run rounds; Python decides."""
+
+from collections.abc import Sequence
+from typing import Annotated, overload
+
+import numpy
+from numpy.typing import NDArray
+
+
+class BernsteinAggregation:
+    """Bernstein online aggregation of experts."""
+
+    def __init__(self, log_priors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], gains: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], squares: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: float) -> None: ...
+
+    @property
+    def log_priors(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def gains(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def squares(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def scale(self) -> float: ...
+
+    def weights(self) -> NDArray[numpy.float64]:
+        """Return the weights of the experts, which add up to 1."""
+
+    def update(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], prediction: float, label: float) -> None:
+        """
+        Observe the label of a round in which the experts predicted `predictions`, and the aggregation `prediction`.
+        """
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class LeastSquares:
+    """Recursive least squares."""
+
+    def __init__(self, inverse: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coefficients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def inverse(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def coefficients(self) -> NDArray[numpy.float64]: ...
+
+    def update(self, features: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], target: float) -> None:
+        """Take in one more row."""
+
+    def discount(self, span: float) -> None:
+        """
+        Discount the past, so that rounds as long ago as `span` count an e-th part.
+        """
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+def project(rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """
+    Return rows @ directions, each row by itself and in one order, so that batches cannot change a bit.
+    """
+
+class DifferenceEstimator:
+    """Appendix A's estimator: central differences of a kernel regression."""
+
+    def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bandwidth_and_step: tuple[float, float], mass_threshold: float, powers: tuple[int, int]) -> None: ...
+
+    def build_index(self) -> None:
+        """
+        Build a tree over the rows, so that each anchor visits only the rows in its reach. No result changes.
+        """
+
+    def gradients(self, anchors: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.float64], NDArray[numpy.bool_]]:
+        """
+        Return the gradient at each anchor, and for each entry whether both shifted balls hold enough rows.
+        """
+
+def local_slopes(tree: KdTree, labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], queries: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], neighbors: int, ridge: float) -> NDArray[numpy.float64]:
+    """
+    Return the slope at each query of a weighted ridge regression on its nearest points.
+    """
+
+class KdTree:
+    """
+    An exact index of nearest neighbors: a kd-tree over points of float64 coordinates.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        """Create a tree without points."""
+
+    @staticmethod
+    def build(points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> KdTree:
+        """Build a balanced tree over points, one a row."""
+
+    def insert(self, points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """Insert points, one a row, at the next positions."""
+
+    def copy(self) -> KdTree:
+        """Return an independent copy."""
+
+    def points(self) -> NDArray[numpy.float64]:
+        """
+        Return the coordinates of all points, one a row, in the order of insertion.
+        """
+
+    def __len__(self) -> int: ...
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory of all arrays, room for more points included."""
+
+    @property
+    def leaf_count(self) -> int:
+        """Number of leaves."""
+
+    @property
+    def depth(self) -> int:
+        """Number of splits above the deepest leaf."""
+
+    def nearest(self, queries: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64]]:
+        """Return positions and squared distances of the nearest points."""
+
+    def k_nearest(self, queries: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], k: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64]]:
+        """
+        Return positions and squared distances of the k nearest points, sorted; -1 and inf where there are fewer.
+        """
+
+    def within(self, queries: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], radius_squared: float) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.float64]]:
+        """
+        Return offsets, positions and squared distances of all points within a radius, sorted for each query.
+        """
+
+    def nearest_later_in_leaf(self, points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64]]:
+        """
+        Return positions and squared distances of the nearest later point in the same leaf, -1 and inf if none.
+        """
+
+    def leaf_positions(self, leaf: int) -> NDArray[numpy.int32]:
+        """Return the positions of the points in a leaf."""
+
+    def near_leaves(self, query: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], radius_squared: float) -> NDArray[numpy.int32]:
+        """Return the leaves that a filter lets through."""
+
+    def near_in_leaf(self, leaf: int, query: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], radius_squared: float) -> NDArray[numpy.int32]:
+        """
+        Return the positions of the points in a leaf that a filter lets through.
+        """
+
+    def check(self) -> None:
+        """Raise RuntimeError unless the structure is sound."""
+
+def local_predictions(squared_distances: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ages: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], trend: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], forgetting_trend: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], neighbors: int, fitted: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+    """
+    Return the predictions of all local experts from one neighborhood, and the slope of the first linear fit.
+    """
+
+def factor_double(systems: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    """
+    Return the factors of positive definite matrices, which stand side by side: entry (i, j, k) belongs to matrix k. Columns beyond the matrix are right-hand sides.
+    """
+
+def factor_single(systems: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float32]:
+    """
+    Return the factors of positive definite matrices, which stand side by side: entry (i, j, k) belongs to matrix k. Columns beyond the matrix are right-hand sides.
+    """
+
+class FeatureView:
+    """A view of the features, and a metric on it."""
+
+    def __init__(self, knots: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], gop: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fitted: int) -> None: ...
+
+    @property
+    def knots(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def shift(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def scale(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def directions(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def gop(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def fitted(self) -> int: ...
+
+    def standardize(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """Return rows in standard units."""
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class CenterMemory:
+    """The centers that all views share."""
+
+    def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], round_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @property
+    def rows(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def label_sums(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def label_counts(self) -> NDArray[numpy.int64]: ...
+
+    @property
+    def round_sums(self) -> NDArray[numpy.float64]: ...
+
+    def __len__(self) -> int: ...
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class PackingExpert:
+    """Algorithm 1 as an expert."""
+
+    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], founded: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], clock: int, reach: float, max_centers: int) -> None: ...
+
+    @property
+    def coordinates(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def label_sums(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def label_counts(self) -> NDArray[numpy.int64]: ...
+
+    @property
+    def founded(self) -> NDArray[numpy.int64]: ...
+
+    @property
+    def rank_starts(self) -> NDArray[numpy.int64]: ...
+
+    @property
+    def clock(self) -> int: ...
+
+    @property
+    def reach(self) -> float: ...
+
+    @property
+    def max_centers(self) -> int: ...
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class GlobalRegressions:
+    """The regressions on all features."""
+
+    def __init__(self, ridge: LeastSquares, forgetting: LeastSquares) -> None: ...
+
+    @property
+    def ridge(self) -> LeastSquares: ...
+
+    @property
+    def forgetting(self) -> LeastSquares: ...
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class ExpertAggregation:
+    """How experts become one prediction."""
+
+    def __init__(self, experts: BernsteinAggregation, stack: LeastSquares, top: BernsteinAggregation) -> None: ...
+
+    @property
+    def experts(self) -> BernsteinAggregation: ...
+
+    @property
+    def stack(self) -> LeastSquares: ...
+
+    @property
+    def top(self) -> BernsteinAggregation: ...
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class MetricParts:
+    """Everything that a MetricCore carries from round to round."""
+
+    def __init__(self, views: Sequence[FeatureView], centers: CenterMemory, packing: PackingExpert, regressions: GlobalRegressions, aggregation: ExpertAggregation, label_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coordinates: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]], clock: int) -> None: ...
+
+    @property
+    def views(self) -> list[FeatureView]: ...
+
+    @property
+    def centers(self) -> CenterMemory: ...
+
+    @property
+    def packing(self) -> PackingExpert: ...
+
+    @property
+    def regressions(self) -> GlobalRegressions: ...
+
+    @property
+    def aggregation(self) -> ExpertAggregation: ...
+
+    @property
+    def label_statistics(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def feature_statistics(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def clock(self) -> int: ...
+
+    @property
+    def coordinates(self) -> list[NDArray[numpy.float64]]:
+        """The coordinates of the centers in each view."""
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class MetricSettings:
+    """Settings of a MetricCore."""
+
+    def __init__(self, neighbors: int, max_centers: int, label_margin: float) -> None: ...
+
+    @property
+    def neighbors(self) -> int: ...
+
+    @property
+    def max_centers(self) -> int: ...
+
+    @property
+    def label_margin(self) -> float: ...
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class MetricCore:
+    """The practical learner's rounds."""
+
+    def __init__(self, settings: MetricSettings, parts: MetricParts) -> None: ...
+
+    @property
+    def settings(self) -> MetricSettings: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def clock(self) -> int:
+        """Rounds so far."""
+
+    def __len__(self) -> int: ...
+
+    def parts(self) -> MetricParts:
+        """Return a copy of all parts."""
+
+    def accepts_rows(self, rows: NDArray[numpy.generic]) -> bool:
+        """
+        Return whether an array holds rows that can be learned as they are: doubles in C order, finite, not too large.
+        """
+
+    def accepts_labels(self, labels: NDArray[numpy.generic], count: int) -> bool:
+        """
+        Return whether an array holds so many labels that can be learned as they are.
+        """
+
+    def predict(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None:
+        """
+        Fill in the prediction for each row, all in the same state; change nothing.
+        """
+
+    def learn(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int:
+        """
+        Play one round a row and fill in the predictions; return how many rounds were played.
+        """
+
+    def ask_experts(self, row: Sequence[float]) -> tuple[NDArray[numpy.float64], tuple[float, float]]:
+        """
+        Return the predictions of all experts for a row, and those of their aggregation and of the stack.
+        """
+
+    def predict_one(self, row: Sequence[float]) -> float:
+        """Return the prediction for a row."""
+
+    def learn_one(self, row: Sequence[float], label: float) -> bool:
+        """
+        Play a round; return False, with nothing changed, if the round would fill the memory.
+        """
+
+    def learn_closing_round(self, row: Sequence[float], label: float) -> float:
+        """
+        Play a round after which centers are evicted or the phase ends; return the prediction.
+        """
+
+    def copy(self) -> MetricCore:
+        """Return a copy that learns on its own."""
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class LeaveOneOutScorer:
+    """Leave-one-out scores of candidate metrics."""
+
+    def __init__(self, labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], validation: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], neighbors: int) -> None: ...
+
+    def score(self, projected: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scales: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
+        """
+        Return the sum of squared errors where coordinates are the columns of `projected` times `scales`.
+        """
+
+class PackingCore:
+    """
+    Algorithm 1 in whitened coordinates. Threads may predict while one learns.
+    """
+
+    @overload
+    def __init__(self, dimension: int, rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], founded: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], clock: int) -> None: ...
+
+    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], keep_founding_label: bool) -> NDArray[numpy.float64]:
+        """
+        Play one round a row; return the predictions, each made before its label was seen.
+        """
+
+    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """Return the prediction for each row; 1/2 before the first round."""
+
+    def copy(self) -> PackingCore:
+        """Return a copy, as it is after a whole round."""
+
+    def __deepcopy__(self, memo: object) -> PackingCore: ...
+
+    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64], int]:
+        """
+        Return what makes an equal core: coordinates, label_sums, label_counts, founded, rank_starts and clock.
+        """
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+    @property
+    def coordinates(self) -> NDArray[numpy.float64]:
+        """Whitened coordinates of the centers, one a row."""
+
+    @property
+    def label_sums(self) -> NDArray[numpy.float64]:
+        """Sum of the labels of each center."""
+
+    @property
+    def label_counts(self) -> NDArray[numpy.int64]:
+        """Number of labels of each center."""
+
+    @property
+    def founded(self) -> NDArray[numpy.int64]:
+        """Round in which each center was founded."""
+
+    @property
+    def rank_starts(self) -> NDArray[numpy.int64]:
+        """Rounds in which the effective rank rises."""
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def size(self) -> int:
+        """Number of centers."""
+
+    @property
+    def clock(self) -> int:
+        """Number of rounds played."""
+
+class UnitBox:
+    """
+    A range for each feature and one for the label. A range without values has low > high.
+    """
+
+    def __init__(self, low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def first_outside(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: int) -> int:
+        """
+        Return the first row, from `start` on, that lies outside or whose label does; or the number of rows.
+        """
+
+    def rows_to_units(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Return rows in units of the box, inside the unit ball. Rows outside are clipped to the edge.
+        """
+
+    def labels_to_units(self, labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """Return labels in units of the box, from 0 to 1."""
+
+    def labels_from_units(self, labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Return labels in their own units, given units of the box; 0 before the first label.
+        """
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+    @property
+    def low(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def high(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def label(self) -> NDArray[numpy.float64]:
+        """Low and high end of the range of labels."""
+
+class RescaledPacking:
+    """Algorithm 1, one row at a time, in units of a box."""
+
+    def __init__(self, core: PackingCore, box: UnitBox, directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def predict(self, row: Sequence[float]) -> float:
+        """
+        Return the prediction for a row; a row outside of the box is clipped to its edge.
+        """
+
+    def learn(self, row: Sequence[float], label: float, keep_founding_label: bool) -> bool:
+        """
+        Play a round; return False, with nothing changed, if the row or its label lies outside of the box.
+        """

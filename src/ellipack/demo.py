@@ -15,7 +15,7 @@ from scipy.linalg import subspace_angles
 
 from ellipack.estimators import GradientOuterProduct, MetricRegressor, PackingRegressor, PhasedRegressor
 from ellipack.metric import KernelDifferences, LocalSlopes, Metric
-from ellipack.packing.index import Index
+from ellipack.neighbors import NeighborIndex
 from ellipack.stream import LowRankStream
 from ellipack.validation import Floats
 
@@ -51,7 +51,7 @@ class NearestNeighbors:
     """The baseline: the mean label of the 16 rows nearest so far, all features counting alike."""
 
     def __init__(self, d: int) -> None:
-        self.index = Index.empty(d)
+        self.index = NeighborIndex.empty(d)
         self.labels = np.empty(0)
         self.metric_, self.effective_rank_ = Metric.identity(d), d
 
@@ -207,8 +207,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     screen, bars = Console(), Console(stderr=True)
     opening = f"{options.rounds:,} rounds of {_D} features; the labels depend on {_RANK} directions and some noise."
     screen.print(opening, highlight=False)
-    if bars.is_terminal:
-        bars.print("The first time, kernels are compiled on the way: about a minute.", style="dim")
     with _progress(bars) as progress:
         errors = run(learners, X, y, progress)
     outcomes = {name: outcome(each, errors[name], y, stream.subspace) for name, each in learners.items()}

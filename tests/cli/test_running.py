@@ -292,7 +292,7 @@ def test_the_learner_is_asked_and_taught_as_the_library_would(ran: Ran, tmp_path
 
 
 def test_on_a_terminal_a_bar_shows_how_it_goes_and_vanishes(tmp_path: Path) -> None:
-    write(tmp_path / "rides.csv", rides(3000))
+    write(tmp_path / "rides.csv", rides(30_000))  # long enough for the bar to move
     ours, theirs = pty.openpty()
     environment = {**os.environ, **PLAIN, "TERM": "xterm-256color"}
     run = [*PROGRAM, "run", "rides.csv", "--target", TARGET, "--every", "200"]

@@ -10,7 +10,7 @@ from tests.strategies import ball
 
 Regressor = PackingRegressor | PhasedRegressor | MetricRegressor
 
-SMALL = MetricConfig(judged=16, pool=32)
+SMALL = MetricConfig(validation_points=16, pool=32)
 
 PAPER: dict[str, Callable[[], Regressor]] = {
     "packing": PackingRegressor,

@@ -41,15 +41,10 @@ def bits(learner: Rescaled) -> list[bytes]:
     """Return everything a learner has learned, to the bit."""
     inner, box = learner.state_.inner, learner.state_.box
     packing = inner if isinstance(inner, PackingState) else inner.packing
-    size = packing.centers.size
-    centers = packing.centers
-    arrays = [
-        centers.coordinates,
-        *(each[:size] for each in (centers.label_sums, centers.label_counts, centers.founded)),
-    ]
-    arrays += [packing.metric.eigenvectors, packing.metric.eigenvalues, np.array([packing.clock, inner.clock]), *box]
+    arrays = [packing.metric.eigenvectors, packing.metric.eigenvalues, *map(np.array, packing.core.to_arrays())]
+    arrays += [np.array(inner.clock), box.low, box.high, box.label]
     if not isinstance(inner, PackingState):
-        arrays += [inner.rows[: inner.clock], inner.labels[: inner.clock], *(phase.gop for phase in inner.phases)]
+        arrays += [inner.rows, inner.labels, *(phase.gop for phase in inner.phases)]
     return [np.ascontiguousarray(array).tobytes() for array in arrays]
 
 

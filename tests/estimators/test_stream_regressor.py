@@ -21,8 +21,10 @@ LEARNERS: dict[str, Callable[[], Regressor]] = {
     "diagonal": lambda: PackingRegressor([0.1, 1.0, 1.0]),
     "matrix": lambda: PackingRegressor([[1.0, 0.2, 0.0], [0.2, 0.5, 0.1], [0.0, 0.1, 0.3]]),
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10))),
-    "practical": lambda: MetricRegressor(config=MetricConfig(judged=16, pool=64)),
-    "practical, two views": lambda: MetricRegressor(views=2, neighbors=8, config=MetricConfig(judged=16, pool=32)),
+    "practical": lambda: MetricRegressor(config=MetricConfig(validation_points=16, pool=64)),
+    "practical, two views": lambda: MetricRegressor(
+        views=2, neighbors=8, config=MetricConfig(validation_points=16, pool=32)
+    ),
 }
 learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
 

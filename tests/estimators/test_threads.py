@@ -24,8 +24,10 @@ PROBES = stream(9, seed=9)[0]
 LEARNERS: dict[str, Callable[[], Any]] = {
     "packing": PackingRegressor,
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(8), anchors=30)),
-    "metric": lambda: MetricRegressor(neighbors=8, config=MetricConfig(judged=16, pool=64)),
-    "metric, full": lambda: MetricRegressor(96, neighbors=8, views=2, config=MetricConfig(judged=16, pool=64)),
+    "metric": lambda: MetricRegressor(neighbors=8, config=MetricConfig(validation_points=16, pool=64)),
+    "metric, full": lambda: MetricRegressor(
+        96, neighbors=8, views=2, config=MetricConfig(validation_points=16, pool=64)
+    ),
 }
 learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
 

@@ -28,7 +28,7 @@ from tests.fuzz.rows import Batch, batches
 
 PROBES = Batch(6, "any", 1.0, "any", 1.0, 7)
 MOST_CENTERS = 40
-SMALL = MetricConfig(judged=8, pool=32)
+SMALL = MetricConfig(validation_points=8, pool=32)
 MOST_FEATURES = 4
 
 

@@ -27,7 +27,7 @@ from tests.doors.learners import stream
 from tests.fuzz.effort import FUZZ, effort
 from tests.fuzz.loading import table
 
-SMALL = MetricConfig(judged=16, pool=32)
+SMALL = MetricConfig(validation_points=16, pool=32)
 SLOPES = GradientOuterProduct(LocalSlopes(8, metric=Metric.from_diagonal([1.0, 1.0, 0.5])), anchors=20)
 
 

@@ -1,6 +1,7 @@
-"""What is learned depends on points alone: not on how trees over them grew, nor on the room there is to spare."""
+"""What is learned depends on points alone, not on how trees over them grew."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import TypeVar
@@ -9,41 +10,26 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ellipack._core import MetricCore, PackingCore
 from ellipack.learners import packing, phased
-from ellipack.learners.metric import engine, state
+from ellipack.learners.metric import learner as practical
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.state import MetricState, Size
+from ellipack.learners.metric.state import MetricState, Size, initial_state
 from ellipack.learners.packing import PackingState
-from ellipack.learners.phased import PhasedState
+from ellipack.learners.phased import PhasedState, Samples
 from ellipack.metric import GopEstimator, LocalSlopes, Metric
-from ellipack.packing.centers import Centers, padded
-from ellipack.packing.index import Index
-from ellipack.packing.tree import state as trees
-from ellipack.packing.tree.state import Tree
 from ellipack.validation import Floats, Ints
 from tests.strategies import ball, seeds
 
 State = TypeVar("State")
 
 
-def tree_over(points: Floats) -> Tree:
-    return Index.build(points).tree if len(points) else trees.empty(points.shape[1])
+def rebuild_practical(state: MetricState) -> None:
+    state.phase = replace(state.phase, core=MetricCore(state.core.settings, state.core.parts()))
 
 
-def rebuilt_centers(centers: Centers) -> Centers:
-    points = tree_over(centers.coordinates)
-    size, room = centers.size, trees.room(points)
-    sums, counts = padded(centers.label_sums[:size], room), padded(centers.label_counts[:size], room)
-    return Centers(points, sums, counts, padded(centers.founded[:size], room))
-
-
-def rebuild_practical(learner: MetricState) -> None:
-    machine, size = learner.machine, learner.n_centers
-    learner.machine = machine._replace(
-        views=tuple(view._replace(points=tree_over(Index(view.points).points())) for view in machine.views),
-        memory=type(machine.memory)._make(array[:size].copy() for array in machine.memory),
-        packing=rebuilt_centers(machine.packing),
-    )
+def rebuild_packing(learner: PackingState) -> None:
+    learner.parts = learner.metric, PackingCore(*learner.core.to_arrays())
 
 
 def compare(
@@ -73,9 +59,9 @@ def test_the_practical_learner_goes_on_the_same(views: int, most: int, copies: f
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=600)
 
     def play(learner: MetricState, part: slice) -> Floats:
-        return np.append(engine.learn(learner, X[part], y[part]), engine.predict(learner, X))
+        return np.append(practical.learn(learner, X[part], y[part]), practical.predict(learner, X))
 
-    make = partial(state.init, 3, Size(views, 8, most), 0, MetricConfig(judged=16, pool=64))
+    make = partial(initial_state, 3, Size(views, 8, most), 0, MetricConfig(validation_points=16, pool=64))
     compare(make, play, rebuild_practical, drawn_moments(rng, len(X)))
 
 
@@ -88,10 +74,7 @@ def test_algorithm_1_goes_on_the_same(seed: int) -> None:
     def play(learner: PackingState, part: slice) -> Floats:
         return np.append(packing.learn(learner, X[part], y[part]), packing.predict(learner, X))
 
-    def rebuild(learner: PackingState) -> None:
-        learner.centers = rebuilt_centers(learner.centers)
-
-    compare(partial(packing.init, Metric.identity(2)), play, rebuild, drawn_moments(rng, len(X)))
+    compare(partial(packing.init, Metric.identity(2)), play, rebuild_packing, drawn_moments(rng, len(X)))
 
 
 @settings(max_examples=30)
@@ -106,7 +89,8 @@ def test_section_4_goes_on_the_same(seed: int) -> None:
         return np.append(made, phased.predict(learner, X))
 
     def rebuild(learner: PhasedState) -> None:
-        learner.packing.centers = rebuilt_centers(learner.packing.centers)
-        learner.rows, learner.labels = learner.rows[: learner.clock].copy(), learner.labels[: learner.clock].copy()
+        rebuild_packing(learner.packing)
+        samples = Samples(learner.rows.copy(), learner.labels.copy())
+        learner.parts = learner.parts._replace(samples=samples)
 
     compare(partial(phased.init, 2), play, rebuild, drawn_moments(rng, len(X)))

@@ -15,8 +15,6 @@ from ellipack.validation import Floats
 from tests import oracles
 from tests.strategies import ball, seeds
 
-pytestmark = pytest.mark.interpreted
-
 entries = st.floats(-1e150, 1e150) | st.floats(-1, 1) | st.floats(-1e-150, 1e-150)
 gradients = st.tuples(st.integers(1, 12), st.integers(1, 4)).flatmap(
     lambda shape: arrays(np.float64, shape, elements=entries)

@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipack._kernels import kernel
 from ellipack.errors import DomainError, NonFiniteError, ShapeError
 from ellipack.metric import KERNELS, GopEstimator, KernelDifferences, mean_outer_product
-from ellipack.metric._kernels import kernel_weights
 from ellipack.theory import bandwidth, step
 from ellipack.validation import Floats
 from tests import oracles
@@ -36,7 +34,6 @@ def literal(estimator: KernelDifferences, X: Floats, y: Floats, anchors: Floats)
     return [oracles.difference_gradient(x, X.tolist(), y.tolist(), reach, shift, mass, name) for x in anchors.tolist()]
 
 
-@pytest.mark.interpreted
 @given(cases())
 def test_gradients_are_appendix_as(case: tuple[KernelDifferences, Floats, Floats]) -> None:
     estimator, X, y = case
@@ -65,22 +62,6 @@ def test_threads_change_no_bit(case: tuple[KernelDifferences, Floats, Floats], n
     estimator, X, y = case
     shared = replace(estimator, n_jobs=n_jobs).gradients(X, y)
     assert shared.tobytes() == estimator.gradients(X, y).tobytes()
-
-
-@kernel
-def weigh(u: Floats, powers: tuple[int, int]) -> None:
-    kernel_weights(u, powers)
-
-
-@pytest.mark.parametrize("name", sorted(KERNELS))
-def test_kernels_fulfil_the_papers_conditions(name: str) -> None:
-    u = np.linspace(0, 1, 101)
-    values = u**2
-    weigh(values, KERNELS[name])
-    np.testing.assert_allclose(values, [oracles.kernel_value(name, each) for each in u], atol=1e-14)
-    assert np.all(np.diff(values) <= 0)
-    assert np.all(values[:-1] > 0)
-    assert values[-1] == 0
 
 
 def test_to_the_letter_nothing_has_enough_mass_in_three_dimensions() -> None:

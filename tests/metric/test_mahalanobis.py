@@ -8,8 +8,6 @@ from ellipack.metric import UNSEEN, Metric
 from tests import oracles
 from tests.strategies import ball, cuts, metrics, seeds
 
-pytestmark = pytest.mark.interpreted
-
 
 @given(metrics(), seeds)
 def test_distance_is_the_papers(metric: Metric, seed: int) -> None:

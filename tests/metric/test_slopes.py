@@ -32,7 +32,6 @@ def literal(estimator: LocalSlopes, X: Floats, y: Floats, x: Floats) -> Floats:
     return np.asarray(metric.directions @ slope)
 
 
-@pytest.mark.interpreted
 @given(metrics(max_d=4), st.integers(1, 40), st.sampled_from([None, 2, 5, 12]), st.sampled_from([0.01, 1.0]), seeds)
 def test_slopes_are_weighted_ridge_regressions(
     metric: Metric, n: int, neighbors: int | None, ridge: float, seed: int

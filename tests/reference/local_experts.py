@@ -9,6 +9,9 @@ from tests.reference.feature_views import Floats, Ints
 FIT_RIDGES = (0.01, 0.1)
 """Of the local linear fits, relative to the mean variance of a coordinate."""
 
+ROUNDING = 1e-14
+"""Offsets that differ by less than this part of their mean are equal."""
+
 TREND_NUGGET = 0.03
 TIME_DECAYS = (0.2, 1.0, 5.0)
 """Correlation lost over the whole past, by each space-time kriging."""
@@ -68,7 +71,7 @@ def local_linear_fit(near: Neighborhood, fitted: int, ridge: float) -> tuple[flo
     mean, label = np.average(offsets, axis=0, weights=weights), np.average(near.labels, weights=weights)
     centered = offsets - mean
     gram = centered.T @ np.diag(weights) @ centered
-    if not np.trace(gram) > 0:
+    if not np.trace(gram) > 1e-290 + weights.sum() * (ROUNDING * np.linalg.norm(mean)) ** 2:
         return float(label), np.zeros(fitted)
     penalty = ridge * np.trace(gram) / fitted
     slope = np.linalg.solve(gram + penalty * np.eye(fitted), centered.T @ (weights * (near.labels - label)))

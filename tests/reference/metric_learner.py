@@ -159,7 +159,7 @@ class ReferenceMetricLearner:
 
     def _within_labels(self, value: float) -> float:
         """Return a prediction, clipped to the range of the labels and 5 % beyond."""
-        slack = self.config.widening * (self.labels.high - self.labels.low)
+        slack = self.config.label_margin * (self.labels.high - self.labels.low)
         return min(max(value, self.labels.low - slack), self.labels.high + slack)
 
     def _consult(self, row: Floats) -> Consultation:
@@ -317,7 +317,7 @@ class ReferenceMetricLearner:
         gop, current = view.gradient_sum * np.outer(ratio, ratio), np.diag(ratio) @ view.directions
         if len(pool) < FEWEST_SCORED:
             return "current", current
-        most = self.config.judged
+        most = self.config.validation_points
         scored = max(min(60, most), min(most, len(self.centers) // 8))
         left_out = _draw(rng, len(pool), scored)
         rows, labels = fresh.standardize(self.centers.rows[pool]), self.centers.labels[pool]

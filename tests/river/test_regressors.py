@@ -25,7 +25,7 @@ from tests.strategies import seeds
 
 Rows = list[dict[Hashable, Any]]
 
-QUICK = MetricConfig(judged=16, pool=64)
+QUICK = MetricConfig(validation_points=16, pool=64)
 LEARNERS: dict[str, Callable[[], StreamRegressor]] = {
     "practical": lambda: MetricRegressor(config=QUICK),
     "practical, two views": lambda: MetricRegressor(views=2, neighbors=8, config=QUICK),

@@ -12,7 +12,7 @@ from ellipack.river import MetricRegressor, PackingRegressor, PhasedRegressor, l
 Learner = MetricRegressor | PackingRegressor | PhasedRegressor
 
 LEARNERS: dict[str, Callable[[], Learner]] = {
-    "metric": lambda: MetricRegressor(views=2, neighbors=8, config=MetricConfig(judged=16, pool=32)),
+    "metric": lambda: MetricRegressor(views=2, neighbors=8, config=MetricConfig(validation_points=16, pool=32)),
     "packing": PackingRegressor,
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(8))),
 }

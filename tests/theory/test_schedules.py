@@ -21,8 +21,6 @@ from ellipack.validation import Floats
 from tests import oracles
 from tests.strategies import spectra
 
-pytestmark = pytest.mark.interpreted
-
 
 @given(spectra(), st.integers(1, 10**6))
 def test_radius_is_the_papers(eigenvalues: Floats, t: int) -> None:

@@ -24,8 +24,6 @@ from ellipack.validation import Floats
 from tests import oracles
 from tests.strategies import spectra
 
-pytestmark = pytest.mark.interpreted
-
 times = st.integers(1, 10**6)
 
 

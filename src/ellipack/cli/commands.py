@@ -47,11 +47,6 @@ Examples:
   ellipack predict rides.model tomorrow.csv
   zcat tomorrow.csv.gz | ellipack predict rides.model - | head"""
 
-_COMPILE = """\b
-Examples:
-  ellipack compile
-  RUN pip install 'ellipack[cli]' && ellipack compile     in a Dockerfile"""
-
 _REPORT = """\b
 Examples:
   ellipack report rides.model
@@ -199,22 +194,6 @@ def report(model: str, output: str | None) -> None:
     from ellipack.cli import reporting
 
     reporting.report(model, output)
-
-
-@ellipack.command(name="compile", short_help="Compile everything now, not when it is first needed.", epilog=_COMPILE)
-@click.option(
-    "--jobs", type=click.IntRange(1), metavar="COUNT", help="How many processes.  [default: as many as there are cores]"
-)
-def compile_(jobs: int | None) -> None:
-    """Compile all kernels, so that nobody has to wait for that later.
-
-    They are compiled when they are first needed, too, and kept on disk; this does it for all of them at once. In an
-    image for containers it belongs behind the installation, as the user who will run ellipack there, since each user
-    who can't write to the package has files of his own. What is on disk already takes seconds.
-    """
-    from ellipack.cli.compiling import compile_all
-
-    compile_all(jobs)
 
 
 @ellipack.command(short_help="Make a stream up, learn it, and write a report.")

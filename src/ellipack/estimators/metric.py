@@ -8,11 +8,11 @@ from numpy.typing import ArrayLike
 from ellipack.checkpoint import Contents
 from ellipack.errors import InputError
 from ellipack.estimators.stream_regressor import StreamRegressor
-from ellipack.learners.aggregation._kernels import weigh
-from ellipack.learners.experts.names import expert_names
-from ellipack.learners.metric import engine, saved, state, widening
+from ellipack.learners.experts import expert_names
+from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.state import MetricState, Size
+from ellipack.learners.metric.feature_growth import add_features
+from ellipack.learners.metric.state import MetricState, Size, initial_state
 from ellipack.metric import Metric
 from ellipack.theory.spectrum import effective_rank
 from ellipack.threads import thread_count
@@ -84,27 +84,27 @@ class MetricRegressor(StreamRegressor[MetricState]):
         config = MetricConfig() if self.config is None else self.config
         if not isinstance(config, MetricConfig):
             raise InputError(f"config must be a MetricConfig, got {config!r}")
-        return state.init(d, size, self.random_state, config)
+        return initial_state(d, size, self.random_state, config)
 
     def _predict(self, state: MetricState, X: ArrayLike) -> Floats:
-        return engine.predict(state, X, self.n_jobs)
+        return learner.predict(state, X, self.n_jobs)
 
     def _learn(self, state: MetricState, X: ArrayLike, y: ArrayLike) -> Floats:
-        return engine.learn(state, X, y)
+        return learner.learn(state, X, y, self.n_jobs)
 
     def _contents(self, state: MetricState) -> Contents:
-        return saved.contents(state)
+        return serialization.to_archive(state)
 
-    def _restore(self, saved_contents: Contents, d: int) -> MetricState:
-        return saved.restore(saved_contents, d)
+    def _restore(self, saved: Contents, d: int) -> MetricState:
+        return serialization.from_archive(saved, d)
 
     def _widen(self, state: MetricState, scales: Floats) -> None:
-        widening.widen(state, scales)
+        add_features(state, scales)
 
     @property
     def metric_(self) -> Metric:
         """The metric, of spectral norm 1, on features in standard units."""
-        return self._learned.metrics[0]
+        return self._learned.phase.metrics[0]
 
     @property
     def eigenvalues_(self) -> Floats:
@@ -114,7 +114,7 @@ class MetricRegressor(StreamRegressor[MetricState]):
     @property
     def directions_(self) -> Floats:
         """The directions of the metric, a row each, in falling order, for features in their own units."""
-        return np.asarray(self.metric_.eigenvectors.T / self._learned.machine.views[0].scale)
+        return np.asarray(self.metric_.eigenvectors.T / self._learned.core.parts().views[0].scale)
 
     @property
     def effective_rank_(self) -> int:
@@ -129,14 +129,12 @@ class MetricRegressor(StreamRegressor[MetricState]):
     @property
     def expert_names_(self) -> list[str]:
         """What the experts are called."""
-        return expert_names(len(self._learned.machine.views))
+        return expert_names(len(self._learned.phase.metrics))
 
     @property
     def expert_weights_(self) -> Floats:
         """The weight of each expert in the mixture, in the order of `expert_names_`, adding up to 1."""
-        weights = np.empty(len(self.expert_names_))
-        weigh(self._learned.machine.mixture, weights)
-        return weights
+        return self._learned.core.parts().aggregation.experts.weights()
 
     @property
     def n_centers_(self) -> int:
@@ -145,7 +143,7 @@ class MetricRegressor(StreamRegressor[MetricState]):
 
     def history(self) -> MetricHistory:
         """Return what had been learned by the end of each phase."""
-        phases = self._learned.phases
+        phases = self._learned.phase.finished
         metrics = [phase.metrics[0] for phase in phases]
         d = self.metric_.dimension
         return MetricHistory(

@@ -25,7 +25,7 @@ class PackingRegressor(StreamRegressor[PackingState]):
     ----------
     metric : a `Metric`, a positive definite matrix, or its diagonal; Euclidean if not given, which makes this
         Hazan and Megiddo's algorithm.
-    keep_founding_label : whether a new centre takes in the label of the instance that founds it, as the paper's
+    keep_founding_label : whether a new center absorbs the label of the instance that founds it, as the paper's
         proof has it, or starts without labels, as its algorithm is printed.
 
     Examples
@@ -67,18 +67,18 @@ class PackingRegressor(StreamRegressor[PackingState]):
 
     @property
     def n_centers_(self) -> int:
-        """How many centres there are."""
-        return self._learned.centers.size
+        """How many centers there are."""
+        return self._learned.core.size
 
     @property
     def centers_(self) -> Floats:
-        """Where the centres are, in feature coordinates, a row each, in order of founding."""
+        """Where the centers are, in feature coordinates, a row each, in order of founding."""
         directions = self.metric_.eigenvectors / np.sqrt(self.metric_.eigenvalues)
-        return np.asarray(self._learned.centers.coordinates @ directions.T)
+        return np.asarray(self._learned.core.coordinates @ directions.T)
 
     @property
     def radius_(self) -> float:
-        """How far a centre reached at the last round."""
+        """How far a center reached at the last round."""
         return float(radius(self.metric_.eigenvalues, self._learned.clock))
 
     @property
@@ -87,7 +87,7 @@ class PackingRegressor(StreamRegressor[PackingState]):
         return int(effective_rank(self.metric_.eigenvalues, self._learned.clock))
 
     def history(self, t: ArrayLike | None = None) -> PackingHistory:
-        """Return radius, effective rank and number of centres at rounds `t`, at all rounds if not given."""
+        """Return radius, effective rank and number of centers at rounds `t`, at all rounds if not given."""
         return packing.history(self._learned, t)
 
 

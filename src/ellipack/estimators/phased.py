@@ -86,8 +86,8 @@ class PhasedRegressor(StreamRegressor[PhasedState]):
 
     @property
     def n_centers_(self) -> int:
-        """How many centres there are in the present phase, which began with none."""
-        return self._learned.packing.centers.size
+        """How many centers there are in the present phase, which began with none."""
+        return self._learned.packing.core.size
 
     @property
     def effective_rank_(self) -> int:
@@ -96,14 +96,14 @@ class PhasedRegressor(StreamRegressor[PhasedState]):
 
     @property
     def radius_(self) -> float:
-        """How far a centre reached at the last round of the present phase, or will at its first."""
+        """How far a center reached at the last round of the present phase, or will at its first."""
         return float(radius(self.metric_.eigenvalues, max(1, self._learned.packing.clock)))
 
     @property
     def phases_(self) -> list[Phase]:
-        """What each phase that is over was like: its metric, effective rank, centres, and the estimate at its end."""
-        return self._learned.phases
+        """What each phase that is over was like: its metric, effective rank, centers, and the estimate at its end."""
+        return list(self._learned.phases)
 
     def history(self) -> PackingHistory:
-        """Return radius, effective rank and number of centres at the end of every round, phase after phase."""
+        """Return radius, effective rank and number of centers at the end of every round, phase after phase."""
         return phased.history(self._learned)

@@ -79,7 +79,7 @@ class RescaledRegressor(StreamRegressor[RescaledState[Any]]):
 
     @property
     def n_centers_(self) -> int:
-        """How many centres there are."""
+        """How many centers there are."""
         return self.regressor_.n_centers_
 
     @property
@@ -89,5 +89,5 @@ class RescaledRegressor(StreamRegressor[RescaledState[Any]]):
 
     @property
     def radius_(self) -> float:
-        """How far a centre reached at the last round, in the unit ball."""
+        """How far a center reached at the last round, in the unit ball."""
         return self.regressor_.radius_

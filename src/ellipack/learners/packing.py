@@ -4,45 +4,57 @@ The paper's errata that this settles:
 
 1. Where the printed algorithm sets ``y_t = 1/2`` for a ball without labels, the *prediction* is meant.
 2. Its last branch prints ``S + {s}, T_s = {}``, which would empty the active ball while S never grows. A new
-   centre at ``x_t`` is meant.
-3. It drops the label of the instance that founds a centre; the proof's ``T_s`` includes it. Including it is the
+   center at ``x_t`` is meant.
+3. It drops the label of the instance that founds a center; the proof's ``T_s`` includes it. Including it is the
    default, because it is what the proof bounds and it predicts better; `keep_founding_label` chooses.
 """
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack._core import PackingCore
 from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError, DomainError
-from ellipack.learners._kernels import run_rounds
 from ellipack.metric import Metric
-from ellipack.packing.centers import Centers
-from ellipack.packing.index import Index
 from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank, rank_starts
-from ellipack.threads import Gate
 from ellipack.validation import Floats, Ints, in_unit_ball, in_unit_interval, labels, rows
 
-_AT_A_TIME = 4096  # rounds, between which those who predict on other threads have their turn
-_LONGEST = 2**52  # rounds that a file may claim: a float counts them, and there is no end of them in sight
+_BATCH = 4096  # rounds a call: between calls, other threads predict and interrupts are handled
+_MAX_ROUNDS = 2**52  # that a file may claim: a float counts them
 _SLACK = 1e-6  # for rounding
 
 
-@dataclass(eq=False)
 class PackingState:
-    """What Algorithm 1 carries from round to round: its metric, its centres and how many rounds there were."""
+    """A metric, and Algorithm 1 in the coordinates in which the metric is Euclidean.
 
-    metric: Metric
-    centers: Centers
-    clock: int = 0
-    rank_starts: Ints = field(init=False)  # of the metric, worked out once
-    gate: Gate = field(default_factory=Gate)
+    Both are kept in one attribute, so that threads and interrupts never find one without the other.
+    """
 
-    def __post_init__(self) -> None:
-        self.rank_starts = rank_starts(self.metric.eigenvalues)
+    def __init__(self, metric: Metric, core: PackingCore) -> None:
+        self.parts = metric, core
+
+    @property
+    def metric(self) -> Metric:
+        """The metric, of spectral norm 1."""
+        return self.parts[0]
+
+    @property
+    def core(self) -> PackingCore:
+        """The compiled state: centers, their labels, and the clock."""
+        return self.parts[1]
+
+    @property
+    def clock(self) -> int:
+        """The number of rounds played."""
+        return self.core.clock
+
+    def copy(self) -> "PackingState":
+        """Return a copy that learns on its own."""
+        metric, core = self.parts
+        return PackingState(metric, core.copy())
 
 
 class PackingHistory(NamedTuple):
@@ -56,66 +68,54 @@ class PackingHistory(NamedTuple):
 
 def init(metric: Metric) -> PackingState:
     """Return Algorithm 1 before its first round."""
-    return PackingState(metric, Centers.init(metric.dimension))
+    return PackingState(metric, PackingCore(metric.dimension, rank_starts(metric.eigenvalues)))
 
 
 def contents(state: PackingState) -> Contents:
     """Return what is saved of a state, in arrays of its own."""
-    with state.gate.looking():
-        parts = {"metric": state.metric.contents(), "centers": state.centers.contents()}
-        return Contents({"clock": state.clock}).having(**parts).copy()
+    metric, core = state.parts
+    coordinates, label_sums, label_counts, founded, _, clock = core.to_arrays()
+    arrays = {"coordinates": coordinates, "label_sums": label_sums, "label_counts": label_counts, "founded": founded}
+    return Contents({"clock": clock}).having(metric=metric.contents().copy(), centers=Contents(arrays=arrays))
 
 
 def restore(saved: Contents, d: int, least: int = 1) -> PackingState:
     """Return the state for d features that was saved as these contents, after so many rounds at least."""
-    metric, clock = Metric.restore(saved.part("metric"), d), saved.whole("clock", least, _LONGEST)
-    centers = Centers.restore(saved.part("centers"), d, clock)
-    size, place = centers.size, f"{saved.place}centers"
-    if bool(size) != bool(clock):
-        raise CheckpointError(f"{place} must be there from the first round on, got {size} after {clock} rounds")
-    if size and np.abs(centers.coordinates).max() > 1 + _SLACK:
-        raise CheckpointError(f"{place}/coordinates must lie in the unit ball")
-    sums, most = centers.label_sums[:size], centers.label_counts[:size] * (1 + _SLACK)
-    if (sums < 0).any() or (sums > most).any():
-        raise CheckpointError(f"{place}/label_sums must be those of labels in [0, 1]")
-    return PackingState(metric, centers, clock)
+    metric, clock = Metric.restore(saved.part("metric"), d), saved.whole("clock", least, _MAX_ROUNDS)
+    centers = saved.part("centers")
+    count = centers.shape("coordinates", 2)[0]
+    if bool(count) != bool(clock):
+        raise CheckpointError(f"{saved.place}centers must exist after the first round, got {count} at clock {clock}")
+    coordinates = centers.between(-1.0 - _SLACK, 1.0 + _SLACK, "coordinates", count, d)
+    label_counts = centers.counts("label_counts", count, clock)
+    label_sums = centers.floats("label_sums", count)
+    if (label_sums < 0).any() or (label_sums > label_counts * (1 + _SLACK)).any():
+        raise CheckpointError(f"{centers.place}label_sums must be sums of labels in [0, 1]")
+    founded = centers.ints("founded", count, least=1, most=clock)
+    if (np.diff(founded) <= 0).any():
+        raise CheckpointError(f"{centers.place}founded must rise")
+    starts = rank_starts(metric.eigenvalues)
+    return PackingState(metric, PackingCore(coordinates, label_sums, label_counts, founded, starts, clock))
 
 
 def predict(state: PackingState, X: ArrayLike) -> Floats:
     """Return what would be predicted for each row now, 1/2 before the first round; nothing changes."""
-    with state.gate.looking():
-        coordinates = state.metric.whiten(in_unit_ball(rows(X, state.metric.dimension)))
-        active, _ = Index(state.centers.points).nearest(coordinates)
-        return state.centers.means(active)
+    metric, core = state.parts
+    return core.predict(metric.whiten(in_unit_ball(rows(X, metric.dimension))))
 
 
 def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_label: bool = True) -> Floats:
-    """Play a round a row; return the predictions, each made before its label was seen.
+    """Play one round a row; return the predictions, each made before its label was seen.
 
     Instances must lie in the unit ball and labels in [0, 1]. However rows are grouped into calls, predictions and
-    state have the same bits.
+    state have the same bits. An interrupt leaves the state after a whole round.
     """
-    table = in_unit_ball(rows(X, state.metric.dimension))
+    metric, core = state.parts
+    table = in_unit_ball(rows(X, metric.dimension))
     targets = in_unit_interval(labels(y, len(table)))
-    predictions = np.empty(len(table))
-    for start in range(0, len(table), _AT_A_TIME):
-        part = slice(start, start + _AT_A_TIME)
-        _play(state, state.metric.whiten(table[part]), targets[part], int(bool(keep_founding_label)), predictions[part])
-    return predictions
-
-
-def _play(state: PackingState, coordinates: Floats, targets: Floats, kept: int, predictions: Floats) -> None:
-    """Play a round a row; `kept` is how many labels a new centre starts with."""
-    done = 0
-    while done < len(coordinates):
-        left = slice(done, None)
-        with state.gate.changing():
-            rest = coordinates[left], targets[left], predictions[left]
-            ahead = run_rounds(state.centers, state.rank_starts, state.clock, kept, *rest)
-            state.clock += ahead
-            done += ahead
-            if done < len(coordinates):
-                state.centers = state.centers.grown()
+    batches = [slice(start, start + _BATCH) for start in range(0, len(table), _BATCH)]
+    predictions = [core.learn(metric.whiten(table[b]), targets[b], bool(keep_founding_label)) for b in batches]
+    return predictions[0] if len(predictions) == 1 else np.concatenate(predictions)
 
 
 def widen(state: PackingState, count: int) -> None:
@@ -124,34 +124,36 @@ def widen(state: PackingState, count: int) -> None:
     Rows that are 0 there are predicted as before. From the next round on, radius and effective rank are the wider
     metric's.
     """
-    moved = widened(state, count)
-    with state.gate.changing():
-        state.metric, state.centers, state.rank_starts = moved.metric, moved.centers, moved.rank_starts
+    state.parts = widened(state, count).parts
 
 
 def widened(state: PackingState, count: int) -> PackingState:
     """Return what `widen` makes of a state."""
-    metric = state.metric.widened(count)
-    # New axes stand behind all that had an eigenvalue of 1.
-    place = int(np.sum(state.metric.eigenvalues >= 1))
-    coordinates = np.insert(state.centers.coordinates, [place] * count, 0.0, axis=1)
-    return PackingState(metric, state.centers.re_embedded(coordinates), state.clock)
+    metric, core = state.parts
+    coordinates, label_sums, label_counts, founded, _, clock = core.to_arrays()
+    # New axes come after all that have an eigenvalue of 1.
+    place = int(np.sum(metric.eigenvalues >= 1))
+    wider, inserted = metric.widened(count), np.insert(coordinates, [place] * count, 0.0, axis=1)
+    starts = rank_starts(wider.eigenvalues)
+    return PackingState(wider, PackingCore(inserted, label_sums, label_counts, founded, starts, clock))
 
 
 def history(state: PackingState, t: ArrayLike | None = None) -> PackingHistory:
-    """Return radius, effective rank and number of centres at the end of rounds `t`, of all rounds if not given.
+    """Return radius, effective rank and number of centers at the end of rounds `t`, of all rounds if not given.
 
-    Nothing is recorded for this: the first two depend on time alone, and every centre knows when it was founded.
+    Nothing is recorded for this: radius and rank depend on time alone, and the round of each founding is known.
     (After a widening they are those of the metric as it is now, at every round.)
     """
-    rounds = np.arange(1, state.clock + 1)
+    metric, core = state.parts
+    _, _, _, founded, _, clock = core.to_arrays()
+    rounds = np.arange(1, clock + 1)
     at = rounds if t is None else np.atleast_1d(np.asarray(t))
     if not np.isin(at, rounds).all():
-        raise DomainError(f"t must be rounds from 1 to {state.clock}, got {at}")
-    return look_back(state.metric, state.centers.founded[: state.centers.size], at.astype(np.int64))
+        raise DomainError(f"t must be rounds from 1 to {clock}, got {at}")
+    return history_of(metric, founded, at.astype(np.int64))
 
 
-def look_back(metric: Metric, founded: Ints, at: Ints) -> PackingHistory:
+def history_of(metric: Metric, founded: Ints, at: Ints) -> PackingHistory:
     """Return what `history` does, for any metric and rounds of founding."""
     spectrum = metric.eigenvalues
     count = np.searchsorted(founded, at, side="right").astype(np.int64)

@@ -1,6 +1,5 @@
 """Section 4: Algorithm 1 restarted in phases, each in the metric learned from all the rounds before it."""
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -9,14 +8,12 @@ from numpy.typing import ArrayLike
 from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError
 from ellipack.learners import packing
-from ellipack.learners.packing import PackingHistory
+from ellipack.learners.packing import PackingHistory, PackingState
 from ellipack.metric import UNSEEN, GopEstimator, Metric
-from ellipack.packing.centers import padded
 from ellipack.theory.schedules import phase_end, phase_of, regularization
-from ellipack.threads import Gate
-from ellipack.validation import UNIT_SLACK, Floats, Ints, in_unit_ball, in_unit_interval, labels, rows, whole
+from ellipack.validation import UNIT_SLACK, Floats, Ints, in_unit_ball, in_unit_interval, labels, positive, rows, whole
 
-_AT_A_TIME = 4096  # rounds, between which those who predict on other threads have their turn
+_BATCH = 4096  # rounds a call: between calls, other threads predict and interrupts are handled
 
 
 class Phase(NamedTuple):
@@ -28,34 +25,98 @@ class Phase(NamedTuple):
     radius: float  # at its end, as are the next two
     effective_rank: int
     n_centers: int
-    founded: Ints  # the rounds, by the phase's own clock, at which its centres were founded
+    founded: Ints  # the rounds, by the phase's own clock, at which its centers were founded
     gop: Floats  # estimated at its end
 
 
-@dataclass(eq=False)
-class PhasedState:
-    """What the phased algorithm carries: Algorithm 1 in its present phase, all rows so far, and the phases over."""
+class Samples:
+    """Rows and labels in the order in which they came, in arrays with room to grow."""
 
-    packing: packing.PackingState
-    rows: Floats
-    labels: Floats
-    clock: int = 0
-    phases: list[Phase] = field(default_factory=list)
-    gate: Gate = field(default_factory=Gate)
+    def __init__(self, rows: Floats, labels: Floats) -> None:
+        self._arrays = rows, labels
+
+    def first(self, count: int) -> tuple[Floats, Floats]:
+        """Return the first rows and labels, so many of them."""
+        rows, labels = self._arrays
+        return rows[:count], labels[:count]
+
+    def write(self, start: int, rows: Floats, labels: Floats) -> None:
+        """Write samples from position `start` on; those before stay as they are."""
+        held, end = self._arrays, start + len(rows)
+        if end > len(held[1]):
+            room = max(end, 2 * len(held[1]))
+            larger = np.empty((room, rows.shape[1])), np.empty(room)
+            for new, old in zip(larger, self.first(start), strict=True):
+                new[:start] = old
+            self._arrays = held = larger
+        held[0][start:end], held[1][start:end] = rows, labels
+
+
+class PhasedParts(NamedTuple):
+    """Algorithm 1 in the present phase, the phases that are over, and the samples of all rounds."""
+
+    packing: PackingState
+    phases: tuple[Phase, ...]
+    samples: Samples
+
+
+class PhasedState:
+    """The phased algorithm.
+
+    All is kept in one attribute, which the end of a phase replaces: threads and interrupts find a phase ended whole or
+    not at all. The clock follows from the phases and the packing, so that it cannot disagree with them.
+    """
+
+    def __init__(self, parts: PhasedParts) -> None:
+        self.parts = parts
+
+    @property
+    def packing(self) -> PackingState:
+        """Algorithm 1 in the present phase."""
+        return self.parts.packing
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """The phases that are over."""
+        return self.parts.phases
+
+    @property
+    def clock(self) -> int:
+        """The number of rounds played."""
+        packing, phases, _ = self.parts
+        return phase_end(len(phases)) + packing.clock
+
+    @property
+    def dimension(self) -> int:
+        """The number of features."""
+        return self.packing.metric.dimension
+
+    @property
+    def rows(self) -> Floats:
+        """The rows of all rounds."""
+        return self.parts.samples.first(self.clock)[0]
+
+    @property
+    def labels(self) -> Floats:
+        """The labels of all rounds."""
+        return self.parts.samples.first(self.clock)[1]
 
 
 def init(d: int) -> PhasedState:
     """Return the phased algorithm before its first round, in the metric ``M-hat(0) = I``."""
-    return PhasedState(packing.init(Metric.identity(d)), np.empty((1, whole(d, "d", 1))), np.empty(1))
+    samples = Samples(np.empty((1, whole(d, "d", 1))), np.empty(1))
+    return PhasedState(PhasedParts(packing.init(Metric.identity(d)), (), samples))
 
 
 def contents(state: PhasedState) -> Contents:
     """Return what is saved of a state, in arrays of its own."""
-    with state.gate.looking():
-        arrays = {"rows": state.rows[: state.clock], "labels": state.labels[: state.clock]}
-        phases = {f"phase{phase.number}": _phase_contents(phase) for phase in state.phases}
-        parts = {"packing": packing.contents(state.packing), **phases}
-        return Contents({"clock": state.clock, "phases": len(state.phases)}, arrays).having(**parts).copy()
+    present, over, samples = state.parts
+    now = packing.contents(present)
+    clock = phase_end(len(over)) + now.whole("clock", 0)
+    X, y = samples.first(clock)
+    phases = {f"phase{phase.number}": _phase_contents(phase) for phase in over}
+    kept = Contents({"clock": clock, "phases": len(over)}, {"rows": X, "labels": y})
+    return kept.having(packing=now, **phases).copy()
 
 
 def restore(saved: Contents, d: int) -> PhasedState:
@@ -63,16 +124,12 @@ def restore(saved: Contents, d: int) -> PhasedState:
     clock = saved.whole("clock", 1)
     over = phase_of(clock + 1) - 1
     phases = [_restored_phase(saved.part(f"phase{i + 1}"), d, i + 1) for i in range(saved.whole("phases", over, over))]
-    state = PhasedState(
-        packing.restore(saved.part("packing"), d, least=0),
-        saved.between(-1.0 - UNIT_SLACK, 1.0 + UNIT_SLACK, "rows", clock, d),
-        saved.between(0.0, 1.0, "labels", clock),
-        clock,
-        phases,
-    )
-    if state.packing.clock != clock - sum(phase.rounds for phase in phases):
-        raise CheckpointError(f"packing/clock must fit the phases and {clock} rounds, got {state.packing.clock}")
-    return state
+    present = packing.restore(saved.part("packing"), d, least=0)
+    X = saved.between(-1.0 - UNIT_SLACK, 1.0 + UNIT_SLACK, "rows", clock, d)
+    y = saved.between(0.0, 1.0, "labels", clock)
+    if present.clock != clock - phase_end(over):
+        raise CheckpointError(f"packing/clock must fit the phases and {clock} rounds, got {present.clock}")
+    return PhasedState(PhasedParts(present, tuple(phases), Samples(X, y)))
 
 
 def _phase_contents(phase: Phase) -> Contents:
@@ -96,8 +153,7 @@ def _restored_phase(saved: Contents, d: int, number: int) -> Phase:
 
 def predict(state: PhasedState, X: ArrayLike) -> Floats:
     """Return what would be predicted for each row now; nothing changes."""
-    with state.gate.looking():
-        return packing.predict(state.packing, X)
+    return packing.predict(state.packing, X)
 
 
 def learn(
@@ -109,29 +165,31 @@ def learn(
     estimator: GopEstimator,
     keep_founding_label: bool = True,
 ) -> Floats:
-    """Play a round a row; return the predictions, each made before its label was seen.
+    """Play one round a row; return the predictions, each made before its label was seen.
 
     Each phase restarts Algorithm 1, its own clock at t = 1, in the metric ``G-hat(i) + gamma-bar_T(i) I`` over its
     spectral norm, ``G-hat(i)`` being estimated at the end of phase i from all rounds so far.
     """
-    table = in_unit_ball(rows(X, state.rows.shape[1]))
+    positive(alpha, "alpha")
+    table = in_unit_ball(rows(X, state.dimension))
     targets = in_unit_interval(labels(y, len(table)))
-    # An estimate depends on rows and labels alone. So all of them come first: whatever fails, fails before the
-    # state has moved.
-    _make_room(state, table, targets)
-    gops, metrics = _estimates(state, len(table), alpha, estimator)
+    # Samples past the clock do not count until their rounds are played. An estimate depends on samples alone: all come
+    # first, so that an estimator that fails leaves the state as it was.
+    state.parts.samples.write(state.clock, table, targets)
+    gops = _estimates(state, len(table), estimator)
+    metrics = {phase: Metric.from_gop(gop, regularization(phase_end(phase), alpha)) for phase, gop in gops.items()}
     predictions = np.empty(len(table))
     done = 0
     while done < len(table):
-        phase = phase_of(state.clock + 1)
-        part = slice(done, min(len(table), done + _AT_A_TIME, done + phase_end(phase) - state.clock))
-        with state.gate.changing():
-            predictions[part] = packing.learn(
-                state.packing, table[part], targets[part], keep_founding_label=keep_founding_label
-            )
-            state.clock += part.stop - part.start
-            if phase in metrics and state.clock == phase_end(phase):
-                _end_phase(state, phase, gops[phase], metrics[phase])
+        phase, clock = phase_of(state.clock + 1), state.clock
+        part = slice(done, min(len(table), done + _BATCH, done + phase_end(phase) - clock))
+        ends = clock + part.stop - part.start == phase_end(phase)
+        # The last rounds of a phase are played on a copy: the state goes from before them to the next phase at once.
+        now = state.packing.copy() if ends else state.packing
+        predictions[part] = packing.learn(now, table[part], targets[part], keep_founding_label=keep_founding_label)
+        if ends:
+            over = _summary(phase, now, gops[phase])
+            state.parts = PhasedParts(packing.init(metrics[phase]), (*state.phases, over), state.parts.samples)
         done = part.stop
     return predictions
 
@@ -142,51 +200,33 @@ def widen(state: PhasedState, count: int) -> None:
     In the metric of the present phase each has an eigenvalue of 1. In those of phases that are over they weigh next to
     nothing: no row was seen to differ there, and radius and effective rank stay what they were.
     """
-    now = packing.widened(state.packing, count)
-    rows = np.pad(state.rows, ((0, 0), (0, count)))
+    X, y = np.pad(state.rows, ((0, 0), (0, count))), state.labels.copy()
     phases = [
         phase._replace(metric=phase.metric.widened(count, UNSEEN), gop=np.pad(phase.gop, (0, count)))
         for phase in state.phases
     ]
-    with state.gate.changing():
-        state.packing, state.rows, state.phases = now, rows, phases
+    state.parts = PhasedParts(packing.widened(state.packing, count), tuple(phases), Samples(X, y))
 
 
 def history(state: PhasedState) -> PackingHistory:
-    """Return radius, effective rank and number of centres at the end of every round, phase after phase."""
-    now = state.packing
-    parts = [packing.look_back(phase.metric, phase.founded, np.arange(1, phase.rounds + 1)) for phase in state.phases]
-    parts.append(packing.look_back(now.metric, now.centers.founded[: now.centers.size], np.arange(1, now.clock + 1)))
+    """Return radius, effective rank and number of centers at the end of every round, phase after phase."""
+    now, over, _ = state.parts
+    parts = [packing.history_of(phase.metric, phase.founded, np.arange(1, phase.rounds + 1)) for phase in over]
+    parts.append(packing.history(now))
     _, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return PackingHistory(np.arange(1, state.clock + 1), *columns)
+    return PackingHistory(np.arange(1, len(columns[0]) + 1), *columns)
 
 
-def _make_room(state: PhasedState, table: Floats, targets: Floats) -> None:
-    """Write rows and labels past the clock, where they count for nothing until it moves."""
-    needed = state.clock + len(table)
-    if needed > len(state.rows):
-        room = max(needed, 2 * len(state.rows))
-        state.rows, state.labels = padded(state.rows, room), padded(state.labels, room)
-    state.rows[state.clock : needed] = table
-    state.labels[state.clock : needed] = targets
-
-
-def _estimates(
-    state: PhasedState, coming: int, alpha: float, estimator: GopEstimator
-) -> tuple[dict[int, Floats], dict[int, Metric]]:
-    """Return the gradient outer product and the metric at the end of each phase that ends in the coming rounds."""
+def _estimates(state: PhasedState, coming: int, estimator: GopEstimator) -> dict[int, Floats]:
+    """Return the gradient outer product at the end of each phase that ends in the coming rounds."""
     last = state.clock + coming
-    ends = {phase: phase_end(phase) for phase in range(phase_of(state.clock + 1), phase_of(last) + 1)}
-    ended = {phase: end for phase, end in ends.items() if end <= last}
-    ridges = {phase: regularization(end, alpha) for phase, end in ends.items()}
-    gops = {phase: estimator.estimate(state.rows[:end], state.labels[:end]) for phase, end in ended.items()}
-    return gops, {phase: Metric.from_gop(gop, ridges[phase]) for phase, gop in gops.items()}
+    phases = range(phase_of(state.clock + 1), phase_of(last) + 1)
+    ends = {phase: phase_end(phase) for phase in phases if phase_end(phase) <= last}
+    return {phase: estimator.estimate(*state.parts.samples.first(end)) for phase, end in ends.items()}
 
 
-def _end_phase(state: PhasedState, phase: int, gop: Floats, metric: Metric) -> None:
-    now = state.packing
-    founded = now.centers.founded[: now.centers.size].copy()
-    past = packing.look_back(now.metric, founded, np.array([now.clock]))
+def _summary(phase: int, now: PackingState, gop: Floats) -> Phase:
+    """Return what a phase was like, at its end."""
+    past = packing.history(now, [now.clock])
     summary = float(past.radius[0]), int(past.effective_rank[0]), int(past.n_centers[0])
-    state.phases.append(Phase(phase, now.clock, now.metric, *summary, founded, gop))
-    state.packing = packing.init(metric)
+    return Phase(phase, now.clock, now.metric, *summary, now.core.founded, gop)

@@ -1,20 +1,13 @@
-"""A learner one row at a time, where a call must cost little more than its round.
-
-To unpack a learner's arrays for a kernel can take longer than the round does. So they are held, with room to work in,
-at desks that stay from call to call, one for each thread that predicts at the same time.
-"""
+"""The interface of a learner that takes one row at a time, where a call must cost little more than its round."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from struct import Struct
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.checkpoint import Contents
 from ellipack.validation import Floats
 
-Row = Sequence[float]
+Row = list[float] | tuple[float, ...]
 """Finite numbers, as many as there are features."""
 
 
@@ -52,13 +45,3 @@ class RowLearner(ABC):
     @abstractmethod
     def take(self, contents: Contents, d: int) -> None:
         """Take for one's own the state for d features that was saved as these contents."""
-
-
-class Sheet:
-    """Rows to write numbers on that kernels read: the first by `write(memory, 0, *row)`, faster than NumPy would be."""
-
-    def __init__(self, d: int, count: int = 1) -> None:
-        self.rows = np.zeros((count, d))
-        self.x = self.rows[0]
-        self.memory = self.rows.data.cast("B")
-        self.write = Struct(f"{d}d").pack_into

@@ -1,6 +1,6 @@
 """Metrics, and the gradient outer product that the paper learns them from."""
 
-from ellipack.metric._kernels import project
+from ellipack._core import project
 from ellipack.metric.gop import GopEstimator, gradient_weights, mean_outer_product
 from ellipack.metric.gradients import KERNELS, GradientEstimator, KernelDifferences
 from ellipack.metric.mahalanobis import UNSEEN, Metric

@@ -57,8 +57,11 @@ def mean_outer_product(gradients: ArrayLike) -> Floats:
     table = rows(gradients, name="gradients")
     if np.abs(table).max() > _LARGEST:
         raise DomainError(f"gradients must be at most {_LARGEST:g} in size, got {np.abs(table).max():.6g}")
-    # Not `table.T @ table`: the last bits of that may depend on the number of BLAS threads.
-    sums: Floats = np.einsum("ti,tj->ij", table, table, optimize=False)
+    # In one order, whatever the order of the rows, and not by `table.T @ table`, whose last bits may depend on the
+    # number of BLAS threads: directions of eigenvalue 0 go by the last bits.
+    entries = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1])))
+    ordered = table[np.argsort(entries.ravel(), kind="stable")]
+    sums: Floats = np.einsum("ti,tj->ij", ordered, ordered, optimize=False)
     return sums / len(table)
 
 

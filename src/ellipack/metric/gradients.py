@@ -6,13 +6,11 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ellipack._core import DifferenceEstimator
 from ellipack.errors import DomainError
-from ellipack.metric._kernels import difference_gradients
-from ellipack.packing._kernels import Within
-from ellipack.packing.index import Index
 from ellipack.theory.schedules import bandwidth, mass_threshold, step
 from ellipack.threads import for_rows, thread_count
-from ellipack.validation import Floats, Ints, labels, rows, within
+from ellipack.validation import Floats, labels, rows, within
 
 KERNELS: Final = {
     "triangular": (1, 1),
@@ -23,8 +21,8 @@ KERNELS: Final = {
 }
 """Kernels ``K(u) = (1 - u^a)^b`` by name: nonincreasing, positive on [0, 1), 0 at 1, as appendix A asks."""
 
-_SAMPLE, _FEW, _TOGETHER = 16, 0.2, 64
-"""If so many anchors have in reach less than this part of all rows, rows are listed for so many anchors at a time."""
+_SAMPLE, _FEW = 16, 0.2
+"""If so many anchors have less than this part of all rows in reach, an index finds them."""
 
 _SCALES: Final = (1e-100, 1e100)  # within these no square, quotient or sum of squares over- or underflows
 
@@ -79,31 +77,21 @@ class KernelDifferences:
         n, d = X.shape
         at = X if anchors is None else rows(anchors, d, "anchors")
         reach = bandwidth(n, d, self.bandwidth_scale)
-        scales = reach, step(reach, self.step_scale), mass_threshold(n, d, self.mass_scale)
-        powers, out, enough = KERNELS[self.kernel], np.empty_like(at), np.empty(at.shape, dtype=np.bool_)
-        # No shifted ball reaches farther than this, and what lies beyond adds nothing but zeros to any sum.
-        farthest = (scales[0] + scales[1]) * (1 + 1e-9)
-        index = Index.build(X) if _few_in_reach(at[:: -(-len(at) // _SAMPLE)], X, farthest) else None
-        everyone = np.array([n]), np.arange(n)
+        shift = step(reach, self.step_scale)
+        threshold = mass_threshold(n, d, self.mass_scale)
+        estimator = DifferenceEstimator(X, y, (reach, shift), threshold, KERNELS[self.kernel])
+        if _few_in_reach(at[:: -(-len(at) // _SAMPLE)], X, reach + shift):
+            estimator.build_index()
+        out, enough = np.empty_like(at), np.empty(at.shape, dtype=np.bool_)
 
         def work(part: slice) -> None:
-            together = part.stop - part.start if index is None else _TOGETHER
-            for start in range(part.start, part.stop, together):
-                some = slice(start, min(part.stop, start + together))
-                near = everyone if index is None else _lists(index.within(at[some], farthest))
-                difference_gradients(at[some], X, y, scales, powers, near, out[some], enough[some])
+            out[part], enough[part] = estimator.gradients(at[part])
 
         for_rows(work, len(at), self.n_jobs)
         return out, enough
 
 
 def _few_in_reach(anchors: Floats, X: Floats, farthest: float) -> bool:
-    """Whether so few rows are in reach of these anchors that listing them is worth an index."""
+    """Whether so few rows are in reach of these anchors that an index pays."""
     squared = ((anchors[:, None, :] - X[None]) ** 2).sum(axis=2)
     return bool(np.mean(squared <= farthest**2) < _FEW)
-
-
-def _lists(found: Within) -> tuple[Ints, Ints]:
-    """Return ends of lists and the lists, each in rising order of position, so that sums are taken in that order."""
-    owner = np.repeat(np.arange(len(found.offsets) - 1), np.diff(found.offsets))
-    return found.offsets[1:], found.positions[np.lexsort((found.positions, owner))]

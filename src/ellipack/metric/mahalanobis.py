@@ -6,9 +6,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack._core import project
 from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError, MetricError, ShapeError
-from ellipack.metric._kernels import project
 from ellipack.validation import Floats, finite, floats, positive, rows, whole, within
 
 _ASYMMETRY = 1e-9  # relative to the largest entry: more than rounding in a product of matrices, less than a mistake

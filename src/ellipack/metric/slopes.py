@@ -6,26 +6,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack._core import KdTree, local_slopes
 from ellipack.errors import InputError
-from ellipack.metric._kernels import neighbor_slopes
 from ellipack.metric.mahalanobis import Metric
-from ellipack.packing.index import Index
 from ellipack.threads import for_rows, thread_count
 from ellipack.validation import Floats, labels, rows, whole, within
 
-_TOGETHER = 1024  # anchors whose neighbours are listed at a time
-_SMALLEST_RIDGE = 1e-8  # below, a factorisation of many features could lose it to rounding
+_SMALLEST_RIDGE = 1e-8  # below, a factorization of many features could lose it to rounding
 
 
 @dataclass(frozen=True)
 class LocalSlopes:
-    """Slopes of ridge regressions on nearest neighbours, weights falling to 0 at the last of them.
+    """Slopes of ridge regressions on nearest neighbors, weights falling to 0 at the last of them.
 
     Attributes
     ----------
     neighbors : how many; ``3 d + 20`` if not given, and never more than there are rows.
-    ridge : relative to the neighbours' mean variance along a coordinate.
-    metric : in which neighbours are near, Euclidean if not given. Slopes are pulled back to features.
+    ridge : relative to the neighbors' mean variance along a coordinate.
+    metric : in which neighbors are near, Euclidean if not given. Slopes are pulled back to features.
     """
 
     neighbors: int | None = None
@@ -50,13 +48,10 @@ class LocalSlopes:
         wanted = 3 * table.shape[1] + 20 if self.neighbors is None else self.neighbors
         metric = Metric.identity(table.shape[1]) if self.metric is None else self.metric
         known, queries = metric.whiten(table), metric.whiten(at)
-        index, k, slopes = Index.build(known), min(wanted, len(table)), np.empty_like(queries)
+        tree, k, slopes = KdTree.build(known), min(wanted, len(table)), np.empty_like(queries)
 
         def work(part: slice) -> None:
-            for start in range(part.start, part.stop, _TOGETHER):
-                some = slice(start, min(part.stop, start + _TOGETHER))
-                near = index.k_nearest(queries[some], k)
-                neighbor_slopes(queries[some], known, targets, *near, self.ridge, slopes[some])
+            slopes[part] = local_slopes(tree, targets, queries[part], k, self.ridge)
 
         for_rows(work, len(queries), self.n_jobs)
         return metric.pull_back(slopes)

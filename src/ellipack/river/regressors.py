@@ -4,11 +4,10 @@ from typing import cast
 
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.learners import packing, phased
-from ellipack.learners.metric import state as states
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.engine import LARGEST_FEATURE, LARGEST_LABEL
-from ellipack.learners.metric.rows.learner import MetricRows
-from ellipack.learners.metric.state import Size
+from ellipack.learners.metric.learner import LARGEST_FEATURE, LARGEST_LABEL
+from ellipack.learners.metric.rows import MetricRows
+from ellipack.learners.metric.state import Size, initial_state
 from ellipack.learners.packing import PackingState
 from ellipack.learners.rescaled import engine
 from ellipack.learners.rescaled.rows import PackingRows, PhasedRows
@@ -64,12 +63,12 @@ class MetricRegressor(StreamRegressor):
 
     def _begin(self, d: int) -> MetricRows:
         size = Size(self.views, self.neighbors, self.max_centers)
-        return MetricRows(states.init(d, size, self.seed, self.config or MetricConfig()))
+        return MetricRows(initial_state(d, size, self.seed, self.config or MetricConfig()))
 
     @property
     def metric_(self) -> Metric | None:
         """The metric, of spectral norm 1, on features in standard units, in the order of `feature_names`."""
-        return None if self._learner is None else cast(MetricRows, self._learner).state.metrics[0]
+        return None if self._learner is None else cast(MetricRows, self._learner).state.phase.metrics[0]
 
     @property
     def n_centers(self) -> int:
@@ -100,7 +99,7 @@ class _Rescaled(StreamRegressor):
     @property
     def n_centers(self) -> int:
         """How many centres there are."""
-        return 0 if self._packing is None else self._packing.centers.size
+        return 0 if self._packing is None else self._packing.core.size
 
     @property
     def effective_rank(self) -> int:

@@ -112,7 +112,13 @@ class Case:
 
 
 OTHER = MetricConfig(
-    growth=1.3, powers=(0.4, 0.6), ridges=(0.003, 0.03, 0.1), judged=24, pool=48, widening=0.2, stack_prior=5.0
+    growth=1.3,
+    powers=(0.4, 0.6),
+    ridges=(0.003, 0.03, 0.1),
+    validation_points=24,
+    pool=48,
+    label_margin=0.2,
+    stack_prior=5.0,
 )
 
 CASES = [

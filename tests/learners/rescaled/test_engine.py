@@ -11,7 +11,6 @@ from ellipack.learners import packing, phased
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState
 from ellipack.learners.rescaled import engine
-from ellipack.learners.rescaled._kernels import labels_to_units, rows_to_units
 from ellipack.learners.rescaled.engine import RescaledState
 from ellipack.metric import GopEstimator, LocalSlopes, Metric
 from ellipack.validation import Floats
@@ -29,10 +28,7 @@ def made_up(seed: int, n: int, d: int) -> tuple[Floats, Floats]:
 
 
 def units(state: RescaledState[Any], X: Floats, y: Floats) -> tuple[Floats, Floats]:
-    table, targets = np.empty_like(X), np.empty_like(y)
-    rows_to_units(state.box, X, table)
-    labels_to_units(state.box, y, targets)
-    return table, targets
+    return state.box.rows_to_units(X), state.box.labels_to_units(y)
 
 
 @settings(max_examples=30)
@@ -43,9 +39,9 @@ def test_centres_stay_where_they_were_founded_and_labels_what_they_were(metric: 
     engine.learn(state, X, y, packing.learn, packing.predict)
     inner = state.inner
     assert isinstance(inner, PackingState)
-    founders, _ = units(state, X[inner.centers.founded[: inner.centers.size] - 1], y[: inner.centers.size])
-    np.testing.assert_allclose(inner.centers.coordinates, metric.whiten(founders), atol=1e-9)
-    counts, sums = inner.centers.label_counts, inner.centers.label_sums
+    founders, _ = units(state, X[inner.core.founded - 1], y[: inner.core.size])
+    np.testing.assert_allclose(inner.core.coordinates, metric.whiten(founders), atol=1e-9)
+    counts, sums = inner.core.label_counts, inner.core.label_sums
     assert counts.sum() == len(y)
     assert sums.sum() == pytest.approx(units(state, X, y)[1].sum(), abs=1e-9)
 
@@ -59,8 +55,8 @@ def test_the_phased_learner_keeps_all_rows_in_the_units_of_today(seed: int) -> N
     inner = state.inner
     assert isinstance(inner, PhasedState)
     table, targets = units(state, X, y)
-    np.testing.assert_allclose(inner.rows[: inner.clock], table, atol=1e-9)
-    np.testing.assert_allclose(inner.labels[: inner.clock], targets, atol=1e-9)
+    np.testing.assert_allclose(inner.rows, table, atol=1e-9)
+    np.testing.assert_allclose(inner.labels, targets, atol=1e-9)
     assert len(inner.phases) == 5
 
 

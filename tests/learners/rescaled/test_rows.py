@@ -18,10 +18,8 @@ def fresh(metric: Metric, keep: bool = True) -> PackingRows:
 
 
 def bits(state: RescaledState[PackingState]) -> list[bytes]:
-    centers = state.inner.centers
-    size = centers.size
-    arrays = [centers.coordinates, centers.label_sums[:size], centers.label_counts[:size], centers.founded[:size]]
-    return [np.ascontiguousarray(array).tobytes() for array in [*arrays, *state.box]]
+    arrays = [*map(np.array, state.inner.core.to_arrays()), state.box.low, state.box.high, state.box.label]
+    return [array.tobytes() for array in arrays]
 
 
 def made_up(seed: int, n: int, d: int) -> tuple[Floats, Floats]:
@@ -62,5 +60,5 @@ def test_room_for_centres_grows() -> None:
     rows = fresh(Metric.identity(1))
     for value in rng.uniform(-1, 1, size=4000).tolist():
         rows.learn([value], value)
-    assert rows.state.inner.centers.size > 64
+    assert rows.state.inner.core.size > 64
     assert rows.predict([0.5]) == pytest.approx(0.5, abs=0.1)

@@ -1,43 +1,51 @@
-"""The settings of the practical learner that most users never touch."""
+"""Settings of the practical learner that most users never change."""
 
 from dataclasses import dataclass
 
 from ellipack.validation import whole, within
 
-_MOST_CANDIDATES = 32  # of each: every pair of a power and a ridge is judged at the end of every phase
+_MOST_CANDIDATES = 32  # of powers and of ridges: every pair is scored at the end of every phase
 
 
 @dataclass(frozen=True)
 class MetricConfig:
     """Settings of the practical learner; the defaults need no tuning.
 
-    Attributes
+    Parameters
     ----------
-    growth : how much longer a phase is than the one before.
-    powers, ridges : candidates for the metric are powers of the gradient outer product plus a ridge; a power of 0.5 is
-        the paper's metric.
-    judged, pool : how many centres judge the candidates, out of how many drawn.
-    widening : how far beyond the labels seen a prediction may go, relative to their range.
-    stack_prior : how firmly the stack of experts holds to their mixture, in variances of the label.
+    growth : float, default 1.5
+        The number of rounds by the end of a phase, relative to the end of the phase before.
+    powers : tuple of float, default (0.25, 0.35, 0.5, 0.7)
+        Candidates for the metric are powers of the gradient outer product plus a ridge; 0.5 is the paper's metric.
+    ridges : tuple of float, default (0.001, 0.01)
+        The ridges, relative to the spectral norm of the gradient outer product.
+    validation_points : int, default 400
+        The largest number of centers whose leave-one-out errors score the candidates.
+    pool : int, default 6000
+        The largest number of centers among which their neighbors are searched, drawn at random.
+    label_margin : float, default 0.05
+        How far a prediction may lie beyond the labels seen so far, relative to their range.
+    stack_prior : float, default 50.0
+        How strongly the stack of experts is pulled to their aggregation, in variances of the label.
     """
 
     growth: float = 1.5
     powers: tuple[float, ...] = (0.25, 0.35, 0.5, 0.7)
     ridges: tuple[float, ...] = (0.001, 0.01)
-    judged: int = 400
+    validation_points: int = 400
     pool: int = 6000
-    widening: float = 0.05
+    label_margin: float = 0.05
     stack_prior: float = 50.0
 
     def __post_init__(self) -> None:
-        # Here and not on use: a learner must not find out in the middle of a batch.
+        # Checked here and not on use: a learner must not fail in the middle of a batch.
         within(self.growth, "growth", 1.05, 10.0)
         for name, least, most in (("powers", 0.0, 2.0), ("ridges", 1e-12, 1.0)):
             values = getattr(self, name)
             whole(len(values), f"the number of {name}", 0, _MOST_CANDIDATES)
             for value in values:
                 within(value, name, least, most)
-        whole(self.judged, "judged", 8)
-        whole(self.pool, "pool", self.judged)
-        within(self.widening, "widening", 0.0, 1.0)
+        whole(self.validation_points, "validation_points", 8)
+        whole(self.pool, "pool", self.validation_points)
+        within(self.label_margin, "label_margin", 0.0, 1.0)
         within(self.stack_prior, "stack_prior", 1e-6, 1e6)

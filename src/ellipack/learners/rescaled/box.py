@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipack.learners.rescaled._kernels import Box
+from ellipack._core import UnitBox
 from ellipack.validation import Floats
 
 _LARGEST = sys.float_info.max
@@ -22,17 +22,17 @@ class Change(NamedTuple):
     label_offset: float
 
 
-def empty(d: int) -> Box:
+def empty(d: int) -> UnitBox:
     """Return a box that holds nothing yet."""
-    return Box(np.full(d, np.inf), np.full(d, -np.inf), np.array([np.inf, -np.inf]))
+    return UnitBox(np.full(d, np.inf), np.full(d, -np.inf), np.array([np.inf, -np.inf]))
 
 
-def grown(box: Box, x: Floats, label: float) -> Box:
+def grown(box: UnitBox, x: Floats, label: float) -> UnitBox:
     """Return the box, each range that does not hold its value grown by tenths, in that direction, until it does."""
     ranges = [_range(*each) for each in zip(box.low.tolist(), box.high.tolist(), x.tolist(), strict=True)]
     low, high = np.array(ranges).T
     least, most = box.label.tolist()
-    return Box(low.copy(), high.copy(), np.array(list(_range(least, most, label))))
+    return UnitBox(low.copy(), high.copy(), np.array(_range(least, most, label)))
 
 
 def _range(low: float, high: float, value: float) -> tuple[float, float]:
@@ -47,7 +47,7 @@ def _range(low: float, high: float, value: float) -> tuple[float, float]:
     return low, high
 
 
-def change(old: Box, new: Box) -> Change:
+def change(old: UnitBox, new: UnitBox) -> Change:
     """Return the change from units of one box to those of another that contains it."""
     root = np.sqrt(len(old.low))
     slope, offset = _affine(old.low, old.high, new.low, new.high)

@@ -8,27 +8,19 @@ logarithmically often.
 
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack._core import UnitBox
 from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError
 from ellipack.learners import packing, phased
 from ellipack.learners.packing import PackingState
 from ellipack.learners.rescaled import box as boxes
-from ellipack.learners.rescaled._kernels import (
-    Box,
-    first_outside,
-    labels_from_units,
-    labels_to_units,
-    rows_to_units,
-)
 from ellipack.learners.rescaled.box import Change
 from ellipack.learners.rescaled.units import Inner, converted
-from ellipack.threads import Gate
 from ellipack.validation import Floats, labels, rows
 
 Ask = Callable[[Any, Floats], Floats]
@@ -38,13 +30,24 @@ Play = Callable[[Any, Floats, Floats], Floats]
 """Learns rows in the unit ball and labels in [0, 1], one after the other; returns what was predicted before each."""
 
 
-@dataclass(eq=False)
 class RescaledState(Generic[Inner]):
-    """A learner of the paper, and the box whose units it sees rows and labels in."""
+    """A learner of the paper, and the box in whose units it sees rows and labels.
 
-    inner: Inner
-    box: Box
-    gate: Gate = field(default_factory=Gate)
+    Both are kept in one attribute, so that threads and interrupts never find one without the other.
+    """
+
+    def __init__(self, inner: Inner, box: UnitBox) -> None:
+        self.parts = inner, box
+
+    @property
+    def inner(self) -> Inner:
+        """The learner of the paper."""
+        return self.parts[0]
+
+    @property
+    def box(self) -> UnitBox:
+        """The ranges of features and labels."""
+        return self.parts[1]
 
     @property
     def width(self) -> int:
@@ -59,94 +62,75 @@ def init(inner: Inner, d: int) -> RescaledState[Inner]:
 
 def contents(state: RescaledState[Inner], inner: Callable[[Inner], Contents]) -> Contents:
     """Return what is saved of a state, given what is saved of the learner in it."""
-    with state.gate.looking():
-        return Contents().having(inner=inner(state.inner), box=Contents(arrays=state.box._asdict()).copy())
+    learner, box = state.parts
+    ranges = Contents(arrays={"low": box.low, "high": box.high, "label": box.label})
+    return Contents().having(inner=inner(learner), box=ranges)
 
 
 def restore(saved: Contents, d: int, inner: Callable[[Contents, int], Inner]) -> RescaledState[Inner]:
     """Return the state for d features that was saved as these contents."""
-    box = saved.part("box")
-    state = RescaledState(inner(saved.part("inner"), d), Box(*(box.numbers(*each) for each in _shapes(d))))
-    for low, high in ((state.box.low, state.box.high), (state.box.label[:1], state.box.label[1:])):
-        if not (np.isfinite(low) & np.isfinite(high) & (low <= high)).all():
-            raise CheckpointError(f"{box.place}ranges must be finite and not empty")
-    return state
-
-
-def _shapes(d: int) -> tuple[tuple[Any, ...], ...]:
-    return ("low", d), ("high", d), ("label", 2)
+    ranges = saved.part("box")
+    learner = inner(saved.part("inner"), d)
+    low, high, label = ranges.numbers("low", d), ranges.numbers("high", d), ranges.numbers("label", 2)
+    ends = np.append(low, label[0]), np.append(high, label[1])
+    if not (np.isfinite(ends).all() and (ends[0] <= ends[1]).all()):
+        raise CheckpointError(f"{ranges.place}ranges must be finite and not empty")
+    return RescaledState(learner, UnitBox(low, high, label))
 
 
 def predict(state: RescaledState[Inner], X: ArrayLike, ask: Ask) -> Floats:
-    """Return what would be predicted for each row now; nothing changes. A row outside of the box is held to it."""
-    with state.gate.looking():
-        return _asked(state, rows(X, state.width), ask)
+    """Return what would be predicted for each row now; nothing changes. A row outside of the box is clipped to it."""
+    inner, box = state.parts
+    return _ask(inner, box, rows(X, len(box.low)), ask)
 
 
 def learn(state: RescaledState[Inner], X: ArrayLike, y: ArrayLike, play: Play, ask: Ask) -> Floats:
-    """Play a round a row; return the predictions, each made before its label was seen.
+    """Play one round a row; return the predictions, each made before its label was seen.
 
     However rows are grouped into calls, predictions and state have the same bits.
     """
-    table = rows(X, state.width)
+    inner, box = state.parts
+    table = rows(X, len(box.low))
     targets = labels(y, len(table))
-    if first_outside(state.box, table, targets, 0) == len(table):
-        return _played(state, table, targets, play)
-    # With a change of units on the way, on a copy: whatever fails, fails with nothing moved.
-    ahead = RescaledState(deepcopy(state.inner), state.box)
-    predictions = np.empty(len(table))
+    if box.first_outside(table, targets, 0) == len(table):
+        return _play(inner, box, table, targets, play)
+    # A change of units on the way: on a copy, so that a failure leaves the state as it was.
+    inner, predictions = deepcopy(inner), np.empty(len(table))
     done = 0
     while done < len(table):
-        outside = first_outside(ahead.box, table, targets, done)
+        outside = box.first_outside(table, targets, done)
         if outside > done:
             part = slice(done, outside)
-            predictions[part] = _played(ahead, table[part], targets[part], play)
+            predictions[part] = _play(inner, box, table[part], targets[part], play)
         if outside < len(table):
             part = slice(outside, outside + 1)
-            predictions[part] = _asked(ahead, table[part], ask)
-            _hold(ahead, table[outside], targets[outside])
-            _played(ahead, table[part], targets[part], play)
+            predictions[part] = _ask(inner, box, table[part], ask)
+            larger = boxes.grown(box, table[outside], float(targets[outside]))
+            inner, box = converted(inner, boxes.change(box, larger)), larger
+            _play(inner, box, table[part], targets[part], play)
         done = outside + 1
-    with state.gate.changing():
-        state.inner, state.box = ahead.inner, ahead.box
+    state.parts = inner, box
     return predictions
 
 
 def widen(state: RescaledState[Inner], count: int) -> None:
     """Take so many more features, the last ones, which were 0 in every row so far."""
-    d, inner = state.width, deepcopy(state.inner)
+    inner, box = deepcopy(state.inner), state.box
+    d = len(box.low)
     if isinstance(inner, PackingState):
         packing.widen(inner, count)
     else:
         phased.widen(inner, count)
     # The more features, the smaller each must be for a row to be in the unit ball.
     shrink = Change(np.full(d + count, np.sqrt(d / (d + count))), np.zeros(d + count), 1.0, 0.0)
-    some = np.zeros(count) if state.box.label[0] <= state.box.label[1] else np.full(count, np.inf)
-    low, high = np.append(state.box.low, some), np.append(state.box.high, -some)
-    moved = converted(inner, shrink), Box(low, high, state.box.label)
-    with state.gate.changing():
-        state.inner, state.box = moved
+    some = np.zeros(count) if box.label[0] <= box.label[1] else np.full(count, np.inf)
+    wider = UnitBox(np.append(box.low, some), np.append(box.high, -some), box.label)
+    state.parts = converted(inner, shrink), wider
 
 
-def _asked(state: RescaledState[Inner], table: Floats, ask: Ask) -> Floats:
-    units = np.empty_like(table)
-    rows_to_units(state.box, table, units)
-    predictions = ask(state.inner, units)
-    labels_from_units(state.box, predictions)
-    return predictions
+def _ask(inner: Inner, box: UnitBox, table: Floats, ask: Ask) -> Floats:
+    return box.labels_from_units(ask(inner, box.rows_to_units(table)))
 
 
-def _played(state: RescaledState[Inner], table: Floats, targets: Floats, play: Play) -> Floats:
-    units, unit_labels = np.empty_like(table), np.empty_like(targets)
-    rows_to_units(state.box, table, units)
-    labels_to_units(state.box, targets, unit_labels)
-    predictions = play(state.inner, units, unit_labels)
-    labels_from_units(state.box, predictions)
-    return predictions
-
-
-def _hold(state: RescaledState[Inner], x: Floats, label: float) -> None:
-    """Let the box grow until it holds a row and its label, and convert what was learned to its units."""
-    larger = boxes.grown(state.box, x, float(label))
-    state.inner = converted(state.inner, boxes.change(state.box, larger))
-    state.box = larger
+def _play(inner: Inner, box: UnitBox, table: Floats, targets: Floats, play: Play) -> Floats:
+    return box.labels_from_units(play(inner, box.rows_to_units(table), box.labels_to_units(targets)))

@@ -1,36 +1,19 @@
 """The paper's learners, on any features and labels, as learners of rows."""
 
-from math import isnan
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack._core import RescaledPacking, UnitBox
 from ellipack.checkpoint import Contents
-from ellipack.held._kernels import Held, entry
 from ellipack.learners import packing, phased
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState
 from ellipack.learners.rescaled import engine
-from ellipack.learners.rescaled._kernels import Desk, play_row
 from ellipack.learners.rescaled.engine import RescaledState
-from ellipack.learners.rows import Row, RowLearner, Sheet
+from ellipack.learners.rows import Row, RowLearner
 from ellipack.metric import GopEstimator
-from ellipack.packing.tree._kernels import TRAIL
 from ellipack.validation import Floats
-
-
-class PackingDesk(Sheet):
-    """A row to write on, and all that its round takes."""
-
-    def __init__(self, state: RescaledState[PackingState]) -> None:
-        d, inner = state.width, state.inner
-        super().__init__(d)
-        self.box, self.centers = state.box, inner.centers
-        learned = state.box, inner.metric.directions, inner.centers, inner.rank_starts
-        room = np.empty(d), np.empty(d), np.empty(TRAIL)
-        self.held = Held(Desk(*learned, self.x, *room, np.full(2, -1, dtype=np.int64), np.empty(d), np.empty(1)))
-        self.play = entry(play_row, self.held, 1, True, True, 0.0)
 
 
 class PackingRows(RowLearner):
@@ -39,29 +22,19 @@ class PackingRows(RowLearner):
     def __init__(self, state: RescaledState[PackingState], keep_founding_label: bool) -> None:
         self.state = state
         self.keep_founding_label = keep_founding_label
-        self._free: list[PackingDesk] = []
+        self._compiled = state.parts, _compiled(*state.parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.state, self.keep_founding_label)
 
     def predict(self, row: Row) -> float:
         """Return the prediction for a row."""
-        desk = self._desk()
-        desk.write(desk.memory, 0, *row)
-        made = desk.play(desk.held, self.state.inner.clock + 1, False, False, 0.0)
-        self._free.append(desk)
-        return made
+        return self._packing().predict(row)
 
     def learn(self, row: Row, label: float) -> None:
-        """Play a round. After `predict` of the same row, the centre found for it is used."""
-        desk, inner = self._desk(), self.state.inner
-        desk.write(desk.memory, 0, *row)
-        made = desk.play(desk.held, inner.clock + 1, True, self.keep_founding_label, label)
-        if isnan(made):  # the box has to grow, or there is no room for a centre where it belongs
-            self.learn_rows([row], [label])
-        else:
-            inner.clock += 1
-        self._free.append(desk)
+        """Play a round. After `predict` of the same row, the center found for it is used."""
+        if not self._packing().learn(row, label, self.keep_founding_label):
+            self.learn_rows([row], [label])  # which lets the box grow
 
     def predict_rows(self, X: ArrayLike) -> Floats:
         """Return the prediction for each row."""
@@ -87,14 +60,19 @@ class PackingRows(RowLearner):
         """Take a saved state for one's own."""
         self.state = engine.restore(contents, d, packing.restore)
 
-    def _desk(self) -> PackingDesk:
-        """Return the desk last used, if it is free and of this packing and box, or a new one."""
-        state = self.state
-        try:
-            desk = self._free.pop()
-        except IndexError:
-            return PackingDesk(state)
-        return desk if desk.centers is state.inner.centers and desk.box is state.box else PackingDesk(state)
+    def _packing(self) -> RescaledPacking:
+        """Return the compiled learner of single rows, for the state as it is now."""
+        made_for, compiled = self._compiled
+        parts = self.state.parts
+        if made_for is not parts:
+            compiled = _compiled(*parts)
+            self._compiled = parts, compiled
+        return compiled
+
+
+def _compiled(inner: PackingState, box: UnitBox) -> RescaledPacking:
+    metric, core = inner.parts
+    return RescaledPacking(core, box, metric.directions)
 
 
 class PhasedRows(RowLearner):

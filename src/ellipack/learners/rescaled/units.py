@@ -1,15 +1,15 @@
 """What a learner of the paper has learned, seen in other units."""
 
-from dataclasses import replace
 from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack._core import PackingCore, project
 from ellipack.learners.packing import PackingState
-from ellipack.learners.phased import PhasedState
+from ellipack.learners.phased import PhasedParts, PhasedState, Samples
 from ellipack.learners.rescaled.box import Change
-from ellipack.metric import Metric, project
+from ellipack.metric import Metric
 from ellipack.validation import Floats
 
 Inner = TypeVar("Inner", bound=PackingState | PhasedState)
@@ -23,18 +23,18 @@ def converted(inner: Inner, change: Change) -> Inner:
     """
     if isinstance(inner, PackingState):
         return cast(Inner, _packing(inner, change))
-    rows, labels = _rows(inner.rows, change), _labels(inner.labels, 1, change)
-    return cast(Inner, replace(inner, packing=_packing(inner.packing, change), rows=rows, labels=labels))
+    samples = Samples(_rows(inner.rows, change), _labels(inner.labels, 1, change))
+    return cast(Inner, PhasedState(PhasedParts(_packing(inner.packing, change), inner.phases, samples)))
 
 
 def _packing(inner: PackingState, change: Change) -> PackingState:
-    centers, size = inner.centers, inner.centers.size
-    if size == 0:
-        return PackingState(inner.metric, centers, inner.clock)
-    features = _rows(_features(inner.metric, centers.coordinates), change)
-    moved = centers.re_embedded(project(features, inner.metric.directions))
-    moved.label_sums[:size] = _labels(centers.label_sums[:size], centers.label_counts[:size], change)
-    return PackingState(inner.metric, moved, inner.clock)
+    metric, core = inner.parts
+    coordinates, sums, counts, founded, rank_starts, clock = core.to_arrays()
+    if len(coordinates) == 0:
+        return inner.copy()
+    moved = project(_rows(_features(metric, coordinates), change), metric.directions)
+    label_sums = _labels(sums, counts, change)
+    return PackingState(metric, PackingCore(moved, label_sums, counts, founded, rank_starts, clock))
 
 
 def _features(metric: Metric, coordinates: Floats) -> Floats:

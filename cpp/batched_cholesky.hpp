@@ -1,0 +1,101 @@
+// Cholesky factorizations of small positive definite matrices, several at once: one in each lane of a vector.
+//
+// The matrices stand side by side: entry (i, j) of all of them is `lanes` numbers in a row. A row has the `size`
+// columns of the matrix and then right-hand sides, which are carried along: a column b becomes the solution of U^T z =
+// b, where A = U^T U. Only entries on and right of the diagonal are read; those left of it may hold anything.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "simd.hpp"
+
+namespace ellipack {
+
+// Pivots are held to this: a matrix that is singular in rounding gets a factor all the same.
+inline constexpr double least_pivot = 1e-12;
+
+// Factors the matrices of as many lanes as fit a register, out of `lanes` that stand side by side.
+template <typename V, int lanes>
+class LaneFactorization {
+ public:
+  using T = simd::Lane<V>;
+
+  LaneFactorization(T* entries, std::size_t size, std::size_t width) : entries_(entries), size_(size), width_(width) {}
+
+  // Two rows at a time, so that what is loaded serves twice.
+  void run() {
+    std::size_t row = 0;
+    for (; row + 2 <= size_; row += 2) {
+      subtract_above_from_rows<2>(row);
+      divide_by_pivot(row);
+      const V left = get(row, row + 1);
+      for (std::size_t j = row + 1; j < width_; ++j) {
+        set(row + 1, j, get(row + 1, j) - left * get(row, j));
+      }
+      divide_by_pivot(row + 1);
+    }
+    if (row < size_) {
+      subtract_above_from_rows<1>(row);
+      divide_by_pivot(row);
+    }
+  }
+
+ private:
+  V get(std::size_t i, std::size_t j) const { return simd::load<V>(entries_ + (i * width_ + j) * lanes); }
+  void set(std::size_t i, std::size_t j, V value) { simd::store(entries_ + (i * width_ + j) * lanes, value); }
+
+  template <int rows>
+  void subtract_above_from_rows(std::size_t row) {
+    constexpr int columns = 4;
+    std::size_t column = row;
+    for (; column + columns <= width_; column += columns) {
+      subtract_above<rows, columns>(row, column);
+    }
+    for (; column < width_; ++column) {
+      subtract_above<rows, 1>(row, column);
+    }
+  }
+
+  // Subtracts from a tile of entries what the rows above account for. All sums stay in registers.
+  template <int rows, int columns>
+  void subtract_above(std::size_t row, std::size_t column) {
+    V sums[rows][columns] = {};
+    for (std::size_t k = 0; k < row; ++k) {
+      for (int r = 0; r < rows; ++r) {
+        const V left = get(k, row + r);
+        for (int c = 0; c < columns; ++c) {
+          sums[r][c] += left * get(k, column + c);
+        }
+      }
+    }
+    for (int r = 0; r < rows; ++r) {
+      for (int c = 0; c < columns; ++c) {
+        set(row + r, column + c, get(row + r, column + c) - sums[r][c]);
+      }
+    }
+  }
+
+  void divide_by_pivot(std::size_t row) {
+    const V pivot = simd::max(get(row, row), simd::splat<V>(static_cast<T>(least_pivot)));
+    const V inverse = static_cast<T>(1) / simd::sqrt(pivot);
+    for (std::size_t j = row; j < width_; ++j) {
+      set(row, j, get(row, j) * inverse);
+    }
+  }
+
+  T* entries_;
+  std::size_t size_;
+  std::size_t width_;
+};
+
+// Factors `lanes` matrices of `size` rows in place, with `width - size` right-hand sides.
+template <int lanes, typename T>
+void factor(T* entries, std::size_t size, std::size_t width) {
+  constexpr int at_once = std::min<int>(lanes, simd::register_bytes / sizeof(T));
+  for (int first = 0; first < lanes; first += at_once) {
+    LaneFactorization<simd::Vec<T, at_once>, lanes>(entries + first, size, width).run();
+  }
+}
+
+}  // namespace ellipack

@@ -1,0 +1,107 @@
+// Bindings of the aggregation of experts and of recursive least squares.
+
+#include "aggregation.hpp"
+#include "bindings.hpp"
+
+namespace ellipack {
+
+namespace {
+
+// Said in full, because types of tuples are not found out.
+const nb::sig reduce_signature("def __reduce__(self) -> tuple[object, ...]");
+
+BernsteinAggregation make_aggregation(const Vector& log_priors, const Vector& gains, const Vector& squares,
+                                      double scale) {
+  require_size("gains", gains.size(), log_priors.size());
+  require_size("squares", squares.size(), log_priors.size());
+  BernsteinAggregation made{vector_of(log_priors), vector_of(gains), vector_of(squares), scale};
+  made.check();
+  return made;
+}
+
+LeastSquares make_least_squares(const Matrix& inverse, const Vector& coefficients) {
+  const std::size_t size = coefficients.size();
+  require_size("a row of inverse", inverse.shape(1), size);
+  LeastSquares made{vector_of(inverse), vector_of(coefficients)};
+  made.check();
+  return made;
+}
+
+FloatArray inverse_of(const LeastSquares& self) {
+  return copy_to_numpy<double>(self.inverse, {self.size(), self.size()});
+}
+
+FloatArray vector_to_numpy(const std::vector<double>& values) { return copy_to_numpy<double>(values, {values.size()}); }
+
+}  // namespace
+
+void bind_aggregation(nb::module_& m) {
+  using namespace nb::literals;
+  nb::class_<BernsteinAggregation>(m, "BernsteinAggregation", "Bernstein online aggregation of experts.")
+      .def(nb::new_(&make_aggregation), "log_priors"_a, "gains"_a, "squares"_a, "scale"_a)
+      .def_prop_ro(
+          "log_priors", [](const BernsteinAggregation& self) { return vector_to_numpy(self.log_priors); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "gains", [](const BernsteinAggregation& self) { return vector_to_numpy(self.gains); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "squares", [](const BernsteinAggregation& self) { return vector_to_numpy(self.squares); },
+          nb::rv_policy::move)
+      .def_ro("scale", &BernsteinAggregation::scale)
+      .def(
+          "weights",
+          [](const BernsteinAggregation& self) {
+            std::vector<double> weights(self.size());
+            self.weigh(weights);
+            return to_numpy(std::move(weights));
+          },
+          "Return the weights of the experts, which add up to 1.")
+      .def(
+          "update",
+          [](BernsteinAggregation& self, const Vector& predictions, double prediction, double label) {
+            require_size("predictions", predictions.size(), self.size());
+            self.update(span_of(predictions), prediction, label);
+          },
+          "predictions"_a, "prediction"_a, "label"_a,
+          "Observe the label of a round in which the experts predicted `predictions`, and the aggregation "
+          "`prediction`.")
+      .def(
+          "__reduce__",
+          [](const BernsteinAggregation& self) {
+            return nb::make_tuple(nb::type<BernsteinAggregation>(),
+                                  nb::make_tuple(vector_to_numpy(self.log_priors), vector_to_numpy(self.gains),
+                                                 vector_to_numpy(self.squares), self.scale));
+          },
+          reduce_signature);
+  nb::class_<LeastSquares>(m, "LeastSquares", "Recursive least squares.")
+      .def(nb::new_(&make_least_squares), "inverse"_a, "coefficients"_a)
+      .def_prop_ro("inverse", &inverse_of, nb::rv_policy::move)
+      .def_prop_ro(
+          "coefficients", [](const LeastSquares& self) { return vector_to_numpy(self.coefficients); },
+          nb::rv_policy::move)
+      .def(
+          "update",
+          [](LeastSquares& self, const Vector& features, double target) {
+            require_size("features", features.size(), self.size());
+            std::vector<double> gain(self.size());
+            self.update(span_of(features), target, gain);
+          },
+          "features"_a, "target"_a, "Take in one more row.")
+      .def(
+          "discount",
+          [](LeastSquares& self, double span) {
+            require(span > 1.0, "span must be > 1");
+            std::vector<double> factors(self.size());
+            self.discount(span, factors);
+          },
+          "span"_a, "Discount the past, so that rounds as long ago as `span` count an e-th part.")
+      .def(
+          "__reduce__",
+          [](const LeastSquares& self) {
+            return nb::make_tuple(nb::type<LeastSquares>(),
+                                  nb::make_tuple(inverse_of(self), vector_to_numpy(self.coefficients)));
+          },
+          reduce_signature);
+}
+
+}  // namespace ellipack

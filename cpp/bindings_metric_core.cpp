@@ -1,0 +1,424 @@
+// Bindings of the practical learner: its parts, its rounds, and the scores of candidate metrics.
+
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <tuple>
+
+#include "bindings.hpp"
+#include "loo_scoring.hpp"
+#include "metric_core.hpp"
+
+namespace ellipack {
+
+namespace {
+
+using namespace nb::literals;
+
+// Said in full, because types of tuples are not found out.
+const nb::sig reduce_signature("def __reduce__(self) -> tuple[object, ...]");
+
+FloatArray as_vector(const std::vector<double>& values) { return copy_to_numpy<double>(values, {values.size()}); }
+
+FloatArray as_matrix(const std::vector<double>& values, std::size_t columns) {
+  return copy_to_numpy<double>(values, {values.size() / columns, columns});
+}
+
+IntArray as_ints(const std::vector<std::int64_t>& values) {
+  return copy_to_numpy<std::int64_t>(values, {values.size()});
+}
+
+FeatureView make_view(const Matrix& knots, const Vector& shift, const Vector& scale, const Matrix& directions,
+                      const Matrix& gop, std::size_t fitted) {
+  const std::size_t d = shift.size();
+  require_size("scale", scale.size(), d);
+  require_size("directions", directions.shape(0), d);
+  require_size("gop", gop.shape(0), d);
+  require_size("a row of gop", gop.shape(1), d);
+  if (knots.shape(0) > 0) {
+    require_size("a row of knots", knots.shape(1), d);
+  }
+  FeatureView view{d,
+                   directions.shape(1),
+                   fitted,
+                   vector_of(knots),
+                   vector_of(shift),
+                   vector_of(scale),
+                   vector_of(directions),
+                   vector_of(gop)};
+  view.check();
+  return view;
+}
+
+FloatArray standardize(const FeatureView& view, const Matrix& rows) {
+  require_size("a row", rows.shape(1), view.dimension);
+  std::vector<double> out(rows.size());
+  {
+    const nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < rows.shape(0); ++i) {
+      view.standardize({rows.data() + i * view.dimension, view.dimension},
+                       {out.data() + i * view.dimension, view.dimension});
+    }
+  }
+  return to_numpy(std::move(out), {rows.shape(0), view.dimension});
+}
+
+void bind_feature_view(nb::module_& m) {
+  const auto arrays = [](const FeatureView& self) {
+    const std::size_t d = self.dimension;
+    return nb::make_tuple(as_matrix(self.knots, d), as_vector(self.shift), as_vector(self.scale),
+                          as_matrix(self.directions, self.rank), as_matrix(self.gop, d), self.fitted);
+  };
+  nb::class_<FeatureView>(m, "FeatureView", "A view of the features, and a metric on it.")
+      .def(nb::new_(&make_view), "knots"_a, "shift"_a, "scale"_a, "directions"_a, "gop"_a, "fitted"_a)
+      .def_prop_ro(
+          "knots", [](const FeatureView& self) { return as_matrix(self.knots, self.dimension); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "shift", [](const FeatureView& self) { return as_vector(self.shift); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "scale", [](const FeatureView& self) { return as_vector(self.scale); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "directions", [](const FeatureView& self) { return as_matrix(self.directions, self.rank); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "gop", [](const FeatureView& self) { return as_matrix(self.gop, self.dimension); }, nb::rv_policy::move)
+      .def_ro("fitted", &FeatureView::fitted)
+      .def("standardize", &standardize, "rows"_a, "Return rows in standard units.")
+      .def(
+          "__reduce__",
+          [arrays](const FeatureView& self) { return nb::make_tuple(nb::type<FeatureView>(), arrays(self)); },
+          reduce_signature);
+}
+
+CenterMemory make_centers(const Matrix& rows, const Vector& label_sums, const IntVector& label_counts,
+                          const Vector& round_sums) {
+  require_size("label_sums", label_sums.size(), rows.shape(0));
+  require_size("label_counts", label_counts.size(), rows.shape(0));
+  require_size("round_sums", round_sums.size(), rows.shape(0));
+  CenterMemory centers{rows.shape(1), vector_of(rows), vector_of(label_sums), vector_of(label_counts),
+                       vector_of(round_sums)};
+  centers.check();
+  return centers;
+}
+
+void bind_centers(nb::module_& m) {
+  nb::class_<CenterMemory>(m, "CenterMemory", "The centers that all views share.")
+      .def(nb::new_(&make_centers), "rows"_a, "label_sums"_a, "label_counts"_a, "round_sums"_a)
+      .def_prop_ro(
+          "rows", [](const CenterMemory& self) { return as_matrix(self.rows, self.dimension); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "label_sums", [](const CenterMemory& self) { return as_vector(self.label_sums); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "label_counts", [](const CenterMemory& self) { return as_ints(self.label_counts); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "round_sums", [](const CenterMemory& self) { return as_vector(self.round_sums); }, nb::rv_policy::move)
+      .def("__len__", &CenterMemory::size)
+      .def(
+          "__reduce__",
+          [](const CenterMemory& self) {
+            return nb::make_tuple(nb::type<CenterMemory>(),
+                                  nb::make_tuple(as_matrix(self.rows, self.dimension), as_vector(self.label_sums),
+                                                 as_ints(self.label_counts), as_vector(self.round_sums)));
+          },
+          reduce_signature);
+}
+
+PackingExpert make_packing(const Matrix& coordinates, const Vector& label_sums, const IntVector& label_counts,
+                           const IntVector& founded, const IntVector& rank_starts, std::int64_t clock, double reach,
+                           std::size_t max_centers) {
+  PackingCenters centers(span_of(coordinates), coordinates.shape(1), vector_of(label_sums), vector_of(label_counts),
+                         vector_of(founded));
+  PackingExpert packing{std::move(centers), vector_of(rank_starts), clock, reach, max_centers};
+  packing.check();
+  return packing;
+}
+
+void bind_packing_expert(nb::module_& m) {
+  const auto coordinates = [](const PackingExpert& self) {
+    return as_matrix(self.centers.points.points(), self.centers.points.dimension());
+  };
+  nb::class_<PackingExpert>(m, "PackingExpert", "Algorithm 1 as an expert.")
+      .def(nb::new_(&make_packing), "coordinates"_a, "label_sums"_a, "label_counts"_a, "founded"_a, "rank_starts"_a,
+           "clock"_a, "reach"_a, "max_centers"_a)
+      .def_prop_ro("coordinates", coordinates, nb::rv_policy::move)
+      .def_prop_ro(
+          "label_sums", [](const PackingExpert& self) { return as_vector(self.centers.label_sums); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "label_counts", [](const PackingExpert& self) { return as_ints(self.centers.label_counts); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "founded", [](const PackingExpert& self) { return as_ints(self.centers.founded); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "rank_starts", [](const PackingExpert& self) { return as_ints(self.rank_starts); }, nb::rv_policy::move)
+      .def_ro("clock", &PackingExpert::clock)
+      .def_ro("reach", &PackingExpert::reach)
+      .def_ro("max_centers", &PackingExpert::max_centers)
+      .def(
+          "__reduce__",
+          [coordinates](const PackingExpert& self) {
+            return nb::make_tuple(nb::type<PackingExpert>(),
+                                  nb::make_tuple(coordinates(self), as_vector(self.centers.label_sums),
+                                                 as_ints(self.centers.label_counts), as_ints(self.centers.founded),
+                                                 as_ints(self.rank_starts), self.clock, self.reach, self.max_centers));
+          },
+          reduce_signature);
+}
+
+// Statistics are arrays in Python: mean, sum of squared deviations, low, high, outliers, and for labels their count.
+LabelStatistics make_label_statistics(const Vector& values) {
+  require_size("label_statistics", values.size(), 6);
+  const double* v = values.data();
+  return {v[0], v[1], v[2], v[3], v[4], v[5]};
+}
+
+FloatArray label_statistics(const MetricParts& parts) {
+  const LabelStatistics& labels = parts.labels;
+  return as_vector({labels.mean, labels.squares, labels.low, labels.high, labels.outliers, labels.count});
+}
+
+FeatureStatistics make_feature_statistics(const Matrix& values) {
+  require_size("feature_statistics", values.shape(0), 5);
+  const std::size_t d = values.shape(1);
+  FeatureStatistics out(d);
+  std::size_t row = 0;
+  for (std::vector<double>* each : {&out.mean, &out.squares, &out.low, &out.high, &out.outliers}) {
+    each->assign(values.data() + row * d, values.data() + (row + 1) * d);
+    ++row;
+  }
+  return out;
+}
+
+FloatArray feature_statistics(const MetricParts& parts) {
+  const FeatureStatistics& features = parts.features;
+  std::vector<double> values;
+  for (const std::vector<double>* each :
+       {&features.mean, &features.squares, &features.low, &features.high, &features.outliers}) {
+    values.insert(values.end(), each->begin(), each->end());
+  }
+  return as_matrix(values, features.mean.size());
+}
+
+MetricParts make_parts(std::vector<FeatureView> views, CenterMemory centers, PackingExpert packing,
+                       GlobalRegressions regressions, ExpertAggregation aggregation, const Vector& labels,
+                       const Matrix& features, const std::vector<Matrix>& coordinates, std::int64_t clock) {
+  require_size("coordinates", coordinates.size(), views.size());
+  std::vector<std::vector<double>> points;
+  for (std::size_t v = 0; v < views.size(); ++v) {
+    require_size("a row of coordinates", coordinates[v].shape(1), views[v].rank);
+    points.push_back(vector_of(coordinates[v]));
+  }
+  MetricParts parts{std::move(views),
+                    std::move(centers),
+                    std::move(points),
+                    std::move(packing),
+                    std::move(regressions),
+                    std::move(aggregation),
+                    make_label_statistics(labels),
+                    make_feature_statistics(features),
+                    clock};
+  parts.check();
+  return parts;
+}
+
+std::vector<FloatArray> coordinates_of(const MetricParts& parts) {
+  std::vector<FloatArray> out;
+  for (std::size_t v = 0; v < parts.coordinates.size(); ++v) {
+    out.push_back(as_matrix(parts.coordinates[v], parts.views[v].rank));
+  }
+  return out;
+}
+
+void bind_parts(nb::module_& m) {
+  nb::class_<GlobalRegressions>(m, "GlobalRegressions", "The regressions on all features.")
+      .def(nb::new_([](LeastSquares ridge, LeastSquares forgetting) {
+             return GlobalRegressions{std::move(ridge), std::move(forgetting)};
+           }),
+           "ridge"_a, "forgetting"_a)
+      .def_ro("ridge", &GlobalRegressions::ridge)
+      .def_ro("forgetting", &GlobalRegressions::forgetting)
+      .def(
+          "__reduce__",
+          [](const GlobalRegressions& self) {
+            return nb::make_tuple(nb::type<GlobalRegressions>(), nb::make_tuple(self.ridge, self.forgetting));
+          },
+          reduce_signature);
+  nb::class_<ExpertAggregation>(m, "ExpertAggregation", "How experts become one prediction.")
+      .def(nb::new_([](BernsteinAggregation experts, LeastSquares stack, BernsteinAggregation top) {
+             return ExpertAggregation{std::move(experts), std::move(stack), std::move(top)};
+           }),
+           "experts"_a, "stack"_a, "top"_a)
+      .def_ro("experts", &ExpertAggregation::experts)
+      .def_ro("stack", &ExpertAggregation::stack)
+      .def_ro("top", &ExpertAggregation::top)
+      .def(
+          "__reduce__",
+          [](const ExpertAggregation& self) {
+            return nb::make_tuple(nb::type<ExpertAggregation>(), nb::make_tuple(self.experts, self.stack, self.top));
+          },
+          reduce_signature);
+  nb::class_<MetricParts>(m, "MetricParts", "Everything that a MetricCore carries from round to round.")
+      .def(nb::new_(&make_parts), "views"_a, "centers"_a, "packing"_a, "regressions"_a, "aggregation"_a,
+           "label_statistics"_a, "feature_statistics"_a, "coordinates"_a, "clock"_a)
+      .def_ro("views", &MetricParts::views)
+      .def_ro("centers", &MetricParts::centers)
+      .def_ro("packing", &MetricParts::packing)
+      .def_ro("regressions", &MetricParts::regressions)
+      .def_ro("aggregation", &MetricParts::aggregation)
+      .def_prop_ro("label_statistics", &label_statistics, nb::rv_policy::move)
+      .def_prop_ro("feature_statistics", &feature_statistics, nb::rv_policy::move)
+      .def_ro("clock", &MetricParts::clock)
+      .def_prop_ro("coordinates", &coordinates_of, nb::rv_policy::move, "The coordinates of the centers in each view.")
+      .def(
+          "__reduce__",
+          [](const MetricParts& self) {
+            return nb::make_tuple(
+                nb::type<MetricParts>(),
+                nb::make_tuple(self.views, self.centers, self.packing, self.regressions, self.aggregation,
+                               label_statistics(self), feature_statistics(self), coordinates_of(self), self.clock));
+          },
+          reduce_signature);
+}
+
+using AnyArray = nb::ndarray<nb::ro>;
+
+// The entries of an array of doubles in C order with so many dimensions; of others, none.
+std::optional<std::span<const double>> doubles_of(const AnyArray& array, std::size_t dimensions) {
+  if (array.ndim() != dimensions || array.dtype() != nb::dtype<double>() ||
+      array.device_type() != nb::device::cpu::value) {
+    return std::nullopt;
+  }
+  std::int64_t stride = 1;
+  for (std::size_t k = dimensions; k-- > 0;) {
+    if (array.shape(k) != 1 && array.stride(k) != stride) {
+      return std::nullopt;
+    }
+    stride *= static_cast<std::int64_t>(array.shape(k));
+  }
+  return std::span(static_cast<const double*>(array.data()), array.size());
+}
+
+bool accepts_rows(const MetricCore& core, const AnyArray& rows) {
+  const auto entries = doubles_of(rows, 2);
+  return entries && !entries->empty() && rows.shape(1) == core.dimension() && MetricCore::accepts_rows(*entries);
+}
+
+bool accepts_labels(const MetricCore& /*core*/, const AnyArray& labels, std::size_t count) {
+  const auto entries = doubles_of(labels, 1);
+  return entries && entries->size() == count && MetricCore::accepts_labels(*entries);
+}
+
+double predict_one(const MetricCore& core, const std::vector<double>& row) {
+  double prediction = 0.0;
+  core.predict(row, {&prediction, 1});
+  return prediction;
+}
+
+bool learn_one(MetricCore& core, const std::vector<double>& row, double label) {
+  double prediction = 0.0;
+  return core.learn(row, {&label, 1}, {&prediction, 1}) == 1;
+}
+
+double learn_closing_round(MetricCore& core, const std::vector<double>& row, double label) {
+  return core.learn_closing_round(row, label);
+}
+
+std::tuple<FloatArray, std::tuple<double, double>> ask_experts(const MetricCore& core, const std::vector<double>& row) {
+  MetricCore::Opinions opinions = core.ask_experts(row);
+  return {to_numpy(std::move(opinions.experts)), {opinions.pair[0], opinions.pair[1]}};
+}
+
+void bind_core(nb::module_& m) {
+  nb::class_<MetricSettings>(m, "MetricSettings", "Settings of a MetricCore.")
+      .def(nb::new_([](std::size_t neighbors, std::size_t max_centers, double label_margin) {
+             return MetricSettings{neighbors, max_centers, label_margin};
+           }),
+           "neighbors"_a, "max_centers"_a, "label_margin"_a)
+      .def_ro("neighbors", &MetricSettings::neighbors)
+      .def_ro("max_centers", &MetricSettings::max_centers)
+      .def_ro("label_margin", &MetricSettings::label_margin)
+      .def(
+          "__reduce__",
+          [](const MetricSettings& self) {
+            return nb::make_tuple(nb::type<MetricSettings>(),
+                                  nb::make_tuple(self.neighbors, self.max_centers, self.label_margin));
+          },
+          reduce_signature);
+  using release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<MetricCore>(m, "MetricCore", "The practical learner's rounds.")
+      .def(nb::init<const MetricSettings&, MetricParts>(), "settings"_a, "parts"_a, release())
+      .def_prop_ro("settings", &MetricCore::settings)
+      .def_prop_ro("dimension", &MetricCore::dimension)
+      .def_prop_ro("clock", &MetricCore::clock, release(), "Rounds so far.")
+      .def("__len__", &MetricCore::size, release())
+      .def("parts", &MetricCore::parts, release(), "Return a copy of all parts.")
+      .def("accepts_rows", &accepts_rows, "rows"_a,
+           nb::sig("def accepts_rows(self, rows: NDArray[numpy.generic]) -> bool"),
+           "Return whether an array holds rows that can be learned as they are: doubles in C order, finite, not too "
+           "large.")
+      .def("accepts_labels", &accepts_labels, "labels"_a, "count"_a,
+           nb::sig("def accepts_labels(self, labels: NDArray[numpy.generic], count: int) -> bool"),
+           "Return whether an array holds so many labels that can be learned as they are.")
+      .def(
+          "predict",
+          [](const MetricCore& core, const Matrix& rows, const MutableVector& predictions, std::size_t threads) {
+            require_size("a row", rows.shape(1), core.dimension());
+            core.predict(span_of(rows), span_of(predictions), threads);
+          },
+          "rows"_a, "predictions"_a.noconvert(), "threads"_a = 1, release(),
+          "Fill in the prediction for each row, all in the same state; change nothing.")
+      .def(
+          "learn",
+          [](MetricCore& core, const Matrix& rows, const Vector& labels, const MutableVector& predictions) {
+            require_size("a row", rows.shape(1), core.dimension());
+            return core.learn(span_of(rows), span_of(labels), span_of(predictions));
+          },
+          "rows"_a, "labels"_a, "predictions"_a.noconvert(), release(),
+          "Play one round a row and fill in the predictions; return how many rounds were played.")
+      .def("ask_experts", &ask_experts, "row"_a,
+           "Return the predictions of all experts for a row, and those of their aggregation and of the stack.")
+      .def("predict_one", &predict_one, "row"_a, release(), "Return the prediction for a row.")
+      .def("learn_one", &learn_one, "row"_a, "label"_a, release(),
+           "Play a round; return False, with nothing changed, if the round would fill the memory.")
+      .def("learn_closing_round", &learn_closing_round, "row"_a, "label"_a, release(),
+           "Play a round after which centers are evicted or the phase ends; return the prediction.")
+      .def(
+          "copy", [](const MetricCore& self) { return new MetricCore(self); }, nb::rv_policy::take_ownership, release(),
+          "Return a copy that learns on its own.")
+      .def(
+          "__reduce__",
+          [](const MetricCore& self) {
+            return nb::make_tuple(nb::type<MetricCore>(), nb::make_tuple(self.settings(), self.parts()));
+          },
+          reduce_signature);
+}
+
+void bind_scoring(nb::module_& m) {
+  nb::class_<LeaveOneOutScorer>(m, "LeaveOneOutScorer", "Leave-one-out scores of candidate metrics.")
+      .def(nb::new_([](const Vector& labels, const IntVector& validation, std::size_t neighbors) {
+             return LeaveOneOutScorer(vector_of(labels), vector_of(validation), neighbors);
+           }),
+           "labels"_a, "validation"_a, "neighbors"_a)
+      .def(
+          "score",
+          [](LeaveOneOutScorer& self, const Matrix& projected, const Vector& scales) {
+            require_size("a row of projected", projected.shape(1), scales.size());
+            return self.score(span_of(projected), span_of(scales));
+          },
+          "projected"_a, "scales"_a, nb::call_guard<nb::gil_scoped_release>(),
+          "Return the sum of squared errors where coordinates are the columns of `projected` times `scales`.");
+}
+
+}  // namespace
+
+void bind_metric_core(nb::module_& m) {
+  bind_feature_view(m);
+  bind_centers(m);
+  bind_packing_expert(m);
+  bind_parts(m);
+  bind_core(m);
+  bind_scoring(m);
+}
+
+}  // namespace ellipack

@@ -1,0 +1,272 @@
+// Algorithm 1, and the units in which it sees rows and labels.
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <tuple>
+
+#include "bindings.hpp"
+#include "packing_core.hpp"
+#include "rescaled_packing.hpp"
+#include "unit_box.hpp"
+
+namespace ellipack {
+
+namespace {
+
+void require_width(const Matrix& rows, std::size_t width) {
+  if (rows.shape(1) != width) {
+    throw std::invalid_argument("rows must have " + std::to_string(width) + " columns, got " +
+                                std::to_string(rows.shape(1)));
+  }
+}
+
+// Said in full, because nanobind does not say what is in a tuple.
+constexpr const char* reduce_signature = "def __reduce__(self) -> tuple[object, ...]";
+
+// Properties that return arrays of their own.
+constexpr auto new_array = nb::rv_policy::automatic;
+
+// ---- PackingCore
+
+void restore_packing(PackingCore* self, const Matrix& coordinates, const Vector& sums, const IntVector& counts,
+                     const IntVector& founded, const IntVector& rank_starts, std::int64_t clock) {
+  PackingCenters centers(span_of(coordinates), coordinates.shape(1), vector_of(sums), vector_of(counts),
+                         vector_of(founded));
+  new (self) PackingCore(std::move(centers), vector_of(rank_starts), clock);
+}
+
+FloatArray learn(PackingCore& core, const Matrix& coordinates, const Vector& labels, bool keep_founding_label) {
+  require_width(coordinates, core.dimension());
+  require_finite("coordinates", coordinates);
+  require_size("labels", labels.size(), coordinates.shape(0));
+  std::vector<double> predictions;
+  {
+    const nb::gil_scoped_release release;
+    predictions = core.learn(span_of(coordinates), span_of(labels), keep_founding_label);
+  }
+  return to_numpy(std::move(predictions));
+}
+
+FloatArray predict(const PackingCore& core, const Matrix& coordinates) {
+  require_width(coordinates, core.dimension());
+  require_finite("coordinates", coordinates);
+  std::vector<double> predictions;
+  {
+    const nb::gil_scoped_release release;
+    predictions = core.predict(span_of(coordinates));
+  }
+  return to_numpy(std::move(predictions));
+}
+
+struct PackingArrays {
+  std::vector<double> coordinates;
+  std::vector<double> label_sums;
+  std::vector<std::int64_t> label_counts;
+  std::vector<std::int64_t> founded;
+  std::int64_t clock;
+};
+
+// The interpreter is free while this waits for a thread that learns.
+template <typename Look>
+auto inspect(const PackingCore& core, Look look) {
+  const nb::gil_scoped_release release;
+  return core.inspect(look);
+}
+
+FloatArray coordinates_array(const PackingCore& core, std::vector<double>&& coordinates) {
+  const std::size_t count = coordinates.size() / core.dimension();
+  return to_numpy(std::move(coordinates), {count, core.dimension()});
+}
+
+IntArray rank_starts_array(const PackingCore& core) {
+  return copy_to_numpy(core.rank_starts(), {core.rank_starts().size()});
+}
+
+using PackingState = std::tuple<FloatArray, FloatArray, IntArray, IntArray, IntArray, std::int64_t>;
+
+PackingState arrays_of(const PackingCore& core) {
+  PackingArrays now = inspect(core, [](const PackingCenters& centers, std::int64_t clock) {
+    return PackingArrays{centers.points.points(), centers.label_sums, centers.label_counts, centers.founded, clock};
+  });
+  return {coordinates_array(core, std::move(now.coordinates)),
+          to_numpy(std::move(now.label_sums)),
+          to_numpy(std::move(now.label_counts)),
+          to_numpy(std::move(now.founded)),
+          rank_starts_array(core),
+          now.clock};
+}
+
+FloatArray coordinates_of(const PackingCore& core) {
+  return coordinates_array(
+      core, inspect(core, [](const PackingCenters& centers, std::int64_t) { return centers.points.points(); }));
+}
+
+template <auto member>
+auto copy_of(const PackingCore& core) {
+  return to_numpy(inspect(core, [](const PackingCenters& centers, std::int64_t) { return centers.*member; }));
+}
+
+std::shared_ptr<PackingCore> copy_packing(const PackingCore& core) {
+  const nb::gil_scoped_release release;
+  return std::make_shared<PackingCore>(core);
+}
+
+void bind_packing_core(nb::module_& m) {
+  const auto without_gil = nb::call_guard<nb::gil_scoped_release>();
+  nb::class_<PackingCore>(m, "PackingCore",
+                          "Algorithm 1 in whitened coordinates. Threads may predict while one learns.")
+      .def(
+          "__init__",
+          [](PackingCore* self, std::size_t dimension, const IntVector& rank_starts) {
+            new (self) PackingCore(dimension, vector_of(rank_starts));
+          },
+          nb::arg("dimension"), nb::arg("rank_starts"))
+      .def("__init__", &restore_packing, nb::arg("coordinates"), nb::arg("label_sums"), nb::arg("label_counts"),
+           nb::arg("founded"), nb::arg("rank_starts"), nb::arg("clock"))
+      .def("learn", &learn, nb::arg("coordinates"), nb::arg("labels"), nb::arg("keep_founding_label"),
+           "Play one round a row; return the predictions, each made before its label was seen.")
+      .def("predict", &predict, nb::arg("coordinates"),
+           "Return the prediction for each row; 1/2 before the first round.")
+      .def("copy", &copy_packing, "Return a copy, as it is after a whole round.")
+      .def(
+          "__deepcopy__", [](const PackingCore& core, const nb::handle&) { return copy_packing(core); },
+          nb::arg("memo"))
+      .def("to_arrays", &arrays_of,
+           "Return what makes an equal core: coordinates, label_sums, label_counts, founded, rank_starts and clock.")
+      .def(
+          "__reduce__",
+          [](const PackingCore& core) { return nb::make_tuple(nb::type<PackingCore>(), arrays_of(core)); },
+          nb::sig(reduce_signature))
+      .def_prop_ro("coordinates", &coordinates_of, new_array, "Whitened coordinates of the centers, one a row.")
+      .def_prop_ro("label_sums", &copy_of<&PackingCenters::label_sums>, new_array, "Sum of the labels of each center.")
+      .def_prop_ro("label_counts", &copy_of<&PackingCenters::label_counts>, new_array,
+                   "Number of labels of each center.")
+      .def_prop_ro("founded", &copy_of<&PackingCenters::founded>, new_array, "Round in which each center was founded.")
+      .def_prop_ro("rank_starts", &rank_starts_array, new_array, "Rounds in which the effective rank rises.")
+      .def_prop_ro("dimension", &PackingCore::dimension)
+      .def_prop_ro("size", &PackingCore::size, without_gil, "Number of centers.")
+      .def_prop_ro("clock", &PackingCore::clock, without_gil, "Number of rounds played.");
+}
+
+// ---- UnitBox
+
+FloatArray rows_to_units(const UnitBox& box, const Matrix& rows) {
+  require_width(rows, box.dimension());
+  const std::size_t d = box.dimension();
+  std::vector<double> out(rows.size());
+  for (std::size_t first = 0; first < rows.size(); first += d) {
+    box.row_to_units(span_of(rows).subspan(first, d), std::span(out).subspan(first, d));
+  }
+  return to_numpy(std::move(out), {rows.shape(0), d});
+}
+
+std::size_t first_outside(const UnitBox& box, const Matrix& rows, const Vector& labels, std::size_t start) {
+  require_width(rows, box.dimension());
+  require_size("labels", labels.size(), rows.shape(0));
+  const std::size_t d = box.dimension();
+  std::size_t row = start;
+  while (row < labels.size() && box.contains(span_of(rows).subspan(row * d, d), span_of(labels)[row])) {
+    ++row;
+  }
+  return row;
+}
+
+FloatArray convert_labels(const UnitBox& box, const Vector& labels, double (UnitBox::*convert)(double) const) {
+  std::vector<double> out(labels.size());
+  std::ranges::transform(span_of(labels), out.begin(), [&](double label) { return (box.*convert)(label); });
+  return to_numpy(std::move(out));
+}
+
+FloatArray label_range(const UnitBox& box) { return to_numpy(std::vector{box.label().low, box.label().high}); }
+
+FloatArray low_ends(const UnitBox& box) { return copy_to_numpy(box.low(), {box.dimension()}); }
+
+FloatArray high_ends(const UnitBox& box) { return copy_to_numpy(box.high(), {box.dimension()}); }
+
+void bind_unit_box(nb::module_& m) {
+  nb::class_<UnitBox>(m, "UnitBox",
+                      "A range for each feature and one for the label. A range without values has low > high.")
+      .def(
+          "__init__",
+          [](UnitBox* self, const Vector& low, const Vector& high, const Vector& label) {
+            require_size("label", label.size(), 2);
+            new (self) UnitBox(vector_of(low), vector_of(high), Range{label.data()[0], label.data()[1]});
+          },
+          nb::arg("low"), nb::arg("high"), nb::arg("label"))
+      .def("first_outside", &first_outside, nb::arg("rows"), nb::arg("labels"), nb::arg("start"),
+           "Return the first row, from `start` on, that lies outside or whose label does; or the number of rows.")
+      .def("rows_to_units", &rows_to_units, nb::arg("rows"),
+           "Return rows in units of the box, inside the unit ball. Rows outside are clipped to the edge.")
+      .def(
+          "labels_to_units",
+          [](const UnitBox& box, const Vector& labels) {
+            return convert_labels(box, labels, &UnitBox::label_to_units);
+          },
+          nb::arg("labels"), "Return labels in units of the box, from 0 to 1.")
+      .def(
+          "labels_from_units",
+          [](const UnitBox& box, const Vector& labels) {
+            return convert_labels(box, labels, &UnitBox::label_from_units);
+          },
+          nb::arg("labels"), "Return labels in their own units, given units of the box; 0 before the first label.")
+      .def(
+          "__reduce__",
+          [](const UnitBox& box) {
+            return nb::make_tuple(nb::type<UnitBox>(), nb::make_tuple(low_ends(box), high_ends(box), label_range(box)));
+          },
+          nb::sig(reduce_signature))
+      .def_prop_ro("low", &low_ends, new_array)
+      .def_prop_ro("high", &high_ends, new_array)
+      .def_prop_ro("label", &label_range, new_array, "Low and high end of the range of labels.");
+}
+
+// ---- RescaledPacking
+
+void require_row(std::span<const double> row, std::size_t dimension) {
+  require_size("row", row.size(), dimension);
+  if (!std::ranges::all_of(row, [](double entry) { return std::isfinite(entry); })) {
+    throw std::invalid_argument("row must be finite");
+  }
+}
+
+void bind_rescaled_packing(nb::module_& m) {
+  nb::class_<RescaledPacking>(m, "RescaledPacking", "Algorithm 1, one row at a time, in units of a box.")
+      .def(
+          "__init__",
+          [](RescaledPacking* self, std::shared_ptr<PackingCore> core, const UnitBox& box, const Matrix& directions) {
+            new (self) RescaledPacking(std::move(core), box, vector_of(directions));
+          },
+          nb::arg("core"), nb::arg("box"), nb::arg("directions"))
+      .def(
+          "predict",
+          [](const RescaledPacking& packing, const std::vector<double>& row) {
+            require_row(row, packing.dimension());
+            const nb::gil_scoped_release release;
+            return packing.predict(row);
+          },
+          nb::arg("row"), "Return the prediction for a row; a row outside of the box is clipped to its edge.")
+      .def(
+          "learn",
+          [](RescaledPacking& packing, const std::vector<double>& row, double label, bool keep_founding_label) {
+            require_row(row, packing.dimension());
+            const nb::gil_scoped_release release;
+            return packing.learn(row, label, keep_founding_label);
+          },
+          nb::arg("row"), nb::arg("label"), nb::arg("keep_founding_label"),
+          "Play a round; return False, with nothing changed, if the row or its label lies outside of the box.");
+}
+
+}  // namespace
+
+void bind_packing(nb::module_& m) {
+  bind_packing_core(m);
+  bind_unit_box(m);
+  bind_rescaled_packing(m);
+}
+
+}  // namespace ellipack

@@ -1,0 +1,34 @@
+// Checks of what comes from outside, made once so that loops need not check again.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+
+namespace ellipack {
+
+// More rounds than any stream has; sums of that many counts are exact as doubles, and counters do not overflow.
+inline constexpr std::int64_t largest_count = std::int64_t{1} << 52;
+
+inline void require(bool holds, const char* rule) {
+  if (!holds) {
+    throw std::invalid_argument(rule);
+  }
+}
+
+inline bool all_finite(std::span<const double> values) {
+  return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
+}
+
+// Whether all values are numbers from -largest to largest.
+inline bool all_within(std::span<const double> values, double largest) {
+  return std::ranges::all_of(values, [largest](double value) { return std::abs(value) <= largest; });
+}
+
+inline bool all_counts(std::span<const std::int64_t> values) {
+  return std::ranges::all_of(values, [](std::int64_t value) { return value >= 1 && value <= largest_count; });
+}
+
+}  // namespace ellipack

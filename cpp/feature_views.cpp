@@ -1,0 +1,161 @@
+#include "feature_views.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "checks.hpp"
+
+namespace ellipack {
+
+namespace {
+
+constexpr double outlier_widths = 3.0;
+
+}  // namespace
+
+void LabelStatistics::check() const {
+  const std::array values = {mean, squares, low, high, outliers, count};
+  require(all_finite(values), "the statistics of labels must be finite");
+  require(squares >= 0.0 && outliers >= 0.0 && count >= 0.0, "the statistics of labels must not be negative");
+  require(low <= high, "the least label must be no greater than the greatest");
+}
+
+void LabelStatistics::update(double label) {
+  low = count == 0.0 ? label : std::min(low, label);
+  high = count == 0.0 ? label : std::max(high, label);
+  count += 1.0;
+  const double change = label - mean;
+  mean += change / count;
+  squares += change * (label - mean);
+}
+
+void FeatureStatistics::check() const {
+  const std::size_t d = mean.size();
+  require(squares.size() == d && low.size() == d && high.size() == d && outliers.size() == d,
+          "the statistics of features must have one entry each");
+  require(all_finite(mean) && all_finite(squares) && all_finite(low) && all_finite(high) && all_finite(outliers),
+          "the statistics of features must be finite");
+}
+
+void FeatureStatistics::update(std::span<const double> row, std::span<const double> clipped, double count) {
+  const bool first = count == 1.0;
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    const double change = clipped[k] - mean[k];
+    mean[k] += change / count;
+    squares[k] += change * (clipped[k] - mean[k]);
+    if (clipped[k] != row[k]) {
+      outliers[k] += 1.0;
+    } else {
+      low[k] = first ? row[k] : std::min(low[k], row[k]);
+      high[k] = first ? row[k] : std::max(high[k], row[k]);
+    }
+  }
+}
+
+bool is_outlier(double value, double low, double high, double outliers) {
+  double width = outlier_widths * (high - low);
+  if (width <= 0.0 || (low - width <= value && value <= high + width)) {
+    return false;
+  }
+  width *= std::pow(10.0, outliers);
+  return value < low - width || value > high + width;
+}
+
+void clip_outliers(const FeatureStatistics& features, std::span<const double> row, std::span<double> clipped) {
+  for (std::size_t k = 0; k < row.size(); ++k) {
+    const double low = features.low[k];
+    const double high = features.high[k];
+    clipped[k] = row[k];
+    if (is_outlier(row[k], low, high, features.outliers[k])) {
+      clipped[k] = std::min(std::max(row[k], low - (high - low)), high + (high - low));
+    }
+  }
+}
+
+void FeatureView::check() const {
+  const std::size_t d = dimension;
+  require(d >= 1, "a view must have a feature");
+  require(rank >= 1 && rank <= d, "a view must have between one coordinate and as many as features");
+  require(fitted >= 1 && fitted <= rank, "fitted must be from 1 to the number of coordinates");
+  require(knots.size() % d == 0 && (knots.empty() || knots.size() >= 2 * d),
+          "knots must be none or at least two for each feature");
+  require(shift.size() == d && scale.size() == d, "shift and scale must have one entry a feature");
+  require(directions.size() == d * rank, "directions must have a row for each feature");
+  require(gop.size() == d * d, "gop must be square, with a row for each feature");
+  require(all_finite(shift) && all_finite(scale) && all_finite(knots), "a view must be finite");
+  require(all_within(directions, largest_direction), "directions must be finite and at most 1e50 in size");
+  require(std::ranges::all_of(scale, [](double each) { return each > 0.0; }), "scale must be > 0");
+}
+
+void FeatureView::standardize(std::span<const double> row, std::span<double> standard) const {
+  const bool ranked = !knots.empty();
+  for (std::size_t k = 0; k < dimension; ++k) {
+    const double value = ranked ? rank_of(row[k], k) : row[k];
+    standard[k] = std::min(std::max((value - shift[k]) / scale[k], -farthest_standard), farthest_standard);
+  }
+}
+
+// Where a value stands among the knots of a feature, from 0 to 1, interpolated between them; among equal knots, in the
+// middle of these.
+double FeatureView::rank_of(double value, std::size_t feature) const {
+  const std::size_t count = knot_count();
+  const auto knot = [&](std::size_t at) { return knots[at * dimension + feature]; };
+  std::size_t low = 0;
+  std::size_t high = count - 1;
+  if (value <= knot(low)) {
+    return 0.0;
+  }
+  if (value >= knot(high)) {
+    return 1.0;
+  }
+  while (high - low > 1) {  // the first knot is below the value, the last is not
+    const std::size_t middle = (low + high) / 2;
+    (knot(middle) < value ? low : high) = middle;
+  }
+  const auto intervals = static_cast<double>(count - 1);
+  if (knot(high) == value) {
+    std::size_t last = high;
+    while (last + 1 < count && knot(last + 1) == value) {
+      ++last;
+    }
+    return 0.5 * static_cast<double>(high + last) / intervals;
+  }
+  return (static_cast<double>(low) + (value - knot(low)) / (knot(high) - knot(low))) / intervals;
+}
+
+void FeatureView::add_slope(std::span<const double> slope, std::span<const double> linear, std::span<double> gradient) {
+  // Along a direction u of length |u|, a fitted slope s adds s u. What remains of the linear slope is orthogonal to all
+  // fitted directions.
+  std::vector<double> along(slope.begin(), slope.end());
+  if (fitted < dimension) {
+    std::vector<double> components(fitted, 0.0);
+    std::vector<double> norms(fitted, 0.0);
+    for (std::size_t i = 0; i < dimension; ++i) {
+      for (std::size_t j = 0; j < fitted; ++j) {
+        const double direction = directions[i * rank + j];
+        components[j] += direction * linear[i];
+        norms[j] += direction * direction;
+      }
+    }
+    for (std::size_t j = 0; j < fitted; ++j) {
+      along[j] -= components[j] / norms[j];
+    }
+  }
+  for (std::size_t i = 0; i < dimension; ++i) {
+    gradient[i] = fitted < dimension ? linear[i] : 0.0;
+    for (std::size_t j = 0; j < fitted; ++j) {
+      gradient[i] += directions[i * rank + j] * along[j];
+    }
+  }
+  for (std::size_t i = 0; i < dimension; ++i) {
+    const double factor = gradient[i];
+    double* row = gop.data() + i * dimension;
+    for (std::size_t j = 0; j < dimension; ++j) {
+      row[j] += factor * gradient[j];
+    }
+  }
+}
+
+}  // namespace ellipack

@@ -1,0 +1,105 @@
+// What tests ask of a kd-tree: whether its structure is sound, and what its filters let through.
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "kd_tree.hpp"
+
+namespace ellipack {
+
+namespace {
+
+void require(bool holds, const char* rule) {
+  if (!holds) {
+    throw std::logic_error(rule);
+  }
+}
+
+bool holds_exactly(std::span<const Interval> box, std::span<const Interval> other) {
+  return std::ranges::equal(box, other, [](const Interval& one, const Interval& two) {
+    return one.least == two.least && one.greatest == two.greatest;
+  });
+}
+
+void stretch(std::vector<Interval>& box, std::span<const Interval> other) {
+  for (std::size_t k = 0; k < box.size(); ++k) {
+    box[k].least = std::min(box[k].least, other[k].least);
+    box[k].greatest = std::max(box[k].greatest, other[k].greatest);
+  }
+}
+
+}  // namespace
+
+std::vector<std::int32_t> KdTree::near_leaves(std::span<const double> query, double limit) const {
+  std::vector<std::int32_t> leaves;
+  const float largest = LeafBoxes::largest_sum(limit, vector_length(query), dimension_);
+  for (std::size_t first = 0; first < leaf_count_; first += leaf_size) {
+    const std::size_t size = std::min(leaf_size, leaf_count_ - first);
+    LaneMask near = leaf_boxes_.near(first / leaf_size, size, query, largest);
+    for (; near != 0; near = without_lowest(near)) {
+      leaves.push_back(static_cast<std::int32_t>(first + lowest_lane(near)));
+    }
+  }
+  return leaves;
+}
+
+std::vector<std::int32_t> KdTree::near_in_leaf(std::size_t leaf, std::span<const double> query, double limit) const {
+  std::vector<std::int32_t> positions;
+  const std::span<const std::int32_t> held = leaf_positions(leaf);
+  if (!held.empty()) {
+    LaneMask near = codes_.near(leaf, held.size(), query, distance_bound(limit));
+    for (; near != 0; near = without_lowest(near)) {
+      positions.push_back(held[lowest_lane(near)]);
+    }
+  }
+  return positions;
+}
+
+void KdTree::check() const {
+  const Checked all = check_below(root_, no_node);
+  require(all.leaves == leaf_count_, "each leaf hangs below the root");
+  require(all.points == size_, "each point is in a leaf");
+}
+
+KdTree::Checked KdTree::check_below(NodeId id, NodeId parent) const {
+  require(node(id).parent == parent, "a child knows its parent");
+  const Checked below = is_leaf(id) ? check_leaf(id) : check_inner(id);
+  require(below.points == 0 || holds_exactly(below.box, box(id)), "a box is the smallest that holds its points");
+  require(below.earliest == node(id).earliest, "a node knows the earliest position below");
+  return below;
+}
+
+KdTree::Checked KdTree::check_leaf(NodeId id) const {
+  const std::size_t leaf = number_of(id);
+  const std::span<const double> points = leaf_points(leaf);
+  Checked held{.leaves = 1, .points = leaf_positions(leaf).size(), .box = std::vector<Interval>(dimension_)};
+  for (const std::int32_t position : leaf_positions(leaf)) {
+    held.earliest = std::min(held.earliest, position);
+  }
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    Interval& side = held.box[i % dimension_];
+    side = {std::min(side.least, points[i]), std::max(side.greatest, points[i])};
+  }
+  require(size_ == 0 || held.points > 0, "no leaf is empty but the root");
+  require(codes_.match(leaf, points), "codes are the cells of the points");
+  require(held.points == 0 || leaf_boxes_.match(leaf, held.box), "the box of a leaf is rounded to single precision");
+  return held;
+}
+
+KdTree::Checked KdTree::check_inner(NodeId id) const {
+  const Node& inner = node(id);
+  const auto axis = static_cast<std::size_t>(inner.axis);
+  Checked below = check_below(inner.children[0], id);
+  const Checked right = check_below(inner.children[1], id);
+  require(below.box[axis].greatest <= inner.split, "points on the left are at most the split");
+  require(right.box[axis].least >= inner.split, "points on the right are at least the split");
+  below.leaves += right.leaves;
+  below.points += right.points;
+  below.earliest = std::min(below.earliest, right.earliest);
+  stretch(below.box, right.box);
+  require(std::cmp_equal(below.leaves, inner.size), "an inner node knows how many leaves are below");
+  return below;
+}
+
+}  // namespace ellipack

@@ -1,0 +1,408 @@
+// Search in the kd-tree.
+//
+// A search first descends to the leaf of the query. It puts the other side of each split that it passes on a stack,
+// with a lower bound on the squared distance to it, and takes sides from there as long as they may hold a point within
+// the limit. There are two lower bounds: the distance to the splitting plane, and the distance to the box of a node's
+// points. Both are sums as distances are, coordinate by coordinate in order, of differences that are no greater. As
+// rounding never reverses an order, neither exceeds the computed distance of a point behind it: no margin is needed.
+//
+// A search that has reached its visit limit scans the boxes of all leaves instead, 64 at a time in the order of memory.
+// Where most leaves are near this is a scan of all points; where few are it costs little.
+
+#include <algorithm>
+#include <cassert>
+
+#include "kd_tree.hpp"
+#include "simd.hpp"
+
+namespace ellipack {
+
+namespace {
+
+constexpr std::size_t max_visits = 64;
+constexpr std::size_t few_leaves = 512;  // up to so many, a search with a limit scans the boxes at once
+constexpr std::size_t short_list = 64;   // up to so many neighbors, a sorted list is faster than a heap
+constexpr std::int64_t after_all = std::int64_t{1} << 62;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+bool comes_before(const Neighbor& one, const Neighbor& other) {
+  return one.squared_distance < other.squared_distance ||
+         (one.squared_distance == other.squared_distance && one.position < other.position);
+}
+
+// What a point must come before to be of interest: a squared distance, and a position where distances are equal.
+struct Bound {
+  double squared_distance;
+  std::int64_t position;
+
+  bool admits(const Neighbor& neighbor) const {
+    return neighbor.squared_distance < squared_distance ||
+           (neighbor.squared_distance == squared_distance && neighbor.position < position);
+  }
+};
+
+// The nearest points so far, sorted.
+class SortedList {
+ public:
+  SortedList(std::span<Neighbor> room, double limit) : room_(room), bound_{limit, after_all} {}
+
+  const Bound& bound() const { return bound_; }
+  std::size_t size() const { return size_; }
+
+  void add(const Neighbor& neighbor) {
+    std::size_t hole = std::min(size_, room_.size() - 1);
+    for (; hole > 0 && comes_before(neighbor, room_[hole - 1]); --hole) {
+      room_[hole] = room_[hole - 1];
+    }
+    room_[hole] = neighbor;
+    size_ = std::min(size_ + 1, room_.size());
+    if (size_ == room_.size()) {
+      bound_ = {room_.back().squared_distance, room_.back().position};
+    }
+  }
+
+  void finish() {}
+
+ private:
+  std::span<Neighbor> room_;
+  std::size_t size_ = 0;
+  Bound bound_;
+};
+
+// The nearest points so far, as a heap with the last of them on top.
+class Heap {
+ public:
+  Heap(std::span<Neighbor> room, double limit) : room_(room), bound_{limit, after_all} {}
+
+  const Bound& bound() const { return bound_; }
+  std::size_t size() const { return size_; }
+
+  void add(const Neighbor& neighbor) {
+    if (size_ < room_.size()) {
+      room_[size_++] = neighbor;
+      std::push_heap(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(size_), comes_before);
+    } else {
+      replace_top(neighbor);
+    }
+    if (size_ == room_.size()) {
+      bound_ = {room_.front().squared_distance, room_.front().position};
+    }
+  }
+
+  void finish() { std::sort_heap(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(size_), comes_before); }
+
+ private:
+  void replace_top(const Neighbor& neighbor) {
+    std::size_t hole = 0;
+    for (std::size_t child = 1; child < size_; child = 2 * hole + 1) {
+      child += child + 1 < size_ && comes_before(room_[child], room_[child + 1]) ? 1 : 0;
+      if (!comes_before(neighbor, room_[child])) {
+        break;
+      }
+      room_[hole] = room_[child];
+      hole = child;
+    }
+    room_[hole] = neighbor;
+  }
+
+  std::span<Neighbor> room_;
+  std::size_t size_ = 0;
+  Bound bound_;
+};
+
+// All points within a limit.
+class AllWithin {
+ public:
+  explicit AllWithin(double limit) : bound_{limit, after_all} {}
+
+  const Bound& bound() const { return bound_; }
+  void add(const Neighbor& neighbor) { found_.push_back(neighbor); }
+  void finish() { std::ranges::sort(found_, comes_before); }
+  std::vector<Neighbor> take() { return std::move(found_); }
+
+ private:
+  std::vector<Neighbor> found_;
+  Bound bound_;
+};
+
+// Squared distances of four points of a leaf, one in each lane of a vector: each is still summed from the first
+// coordinate to the last.
+simd::Double4 measure_four(std::span<const double> query, const double* leaf_points,
+                           const std::array<std::size_t, 4>& lanes) {
+  const std::size_t dimension = query.size();
+  const double* const a = leaf_points + lanes[0] * dimension;
+  const double* const b = leaf_points + lanes[1] * dimension;
+  const double* const c = leaf_points + lanes[2] * dimension;
+  const double* const d = leaf_points + lanes[3] * dimension;
+  simd::Double4 total{};
+  const auto add = [&](std::size_t k, simd::Double4 coordinates) {
+    const simd::Double4 difference = query[k] - coordinates;
+    total += difference * difference;
+  };
+  std::size_t k = 0;
+  for (; k + 4 <= dimension; k += 4) {
+    auto first = simd::load<simd::Double4>(a + k);
+    auto second = simd::load<simd::Double4>(b + k);
+    auto third = simd::load<simd::Double4>(c + k);
+    auto fourth = simd::load<simd::Double4>(d + k);
+    simd::transpose(first, second, third, fourth);
+    add(k, first);
+    add(k + 1, second);
+    add(k + 2, third);
+    add(k + 3, fourth);
+  }
+  for (; k < dimension; ++k) {
+    add(k, simd::Double4{a[k], b[k], c[k], d[k]});
+  }
+  return total;
+}
+
+void measure(std::span<const double> query, const double* leaf_points, LaneMask lanes,
+             std::array<double, lane_count>& distances) {
+  while (lanes != 0) {
+    std::array<std::size_t, 4> four;
+    four.fill(lowest_lane(lanes));
+    lanes = without_lowest(lanes);
+    for (std::size_t i = 1; i < 4 && lanes != 0; ++i) {
+      four[i] = lowest_lane(lanes);
+      lanes = without_lowest(lanes);
+    }
+    const simd::Double4 measured = measure_four(query, leaf_points, four);
+    for (std::size_t i = 0; i < 4; ++i) {
+      distances[four[i]] = measured[i];
+    }
+  }
+}
+
+}  // namespace
+
+// The state of one search: which leaves are still to be visited.
+class KdTree::Search {
+ public:
+  Search(const KdTree& tree, std::span<const double> query, std::size_t wanted)
+      : tree_(tree), query_(query), visits_left_(std::min(max_visits, 4 + wanted / 8 + tree.leaf_count_ / 128)) {}
+
+  Neighbor nearest() {
+    NodeId id = descend(tree_.root_);
+    std::size_t leaf = number_of(id);
+    const auto guess = tree_.codes_.guess_nearest(leaf, tree_.leaf_points(leaf), query_);
+    Neighbor best = neighbor_at(leaf, guess.lane, guess.squared_distance);
+    LaneMask near = guess.others;
+    for (;;) {
+      take_nearer(leaf, near, best);
+      id = next_leaf(id, {best.squared_distance, best.position});
+      if (id == no_node) {
+        return best;
+      }
+      leaf = number_of(id);
+      near = near_lanes(id, best.squared_distance);
+    }
+  }
+
+  template <typename Found>
+  void collect(Found& found) {
+    NodeId id = no_node;
+    if (found.bound().squared_distance < infinity && tree_.leaf_count_ <= few_leaves) {
+      visits_left_ = 0;
+      id = next_near_leaf(found.bound().squared_distance);
+    } else {
+      id = descend(tree_.root_);
+    }
+    while (id != no_node) {
+      collect_leaf(id, found);
+      id = next_leaf(id, found.bound());
+    }
+    found.finish();
+  }
+
+ private:
+  struct Side {
+    double squared_distance;
+    NodeId node;
+  };
+
+  Neighbor neighbor_at(std::size_t leaf, std::size_t lane, double squared_distance) const {
+    const std::size_t slot = leaf * leaf_size + lane;
+    return {squared_distance, tree_.positions_[slot], static_cast<std::int32_t>(slot)};
+  }
+
+  LaneMask near_lanes(NodeId id, double limit) const {
+    return tree_.codes_.near(number_of(id), static_cast<std::size_t>(tree_.node(id).size), query_,
+                             distance_bound(limit));
+  }
+
+  void take_nearer(std::size_t leaf, LaneMask near, Neighbor& best) const {
+    const std::span<const double> points = tree_.leaf_points(leaf);
+    for (; near != 0; near = without_lowest(near)) {
+      const std::size_t lane = lowest_lane(near);
+      const double distance = squared_distance(query_, points.subspan(lane * query_.size(), query_.size()));
+      // The position is read only where it matters: it may be far away in memory.
+      if (distance < best.squared_distance ||
+          (distance == best.squared_distance && tree_.positions_[leaf * leaf_size + lane] < best.position)) {
+        best = neighbor_at(leaf, lane, distance);
+      }
+    }
+  }
+
+  template <typename Found>
+  void collect_leaf(NodeId id, Found& found) const {
+    const std::size_t leaf = number_of(id);
+    LaneMask near = near_lanes(id, found.bound().squared_distance);
+    std::array<double, lane_count> distances;
+    measure(query_, tree_.leaf_points(leaf).data(), near, distances);
+    for (; near != 0; near = without_lowest(near)) {
+      const std::size_t lane = lowest_lane(near);
+      // The position is read only where it matters: it may be far away in memory.
+      if (distances[lane] <= found.bound().squared_distance) {
+        const Neighbor neighbor = neighbor_at(leaf, lane, distances[lane]);
+        if (found.bound().admits(neighbor)) {
+          found.add(neighbor);
+        }
+      }
+    }
+  }
+
+  // Goes down to the leaf on the query's side and puts the other sides on the stack.
+  NodeId descend(NodeId id) {
+    while (!is_leaf(id)) {
+      id = step_down(id);
+    }
+    return id;
+  }
+
+  NodeId step_down(NodeId id) {
+    const Node& inner = tree_.node(id);
+    const double place = query_[static_cast<std::size_t>(inner.axis)];
+    const double gap = place - inner.split;
+    const std::size_t side = place >= inner.split ? 1 : 0;  // does not wait for the difference
+    stack_[stack_size_++] = {gap * gap, inner.children[1 - side]};
+    return inner.children[side];
+  }
+
+  // The leaf to visit after another one, if one is left that may hold a point before the bound.
+  NodeId next_leaf(NodeId visited, const Bound& bound) {
+    if (visits_left_ > 0) {
+      visited_[visited_size_++] = number_of(visited);
+      // Without a limit there is nothing to scan boxes by: the search goes on, for as long as there is room.
+      const bool limited = bound.squared_distance < infinity;
+      visits_left_ = limited ? visits_left_ - 1 : std::min(visits_left_, max_visits - visited_size_);
+      const NodeId id = next_on_stack(bound);
+      if (visits_left_ > 0 || id == no_node) {
+        return id;
+      }
+    }
+    return next_near_leaf(bound.squared_distance);
+  }
+
+  NodeId next_on_stack(const Bound& bound) {
+    while (stack_size_ > 0) {
+      const Side side = stack_[--stack_size_];
+      if (side.squared_distance > bound.squared_distance) {
+        continue;
+      }
+      NodeId id = side.node;
+      while (may_hold(id, bound)) {
+        if (is_leaf(id)) {
+          return id;
+        }
+        id = step_down(id);
+      }
+    }
+    return no_node;
+  }
+
+  bool may_hold(NodeId id, const Bound& bound) const {
+    const double total = box_distance(id, bound.squared_distance);
+    return total < bound.squared_distance ||
+           (total == bound.squared_distance && tree_.node(id).earliest <= bound.position);
+  }
+
+  // A lower bound on the squared distance to the points of a node. It goes by all coordinates for a leaf, by the first
+  // few for inner nodes, of which most are passed anyway. It stops above the limit.
+  double box_distance(NodeId id, double limit) const {
+    const std::span<const Interval> box = tree_.box(id);
+    const std::size_t end = is_leaf(id) ? box.size() : std::min(filter_step, box.size());
+    double total = 0.0;
+    for (std::size_t start = 0; start < end && total <= limit; start += filter_step) {
+      const std::size_t stop = std::min(end, start + filter_step);
+      for (std::size_t k = start; k < stop; ++k) {  // no exit in here: it would be mispredicted too often
+        const double gap = query_[k] - std::min(std::max(query_[k], box[k].least), box[k].greatest);
+        total += gap * gap;
+      }
+    }
+    return total;
+  }
+
+  // The next leaf, in the order of memory, that was not visited on the descent and may hold a point within the limit.
+  NodeId next_near_leaf(double limit) {
+    if (group_leaves_ == 0) {
+      const float largest = LeafBoxes::largest_sum(limit, vector_length(query_), query_.size());
+      while (group_leaves_ == 0 && next_group_ * lane_count < tree_.leaf_count_) {
+        const std::size_t size = std::min(lane_count, tree_.leaf_count_ - next_group_ * lane_count);
+        group_leaves_ = tree_.leaf_boxes_.near(next_group_, size, query_, largest) & ~visited_of(next_group_);
+        next_group_ += 1;
+      }
+    }
+    if (group_leaves_ == 0) {
+      return no_node;
+    }
+    const std::size_t leaf = (next_group_ - 1) * lane_count + lowest_lane(group_leaves_);
+    group_leaves_ = without_lowest(group_leaves_);
+    if (group_leaves_ != 0) {
+      tree_.codes_.prefetch((next_group_ - 1) * lane_count + lowest_lane(group_leaves_));
+    }
+    return leaf_node(leaf);
+  }
+
+  LaneMask visited_of(std::size_t group) const {
+    LaneMask lanes = 0;
+    for (std::size_t i = 0; i < visited_size_; ++i) {
+      if (visited_[i] / lane_count == group) {
+        lanes |= LaneMask{1} << (visited_[i] % lane_count);
+      }
+    }
+    return lanes;
+  }
+
+  const KdTree& tree_;
+  std::span<const double> query_;
+  std::size_t visits_left_;
+  std::size_t stack_size_ = 0;
+  std::size_t visited_size_ = 0;
+  std::size_t next_group_ = 0;
+  LaneMask group_leaves_ = 0;
+  std::array<Side, max_depth> stack_;
+  std::array<std::size_t, max_visits> visited_;
+};
+
+Neighbor KdTree::nearest(std::span<const double> query) const {
+  assert(query.size() == dimension_);
+  return size_ == 0 ? Neighbor{} : Search(*this, query, 1).nearest();
+}
+
+std::size_t KdTree::k_nearest(std::span<const double> query, double limit, std::span<Neighbor> found) const {
+  assert(query.size() == dimension_);
+  if (size_ == 0 || found.empty()) {
+    return 0;
+  }
+  Search search(*this, query, found.size());
+  if (found.size() <= short_list) {
+    SortedList list(found, limit);
+    search.collect(list);
+    return list.size();
+  }
+  Heap heap(found, limit);
+  search.collect(heap);
+  return heap.size();
+}
+
+std::vector<Neighbor> KdTree::within(std::span<const double> query, double limit) const {
+  assert(query.size() == dimension_);
+  AllWithin found(limit);
+  if (size_ > 0) {
+    Search(*this, query, size_).collect(found);
+  }
+  return found.take();
+}
+
+}  // namespace ellipack

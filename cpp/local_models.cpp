@@ -1,0 +1,320 @@
+#include "local_models.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "batched_cholesky.hpp"
+
+namespace ellipack {
+
+using simd::Double4;
+
+namespace {
+
+using std::numbers::sqrt3;
+constexpr double least_nugget = 1e-6;      // keeps correlations of duplicates invertible, however many labels they have
+constexpr double least_reach = 1e-150;     // of a neighborhood: to divide by
+constexpr double least_variance = 1e-290;  // neighbors closer than that cannot be told apart
+constexpr double rounding = 1e-14;         // of a mean offset, relative: neighbors that differ by less are equal
+constexpr std::size_t mean_neighbors = 16;  // of the local mean
+constexpr std::array<double, LocalLinearFits::fits> ridges = {0.01, 0.1};
+// A short correlation with a small nugget follows the labels; a long one with a large nugget smooths them.
+constexpr Double4 nuggets = {0.01, 0.1, 0.01, 0.1};
+constexpr double trend_nugget = 0.03;
+// How much correlation is lost over the whole past.
+constexpr Double4 aging_rates = {0.0, 0.2, 1.0, 5.0};
+constexpr std::size_t right_sides = 3;  // the correlations with the query, labels, ones
+
+// exp(-x) for x from 0 to 0.35, by its series to full precision. Neighbors are no farther from each other than twice
+// the last one's distance from the query, which bounds x.
+Double4 exp_negative(Double4 x) {
+  constexpr int terms = 12;
+  constexpr auto coefficients = [] {
+    std::array<double, terms + 1> out{};
+    double value = 1.0;
+    for (int k = 0; k <= terms; ++k) {
+      out[k] = value;
+      value /= -(k + 1);
+    }
+    return out;
+  }();
+  auto sum = simd::splat<Double4>(coefficients[terms]);
+  for (int k = terms - 1; k >= 0; --k) {
+    sum = sum * x + coefficients[k];
+  }
+  return sum;
+}
+
+std::size_t rounded_up(std::size_t size, std::size_t to) { return (size + to - 1) / to * to; }
+
+}  // namespace
+
+Neighborhood::Neighborhood(std::size_t capacity, std::size_t d)
+    : dimension(d),
+      squared_distances(capacity),
+      labels(capacity),
+      label_counts(capacity),
+      ages(capacity),
+      trend(capacity),
+      forgetting_trend(capacity),
+      offsets(capacity * d) {}
+
+double mean_label(const Neighborhood& near, std::size_t count) {
+  double total = 0.0;
+  double label = 0.0;
+  for (std::size_t j = 0; j < count; ++j) {
+    total += near.label_counts[j];
+    label += near.label_counts[j] * near.labels[j];
+  }
+  return label / total;
+}
+
+LocalLinearFits::LocalLinearFits(std::size_t capacity, std::size_t fitted)
+    : fitted_(fitted),
+      stride_(rounded_up(fitted + 1, 4)),
+      weights_(rounded_up(capacity, 4)),
+      mean_(fitted),
+      gram_(fitted * stride_),
+      centered_(4 * stride_),
+      systems_(fits * fitted * (fitted + 1)),
+      slopes_(fits * fitted) {}
+
+void LocalLinearFits::predict(const Neighborhood& near, std::span<double> predictions, std::span<double> slope) {
+  const double label = accumulate(near, std::min(LocalModels::neighbors_of_fit(fitted_), near.count));
+  solve(label, predictions, slope);
+}
+
+// Accumulates the weighted Gram matrix of the centered offsets with its right-hand side; returns the weighted mean
+// label.
+double LocalLinearFits::accumulate(const Neighborhood& near, std::size_t count) {
+  const double last = near.squared_distances[count - 1];
+  double total = 0.0;
+  double label = 0.0;
+  std::ranges::fill(mean_, 0.0);
+  std::ranges::fill(gram_, 0.0);
+  for (std::size_t j = 0; j < count; ++j) {
+    const double weight = near.label_counts[j] * (last > 0.0 ? 1.0 - near.squared_distances[j] / last : 1.0);
+    const auto offset = near.offset(j);
+    weights_[j] = weight;
+    total += weight;
+    label += weight * near.labels[j];
+    for (std::size_t i = 0; i < fitted_; ++i) {
+      mean_[i] += weight * offset[i];
+    }
+  }
+  least_trace_ = least_variance;
+  if (total <= 0.0) {
+    return mean_label(near, count);
+  }
+  label /= total;
+  for (double& value : mean_) {
+    value /= total;
+    least_trace_ += total * (rounding * value) * (rounding * value);
+  }
+  std::fill(weights_.begin() + count, weights_.begin() + rounded_up(count, 4), 0.0);
+  // Four neighbors at a time, so that an entry of the matrix is loaded once for them.
+  for (std::size_t first = 0; first < count; first += 4) {
+    center(near, first, count, label);
+    const double* rows = centered_.data();
+    for (std::size_t i = 0; i < fitted_; ++i) {
+      const double a = weights_[first] * rows[i];
+      const double b = weights_[first + 1] * rows[stride_ + i];
+      const double c = weights_[first + 2] * rows[2 * stride_ + i];
+      const double d = weights_[first + 3] * rows[3 * stride_ + i];
+      for (std::size_t m = i / 4 * 4; m < stride_; m += 4) {
+        double* at = gram_.data() + i * stride_ + m;
+        auto sum = simd::load<Double4>(at) + a * simd::load<Double4>(rows + m);
+        sum = sum + b * simd::load<Double4>(rows + stride_ + m);
+        sum = sum + c * simd::load<Double4>(rows + 2 * stride_ + m);
+        sum = sum + d * simd::load<Double4>(rows + 3 * stride_ + m);
+        simd::store(at, sum);
+      }
+    }
+  }
+  return label;
+}
+
+// Fills in the offsets and labels of four neighbors, less their means. Beyond the last there are others of weight 0.
+void LocalLinearFits::center(const Neighborhood& near, std::size_t first, std::size_t count, double label) {
+  for (std::size_t row = 0; row < 4; ++row) {
+    const std::size_t j = std::min(first + row, count - 1);
+    const auto offset = near.offset(j);
+    double* out = centered_.data() + row * stride_;
+    for (std::size_t i = 0; i < fitted_; ++i) {
+      out[i] = offset[i] - mean_[i];
+    }
+    out[fitted_] = near.labels[j] - label;
+  }
+}
+
+// Solves for both ridge penalties, which are relative to the mean variance of a coordinate.
+void LocalLinearFits::solve(double label, std::span<double> predictions, std::span<double> slope) {
+  double trace = 0.0;
+  for (std::size_t i = 0; i < fitted_; ++i) {
+    trace += gram_[i * stride_ + i];
+  }
+  std::fill_n(predictions.begin(), fits, label);
+  std::ranges::fill(slope, 0.0);
+  if (!(trace > least_trace_)) {
+    return;
+  }
+  // Systems in units in which a variance is about 1: the least pivot is for singular matrices, not for small ones.
+  // Units are powers of four, by which nothing is rounded.
+  const double variance = trace / static_cast<double>(fitted_);
+  const int exponent = std::ilogb(variance);
+  const double unit = std::ldexp(1.0, (exponent & 1) - exponent);
+  const std::size_t width = fitted_ + 1;
+  for (std::size_t i = 0; i < fitted_; ++i) {
+    for (std::size_t m = i; m < width; ++m) {
+      for (int fit = 0; fit < fits; ++fit) {
+        const double ridge = m == i ? ridges[fit] * trace / static_cast<double>(fitted_) : 0.0;
+        systems_[(i * width + m) * fits + fit] = (gram_[i * stride_ + m] + ridge) * unit;
+      }
+    }
+  }
+  factor<fits>(systems_.data(), fitted_, width);
+  for (int fit = 0; fit < fits; ++fit) {
+    for (std::size_t i = fitted_; i-- > 0;) {
+      const double* row = systems_.data() + i * width * fits + fit;
+      double value = row[fitted_ * fits];
+      for (std::size_t m = i + 1; m < fitted_; ++m) {
+        value -= row[m * fits] * slopes_[m * fits + fit];
+      }
+      slopes_[i * fits + fit] = value / row[i * fits];
+      predictions[fit] -= slopes_[i * fits + fit] * mean_[i];
+    }
+  }
+  for (std::size_t i = 0; i < fitted_; ++i) {
+    slope[i] = slopes_[i * fits];
+  }
+}
+
+// The last vector of a row may reach beyond it, and beyond the last row.
+Kriging::Kriging(std::size_t capacity, std::size_t dimension)
+    : capacity_(capacity),
+      columns_(dimension * (capacity + 4)),
+      systems_((capacity * (capacity + right_sides) + 4) * lanes),
+      long_matern_(capacity * (capacity + right_sides) + 4),
+      ages_(capacity + 1) {}
+
+void Kriging::predict_by_distance(const Neighborhood& near, std::span<double> predictions) {
+  count_ = std::min(capacity_, near.count);
+  width_ = count_ + right_sides;
+  fill_correlations(near);
+  for (std::size_t i = 0; i < count_; ++i) {
+    set_sides(i, nuggets / near.label_counts[i], simd::splat<Double4>(near.labels[i]));
+  }
+  solve(predictions);
+}
+
+void Kriging::predict_by_distance_and_age(const Neighborhood& near, std::span<double> predictions) {
+  fill_aged_correlations(near);
+  for (std::size_t i = 0; i < count_; ++i) {
+    auto label = simd::splat<Double4>(near.labels[i] - near.forgetting_trend[i]);
+    label[0] = near.labels[i] - near.trend[i];
+    set_sides(i, simd::splat<Double4>(trend_nugget / near.label_counts[i]), label);
+  }
+  solve(predictions);
+}
+
+// Fills in the four correlations between neighbors and with the query, four pairs at a time: exp(-u) and Matern's
+// (1 + v) exp(-v), for u = distance / (length * reach), v = sqrt(3) u and the lengths 2 and 5. All are made of the
+// second and the fifth power of two exponentials.
+void Kriging::fill_correlations(const Neighborhood& near) {
+  const std::size_t d = near.dimension;
+  const std::size_t stride = capacity_ + 4;
+  for (std::size_t j = 0; j < count_; ++j) {
+    const auto offset = near.offset(j);
+    for (std::size_t k = 0; k < d; ++k) {
+      columns_[k * stride + j] = offset[k];
+    }
+  }
+  for (std::size_t k = 0; k < d; ++k) {
+    columns_[k * stride + count_] = 0.0;  // the query
+  }
+  const double reach = std::max(std::sqrt(near.squared_distances[count_ - 1]), least_reach);
+  const double slow_rate = 0.1 / reach;
+  const double fast_rate = sqrt3 * slow_rate;
+  for (std::size_t i = 0; i < count_; ++i) {
+    for (std::size_t j = i + 1; j <= count_; j += 4) {
+      Double4 squared{};
+      for (std::size_t k = 0; k < d; ++k) {
+        const double* column = columns_.data() + k * stride;
+        const auto gap = simd::load<Double4>(column + j) - column[i];
+        squared += gap * gap;
+      }
+      const Double4 distance = simd::sqrt(squared);
+      const Double4 slow = exp_negative(slow_rate * distance);
+      const Double4 slow2 = slow * slow;
+      const Double4 fast = exp_negative(fast_rate * distance);
+      const Double4 fast2 = fast * fast;
+      Double4 short_exponential = slow2 * slow2 * slow;
+      Double4 long_exponential = slow2;
+      Double4 short_matern = fast2 * fast2 * fast * (1.0 + 5.0 * fast_rate * distance);
+      Double4 long_matern = fast2 * (1.0 + 2.0 * fast_rate * distance);
+      simd::store(long_matern_.data() + i * width_ + j, long_matern);
+      simd::transpose(short_exponential, long_exponential, short_matern, long_matern);
+      double* at = entry(i, j);
+      simd::store(at, short_exponential);
+      simd::store(at + 4, long_exponential);
+      simd::store(at + 8, short_matern);
+      simd::store(at + 12, long_matern);
+    }
+  }
+}
+
+// Fills in correlations in space and time: max(0, 1 - rate |s - t|) is a correlation on a line, and the product of two
+// correlations is one again.
+void Kriging::fill_aged_correlations(const Neighborhood& near) {
+  std::copy_n(near.ages.begin(), count_, ages_.begin());
+  ages_[count_] = 0.0;  // the query
+  for (std::size_t i = 0; i < count_; ++i) {
+    const double* space = long_matern_.data() + i * width_;
+    for (std::size_t j = i + 1; j <= count_; ++j) {
+      const Double4 time = 1.0 - aging_rates * std::abs(ages_[i] - ages_[j]);
+      simd::store(entry(i, j), space[j] * simd::max(time, Double4{}));
+    }
+  }
+}
+
+// Sets the diagonal and the right-hand sides of a row whose correlations are there.
+void Kriging::set_sides(std::size_t row, Double4 nugget, Double4 label) {
+  simd::store(entry(row, row), 1.0 + simd::max(nugget, simd::splat<Double4>(least_nugget)));
+  simd::store(entry(row, count_ + 1), label);
+  simd::store(entry(row, count_ + 2), simd::splat<Double4>(1.0));
+}
+
+// The best linear unbiased predictions at the query. One factorization carries three right-hand sides; the mean by
+// generalized least squares and the prediction are then sums of products.
+void Kriging::solve(std::span<double> predictions) {
+  factor<lanes>(systems_.data(), count_, width_);
+  Double4 ones{};
+  Double4 mean{};
+  for (std::size_t i = 0; i < count_; ++i) {
+    const auto one = simd::load<Double4>(entry(i, count_ + 2));
+    ones += one * one;
+    mean += one * simd::load<Double4>(entry(i, count_ + 1));
+  }
+  mean /= ones;
+  Double4 prediction = mean;
+  for (std::size_t i = 0; i < count_; ++i) {
+    const auto one = simd::load<Double4>(entry(i, count_ + 2));
+    const auto label = simd::load<Double4>(entry(i, count_ + 1));
+    prediction += simd::load<Double4>(entry(i, count_)) * (label - mean * one);
+  }
+  simd::store(predictions.data(), prediction);
+}
+
+LocalModels::LocalModels(std::size_t neighbors, std::size_t fitted, std::size_t dimension)
+    : linear_(std::max(neighbors, neighbors_of_fit(fitted)), fitted), kriging_(neighbors, dimension) {}
+
+void LocalModels::predict(const Neighborhood& near, std::span<double> predictions, std::span<double> slope) {
+  predictions[0] = mean_label(near, std::min(mean_neighbors, near.count));
+  linear_.predict(near, predictions.subspan(1, LocalLinearFits::fits), slope);
+  kriging_.predict_by_distance(near, predictions.subspan(1 + LocalLinearFits::fits, Kriging::lanes));
+  kriging_.predict_by_distance_and_age(near, predictions.last(Kriging::lanes));
+}
+
+}  // namespace ellipack

@@ -1,0 +1,192 @@
+#include "loo_scoring.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <utility>
+
+#include "batched_cholesky.hpp"
+#include "checks.hpp"
+#include "simd.hpp"
+
+namespace ellipack {
+
+namespace {
+
+using simd::Float8;
+
+// Of the Matern correlation, between those of the experts.
+constexpr float correlation_length = 3.0F;
+constexpr float nugget = 0.05F;
+constexpr auto sqrt3 = std::numbers::sqrt3_v<float>;
+constexpr double least_reach = 1e-150;
+constexpr std::size_t right_sides = 3;  // the correlations with the validation point, labels, ones
+
+// Matern's correlation (1 + u) exp(-u) for u from 0 to 1.4, by the series of the fourth root of the exponential.
+Float8 matern(Float8 u) {
+  constexpr int terms = 7;
+  constexpr auto coefficients = [] {
+    std::array<float, terms + 1> out{};
+    double value = 1.0;
+    for (int k = 0; k <= terms; ++k) {
+      out[k] = static_cast<float>(value);
+      value /= -4.0 * (k + 1);
+    }
+    return out;
+  }();
+  auto root = simd::splat<Float8>(coefficients[terms]);
+  for (int k = terms - 1; k >= 0; --k) {
+    root = root * u + coefficients[k];
+  }
+  return (1.0F + u) * (root * root) * (root * root);
+}
+
+// Before anything is allocated by these sizes.
+void check(std::span<const double> labels, std::span<const std::int64_t> validation, std::size_t neighbors) {
+  require(neighbors >= 1 && neighbors < labels.size(),
+          "neighbors must be from 1 to one less than the number of points");
+  require(all_finite(labels), "labels must be finite");
+  const auto count = static_cast<std::int64_t>(labels.size());
+  require(std::ranges::all_of(validation, [count](std::int64_t at) { return at >= 0 && at < count; }),
+          "validation must name points");
+}
+
+}  // namespace
+
+LeaveOneOutScorer::LeaveOneOutScorer(std::vector<double> labels, std::vector<std::int64_t> validation,
+                                     std::size_t neighbors)
+    : labels_((check(labels, validation, neighbors), std::move(labels))),
+      validation_(std::move(validation)),
+      neighbors_(neighbors),
+      found_(validation_.size() * (neighbors + 1)),
+      squared_distances_(neighbors * lanes),
+      neighbor_labels_(neighbors * lanes),
+      systems_(neighbors * (neighbors + right_sides) * lanes) {}
+
+double LeaveOneOutScorer::score(std::span<const double> projected, std::span<const double> scales) {
+  require(!scales.empty() && projected.size() == points() * scales.size(),
+          "projected must have a row for each point and a column for each scale");
+  rank_ = scales.size();
+  coordinates_.resize(points() * rank_);
+  for (std::size_t i = 0; i < points(); ++i) {
+    for (std::size_t k = 0; k < rank_; ++k) {
+      coordinates_[i * rank_ + k] = projected[i * rank_ + k] * scales[k];
+    }
+  }
+  if (!all_finite(coordinates_)) {
+    return std::numeric_limits<double>::infinity();
+  }
+  columns_.resize(rank_ * neighbors_ * lanes);
+  const KdTree tree(coordinates_, rank_);
+  for (std::size_t row = 0; row < validation_.size(); ++row) {
+    find_neighbors(row, tree);
+  }
+  searched_ = true;
+  double total = 0.0;
+  std::array<float, lanes> errors{};
+  for (std::size_t first = 0; first < validation_.size(); first += lanes) {
+    const std::size_t used = std::min<std::size_t>(lanes, validation_.size() - first);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      fill_lane(first + std::min(lane, used - 1), static_cast<int>(lane));
+    }
+    krige(errors.data());
+    for (std::size_t lane = 0; lane < used; ++lane) {
+      total += static_cast<double>(errors[lane]) * static_cast<double>(errors[lane]);
+    }
+  }
+  return total;
+}
+
+// What was near by one candidate hardly is far by the next, and the nearest cannot be farther.
+void LeaveOneOutScorer::find_neighbors(std::size_t row, const KdTree& tree) {
+  const double limit = searched_ ? farthest_of_last(row) : std::numeric_limits<double>::infinity();
+  const std::span found(found_.data() + row * (neighbors_ + 1), neighbors_ + 1);
+  tree.k_nearest(point(static_cast<std::size_t>(validation_[row])), limit, found);
+}
+
+double LeaveOneOutScorer::farthest_of_last(std::size_t row) const {
+  const auto own = point(static_cast<std::size_t>(validation_[row]));
+  double farthest = 0.0;
+  for (std::size_t j = 0; j <= neighbors_; ++j) {
+    const auto other = point(static_cast<std::size_t>(found_[row * (neighbors_ + 1) + j].position));
+    double squared = 0.0;
+    for (std::size_t k = 0; k < rank_; ++k) {
+      const double gap = own[k] - other[k];
+      squared += gap * gap;
+    }
+    farthest = std::max(farthest, squared);
+  }
+  return farthest;
+}
+
+// Puts the neighborhood of a validation point, without the point itself, into one lane.
+void LeaveOneOutScorer::fill_lane(std::size_t row, int lane) {
+  const Neighbor* found = found_.data() + row * (neighbors_ + 1);
+  const std::int64_t own = validation_[row];
+  const auto center = point(static_cast<std::size_t>(own));
+  const double scale = 1.0 / std::max(std::sqrt(found[neighbors_].squared_distance), least_reach);
+  std::size_t at = 0;
+  for (std::size_t j = 0; j <= neighbors_ && at < neighbors_; ++j) {
+    if (found[j].position == own) {
+      continue;
+    }
+    const auto other = static_cast<std::size_t>(found[j].position);
+    const double distance = std::sqrt(found[j].squared_distance) * scale;
+    const auto coordinates = point(other);
+    squared_distances_[at * lanes + lane] = static_cast<float>(distance * distance);
+    neighbor_labels_[at * lanes + lane] = static_cast<float>(labels_[other] - labels_[static_cast<std::size_t>(own)]);
+    for (std::size_t k = 0; k < rank_; ++k) {
+      columns_[(k * neighbors_ + at) * lanes + lane] = static_cast<float>((coordinates[k] - center[k]) * scale);
+    }
+    ++at;
+  }
+}
+
+// Kriging's predictions from eight neighborhoods, all of which reach as far as 1: the errors, as labels are
+// differences.
+void LeaveOneOutScorer::krige(float* predictions) {
+  const std::size_t n = neighbors_;
+  const std::size_t width = n + right_sides;
+  const auto entry = [&](std::size_t i, std::size_t j) { return systems_.data() + (i * width + j) * lanes; };
+  constexpr float unit = sqrt3 / correlation_length;
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = i + 1; j < n; ++j) {
+      Float8 squared{};
+      for (std::size_t k = 0; k < rank_; ++k) {
+        const float* column = columns_.data() + k * n * lanes;
+        const auto gap = simd::load<Float8>(column + j * lanes) - simd::load<Float8>(column + i * lanes);
+        squared += gap * gap;
+      }
+      simd::store(entry(i, j), squared);
+    }
+    simd::store(entry(i, n), simd::load<Float8>(squared_distances_.data() + i * lanes));
+  }
+  // Distances first and correlations then: the processor works on several at once.
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t j = i + 1; j <= n; ++j) {
+      simd::store(entry(i, j), matern(simd::sqrt(simd::load<Float8>(entry(i, j))) * unit));
+    }
+    simd::store(entry(i, i), simd::splat<Float8>(1.0F + nugget));
+    simd::store(entry(i, n + 1), simd::load<Float8>(neighbor_labels_.data() + i * lanes));
+    simd::store(entry(i, n + 2), simd::splat<Float8>(1.0F));
+  }
+  factor<lanes>(systems_.data(), n, width);
+  Float8 ones{};
+  Float8 mean{};
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto one = simd::load<Float8>(entry(i, n + 2));
+    ones += one * one;
+    mean += one * simd::load<Float8>(entry(i, n + 1));
+  }
+  mean /= ones;
+  Float8 prediction = mean;
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto one = simd::load<Float8>(entry(i, n + 2));
+    prediction += simd::load<Float8>(entry(i, n)) * (simd::load<Float8>(entry(i, n + 1)) - mean * one);
+  }
+  simd::store(predictions, prediction);
+}
+
+}  // namespace ellipack

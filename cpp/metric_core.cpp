@@ -1,0 +1,525 @@
+#include "metric_core.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <future>
+#include <limits>
+#include <numeric>
+
+#include "checks.hpp"
+#include "projection.hpp"
+#include "simd.hpp"
+
+namespace ellipack {
+
+namespace {
+
+using simd::Double4;
+
+// The regression that forgets goes by an eighth of all rounds, but by no fewer than four for each coefficient of a
+// local fit. It discounts the past after every fourth round, by four times as much: that costs less than every round.
+constexpr double forgetting_part = 8.0;
+constexpr double rounds_per_coefficient = 4.0;
+constexpr double rounds_per_discount = 4.0;
+
+constexpr std::size_t rows_per_thread = 16;  // fewer are predicted sooner than a thread starts
+
+// Whether two rows have the same bits: 0 and -0 differ.
+bool same_bits(std::span<const double> left, std::span<const double> right) {
+  return std::memcmp(left.data(), right.data(), left.size_bytes()) == 0;
+}
+
+void check(const MetricSettings& settings) {
+  require(settings.neighbors >= 2 && settings.neighbors <= MetricSettings::most_neighbors,
+          "neighbors must be from 2 to 512");
+  require(settings.label_margin >= 0.0 && std::isfinite(settings.label_margin), "label_margin must be finite and >= 0");
+}
+
+void check_labels(std::span<const double> labels) {
+  require(MetricCore::accepts_labels(labels), "labels must be finite and at most 1e60 in size");
+}
+
+void check_rows(std::span<const double> rows, std::size_t count, std::size_t d) {
+  require(rows.size() == count * d, "rows must have one entry a feature");
+  require(MetricCore::accepts_rows(rows), "rows must be finite and at most 1e140 in size");
+}
+
+}  // namespace
+
+void CenterMemory::check() const {
+  require(dimension >= 1, "there must be a feature");
+  require(rows.size() == size() * dimension && label_counts.size() == size() && round_sums.size() == size(),
+          "centers must have one entry each");
+  require(all_within(rows, largest_row), "the rows of centers must be finite and at most 1e150 in size");
+  require(all_finite(label_sums) && all_finite(round_sums), "label_sums and round_sums must be finite");
+  require(all_counts(label_counts), "label_counts must be from 1 to 2^52");
+}
+
+void CenterMemory::add(std::span<const double> row, double label, std::int64_t round) {
+  rows.insert(rows.end(), row.begin(), row.end());
+  label_sums.push_back(label);
+  label_counts.push_back(1);
+  round_sums.push_back(static_cast<double>(round));
+}
+
+void CenterMemory::absorb(std::size_t center, std::span<const double> row, double label, std::int64_t round) {
+  label_sums[center] += label;
+  round_sums[center] += static_cast<double>(round);
+  const auto count = static_cast<double>(++label_counts[center]);
+  double* mean = rows.data() + center * dimension;
+  for (std::size_t k = 0; k < dimension; ++k) {
+    mean[k] += (row[k] - mean[k]) / count;
+  }
+}
+
+void PackingExpert::check() const {
+  const std::size_t rank = centers.points.dimension();
+  require(rank_starts.size() + 1 == rank, "rank_starts must have one entry less than there are coordinates");
+  require(std::ranges::is_sorted(rank_starts), "rank_starts must rise");
+  require(clock >= 0 && clock <= largest_count, "clock must be from 0 to 2^52");
+  require(centers.founded.empty() || centers.founded.back() <= clock, "founded must be <= clock");
+  require(all_counts(centers.label_counts), "label_counts must be from 1 to 2^52");
+  require(reach >= least_reach && reach <= 1.0 / least_reach, "reach must be from 1e-200 to 1e200");
+}
+
+void MetricParts::check() const {
+  const std::size_t d = centers.dimension;
+  centers.check();
+  require(!views.empty(), "there must be a view");
+  for (const FeatureView& view : views) {
+    view.check();
+    require(view.dimension == d, "a view must have as many features as the centers");
+  }
+  require(views[0].knots.empty(), "the first view must take features as they are");
+  require(coordinates.size() == views.size(), "coordinates must be one array a view");
+  for (std::size_t v = 0; v < views.size(); ++v) {
+    require(coordinates[v].size() == centers.size() * views[v].rank && all_within(coordinates[v], largest_coordinate),
+            "coordinates must be finite and at most 1e100 in size, a row for each center");
+  }
+  packing.check();
+  require(packing.centers.points.dimension() == views[0].rank,
+          "the packing must have the coordinates of the first view");
+  require(clock >= 0 && clock <= largest_count, "clock must be from 0 to 2^52");
+  for (const LeastSquares& regression : {std::cref(regressions.ridge), std::cref(regressions.forgetting)}) {
+    regression.check();
+    require(regression.size() == d + 1, "a regression must have a coefficient for each feature and a constant");
+  }
+  aggregation.experts.check();
+  aggregation.stack.check();
+  aggregation.top.check();
+  const std::size_t experts = MetricCore::global_experts + views.size() * LocalModels::experts;
+  require(aggregation.experts.size() == experts && aggregation.stack.size() == experts,
+          "the aggregation and the stack must have an entry for each expert");
+  require(aggregation.top.size() == 2, "the aggregation on top must have two entries");
+  labels.check();
+  features.check();
+  require(features.mean.size() == d, "the statistics of features must have one entry each");
+  require((labels.count > 0.0) == (centers.size() > 0), "there must be centers from the first label on, and no sooner");
+}
+
+MetricCore::ViewRound::ViewRound(const FeatureView& view, std::size_t kriged)
+    : coordinates(view.rank),
+      neighbors(std::max(kriged, LocalModels::neighbors_of_fit(view.fitted))),
+      near(neighbors.size(), view.rank),
+      models(kriged, view.fitted, view.rank),
+      slope(view.fitted),
+      trend_slopes(2 * view.rank) {}
+
+MetricCore::Round::Round(const MetricCore& core)
+    : row(core.dimension()),
+      clipped(core.dimension()),
+      standard(core.dimension() + 1),
+      packing_point(core.parts_.views[0].rank),
+      predictions(core.parts_.aggregation.experts.size()),
+      weights(predictions.size()),
+      deviations(predictions.size()),
+      buffer(std::max(predictions.size(), core.dimension() + 1)) {
+  for (const FeatureView& view : core.parts_.views) {
+    views.emplace_back(view, core.settings_.neighbors);
+  }
+}
+
+MetricCore::MetricCore(const MetricSettings& settings, MetricParts parts)
+    : settings_((check(settings), settings)),
+      parts_((parts.check(), std::move(parts))),
+      radius_(parts_.packing.rank_starts) {
+  for (std::size_t v = 0; v < parts_.views.size(); ++v) {
+    const std::size_t rank = parts_.views[v].rank;
+    trees_.push_back(parts_.centers.size() == 0 ? KdTree(rank) : KdTree(parts_.coordinates[v], rank));
+  }
+  parts_.coordinates.clear();
+  const FeatureView& first = parts_.views[0];
+  direction_squares_.assign(first.rank, 0.0);
+  for (std::size_t i = 0; i < first.dimension; ++i) {
+    for (std::size_t j = 0; j < first.rank; ++j) {
+      direction_squares_[j] += first.directions[i * first.rank + j] * first.directions[i * first.rank + j];
+    }
+  }
+}
+
+MetricCore::MetricCore(const MetricCore& other) : MetricCore(other, std::shared_lock(other.mutex_)) {}
+
+MetricCore::MetricCore(const MetricCore& other, const std::shared_lock<FairSharedMutex>& /*lock*/)
+    : settings_(other.settings_),
+      parts_(other.parts_),
+      trees_(other.trees_),
+      radius_(other.radius_),
+      direction_squares_(other.direction_squares_) {}
+
+std::int64_t MetricCore::clock() const {
+  const std::shared_lock lock(mutex_);
+  return parts_.clock;
+}
+
+std::size_t MetricCore::size() const {
+  const std::shared_lock lock(mutex_);
+  return parts_.centers.size();
+}
+
+MetricParts MetricCore::parts() const {
+  const std::shared_lock lock(mutex_);
+  MetricParts copy = parts_;
+  for (const KdTree& tree : trees_) {
+    copy.coordinates.push_back(tree.points());
+  }
+  return copy;
+}
+
+bool MetricCore::accepts_rows(std::span<const double> rows) {
+  return std::ranges::all_of(rows, [](double value) { return std::abs(value) <= largest_feature; });
+}
+
+bool MetricCore::accepts_labels(std::span<const double> labels) {
+  return std::ranges::all_of(labels, [](double label) { return std::abs(label) <= largest_label; });
+}
+
+void MetricCore::predict(std::span<const double> rows, std::span<double> predictions, std::size_t threads) const {
+  check_rows(rows, predictions.size(), dimension());
+  const std::shared_lock lock(mutex_);
+  const std::size_t count = predictions.size();
+  const std::size_t parts = std::clamp<std::size_t>(count / rows_per_thread, 1, std::max<std::size_t>(threads, 1));
+  std::vector<std::future<void>> others;
+  for (std::size_t part = 1; part < parts; ++part) {
+    others.push_back(std::async(std::launch::async, [this, rows, predictions, part, parts, count] {
+      predict_part(rows, predictions, count * part / parts, count * (part + 1) / parts);
+    }));
+  }
+  predict_part(rows, predictions, 0, count / parts);
+  for (std::future<void>& other : others) {
+    other.get();
+  }
+}
+
+// Predicts rows `first` to `last`. The caller holds the lock.
+void MetricCore::predict_part(std::span<const double> rows, std::span<double> predictions, std::size_t first,
+                              std::size_t last) const {
+  std::unique_ptr<Round> round = take_round();
+  for (std::size_t t = first; t < last; ++t) {
+    predictions[t] = predict_row(rows.subspan(t * dimension(), dimension()), *round);
+  }
+  put_back(std::move(round));
+}
+
+MetricCore::Opinions MetricCore::ask_experts(std::span<const double> row) const {
+  check_rows(row, 1, dimension());
+  const std::shared_lock lock(mutex_);
+  std::unique_ptr<Round> round = take_round();
+  predict_row(row, *round);
+  Opinions opinions{round->predictions, round->pair};
+  put_back(std::move(round));
+  return opinions;
+}
+
+std::size_t MetricCore::learn(std::span<const double> rows, std::span<const double> labels,
+                              std::span<double> predictions) {
+  check_rows(rows, labels.size(), dimension());
+  check_labels(labels);
+  require(predictions.size() == labels.size(), "there must be one prediction a label");
+  const std::unique_lock lock(mutex_);
+  std::unique_ptr<Round> round = take_round();
+  std::size_t done = 0;
+  for (; done < labels.size(); ++done) {
+    const double prediction = predict_row(rows.subspan(done * dimension(), dimension()), *round);
+    if (fills_memory(labels[done], *round)) {
+      break;
+    }
+    predictions[done] = prediction;
+    learn_row(labels[done], *round);
+  }
+  put_back(std::move(round));
+  return done;
+}
+
+double MetricCore::learn_closing_round(std::span<const double> row, double label) {
+  check_rows(row, 1, dimension());
+  check_labels({&label, 1});
+  const std::unique_lock lock(mutex_);
+  std::unique_ptr<Round> round = take_round();
+  const double prediction = predict_row(row, *round);
+  learn_row(label, *round);
+  put_back(std::move(round));
+  return prediction;
+}
+
+// Returns the prediction for a row. What was worked out for the same row in the same round is not worked out again.
+double MetricCore::predict_row(std::span<const double> row, Round& round) const {
+  if (round.clock == parts_.clock && same_bits(round.row, row)) {
+    return round.prediction;
+  }
+  round.clock = -1;
+  see_row(row, round);
+  round.prediction = 0.0;
+  if (parts_.labels.count > 0.0) {
+    ask_global_experts(round);
+    for (std::size_t v = 0; v < parts_.views.size(); ++v) {
+      ask_local_experts(v, round);
+    }
+    round.prediction = aggregate(round);
+  }
+  round.clock = parts_.clock;
+  return round.prediction;
+}
+
+void MetricCore::see_row(std::span<const double> row, Round& round) const {
+  std::ranges::copy(row, round.row.begin());
+  if (parts_.labels.count >= labels_before_outliers) {
+    clip_outliers(parts_.features, row, round.clipped);
+  } else {
+    std::ranges::copy(row, round.clipped.begin());
+  }
+  const std::span standard(round.standard.data(), dimension());
+  for (std::size_t v = parts_.views.size(); v-- > 0;) {  // the first view last: its standard units stay
+    parts_.views[v].standardize(round.clipped, standard);
+    project_row(standard, parts_.views[v].directions, round.views[v].coordinates);
+  }
+  round.standard.back() = 1.0;
+  for (std::size_t k = 0; k < round.packing_point.size(); ++k) {
+    round.packing_point[k] = round.views[0].coordinates[k] / parts_.packing.reach;
+  }
+  round.packing_center = parts_.packing.centers.points.nearest(round.packing_point);
+}
+
+void MetricCore::ask_global_experts(Round& round) const {
+  const PackingCenters& packing = parts_.packing.centers;
+  round.predictions[0] = parts_.labels.mean;
+  round.predictions[1] = parts_.regressions.ridge.predict(round.standard);
+  round.predictions[2] = parts_.labels.mean;
+  round.predictions[3] = parts_.regressions.forgetting.predict(round.standard);
+  if (round.packing_center.position >= 0) {
+    round.predictions[2] = packing.mean(round.packing_center.position);
+  }
+}
+
+void MetricCore::ask_local_experts(std::size_t v, Round& round) const {
+  ViewRound& view = round.views[v];
+  find_neighbors(v, round);
+  if (v == 0 && parts_.views[0].rank == dimension()) {
+    fill_trends_along_coordinates(view);
+  } else {
+    fill_trends_by_rows(v, round);
+  }
+  const std::span<double> own(round.predictions.data() + global_experts + v * LocalModels::experts,
+                              LocalModels::experts);
+  view.models.predict(view.near, own, view.slope);
+  const double base = parts_.centers.mean_label(static_cast<std::size_t>(view.neighbors[0].position));
+  for (double& prediction : own) {
+    prediction += base;
+  }
+}
+
+void MetricCore::find_neighbors(std::size_t v, Round& round) const {
+  const CenterMemory& centers = parts_.centers;
+  const KdTree& tree = trees_[v];
+  ViewRound& view = round.views[v];
+  Neighborhood& near = view.near;
+  near.count = tree.k_nearest(view.coordinates, std::numeric_limits<double>::infinity(), view.neighbors);
+  const double base = centers.mean_label(static_cast<std::size_t>(view.neighbors[0].position));
+  const auto rounds = static_cast<double>(parts_.clock) + 1.0;
+  for (std::size_t j = 0; j < near.count; ++j) {
+    const Neighbor& neighbor = view.neighbors[j];
+    const auto center = static_cast<std::size_t>(neighbor.position);
+    const auto labels = static_cast<double>(centers.label_counts[center]);
+    near.squared_distances[j] = neighbor.squared_distance;
+    near.label_counts[j] = labels;
+    near.labels[j] = centers.mean_label(center) - base;
+    near.ages[j] = 1.0 - centers.round_sums[center] / (labels * rounds);
+    const auto point = tree.coordinates(neighbor);
+    const auto offset = near.offset(j);
+    for (std::size_t k = 0; k < offset.size(); ++k) {
+      offset[k] = point[k] - view.coordinates[k];
+    }
+  }
+}
+
+// Fills in what the global regressions say of the neighbors in the first view, less what they say of the query. They
+// are in standard units of that view, and its directions are orthogonal, so that offsets are all it takes.
+void MetricCore::fill_trends_along_coordinates(ViewRound& view) const {
+  const FeatureView& first = parts_.views[0];
+  const std::span<double> slope(view.trend_slopes.data(), first.rank);
+  const std::span<double> forgetting_slope(view.trend_slopes.data() + first.rank, first.rank);
+  const std::size_t d = dimension();
+  project_row({parts_.regressions.ridge.coefficients.data(), d}, first.directions, slope);
+  project_row({parts_.regressions.forgetting.coefficients.data(), d}, first.directions, forgetting_slope);
+  for (std::size_t k = 0; k < first.rank; ++k) {
+    slope[k] /= direction_squares_[k];
+    forgetting_slope[k] /= direction_squares_[k];
+  }
+  const std::size_t kriged = std::min(settings_.neighbors, view.near.count);
+  for (std::size_t j = 0; j < kriged; ++j) {
+    view.near.trend[j] = dot(slope, view.near.offset(j));
+    view.near.forgetting_trend[j] = dot(forgetting_slope, view.near.offset(j));
+  }
+}
+
+// The same for neighbors in another view, or where the coordinates leave out directions: from the rows of the centers.
+void MetricCore::fill_trends_by_rows(std::size_t v, Round& round) const {
+  const FeatureView& first = parts_.views[0];
+  const std::size_t d = dimension();
+  const std::span<const double> ridge = parts_.regressions.ridge.coefficients;
+  const std::span<const double> forgetting = parts_.regressions.forgetting.coefficients;
+  ViewRound& view = round.views[v];
+  const std::size_t kriged = std::min(settings_.neighbors, view.near.count);
+  const std::span standard(round.buffer.data(), d);
+  for (std::size_t j = 0; j < kriged; ++j) {
+    first.standardize(parts_.centers.row(static_cast<std::size_t>(view.neighbors[j].position)), standard);
+    double rise = 0.0;
+    double forgetting_rise = 0.0;
+    for (std::size_t k = 0; k < d; ++k) {
+      const double gap = standard[k] - round.standard[k];
+      rise += ridge[k] * gap;
+      forgetting_rise += forgetting[k] * gap;
+    }
+    view.near.trend[j] = rise;
+    view.near.forgetting_trend[j] = forgetting_rise;
+  }
+}
+
+// The prediction that the experts' come to, each of them clipped to the range of the labels first.
+double MetricCore::aggregate(Round& round) const {
+  const ExpertAggregation& aggregation = parts_.aggregation;
+  for (double& prediction : round.predictions) {
+    prediction = within_labels(prediction);
+  }
+  aggregation.experts.weigh(round.weights);
+  const double mean = dot(round.weights, round.predictions);
+  double stacked = mean;
+  for (std::size_t k = 0; k < round.predictions.size(); ++k) {
+    round.deviations[k] = round.predictions[k] - mean;
+    stacked += aggregation.stack.coefficients[k] * round.deviations[k];
+  }
+  round.pair = {mean, within_labels(stacked)};
+  aggregation.top.weigh(round.pair_weights);
+  return dot(round.pair_weights, round.pair);
+}
+
+// A prediction clipped to the range of the labels, a little widened; their mean if it is NaN by overflow.
+double MetricCore::within_labels(double value) const {
+  const LabelStatistics& labels = parts_.labels;
+  const double slack = settings_.label_margin * (labels.high - labels.low);
+  const double clipped = std::min(std::max(value, labels.low - slack), labels.high + slack);
+  return std::isnan(value) ? labels.mean : clipped;
+}
+
+bool MetricCore::is_outlying(double label) const {
+  const LabelStatistics& labels = parts_.labels;
+  return labels.count >= labels_before_outliers && is_outlier(label, labels.low, labels.high, labels.outliers);
+}
+
+// Whether the row that was just predicted has the coordinates of a center in the first view.
+bool MetricCore::is_duplicate(const Round& round) const {
+  return parts_.centers.size() > 0 && round.views[0].neighbors[0].squared_distance == 0.0;
+}
+
+bool MetricCore::fills_memory(double label, const Round& round) const {
+  return parts_.centers.size() + 1 >= settings_.max_centers && !is_duplicate(round) && !is_outlying(label);
+}
+
+// Observes the label of the row that was just predicted, and updates everything by a round. From an outlier nothing is
+// learned but that there was one.
+void MetricCore::learn_row(double label, Round& round) {
+  LabelStatistics& labels = parts_.labels;
+  round.clock = -1;
+  ++parts_.clock;
+  if (is_outlying(label)) {
+    labels.outliers += 1.0;
+    return;
+  }
+  if (labels.count > 0.0) {
+    update_aggregation(label, round);
+  }
+  update_regressions(label, round);
+  update_packing(label, round);
+  update_centers(label, round);
+  labels.update(label);
+  parts_.features.update(round.row, round.clipped, labels.count);
+}
+
+void MetricCore::update_aggregation(double label, Round& round) {
+  ExpertAggregation& aggregation = parts_.aggregation;
+  aggregation.top.update(round.pair, round.prediction, label);
+  aggregation.experts.update(round.predictions, round.pair[0], label);
+  aggregation.stack.update(round.deviations, label - round.pair[0], round.buffer);
+  const std::span gradient(round.buffer.data(), dimension());
+  for (std::size_t v = 0; v < parts_.views.size(); ++v) {
+    parts_.views[v].add_slope(round.views[v].slope, parts_.regressions.ridge.coefficients, gradient);
+  }
+}
+
+void MetricCore::update_regressions(double label, Round& round) {
+  GlobalRegressions& regressions = parts_.regressions;
+  const double count = parts_.labels.count;
+  regressions.ridge.update(round.standard, label, round.buffer);
+  if (std::fmod(count, rounds_per_discount) == 0.0) {
+    const double least = rounds_per_coefficient * (static_cast<double>(parts_.views[0].fitted) + 1.0);
+    regressions.forgetting.discount(std::max(count / forgetting_part, least) / rounds_per_discount, round.buffer);
+  }
+  regressions.forgetting.update(round.standard, label, round.buffer);
+}
+
+// Plays a round of Algorithm 1.
+void MetricCore::update_packing(double label, Round& round) {
+  PackingExpert& packing = parts_.packing;
+  ++packing.clock;
+  const Neighbor& nearest = round.packing_center;
+  const bool far = radius_.is_beyond(nearest.squared_distance, packing.clock);
+  auto center = static_cast<std::size_t>(nearest.position);
+  if (nearest.position < 0 || (far && packing.centers.size() < packing.max_centers)) {
+    center = packing.centers.add(round.packing_point, packing.clock);
+  }
+  packing.centers.absorb(center, label);
+}
+
+// Lets the nearest center absorb the row if it has the same coordinates; else the row becomes a center.
+void MetricCore::update_centers(double label, Round& round) {
+  CenterMemory& centers = parts_.centers;
+  if (is_duplicate(round)) {
+    const auto nearest = static_cast<std::size_t>(round.views[0].neighbors[0].position);
+    centers.absorb(nearest, round.clipped, label, parts_.clock);
+    return;
+  }
+  centers.add(round.clipped, label, parts_.clock);
+  for (std::size_t v = 0; v < trees_.size(); ++v) {
+    trees_[v].insert(round.views[v].coordinates);
+  }
+}
+
+std::unique_ptr<MetricCore::Round> MetricCore::take_round() const {
+  {
+    const std::scoped_lock lock(rounds_mutex_);
+    if (!free_rounds_.empty()) {
+      std::unique_ptr<Round> round = std::move(free_rounds_.back());
+      free_rounds_.pop_back();
+      return round;
+    }
+  }
+  return std::make_unique<Round>(*this);
+}
+
+void MetricCore::put_back(std::unique_ptr<Round> round) const {
+  const std::scoped_lock lock(rounds_mutex_);
+  free_rounds_.push_back(std::move(round));
+}
+
+}  // namespace ellipack

@@ -1,0 +1,217 @@
+// The practical learner's rounds: see the row, find its neighbors, ask the experts, aggregate, observe the label,
+// update.
+//
+// The core owns everything that changes from round to round. Python decides what happens between phases: it builds a
+// new core from the parts of the old one.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <vector>
+
+#include "aggregation.hpp"
+#include "fair_shared_mutex.hpp"
+#include "feature_views.hpp"
+#include "kd_tree.hpp"
+#include "local_models.hpp"
+#include "packing_core.hpp"
+
+namespace ellipack {
+
+struct MetricSettings {
+  static constexpr std::size_t most_neighbors = 512;  // the cost of kriging grows with their cube
+
+  std::size_t neighbors;    // that kriging uses
+  std::size_t max_centers;  // only a closing round makes so many
+  double label_margin;      // how far beyond the labels seen a prediction may go, relative to their range
+};
+
+// The centers that all views share. A center is a row, or several rows that have the same coordinates in the first
+// view.
+struct CenterMemory {
+  static constexpr double largest_row = 1e150;  // whose sums and differences are finite
+
+  std::size_t dimension = 0;
+  std::vector<double> rows;  // mean rows
+  std::vector<double> label_sums;
+  std::vector<std::int64_t> label_counts;
+  std::vector<double> round_sums;  // of the rounds in which the labels came
+
+  std::size_t size() const { return label_sums.size(); }
+  std::span<const double> row(std::size_t center) const { return {rows.data() + center * dimension, dimension}; }
+  double mean_label(std::size_t center) const { return label_sums[center] / static_cast<double>(label_counts[center]); }
+
+  // Throws std::invalid_argument unless there is an entry for each center and all are possible.
+  void check() const;
+
+  void add(std::span<const double> row, double label, std::int64_t round);
+  void absorb(std::size_t center, std::span<const double> row, double label, std::int64_t round);
+};
+
+// Algorithm 1 as an expert, in the first view's coordinates over their reach.
+struct PackingExpert {
+  static constexpr double least_reach = 1e-200;  // coordinates divided by it are finite
+
+  PackingCenters centers;
+  std::vector<std::int64_t> rank_starts;
+  std::int64_t clock;  // its rounds
+  double reach;        // how far the centers are from the origin when the phase begins
+  std::size_t max_centers;
+
+  // Throws std::invalid_argument unless `clock` rounds can lead here.
+  void check() const;
+};
+
+// The regressions on all features in the first view's standard units, and a constant.
+struct GlobalRegressions {
+  LeastSquares ridge;
+  LeastSquares forgetting;  // the same, with the past discounted
+};
+
+// How experts become one prediction: an aggregation, a stack on top of it, and an aggregation of both.
+struct ExpertAggregation {
+  BernsteinAggregation experts;
+  LeastSquares stack;
+  BernsteinAggregation top;
+};
+
+// Everything that the core carries from round to round.
+struct MetricParts {
+  static constexpr double largest_coordinate = 1e100;
+
+  std::vector<FeatureView> views;
+  CenterMemory centers;
+  std::vector<std::vector<double>> coordinates;  // of the centers in each view
+  PackingExpert packing;
+  GlobalRegressions regressions;
+  ExpertAggregation aggregation;
+  LabelStatistics labels;
+  FeatureStatistics features;
+  std::int64_t clock = 0;
+
+  // Throws std::invalid_argument unless the parts are sound and fit together.
+  void check() const;
+};
+
+class MetricCore {
+ public:
+  static constexpr std::size_t global_experts = 4;
+
+  // Beyond these, sums of squares of features and of fourth powers of labels would overflow.
+  static constexpr double largest_feature = 1e140;
+  static constexpr double largest_label = 1e60;
+
+  // Throws std::invalid_argument unless the parts fit together.
+  MetricCore(const MetricSettings& settings, MetricParts parts);
+
+  // A copy between two rounds.
+  MetricCore(const MetricCore& other);
+  MetricCore& operator=(const MetricCore&) = delete;
+
+  std::size_t dimension() const { return parts_.centers.dimension; }
+  const MetricSettings& settings() const { return settings_; }
+  std::int64_t clock() const;
+  std::size_t size() const;  // centers
+
+  // A copy of all parts, between two rounds.
+  MetricParts parts() const;
+
+  // Whether all rows, and all labels, are finite and not too large.
+  static bool accepts_rows(std::span<const double> rows);
+  static bool accepts_labels(std::span<const double> labels);
+
+  // Predicts rows on at most so many threads, all in the same state; changes nothing. Others may predict at the same
+  // time, and one may learn.
+  void predict(std::span<const double> rows, std::span<double> predictions, std::size_t threads = 1) const;
+
+  // What the experts predict for a row, and what becomes of it: the aggregation and the stack. All 0 before the first
+  // label.
+  struct Opinions {
+    std::vector<double> experts;
+    std::array<double, 2> pair;
+  };
+  Opinions ask_experts(std::span<const double> row) const;
+
+  // Plays one round a row and fills in the predictions, each made before its label was seen. Returns how many rounds
+  // were played: it stops before a round that would bring the number of centers to `max_centers`.
+  std::size_t learn(std::span<const double> rows, std::span<const double> labels, std::span<double> predictions);
+
+  // Plays a round after which centers are evicted or the phase ends; returns the prediction.
+  double learn_closing_round(std::span<const double> row, double label);
+
+ private:
+  // What the rounds of one view work with.
+  struct ViewRound {
+    ViewRound(const FeatureView& view, std::size_t neighbors);
+    std::vector<double> coordinates;
+    std::vector<Neighbor> neighbors;
+    Neighborhood near;
+    LocalModels models;
+    std::vector<double> slope;
+    std::vector<double> trend_slopes;  // of both regressions along the coordinates
+  };
+
+  // What a round works with, and what a prediction leaves for learning the same row.
+  struct Round {
+    explicit Round(const MetricCore& core);
+    std::int64_t clock = -1;  // the round whose prediction is here; -1: none
+    std::vector<double> row;
+    std::vector<double> clipped;
+    std::vector<double> standard;  // and the constant 1
+    std::vector<ViewRound> views;
+    std::vector<double> packing_point;
+    Neighbor packing_center;
+    std::vector<double> predictions;  // of the experts
+    std::vector<double> weights;
+    std::vector<double> deviations;  // of the experts from their aggregation
+    std::array<double, 2> pair{};    // the aggregation and the stack
+    std::array<double, 2> pair_weights{};
+    double prediction = 0.0;
+    std::vector<double> buffer;
+  };
+
+  void predict_part(std::span<const double> rows, std::span<double> predictions, std::size_t first,
+                    std::size_t last) const;
+
+  // The order of a round.
+  double predict_row(std::span<const double> row, Round& round) const;
+  void see_row(std::span<const double> row, Round& round) const;
+  void ask_global_experts(Round& round) const;
+  void ask_local_experts(std::size_t v, Round& round) const;
+  double aggregate(Round& round) const;
+  void learn_row(double label, Round& round);
+
+  bool is_outlying(double label) const;
+  bool fills_memory(double label, const Round& round) const;
+  bool is_duplicate(const Round& round) const;
+
+  void find_neighbors(std::size_t v, Round& round) const;
+  void fill_trends_along_coordinates(ViewRound& view) const;
+  void fill_trends_by_rows(std::size_t v, Round& round) const;
+  void update_aggregation(double label, Round& round);
+  void update_regressions(double label, Round& round);
+  void update_packing(double label, Round& round);
+  void update_centers(double label, Round& round);
+  double within_labels(double value) const;
+
+  std::unique_ptr<Round> take_round() const;
+  void put_back(std::unique_ptr<Round> round) const;
+
+  explicit MetricCore(const MetricCore& other, const std::shared_lock<FairSharedMutex>& lock);
+
+  MetricSettings settings_;
+  mutable FairSharedMutex mutex_;  // of the next four
+  MetricParts parts_;
+  std::vector<KdTree> trees_;  // the centers in each view
+  RadiusSchedule radius_;
+  std::vector<double> direction_squares_;  // squared lengths of the first view's directions
+  mutable std::mutex rounds_mutex_;
+  mutable std::vector<std::unique_ptr<Round>> free_rounds_;
+};
+
+}  // namespace ellipack

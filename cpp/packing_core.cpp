@@ -1,0 +1,174 @@
+#include "packing_core.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace ellipack {
+
+namespace {
+
+// More rounds than any stream has; sums of that many counts are exact as doubles.
+constexpr std::int64_t most_rounds = std::int64_t{1} << 52;
+
+void require(bool holds, const char* rule) {
+  if (!holds) {
+    throw std::invalid_argument(rule);
+  }
+}
+
+bool all_finite(std::span<const double> values) {
+  return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
+}
+
+// A tree over restored points. It is built after they are checked.
+KdTree checked_tree(std::span<const double> coordinates, std::size_t dimension) {
+  require(dimension > 0 && coordinates.size() % dimension == 0, "coordinates must have one row a center");
+  require(all_finite(coordinates), "coordinates must be finite");
+  return coordinates.empty() ? KdTree(dimension) : KdTree(coordinates, dimension);
+}
+
+std::vector<std::int64_t> checked_rank_starts(std::vector<std::int64_t> starts, std::size_t dimension) {
+  require(starts.size() + 1 == dimension, "rank_starts must have one entry less than there are coordinates");
+  require(std::ranges::is_sorted(starts), "rank_starts must rise");
+  return starts;
+}
+
+// Makes room for one more entry, so that push_back cannot throw.
+template <typename T>
+void make_room(std::vector<T>& values) {
+  if (values.size() == values.capacity()) {
+    values.reserve(values.size() + values.size() / 2 + 16);
+  }
+}
+
+}  // namespace
+
+PackingCenters::PackingCenters(std::size_t dimension) : points(dimension) {}
+
+PackingCenters::PackingCenters(std::span<const double> coordinates, std::size_t dimension, std::vector<double> sums,
+                               std::vector<std::int64_t> counts, std::vector<std::int64_t> rounds)
+    : points(checked_tree(coordinates, dimension)),
+      label_sums(std::move(sums)),
+      label_counts(std::move(counts)),
+      founded(std::move(rounds)) {
+  const std::size_t count = points.size();
+  require(label_sums.size() == count, "label_sums must have one entry a center");
+  require(label_counts.size() == count, "label_counts must have one entry a center");
+  require(founded.size() == count, "founded must have one entry a center");
+  require(all_finite(label_sums), "label_sums must be finite");
+  require(std::ranges::all_of(label_counts, [](std::int64_t each) { return each >= 0 && each <= most_rounds; }),
+          "label_counts must be from 0 to 2^52");
+  require(founded.empty() || founded.front() >= 1, "founded must be >= 1");
+  require(std::ranges::adjacent_find(founded, std::greater_equal<>()) == founded.end(), "founded must rise");
+}
+
+std::size_t PackingCenters::add(std::span<const double> point, std::int64_t round) {
+  make_room(label_sums);
+  make_room(label_counts);
+  make_room(founded);
+  points.insert(point);
+  label_sums.push_back(0.0);
+  label_counts.push_back(0);
+  founded.push_back(round);
+  return size() - 1;
+}
+
+PackingCore::PackingCore(std::size_t dimension, std::vector<std::int64_t> rank_starts)
+    : PackingCore(PackingCenters(dimension), std::move(rank_starts), 0) {}
+
+PackingCore::PackingCore(PackingCenters centers, std::vector<std::int64_t> rank_starts, std::int64_t clock)
+    : dimension_(centers.points.dimension()),
+      centers_(std::move(centers)),
+      radius_(checked_rank_starts(std::move(rank_starts), dimension_)),
+      clock_(clock) {
+  require(clock >= 0 && clock <= most_rounds, "clock must be from 0 to 2^52");
+  require((clock > 0) == (size() > 0), "centers must be there from the first round on");
+  require(centers_.founded.empty() || centers_.founded.back() <= clock, "founded must be <= clock");
+  std::int64_t left = clock;
+  for (const std::int64_t count : centers_.label_counts) {
+    require(count <= left, "label_counts must add up to no more than clock");
+    left -= count;
+  }
+}
+
+PackingCore::PackingCore(const PackingCore& other) : PackingCore(other, std::shared_lock(other.mutex_)) {}
+
+PackingCore::PackingCore(const PackingCore& other, const std::shared_lock<FairSharedMutex>&)
+    : dimension_(other.dimension_), centers_(other.centers_), radius_(other.radius_), clock_(other.clock_) {}
+
+std::vector<double> PackingCore::learn(std::span<const double> coordinates, std::span<const double> labels,
+                                       bool keep_founding_label) {
+  std::vector<double> predictions(labels.size());
+  const std::unique_lock lock(mutex_);
+  for (std::size_t row = 0; row < labels.size(); ++row) {
+    predictions[row] = play_round(coordinates.subspan(row * dimension_, dimension_), labels[row], keep_founding_label);
+  }
+  return predictions;
+}
+
+double PackingCore::learn_one(std::span<const double> point, double label, bool keep_founding_label) {
+  const std::unique_lock lock(mutex_);
+  return play_round(point, label, keep_founding_label);
+}
+
+double PackingCore::play_round(std::span<const double> point, double label, bool keep_founding_label) {
+  const std::int64_t round = clock_ + 1;
+  if (centers_.size() == 0) {
+    centers_.add(point, round);
+  }
+  const Neighbor nearest = recall_or_search(point);
+  const double prediction = centers_.mean(nearest.position);
+  if (!radius_.is_beyond(nearest.squared_distance, round)) {
+    centers_.absorb(static_cast<std::size_t>(nearest.position), label);
+  } else if (const std::size_t added = centers_.add(point, round); keep_founding_label) {
+    centers_.absorb(added, label);
+  }
+  clock_ = round;  // Nothing throws after the packing has changed: a round is played whole or not at all.
+  return prediction;
+}
+
+Neighbor PackingCore::recall_or_search(std::span<const double> point) const {
+  if (last_search_.clock == clock_ && std::ranges::equal(last_search_.point, point)) {
+    return last_search_.nearest;
+  }
+  return centers_.points.nearest(point);
+}
+
+std::vector<double> PackingCore::predict(std::span<const double> coordinates) const {
+  std::vector<double> predictions(coordinates.size() / dimension_);
+  const std::shared_lock lock(mutex_);
+  for (std::size_t row = 0; row < predictions.size(); ++row) {
+    const Neighbor nearest = centers_.points.nearest(coordinates.subspan(row * dimension_, dimension_));
+    predictions[row] = centers_.mean(nearest.position);
+  }
+  return predictions;
+}
+
+double PackingCore::predict_one(std::span<const double> point) const {
+  const std::shared_lock lock(mutex_);
+  const Neighbor nearest = centers_.points.nearest(point);
+  if (clock_ > 0) {
+    const std::scoped_lock remembering(last_search_mutex_);
+    last_search_.clock = -1;
+    last_search_.point.assign(point.begin(), point.end());
+    last_search_.nearest = nearest;
+    last_search_.clock = clock_;
+  }
+  return centers_.mean(nearest.position);
+}
+
+std::size_t PackingCore::size() const {
+  const std::shared_lock lock(mutex_);
+  return centers_.size();
+}
+
+std::int64_t PackingCore::clock() const {
+  const std::shared_lock lock(mutex_);
+  return clock_;
+}
+
+}  // namespace ellipack

@@ -1,0 +1,118 @@
+// The product of rows and a matrix, always summed in one order, so that batches cannot change a bit.
+#pragma once
+
+#include <cassert>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "simd.hpp"
+
+namespace ellipack {
+
+namespace detail {
+
+// Some rows of entries that follow each other in memory, and where their products go.
+struct Projection {
+  const double* rows;
+  std::size_t depth;
+  const double* directions;  // row by row: `depth` rows of `width` entries
+  std::size_t width;
+  double* out;
+};
+
+// How many columns a sum is for.
+template <typename Sum>
+inline constexpr std::size_t columns_of = simd::lane_count<Sum>;
+template <>
+inline constexpr std::size_t columns_of<double> = 1;
+
+// As wide as registers are: a wider vector would be kept in memory. Lanes do not mix, so that no bit depends on it.
+using Columns = simd::Vec<double, __BIGGEST_ALIGNMENT__ >= sizeof(simd::Double4) ? 4 : 2>;
+
+// Loads a vector or a number.
+template <typename Sum>
+Sum load_entries(const double* from) {
+  Sum entries;
+  std::memcpy(&entries, from, sizeof(Sum));
+  return entries;
+}
+
+template <typename Sum>
+void store_entries(double* to, Sum entries) {
+  std::memcpy(to, &entries, sizeof(Sum));
+}
+
+// Fills in some columns of some rows. `Sum` is a vector for several columns, or a number for one; sum `at` belongs to
+// row at / sums_per_row. Each goes from the first entry of the row to the last. Packs, not loops, keep them in
+// registers.
+template <typename Sum, std::size_t sums_per_row, std::size_t... at>
+void project_block(const Projection& p, std::size_t first_column, std::index_sequence<at...>) {
+  constexpr std::size_t step = columns_of<Sum>;
+  const auto [rows, depth, directions, width, out] = p;
+  Sum sums[] = {(static_cast<void>(at), Sum{})...};
+  for (std::size_t k = 0; k < depth; ++k) {
+    const double* entries = directions + k * width + first_column;
+    ((sums[at] += rows[at / sums_per_row * depth + k] * load_entries<Sum>(entries + at % sums_per_row * step)), ...);
+  }
+  (store_entries(out + at / sums_per_row * width + first_column + at % sums_per_row * step, sums[at]), ...);
+}
+
+template <typename Sum, std::size_t row_count, std::size_t sums_per_row>
+void project_block(const Projection& p, std::size_t first_column) {
+  project_block<Sum, sums_per_row>(p, first_column, std::make_index_sequence<row_count * sums_per_row>());
+}
+
+// Fills in all columns of some rows. `vectors` is how many vectors of columns are summed up at once.
+template <std::size_t row_count, std::size_t vectors>
+void project_rows(const Projection& p) {
+  constexpr std::size_t lanes = columns_of<Columns>;
+  std::size_t column = 0;
+  for (; column + vectors * lanes <= p.width; column += vectors * lanes) {
+    project_block<Columns, row_count, vectors>(p, column);
+  }
+  for (; column + lanes <= p.width; column += lanes) {
+    project_block<Columns, row_count, 1>(p, column);
+  }
+  if (column == p.width) {
+    return;
+  }
+  if (p.width > lanes) {  // The last columns once more: the same sums give the same bits.
+    project_block<Columns, row_count, 1>(p, p.width - lanes);
+  } else if (p.width == 3) {
+    project_block<double, row_count, 3>(p, 0);
+  } else if (p.width == 2) {
+    project_block<double, row_count, 2>(p, 0);
+  } else {
+    project_block<double, row_count, 1>(p, 0);
+  }
+}
+
+}  // namespace detail
+
+// Fills `out` with row @ directions, each sum from the first entry of the row to the last. `directions` is stored row
+// by row: row.size() rows of out.size() entries each.
+inline void project_row(std::span<const double> row, std::span<const double> directions, std::span<double> out) {
+  assert(directions.size() == row.size() * out.size());
+  detail::project_rows<1, 4>({row.data(), row.size(), directions.data(), out.size(), out.data()});
+}
+
+// Fills `out` with rows @ directions, both stored row by row, of so many columns.
+inline void project_rows(std::span<const double> rows, std::span<const double> directions, std::size_t width,
+                         std::span<double> out) {
+  constexpr std::size_t together = 4;
+  const std::size_t depth = directions.size() / width;
+  const std::size_t count = rows.size() / depth;
+  assert(out.size() == count * width);
+  std::size_t row = 0;
+  for (; row + together <= count; row += together) {
+    detail::project_rows<together, 2>(
+        {rows.data() + row * depth, depth, directions.data(), width, out.data() + row * width});
+  }
+  for (; row < count; ++row) {
+    project_row(rows.subspan(row * depth, depth), directions, out.subspan(row * width, width));
+  }
+}
+
+}  // namespace ellipack

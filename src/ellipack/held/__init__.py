@@ -1,1 +1,0 @@
-"""Arrays that kernels are handed all at once, by one pointer."""

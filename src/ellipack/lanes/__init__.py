@@ -1,1 +1,0 @@
-"""Several numbers at a time."""

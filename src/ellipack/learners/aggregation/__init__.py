@@ -1,1 +1,0 @@
-"""How the experts' predictions become one."""

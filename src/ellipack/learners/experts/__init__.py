@@ -1,1 +1,0 @@
-"""The local predictors: what a neighbourhood says about the point in its middle."""

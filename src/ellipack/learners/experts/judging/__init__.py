@@ -1,1 +1,0 @@
-"""How good a metric is, by kriging in it."""

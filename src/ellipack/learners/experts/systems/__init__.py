@@ -1,1 +1,0 @@
-"""Positive definite systems, four at once."""

@@ -1,0 +1,234 @@
+"""The end of a phase: new scales, a new metric, and everything converted to them.
+
+The order is that of `next_phase`: draw a pool of centers; for each view, set new scales and select a metric; place the
+centers anew; convert the regressions to the new units; restart the aggregations. The result is a new core, which
+replaces the old one in a single step.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ellipack._core import ExpertAggregation, FeatureView, GlobalRegressions, LeastSquares, MetricCore, MetricParts
+from ellipack.learners.aggregation import restarted
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.metric_selection import Reputation, ValidationSet, candidates, select_metric
+from ellipack.learners.metric.state import (
+    COUNT,
+    FIRST_PHASE,
+    HIGH,
+    LOW,
+    MEAN,
+    OUTLIERS,
+    SQUARES,
+    MetricPhase,
+    PhaseState,
+    embedded,
+    empty_packing,
+    fitted_coordinates,
+)
+from ellipack.linear_algebra import single_threaded_blas
+from ellipack.metric import Metric
+from ellipack.validation import Floats, Ints
+
+_KNOTS = 256  # between which ranks are interpolated
+_FEWEST_VALIDATION_POINTS = 8
+_EARLY_VALIDATION_POINTS, _VALIDATION_PART = 60, 8
+_OUTGROWN = 1e4  # times the variance by which the stack's prior was set
+_ROUNDING = 1e-13  # of a feature's size: the running mean of a constant is that far off
+_LARGEST_CONVERSION = 1e3
+_LEAST_WEIGHT = 1e-8  # of a direction beside the heaviest: a lighter one could not be told from rounding in the heavier
+_REFIT = 1000  # up to so many centers the ridge regression is fitted again in the new units; then it is converted
+_REFIT_FORGETTING = 100  # the same for the regression that forgets, in rounds: centers still know what it has forgotten
+_LONGEST = 1e150  # a direction whose square is finite
+_LEAST_PRIOR = 1e-150  # of the stack; with a smaller one, growing labels would overflow
+
+
+class ViewChange(NamedTuple):
+    """What the end of a phase changes in a view."""
+
+    view: FeatureView
+    metric: Metric
+    choice: str
+    reputation: Reputation
+
+
+class _FinishedPhase(NamedTuple):
+    """A phase whose last round has been played, and what its end needs."""
+
+    phase: PhaseState
+    parts: MetricParts
+    config: MetricConfig
+    rng: np.random.Generator
+    n_jobs: int
+
+
+def next_phase(phase: PhaseState, config: MetricConfig, random_state: int, n_jobs: int = 1) -> PhaseState:
+    """Return the phase that follows one whose last round has been played."""
+    parts, number = phase.core.parts(), len(phase.finished)
+    end = _FinishedPhase(phase, parts, config, np.random.default_rng([random_state, number]), n_jobs)
+    with single_threaded_blas():
+        pool = _draw(end.rng, len(parts.centers), config.pool)
+        changes = [_changed_view(end, v, pool) for v in range(len(parts.views))]
+        core = MetricCore(phase.core.settings, _converted_parts(end, changes))
+    metrics, choices = tuple(each.metric for each in changes), tuple(each.choice for each in changes)
+    weights = parts.aggregation.experts.weights()
+    summary = MetricPhase(number + 1, parts.clock, len(parts.centers), metrics, choices, weights)
+    return PhaseState(
+        core=core,
+        metrics=metrics,
+        end=parts.clock + max(FIRST_PHASE, int((config.growth - 1) * parts.clock)),
+        finished=(*phase.finished, summary),
+        reputations=tuple(each.reputation for each in changes),
+    )
+
+
+def _draw(rng: np.random.Generator, size: int, most: int) -> Ints:
+    return np.arange(size) if size <= most else np.sort(rng.choice(size, most, replace=False))
+
+
+def _changed_view(end: _FinishedPhase, v: int, pool: Ints) -> ViewChange:
+    """Return a view with new scales and a new metric."""
+    centers, config = end.parts.centers, end.config
+    old, rows = end.parts.views[v], centers.rows[pool]
+    scaled = _rescaled(end.parts, old) if v == 0 else _ranked(old, rows)
+    gop, directions = _in_new_units(old, scaled)
+    choice, reputation = "current", end.phase.reputations[v]
+    if len(pool) >= _FEWEST_VALIDATION_POINTS:
+        labels = centers.label_sums[pool] / centers.label_counts[pool]
+        validation = _draw(end.rng, len(pool), _validation_points(config, len(centers)))
+        neighbors = end.phase.core.settings.neighbors
+        data = ValidationSet(scaled.standardize(rows), labels, validation, neighbors)
+        field = dict(candidates(gop, directions, config))
+        choice, reputation = select_metric(field, data, reputation, end.n_jobs)
+        directions = field[choice].directions
+    metric = _orthogonal_metric(directions)
+    d = len(scaled.scale)
+    view = _with_metric(scaled, metric.directions, np.zeros((d, d)), fitted_coordinates(d))
+    return ViewChange(view, metric, choice, reputation)
+
+
+def _converted_parts(end: _FinishedPhase, changes: list[ViewChange]) -> MetricParts:
+    """Return everything that the core carries, in the units and metrics of the new phase."""
+    parts, views = end.parts, [change.view for change in changes]
+    coordinates = [embedded(view, parts.centers.rows) for view in views]
+    reach = float(np.sqrt(np.einsum("ij,ij->i", coordinates[0], coordinates[0]).max()))
+    max_centers = end.phase.core.settings.max_centers
+    label_statistics, feature_statistics = parts.label_statistics, parts.feature_statistics
+    label_statistics[OUTLIERS] /= 2
+    feature_statistics[OUTLIERS] /= 2
+    return MetricParts(
+        views=views,
+        centers=parts.centers,
+        packing=empty_packing(changes[0].metric, reach if reach > 0 else 1.0, max_centers),
+        regressions=_new_regressions(parts, views[0]),
+        aggregation=ExpertAggregation(
+            restarted(parts.aggregation.experts),
+            _new_stack(parts, end.config.stack_prior),
+            restarted(parts.aggregation.top),
+        ),
+        label_statistics=label_statistics,
+        feature_statistics=feature_statistics,
+        coordinates=coordinates,
+        clock=parts.clock,
+    )
+
+
+def _rescaled(parts: MetricParts, view: FeatureView) -> FeatureView:
+    """Return the first view with the scales of the features."""
+    statistics = parts.feature_statistics
+    variance = statistics[SQUARES] / parts.label_statistics[COUNT]
+    sizes = np.maximum(np.abs(statistics[LOW]), np.abs(statistics[HIGH]))
+    return _with_scales(view, view.knots, statistics[MEAN], _deviation(variance, sizes))
+
+
+def _ranked(view: FeatureView, rows: Floats) -> FeatureView:
+    """Return a view of ranks with knots from these rows, and with the scales of their ranks."""
+    d = rows.shape[1]
+    knots = np.quantile(rows, np.linspace(0, 1, min(_KNOTS, max(2, len(rows)))), axis=0)
+    ranked = _with_scales(view, np.ascontiguousarray(knots), np.zeros(d), np.ones(d))
+    ranks = ranked.standardize(rows)
+    return _with_scales(ranked, ranked.knots, ranks.mean(axis=0), _deviation(ranks.var(axis=0), np.ones(d)))
+
+
+def _with_scales(view: FeatureView, knots: Floats, shift: Floats, scale: Floats) -> FeatureView:
+    return FeatureView(knots, shift, scale, view.directions, view.gop, view.fitted)
+
+
+def _with_metric(view: FeatureView, directions: Floats, gop: Floats, fitted: int) -> FeatureView:
+    return FeatureView(view.knots, view.shift, view.scale, directions, gop, fitted)
+
+
+def _deviation(variance: Floats, sizes: Floats) -> Floats:
+    """Return standard deviations; 1 for features that never varied, but for rounding at their size."""
+    return np.sqrt(np.where(variance > (_ROUNDING * sizes) ** 2, variance, 1.0))
+
+
+def _in_new_units(old: FeatureView, new: FeatureView) -> tuple[Floats, Floats]:
+    """Return the gradient outer product and the directions of a view in new units.
+
+    If the old units were far too small, what was measured in them says little in the new ones.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is left out of the candidates
+        ratio = np.minimum(new.scale / old.scale, _LARGEST_CONVERSION)
+        return old.gop * np.outer(ratio, ratio), ratio[:, None] * old.directions
+
+
+def _orthogonal_metric(directions: Floats) -> Metric:
+    """Return the metric of directions: the same distances by orthogonal directions in falling order of length."""
+    vectors, lengths, _ = np.linalg.svd(directions)
+    weights = np.maximum((lengths / lengths[0]) ** 2, _LEAST_WEIGHT)
+    return Metric(weights, np.ascontiguousarray(vectors), float(min(lengths[0], _LONGEST) ** 2))
+
+
+def _validation_points(config: MetricConfig, size: int) -> int:
+    """Return the number of validation points: a part of all centers, so that the many early phases are cheap."""
+    most = config.validation_points
+    return max(min(_EARLY_VALIDATION_POINTS, most), min(most, size // _VALIDATION_PART))
+
+
+def _new_regressions(parts: MetricParts, new: FeatureView) -> GlobalRegressions:
+    """Return the regressions in the new units: fitted again while that is cheap, converted later."""
+    old, before = parts.views[0], parts.regressions
+    refitted = _refitted(parts, new) if len(parts.centers) <= _REFIT else None
+    ridge = _converted(before.ridge, old, new) if refitted is None else refitted
+    if parts.clock > _REFIT_FORGETTING or refitted is None:
+        return GlobalRegressions(ridge, _converted(before.forgetting, old, new))
+    return GlobalRegressions(ridge, refitted)
+
+
+def _refitted(parts: MetricParts, new: FeatureView) -> LeastSquares:
+    """Return the ridge regression of all centers, so that its prior counts in the new standard units."""
+    centers = parts.centers
+    features = np.column_stack([new.standardize(centers.rows), np.ones(len(centers))])
+    gram = (features * centers.label_counts[:, None]).T @ features
+    inverse = np.linalg.inv(gram + np.diag([1.0] * len(new.scale) + [1e-6]))
+    return LeastSquares((inverse + inverse.T) / 2, inverse @ features.T @ centers.label_sums)
+
+
+def _converted(regression: LeastSquares, old: FeatureView, new: FeatureView) -> LeastSquares:
+    """Return a regression in the new units of the features.
+
+    With ``s = r s' + c`` between old and new units, the coefficients become ``A^T theta`` and the inverse Gram matrix
+    ``A^T P A``, where A is the matrix of that map.
+    """
+    d = len(new.scale)
+    map_ = np.diag(np.append(new.scale / old.scale, 1.0))
+    map_[:d, d] = (new.shift - old.shift) / old.scale
+    inverse = map_.T @ regression.inverse @ map_
+    return LeastSquares(np.ascontiguousarray(inverse + inverse.T) / 2, map_.T @ regression.coefficients)
+
+
+def _new_stack(parts: MetricParts, prior: float) -> LeastSquares:
+    """Return the stack, started if it was not yet and the labels have shown a variance.
+
+    It starts again if the labels vary far more than when it started: its prior, which goes by their variance, would be
+    too weak.
+    """
+    stack = parts.aggregation.stack
+    variance = parts.label_statistics[SQUARES] / parts.label_statistics[COUNT]
+    strength = max(prior * variance, _LEAST_PRIOR)
+    if not variance > 0 or 0 < stack.inverse.diagonal().max() < _OUTGROWN / strength:
+        return stack
+    experts = len(stack.coefficients)
+    return LeastSquares(np.eye(experts) / strength, np.zeros(experts))

@@ -1,1 +1,0 @@
-"""How the practical learner sees rows."""

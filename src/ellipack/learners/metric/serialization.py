@@ -1,0 +1,295 @@
+"""The practical learner's state as arrays and facts of an archive.
+
+Trees are not saved: they are built again from the coordinates of the points, and no answer depends on which tree holds
+them. So a restored learner goes on with the same bits, and no file can bring in a tree that leads a search astray.
+
+Everything is checked before a core is built: sizes, orders and sums, and that numbers lie within the bounds that rounds
+keep, so that no later sum overflows.
+"""
+
+from dataclasses import asdict, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipack._core import (
+    BernsteinAggregation,
+    CenterMemory,
+    ExpertAggregation,
+    FeatureView,
+    GlobalRegressions,
+    LeastSquares,
+    MetricCore,
+    MetricParts,
+    MetricSettings,
+    PackingExpert,
+)
+from ellipack.checkpoint import Contents
+from ellipack.errors import CheckpointError, DomainError
+from ellipack.learners.experts import expert_names
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.metric_selection import Reputation, Score
+from ellipack.learners.metric.state import (
+    COUNT,
+    FIRST_PHASE,
+    HIGH,
+    LOW,
+    MEAN,
+    SQUARES,
+    MetricPhase,
+    MetricState,
+    PhaseState,
+    Size,
+    fitted_coordinates,
+    initial_state,
+    packing_bound,
+)
+from ellipack.metric import Metric
+from ellipack.theory.spectrum import rank_starts
+from ellipack.validation import Floats
+
+_LABEL, _FEATURE = 2e60, 2e140  # twice the largest that is taken: means and knots are rounded, scales are doubled
+_LEAST_LENGTH, _LARGEST_COSINE = 1e-5, 1e-6  # of directions: a tenth of the least there are; far beyond rounding
+_LEAST_SCALE = 1e-165  # a deviation is the root of a float
+_FARTHEST_STANDARD = 1e6  # deviations at which a feature is clipped
+_LARGEST_REACH = 1e200
+_LARGEST_SCORE = 1e9  # a logarithm, or validation points
+_MOST_ROUNDS = 2**52
+_LEAST_LOG_PRIOR = -50.0  # a prior weight is at least 0.02 / N for N experts
+_LEAST_REGRET = 1e-290  # other than 0
+
+
+class _Bounds(NamedTuple):
+    """What limits the arrays of a file: features, rounds, and rounds that Algorithm 1 has played in the phase."""
+
+    d: int
+    rounds: int
+    played: int
+
+
+def to_archive(state: MetricState) -> Contents:
+    """Return what is saved of a state, in arrays of its own."""
+    phase = state.phase
+    parts, settings = phase.core.parts(), phase.core.settings
+    facts = {
+        "neighbors": settings.neighbors,
+        "max_centers": settings.max_centers,
+        "random_state": state.random_state,
+        "clock": parts.clock,
+        "phase_end": phase.end,
+        "views": len(parts.views),
+        "phases": len(phase.finished),
+        "reputations": [{name: list(score) for name, score in each.items()} for each in phase.reputations],
+    }
+    arrays = {"label_statistics": parts.label_statistics, "feature_statistics": parts.feature_statistics}
+    views = {
+        f"view{v}": _view_archive(parts.views[v], parts.coordinates[v], phase.metrics[v])
+        for v in range(len(parts.views))
+    }
+    return Contents(facts, arrays).having(
+        config=Contents(asdict(state.config)),
+        centers=_arrays(parts.centers, "rows", "label_sums", "label_counts", "round_sums"),
+        packing=_packing_archive(parts.packing),
+        ridge=_arrays(parts.regressions.ridge, "inverse", "coefficients"),
+        forgetting=_arrays(parts.regressions.forgetting, "inverse", "coefficients"),
+        experts=_aggregation_archive(parts.aggregation.experts),
+        stack=_arrays(parts.aggregation.stack, "inverse", "coefficients"),
+        top=_aggregation_archive(parts.aggregation.top),
+        **views,
+        **{f"phase{i}": _phase_archive(each) for i, each in enumerate(phase.finished)},
+    )
+
+
+def from_archive(saved: Contents, d: int) -> MetricState:
+    """Return the state for d features that was saved as these contents."""
+    if saved.part("view0").shape("directions", 2) != (d, d):  # before anything is made that large
+        raise CheckpointError(f"view0/directions must be {d} by {d}, one a feature")
+    config = config_from_archive(saved.part("config"))
+    size = Size(saved.whole("views", 1, 2), saved.whole("neighbors", 2), saved.whole("max_centers", 16))
+    try:
+        state = initial_state(d, size, saved.whole("random_state", 0), config)
+    except DomainError as error:
+        raise CheckpointError(str(error)) from error
+    clock = saved.whole("clock", 1, _MOST_ROUNDS)
+    bounds = _Bounds(d, clock, saved.part("packing").whole("clock", 0, clock))
+    metrics = tuple(Metric.restore(saved.part(f"view{v}").part("metric"), d) for v in range(size.views))
+    parts = _parts(saved, size, bounds, metrics)
+    state.phase = PhaseState(
+        core=MetricCore(MetricSettings(size.neighbors, size.max_centers, config.label_margin), parts),
+        metrics=metrics,
+        end=saved.whole("phase_end", clock + 1, int(config.growth * clock) + FIRST_PHASE),
+        finished=tuple(_phase(saved.part(f"phase{i}"), d, size.views) for i in range(saved.whole("phases", 0, 10_000))),
+        reputations=_reputations(saved, size.views),
+    )
+    return state
+
+
+def config_from_archive(saved: Contents) -> MetricConfig:
+    """Return the configuration that was saved as these contents."""
+    values: dict[str, Any] = {}
+    for each in fields(MetricConfig):
+        value = saved.facts.get(each.name)
+        values[each.name] = tuple(value) if isinstance(value, list) else value
+    try:
+        return MetricConfig(**values)
+    except (DomainError, TypeError) as error:
+        raise CheckpointError(f"{saved.place}{error}") from error
+
+
+def _parts(saved: Contents, size: Size, bounds: _Bounds, metrics: tuple[Metric, ...]) -> MetricParts:
+    d, experts = bounds.d, len(expert_names(size.views))
+    centers = _centers(saved.part("centers"), bounds, size.max_centers)
+    views = [saved.part(f"view{v}") for v in range(size.views)]
+    label_statistics, feature_statistics = saved.floats("label_statistics", 6), saved.floats("feature_statistics", 5, d)
+    _check_statistics(label_statistics, feature_statistics, bounds.rounds)
+    farthest = 2 * d * _FARTHEST_STANDARD
+    return MetricParts(
+        views=[_view(view, d) for view in views],
+        centers=centers,
+        packing=_packing(saved.part("packing"), bounds, metrics[0], size.max_centers),
+        regressions=GlobalRegressions(
+            _least_squares(saved.part("ridge"), d + 1), _least_squares(saved.part("forgetting"), d + 1)
+        ),
+        aggregation=ExpertAggregation(
+            _aggregation(saved.part("experts"), experts, bounds.rounds),
+            _least_squares(saved.part("stack"), experts),
+            _aggregation(saved.part("top"), 2, bounds.rounds),
+        ),
+        label_statistics=label_statistics,
+        feature_statistics=feature_statistics,
+        coordinates=[view.between(-farthest, farthest, "coordinates", len(centers), d) for view in views],
+        clock=bounds.rounds,
+    )
+
+
+def _arrays(part: object, *names: str) -> Contents:
+    return Contents(arrays={name: getattr(part, name) for name in names})
+
+
+def _centers(saved: Contents, bounds: _Bounds, most: int) -> CenterMemory:
+    count = saved.shape("rows", 2)[0]
+    if not 1 <= count < most:
+        raise CheckpointError(f"{saved.place}rows must be from 1 to max_centers - 1, {most - 1}, got {count}")
+    counts = saved.counts("label_counts", count, bounds.rounds, least=1)
+    sums = saved.floats("label_sums", count)
+    if (np.abs(sums) / counts).max() > _LABEL:
+        raise CheckpointError(f"{saved.place}label_sums must be those of labels of at most {_LABEL:g}")
+    rounds = saved.floats("round_sums", count)
+    if not (rounds.min() >= 0 and (rounds <= counts * float(bounds.rounds)).all()):
+        rule = f"those of label_counts rounds of at most {bounds.rounds}"
+        raise CheckpointError(f"{saved.place}round_sums must be {rule}")
+    return CenterMemory(saved.between(-_FEATURE, _FEATURE, "rows", count, bounds.d), sums, counts, rounds)
+
+
+def _packing_archive(packing: PackingExpert) -> Contents:
+    arrays = _arrays(packing, "coordinates", "label_sums", "label_counts", "founded").arrays
+    return Contents({"clock": packing.clock, "reach": packing.reach}, arrays)
+
+
+def _packing(saved: Contents, bounds: _Bounds, metric: Metric, max_centers: int) -> PackingExpert:
+    count, most = saved.shape("coordinates", 2)[0], packing_bound(max_centers)
+    if not min(1, bounds.played) <= count <= most:
+        raise CheckpointError(f"{saved.place}coordinates must be of at most {most} centers, got {count}")
+    founded = saved.ints("founded", count, least=1, most=bounds.played)
+    if (np.diff(founded) <= 0).any():
+        raise CheckpointError(f"{saved.place}founded must rise")
+    sums, counts = saved.floats("label_sums", count), saved.counts("label_counts", count, bounds.played, least=1)
+    if count and (np.abs(sums) / counts).max() > _LABEL:
+        raise CheckpointError(f"{saved.place}label_sums must be those of labels of at most {_LABEL:g}")
+    reach = saved.number("reach")
+    if not 1 / _LARGEST_REACH <= reach <= _LARGEST_REACH:
+        raise CheckpointError(f"{saved.place}reach must be from {1 / _LARGEST_REACH:g} to {_LARGEST_REACH:g}")
+    coordinates = saved.floats("coordinates", count, bounds.d)
+    starts = rank_starts(metric.eigenvalues)
+    return PackingExpert(coordinates, sums, counts, founded, starts, bounds.played, reach, most)
+
+
+def _view_archive(view: FeatureView, coordinates: Floats, metric: Metric) -> Contents:
+    arrays = _arrays(view, "knots", "shift", "scale", "directions", "gop").arrays
+    archive = Contents({"fitted": view.fitted}, {**arrays, "coordinates": coordinates})
+    return archive.having(metric=metric.contents())
+
+
+def _view(saved: Contents, d: int) -> FeatureView:
+    count = saved.shape("knots", 2)[0]
+    knots = saved.between(-_FEATURE, _FEATURE, "knots", count, d)
+    if count == 1 or (np.diff(knots, axis=0) < 0).any():
+        raise CheckpointError(f"{saved.place}knots must be none, or two and more that rise")
+    directions = saved.between(-2.0, 2.0, "directions", d, d)  # none is longer than 1
+    lengths = np.sqrt((directions**2).sum(axis=0))
+    if not lengths.min() >= _LEAST_LENGTH:
+        raise CheckpointError(f"{saved.place}directions must be at least {_LEAST_LENGTH:g} long, got {lengths.min():g}")
+    cosines = directions.T @ directions / np.outer(lengths, lengths)
+    if np.abs(cosines - np.eye(d)).max() > _LARGEST_COSINE:
+        raise CheckpointError(f"{saved.place}directions must be orthogonal")
+    if saved.place == "view0/" and count:
+        raise CheckpointError("view0/knots must be none: the first view takes features as they are")
+    return FeatureView(
+        knots=knots,
+        shift=saved.between(-_FEATURE, _FEATURE, "shift", d),
+        scale=saved.between(_LEAST_SCALE, _FEATURE, "scale", d),
+        directions=directions,
+        gop=saved.numbers("gop", d, d),  # slopes may overflow; the choice of the metric allows for that
+        fitted=saved.whole("fitted", 1, fitted_coordinates(d)),
+    )
+
+
+def _least_squares(saved: Contents, count: int) -> LeastSquares:
+    return LeastSquares(saved.numbers("inverse", count, count), saved.numbers("coefficients", count))
+
+
+def _aggregation_archive(aggregation: BernsteinAggregation) -> Contents:
+    return Contents({"scale": aggregation.scale}, _arrays(aggregation, "log_priors", "gains", "squares").arrays)
+
+
+def _aggregation(saved: Contents, experts: int, rounds: int) -> BernsteinAggregation:
+    scale, largest = saved.number("scale"), 16 * _LABEL**2
+    if not (scale == 0 or _LEAST_REGRET <= scale <= largest):
+        raise CheckpointError(f"{saved.place}scale must be 0 or from {_LEAST_REGRET:g} to {largest:g}, got {scale:g}")
+    most = 2 * rounds * scale  # a round adds less than twice the scale to a gain, and its square to the squares
+    gains = saved.between(-most, most, "gains", experts)
+    squares = saved.between(0.0, most * scale, "squares", experts)
+    return BernsteinAggregation(saved.between(_LEAST_LOG_PRIOR, 1.0, "log_priors", experts), gains, squares, scale)
+
+
+def _check_statistics(labels: Floats, features: Floats, rounds: int) -> None:
+    """Raise unless statistics of labels and features are possible: neither they nor their squares may be too large."""
+    values, others = labels[[LOW, MEAN, HIGH]], np.delete(labels, [LOW, MEAN, HIGH])
+    if not (labels[LOW] <= labels[HIGH] and np.abs(values).max() <= _LABEL and others.min() >= 0):
+        raise CheckpointError(f"label_statistics must be of labels of at most {_LABEL:g}, got {labels.tolist()}")
+    if not (1 <= labels[COUNT] <= rounds and labels[SQUARES] <= 16 * _LABEL**2 * rounds):
+        raise CheckpointError(f"label_statistics must be of at most {rounds} rounds, got {labels.tolist()}")
+    squares, others = features[SQUARES], np.delete(features, SQUARES, axis=0)
+    if not (squares.min() >= 0 and squares.max() / rounds <= 16 * _FEATURE**2 and np.abs(others).max() <= _FEATURE):
+        raise CheckpointError(f"feature_statistics must be of at most {_FEATURE:g}, and squares not negative")
+
+
+def _phase_archive(phase: MetricPhase) -> Contents:
+    facts = {"number": phase.number, "end": phase.end, "n_centers": phase.n_centers, "choices": list(phase.choices)}
+    metrics = {f"metric{v}": metric.contents() for v, metric in enumerate(phase.metrics)}
+    return Contents(facts, {"expert_weights": phase.expert_weights}).having(**metrics)
+
+
+def _phase(saved: Contents, d: int, views: int) -> MetricPhase:
+    return MetricPhase(
+        saved.whole("number", 1),
+        saved.whole("end", 1),
+        saved.whole("n_centers", 0),
+        tuple(Metric.restore(saved.part(f"metric{v}"), d) for v in range(views)),
+        tuple(saved.texts("choices", views)),
+        saved.floats("expert_weights", len(expert_names(views))),
+    )
+
+
+def _reputations(saved: Contents, views: int) -> tuple[Reputation, ...]:
+    listed = saved.fact("reputations", list)
+    try:
+        reputations = tuple({name: Score(*map(float, pair)) for name, pair in each.items()} for each in listed)
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
+        raise CheckpointError(f"reputations must hold a pair of numbers for each name: {error}") from error
+    scores = [score for each in reputations for score in each.values()]
+    if not all(abs(value) <= _LARGEST_SCORE and 0 <= weight <= _LARGEST_SCORE for value, weight in scores):
+        raise CheckpointError(f"reputations must be of at most {_LARGEST_SCORE:g}, with weights not negative")
+    if len(reputations) != views:
+        raise CheckpointError(f"reputations must be one set for each of {views} views, got {len(reputations)}")
+    return reputations

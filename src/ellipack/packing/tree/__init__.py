@@ -1,1 +1,0 @@
-"""A bucket kd-tree in flat arrays."""

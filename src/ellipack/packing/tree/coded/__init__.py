@@ -1,1 +1,0 @@
-"""Leaves in small whole numbers."""

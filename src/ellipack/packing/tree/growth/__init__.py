@@ -1,1 +1,0 @@
-"""How a tree is planted, takes in points and stays balanced."""

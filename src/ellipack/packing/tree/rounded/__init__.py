@@ -1,1 +1,0 @@
-"""Boxes of leaves in single precision."""

@@ -1,0 +1,146 @@
+"""The compiled views of features, held to the last bit of a reference in plain Python."""
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ellipack._core import FeatureView
+from ellipack.validation import Floats
+from tests.core.builds import Core, builds
+from tests.reference.exact_feature_views import FARTHEST, standardize
+from tests.strategies import seeds
+
+NO_KNOTS: Floats = np.zeros((0, 3))
+VIEW: dict[str, Any] = {
+    "knots": np.sort(np.random.default_rng(0).normal(size=(4, 3)), axis=0), "shift": np.array([0.1, -0.2, 0.3]),
+    "scale": np.array([1.0, 2.0, 0.5]), "directions": np.linalg.qr(np.arange(9.0).reshape(3, 3) ** 2)[0].copy(),
+    "gop": np.eye(3), "fitted": 2,
+}  # fmt: skip
+
+
+def view_of(d: int, **changes: Any) -> FeatureView:
+    """Return a view of d features as they are."""
+    plain = {
+        "knots": np.zeros((0, d)), "shift": np.zeros(d), "scale": np.ones(d), "directions": np.eye(d),
+        "gop": np.zeros((d, d)), "fitted": 1,
+    }  # fmt: skip
+    return FeatureView(**{**plain, **changes})
+
+
+@builds
+@given(
+    st.integers(1, 5),
+    st.sampled_from([0, 2, 3, 7, 40]),
+    st.integers(0, 3),
+    st.sampled_from([1e-200, 1.0, 1e130]),
+    seeds,
+)
+def test_standard_units_have_the_bits_of_the_reference(
+    core: Core, d: int, knots: int, digits: int, size: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    # Rounded, so that values fall on knots and knots are equal.
+    held = np.sort(np.round(rng.normal(size=(knots, d)), digits), axis=0) * size
+    rows = np.vstack([np.round(rng.normal(size=(12, d)), digits) * size, held, 1e9 * rng.normal(size=(2, d))])
+    shift, scale = rng.normal(size=d) * size, 10.0 ** rng.uniform(-9, 3, size=d)
+    view = core.FeatureView(held, shift, scale, np.eye(d), np.zeros((d, d)), 1)
+    columns = held.T.tolist() if knots else []
+    expected = [standardize(row, columns, shift.tolist(), scale.tolist()) for row in rows.tolist()]
+    assert view.standardize(rows).tolist() == expected
+    assert view.standardize(rows[3:4]).tolist() == expected[3:4]
+
+
+@given(seeds)
+def test_views_without_knots_standardize(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, shift, scale = rng.normal(size=(9, 3)), rng.normal(size=3), rng.random(3) + 0.5
+    np.testing.assert_allclose(view_of(3, shift=shift, scale=scale).standardize(X), (X - shift) / scale)
+
+
+def test_absurd_values_are_clipped() -> None:
+    X = np.array([[1e300], [-1e300], [2.0]])
+    assert view_of(1).standardize(X)[:, 0].tolist() == [FARTHEST, -FARTHEST, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "rank"),
+    [(-5.0, 0.0), (0.0, 0.0), (0.5, 0.125), (1.0, 0.5), (2.0, 0.875), (3.0, 1.0), (99.0, 1.0)],
+)
+def test_ranks_lie_between_knots_and_ties_in_their_middle(value: float, rank: float) -> None:
+    knots = np.array([[0.0], [1.0], [1.0], [1.0], [3.0]])  # ranks 0, 1/4, 1/2, 3/4, 1
+    assert view_of(1, knots=knots).standardize(np.array([[value]])).tolist() == [[rank]]
+
+
+@given(st.lists(st.floats(-10, 10), min_size=2, max_size=30), st.lists(st.floats(-12, 12), min_size=2, max_size=20))
+def test_ranks_never_fall_as_values_grow(knots: list[float], values: list[float]) -> None:
+    ranks = view_of(1, knots=np.sort(knots)[:, None]).standardize(np.sort(values)[:, None])[:, 0]
+    assert np.all(np.diff(ranks) >= -1e-12)
+    assert np.all((ranks >= 0) & (ranks <= 1))
+
+
+def arrays(view: FeatureView) -> list[Any]:
+    return [np.array(getattr(view, name)).tolist() for name in VIEW]
+
+
+def test_a_view_returns_what_it_was_made_of() -> None:
+    view = FeatureView(**VIEW)
+    for other in (view, copy.deepcopy(view), copy.copy(view), pickle.loads(pickle.dumps(view))):
+        assert arrays(other) == [np.array(VIEW[name]).tolist() for name in VIEW]
+    view.shift[0] = 99.0  # a copy
+    assert arrays(view) == [np.array(VIEW[name]).tolist() for name in VIEW]
+
+
+def without_last(name: str, axis: int) -> dict[str, Any]:
+    array = VIEW[name]
+    return {name: np.ascontiguousarray(array[:-1] if axis == 0 else array[:, :-1])}
+
+
+def with_entry(name: str, value: float) -> dict[str, Any]:
+    array = VIEW[name].copy()
+    array[(0,) * array.ndim] = value
+    return {name: array}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *(without_last(name, 0) for name in ("shift", "scale", "directions", "gop")),
+        *(without_last(name, 1) for name in ("knots", "gop")),
+        *(with_entry(name, np.nan) for name in ("knots", "shift", "scale", "directions")),
+        *(with_entry(name, np.inf) for name in ("knots", "shift", "scale", "directions")),
+        *(with_entry("scale", value) for value in (0.0, -1.0)),
+        with_entry("directions", 1e60),
+        {"knots": np.zeros((1, 3))},
+        {"directions": np.zeros((3, 4))},
+        {"directions": np.zeros((3, 0))},
+        {"gop": np.zeros((1, 9))},
+        {"fitted": 0},
+        {"fitted": 4},
+        {name: np.zeros(0) for name in ("shift", "scale")}
+        | {name: np.zeros((0, 0)) for name in ("knots", "directions", "gop")},
+    ],
+    ids=lambda changes: ", ".join(f"{name} {np.shape(value)}" for name, value in changes.items()),
+)
+def test_arrays_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
+    FeatureView(**VIEW)
+    with pytest.raises(ValueError, match="must"):
+        FeatureView(**{**VIEW, **changes})
+
+
+def test_the_gradient_outer_product_may_overflow() -> None:
+    FeatureView(**{**VIEW, **with_entry("gop", np.inf)})
+
+
+def test_fewer_coordinates_than_features_will_do() -> None:
+    view = FeatureView(**{**VIEW, "directions": np.ascontiguousarray(VIEW["directions"][:, :2])})
+    assert view.directions.shape == (3, 2)
+
+
+def test_rows_of_another_width_are_refused() -> None:
+    with pytest.raises(ValueError, match="a row must have 3 entries, got 2"):
+        FeatureView(**VIEW).standardize(np.zeros((6, 2)))

@@ -1,0 +1,140 @@
+"""The compiled local experts against textbook formulas, and one build against the other."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ellipack._core import local_predictions
+from ellipack.learners.experts import LOCAL_EXPERTS
+from ellipack.validation import Floats
+from tests.core.builds import NAMES, Core, builds, modules
+from tests.reference import local_experts as reference
+from tests.reference.local_experts import Neighborhood
+from tests.strategies import seeds
+
+
+def around(points: Floats, labels: Floats, counts: Floats, rng: np.random.Generator) -> Neighborhood:
+    """Return the neighborhood of the origin; labels are differences already."""
+    squared = reference.squared_distances(points, np.zeros(points.shape[1]))
+    order = np.argsort(squared, kind="stable")
+    trend, forgetting = rng.normal(size=(2, len(points)))
+    ages = rng.uniform(size=len(points))
+    return Neighborhood(order, squared[order], points[order], labels[order], counts[order], trend, forgetting, ages)
+
+
+def ask(near: Neighborhood, neighbors: int, fitted: int, core: Core = None) -> tuple[Floats, Floats]:
+    """Return the predictions of the local experts, and the slope."""
+    function = local_predictions if core is None else core.local_predictions
+    answer: tuple[Floats, Floats] = function(
+        near.squared, near.labels, near.counts, near.ages, near.trend, near.forgetting_trend, near.offsets,
+        neighbors, fitted,
+    )  # fmt: skip
+    return answer
+
+
+@st.composite
+def neighborhoods(draw: st.DrawFn, spread: bool = True) -> tuple[Neighborhood, int, int]:
+    """Return a neighborhood, how many neighbors kriging uses, and how many coordinates take part in linear fits."""
+    rng = np.random.default_rng(draw(seeds))
+    n, d = draw(st.integers(1, 50)), draw(st.integers(1, 9))
+    points, labels = rng.normal(size=(n, d)), rng.normal(size=n)
+    if draw(st.booleans()):  # a coordinate that does not vary
+        points[:, rng.integers(d)] = 0.0 if draw(st.booleans()) else 0.7
+    if draw(st.booleans()):  # duplicates
+        points = points[rng.integers(max(1, n // 2), size=n)]
+    if draw(st.booleans()):
+        labels[:] = labels[0]
+    counts = rng.integers(1, draw(st.sampled_from([2, 50, 10**6])), size=n)
+    points = points * 10.0 ** (draw(st.integers(-120, 5)) if spread else 0)
+    near = around(points, labels, counts.astype(np.float64), rng)
+    return near, draw(st.integers(1, 40)), draw(st.integers(1, d))
+
+
+@builds
+@given(neighborhoods())
+def test_predictions_are_those_of_the_textbook(core: Core, drawn: tuple[Neighborhood, int, int]) -> None:
+    near, neighbors, fitted = drawn
+    predictions, slope = ask(near, neighbors, fitted, core)
+    used = max(neighbors, 2 * fitted + 10)
+    expected, expected_slope = reference.local_predictions(near.nearest(used), fitted, neighbors)
+    np.testing.assert_allclose(predictions, expected, rtol=1e-7, atol=1e-7)
+    reach = float(np.sqrt(near.squared[-1])) or 1.0
+    np.testing.assert_allclose(slope * reach, expected_slope * reach, rtol=1e-7, atol=1e-7)
+
+
+@given(neighborhoods())
+def test_builds_have_the_same_bits(drawn: tuple[Neighborhood, int, int]) -> None:
+    answers = [ask(*drawn, core) for core in modules]
+    assert len(NAMES) == len(answers)
+    assert all(np.concatenate(each).tobytes() == np.concatenate(answers[0]).tobytes() for each in answers)
+
+
+@given(neighborhoods(spread=False), st.floats(-1e6, 1e6))
+def test_a_constant_added_to_labels_is_added_to_predictions(
+    drawn: tuple[Neighborhood, int, int], constant: float
+) -> None:
+    near, neighbors, fitted = drawn
+    before, slope = ask(near, neighbors, fitted)
+    after, other = ask(near._replace(labels=near.labels + constant), neighbors, fitted)
+    np.testing.assert_allclose(after, before + constant, rtol=1e-7, atol=1e-7)
+    np.testing.assert_allclose(other, slope, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize(
+    "points",
+    [
+        np.zeros((40, 3)),
+        np.repeat([[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]], 20, axis=0),
+        1e-160 * np.random.default_rng(0).normal(size=(40, 3)),
+        1 + 1e-15 * np.random.default_rng(0).normal(size=(40, 3)),
+        np.column_stack([np.linspace(0, 1, 40), np.zeros(40), np.zeros(40)]),
+        np.array([[0.5, 0.5, 0.5]]),
+        1e6 * np.random.default_rng(0).normal(size=(40, 3)),
+    ],
+    ids=["all equal", "two places", "tiny", "nearly equal", "on a line", "one neighbor", "far apart"],
+)
+def test_every_neighborhood_gets_finite_predictions(points: Floats, size: float) -> None:
+    rng = np.random.default_rng(1)
+    for counts in (np.ones(len(points)), np.power(10.0, rng.integers(0, 9, size=len(points)))):
+        near = around(points, size * rng.normal(size=len(points)), counts, rng)
+        predictions, slope = ask(near, 32, 3)
+        assert np.isfinite(predictions).all()
+        assert np.isfinite(slope).all()
+
+
+def test_equal_labels_are_what_all_experts_predict() -> None:
+    rng = np.random.default_rng(0)
+    near = around(rng.normal(size=(9, 3)), np.full(9, 0.5), np.ones(9), rng)
+    none = np.zeros(9)
+    predictions, slope = ask(near._replace(trend=none, forgetting_trend=none), 9, 3)
+    assert predictions.tolist() == pytest.approx([0.5] * len(LOCAL_EXPERTS))
+    assert slope.tolist() == pytest.approx([0.0] * 3, abs=1e-12)
+
+
+ARGUMENTS: dict[str, Any] = {
+    **{name: np.ones(5) for name in ("squared_distances", "labels", "label_counts", "ages", "trend")},
+    "forgetting_trend": np.ones(5), "offsets": np.ones((5, 3)), "neighbors": 4, "fitted": 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({name: np.ones(4)} for name in ARGUMENTS if np.ndim(ARGUMENTS[name]) == 1),
+        {"offsets": np.ones((4, 3))},
+        {"neighbors": 0},
+        {"neighbors": 513},
+        {"fitted": 0},
+        {"fitted": 4},
+        {name: np.ones((0, 3) if name == "offsets" else 0) for name in ARGUMENTS if np.ndim(ARGUMENTS[name])},
+    ],
+    ids=str,
+)
+def test_neighborhoods_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
+    local_predictions(**ARGUMENTS)
+    with pytest.raises(ValueError, match="must"):
+        local_predictions(**{**ARGUMENTS, **changes})

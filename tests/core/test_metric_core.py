@@ -1,0 +1,477 @@
+"""The compiled rounds of the practical learner: what constructors refuse, copies, builds, threads."""
+
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ellipack import _core
+from ellipack._core import CenterMemory, MetricCore, MetricParts, MetricSettings, PackingExpert
+from ellipack.learners.metric.state import COUNT, HIGH, LOW
+from ellipack.validation import Floats
+from tests.core.builds import modules
+from tests.learners.metric.learners import smooth, trained
+from tests.strategies import seeds
+
+FIELDS = {
+    "FeatureView": ["knots", "shift", "scale", "directions", "gop", "fitted"],
+    "CenterMemory": ["rows", "label_sums", "label_counts", "round_sums"],
+    "PackingExpert": [
+        "coordinates", "label_sums", "label_counts", "founded", "rank_starts", "clock", "reach", "max_centers"
+    ],
+    "LeastSquares": ["inverse", "coefficients"],
+    "BernsteinAggregation": ["log_priors", "gains", "squares", "scale"],
+    "GlobalRegressions": ["ridge", "forgetting"],
+    "ExpertAggregation": ["experts", "stack", "top"],
+    "MetricParts": [
+        "views", "centers", "packing", "regressions", "aggregation", "label_statistics", "feature_statistics",
+        "coordinates", "clock",
+    ],
+    "MetricSettings": ["neighbors", "max_centers", "label_margin"],
+}  # fmt: skip
+"""The arguments of each constructor, which are attributes as well."""
+
+
+def fields(part: Any) -> dict[str, Any]:
+    return {name: getattr(part, name) for name in FIELDS[type(part).__name__]}
+
+
+def changed(part: Any, **changes: Any) -> Any:
+    """Return a part with some of its arguments changed."""
+    return type(part)(**{**fields(part), **changes})
+
+
+def moved(part: Any, core: ModuleType) -> Any:
+    """Return a part as one of another build."""
+    if isinstance(part, list):
+        return [moved(each, core) for each in part]
+    if type(part).__name__ not in FIELDS:
+        return part
+    return getattr(core, type(part).__name__)(**{name: moved(value, core) for name, value in fields(part).items()})
+
+
+def content(part: Any) -> Any:
+    """Return everything in a part, to the bit."""
+    if isinstance(part, list):
+        return [content(each) for each in part]
+    if isinstance(part, np.ndarray):
+        return part.dtype.str, part.shape, part.tobytes()
+    if type(part).__name__ not in FIELDS:
+        return part
+    return {name: content(value) for name, value in fields(part).items()}
+
+
+def parts_after(rounds: int = 75, views: int = 2) -> MetricParts:
+    return trained(*smooth(rounds), views=views).core.parts()
+
+
+SETTINGS = MetricSettings(neighbors=8, max_centers=1000, label_margin=0.05)
+PARTS = parts_after()
+
+
+def play(core: Any, X: Floats, y: Floats) -> Floats:
+    predictions = np.empty(len(X))
+    assert core.learn(X, y, predictions) == len(X)
+    return predictions
+
+
+# ---- Builds, copies, threads
+
+
+@settings(max_examples=10)
+@given(st.integers(1, 2), st.sampled_from([3, 45]), st.sampled_from([2, 8, 32]), seeds)
+def test_builds_play_the_same_rounds(views: int, d: int, neighbors: int, seed: int) -> None:
+    X, y = smooth(160, d, seed)
+    start = trained(X[:100], y[:100], views).core.parts()
+    outcomes = []
+    for module in modules:
+        core = module.MetricCore(module.MetricSettings(neighbors, 1000, 0.05), moved(start, module))
+        predictions = play(core, X[100:], y[100:])
+        outcomes.append((predictions.tobytes(), content(core.parts())))
+    assert all(outcome == outcomes[0] for outcome in outcomes)
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+@pytest.mark.parametrize("rounds", [0, 1, 70])
+def test_copies_are_equal_and_independent(duplicate: Any, rounds: int) -> None:
+    X, y = smooth(120)
+    core = trained(X[:1], y[:1], views=2).core
+    if rounds:
+        play(core, X[:rounds], y[:rounds])
+    other = duplicate(core)
+    before = content(core.parts())
+    assert content(other.parts()) == before
+    assert content(other.settings) == content(core.settings)
+    first = play(other, X[rounds:], y[rounds:])
+    assert content(core.parts()) == before
+    assert play(core, X[rounds:], y[rounds:]).tobytes() == first.tobytes()
+    assert content(core.parts()) == content(other.parts())
+
+
+@pytest.mark.parametrize("name", FIELDS["MetricParts"])
+def test_copies_of_parts_are_equal(name: str) -> None:
+    part = getattr(PARTS, name)
+    for other in (copy.deepcopy(part), pickle.loads(pickle.dumps(part))):
+        assert content(other) == content(part)
+
+
+def test_parts_are_copies() -> None:
+    core = MetricCore(SETTINGS, PARTS)
+    before = content(core.parts())
+    parts = core.parts()
+    parts.label_statistics[:] = np.nan
+    parts.centers.rows[:] = np.nan
+    parts.aggregation.experts.update(np.arange(26.0), 3.0, 5.0)
+    assert content(core.parts()) == before
+
+
+@pytest.mark.parametrize("views", [1, 2])
+def test_a_core_built_of_its_parts_goes_on_with_the_same_bits(views: int) -> None:
+    X, y = smooth(400)
+    kept = trained(X[:1], y[:1], views).core
+    rebuilt = kept
+    for start in range(1, 400, 57):
+        part = slice(start, min(start + 57, 400))
+        rebuilt = MetricCore(rebuilt.settings, rebuilt.parts())
+        assert play(kept, X[part], y[part]).tobytes() == play(rebuilt, X[part], y[part]).tobytes()
+    assert content(kept.parts()) == content(rebuilt.parts())
+
+
+def test_threads_see_states_between_rounds() -> None:
+    X, y = smooth(300)
+    core = trained(X[:50], y[:50]).core
+    probe = X[:4].copy()
+
+    def predicted(of: MetricCore) -> bytes:
+        predictions = np.empty(4)
+        of.predict(probe, predictions)
+        return predictions.tobytes()
+
+    alone = copy.deepcopy(core)
+    known = {predicted(alone)}
+    for t in range(50, 300):
+        play(alone, X[t : t + 1], y[t : t + 1])
+        known.add(predicted(alone))
+    with ThreadPoolExecutor(3) as pool:
+        learning = pool.submit(play, core, X[50:], y[50:])
+        predicting = [pool.submit(lambda: {predicted(core) for _ in range(200)}) for _ in range(2)]
+        copying = pool.submit(lambda: [predicted(copy.deepcopy(core)) for _ in range(20)])
+        learning.result()
+        for each in predicting:
+            assert each.result() <= known
+        assert set(copying.result()) <= known
+    assert content(core.parts()) == content(alone.parts())
+
+
+def test_a_core_stops_before_a_round_that_would_fill_its_memory() -> None:
+    X, y = smooth(200)
+    core = trained(X[:20], y[:20], max_centers=1000).core
+    core = MetricCore(MetricSettings(8, len(core) + 5, 0.05), core.parts())
+    predictions = np.full(180, np.nan)
+    done = core.learn(X[20:], y[20:], predictions)
+    assert len(core) == core.settings.max_centers - 1
+    assert 4 <= done < 180
+    assert np.isfinite(predictions[:done]).all()
+    assert np.isnan(predictions[done:]).all()
+    before = content(core.parts())
+    new = 20 + done
+    assert core.learn(X[new:], y[new:], predictions[done:]) == 0
+    assert not core.learn_one(X[new].tolist(), y[new])
+    assert content(core.parts()) == before
+    expected = core.predict_one(X[new].tolist())
+    assert core.learn_closing_round(X[new].tolist(), y[new]) == expected
+    assert len(core) == core.settings.max_centers
+
+
+def test_algorithm_1_has_a_bounded_number_of_centers() -> None:
+    X, y = smooth(400, seed=3)
+    most = len(PARTS.packing.coordinates) + 2
+    unbounded = MetricCore(SETTINGS, PARTS)
+    bounded = MetricCore(SETTINGS, changed(PARTS, packing=changed(PARTS.packing, max_centers=most)))
+    for core in (unbounded, bounded):
+        play(core, X, y)
+    packing = bounded.parts().packing
+    assert len(packing.coordinates) == most < len(unbounded.parts().packing.coordinates)
+    # Every label is absorbed all the same.
+    assert packing.label_counts.sum() == unbounded.parts().packing.label_counts.sum()
+
+
+def test_experts_are_within_the_labels_and_the_prediction_is_made_of_them() -> None:
+    core = MetricCore(SETTINGS, PARTS)
+    low, high = PARTS.label_statistics[LOW], PARTS.label_statistics[HIGH]
+    slack = 0.05 * (high - low)
+    for row in smooth(20, seed=5)[0].tolist():
+        experts, pair = core.ask_experts(row)
+        assert ((experts >= low - slack) & (experts <= high + slack)).all()
+        assert pair[0] == pytest.approx(PARTS.aggregation.experts.weights() @ experts)
+        deviations = experts - pair[0]
+        stacked = pair[0] + PARTS.aggregation.stack.coefficients @ deviations
+        assert pair[1] == pytest.approx(np.clip(stacked, low - slack, high + slack))
+        assert core.predict_one(row) == pytest.approx(PARTS.aggregation.top.weights() @ pair)
+
+
+# ---- What constructors refuse
+
+
+def spoiled(part: Any) -> list[tuple[str, Any]]:
+    """Return changes of one array each: one entry too few in each direction, too many, not finite."""
+    overflowing = {"gop", "inverse", "coefficients"}
+    out: list[tuple[str, Any]] = []
+    for name, array in fields(part).items():
+        if not isinstance(array, np.ndarray):
+            continue
+        ways = [array[:-1], np.concatenate([array, array[-1:]])]
+        if array.ndim == 2:
+            ways += [array[:, :-1], array[:, :0], array.T[:-1].copy()]
+        if name == "knots":  # of which there may be any number
+            ways = ways[2:]
+        if name == "rows":  # of centers that may have any number of features
+            ways = [*ways[:2], *ways[3:]]
+        out += [(name, np.ascontiguousarray(way)) for way in ways]
+        if array.dtype.kind == "f" and array.size and name not in overflowing:
+            for value in (np.nan, np.inf, -np.inf):
+                bad = array.copy()
+                bad.flat[array.size // 2] = value
+                out.append((name, bad))
+    return out
+
+
+SPOILED = [
+    (part, change)
+    for part in (PARTS.views[1], PARTS.centers, PARTS.packing, PARTS.aggregation.experts, PARTS.regressions.ridge)
+    for change in spoiled(part)
+]
+
+
+@pytest.mark.parametrize(("part", "change"), SPOILED, ids=[f"{type(p).__name__}-{c[0]}" for p, c in SPOILED])
+def test_arrays_that_do_not_fit_are_refused_by_their_part(part: Any, change: tuple[str, Any]) -> None:
+    assert content(changed(part)) == content(part)
+    with pytest.raises(ValueError, match="must"):
+        changed(part, **dict([change]))
+
+
+@pytest.mark.parametrize(
+    ("name", "array"), [(name, array) for name, array in spoiled(PARTS) if name.endswith("statistics")]
+)
+def test_statistics_that_do_not_fit_are_refused(name: str, array: Floats) -> None:
+    with pytest.raises(ValueError, match="must"):
+        changed(PARTS, **{name: array})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"label_counts": np.zeros(len(PARTS.centers), dtype=np.int64)},
+        {"label_counts": np.full(len(PARTS.centers), -1)},
+        {"label_counts": np.full(len(PARTS.centers), 2**63 - 1)},
+        {"rows": np.full(PARTS.centers.rows.shape, 1e200)},
+        {"rows": np.zeros((0, 0)), "label_sums": np.zeros(0), "label_counts": np.zeros(0, dtype=np.int64),
+         "round_sums": np.zeros(0)},
+    ],
+)  # fmt: skip
+def test_impossible_centers_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="must"):
+        changed(PARTS.centers, **changes)
+
+
+NOTHING: dict[str, Any] = {
+    "coordinates": np.zeros((0, 3)), "label_sums": np.zeros(0), "label_counts": np.zeros(0, dtype=np.int64),
+    "founded": np.zeros(0, dtype=np.int64),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"clock": -1},
+        {"clock": 2**62},
+        {"clock": int(PARTS.packing.founded[-1]) - 1},
+        {"reach": 0.0},
+        {"reach": -1.0},
+        {"reach": np.nan},
+        {"reach": np.inf},
+        {"reach": 1e-300},
+        {"rank_starts": PARTS.packing.rank_starts[::-1].copy()},
+        {"rank_starts": np.zeros(0, dtype=np.int64)},
+        {"label_counts": np.zeros_like(PARTS.packing.label_counts)},
+        {"label_counts": np.full_like(PARTS.packing.label_counts, 2**62)},
+        {"founded": PARTS.packing.founded[::-1].copy()},
+        {"founded": PARTS.packing.founded - PARTS.packing.founded[0]},
+        {**NOTHING, "coordinates": np.zeros((0, 0))},
+        *({**NOTHING, name: getattr(PARTS.packing, name)} for name in ("label_sums", "label_counts", "founded")),
+    ],
+)
+def test_impossible_packings_are_refused(changes: dict[str, Any]) -> None:
+    PackingExpert(**{**fields(PARTS.packing), **NOTHING})
+    with pytest.raises(ValueError, match="must"):
+        changed(PARTS.packing, **changes)
+
+
+NO_CENTERS = CenterMemory(np.zeros((0, 3)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0))
+FEWER = trained(*smooth(75, 2), views=2).core.parts()
+FIRST_VIEW, SECOND_VIEW = PARTS.views
+ONE_VIEW = parts_after(views=1)
+
+
+def statistics(entry: int, value: float) -> Floats:
+    changed_statistics = PARTS.label_statistics
+    changed_statistics[entry] = value
+    return changed_statistics
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"views": []},
+        {"views": [], "coordinates": []},
+        {"views": [FIRST_VIEW]},
+        {"views": [FIRST_VIEW], "coordinates": PARTS.coordinates[:1]},
+        {"views": [*PARTS.views, SECOND_VIEW]},
+        {"views": [SECOND_VIEW, FIRST_VIEW]},
+        {"views": FEWER.views},
+        {"centers": FEWER.centers},
+        {"centers": NO_CENTERS},
+        {"centers": NO_CENTERS, "coordinates": [np.zeros((0, 3))] * 2},
+        {"packing": FEWER.packing},
+        {"regressions": FEWER.regressions},
+        {"regressions": _core.GlobalRegressions(PARTS.regressions.ridge, FEWER.regressions.forgetting)},
+        {"aggregation": ONE_VIEW.aggregation},
+        {"aggregation": changed(PARTS.aggregation, stack=ONE_VIEW.aggregation.stack)},
+        {"aggregation": changed(PARTS.aggregation, top=PARTS.aggregation.experts)},
+        {"aggregation": changed(PARTS.aggregation, experts=PARTS.aggregation.top)},
+        {"feature_statistics": FEWER.feature_statistics},
+        {"feature_statistics": np.zeros((5, 0))},
+        {"coordinates": []},
+        {"coordinates": [PARTS.coordinates[0]] * 3},
+        {"coordinates": [each[:-1].copy() for each in PARTS.coordinates]},
+        {"coordinates": [np.vstack([each, each[:1]]) for each in PARTS.coordinates]},
+        {"coordinates": [each[:, :2].copy() for each in PARTS.coordinates]},
+        *({"coordinates": [PARTS.coordinates[0], np.full_like(PARTS.coordinates[1], value)]}
+          for value in (np.nan, np.inf, 1e200)),
+        {"clock": -1},
+        {"clock": 2**63 - 1},
+        {"label_statistics": statistics(COUNT, 0.0)},
+        {"label_statistics": statistics(COUNT, -3.0)},
+        {"label_statistics": statistics(LOW, 1e9)},
+        {"label_statistics": statistics(1, -1.0)},
+        {"label_statistics": statistics(4, -1.0)},
+    ],
+)  # fmt: skip
+def test_parts_that_do_not_fit_together_are_refused(changes: dict[str, Any]) -> None:
+    assert content(changed(PARTS)) == content(PARTS)
+    with pytest.raises(ValueError, match="must"):
+        changed(PARTS, **changes)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"neighbors": 0}, {"neighbors": 1}, {"neighbors": 513}, {"neighbors": 2**40}, {"label_margin": np.nan},
+     {"label_margin": -1.0}, {"label_margin": np.inf}],
+)  # fmt: skip
+def test_impossible_settings_are_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="must"):
+        MetricCore(changed(SETTINGS, **changes), PARTS)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e141])
+def test_rows_and_labels_that_are_refused_change_nothing(bad: float) -> None:
+    X, y = smooth(8)
+    core = MetricCore(SETTINGS, PARTS)
+    before, predictions = content(core.parts()), np.full(8, 7.0)
+    rows, labels = X.copy(), y.copy()
+    rows[5, 1], labels[5] = bad, bad
+    with pytest.raises(ValueError, match="rows must be finite and at most 1e140 in size"):
+        core.predict(rows, predictions)
+    with pytest.raises(ValueError, match="rows must be finite and at most 1e140 in size"):
+        core.learn(rows, y, predictions)
+    with pytest.raises(ValueError, match="labels must be finite and at most 1e60 in size"):
+        core.learn(X, labels, predictions)
+    for one in (core.predict_one, core.ask_experts, lambda row: core.learn_one(row, 0.0)):
+        with pytest.raises(ValueError, match="rows must be finite"):
+            one(rows[5].tolist())
+    with pytest.raises(ValueError, match="labels must be finite"):
+        core.learn_one(X[0].tolist(), bad)
+    assert content(core.parts()) == before
+    assert (predictions == 7.0).all()
+
+
+def test_rows_of_another_shape_are_refused() -> None:
+    X, y = smooth(8)
+    core = MetricCore(SETTINGS, PARTS)
+    before = content(core.parts())
+    for rows, labels, predictions in (
+        (X, y, np.empty(7)), (X, y[:7], np.empty(8)), (X[:7], y, np.empty(8)), (X[:, :2].copy(), y, np.empty(8)),
+        (X.reshape(4, 6), y, np.empty(8)), (X.reshape(12, 2), y, np.empty(8)),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="must"):
+            core.learn(rows, labels, predictions)
+        if len(predictions) != len(rows) or rows.shape[1] != 3:
+            with pytest.raises(ValueError, match="must"):
+                core.predict(rows, predictions)
+    for row in ([], [1.0, 2.0], [1.0] * 4, [1.0] * 6):
+        for one in (core.predict_one, core.ask_experts, lambda row: core.learn_one(row, 0.0)):
+            with pytest.raises(ValueError, match="must"):
+                one(row)
+    assert content(core.parts()) == before
+    assert core.learn(X[:0], y[:0], np.empty(0)) == 0
+
+
+def test_predictions_are_filled_in_or_refused() -> None:
+    X, y = smooth(8)
+    core = MetricCore(SETTINGS, PARTS)
+    read_only = np.empty(8)
+    read_only.flags.writeable = False
+    single: Any = np.empty(8, dtype=np.float32)
+    for predictions in (single, np.empty(16)[::2], np.empty((8, 1)), read_only):
+        with pytest.raises(TypeError):
+            core.predict(X, predictions)
+        with pytest.raises(TypeError):
+            core.learn(X, y, predictions)
+    rows: Any = np.asfortranarray(X.astype(np.float32))
+    expected, predictions = np.empty(8), np.empty(8)
+    core.predict(X.astype(np.float32).astype(np.float64), expected)
+    core.predict(rows, predictions)  # what is only read is converted
+    assert predictions.tobytes() == expected.tobytes()
+
+
+# ---- Absurd but possible numbers
+
+
+@settings(max_examples=30)
+@given(seeds)
+def test_absurd_parts_play_on(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = smooth(30)
+    absurd = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e308, 1e150, 1e-150, 5e-324, 1e60]
+
+    def with_absurd(part: Any, name: str) -> Any:
+        array = getattr(part, name)
+        array.flat[rng.integers(array.size)] = rng.choice(absurd)
+        try:
+            return changed(part, **{name: array})
+        except ValueError:
+            return part
+
+    parts = PARTS
+    names = ["knots", "shift", "scale", "directions", "gop"]
+    views = [with_absurd(view, str(rng.choice(names if view.knots.size else names[1:]))) for view in parts.views]
+    centers = with_absurd(parts.centers, str(rng.choice(["rows", "label_sums", "round_sums"])))
+    packing = with_absurd(parts.packing, str(rng.choice(["coordinates", "label_sums"])))
+    ridge = with_absurd(parts.regressions.ridge, str(rng.choice(FIELDS["LeastSquares"])))
+    stack = with_absurd(parts.aggregation.stack, str(rng.choice(FIELDS["LeastSquares"])))
+    experts = with_absurd(parts.aggregation.experts, str(rng.choice(["gains", "squares"])))
+    parts = changed(
+        parts, views=views, centers=centers, packing=packing, regressions=changed(parts.regressions, ridge=ridge),
+        aggregation=changed(parts.aggregation, stack=stack, experts=experts),
+    )  # fmt: skip
+    for name in ("label_statistics", "feature_statistics"):
+        parts = with_absurd(parts, name)
+    core = MetricCore(SETTINGS, parts)
+    play(core, X, y)
+    assert core.clock == PARTS.clock + 30

@@ -1,0 +1,130 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ellipack.learners.metric import learner, serialization
+from ellipack.learners.metric.feature_growth import add_features
+from ellipack.validation import Floats
+from tests.learners.metric.learners import bits, fresh
+from tests.strategies import seeds
+
+
+def stream(rng: np.random.Generator, n: int, d: int = 3) -> tuple[Floats, Floats]:
+    X = rng.normal(size=(n, d)) * rng.lognormal(0.0, 2.0, size=d)
+    return X, np.sin(2 * X[:, 0]) + X[:, -1]
+
+
+def wider(X: Floats, count: int) -> Floats:
+    return np.hstack([X, np.zeros((len(X), count))])
+
+
+@settings(max_examples=30)
+@given(seeds, st.integers(0, 70), st.integers(1, 3), st.sampled_from([1, 2]), st.sampled_from([24, 1000]))
+def test_rows_that_are_0_in_new_features_are_predicted_as_before(
+    seed: int, n: int, count: int, views: int, max_centers: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = stream(rng, n + 20)
+    state = fresh(3, views, 8, max_centers)
+    if n:
+        learner.learn(state, X[:n], y[:n])
+    expected = learner.predict(state, X)
+    add_features(state, rng.lognormal(0.0, 5.0, size=count))
+    np.testing.assert_allclose(learner.predict(state, wider(X, count)), expected, rtol=1e-12, atol=1e-12)
+    assert state.core.dimension == state.phase.metrics[0].dimension == 3 + count
+
+
+@settings(max_examples=10)
+@given(seeds, st.integers(1, 60), st.sampled_from([1, 2]))
+def test_learning_goes_on_and_nothing_is_forgotten(seed: int, n: int, views: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = stream(rng, n + 40, 4)
+    X[:n, 3] = 0.0
+    one, many = fresh(3, views, 8), fresh(3, views, 8)
+    for state in (one, many):
+        learner.learn(state, X[:n, :3].copy(), y[:n])
+        add_features(state, np.array([2.0]))
+    together = learner.learn(many, X[n:], y[n:])
+    one_by_one = [learner.learn(one, x[None], [label])[0] for x, label in zip(X[n:], y[n:], strict=True)]
+    assert np.array(one_by_one).tobytes() == together.tobytes()
+    assert bits(one) == bits(many)
+    # The statistics of features are those of a learner that had all features from the start.
+    wide = fresh(4, views, 8)
+    learner.learn(wide, X, y)
+    grown, whole = many.core.parts(), wide.core.parts()
+    np.testing.assert_allclose(grown.feature_statistics, whole.feature_statistics, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(grown.centers.rows, whole.centers.rows)
+    assert {metric.dimension for phase in many.phase.finished for metric in phase.metrics} == {4}
+
+
+@pytest.mark.parametrize("views", [1, 2])
+@pytest.mark.parametrize("n", [3, 100, 1200])
+def test_a_grown_learner_can_be_saved_at_once(views: int, n: int) -> None:
+    X, y = stream(np.random.default_rng(0), n + 30)
+    state = fresh(3, views, 8)
+    learner.learn(state, X[:n], y[:n])
+    add_features(state, np.array([2.0, 0.1]))
+    other = serialization.from_archive(serialization.to_archive(state), 5)
+    assert bits(other) == bits(state)
+    rows = wider(X[n:], 2)
+    assert learner.learn(other, rows, y[n:]).tobytes() == learner.learn(state, rows, y[n:]).tobytes()
+    assert bits(other) == bits(state)
+
+
+def test_features_may_be_added_again_and_again() -> None:
+    X, y = stream(np.random.default_rng(0), 120, 6)
+    state = fresh(2, 2, 8)
+    for d in range(2, 7):
+        part = slice(20 * (d - 2), 20 * (d - 1))
+        learner.learn(state, np.ascontiguousarray(X[part, :d]), y[part])
+        if d < 6:
+            add_features(state, np.ones(1))
+    assert np.isfinite(learner.learn(state, X[100:], y[100:])).all()
+    assert state.core.dimension == 6
+
+
+def test_summaries_of_finished_phases_stay() -> None:
+    X, y = stream(np.random.default_rng(0), 200)
+    state = fresh(3, 1, 8)
+    learner.learn(state, X, y)
+    before = [np.diag(phase.metrics[0].matrix) for phase in state.phase.finished]
+    add_features(state, np.ones(2))
+    after = [np.diag(phase.metrics[0].matrix) for phase in state.phase.finished]
+    np.testing.assert_allclose(after, np.hstack([before, np.zeros((len(before), 2))]), atol=1e-300)
+
+
+@pytest.mark.parametrize("views", [1, 2])
+def test_a_feature_that_arrives_late_is_learned(views: int) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2500, 4)) * [1.0, 1.0, 1.0, 100.0]
+    X[:500, 3] = 0.0
+    y = X[:, 0] + 3 * np.sin(X[:, 3] / 50)
+    state, without = fresh(3, views, 8), fresh(3, views, 8)
+    for each in (state, without):
+        learner.learn(each, X[:500, :3].copy(), y[:500])
+    add_features(state, np.array([100.0]))
+    errors = learner.learn(state, X[500:], y[500:]) - y[500:]
+    others = learner.learn(without, X[500:, :3].copy(), y[500:]) - y[500:]
+    assert np.std(errors[1000:]) < 0.2 * np.std(others[1000:])
+    assert np.diag(state.phase.metrics[0].matrix).argmax() == 3
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e200, 1.7e308])
+def test_a_typical_size_may_be_absurd(scale: float) -> None:
+    rng = np.random.default_rng(0)
+    X, y = stream(rng, 100)
+    state = fresh(3, 2, 8)
+    learner.learn(state, X[:50], y[:50])
+    add_features(state, np.array([scale]))
+    assert np.isfinite(learner.learn(state, np.hstack([X[50:], rng.normal(size=(50, 1))]), y[50:])).all()
+
+
+def test_more_features_than_local_fits_use() -> None:
+    X, y = stream(np.random.default_rng(0), 120, 45)
+    state = fresh(45, 1, 8)
+    learner.learn(state, X[:80], y[:80])
+    expected = learner.predict(state, X)
+    add_features(state, np.ones(1))
+    np.testing.assert_allclose(learner.predict(state, wider(X, 1)), expected, rtol=1e-12)
+    assert np.isfinite(learner.learn(state, wider(X, 1)[80:], y[80:])).all()

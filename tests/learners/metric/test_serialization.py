@@ -1,0 +1,183 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ellipack.checkpoint import Contents
+from ellipack.errors import CheckpointError
+from ellipack.learners.metric import learner
+from ellipack.learners.metric.serialization import from_archive, to_archive
+from tests.learners.metric.learners import bits, fresh, smooth, trained
+from tests.strategies import seeds
+
+D = 3
+
+
+def archive(views: int = 1, rounds: int = 30) -> Contents:
+    return to_archive(trained(*smooth(rounds), views=views, max_centers=40))
+
+
+def with_array(contents: Contents, name: str, array: Any) -> Contents:
+    return Contents(contents.facts, {**contents.arrays, name: array})
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 2), st.sampled_from([24, 1000]), st.integers(1, 149), seeds)
+def test_a_restored_learner_goes_on_with_the_same_bits(views: int, max_centers: int, at: int, seed: int) -> None:
+    X, y = smooth(150, seed=seed)
+    state = fresh(D, views, 8, max_centers)
+    learner.learn(state, X[:at], y[:at])
+    other = from_archive(to_archive(state), D)
+    assert bits(other) == bits(state)
+    assert learner.predict(other, X).tobytes() == learner.predict(state, X).tobytes()
+    assert learner.learn(other, X[at:], y[at:]).tobytes() == learner.learn(state, X[at:], y[at:]).tobytes()
+    assert bits(other) == bits(state)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e50])
+def test_absurd_labels_and_features_can_be_saved(size: float) -> None:
+    X, y = smooth(200)
+    X[::50] *= 1e60
+    y[::40] *= 1e9
+    state = fresh(D, 2, 8)
+    learner.learn(state, X * min(size, 1e30), y * size)
+    assert bits(from_archive(to_archive(state), D)) == bits(state)
+
+
+def test_arrays_of_an_archive_are_its_own() -> None:
+    X, y = smooth(40)
+    state = trained(X[:30], y[:30])
+    saved = to_archive(state)
+    before = {name: array.tobytes() for name, array in saved.arrays.items()}
+    learner.learn(state, X[30:], y[30:])
+    other = from_archive(saved, D)
+    learner.learn(other, X[30:], y[30:])
+    assert {name: array.tobytes() for name, array in saved.arrays.items()} == before
+    assert bits(other) == bits(state)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("centers/round_sums", -1.0, "round_sums must be those of label_counts rounds of at most 30"),
+        ("centers/round_sums", 1e9, "round_sums must be those of label_counts rounds of at most 30"),
+        ("centers/round_sums", None, "centers/round_sums must be float64"),
+        ("centers/label_counts", 0, "centers/label_counts must be >= 1, got 0"),
+        ("centers/label_sums", 1e80, "centers/label_sums must be those of labels of at most 2e"),
+        ("centers/rows", 1e200, "centers/rows must be from"),
+        ("packing/founded", 1, "packing/founded must rise"),
+        ("packing/coordinates", np.nan, "packing/coordinates must be finite"),
+        ("experts/log_priors", -1e3, "experts/log_priors must be from -50 to 1, got -1000 to -1000"),
+        ("experts/squares", -1.0, "experts/squares must be from 0"),
+        ("forgetting/inverse", None, "forgetting/inverse must be float64"),
+        ("label_statistics", np.nan, "label_statistics must be finite"),
+        ("label_statistics", -1.0, "label_statistics must be of labels"),
+        ("label_statistics", 1e9, "label_statistics must be of at most 30 rounds"),
+        ("feature_statistics", -1.0, "feature_statistics must be of at most"),
+        ("view0/scale", 0.0, "view0/scale must be from"),
+        ("view0/directions", 1e-6, "view0/directions must be at least 1e-05 long, got 1.7"),
+        ("view0/directions", 1.0, "view0/directions must be orthogonal"),
+        ("view0/coordinates", 1e9, "view0/coordinates must be from"),
+        ("view1/knots", None, "view1/knots must be an array of 2 dimensions, got nothing"),
+    ],
+)
+def test_arrays_that_do_not_fit_together_are_refused(name: str, value: float | None, message: str) -> None:
+    contents = archive(views=2)
+    arrays = dict(contents.arrays)
+    if value is None:
+        del arrays[name]
+    else:
+        arrays[name] = np.full_like(arrays[name], value)
+    with pytest.raises(CheckpointError, match=message):
+        from_archive(Contents(contents.facts, arrays), D)
+
+
+def test_knots_must_rise_and_the_first_view_has_none() -> None:
+    contents = archive(views=2)
+    knots = contents.arrays["view1/knots"]
+    with pytest.raises(CheckpointError, match="view1/knots must be none, or two and more that rise"):
+        from_archive(with_array(contents, "view1/knots", knots[::-1].copy()), D)
+    with pytest.raises(CheckpointError, match="view0/knots must be none"):
+        from_archive(with_array(contents, "view0/knots", knots), D)
+
+
+@pytest.mark.parametrize("views", [1, 2])
+def test_every_array_must_have_its_shape_and_type(views: int) -> None:
+    contents = archive(views)
+    ways: list[Callable[[Any], Any]] = [
+        lambda array: array[:-1],
+        lambda array: np.concatenate([array, array[-1:]]),
+        lambda array: array[..., None],
+        lambda array: array.astype(np.float32),
+    ]
+    for name, array in contents.arrays.items():
+        some = ways[2:] if name.endswith("knots") else ways  # of which there may be any number
+        for way in some:
+            with pytest.raises(CheckpointError, match="must"):
+                from_archive(with_array(contents, name, np.ascontiguousarray(way(array))), D)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("views", [1, 2])
+def test_numbers_that_are_not_finite_are_refused_or_do_no_harm(views: int, value: float) -> None:
+    X, y = smooth(60)
+    contents = archive(views)
+    may_overflow = {"gop", "inverse", "coefficients"}
+    for name, array in contents.arrays.items():
+        if array.dtype.kind != "f" or not array.size:
+            continue
+        spoiled = array.copy()
+        spoiled.flat[-1] = value
+        if name.rsplit("/", 1)[-1] not in may_overflow:
+            with pytest.raises(CheckpointError, match="must be"):
+                from_archive(with_array(contents, name, spoiled), D)
+        else:
+            state = from_archive(with_array(contents, name, spoiled), D)
+            assert np.isfinite(learner.learn(state, X, y)).all()
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "message"),
+    [
+        ("clock", 0, "clock must be"),
+        ("clock", 2**60, "clock must be"),
+        ("views", 3, "views must be"),
+        ("neighbors", 1, "neighbors must be"),
+        ("neighbors", 10**6, "neighbors must be"),
+        ("max_centers", 10, "max_centers must be"),
+        ("phase_end", 30, "phase_end must be"),
+        ("phase_end", 10**6, "phase_end must be"),
+        ("random_state", -1, "random_state must be"),
+        ("phases", 10**9, "phases must be"),
+        ("reputations", [], "reputations must be one set for each of 1 views, got 0"),
+        ("reputations", [{"identity": [1.0, -1.0]}], "reputations must be of at most"),
+        ("reputations", [{"identity": ["one", 1.0]}], "reputations must hold a pair"),
+        ("reputations", [{"identity": [1.0]}], "reputations must hold a pair"),
+    ],
+)
+def test_facts_that_do_not_fit_are_refused(fact: str, value: object, message: str) -> None:
+    contents = archive()
+    with pytest.raises(CheckpointError, match=message):
+        from_archive(Contents({**contents.facts, fact: value}, contents.arrays), D)
+
+
+def test_an_archive_of_another_width_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="view0/directions must be 4 by 4, one a feature"):
+        from_archive(archive(), 4)
+
+
+def test_more_centers_than_allowed_are_refused() -> None:
+    contents = archive()
+    with pytest.raises(CheckpointError, match=r"centers/rows must be from 1 to max_centers - 1, 15, got"):
+        from_archive(Contents({**contents.facts, "max_centers": 16}, contents.arrays), D)
+
+
+def test_mean_rows_of_repeated_rows_are_saved() -> None:
+    X, y = np.repeat(np.random.default_rng(0).normal(size=(5, D)), 8, axis=0), np.arange(40.0)
+    state = trained(X, y)
+    saved = to_archive(state)
+    assert len(saved.arrays["centers/rows"]) == state.n_centers < 40
+    assert bits(from_archive(saved, D)) == bits(state)

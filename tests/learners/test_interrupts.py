@@ -1,0 +1,103 @@
+"""An interrupt at any line leaves a learner as it was after a whole round, from which it goes on."""
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ellipack.learners import packing, phased
+from ellipack.learners.packing import PackingState
+from ellipack.learners.phased import PhasedState
+from ellipack.learners.rescaled import engine
+from ellipack.learners.rescaled.engine import RescaledState
+from ellipack.metric import GopEstimator, LocalSlopes, Metric
+from ellipack.validation import Floats
+
+State = PackingState | PhasedState | RescaledState[Any]
+Learn = Callable[[Any, Floats, Floats], Floats]
+
+slopes = partial(phased.learn, alpha=0.5, estimator=GopEstimator(LocalSlopes(5)))
+
+
+def learn_rescaled(state: RescaledState[PackingState], X: Floats, y: Floats) -> Floats:
+    return engine.learn(state, X, y, packing.learn, packing.predict)
+
+
+LEARNERS: dict[str, tuple[Callable[[], State], Learn, float]] = {
+    "packing": (lambda: packing.init(Metric.identity(2)), packing.learn, 0.3),
+    "phased": (lambda: phased.init(2), slopes, 0.3),
+    "rescaled": (lambda: engine.init(packing.init(Metric.identity(2)), 2), learn_rescaled, 50.0),
+}
+
+
+class InterruptAt:
+    """Raises KeyboardInterrupt at a line of the learners' modules, counted from the start."""
+
+    def __init__(self, line: int) -> None:
+        self.left = line
+
+    def __call__(self, frame: FrameType, event: str, _: object) -> "InterruptAt | None":
+        path = frame.f_code.co_filename
+        if "ellipack/learners" not in path or path.endswith(("box.py", "units.py")):  # these change no state
+            return None
+        if event == "line":
+            self.left -= 1
+            if self.left < 0:
+                raise KeyboardInterrupt
+        return self
+
+
+def interrupted(line: int, learn: Learn, *arguments: Any) -> bool:
+    """Learn until a line is reached; return whether it was."""
+    before = sys.gettrace()
+    sys.settrace(InterruptAt(line))
+    try:
+        learn(*arguments)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def bits(state: State) -> list[bytes]:
+    if isinstance(state, RescaledState):
+        return [*bits(state.inner), *(each.tobytes() for each in (state.box.low, state.box.high, state.box.label))]
+    if isinstance(state, PhasedState):
+        parts = [state.rows, state.labels, *(phase.gop for phase in state.phases)]
+        return [*bits(state.packing), *(each.tobytes() for each in parts)]
+    return [np.array(each).tobytes() for each in (*state.core.to_arrays(), state.metric.matrix)]
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_an_interrupt_leaves_the_state_after_a_whole_round(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (packing, phased):
+        monkeypatch.setattr(module, "_BATCH", 3)
+    init, learn, scale = LEARNERS[name]
+    rng = np.random.default_rng(0)
+    X, y = scale * rng.uniform(-1, 1, size=(17, 2)), rng.random(17)
+    X[11:] *= 3 if name == "rescaled" else 1  # out of the box
+    fresh, states = init(), {0: bits(init())}
+    for t in range(17):
+        learn(fresh, X[t : t + 1], y[t : t + 1])
+        states[t + 1] = bits(fresh)
+    line, seen = 0, set()
+    while True:
+        state = init()
+        learn(state, X[:4], y[:4])
+        stopped = interrupted(line, learn, state, X[4:], y[4:])
+        clock = state.inner.clock if isinstance(state, RescaledState) else state.clock
+        assert bits(state) == states[clock]
+        seen.add(clock)
+        if clock < 17:
+            learn(state, X[clock:], y[clock:])
+        assert bits(state) == states[17]
+        if not stopped:
+            break
+        line += 1
+    assert len(seen) >= 2
+    assert line > 10

@@ -1,0 +1,138 @@
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from threadpoolctl import threadpool_limits
+
+from ellipack import linear_algebra
+from ellipack.linear_algebra import single_threaded_blas
+
+
+def limits() -> list[int]:
+    """Return the number of threads of each BLAS library that is controlled, NumPy's among them."""
+    return [each["num_threads"] for each in linear_algebra._controller().info() if each["user_api"] == "blas"]
+
+
+@pytest.fixture(autouse=True)
+def two_threads() -> object:
+    with threadpool_limits(2, user_api="blas"):
+        yield
+    assert not linear_algebra._limits
+
+
+def test_the_limit_is_one_inside_and_restored_after() -> None:
+    before = limits()
+    assert before
+    with single_threaded_blas():
+        assert set(limits()) == {1}
+    assert limits() == before
+
+
+def test_blocks_may_be_nested() -> None:
+    before = limits()
+    with single_threaded_blas():
+        with single_threaded_blas(), single_threaded_blas():
+            assert set(limits()) == {1}
+        assert set(limits()) == {1}
+    assert limits() == before
+
+
+def test_errors_restore_the_limit() -> None:
+    before = limits()
+    with pytest.raises(ZeroDivisionError), single_threaded_blas():
+        raise ZeroDivisionError
+    assert limits() == before
+
+
+def test_the_first_block_may_end_before_the_second() -> None:
+    before = limits()
+    entered, left = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with single_threaded_blas():
+            entered.wait()
+        left.set()
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    with single_threaded_blas():
+        entered.set()
+        left.wait()
+        assert set(limits()) == {1}
+    thread.join()
+    assert limits() == before
+
+
+def test_blocks_of_many_threads_keep_the_limit() -> None:
+    before = limits()
+
+    def work(_: int) -> bool:
+        with single_threaded_blas():
+            return set(limits()) == {1}
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(80)))
+    assert limits() == before
+
+
+def in_another_thread(work: Callable[[], object]) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(work).result()
+
+
+def test_the_thread_that_learned_first_does_not_keep_others_from_it() -> None:
+    before = limits()
+
+    def work() -> None:
+        with single_threaded_blas():
+            assert set(limits()) == {1}
+        assert limits() == before
+
+    for _ in range(2):
+        work()
+        in_another_thread(work)
+
+
+def test_limits_of_other_code_in_other_threads_neither_prevent_nor_outlast_a_block() -> None:
+    with threadpool_limits(1, user_api="blas"), threadpool_limits(2, user_api="blas"):
+
+        def work() -> None:
+            with single_threaded_blas():
+                assert set(limits()) == {1}
+                with threadpool_limits(2, user_api="blas"):
+                    pass
+
+        in_another_thread(work)
+        assert set(limits()) == {2}
+    assert set(limits()) == {2}
+
+
+RUN = """
+import hashlib
+import numpy as np
+from ellipack.learners.metric import learner, serialization
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.state import Size, initial_state
+rng = np.random.default_rng(0)
+X = rng.normal(size=(330, 120))
+y = np.sin(X[:, 0]) + X[:, 1:4] @ [1.0, -2.0, 0.5]
+state = initial_state(120, Size(2, 8, 1000), 0, MetricConfig(validation_points=16, pool=200))
+predictions = learner.learn(state, X, y)
+arrays = serialization.to_archive(state).arrays
+digest = hashlib.sha256(predictions.tobytes())
+for name in sorted(arrays):
+    digest.update(arrays[name].tobytes())
+print(digest.hexdigest())
+"""
+
+
+def test_learning_has_the_same_bits_for_any_number_of_blas_threads() -> None:
+    digests = set()
+    for threads in ("1", "2"):
+        environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+        digests.add(subprocess.check_output([sys.executable, "-c", RUN], env=environment))
+    assert len(digests) == 1

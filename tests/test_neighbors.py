@@ -1,0 +1,394 @@
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ellipack._core import KdTree
+from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
+from ellipack.neighbors import NeighborIndex
+from ellipack.validation import Floats
+from tests.core.builds import modules
+from tests.point_clouds import ORDERS, Cloud, arranged, cloud, clouds
+from tests.reference import brute_force_neighbors as brute_force
+
+
+def grown(points: Floats) -> NeighborIndex:
+    """Return an index into which points were inserted one after the other."""
+    index = NeighborIndex.empty(points.shape[1])
+    index.insert(points)
+    return index
+
+
+def grown_tree(points: Floats, built: int = 0) -> KdTree:
+    """Return a tree of which the first points were built in bulk and the others inserted."""
+    tree = KdTree.build(points[:built])
+    tree.insert(points[built:])
+    return tree
+
+
+def same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def check_answers(index: NeighborIndex, points: Floats, queries: Floats, ks: tuple[int, ...]) -> None:
+    """Check every kind of search against brute force, to the last bit."""
+    assert np.array_equal(index.points(), points)
+    nearest = brute_force.nearest(points, queries)
+    assert same(index.nearest(queries), nearest)
+    for k in ks:
+        assert same(index.k_nearest(queries, k), brute_force.k_nearest(points, queries, k))
+    radius = min(float(np.sqrt(np.median(nearest[1]))) + 1e-300, 1e300)
+    for wider in (1, 3):
+        assert same(index.within(queries, wider * radius), brute_force.within(points, queries, wider * radius))
+
+
+@settings(max_examples=100)
+@given(clouds(), st.integers(1, 300))
+def test_answers_are_those_of_brute_force(drawn: Cloud, k: int) -> None:
+    for index in (grown(drawn.points), NeighborIndex.build(drawn.points)):
+        check_answers(index, drawn.points, drawn.queries, (1, 32, k))
+
+
+@settings(max_examples=20)
+@given(clouds(most=500, widest=12))
+def test_k_may_be_the_number_of_points_or_more(drawn: Cloud) -> None:
+    size = len(drawn.points)
+    check_answers(grown(drawn.points), drawn.points, drawn.queries, (size, size + 1))
+
+
+@settings(max_examples=40)
+@given(clouds(), st.lists(st.integers(0, 3000), max_size=8), st.booleans())
+def test_insertions_and_searches_may_alternate(drawn: Cloud, cuts: list[int], bulk: bool) -> None:
+    points = drawn.points
+    edges = sorted(({min(cut, len(points)) for cut in cuts} | {1, len(points)}) - {0})
+    index = NeighborIndex.build(points[:1]) if bulk else grown(points[:1])
+    check_answers(index, points[:1], drawn.queries, (2,))
+    for start, stop in pairwise(edges):
+        index.insert(points[start:stop])
+        check_answers(index, points[:stop], drawn.queries, (7,))
+
+
+def test_a_search_of_a_large_tree_reaches_its_visit_limit() -> None:
+    for d, steepness in ((3, 0.0), (10, 0.0), (30, 0.1)):
+        drawn = cloud("random", steepness, 40_000, d, seed=d)
+        check_answers(NeighborIndex.build(drawn.points), drawn.points, drawn.queries, (1, 40, 600))
+
+
+@settings(max_examples=40)
+@given(clouds(most=2500, widest=6), st.integers(0, 2000))
+def test_the_structure_is_sound(drawn: Cloud, first: int) -> None:
+    tree = grown_tree(drawn.points, min(first, len(drawn.points)))
+    tree.check()
+    held = np.concatenate([tree.leaf_positions(leaf) for leaf in range(tree.leaf_count)])
+    assert np.array_equal(np.sort(held), np.arange(len(drawn.points)))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_tree_stays_balanced_and_small(order: str) -> None:
+    for d in (1, 2, 3, 4, 10):
+        tree = KdTree(d)
+        points = arranged(order, 12_000, d, np.random.default_rng(d))
+        for start in range(0, 12_000, 500):
+            tree.insert(points[start : start + 500])
+            if len(tree) >= 1000:
+                assert tree.memory_bytes <= 2.5 * 8 * d * len(tree)
+        tree.check()
+        assert tree.depth <= np.log(tree.leaf_count) / np.log(1 / 0.7) + 3
+
+
+def test_a_tree_built_in_bulk_is_small_from_a_thousand_points_on() -> None:
+    for d in (1, 2, 3, 20, 100):
+        points = np.random.default_rng(0).normal(size=(1000, d))
+        tree = KdTree.build(points)
+        assert tree.memory_bytes <= 2.5 * 8 * d * 1000
+        assert tree.leaf_count == 17
+        assert tree.depth == 5
+
+
+def test_duplicates_without_end_cost_nothing() -> None:
+    index = grown(np.tile([[1.0, 2.0]], (50_000, 1)))
+    for query in ([[1.0, 2.0]], [[0.0, 0.0]]):
+        assert index.nearest(query)[0] == 0
+        assert np.array_equal(index.k_nearest(query, 500)[0][0], np.arange(500))
+    assert np.array_equal(index.within([[1.0, 2.0]], 0.5).positions, np.arange(50_000))
+
+
+def test_of_equally_near_points_the_earliest_comes_first() -> None:
+    circle = np.array([[0.0, 5.0], [3.0, 4.0], [-4.0, 3.0], [5.0, 0.0], [0.0, -5.0]])
+    for shift in range(5):
+        points = np.concatenate([np.full((300, 2), 9.0), np.tile(np.roll(circle, shift, axis=0), (40, 1))])
+        for index in (grown(points), NeighborIndex.build(points)):
+            assert index.nearest([[0.0, 0.0]])[0] == 300
+            assert np.array_equal(index.k_nearest([[0.0, 0.0]], 70)[0][0], np.arange(300, 370))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-160, 1e-154, 1e150, 1e160, 1e300])
+def test_squares_beyond_the_range_of_floats_are_ties(scale: float) -> None:
+    points = scale * np.random.default_rng(0).normal(size=(700, 3))
+    queries = np.concatenate([points[:5], scale * np.random.default_rng(1).normal(size=(5, 3))])
+    check_answers(grown(points), points, queries, (1, 20, 100))
+    check_answers(NeighborIndex.build(points), points, queries, (1, 20, 100))
+
+
+@pytest.mark.parametrize("away", [1e3, 1e7, 1e12, 1e14, 1e16, 1e30, 1e39, 1e150, 1e160])
+def test_answers_far_from_the_origin_are_those_of_brute_force(away: float) -> None:
+    rng = np.random.default_rng(0)
+    for count, spread in ((10, 1.0), (10, 1e-4 * away), (3000, 1.0), (3000, 1e-4 * away)):
+        points = away + spread * rng.normal(size=(count, 4))
+        queries = np.concatenate([points[:5], away + spread * rng.normal(size=(15, 4)), rng.normal(size=(3, 4))])
+        for index in (grown(points), NeighborIndex.build(points)):
+            check_answers(index, points, queries, (1, 20, 100))
+
+
+# Filters: they may let points and leaves through that are far, but never leave out one that is near.
+
+
+def around(query: Floats, apart: int, rng: np.random.Generator) -> Floats:
+    """Return twenty points at distances of many sizes from a query."""
+    shape = 20, len(query)
+    return query + 10.0**apart * rng.normal(size=shape) * 10.0 ** rng.integers(-9, 1, size=shape)
+
+
+@settings(max_examples=300)
+@given(st.integers(1, 40), st.integers(-45, 20), st.integers(-45, 20), st.integers(0, 2**32 - 1))
+def test_no_box_in_single_precision_hides_a_near_leaf(d: int, size: int, apart: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    query = 10.0**size * rng.normal(size=d)
+    points = around(query, apart, rng)
+    for point, limit in zip(points, brute_force.squared_distances(query, points), strict=True):
+        assert KdTree.build(point[None]).near_leaves(query, limit).tolist() == [0]
+
+
+@settings(max_examples=300)
+@given(st.integers(1, 40), st.integers(-200, 200), st.integers(-200, 200), st.integers(0, 2**32 - 1), st.booleans())
+def test_no_code_hides_a_near_point(d: int, size: int, apart: int, seed: int, bulk: bool) -> None:
+    rng = np.random.default_rng(seed)
+    query = 10.0**size * rng.normal(size=d)
+    with np.errstate(over="ignore"):
+        points = around(query, apart, rng)
+    tree = grown_tree(points, len(points) if bulk else 0)
+    for position, limit in enumerate(brute_force.squared_distances(query, points)):
+        assert position in tree.near_in_leaf(0, query, limit)
+
+
+@settings(max_examples=100)
+@given(st.integers(1, 40), st.integers(0, 2**32 - 1))
+def test_no_code_hides_a_point_at_the_edge_of_its_cell(d: int, seed: int) -> None:
+    # Queries at the corner of a box and points just inside of cells leave no more than the slack of the filter.
+    rng = np.random.default_rng(seed)
+    points = rng.integers(0, 40, size=(60, d)) + rng.choice([0.0, 1e-9, 1 - 1e-9], size=(60, d))
+    tree = KdTree.build(points)
+    for query in points[:20] + rng.choice([-1e-6, 0.0, 1e-6], size=(20, d)):
+        for position, limit in enumerate(brute_force.squared_distances(query, points)):
+            assert position in tree.near_in_leaf(0, query, limit)
+
+
+@settings(max_examples=100)
+@given(st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_codes_leave_out_most_points_that_are_far(d: int, seed: int) -> None:
+    points = np.random.default_rng(seed).normal(size=(60, d)) * 10.0 ** -np.arange(d)
+    near = KdTree.build(points).near_in_leaf(0, points[0] + 1e-6, 1e-3)
+    assert 1 <= len(near) <= 20
+
+
+@settings(max_examples=100)
+@given(st.integers(1, 12), st.floats(0.0, 100.0), st.integers(0, 2**32 - 1))
+def test_codes_are_no_coarser_than_their_cells(d: int, reach: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.random(size=(60, d))
+    cell = 1.125 * np.ptp(points, axis=0).max() / 255
+    tree = KdTree.build(points)
+    for query in rng.uniform(-4.0, 5.0, size=(20, d)):
+        near = tree.near_in_leaf(0, query, (reach * cell) ** 2)
+        if len(near) > 1:  # a single point is let through without a look at all coordinates
+            distances = np.sqrt(brute_force.squared_distances(query, points[near]))
+            assert distances.max() <= (reach + 2.001 * np.sqrt(d)) * cell
+
+
+def test_boxes_leave_out_leaves_that_are_far() -> None:
+    rng = np.random.default_rng(0)
+    for d, least, most in ((2, 1, 9), (40, 60, 84)):
+        points, query = rng.normal(size=(5000, d)), rng.normal(size=d)
+        tree = KdTree.build(points)
+        assert tree.leaf_count == 84
+        assert least <= len(tree.near_leaves(query, tree.nearest(query[None])[1][0])) <= most
+        # Once a point is close by, few leaves are as near.
+        tree.insert(query[None] + 1e-3)
+        assert len(tree.near_leaves(query, tree.nearest(query[None])[1][0])) <= 9
+
+
+# Leaves: eviction looks for redundant centers within them.
+
+
+@settings(max_examples=40)
+@given(clouds(most=800, widest=8), st.integers(1, 4))
+def test_the_nearest_later_point_is_found_in_the_same_leaf(drawn: Cloud, leading: int) -> None:
+    points = drawn.points
+    tree = KdTree.build(np.ascontiguousarray(points[:, :leading]))
+    positions, distances = tree.nearest_later_in_leaf(points)
+    for leaf in range(tree.leaf_count):
+        held = np.sort(tree.leaf_positions(leaf))
+        for i, position in enumerate(held):
+            later = brute_force.squared_distances(points[position], points[held[i + 1 :]])
+            expected = (
+                (held[i + 1 + later.argmin()], later.min()) if len(later) and later.min() < np.inf else (-1, np.inf)
+            )
+            assert (positions[position], distances[position]) == expected
+
+
+def test_a_bulk_build_always_makes_the_same_leaves() -> None:
+    # Which centers are evicted depends on it: another set of leaves would change the answers of a learner.
+    points = np.array([[(7 * i * i) % 101, (i * i * i) % 37, i % 5] for i in range(1000)], dtype=float)
+    positions = KdTree.build(points).nearest_later_in_leaf(points)[0]
+    assert zlib.crc32(positions.astype("<i8").tobytes()) == 2620231707
+
+
+# The public class.
+
+
+@settings(max_examples=20)
+@given(clouds(most=800), st.integers(0, 2**32 - 1))
+def test_points_that_are_kept_get_new_positions(drawn: Cloud, seed: int) -> None:
+    mask = np.random.default_rng(seed).random(len(drawn.points)) < 0.5
+    kept = grown(drawn.points).keep(mask)
+    assert np.array_equal(kept.points(), drawn.points[mask])
+    if mask.any():
+        check_answers(kept, drawn.points[mask], drawn.queries, (5,))
+
+
+def test_a_mask_that_does_not_fit_is_refused() -> None:
+    index = NeighborIndex.build([[0.0], [1.0]])
+    with pytest.raises(ShapeError, match=r"mask must have shape \(2,\), one entry a point, got \(3,\)"):
+        index.keep([True, False, True])
+    with pytest.raises(InputError, match="mask must hold booleans, got int64"):
+        index.keep([0, 1])
+
+
+def test_searches_change_nothing_and_threads_change_no_bit() -> None:
+    drawn = cloud("random", 0.2, 3000, 8, seed=1)
+    queries = np.random.default_rng(2).normal(size=(101, 8))
+    index = grown(drawn.points)
+
+    def search(n_jobs: int) -> tuple[object, ...]:
+        within = index.within(queries, 0.7, n_jobs)
+        return (*index.nearest(queries, n_jobs), *index.k_nearest(queries, 40, n_jobs), *within)
+
+    alone = search(1)
+    for n_jobs in (2, 7, 500, -1):
+        assert same(search(n_jobs), alone)
+    with ThreadPoolExecutor(4) as pool:
+        assert all(same(answers, alone) for answers in pool.map(search, [1] * 8))
+    check_answers(index, drawn.points, drawn.queries, (3,))
+
+
+def test_insertions_wait_for_searches_of_other_threads() -> None:
+    points = cloud("random", 0.0, 6000, 4, seed=1).points
+    queries = points[::60] + 1e-3
+    index = grown(points[:100])
+    possible = [brute_force.nearest(points[:size], queries)[0] for size in range(100, 6001, 100)]
+    with ThreadPoolExecutor(3) as pool:
+        answers = [pool.submit(index.nearest, queries) for _ in range(60)]
+        for start in range(100, 6000, 100):
+            index.insert(points[start : start + 100])
+        for answer in answers:
+            assert any(np.array_equal(answer.result()[0], positions) for positions in possible)
+    check_answers(index, points, queries[:10], (3,))
+
+
+def test_a_copy_is_independent() -> None:
+    points = cloud("random", 0.0, 1000, 3, seed=1).points
+    index = grown(points)
+    copied = index.copy()
+    copied.insert(points + 0.5)
+    assert (len(index), len(copied)) == (1000, 2000)
+    check_answers(index, points, points[:5], (3,))
+    check_answers(copied, np.concatenate([points, points + 0.5]), points[:5], (3,))
+
+
+def test_an_empty_index_finds_nothing() -> None:
+    index = NeighborIndex.empty(3)
+    assert same(index.nearest([[0.0, 0.0, 0.0]]), ([-1], [np.inf]))
+    assert same(index.k_nearest([[0.0, 0.0, 0.0]], 2), ([[-1, -1]], [[np.inf, np.inf]]))
+    assert index.within([[0.0, 0.0, 0.0]], 1e9).offsets.tolist() == [0, 0]
+    assert index.points().shape == (0, 3)
+    assert len(index.keep(np.zeros(0, dtype=bool))) == 0
+    assert (len(index), index.d) == (0, 3)
+    KdTree(3).check()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_not_finite_are_refused_and_change_nothing(bad: float) -> None:
+    index, tree = NeighborIndex.build([[0.0, 1.0]]), KdTree.build(np.array([[0.0, 1.0]]))
+    rows = np.array([[0.0, 0.0], [0.0, bad]])
+    for refused in (index.insert, index.nearest, NeighborIndex.build):
+        with pytest.raises(NonFiniteError, match=r"must be finite, got .* at row 1, column 1"):
+            refused(rows)
+    calls: list[Callable[[Floats], object]] = [
+        tree.insert,
+        tree.nearest,
+        KdTree.build,
+        lambda rows: tree.k_nearest(rows, 1),
+        lambda rows: tree.within(rows, 1.0),
+        lambda rows: tree.nearest_later_in_leaf(rows[1:]),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"must be finite, got .* at row \d, column 1"):
+            call(rows)
+    assert len(index) == len(tree) == 1
+
+
+def test_arguments_that_break_a_rule_are_refused() -> None:
+    index, tree = NeighborIndex.build([[0.0, 1.0]]), KdTree.build(np.array([[0.0, 1.0]]))
+    with pytest.raises(ShapeError, match="points must have 2 columns, got 3"):
+        index.insert([[0.0, 1.0, 2.0]])
+    with pytest.raises(DomainError, match="d must be a whole number >= 1, got 0"):
+        NeighborIndex.empty(0)
+    with pytest.raises(DomainError, match="n_jobs must be >= 1, or -1 for one a core, got 0"):
+        index.nearest([[0.0, 1.0]], n_jobs=0)
+    with pytest.raises(DomainError, match="k must be a whole number >= 1, got 0"):
+        index.k_nearest([[0.0, 1.0]], 0)
+    with pytest.raises(DomainError, match="radius must be > 0, got -1"):
+        index.within([[0.0, 1.0]], -1.0)
+    with pytest.raises(ValueError, match="queries must have 2 columns, got 1"):
+        tree.nearest(np.array([[0.0]]))
+    with pytest.raises(ValueError, match="dimension must be >= 1, got 0"):
+        KdTree(0)
+    with pytest.raises(ValueError, match="k must be >= 1, got 0"):
+        tree.k_nearest(np.array([[0.0, 1.0]]), 0)
+    with pytest.raises(ValueError, match="radius_squared must be >= 0, got nan"):
+        tree.within(np.array([[0.0, 1.0]]), np.nan)
+    with pytest.raises(ValueError, match="points must have 1 rows, got 2"):
+        tree.nearest_later_in_leaf(np.zeros((2, 2)))
+    with pytest.raises(IndexError, match="leaf must be < 1, got 1"):
+        tree.leaf_positions(1)
+    assert len(index) == len(tree) == 1
+
+
+@pytest.mark.skipif(len(modules) < 2, reason="there is one build for this processor")
+@settings(max_examples=40)
+@given(clouds(), st.integers(1, 100))
+def test_every_build_gives_the_same_bits(drawn: Cloud, k: int) -> None:
+    answers = []
+    for module in modules:
+        tree = module.KdTree(drawn.points.shape[1])
+        tree.insert(drawn.points)
+        tree.check()
+        radius_squared = float(np.median(tree.nearest(drawn.queries)[1]))
+        answers.append(
+            (
+                *tree.nearest(drawn.queries),
+                *tree.k_nearest(drawn.queries, k),
+                *tree.within(drawn.queries, radius_squared),
+                *tree.nearest_later_in_leaf(drawn.points),
+                *(tree.near_in_leaf(0, query, radius_squared) for query in drawn.queries),
+                *(tree.near_leaves(query, radius_squared) for query in drawn.queries),
+                *(tree.leaf_positions(leaf) for leaf in range(tree.leaf_count)),
+            )
+        )
+    assert same(*answers)
