@@ -34,20 +34,26 @@ class MetricHistory(NamedTuple):
 class MetricRegressor(StreamRegressor[MetricState]):
     """Regression on a stream that learns its own metric while it predicts.
 
-    Any features, any labels; no scaling, no tuning, no number of rows known in advance. Experts (a running mean, a
-    ridge regression, the paper's Algorithm 1, means, local fits and kriging over nearest centres) are mixed so that
-    the mixture is nearly as good as the best of them, on any stream (the theorem stands in
-    `ellipack.learners.aggregation.bernstein`). The slopes of the local fits add up to a gradient outer product, and at
-    the end of each phase a metric is made of it, in which neighbours are near from then on.
+    It takes any features and any labels, without scaling or tuning. Experts (a running mean, ridge regressions, the
+    paper's Algorithm 1, and means, local linear fits and kriging over the nearest centers) are aggregated so that the
+    prediction is nearly as good as the best of them, on any stream; the theorem is in
+    `ellipack.learners.aggregation`. The slopes of the local fits add up to a gradient outer product. At the end of each
+    phase a new metric is made of it, in which neighbors are searched from then on.
 
     Parameters
     ----------
-    max_centers : how many rows are remembered; beyond, those go that newer ones can stand for. This bounds the memory.
-    neighbors : how many of them a prediction is kriged from.
-    views : 1, or 2 to see features by their ranks as well: a little better, at twice the cost.
-    random_state : the seed of what is drawn (which centres judge candidates for the metric).
-    n_jobs : threads that predict; -1 for one a core. Learning goes row after row on one.
-    config : a `MetricConfig` with settings that few need to touch.
+    max_centers : int, default 100_000
+        Largest number of rows in memory. When memory is full, centers that newer ones make redundant are evicted.
+    neighbors : int, default 32
+        Number of neighbors that kriging uses.
+    views : {1, 2}, default 1
+        2 adds a view of the features by their ranks: a little more accurate, at twice the cost.
+    random_state : int, default 0
+        Random seed of the draw of centers that score candidates for the metric.
+    n_jobs : int, default -1
+        Number of threads for predictions and for the end of a phase; -1 uses all cores. Results do not depend on it.
+    config : MetricConfig, optional
+        Settings that few users change.
 
     Examples
     --------
