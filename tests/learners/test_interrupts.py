@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from ellipack.learners import packing, phased
+from ellipack.learners.metric import learner, serialization
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.state import MetricState, Size, initial_state
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState
 from ellipack.learners.rescaled import engine
@@ -17,7 +20,7 @@ from ellipack.learners.rescaled.engine import RescaledState
 from ellipack.metric import GopEstimator, LocalSlopes, Metric
 from ellipack.validation import Floats
 
-State = PackingState | PhasedState | RescaledState[Any]
+State = PackingState | PhasedState | RescaledState[Any] | MetricState
 Learn = Callable[[Any, Floats, Floats], Floats]
 
 slopes = partial(phased.learn, alpha=0.5, estimator=GopEstimator(LocalSlopes(5)))
@@ -27,9 +30,15 @@ def learn_rescaled(state: RescaledState[PackingState], X: Floats, y: Floats) -> 
     return engine.learn(state, X, y, packing.learn, packing.predict)
 
 
+def small_metric_state() -> MetricState:
+    """Return a practical learner that evicts centers when it has 16."""
+    return initial_state(2, Size(1, 4, 16), 0, MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=8, pool=8))
+
+
 LEARNERS: dict[str, tuple[Callable[[], State], Learn, float]] = {
     "packing": (lambda: packing.init(Metric.identity(2)), packing.learn, 0.3),
     "phased": (lambda: phased.init(2), slopes, 0.3),
+    "practical": (small_metric_state, learner.learn, 5.0),
     "rescaled": (lambda: engine.init(packing.init(Metric.identity(2)), 2), learn_rescaled, 50.0),
 }
 
@@ -65,6 +74,9 @@ def interrupted(line: int, learn: Learn, *arguments: Any) -> bool:
 
 
 def bits(state: State) -> list[bytes]:
+    if isinstance(state, MetricState):
+        archive = serialization.to_archive(state)
+        return [repr(archive.facts).encode(), *(archive.arrays[name].tobytes() for name in sorted(archive.arrays))]
     if isinstance(state, RescaledState):
         return [*bits(state.inner), *(each.tobytes() for each in (state.box.low, state.box.high, state.box.label))]
     if isinstance(state, PhasedState):
@@ -77,6 +89,7 @@ def bits(state: State) -> list[bytes]:
 def test_an_interrupt_leaves_the_state_after_a_whole_round(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (packing, phased):
         monkeypatch.setattr(module, "_BATCH", 3)
+    monkeypatch.setattr(learner, "_ROUNDS_PER_CALL", 3)
     init, learn, scale = LEARNERS[name]
     rng = np.random.default_rng(0)
     X, y = scale * rng.uniform(-1, 1, size=(17, 2)), rng.random(17)
