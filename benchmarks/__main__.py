@@ -12,7 +12,7 @@ from benchmarks.timing import run, tables
 def main() -> None:
     """Run everything and print what came out."""
     console = Console()
-    versions = f"Python {platform.python_version()}, NumPy {version('numpy')}, Numba {version('numba')}"
+    versions = f"Python {platform.python_version()}, NumPy {version('numpy')}, ellipack {version('ellipack')}"
     console.print(versions, highlight=False)
     console.print(*tables(run(foundation.BENCHMARKS)), sep="\n")
     note = "Seconds are the least of several runs. Other work on the machine lowers the ratio of two threads most."

@@ -89,7 +89,7 @@ class Worker:
     """A process that measures the library in one folder; what the process leaves behind goes to another."""
 
     def __init__(self, library: Path, scratch: Path, script: Path = MEASURES) -> None:
-        environment = {**os.environ, "PYTHONPATH": str(library), "NUMBA_CACHE_DIR": str(scratch)}
+        environment = {**os.environ, "PYTHONPATH": str(library)}
         environment |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self._said = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - open as long as the process
         self._process = subprocess.Popen(

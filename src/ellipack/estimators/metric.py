@@ -134,17 +134,17 @@ class MetricRegressor(StreamRegressor[MetricState]):
 
     @property
     def expert_names_(self) -> list[str]:
-        """What the experts are called."""
+        """Names of the experts."""
         return expert_names(len(self._learned.phase.metrics))
 
     @property
     def expert_weights_(self) -> Floats:
-        """The weight of each expert in the mixture, in the order of `expert_names_`, adding up to 1."""
+        """Weight of each expert in the aggregation, in the order of `expert_names_`; they add up to 1."""
         return self._learned.core.parts().aggregation.experts.weights()
 
     @property
     def n_centers_(self) -> int:
-        """How many centres there are."""
+        """Number of centers."""
         return self._learned.n_centers
 
     def history(self) -> MetricHistory:

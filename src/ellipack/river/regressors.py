@@ -25,15 +25,15 @@ class MetricRegressor(StreamRegressor):
     Parameters
     ----------
     max_centers
-        How many rows are remembered; beyond, those go that newer ones can stand for. This bounds the memory.
+        Largest number of rows in memory. When memory is full, centers that newer ones make redundant are evicted.
     neighbors
-        How many of them a prediction is kriged from.
+        Number of neighbors that kriging uses.
     views
-        1, or 2 to see features by their ranks as well: a little better, at twice the cost.
+        2 adds a view of the features by their ranks: a little more accurate, at twice the cost.
     seed
-        The seed of what is drawn.
+        Random seed.
     config
-        An `ellipack.MetricConfig` with settings that few need to touch.
+        An `ellipack.MetricConfig` with settings that few users change.
 
     Examples
     --------
