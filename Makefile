@@ -53,7 +53,7 @@ sanitize-quick: $(SANITIZED)/made.stamp ## a quick part of that
 	$(SANITIZE) --hypothesis-profile quick tests/core tests/test_neighbors.py
 
 fuzz: .venv/dev.stamp ## the fuzzers, FUZZ=20 times as long as in the tests
-	FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest --numprocesses 2 tests/fuzz tests/estimators/test_threads.py tests/stream/sources/test_delimited.py
+	FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest --numprocesses 2 tests/fuzz tests/estimators/test_threads.py tests/tabular/test_csv_reader.py
 
 soak: .venv/bench.stamp ## a stream without end, for MINUTES=3: memory and waiting over time
 	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),3) || [ $$? = 2 ]  # too short to tell is no failure

@@ -24,9 +24,8 @@ from rich.console import Console
 
 from benchmarks.progress import telling
 from benchmarks.verdicts import Verdict, at_most, table_of
-from ellipack.stream.encoding import SNIFFED, Encoding
-from ellipack.stream.prefetch import prefetched
-from ellipack.stream.sources import open_source
+from ellipack.evaluation.prefetch import prefetched
+from ellipack.tabular import SNIFFED, Encoding, open_source
 
 TARGET = "y"
 _NUMBERS, _BLOCK, _BATCH = 10, 50_000, 1024

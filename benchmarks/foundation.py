@@ -9,7 +9,7 @@ from benchmarks import plain
 from benchmarks.timing import Comparison, best_of
 from ellipack.learners import packing
 from ellipack.metric import KernelDifferences, Metric
-from ellipack.stream import LowRankStream
+from ellipack.synthetic import LowRankStream
 from ellipack.theory import bandwidth, mass_threshold, step
 from ellipack.validation import Floats
 

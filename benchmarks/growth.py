@@ -21,7 +21,7 @@ from ellipack._core import MetricCore, MetricSettings
 from ellipack.learners.metric.eviction import without_redundant_centers
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
-from ellipack.stream import LowRankStream
+from ellipack.synthetic import LowRankStream
 from ellipack.validation import Floats
 
 STREAM = LowRankStream(d=20, rank=2)

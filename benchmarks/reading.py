@@ -24,10 +24,9 @@ from rich.table import Table
 
 from benchmarks.timing import best_of
 from benchmarks.verdicts import Verdict, at_most, figures, table_of
-from ellipack.stream.arrow import csv, pa, parquet
-from ellipack.stream.arrow import json as arrow_json
-from ellipack.stream.encoding import Encoding
-from ellipack.stream.sources import open_source
+from ellipack.tabular import Encoding, open_source
+from ellipack.tabular.arrow import csv, pa, parquet
+from ellipack.tabular.arrow import json as arrow_json
 
 ROWS, BATCH, TURNS = 300_000, 4096, 3
 _MICROSECONDS, _MEGABYTES = 10.0, 50.0

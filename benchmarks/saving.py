@@ -16,7 +16,7 @@ from rich.console import Console
 
 from benchmarks.verdicts import at_most, figures, table_of
 from ellipack import MetricRegressor, checkpoint
-from ellipack.stream import LowRankStream
+from ellipack.synthetic import LowRankStream
 
 ROWS, LEARNED, TURNS = 1_000_000, 5_000, 5
 _MOST = 2.0  # times the bare writing: about as long, hashing included

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipack.stream import LowRankStream
+from ellipack.synthetic import LowRankStream
 from ellipack.validation import Floats
 
 _ENDINGS = (".csv", ".csv.gz")

@@ -8,7 +8,7 @@ import pytest
 
 from ellipack import PhasedRegressor, demo, report
 from ellipack.metric import Metric
-from ellipack.stream import LowRankStream
+from ellipack.synthetic import LowRankStream
 from ellipack.theory import phase_end
 
 NAMES = (demo.NEIGHBORS, demo.EUCLIDEAN, demo.LETTER, demo.SLOPES, demo.TRUE, demo.PRACTICAL)
@@ -126,5 +126,5 @@ def test_what_is_missing_is_said_in_one_line(package: str, module: str, monkeypa
 
 
 def test_the_library_itself_needs_neither() -> None:
-    code = "import sys; sys.modules |= dict.fromkeys(('rich', 'matplotlib')); import ellipack, ellipack.stream"
+    code = "import sys; sys.modules |= dict.fromkeys(('rich', 'matplotlib')); import ellipack, ellipack.synthetic"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -13,7 +13,7 @@ from benchmarks.claims import gop, regret
 from benchmarks.options import check_counts
 from benchmarks.progress import following
 from benchmarks.verdicts import figures
-from ellipack.stream import LowRankStream
+from ellipack.synthetic import LowRankStream
 
 STREAMS = ((2, 1), (5, 1), (10, 2))
 """Dimension and rank of the streams."""

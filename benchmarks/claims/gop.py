@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.powers import fit
 from ellipack import GradientOuterProduct, KernelDifferences, LocalSlopes
 from ellipack.metric import GradientEstimator
-from ellipack.stream import LowRankStream
+from ellipack.synthetic import LowRankStream
 
 LETTER, TURNED, SLOPES = "appendix A", "appendix A, smaller step, no floor on mass", "local slopes"
 ESTIMATORS: dict[str, GradientEstimator] = {

@@ -16,7 +16,7 @@ from ellipack import (
     PackingRegressor,
     PhasedRegressor,
 )
-from ellipack.stream import LowRankStream
+from ellipack.synthetic import LowRankStream
 from ellipack.theory.schedules import phase_end
 from ellipack.theory.spectrum import effective_rank
 from ellipack.validation import Floats, Ints

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ellipack import MetricRegressor, PackingRegressor
-from ellipack.stream import LowRankStream
+from ellipack.synthetic import LowRankStream
 
 METRIC, PACKING = MetricRegressor.__name__, PackingRegressor.__name__
 LEARNERS = METRIC, PACKING

@@ -16,7 +16,7 @@ from scipy.linalg import subspace_angles
 from ellipack.estimators import GradientOuterProduct, MetricRegressor, PackingRegressor, PhasedRegressor
 from ellipack.metric import KernelDifferences, LocalSlopes, Metric
 from ellipack.neighbors import NeighborIndex
-from ellipack.stream import LowRankStream
+from ellipack.synthetic import LowRankStream
 from ellipack.validation import Floats
 
 try:

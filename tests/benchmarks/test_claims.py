@@ -7,7 +7,7 @@ import pytest
 from benchmarks import results
 from benchmarks.claims import __main__ as command
 from benchmarks.claims import gop, regret
-from ellipack.stream import LowRankStream
+from ellipack.synthetic import LowRankStream
 from ellipack.theory.schedules import phase_end
 
 TINY = command.Extent(phases=5, rows=(16, 32, 64), seeds=2)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from ellipack.stream.run import load_run
+from ellipack.evaluation.run import load_run
 from tests.cli.door import PLAIN, PROGRAM, Door
 from tests.cli.tables import TARGET, rides, write
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from ellipack import __version__
+from ellipack.choices import LEARNERS
 from ellipack.cli import learners
-from ellipack.vocabulary import LEARNERS
 from tests.cli.door import PLAIN, PROGRAM, Door, command
 from tests.cli.tables import TARGET, rides, write
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from ellipack.stream.run import load_run
-from ellipack.stream.sources import open_source
+from ellipack.evaluation.run import load_run
+from ellipack.tabular import open_source
 from ellipack.validation import Floats
 from tests.cli.door import Door
 from tests.cli.tables import COLUMNS, TARGET, rides, write

@@ -14,9 +14,8 @@ import pytest
 from pyarrow import parquet
 
 from ellipack import MetricRegressor
-from ellipack.stream.encoding import Encoding
-from ellipack.stream.run import load_run
-from ellipack.stream.sources import open_source
+from ellipack.evaluation.run import load_run
+from ellipack.tabular import Encoding, open_source
 from ellipack.validation import Floats
 from tests.cli.door import PLAIN, PROGRAM, Done, Door, command
 from tests.cli.tables import COLUMNS, TARGET, rides, write

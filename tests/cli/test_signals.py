@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ellipack.cli.signals import Stops
-from ellipack.stream.run import load_run
+from ellipack.evaluation.run import load_run
 from tests.cli.door import PATIENCE, Door, Started, started
 from tests.cli.tables import TARGET, rides, write
 

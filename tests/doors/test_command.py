@@ -8,9 +8,8 @@ import pytest
 
 from ellipack import MetricRegressor
 from ellipack.errors import StreamError
-from ellipack.stream.encoding import Encoding
-from ellipack.stream.run import Run
-from ellipack.stream.sources import Source, open_source
+from ellipack.evaluation.run import Run
+from ellipack.tabular import Encoding, Source, open_source
 from tests.cli.door import Door
 from tests.doors.learners import SMALL, bits, stream
 

@@ -23,8 +23,8 @@ import ellipack.river
 from ellipack.checkpoint import Contents, file, read
 from ellipack.errors import CheckpointError
 from ellipack.estimators.saving import RUN
-from ellipack.stream.run import load_run
-from ellipack.stream.sources import Batch
+from ellipack.evaluation.run import load_run
+from ellipack.tabular import Batch
 from ellipack.validation import Floats
 from tests.doors.learners import stream
 from tests.fuzz.mutations import KNOWING, RAW, Random, signed

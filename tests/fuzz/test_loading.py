@@ -20,9 +20,8 @@ from ellipack import (
     PackingRegressor,
     PhasedRegressor,
 )
-from ellipack.stream.encoding import Encoding
-from ellipack.stream.run import Run
-from ellipack.stream.sources import Batch
+from ellipack.evaluation.run import Run
+from ellipack.tabular import Batch, Encoding
 from tests.doors.learners import stream
 from tests.fuzz.effort import FUZZ, effort
 from tests.fuzz.loading import table

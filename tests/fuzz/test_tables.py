@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from ellipack import MetricRegressor
 from ellipack.errors import EllipackError
-from ellipack.stream.encoding import Encoding
-from ellipack.stream.run import Run
-from ellipack.stream.sources import open_source
+from ellipack.evaluation.run import Run
+from ellipack.tabular import Encoding, open_source
 from tests.doors.learners import SMALL
 from tests.doors.test_command import carried
 from tests.fuzz.bytes import mutations

@@ -9,8 +9,8 @@ import click
 from click.shell_completion import get_completion_class
 
 from ellipack._version import __version__
+from ellipack.choices import FORMATS, KINDS, LEARNERS, ON_ERROR
 from ellipack.cli.options import DEFAULT, EVERY, Options
-from ellipack.vocabulary import FORMATS, KINDS, LEARNERS, ON_ERROR
 
 _EPILOG = """\b
 To begin:

@@ -10,7 +10,7 @@ from ellipack.cli.options import Options, check_writable
 from ellipack.cli.running import run_over
 from ellipack.cli.saying import say
 from ellipack.errors import StreamError
-from ellipack.stream import LowRankStream
+from ellipack.synthetic import LowRankStream
 
 
 def demonstrate(rounds: int, seed: int, out: str) -> int:

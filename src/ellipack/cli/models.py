@@ -7,9 +7,9 @@ from typing import Any
 from ellipack import checkpoint
 from ellipack.errors import CheckpointError, InputError
 from ellipack.estimators.saving import RUN, load
+from ellipack.evaluation.run import load_run
 from ellipack.report.record import Record
 from ellipack.report.summary import Story, record_of, record_of_learner
-from ellipack.stream.run import load_run
 
 
 def record_at(path: str) -> Record:

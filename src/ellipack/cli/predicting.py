@@ -4,10 +4,10 @@ from ellipack.cli.options import check_apart, check_writable
 from ellipack.cli.saying import say
 from ellipack.cli.skipping import Skipped
 from ellipack.errors import CheckpointError
-from ellipack.stream.predictions import UNLABELLED, open_predictions
-from ellipack.stream.prefetch import prefetched
-from ellipack.stream.run import load_run
-from ellipack.stream.sources import open_source
+from ellipack.evaluation.prediction_writer import UNLABELLED, open_predictions
+from ellipack.evaluation.prefetch import prefetched
+from ellipack.evaluation.run import load_run
+from ellipack.tabular import open_source
 
 
 def predict(model: str, file: str, output: str, format: str | None, on_error: str) -> None:

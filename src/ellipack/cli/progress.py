@@ -7,8 +7,8 @@ from typing import Self
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ellipack.cli.terminal import screen
-from ellipack.stream.run import Run
-from ellipack.stream.scores import SQUARED
+from ellipack.evaluation.run import Run
+from ellipack.evaluation.scores import SQUARED
 
 _INTERVAL = 0.5  # seconds that a speed is measured over
 _KEPT = 256

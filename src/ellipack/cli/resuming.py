@@ -7,8 +7,8 @@ from ellipack.cli.learners import LEARNERS, setting_of
 from ellipack.cli.options import Options
 from ellipack.cli.saying import say
 from ellipack.errors import InputError
-from ellipack.stream.appending import Written
-from ellipack.stream.run import Run, load_run
+from ellipack.evaluation.append_only_file import Written
+from ellipack.evaluation.run import Run, load_run
 
 
 def resumed(options: Options) -> tuple[Run, int]:

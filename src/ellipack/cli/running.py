@@ -15,13 +15,12 @@ from ellipack.cli.signals import Stops
 from ellipack.cli.skipping import Skipped
 from ellipack.cli.terminal import screen, show_record
 from ellipack.errors import InputError, StreamError
+from ellipack.evaluation.prediction_writer import LABELLED, Predictions, open_predictions
+from ellipack.evaluation.prefetch import awaited, prefetched
+from ellipack.evaluation.run import Played, Run
 from ellipack.report.record import Record
 from ellipack.report.summary import record_of
-from ellipack.stream.encoding import SNIFFED, Encoding
-from ellipack.stream.predictions import LABELLED, Predictions, open_predictions
-from ellipack.stream.prefetch import awaited, prefetched
-from ellipack.stream.run import Played, Run
-from ellipack.stream.sources import Batch, Source, open_source
+from ellipack.tabular import SNIFFED, Batch, Encoding, Source, open_source
 
 _BATCH = 1024  # rows, after which a signal is heeded: a fraction of a second
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from ellipack.cli.saying import say
-from ellipack.stream.sources import BadRow
+from ellipack.tabular import BadRow
 
 _SHOWN = 5
 

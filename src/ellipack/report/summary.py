@@ -8,9 +8,9 @@ import numpy as np
 
 from ellipack._version import __version__
 from ellipack.estimators import MetricRegressor, PhasedRegressor
+from ellipack.evaluation.run import Run
+from ellipack.evaluation.scores import SQUARED, SQUARED_OF_LAST, SQUARED_OF_MEAN, Scores
 from ellipack.report.record import Column, Direction, Experts, Phase, Progress, Record, Residuals, Summary
-from ellipack.stream.run import Run
-from ellipack.stream.scores import SQUARED, SQUARED_OF_LAST, SQUARED_OF_MEAN, Scores
 from ellipack.validation import Floats
 
 _DIRECTIONS = 5

@@ -17,7 +17,7 @@ from ellipack.learners.experts import expert_names
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.state import COUNT, MetricState
-from ellipack.stream import LowRankStream
+from ellipack.synthetic import LowRankStream
 from ellipack.validation import Floats
 from tests.learners.metric.learners import bits, fresh, smooth, trained
 from tests.strategies import cuts, seeds

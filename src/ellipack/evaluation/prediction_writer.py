@@ -1,0 +1,176 @@
+"""Predictions written as they are made, so that a run that was killed goes on with none lost and none twice.
+
+They are only ever appended to a file. A saved run remembers how many bytes of it there are, after they were brought to
+the disk; going on from there begins by cutting off whatever was written later.
+"""
+
+import os
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ellipack.errors import InputError, StreamError
+from ellipack.evaluation.append_only_file import AppendedFile, Output, StandardOutput, Written
+from ellipack.tabular.arrow import pa, parquet
+from ellipack.validation import Floats, Ints
+
+LABELLED, UNLABELLED = ("prediction", "label"), ("prediction",)
+"""What there is of each row, besides its number."""
+
+_ROWS_A_GROUP = 65_536
+_PARQUET, _COMPRESSED = (".parquet", ".pq"), (".gz", ".zst")
+
+
+class Predictions(ABC):
+    """Where predictions go: `add` them, `settle` what was added, and `finish`."""
+
+    @abstractmethod
+    def add(self, rows: Ints, *values: Floats) -> None:
+        """Append a record for each row."""
+
+    @abstractmethod
+    def settle(self) -> Written:
+        """Bring to the disk what was added; return how much there is."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Make the file whole, after the last row."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the file, whole or not."""
+
+
+class NoPredictions(Predictions):
+    """Predictions that nobody asked for."""
+
+    def add(self, rows: Ints, *values: Floats) -> None:
+        """Forget them."""
+
+    def settle(self) -> Written:
+        """Return that there are none."""
+        return Written()
+
+    def finish(self) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+class CsvPredictions(Predictions):
+    """A line of text for each row, all digits of each number given."""
+
+    def __init__(self, output: Output, names: tuple[str, ...]) -> None:
+        self._output = output
+        if output.written.size == 0:
+            output.write(f"{','.join(('row', *names))}\n".encode())
+
+    def add(self, rows: Ints, *values: Floats) -> None:
+        """Append a line for each row."""
+        records = zip(rows.tolist(), *(column.tolist() for column in values), strict=True)
+        self._output.write("".join(f"{','.join(map(repr, record))}\n" for record in records).encode())
+
+    def settle(self) -> Written:
+        """Bring to the disk what was added."""
+        return self._output.settle()
+
+    def finish(self) -> None:
+        """Bring the last lines to the disk."""
+        self.settle()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._output.close()
+
+
+class ParquetPredictions(Predictions):
+    """A Parquet file, which can't be appended to: records gather in a file beside it until the last row."""
+
+    def __init__(self, path: str, names: tuple[str, ...], written: Written) -> None:
+        self._path, self._record = Path(path), np.dtype([("row", "<i8"), *((name, "<f8") for name in names)])
+        self._gathered = self._path.with_name(f".{self._path.name}.gathered")
+        self._partial = self._path.with_name(f".{self._path.name}.partial")
+        if written.size and not self._gathered.exists() and self._path.exists():
+            self._scatter()  # it was made whole, and now goes on
+        self._output = AppendedFile(self._gathered, written)
+        self._is_wanted = written.size > 0
+
+    def add(self, rows: Ints, *values: Floats) -> None:
+        """Append a record for each row."""
+        records = np.empty(len(rows), dtype=self._record)
+        for name, column in zip(self._record.names or (), (rows, *values), strict=True):
+            records[name] = column
+        self._output.write(records.tobytes())
+
+    def settle(self) -> Written:
+        """Bring to the disk what was added."""
+        self._is_wanted = True
+        return self._output.settle()
+
+    def finish(self) -> None:
+        """Write the Parquet file, whole or not at all."""
+        self.settle()
+        try:
+            self._gather()
+        except OSError as error:
+            self._partial.unlink(missing_ok=True)
+            raise StreamError(f"{self._path} can't be written: {error.strerror or error}") from error
+        self._is_wanted = False
+
+    def close(self) -> None:
+        """Let go of the records gathered, and remove them if no saved run can go on with them."""
+        self._output.close()
+        if not self._is_wanted:
+            self._gathered.unlink(missing_ok=True)
+
+    def _gather(self) -> None:
+        """Write the records as Parquet."""
+        names = self._record.names or ()
+        schema = pa.schema([(name, pa.int64() if name == "row" else pa.float64()) for name in names])
+        empty = not self._gathered.stat().st_size
+        records: Any = np.empty(0, self._record) if empty else np.memmap(self._gathered, self._record, "r")
+        with self._partial.open("wb") as file:
+            with parquet.ParquetWriter(file, schema) as writer:
+                for start in range(0, len(records), _ROWS_A_GROUP):
+                    part = records[start : start + _ROWS_A_GROUP]
+                    writer.write_table(pa.table({name: np.array(part[name]) for name in names}, schema))
+            file.flush()
+            os.fsync(file.fileno())
+        self._partial.replace(self._path)
+
+    def _scatter(self) -> None:
+        """Write the rows of the Parquet file as records."""
+        try:
+            rows = parquet.ParquetFile(self._path)
+            with self._partial.open("wb") as file:
+                for batch in rows.iter_batches(_ROWS_A_GROUP):
+                    records = np.empty(batch.num_rows, dtype=self._record)
+                    for name in self._record.names or ():
+                        records[name] = batch.column(name).to_numpy()
+                    file.write(records.tobytes())
+        except (pa.ArrowException, KeyError, OSError) as error:
+            self._partial.unlink(missing_ok=True)
+            raise StreamError(f"{self._path} holds no predictions to go on with: {error}") from error
+        self._partial.replace(self._gathered)
+
+
+def open_predictions(path: str | None, names: tuple[str, ...], written: Written | None = None) -> Predictions:
+    """Return where predictions go: by its name a CSV or a Parquet file, ``-`` for standard output, nowhere if None.
+
+    Parameters
+    ----------
+    path : the file.
+    names : of the numbers that there are for each row.
+    written : how much of it a run that goes on has written; if nothing, the file begins anew.
+    """
+    written = written or Written()
+    if path is None:
+        return NoPredictions()
+    if path.endswith(_PARQUET):
+        return ParquetPredictions(path, names, written)
+    if path.endswith(_COMPRESSED):
+        raise InputError(f"predictions must go to a .csv or .parquet file, which are not compressed, got {path!r}")
+    return CsvPredictions(StandardOutput(written) if path == "-" else AppendedFile(path, written), names)

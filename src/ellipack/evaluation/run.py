@@ -1,0 +1,100 @@
+"""A run over a table: each row encoded, predicted, learned and scored; to be saved and gone on with at any batch."""
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ellipack import checkpoint
+from ellipack.checkpoint import Contents
+from ellipack.errors import CheckpointError
+from ellipack.estimators.saving import RUN, restore
+from ellipack.estimators.stream_regressor import StreamRegressor
+from ellipack.evaluation.append_only_file import Written
+from ellipack.evaluation.scores import Scores
+from ellipack.tabular import BadRow, Batch, Encoding
+from ellipack.validation import Floats, Ints
+
+
+@dataclass(frozen=True)
+class Played:
+    """What became of a batch: its rows by number, what was predicted, the labels, and the rows left out."""
+
+    numbers: Ints
+    predictions: Floats
+    labels: Floats
+    bad: tuple[BadRow, ...]
+
+
+@dataclass(eq=False)
+class Run:
+    """What a run carries from batch to batch.
+
+    Attributes
+    ----------
+    learner, encoding, scores : which all move on with every row.
+    source : what the stream is called.
+    position : how many of its rows are behind, those left out included.
+    skipped : how many were left out.
+    written : how much was written of the predictions for the rows behind.
+    before : how many of the rows behind the source does not have; not saved, since it is another source then.
+    """
+
+    learner: StreamRegressor[Any]
+    encoding: Encoding
+    source: str
+    scores: Scores = field(default_factory=Scores)
+    position: int = 0
+    skipped: int = 0
+    written: Written = field(default_factory=Written)
+    before: int = 0
+
+    def play(self, batch: Batch, on_error: str = "stop") -> Played:
+        """Predict and then learn each row of a batch."""
+        rows = self.encoding.read(batch, on_error)  # raises before anything has moved
+        predictions = np.empty(len(rows))
+        for part in self.encoding.encode(rows) if len(rows) else []:
+            if len(part.scales) and self.scores.rows + part.rows.start > 0:
+                self.learner.widen(part.scales)
+            predictions[part.rows] = self.learner.progressive(part.X, rows.labels[part.rows])
+        self.scores.add(predictions, rows.labels)
+        bad = tuple(sorted((*batch.unreadable, *rows.bad), key=lambda row: row.number))
+        self.position = self.before + batch.end
+        self.skipped += len(bad)
+        return Played(self.before + rows.numbers, predictions, rows.labels, bad)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the whole run to a file, from which `load_run` goes on with the same bits."""
+        facts = {"source": self.source, "position": self.position, "skipped": self.skipped}
+        learner = self.learner.contents()
+        contents = Contents(facts).having(
+            predictions=Contents(self.written._asdict()),
+            encoding=Contents(self.encoding.to_json()),
+            scores=self.scores.contents(),
+            learner=Contents({"class": type(self.learner).__name__}).having(contents=learner),
+        )
+        checkpoint.write(path, RUN, contents)
+
+
+def load_run(path: str | os.PathLike[str]) -> Run:
+    """Return the run that `Run.save` wrote to a file."""
+    kind, contents = checkpoint.read(path)
+    if kind != RUN:
+        raise CheckpointError(f"{path} holds a {kind} and not a run: `ellipack run --save` makes one")
+    try:
+        predictions = contents.part("predictions")
+        run = Run(
+            restore(kind, contents),
+            Encoding.from_json(contents.fact("encoding", dict)),
+            contents.fact("source", str),
+            Scores.restore(contents.part("scores")),
+            contents.whole("position", 0),
+            contents.whole("skipped", 0),
+            Written(predictions.whole("size", 0), predictions.whole("checksum", 0, 2**32 - 1)),
+        )
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from error
+    if run.scores.rows and len(run.encoding.names) != getattr(run.learner, "n_features_in_", 0):
+        raise CheckpointError(f"{path}: features must be as many as are encoded, {len(run.encoding.names)}")
+    return run

@@ -1,0 +1,223 @@
+"""What all kinds of columns share: their interface, conversion of cells, missing values, and checks of saved state."""
+
+import math
+from collections.abc import Callable
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipack.errors import CheckpointError, StreamError
+from ellipack.tabular.arrow import pa
+from ellipack.validation import Floats
+
+Flags = NDArray[np.bool_]
+Json = dict[str, Any]
+Event = tuple[int, str | None]
+"""A row with which a column gets a feature more, and the level that it is for, if it is for a level."""
+
+
+class Cells(Protocol):
+    """A column's cells in some rows, parsed; what that comes to is the column's own business."""
+
+    @property
+    def bad(self) -> Flags:
+        """Which of them do not fit the column's kind."""
+
+    def kept(self, rows: Flags) -> Self:
+        """Return the cells of some of the rows."""
+
+
+class Column(Protocol):
+    """A column: how its cells become features, and what was learned of it for that.
+
+    Attributes
+    ----------
+    name : as in the table.
+    kind : one of `KINDS`.
+    note : what there is to say about it in a report.
+    """
+
+    name: str
+    kind: str
+    note: str
+
+    @property
+    def missing(self) -> int:
+        """How many values were missing so far."""
+
+    def parse(self, column: pa.Array) -> Any:
+        """Return cells as this column reads them; changes nothing."""
+
+    def refusal(self, value: str) -> str:
+        """Return why a value does not fit."""
+
+    def learn(self, cells: Any) -> tuple[Any, list[Event]]:
+        """Return what to write, each row by what came before it, and the rows that bring a feature more; learn."""
+
+    def apply(self, cells: Any) -> Any:
+        """Return what to write by what was learned so far; changes nothing."""
+
+    def write(self, encoded: Any, X: Floats) -> None:
+        """Write features into their columns of `X`, which is 0 so far."""
+
+    def grow(self, level: str | None, feature: int) -> None:
+        """Take the feature that an event asked for."""
+
+    def features(self) -> dict[int, str]:
+        """Return the names of the column's features, by where they stand in a row."""
+
+    def to_json(self) -> Json:
+        """Return all that is known of the column."""
+
+
+def convert_each(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> tuple[pa.Array, Flags]:
+    """Return what `convert` makes of each cell, null where it raises, and the cells where it does.
+
+    Halves what can't be converted until what is left is one cell: quick if few are bad, and what a cell comes to
+    never depends on the cells beside it.
+    """
+    try:
+        return convert(column), np.zeros(len(column), dtype=bool)
+    except pa.ArrowInvalid:
+        if len(column) == 1:
+            return convert(pa.nulls(1, column.type)), np.ones(1, dtype=bool)
+    middle = len(column) // 2
+    (first, first_bad), (second, second_bad) = (
+        convert_each(part, convert) for part in (column.slice(0, middle), column.slice(middle))
+    )
+    return pa.concat_arrays([first, second]), np.concatenate([first_bad, second_bad])
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a column of that type holds text."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Return whether a column of that type holds numbers."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def is_moment(kind: pa.DataType) -> bool:
+    """Return whether a column of that type holds dates, or dates with a time of day."""
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def plain(column: pa.Array, source: str, name: str) -> pa.Array:
+    """Return a column if it is of a type that can be read, no longer as a dictionary."""
+    kind = column.type
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    known = (is_text, is_number, is_moment, pa.types.is_time, pa.types.is_boolean, pa.types.is_null)
+    if not any(test(value) for test in known):
+        raise StreamError(
+            f"{source}, column '{name}': is of type {kind}, which can't be read: run with --drop '{name}'"
+        )
+    return column if kind is value else column.cast(value)
+
+
+_LARGEST = 2**62
+
+
+def entry(data: object, key: str) -> Any:
+    """Return an entry of what should be an object."""
+    if not isinstance(data, dict) or key not in data:
+        raise CheckpointError(f"the encoding is broken: it has no {key!r} where there should be one")
+    return data[key]
+
+
+def whole_number(data: Json, key: str, least: int = 0) -> int:
+    """Return an entry that is a whole number."""
+    value = entry(data, key)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < _LARGEST:
+        raise broken(key, f"a whole number >= {least}", value)
+    return value
+
+
+def optional_whole(data: Json, key: str) -> int | None:
+    """Return an entry that is a whole number or nothing."""
+    return None if entry(data, key) is None else whole_number(data, key)
+
+
+def number(data: Json, key: str) -> float:
+    """Return an entry that is a finite number."""
+    value = entry(data, key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300 or math.isnan(value):
+        raise broken(key, "a finite number", value)
+    return float(value)
+
+
+def flag(data: Json, key: str) -> bool:
+    """Return an entry that is true or false."""
+    value = entry(data, key)
+    if not isinstance(value, bool):
+        raise broken(key, "true or false", value)
+    return value
+
+
+def text(data: Json, key: str) -> str:
+    """Return an entry that is a text."""
+    value = entry(data, key)
+    if not isinstance(value, str):
+        raise broken(key, "a text", value)
+    return value
+
+
+def listed(data: Json, key: str) -> list[Any]:
+    """Return an entry that is a list."""
+    value = entry(data, key)
+    if not isinstance(value, list):
+        raise broken(key, "a list", value)
+    return value
+
+
+def wholes(data: Json, key: str) -> list[int]:
+    """Return an entry that is a list of whole numbers."""
+    return [whole_number({key: value}, key) for value in listed(data, key)]
+
+
+def broken(key: str, rule: str, value: object) -> CheckpointError:
+    """Return the error that says which entry breaks which rule."""
+    got = repr(value) if isinstance(value, int | float | str | None) else type(value).__name__
+    return CheckpointError(f"the encoding is broken: {key!r} must be {rule}, got {got[:60]}")
+
+
+class MissingMark:
+    """How many values of a column were missing, and the feature that says where.
+
+    Attributes
+    ----------
+    count : how many were missing so far.
+    feature : where in a row the mark stands, if there was any.
+    """
+
+    def __init__(self, count: int = 0, feature: int | None = None) -> None:
+        self.count, self.feature = count, feature
+
+    def learn(self, missing: Flags) -> list[Event]:
+        """Count what is missing; return the first such row if it is the first ever."""
+        found = int(np.count_nonzero(missing))
+        self.count += found
+        return [(int(missing.argmax()), None)] if found and self.feature is None else []
+
+    def write(self, missing: Flags, X: Floats) -> None:
+        """Write the mark, if there is one."""
+        if self.feature is not None:
+            X[:, self.feature] = missing
+
+    def features(self, column: str) -> dict[int, str]:
+        """Return the mark's name by its place."""
+        return {} if self.feature is None else {self.feature: f"{column} is missing"}
+
+    def to_json(self) -> Json:
+        """Return all that is known."""
+        return {"missing": self.count, "mark": self.feature}
+
+    @classmethod
+    def from_json(cls, data: Json) -> "MissingMark":
+        """Return what `to_json` was taken of."""
+        return cls(whole_number(data, "missing"), optional_whole(data, "mark"))

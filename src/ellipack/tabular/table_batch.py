@@ -1,0 +1,165 @@
+"""Rows of a table as the readers hand them out, and what a cell means whatever file it came in."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ellipack.errors import StreamError
+from ellipack.tabular.arrow import pa, pc
+from ellipack.validation import Ints
+
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?")
+"""The spellings of a missing value, in any column, once space around them is taken off; quotes make no difference."""
+
+_MISSING = pa.array(MISSING)
+_SHOWN = 40  # characters of a value that a message shows
+
+
+def as_text(column: pa.Array) -> pa.Array:
+    """Return a column as strings, so that equal values are equal strings however they were stored.
+
+    A whole number reads the same whether it was stored as an integer or as a float.
+
+    >>> as_text(pa.array([1.0, 0.5])).to_pylist()
+    ['1', '0.5']
+    """
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column if pa.types.is_string(column.type) else column.cast(pa.string())
+
+
+def clean(column: pa.Array) -> pa.Array:
+    """Return a column as strings without space around them, missing ones as nulls.
+
+    >>> clean(pa.array([" rain", "NA ", None])).to_pylist()
+    ['rain', None, None]
+    """
+    trimmed = pc.utf8_trim_whitespace(as_text(column))
+    return pc.if_else(pc.is_in(trimmed, value_set=_MISSING), pa.scalar(None, pa.string()), trimmed)
+
+
+def shown(value: object) -> str:
+    """Return a value as a message shows it: quoted, on one line, and shortened if it is long.
+
+    >>> shown("a" * 100)
+    "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...'"
+    """
+    text = str(value)
+    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that can't be used.
+
+    Attributes
+    ----------
+    number : its place among the rows of data, from 1.
+    reason : what is wrong with it.
+    column : the name of the column at fault, if it is one column's.
+    """
+
+    number: int
+    reason: str
+    column: str | None = None
+
+    def error(self, source: str) -> StreamError:
+        """Return the error that stops at this row."""
+        place = f"{source}, row {self.number:,}" + (f", column '{self.column}'" if self.column is not None else "")
+        return StreamError(f"{place}: {self.reason}: fix it, or run with --on-error skip")
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Consecutive rows of a source.
+
+    Attributes
+    ----------
+    table : the rows.
+    numbers : for each, its place among the rows of data in the source, from 1.
+    source : what messages call the source.
+    unreadable : rows before the last of these that could not be read, and so are not among them.
+    """
+
+    table: pa.RecordBatch
+    numbers: Ints
+    source: str
+    unreadable: tuple[BadRow, ...] = ()
+
+    @classmethod
+    def of(cls, table: pa.Table | pa.RecordBatch, source: str = "table", first: int = 1) -> "Batch":
+        """Return a table that was not read from a source as a batch, its first row numbered `first`."""
+        if isinstance(table, pa.Table):
+            arrays = [column.combine_chunks() for column in table.columns]
+            table = pa.RecordBatch.from_arrays(arrays, schema=table.schema)
+        return cls(table, np.arange(first, first + table.num_rows), source)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def end(self) -> int:
+        """The rows of the source that are behind once this batch is: where to resume, as `skip_rows`."""
+        last = int(self.numbers[-1]) if len(self) else 0
+        return max(last, self.unreadable[-1].number if self.unreadable else 0)
+
+
+class Piece(NamedTuple):
+    """Some rows, their numbers in the file, and those among and before them that could not be read."""
+
+    table: pa.RecordBatch
+    numbers: Ints
+    unreadable: list[BadRow]
+
+    def after(self, skipped: int) -> "Piece":
+        """Return the part of the piece that comes after the first `skipped` rows of the file."""
+        cut = int(np.searchsorted(self.numbers, skipped, side="right"))
+        later = [row for row in self.unreadable if row.number > skipped]
+        return Piece(self.table.slice(cut), self.numbers[cut:], later)
+
+
+class Reader(Protocol):
+    """A file of one format: what its columns are called, and its rows in order."""
+
+    columns: list[str]
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the rows; raise StreamError where the file can't be read on."""
+
+    def close(self) -> None:
+        """Let go of the file."""
+
+
+def distinct_names(names: list[str], source: str) -> list[str]:
+    """Return column names if there are any, none is empty and no two are the same."""
+    if not names:
+        raise StreamError(f"{source} has no columns")
+    seen = set()
+    for place, name in enumerate(names, start=1):
+        if not name.strip():
+            raise StreamError(f"{source}: column {place} of {len(names)} has no name: name it in the header")
+        if name in seen:
+            raise StreamError(f"{source}: two columns are called {shown(name)}: rename one of them")
+        seen.add(name)
+    return names
+
+
+def join(tables: list[pa.RecordBatch], names: list[str]) -> pa.RecordBatch:
+    """Return tables one below the other; a column that is of several types becomes text."""
+    if len(tables) == 1:
+        return tables[0]
+    columns = [_join([table.column(i) for table in tables]) for i in range(len(names))]
+    return pa.RecordBatch.from_arrays(columns, names=names)
+
+
+def _join(arrays: list[pa.Array]) -> pa.Array:
+    types = {array.type for array in arrays if not pa.types.is_null(array.type)}
+    if not arrays:
+        return pa.nulls(0)
+    if len(types) > 1:
+        arrays = [as_text(array) for array in arrays]
+    elif types:
+        arrays = [pc.cast(array, next(iter(types))) for array in arrays]
+    return pa.concat_arrays(arrays)

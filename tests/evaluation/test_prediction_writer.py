@@ -1,0 +1,111 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from ellipack.errors import InputError, StreamError
+from ellipack.evaluation.append_only_file import Written
+from ellipack.evaluation.prediction_writer import LABELLED, UNLABELLED, open_predictions
+from ellipack.validation import Floats, Ints
+from tests.strategies import seeds
+
+
+def drawn(rows: int, seed: int = 0) -> tuple[Ints, Floats, Floats]:
+    rng = np.random.default_rng(seed)
+    return np.arange(1, rows + 1), rng.normal(size=rows), 1e300 * rng.normal(size=rows)
+
+
+def write_whole(path: Path, rows: int, seed: int = 0) -> bytes:
+    """Return what is written without any interruption."""
+    output = open_predictions(str(path), LABELLED)
+    output.add(*drawn(rows, seed))
+    output.finish()
+    output.close()
+    return path.read_bytes()
+
+
+@given(seeds, st.sampled_from(["p.csv", "p.parquet"]), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3))))
+def test_however_often_it_is_cut_off_the_file_is_the_same(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, name: str, lives: list[tuple[int, int]]
+) -> None:
+    """A life settles some records, adds some more that no save knows of, and is over; or was made whole before."""
+    folder = tmp_path_factory.mktemp("lives")
+    path, known, behind, rows = folder / name, Written(), 0, 40
+    numbers, predictions, labels = drawn(rows, seed)
+
+    def part(start: int, stop: int) -> tuple[Ints, Floats, Floats]:
+        return numbers[start:stop], predictions[start:stop], labels[start:stop]
+
+    for i, (settled, lost) in enumerate(lives):
+        output = open_predictions(str(path), LABELLED, known)
+        stop = min(rows, behind + settled)
+        output.add(*part(behind, stop))
+        known, behind = output.settle(), stop
+        if i % 3 == 2:
+            output.finish()
+        else:
+            output.add(*part(behind, min(rows, behind + lost)))
+        output.close()
+    output = open_predictions(str(path), LABELLED, known)
+    output.add(*part(behind, rows))
+    output.finish()
+    output.close()
+    assert path.read_bytes() == write_whole(folder / f"whole.{name}", rows, seed)
+    assert not list(folder.glob(".*"))
+
+
+def test_all_digits_are_written(tmp_path: Path) -> None:
+    write_whole(tmp_path / "p.csv", 20)
+    read = np.loadtxt(tmp_path / "p.csv", delimiter=",", skiprows=1)
+    np.testing.assert_array_equal(read, np.column_stack(drawn(20)))
+    write_whole(tmp_path / "p.parquet", 20)
+    table = parquet.read_table(tmp_path / "p.parquet")
+    np.testing.assert_array_equal(np.column_stack([table[name].to_numpy() for name in table.column_names]), read)
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_no_rows_make_a_file_without_rows(name: str, tmp_path: Path) -> None:
+    output = open_predictions(str(tmp_path / name), UNLABELLED)
+    output.finish()
+    output.close()
+    if name == "p.csv":
+        assert (tmp_path / name).read_text() == "row,prediction\n"
+    else:
+        assert parquet.read_table(tmp_path / name).to_pydict() == {"row": [], "prediction": []}
+
+
+def test_a_parquet_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
+    before = write_whole(tmp_path / "p.parquet", 5)
+    output = open_predictions(str(tmp_path / "p.parquet"), LABELLED)
+    output.add(*drawn(30))
+    assert (tmp_path / "p.parquet").read_bytes() == before
+    output.close()  # nobody has settled it
+    assert (tmp_path / "p.parquet").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["p.parquet"]
+
+
+@pytest.mark.parametrize("known", [Written(10, 0), Written(10**6, 5)])
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_what_is_not_known_again_is_refused_and_left_as_it_is(name: str, known: Written, tmp_path: Path) -> None:
+    before = write_whole(tmp_path / name, 50)
+    with pytest.raises(StreamError, match=f"must begin with the {known.size:,} bytes of predictions"):
+        open_predictions(str(tmp_path / name), LABELLED, known)
+    assert (tmp_path / name).read_bytes() == before
+
+
+def test_names_that_promise_something_else_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"which are not compressed, got 'p\.csv\.gz'"):
+        open_predictions("p.csv.gz", LABELLED)
+    with pytest.raises(StreamError, match="No such file or directory"):
+        open_predictions(str(tmp_path / "no" / "p.csv"), LABELLED)
+
+
+def test_nobody_asked() -> None:
+    output = open_predictions(None, LABELLED)
+    output.add(*drawn(3))
+    assert output.settle() == Written()
+    output.finish()
+    output.close()

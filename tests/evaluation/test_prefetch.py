@@ -1,0 +1,86 @@
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ellipack.evaluation.prefetch import awaited, prefetched
+
+
+class Items:
+    """Numbers, that count how many were made and know whether they were closed."""
+
+    def __init__(self, numbers: list[int], error: Exception | None = None) -> None:
+        self.made, self.closed, self.threads = 0, threading.Event(), set[int]()
+        self._numbers, self._error = iter(numbers), error
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        self.threads.add(threading.get_ident())
+        for number in self._numbers:
+            self.made += 1
+            return number
+        if self._error is not None:
+            raise self._error
+        raise StopIteration
+
+    def close(self) -> None:
+        self.threads.add(threading.get_ident())
+        self.closed.set()
+
+
+@given(st.lists(st.integers()))
+def test_items_come_in_order_from_one_other_thread(numbers: list[int]) -> None:
+    items = Items(numbers)
+    assert list(prefetched(items)) == numbers
+    assert items.closed.wait(10)
+    assert len(items.threads) == 1
+    assert threading.get_ident() not in items.threads
+
+
+def test_what_is_raised_comes_behind_the_items_before_it() -> None:
+    items = Items([1, 2, 3, 4, 5], OSError("the end"))
+    ahead = prefetched(items)
+    got = [next(ahead) for _ in range(5)]
+    with pytest.raises(OSError, match="the end"):
+        next(ahead)
+    assert got == [1, 2, 3, 4, 5]
+    assert items.closed.wait(10)
+
+
+def test_only_a_few_are_made_ahead_and_none_once_nobody_wants_them() -> None:
+    items = Items(list(range(1000)))
+    ahead = prefetched(items)
+    assert next(ahead) == 0
+    time.sleep(0.3)
+    assert items.made <= 5
+    ahead.close()  # type: ignore[attr-defined]  # it is a generator
+    assert items.closed.wait(10)
+    assert items.made <= 6
+
+
+def test_waiting_ends_when_it_is_given_up() -> None:
+    over, never = threading.Event(), threading.Event()
+
+    def endless() -> Iterator[int]:
+        yield 1
+        never.wait()
+        yield 2
+
+    got = []
+    for item in prefetched(endless(), over.is_set):
+        got.append(item)
+        threading.Timer(0.2, over.set).start()
+    assert got == [1]
+    assert awaited(lambda: never.wait() or 3, over.is_set) is None
+    never.set()
+
+
+def test_one_thing_is_awaited_or_raises() -> None:
+    assert awaited(lambda: 3, lambda: False) == 3
+    with pytest.raises(ZeroDivisionError):
+        awaited(lambda: 1 // 0, lambda: False)

@@ -1,0 +1,116 @@
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ellipack import MetricRegressor, checkpoint
+from ellipack.errors import CheckpointError, StreamError
+from ellipack.estimators.saving import RUN
+from ellipack.evaluation.append_only_file import Written
+from ellipack.evaluation.run import Run, load_run
+from ellipack.tabular import BadRow, Batch, Encoding
+from ellipack.tabular.arrow import pa
+from ellipack.validation import Floats
+
+ROWS = 90
+
+
+def table() -> pa.Table:
+    """Return a table in which texts earn features and values go missing on the way."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=ROWS)
+    return pa.table(
+        {
+            "x": [None if t in (40, 77) else value for t, value in enumerate(x.tolist())],
+            "sky": rng.choice(["clear", "rain", "snow"], ROWS).tolist(),
+            "y": (2 * np.nan_to_num(x) + 1).tolist(),
+        }
+    )
+
+
+def begun(target: str = "y") -> Run:
+    return Run(MetricRegressor(n_jobs=1), Encoding.begin(Batch.of(table()), target), "sky.csv")
+
+
+def played(run: Run, cuts: list[int], path: Path | None = None) -> tuple[Run, Floats]:
+    """Play the table, cut into batches; if a path is given, saved and loaded between any two."""
+    predictions = []
+    edges = sorted({0, ROWS, *cuts})
+    for start, stop in pairwise(edges):
+        if path is not None:
+            run.save(path)
+            run = load_run(path)
+        batch = Batch.of(table().slice(start, stop - start), "sky.csv", start + 1)
+        predictions.append(run.play(batch).predictions)
+    return run, np.concatenate(predictions)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.integers(1, ROWS - 1), max_size=5), st.booleans())
+def test_neither_batches_nor_saving_change_a_bit(
+    tmp_path_factory: pytest.TempPathFactory, cuts: list[int], is_saved: bool
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    whole, expected = played(begun(), [])
+    parts, got = played(begun(), cuts, folder / "between" if is_saved else None)
+    np.testing.assert_array_equal(got, expected)
+    whole.save(folder / "whole")
+    parts.save(folder / "parts")
+    assert (folder / "whole").read_bytes() == (folder / "parts").read_bytes()
+
+
+def test_what_is_carried_is_saved(tmp_path: Path) -> None:
+    run, _ = played(begun(), [])
+    run.skipped, run.written = 3, Written(1234, 2**32 - 1)
+    run.save(tmp_path / "model")
+    again = load_run(tmp_path / "model")
+    assert (again.source, again.position, again.skipped) == ("sky.csv", ROWS, 3)
+    assert again.written == run.written
+    assert again.encoding.names == run.encoding.names
+    assert again.before == 0
+
+
+def test_rows_that_a_source_does_not_have_count() -> None:
+    run = begun()
+    run.before = 1000
+    result = run.play(Batch.of(table().slice(0, 10)))
+    assert result.numbers.tolist() == list(range(1001, 1011))
+    assert run.position == 1010
+
+
+def test_a_bad_row_changes_nothing_or_is_left_out(tmp_path: Path) -> None:
+    run, _ = played(begun(), [])
+    run.save(tmp_path / "before")
+    bad = pa.table({"x": ["1", "far", "2"], "sky": ["rain"] * 3, "y": ["1", "2", "?"]})
+    with pytest.raises(StreamError, match="row 92, column 'x': 'far' is not a number"):
+        run.play(Batch.of(bad, "sky.csv", ROWS + 1))
+    run.save(tmp_path / "after")
+    assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
+    batch = Batch.of(bad, "sky.csv", ROWS + 1)
+    unreadable = Batch(batch.table, batch.numbers, batch.source, (BadRow(ROWS + 4, "cut short"),))
+    result = run.play(unreadable, "skip")
+    assert result.numbers.tolist() == [ROWS + 1]
+    assert [row.number for row in result.bad] == [ROWS + 2, ROWS + 3, ROWS + 4]
+    assert (run.position, run.skipped, run.scores.rows) == (ROWS + 4, 3, ROWS + 1)
+
+
+def test_only_runs_are_loaded_and_only_if_their_parts_fit(tmp_path: Path) -> None:
+    run, _ = played(begun(), [])
+    run.learner.save(tmp_path / "learner")
+    with pytest.raises(CheckpointError, match="learner holds a MetricRegressor and not a run"):
+        load_run(tmp_path / "learner")
+    run.save(tmp_path / "model")
+    _, contents = checkpoint.read(tmp_path / "model")
+    for change, said in (
+        ({"position": -1}, "position must be from 0"),
+        ({"predictions": {"size": 0}}, "predictions/checksum must be a whole number, got nothing"),
+        ({"source": 3}, "source must be text, got 3"),
+        ({"encoding": begun().encoding.to_json()}, "features must be as many as are encoded"),
+    ):
+        changed = checkpoint.Contents({**contents.facts, **change}, contents.arrays)
+        checkpoint.write(tmp_path / "changed", RUN, changed)
+        with pytest.raises(CheckpointError, match=f"changed: {said}"):
+            load_run(tmp_path / "changed")

@@ -1,0 +1,107 @@
+"""The encoder, literally and slowly: one row after the other, each cell by itself, in plain dicts."""
+
+import math
+from datetime import UTC, date, datetime, time, timedelta
+
+from ellipack.tabular import MISSING
+
+Row = dict[str, str | None]
+YES, NO = {"true", "yes", "t", "y", "1"}, {"false", "no", "f", "n", "0"}
+
+
+def is_missing(cell: str | None) -> bool:
+    return cell is None or cell.strip() in MISSING
+
+
+def instant(cell: str) -> datetime | time:
+    """Return a date or a time of day, a date without a zone being one in UTC."""
+    text = cell.strip()
+    if "-" not in text[:5]:
+        return time.fromisoformat(text.zfill(5))
+    found = datetime.fromisoformat(text)
+    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+
+
+class Oracle:
+    """Features of rows by name, in the order in which the names came up."""
+
+    def __init__(self, kinds: dict[str, str], rows: list[Row], earns_at: int, max_levels: int) -> None:
+        self.kinds, self.earns_at, self.max_levels = kinds, earns_at, max_levels
+        self.names: list[str] = []
+        self.sums = dict.fromkeys(kinds, 0.0)
+        self.counts = dict.fromkeys(kinds, 0)
+        self.seen: dict[str, dict[str | None, int]] = {name: {} for name in kinds}
+        self.levels: dict[str, list[str | None]] = {name: [] for name in kinds}
+        self.first: dict[str, datetime] = {}
+        self.trend = dict.fromkeys(kinds, 0.0)
+        self.forms = {name: self.form([row[name] for row in rows]) for name in kinds if kinds[name] == "time"}
+        for name, kind in kinds.items():
+            self.names += self.begin(name, kind)
+
+    def form(self, cells: list[str | None]) -> str:
+        found = [instant(cell) for cell in cells if cell is not None and not is_missing(cell)]
+        if any(isinstance(each, time) for each in found):
+            return "clock"
+        return "datetime" if any(each.time() != time() for each in found if isinstance(each, datetime)) else "date"
+
+    def begin(self, name: str, kind: str) -> list[str]:
+        if kind == "text":
+            return [f"{name}=other"]
+        if kind != "time":
+            return [name]
+        hour = [f"{name} hour sin", f"{name} hour cos"]
+        day = [f"{name} {part}" for part in ("weekday sin", "weekday cos", "day of year sin", "day of year cos")]
+        day += [f"{name} days since start"]
+        return {"clock": hour, "date": day, "datetime": hour + day}[self.forms[name]]
+
+    def encode(self, row: Row) -> list[float]:
+        features: dict[str, float] = {}
+        for name, kind in self.kinds.items():
+            encode = {"number": self.number, "boolean": self.number, "time": self.time, "text": self.text}[kind]
+            features |= encode(name, row[name])
+        self.names += [name for name in features if name not in self.names]
+        return [features.get(name, 0.0) for name in self.names]
+
+    def number(self, name: str, cell: str | None) -> dict[str, float]:
+        if cell is None or is_missing(cell):
+            mean = self.sums[name] / self.counts[name] if self.counts[name] else 0.0
+            return {name: mean, f"{name} is missing": 1.0}
+        text = cell.strip().lower()
+        value = float(text) if self.kinds[name] == "number" else float(text in YES)
+        self.sums[name] += value
+        self.counts[name] += 1
+        return {name: value}
+
+    def time(self, name: str, cell: str | None) -> dict[str, float]:
+        form = self.forms[name]
+        if cell is None or is_missing(cell):
+            features = {f"{name} is missing": 1.0}
+            return features if form == "clock" else features | {f"{name} days since start": self.trend[name]}
+        found = instant(cell)
+        clock = found if isinstance(found, time) else found.time()
+        features = self.circle(f"{name} hour", clock.hour * 3600 + clock.minute * 60 + clock.second, 86_400)
+        if isinstance(found, time):
+            return features
+        first = self.first.setdefault(name, found)
+        self.trend[name] = float((found - first) // timedelta(microseconds=1)) / (86_400 * 10**6)
+        features = features if form == "datetime" else {}
+        features |= self.circle(f"{name} weekday", found.weekday(), 7)
+        features |= self.circle(f"{name} day of year", (found.date() - date(found.year, 1, 1)).days, 366)
+        return features | {f"{name} days since start": self.trend[name]}
+
+    def circle(self, name: str, step: int, steps: int) -> dict[str, float]:
+        turn = 2 * math.pi * step / steps
+        return {f"{name} sin": math.sin(turn), f"{name} cos": math.cos(turn)}
+
+    def text(self, name: str, cell: str | None) -> dict[str, float]:
+        level = None if cell is None or is_missing(cell) else cell.strip()
+        levels, seen = self.levels[name], self.seen[name]
+        if level not in levels and len(levels) + 1 < self.max_levels:
+            seen[level] = seen.get(level, 0) + 1
+            if seen[level] == self.earns_at:
+                levels.append(level)
+        if level not in levels:
+            return {f"{name}=other": 1.0}
+        if level is None:
+            return {f"{name} is missing": 1.0}
+        return {f"{name}='other'" if level == "other" else f"{name}={level}": 1.0}

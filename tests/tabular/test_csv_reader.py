@@ -1,0 +1,148 @@
+import csv
+import io
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ellipack.errors import StreamError
+from ellipack.tabular import MISSING, Batch, csv_reader, open_source
+from tests.fuzz.bytes import mutations
+from tests.fuzz.effort import effort
+
+cells = st.text(st.sampled_from("ab1é\u2028\U0001f600 ,;\t\"'\n"), max_size=6) | st.sampled_from(MISSING)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[list[str]]:
+    width = draw(st.integers(1, 4))
+    return draw(st.lists(st.lists(cells, min_size=width, max_size=width), min_size=1, max_size=30))
+
+
+def written(rows: list[list[str]], width: int) -> str:
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow([f"column {i}" for i in range(width)])
+    writer.writerows(rows)
+    return sink.getvalue()
+
+
+def read(path: Path, content: bytes, block: int = 1 << 20, **options: object) -> list[Batch]:
+    path.write_bytes(content)
+    with patch.object(csv_reader, "BLOCK", block), open_source(str(path), **options) as source:  # type: ignore[arg-type]
+        return list(source)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("csv") / "table.csv"
+
+
+@given(tables(), st.integers(1, 40), st.integers(200, 1000))
+def test_what_python_writes_is_read_as_it_was(path: Path, rows: list[list[str]], batch_rows: int, block: int) -> None:
+    width = len(rows[0])
+    batches = read(path, written(rows, width).encode(), block, batch_rows=batch_rows)
+    found = [list(row.values()) for batch in batches for row in batch.table.to_pylist()]
+    assert found == [[None if cell in MISSING else cell for cell in row] for row in rows]
+
+
+@given(st.lists(st.sampled_from(["1,2", "", "3", "4,5,6", "\xff,7", ""]), min_size=1, max_size=60), st.data())
+def test_rows_that_can_not_be_read_are_told_and_the_others_keep_their_numbers(
+    path: Path, lines: list[str], data: st.DataObject
+) -> None:
+    content = "\n".join(["a,b", "0,0", *lines, ""]).encode("latin1")
+    numbered = dict(enumerate(["0,0", *(line for line in lines if line)], start=1))
+    good = [number for number, line in numbered.items() if line in ("0,0", "1,2")]
+    bad = [number for number in numbered if number not in good]
+    options = {"batch_rows": data.draw(st.integers(1, 70)), "block": data.draw(st.integers(20, 200))}
+    batches = read(path, content, on_error="skip", **options)
+    assert np.concatenate([batch.numbers for batch in batches]).tolist() == good
+    assert [row.number for batch in batches for row in batch.unreadable] == bad
+    for batch in batches[:-1]:
+        assert all(row.number < batch.numbers[-1] for row in batch.unreadable)
+
+    behind = data.draw(st.sampled_from([0, *(batch.end for batch in batches)]))
+    rest = read(path, content, on_error="skip", skip_rows=behind, **options)
+    assert [number for batch in rest for number in batch.numbers] == [number for number in good if number > behind]
+    assert [row.number for batch in rest for row in batch.unreadable] == [row for row in bad if row > behind]
+
+    if bad:
+        with pytest.raises(StreamError, match=f"row {bad[0]}[,:]"):
+            read(path, content, **options)
+        assert read(path, content, skip_rows=bad[-1], **options) or max(numbered) == bad[-1]
+
+
+def test_a_file_of_ragged_rows_is_given_up(path: Path) -> None:
+    with pytest.raises(StreamError, match=r"rows from row 1 on can't be read; that one has 1 fields .*: is it a table"):
+        read(path, b"a,b\n" + b"1\n" * 100_000, on_error="skip")
+
+
+@pytest.mark.parametrize(
+    ("end", "is_open"),
+    [
+        (b'3,"x\n4,5\n', True),
+        (b'3,"a ""b"" c\n', True),
+        (b'3,"a ""b""\n', True),
+        (b'3,"', True),
+        (b'3,"NA\n', True),
+        (b'3,4"\n5,6\n', False),
+        (b'3,"4"\n', False),
+        (b'3,"4"', False),
+        (b'3,""', False),
+        (b'"3",4"', False),
+        (b'3,"a ""b"""\n', False),
+        (b'"x\n,",4\n', False),
+    ],
+)
+def test_only_a_quote_that_is_open_at_the_end_is_bad(path: Path, end: bytes, is_open: bool) -> None:
+    batches = read(path, b"a,b\n1,2\n" + end, on_error="skip")
+    reasons = [row.reason for batch in batches for row in batch.unreadable]
+    assert reasons == (["opens a quote that is never closed"] if is_open else [])
+
+
+@given(st.text(st.sampled_from('ab"\n\r,'), max_size=120), st.integers(8, 40))
+def test_where_blocks_are_cut_changes_nothing(path: Path, text: str, block: int) -> None:
+    def found(block: int) -> list[object]:
+        try:
+            batches = read(path, b"a,b\n1,2\n" + text.encode(), block, on_error="skip")
+        except StreamError as error:
+            return [str(error)]
+        rows = [list(row.values()) for batch in batches for row in batch.table.to_pylist()]
+        return [rows, [row for batch in batches for row in batch.unreadable], batches[-1].end]
+
+    whole, cut = found(1 << 20), found(block)
+    assert cut == whole or "is longer than" in str(cut[0])
+
+
+def test_numbers_that_count_up_may_be_names(path: Path) -> None:
+    assert read(path, b"0,1,2\n5,1,4\n")[0].table.schema.names == ["0", "1", "2"]
+    for header in (b"5,1,4\n", b"0.5,1,2\n", b"1e3,2e3\n"):
+        with pytest.raises(StreamError, match="the first row holds numbers, not names"):
+            read(path, header * 2)
+
+
+def test_names_lose_the_space_around_them(path: Path) -> None:
+    assert read(path, b"a, b ,c\n1,2,3\n")[0].table.schema.names == ["a", "b", "c"]
+
+
+VALID = ("a,b,c\n" + "".join(f'{i},"x, {i}",2024-01-{1 + i % 28:02d}\n' for i in range(40))).encode()
+
+
+@settings(max_examples=effort(300))
+@given(mutations(VALID), st.sampled_from(["stop", "skip"]), st.sampled_from(["csv", "ndjson", "parquet"]))
+def test_whatever_the_bytes_there_are_rows_or_an_error_that_says_why(
+    path: Path, content: bytes, on_error: str, format: str
+) -> None:
+    refusal = ""
+    try:
+        batches = read(path, content, on_error=on_error, format=format, batch_rows=7)
+    except StreamError as error:
+        batches, refusal = [], str(error)
+    assert batches or refusal.startswith(str(path))
+    assert "\n" not in refusal
+    numbers = [number for batch in batches for number in batch.numbers.tolist()]
+    bad = [row.number for batch in batches for row in batch.unreadable]
+    assert sorted(numbers + bad) == list(range(1, len(numbers) + len(bad) + 1))

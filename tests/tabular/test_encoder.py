@@ -1,0 +1,258 @@
+import copy
+import json
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ellipack.errors import CheckpointError, StreamError
+from ellipack.tabular import MISSING, Batch, Encoding, Rows
+from tests.strategies import cuts
+from tests.tabular.reference_encoder import Oracle, Row
+
+padding = st.sampled_from(["", "", "", " ", "\t"])
+numbers = st.floats(-1e9, 1e9).map(repr) | st.integers(-3, 3).map(str) | st.sampled_from(["1e3", ".5", "-0", "+2"])
+booleans = st.sampled_from(["true", "False", "YES", "no", "t", "f", "1", "0"])
+dates = st.dates().map(str)
+seconds = st.sampled_from(["", ":59", ":05.25", ":00.123456"])
+zones = st.sampled_from(["", "", "Z", "+02:00", "-0930"])
+moments = st.builds(
+    lambda moment, second, zone: moment.isoformat(timespec="minutes") + second + zone,
+    st.datetimes(datetime(1000, 1, 1), datetime(9000, 1, 1)),
+    seconds,
+    zones,
+)
+clocks = st.builds(lambda clock, second: f"{clock:%H:%M}{second}", st.times(), seconds)
+texts = st.sampled_from(["rain", "sun", "other", "fog", "snow", "x=y"])
+CELLS = {
+    "number": [numbers],
+    "boolean": [booleans],
+    "time": [dates, moments, dates | moments, clocks],
+    "text": [texts, st.sampled_from("ab")],
+}
+
+
+@st.composite
+def columns(draw: st.DrawFn, rows: int) -> tuple[str, list[str | None]]:
+    kind = draw(st.sampled_from(sorted(CELLS)))
+    cell = st.builds(lambda a, cell, b: a + cell + b, padding, draw(st.sampled_from(CELLS[kind])), padding)
+    missing = draw(st.sampled_from([0, 0, 1]))
+    cells = st.one_of(cell, *[st.sampled_from([None, *MISSING, " NA "])] * missing)
+    return kind, draw(st.lists(cells, min_size=rows, max_size=rows))
+
+
+class Table:
+    """Rows of a table with labels, how its columns are to be read, and the settings."""
+
+    def __init__(self, kinds: dict[str, str], cells: dict[str, list[str | None]], earns_at: int, most: int) -> None:
+        self.kinds, self.cells, self.rule = kinds, cells, (earns_at, most)
+        self.height = len(next(iter(cells.values())))
+        self.labels = [str(i / 8) for i in range(self.height)]
+
+    def batch(self, rows: slice = slice(None)) -> Batch:
+        cells = {name: pa.array(some[rows], pa.string()) for name, some in self.cells.items()}
+        return Batch.of(pa.table(cells | {"y": pa.array(self.labels[rows], pa.string())}), first=1 + (rows.start or 0))
+
+    def rows(self) -> list[Row]:
+        return [{name: some[i] for name, some in self.cells.items()} for i in range(self.height)]
+
+    def begin(self) -> Encoding:
+        earns_at, most = self.rule
+        return Encoding.begin(self.batch(), "y", kinds=self.kinds, earns_at=earns_at, max_levels=most)
+
+    def oracle(self) -> Oracle:
+        return Oracle(self.kinds, self.rows(), *self.rule)
+
+    def __repr__(self) -> str:
+        return f"Table({self.kinds}, {self.cells}, *{self.rule})"
+
+
+@st.composite
+def tables(draw: st.DrawFn, least_rows: int = 1) -> Table:
+    rows = draw(st.integers(least_rows, 25))
+    drawn = draw(st.lists(columns(rows), min_size=1, max_size=4))
+    kinds = {f"c{i}": kind for i, (kind, _) in enumerate(drawn)}
+    cells = {f"c{i}": some for i, (_, some) in enumerate(drawn)}
+    return Table(kinds, cells, draw(st.integers(1, 4)), draw(st.integers(1, 5)))
+
+
+def features(encoding: Encoding, rows: Rows) -> list[list[float]]:
+    """Return rows of features, each as wide as it was at its time."""
+    found: list[list[float]] = []
+    width = len(encoding.names)
+    for part in encoding.encode(rows):
+        assert part.X.flags.c_contiguous
+        assert part.rows == slice(len(found), len(found) + len(part.X))
+        assert part.X.shape[1] == width + len(part.scales)
+        assert (part.scales == 1).all()
+        width += len(part.scales)
+        found += part.X.tolist()
+    assert len(found) == len(rows)
+    assert width == len(encoding.names)
+    return found
+
+
+def same(found: list[list[float]], expected: list[list[float]]) -> bool:
+    """Return whether features have the same bits, the sign of 0 included."""
+    return repr(found) == repr(expected)
+
+
+@settings(max_examples=150)
+@given(tables())
+def test_features_are_the_oracles_to_the_bit(table: Table) -> None:
+    encoding, oracle = table.begin(), table.oracle()
+    assert encoding.names == oracle.names
+    assert same(features(encoding, encoding.read(table.batch())), [oracle.encode(row) for row in table.rows()])
+    assert encoding.names == oracle.names
+
+
+@settings(max_examples=100)
+@given(tables(), st.data())
+def test_batching_changes_nothing_and_nor_does_an_interruption(table: Table, data: st.DataObject) -> None:
+    whole, cut = table.begin(), table.begin()
+    expected = features(whole, whole.read(table.batch()))
+    found = []
+    for rows in data.draw(cuts(table.height)):
+        found += features(cut, cut.read(table.batch(rows)))
+        if data.draw(st.booleans()):
+            cut = Encoding.from_json(json.loads(json.dumps(cut.to_json())))
+    assert same(found, expected)
+    assert cut.names == whole.names
+    assert json.dumps(cut.to_json()) == json.dumps(whole.to_json())
+    assert cut.columns() == whole.columns()
+
+
+@given(tables(least_rows=2), st.data())
+def test_no_row_knows_those_after_it(table: Table, data: st.DataObject) -> None:
+    until = data.draw(st.integers(1, table.height - 1))
+    encoding, other = table.begin(), table.begin()
+    order = [*range(until), *data.draw(st.permutations(range(until, table.height)))]
+    shuffled = copy.copy(table)
+    shuffled.cells = {name: [some[i] for i in order] for name, some in table.cells.items()}
+    one = features(encoding, encoding.read(table.batch()))
+    assert same(features(other, other.read(shuffled.batch()))[:until], one[:until])
+
+
+@given(tables(), st.data())
+def test_encode_only_is_encode_once_levels_are_settled(table: Table, data: st.DataObject) -> None:
+    encoding = table.begin()
+    encoding.encode(encoding.read(table.batch()))
+    before, again = json.dumps(encoding.to_json()), encoding.read(table.batch())
+    X = encoding.encode_only(again)
+    assert json.dumps(encoding.to_json()) == before
+    width = len(encoding.names)
+    later = features(encoding, again)
+    for row, only, learned in zip(table.rows(), X.tolist(), later, strict=True):
+        filled = any(cell is None or cell.strip() in MISSING for cell in row.values())
+        if not filled and not any(learned[width:]):
+            assert repr(only) == repr(learned[:width])
+
+
+@given(tables(), st.randoms(use_true_random=False))
+def test_columns_are_found_by_name(table: Table, random: Any) -> None:
+    encoding = table.begin()
+    encoding.encode(encoding.read(table.batch()))
+    columns = {**table.batch().table.to_pydict(), "extra": [None] * table.height}
+    names = random.sample(sorted(columns), len(columns))
+    mixed = Batch.of(pa.table({name: pa.array(columns[name], pa.string()) for name in names if name != "y"}))
+    np.testing.assert_array_equal(
+        encoding.encode_only(encoding.read_unlabelled(mixed)), encoding.encode_only(encoding.read(table.batch()))
+    )
+    assert encoding.unused(names) == ["extra"]
+    for name in table.kinds:
+        with pytest.raises(StreamError, match=f"table has no column called '{name}', which features are made of"):
+            encoding.read_unlabelled(Batch.of(mixed.table.drop_columns([name])))
+
+
+UNFIT = {
+    "number": ["abc", "inf", "-Infinity", "1e141", "1,5", "0x10", "1 2"],
+    "boolean": ["maybe", "2"],
+    "time": ["yesterday", "2024-02-30", "12-30", "2024-13-01T00:00", "31/12/2024", "2024-01-01T25:00"],
+}
+
+
+@given(tables(), st.data())
+def test_bad_rows_are_as_if_they_were_not_there(table: Table, data: st.DataObject) -> None:
+    bad = data.draw(st.sets(st.integers(0, table.height - 1)))
+    broken, reasons = copy.deepcopy(table), {}
+    for row in bad:
+        name = data.draw(st.sampled_from([*(name for name, kind in table.kinds.items() if kind in UNFIT), "y"]))
+        if name == "y":
+            value = data.draw(st.sampled_from(["", "NA", "abc", "inf", "1e61"]))
+            broken.labels[row] = value
+        else:
+            value = data.draw(st.sampled_from(UNFIT[table.kinds[name]]))
+            broken.cells[name][row] = value
+        reasons[row + 1] = name, value
+    encoding, expected = table.begin(), table.begin()
+    rows = encoding.read(broken.batch(), on_error="skip")
+    assert {row.number: row.column for row in rows.bad} == {number: name for number, (name, _) in reasons.items()}
+    good = [i for i in range(table.height) if i not in bad]
+    assert rows.numbers.tolist() == [i + 1 for i in good]
+    assert rows.labels.tolist() == [float(table.labels[i]) for i in good]
+    only = Batch.of(table.batch().table.take(pa.array(good, pa.int64())))
+    assert same(features(encoding, rows), features(expected, expected.read(only)))
+    assert encoding.to_json() == expected.to_json()
+    if bad:
+        untouched = json.dumps(encoding.to_json())
+        name, value = reasons[min(reasons)]
+        with pytest.raises(StreamError, match=f"^table, row {min(reasons)}, column '{name}': ") as caught:
+            encoding.read(broken.batch())
+        assert str(caught.value).endswith(": fix it, or run with --on-error skip")
+        assert ("the label is missing" if value in MISSING else repr(value)) in str(caught.value)
+        assert json.dumps(encoding.to_json()) == untouched
+
+
+@st.composite
+def broken_json(draw: st.DrawFn, value: Any) -> Any:
+    """Return JSON with one entry somewhere in it replaced, left out or doubled."""
+    if isinstance(value, dict) and value and draw(st.integers(0, 9)):
+        key = draw(st.sampled_from(sorted(value)))
+        if draw(st.integers(0, 4)) == 0:
+            return {name: entry for name, entry in value.items() if name != key}
+        return value | {key: draw(broken_json(value[key]))}
+    if isinstance(value, list) and value and draw(st.integers(0, 9)):
+        place = draw(st.integers(0, len(value) - 1))
+        kept = value[place + 1 :] if draw(st.booleans()) else [value[place], *value[place + 1 :]]
+        return [*value[:place], draw(broken_json(value[place])), *kept]
+    junk: list[Any] = [
+        None,
+        True,
+        -1,
+        10**30,
+        0.5,
+        float("nan"),
+        float("inf"),
+        1e308,
+        "x",
+        "time",
+        "text",
+        [],
+        {},
+        [[]],
+        [1, 2],
+    ]
+    return draw(st.sampled_from(junk))
+
+
+@settings(max_examples=200)
+@given(tables(), st.data())
+def test_a_broken_state_is_refused_or_works(table: Table, data: st.DataObject) -> None:
+    encoding = table.begin()
+    encoding.encode(encoding.read(table.batch()))
+    try:
+        loaded = Encoding.from_json(data.draw(broken_json(encoding.to_json())))
+    except CheckpointError:
+        return
+    try:
+        rows = loaded.read_unlabelled(table.batch(), on_error="skip")
+    except StreamError:  # a column is called something else now
+        assert {column.name for column in loaded.columns()} != set(table.kinds)
+        return
+    assert np.isfinite(loaded.encode_only(rows)).all()
+    assert all(np.isfinite(part.X).all() for part in loaded.encode(rows))
+    assert Encoding.from_json(json.loads(json.dumps(loaded.to_json()))).names == loaded.names

@@ -1,0 +1,47 @@
+from io import BytesIO
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ellipack.tabular.input_file import MARK, Utf8
+
+
+class Drips(BytesIO):
+    """A file that hands out as little as it likes."""
+
+    def __init__(self, content: bytes, most: int) -> None:
+        super().__init__(content)
+        self.most = most
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(min(size, self.most) if size is not None and size >= 0 else self.most)
+
+
+@given(
+    st.lists(st.sampled_from([b"a", b"\n", "é".encode(), "😀".encode(), b"\xff", b"\xe2\x82"]), max_size=60).map(
+        b"".join
+    ),
+    st.integers(1, 9),
+    st.lists(st.tuples(st.booleans(), st.integers(1, 20)), max_size=9),
+)
+def test_what_comes_out_is_utf8_whatever_goes_in(content: bytes, most: int, calls: list[tuple[bool, int]]) -> None:
+    stream = Utf8(Drips(content, most), "it")
+    out = b""
+    for is_read, size in calls:
+        seen = stream.peek(size)
+        if is_read:
+            assert stream.read(size) == seen
+            out += seen
+    out += stream.read()
+    assert out.decode().replace(MARK, "") == content.decode(errors="ignore")
+    try:
+        content.decode()
+        assert not stream.marked
+    except UnicodeDecodeError:
+        assert stream.marked
+        assert MARK in out.decode()
+    assert stream.read(5) == b""
+
+
+def test_a_byte_order_mark_is_left_out() -> None:
+    assert Utf8(BytesIO(b"\xef\xbb\xbfabc"), "it").read() == b"abc"

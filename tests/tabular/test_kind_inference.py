@@ -1,0 +1,94 @@
+import re
+from datetime import date, datetime, time
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from ellipack.tabular.kind_inference import guess
+
+DAYS = [f"2024-01-{i:02d}" for i in range(1, 31)]
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "form"),
+    [
+        (["1", " 2.5", "?", None, "-3e4"], "number", ""),
+        (["0", "1", "1"], "number", ""),
+        (["5", "5", "5"], "number", ""),
+        (["2019", "2020"], "number", ""),
+        (["yes", "No", "NA", "yes"], "boolean", ""),
+        (["T", "F"], "boolean", ""),
+        (["true", "true"], "text", ""),  # a constant may vary later, and not only to false
+        (["F", "F", "F"], "text", ""),
+        (["t", "no"], "text", ""),
+        (["yes", "no", "maybe"], "text", ""),
+        (DAYS, "time", "date"),
+        (["2024-01-01 00:00", "2024-01-02 00:00"], "time", "date"),
+        (["2024-01-01T12:30:00Z", "2024-01-02", "2024-01-01T12:30:00.123456789+02:00"], "time", "datetime"),
+        (["12:30", "9:05", "23:59:59.5"], "time", "clock"),
+        (["31/12/2024", "30/12/2024"], "text", ""),
+        (["rain", "sun", "rain"], "text", ""),
+        (["1"] * 99 + ["one"], "number", ""),  # a mistake, which is told where it is read
+        ([*DAYS, "soon"], "time", "date"),
+        (["1"] * 9 + ["one"], "text", ""),
+        (["1"] * 90 + ["one"] * 10, "text", ""),
+        ([None, "NA", ""], "text", ""),
+    ],
+)
+def test_kinds_are_told_by_the_texts(cells: list[str | None], kind: str, form: str) -> None:
+    found = guess("c", pa.array(cells, pa.string()))
+    assert (found.kind, found.form) == (kind, form)
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind", "form"),
+    [
+        (pa.array([1, 2], pa.uint8()), "number", ""),
+        (pa.array([1.5, None], pa.float32()), "number", ""),
+        (pa.array([Decimal("1.5")]), "number", ""),
+        (pa.array([None, None], pa.float64()), "number", ""),
+        (pa.array([True, True]), "boolean", ""),
+        (pa.array([date(2024, 1, 1)]), "time", "date"),
+        (pa.array([datetime(2024, 1, 1)], pa.timestamp("ns")), "time", "date"),
+        (pa.array([datetime(2024, 1, 1, 3)], pa.timestamp("s", "Asia/Tokyo")), "time", "datetime"),
+        (pa.array([time(3)], pa.time32("s")), "time", "clock"),
+        (pa.array(["a", "b"]).dictionary_encode(), "text", ""),
+        (pa.array(["1", "2"], pa.large_string()), "number", ""),
+        (pa.nulls(3), "text", ""),
+    ],
+)
+def test_kinds_are_told_by_the_types(cells: pa.Array, kind: str, form: str) -> None:
+    found = guess("c", cells.cast(pa.string()) if pa.types.is_dictionary(cells.type) else cells)
+    assert (found.kind, found.form) == (kind, form)
+
+
+@pytest.mark.parametrize(
+    ("cells", "note", "warning"),
+    [
+        ([f"{a}{b}" for a in LETTERS[:5] for b in LETTERS[:5]], "an identifier", "25 different texts in 25 rows, and"),
+        ([str(i) for i in range(7, 30)], "counts the rows", "counts the rows: .* leave it out by --drop 'c'"),
+        ([None] * 5, "no value at first", "no value in the first 5 rows, and is taken for text"),
+        (["1", "2", "1", "3"] * 20 + ["one"], "", "taken for number, though 1 of its first 81 values are none"),
+        (["7"] * 30, "constant at first", ""),
+        (["x"] * 30, "constant at first", ""),
+        ([str(i) for i in range(7, 15)], "", ""),  # too few to tell
+        (["a", "b"] * 20, "", ""),
+        ([str(-i) for i in range(30)], "", ""),
+    ],
+)
+def test_what_should_be_known_is_told(cells: list[str | None], note: str, warning: str) -> None:
+    found = guess("c", pa.array(cells, pa.string()))
+    assert found.note == note
+    assert found.is_identifier == (note == "an identifier")
+    assert re.fullmatch(f"column 'c' .*{warning}.*" if warning else "", found.warning)
+
+
+def test_a_kind_that_is_given_is_not_guessed() -> None:
+    assert guess("c", pa.array(["1", "2"]), "text").kind == "text"
+    assert guess("c", pa.array(["12:30", "2:30"]), "time").form == "clock"
+    assert (
+        guess("c", pa.array(["x"]), "number").warning
+        == "column 'c' is taken for number, though 1 of its first 1 values are none"
+    )

@@ -1,0 +1,123 @@
+import json
+from pathlib import Path
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ellipack.errors import StreamError
+from ellipack.tabular import Batch, ndjson_reader, open_source
+from ellipack.tabular.table_batch import as_text
+
+texts = st.text(st.sampled_from('ab{[\\"\n é😀:,'), max_size=5) | st.just("2024-01-01T00:00:00")
+numbers = st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
+values = st.none() | st.booleans() | numbers | texts
+COLUMNS = ("a", "b", "c")
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[dict[str, object]]:
+    """Return rows whose columns are mostly of one type, as those of tables are, and sometimes not."""
+    kinds = {name: draw(st.sampled_from([numbers, texts, st.booleans(), values])) for name in COLUMNS}
+    rows = st.fixed_dictionaries({}, optional={name: st.none() | kind for name, kind in kinds.items()})
+    return [dict.fromkeys(COLUMNS), *draw(st.lists(rows, max_size=25))]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ndjson") / "table.ndjson"
+
+
+def read(path: Path, content: bytes, block: int = 1 << 20, **options: object) -> list[Batch]:
+    path.write_bytes(content)
+    with patch.object(ndjson_reader, "BLOCK", block), open_source(str(path), **options) as source:  # type: ignore[arg-type]
+        return list(source)
+
+
+def as_texts(batches: list[Batch]) -> list[list[str | None]]:
+    columns = [[as_text(column).to_pylist() for column in batch.table.columns] for batch in batches]
+    return [[cell for column in some for cell in column] for some in zip(*columns, strict=True)]
+
+
+def literal(value: object) -> str | None:
+    """Return a cell as text by the rules, one by one: numbers are floats, and whole ones have no point."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    assert isinstance(value, int | float)
+    return str(as_text(pa.array([float(value)]))[0])
+
+
+@given(tables(), st.integers(1, 30), st.integers(30, 400), st.booleans())
+def test_blocks_and_lines_have_the_same_cells(
+    path: Path, rows: list[dict[str, object]], batch_rows: int, block: int, blank: bool
+) -> None:
+    content = ("\n\n" if blank else "\n").join(json.dumps(row, ensure_ascii=False) for row in rows).encode()
+    expected = [[literal(row.get(name)) for row in rows] for name in COLUMNS]
+    assert as_texts(read(path, content, block, batch_rows=batch_rows)) == expected
+    with patch.object(ndjson_reader.NdjsonReader, "_parsed_whole", return_value=None):
+        assert as_texts(read(path, content, block, batch_rows=batch_rows)) == expected
+
+
+@given(st.integers(0, 30), st.integers(20, 200), st.lists(st.booleans(), min_size=1, max_size=25))
+def test_rows_are_lines_that_are_not_blank(path: Path, skipped: int, block: int, blanks: list[bool]) -> None:
+    lines = ["" if blank else json.dumps({"n": i}) for i, blank in enumerate([False, *blanks])]
+    whole = [json.loads(line)["n"] for line in lines if line]
+    batches = read(path, "\n".join(lines).encode(), block, skip_rows=skipped)
+    assert [n for batch in batches for n in batch.table.column("n").to_pylist()] == whole[skipped:]
+    assert [n for batch in batches for n in batch.numbers] == list(range(skipped + 1, len(whole) + 1))
+
+
+BAD = [
+    (b'{"a": 1', None, "is not JSON"),
+    (b"hello", None, "is not JSON"),
+    (b'{"a": 1}{"a": 2}', None, "is not JSON"),
+    (b'{"a": 1} // why', None, "is not JSON"),
+    (b"7", None, "is not a JSON object: '7'"),
+    (b"[1]", None, "is not a JSON object"),
+    (b'{"a": [1, 2]}', "a", "is a list or an object, not a number or a text: flatten it"),
+    (b'{"a": {"b": 2}}', "a", "is a list or an object, not a number or a text: flatten it"),
+    (b'{"a": 1, "a": 2}', "a", "comes twice"),
+    (b'{"a": "\\ud800"}', "a", "is not valid Unicode"),
+    (b'{"\\ud800": "a"}', None, "is not valid Unicode"),
+    (b'{"a": "\xff"}', None, "is not valid UTF-8"),
+    (b'{"z": 1}', "z", "is a key that no row of the first 8 bytes has"),
+    (b'{"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", None, "is not JSON"),
+    (b'{"a": ' + b'{"a": ' * 40_000 + b"1" + b"}" * 40_000 + b"}", None, "is not JSON"),
+]
+
+
+@pytest.mark.parametrize(("line", "column", "reason"), BAD)
+def test_a_bad_line_is_named_or_skipped(path: Path, line: bytes, column: str | None, reason: str) -> None:
+    content = b'{"a": 0}\n{"a": 1}\n\n' + line + b'\n{"a": 3}\n'
+    with pytest.raises(StreamError, match=r"row 3[,:]") as caught:
+        read(path, content, block=8)
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+    (batch,) = read(path, content, block=8, on_error="skip")
+    assert batch.numbers.tolist() == [1, 2, 4]
+    assert [(row.number, row.column) for row in batch.unreadable] == [(3, column)]
+    assert batch.unreadable[0].reason.startswith(reason)
+
+
+def test_a_key_of_the_first_block_is_a_column_whenever_it_comes(path: Path) -> None:
+    (batch,) = read(path, b'{"a": 1}\n{"b": 2}\n{"a": 3, "b": "x"}\n')
+    assert batch.table.to_pydict() == {"a": [1.0, None, 3.0], "b": [None, "2", "x"]}
+
+
+def test_a_line_without_end_is_given_up(path: Path) -> None:
+    with pytest.raises(StreamError, match="a line is longer than 16,777,216 bytes: is it one JSON object a line"):
+        read(path, b'{"a": "' + b"x" * (1 << 25))
+
+
+def test_no_columns_at_all_is_refused(path: Path) -> None:
+    with pytest.raises(StreamError, match="has no columns"):
+        read(path, b"{}\n{}\n")
+
+
+def test_infinity_and_not_a_number_are_numbers_for_now(path: Path) -> None:
+    (batch,) = read(path, b'{"a": 1e999}\n{"a": NaN}\n{"a": -Infinity}\n')
+    assert str(batch.table.column("a").to_pylist()) == "[inf, nan, -inf]"

@@ -1,0 +1,237 @@
+import gzip
+import json
+import os
+import subprocess
+import sys
+import threading
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import parquet
+
+from ellipack.errors import DomainError, StreamError
+from ellipack.tabular import Batch, open_source
+
+ROWS = [{"when": f"2024-01-{1 + i % 28:02d}", "size": i / 4, "sky": ["blue", None, "grey"][i % 3]} for i in range(500)]
+
+
+def as_csv(delimiter: str = ",") -> bytes:
+    lines = [delimiter.join("" if cell is None else str(cell) for cell in row.values()) for row in ROWS]
+    return "\n".join([delimiter.join(ROWS[0]), *lines, ""]).encode()
+
+
+def as_ndjson() -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in ROWS).encode()
+
+
+def as_parquet() -> bytes:
+    sink = BytesIO()
+    parquet.write_table(pa.Table.from_pylist(ROWS), sink, row_group_size=70)
+    return sink.getvalue()
+
+
+FILES = {
+    "t.csv": as_csv(),
+    "t.tsv": as_csv("\t"),
+    "semicolons.csv": as_csv(";"),
+    "t.CSV.gz": gzip.compress(as_csv()),
+    "two.csv.gz": gzip.compress(as_csv()[:1000]) + gzip.compress(as_csv()[1000:]),
+    "t.csv.zst": pa.compress(as_csv(), "zstd", asbytes=True),
+    "packed": gzip.compress(as_csv()),
+    "t.ndjson": as_ndjson(),
+    "t.jsonl.gz": gzip.compress(as_ndjson()),
+    "unnamed": as_ndjson(),
+    "bom.csv": b"\xef\xbb\xbf" + as_csv(),
+    "returns.csv": as_csv().replace(b"\n", b"\r\n"),
+    "t.parquet": as_parquet(),
+}
+
+
+def rows_of(batches: list[Batch]) -> list[dict[str, object]]:
+    """Return the rows in batches, numbers as numbers whatever the file had."""
+    rows = [row for batch in batches for row in batch.table.to_pylist()]
+    return [{**row, "size": float(row["size"])} for row in rows]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tables")
+    for name, content in FILES.items():
+        (path / name).write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("name", FILES)
+@given(batch_rows=st.integers(1, 600), skip_rows=st.integers(0, 520), seen=st.integers(1, 600))
+def test_every_format_has_the_same_rows_in_batches_of_one_size(
+    folder: Path, name: str, batch_rows: int, skip_rows: int, seen: int
+) -> None:
+    with open_source(str(folder / name), batch_rows=batch_rows, skip_rows=skip_rows) as source:
+        head = source.peek(seen)
+        batches = list(source)
+    expected = ROWS[skip_rows:]
+    assert source.columns == ["when", "size", "sky"]
+    assert rows_of(batches) == expected
+    assert rows_of([head]) == expected[:seen]
+    assert [len(batch) for batch in batches[:-1]] == [batch_rows] * (len(batches) - 1)
+    numbers = np.concatenate([np.empty(0, np.int64), *(batch.numbers for batch in batches)])
+    np.testing.assert_array_equal(numbers, np.arange(skip_rows, len(ROWS)) + 1)
+    assert all(batch.end == batch.numbers[-1] and batch.source == str(folder / name) for batch in batches)
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if name != "t.parquet"])
+def test_standard_input_is_told_by_its_bytes(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    reading, writing = os.pipe()
+    content = FILES[name]
+
+    def write_in_drips() -> None:
+        with os.fdopen(writing, "wb", buffering=0) as pipe:
+            for start in range(0, len(content), 997):
+                pipe.write(content[start : start + 997])
+
+    writer = threading.Thread(target=write_in_drips)
+    writer.start()
+    with os.fdopen(reading) as pipe, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdin", pipe)
+        with open_source("-", format="tsv" if "tsv" in name else None) as source:
+            batches = list(source)
+        writer.join()
+    assert rows_of(batches) == ROWS
+    assert source.name == "standard input"
+
+
+def test_a_stand_in_for_standard_input_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    class StandIn:
+        buffer = BytesIO(as_csv())
+
+    monkeypatch.setattr(sys, "stdin", StandIn())
+    with open_source("-") as source:
+        assert rows_of(list(source)) == ROWS
+
+
+def test_parquet_on_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    class StandIn:
+        buffer = BytesIO(as_parquet())
+
+    monkeypatch.setattr(sys, "stdin", StandIn())
+    with pytest.raises(StreamError, match=r"standard input is Parquet, .*: give the path of a .parquet file"):
+        open_source("-")
+
+
+def test_what_is_not_read_to_its_end_is_let_go_of(folder: Path) -> None:
+    for name in FILES:
+        with open_source(str(folder / name), batch_rows=10) as source:
+            assert len(next(source)) == 10
+
+
+def test_a_source_that_is_left_early_lets_the_interpreter_end() -> None:
+    code = "from ellipack.tabular import open_source; print(len(next(open_source('-'))))"
+    content = b"a,b\n" + b"1,2\n" * 3_000_000
+    left = subprocess.run([sys.executable, "-c", code], input=content, capture_output=True, check=True)
+    assert left.stdout == b"4096\n"
+
+
+BAD = {
+    "nothing.csv": (b"", "is empty: it needs a header and rows"),
+    "blank.csv": (b"\n \n", "is empty: it needs a header and rows"),
+    "header.csv": (b"a,b\n", "has columns but no rows"),
+    "unended.csv": (b"a,b", "has columns but no rows"),
+    "twice.csv": (b"a,b,a\n1,2,3\n", "two columns are called 'a': rename one of them"),
+    "twice_with_space.csv": (b"a,b, a\n1,2,3\n", "two columns are called 'a': rename one of them"),
+    "nameless.csv": (b"a,,c\n1,2,3\n", "column 2 of 3 has no name: name it in the header"),
+    "headless.csv": (b"5.1,3.5\n4.9,3.0\n", "the first row holds numbers, not names: put a row of names"),
+    "short.csv": (b"a,b\n1,2\n3\n", "row 2: has 1 fields where the header has 2: '3': fix it, or run with --on-error"),
+    "long.csv": (b"a,b\n1,2\n\n3,4,5\n", "row 2: has 3 fields where the header has 2: '3,4,5': fix it, or run"),
+    "latin.csv": ("a,b\n1,2\n3,é\n".encode("latin1"), "row 2, column 'b': is not valid UTF-8: fix it"),
+    "latin_header.csv": ("a,é\n1,2\n".encode("latin1"), "the header is not UTF-8: convert the file"),
+    "utf16.csv": ("a,b\n1,2\n".encode("utf-16"), "is not text in UTF-8 .zero bytes in it."),
+    "picture.csv": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20, "is not text in UTF-8"),
+    "open.csv": (b'a,b\n1,2\n3,"4\n5,6\n', "row 2: opens a quote that is never closed: fix it"),
+    "open_at_the_end.csv": (b'a\n1\n"2', "row 2: opens a quote that is never closed: fix it"),
+    "open_and_missing.csv": (b'a,b\n1,2\n3,"NA', "row 2: opens a quote that is never closed: fix it"),
+    "open_and_short.csv": (b'a,b\n1,2\n"3,4\n5,6\n', "row 2: opens a quote that is never closed: fix it"),
+    "open_for_long.csv": (
+        b'a,b\n1,"2\n' + b"3,4\n" * 999_999,
+        "row 1: is longer than 1,048,576 bytes: is a quote opened and",
+    ),
+    "open_too_long.csv": (
+        b'a,b\n1,"2\n3,"4,5\n',
+        "row 1: has 3 fields where the header has 2 .a quote left open..: '1,",
+    ),
+    "cut.csv.gz": (gzip.compress(as_csv())[:-9], "is damaged or cut short .Truncated .*: make or fetch it again"),
+    "cut_early.csv.gz": (gzip.compress(as_csv())[:12], "is damaged or cut short .*: make or fetch it again"),
+    "rotten.csv.gz": (gzip.compress(as_csv())[:-6] + b"\0" * 6, "is damaged or cut short .*: make or fetch it again"),
+    "cut.csv.zst": (pa.compress(as_csv(), "zstd", asbytes=True)[:-9], "is damaged or cut short"),
+    "nothing.parquet": (b"", "can't be read as Parquet"),
+    "not.parquet": (as_csv(), "can't be read as Parquet"),
+    "cut.parquet": (as_parquet()[:-9], "can't be read as Parquet"),
+    "holed.parquet": (as_parquet()[:100] + b"\0" * 900 + as_parquet()[1000:], "can't be read as Parquet"),
+    "array.ndjson": (b'[{"a": 1},\n {"a": 2}]\n', "looks like a JSON array: write one object a line instead"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_can_not_be_read_says_so_in_one_line(tmp_path: Path, name: str) -> None:
+    content, message = BAD[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(StreamError, match=message) as caught, open_source(str(path)) as source:
+        list(source)
+    assert str(caught.value).startswith(str(path))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_can_not_be_opened_says_so(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path, message in {
+        tmp_path / "none.csv": "there is no such file: check the path",
+        tmp_path / "file" / "none.csv": "there is no such file: check the path",
+        tmp_path: "is a directory: give a file in it",
+        tmp_path / "none.parquet": "there is no such file: check the path",
+        tmp_path / "zero\0.csv": "can not be read",
+    }.items():
+        with pytest.raises(StreamError, match=message):
+            open_source(str(path))
+
+
+def test_permission_denied_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", denied)  # for real it would not happen to root
+    with pytest.raises(StreamError, match=r"t.csv: may not be read: check its permissions"):
+        open_source("t.csv")
+
+
+def test_bad_parameters_are_refused(folder: Path) -> None:
+    path = str(folder / "t.csv")
+    with pytest.raises(DomainError, match="batch_rows must be a whole number >= 1, got 0"):
+        open_source(path, batch_rows=0)
+    with pytest.raises(DomainError, match="skip_rows must be a whole number >= 0, got -1"):
+        open_source(path, skip_rows=-1)
+    with pytest.raises(DomainError, match="format must be one of csv, tsv, ndjson, parquet, got 'xls'"):
+        open_source(path, format="xls")
+    with pytest.raises(DomainError, match="on_error must be one of stop, skip, got 'guess'"):
+        open_source(path, on_error="guess")
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_package_does_without_pyarrow() -> None:
+    assert run("import sys; sys.modules['pyarrow'] = None; import ellipack, ellipack.synthetic; print(1)") == "1\n"
+
+
+def test_without_pyarrow_it_says_what_to_install() -> None:
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "try:\n    import ellipack.tabular\n"
+        "except ModuleNotFoundError as error:\n    print(error)"
+    )
+    assert run(code).endswith("pip install 'ellipack[cli]'\n")
