@@ -59,7 +59,7 @@ soak: .venv/bench.stamp ## a stream without end, for MINUTES=3: memory and waiti
 	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),3) || [ $$? = 2 ]  # too short to tell is no failure
 
 bench: .venv/bench.stamp ## speed, each figure beside its peer's from the same run
-	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks.speed
 
 bench-index: .venv/bench-index.stamp ## the index against a NumPy scan, SciPy's kd-tree and HNSW
 	@$(BIN)/python -m benchmarks.index
@@ -68,7 +68,7 @@ bench-metric: .venv/peers.stamp ## MetricRegressor; on a folder of CSV files bes
 	@$(BIN)/python -m benchmarks.metric $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS))
 
 bench-peers: .venv/peers.stamp ## beside River, scikit-learn and LightGBM on public streams, a few minutes; RACE='--full', '--help'
-	@$(BIN)/python -m benchmarks.race $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(RACE)
+	@$(BIN)/python -m benchmarks.comparison $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(RACE)
 
 bench-page: .venv/peers.stamp ## docs/benchmarks.md, its pictures and the README's quotes, out of docs/benchmarks/results.json
 	@$(BIN)/python -m benchmarks.page
@@ -78,7 +78,7 @@ bench-river: .venv/peers.stamp ## a call a row, beside River's KNN
 
 bench-run: .venv/bench-reading.stamp ## `ellipack run` over a long table (ROWS=100000), and what reading takes of it
 	@$(BIN)/python -m benchmarks.reading
-	@$(BIN)/python -m benchmarks.command $(if $(ROWS),--rows $(ROWS))
+	@$(BIN)/python -m benchmarks.run_command $(if $(ROWS),--rows $(ROWS))
 
 bench-saving: .venv/bench.stamp ## saving a learner of a million rows, beside writing as many bytes
 	@$(BIN)/python -m benchmarks.saving

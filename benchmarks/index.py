@@ -17,7 +17,7 @@ from rich.progress import track
 from rich.table import Table
 from scipy.spatial import cKDTree
 
-from benchmarks import plain
+from benchmarks import numpy_baselines
 from ellipack.neighbors import NeighborIndex
 from ellipack.validation import Floats, Ints
 
@@ -130,7 +130,7 @@ def check(index: NeighborIndex, columns: Floats, queries: Floats) -> None:
     """Raise unless the index finds the 32 nearest points that a scan finds, at the same distances."""
     positions, distances = index.k_nearest(queries, 32)
     for row, query in enumerate(queries):
-        squared = plain.squared_distances(columns, query)
+        squared = numpy_baselines.squared_distances(columns, query)
         order = np.argsort(squared, kind="stable")[:32]
         if not (np.array_equal(positions[row], order) and np.array_equal(distances[row], squared[order])):
             raise AssertionError("the index and the scan differ")
@@ -147,7 +147,7 @@ def measure(effective: int, count: int, with_hnsw: bool) -> Row:
     return Row(
         effective,
         count,
-        least(lambda part: [plain.squared_distances(columns, query).argmin() for query in part], queries),
+        least(lambda part: [numpy_baselines.squared_distances(columns, query).argmin() for query in part], queries),
         duel(tree.query, index.nearest, queries),
         duel(lambda part: tree.query(part, 32), lambda part: index.k_nearest(part, 32), queries),
         (1e6 * scipy_insert(points) / count, 1e6 * insert / count),

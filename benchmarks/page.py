@@ -5,13 +5,16 @@ line to the table of sections.
 """
 
 import argparse
-from collections.abc import Callable
+import shlex
+import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import results
 from benchmarks.claims import page as claims_page
-from benchmarks.race import page as race_page
+from benchmarks.comparison import page as comparison_page
+from benchmarks.results import Figures
 from benchmarks.scaling import page as scaling_page
 
 _HEAD = """# Benchmarks
@@ -22,14 +25,14 @@ Made by `make bench-page` out of [results.json]({folder}/results.json); nothing 
 _END = "<!-- end -->"
 
 SECTIONS: Final[dict[str, Callable[[dict[str, Any], Path], str]]] = {
-    "peers": race_page.section,
+    "peers": comparison_page.section,
     "scaling": scaling_page.section,
     "claims": claims_page.section,
 }
 """How each section of the results is shown, in the order of the page."""
 
 QUOTED: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
-    "peers": race_page.quoted,
+    "peers": comparison_page.quoted,
 }
 """What the README says of a section, between ``<!-- bench-NAME -->`` and ``<!-- end -->``, where it has these."""
 
@@ -84,6 +87,29 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--readme", type=Path, default=Path("README.md"), help="quotes them (default: %(default)s)")
     options = parser.parse_args(arguments)
     write(options.json, options.page, options.readme)
+
+
+OWN = Path("out/benchmarks/results.json")
+README = Path("README.md")
+_MODULES = {"peers": "comparison"}  # that are not called as their section is
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Let the command line say where results go."""
+    parser.add_argument("--publish", action="store_true", help=f"into {results.PATH}, and what the README quotes")
+    parser.add_argument("--json", type=Path, help=f"where results go instead of {OWN}, the page beside its folder")
+    parser.add_argument("--note", default="", help="what a reader of the page should know of this run")
+
+
+def publish(section: str, figures: Figures, options: argparse.Namespace, arguments: Sequence[str] | None) -> Path:
+    """Store a section with the command that it came from, and write the page; return where that is."""
+    path: Path = results.PATH if options.publish else options.json or OWN
+    words = sys.argv[1:] if arguments is None else arguments
+    command = shlex.join(["python", "-m", f"benchmarks.{_MODULES.get(section, section)}", *words])
+    results.store(section, {"command": command, "note": options.note, **figures}, path)
+    written = path.parent.with_suffix(".md")
+    write(path, written, README if options.publish else None)
+    return written
 
 
 if __name__ == "__main__":

@@ -22,8 +22,8 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.command_line import Verdict, at_most, figures, table_of
 from benchmarks.timing import best_of
-from benchmarks.verdicts import Verdict, at_most, figures, table_of
 from ellipack.tabular import Encoding, open_source
 from ellipack.tabular.arrow import csv, pa, parquet
 from ellipack.tabular.arrow import json as arrow_json

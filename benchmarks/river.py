@@ -15,9 +15,9 @@ import numpy as np
 from rich.console import Console
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
-from benchmarks.race.learners import WINDOW, river_knn
+from benchmarks.command_line import Verdict, at_least, figures, table_of
+from benchmarks.comparison.models import WINDOW, river_knn
 from benchmarks.streams import Stream, corners
-from benchmarks.verdicts import Verdict, at_least, figures, table_of
 from ellipack.river import MetricRegressor, PackingRegressor
 from ellipack.river.regressor import StreamRegressor
 

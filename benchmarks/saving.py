@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from rich.console import Console
 
-from benchmarks.verdicts import at_most, figures, table_of
+from benchmarks.command_line import at_most, figures, table_of
 from ellipack import MetricRegressor, checkpoint
 from ellipack.synthetic import LowRankStream
 

@@ -29,8 +29,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from benchmarks.verdicts import Verdict, figures, table_of
-from benchmarks.witness import PROBES, Stretch
+from benchmarks.command_line import Verdict, figures, table_of
+from benchmarks.consistency import PROBES, Stretch
 from ellipack import MetricRegressor
 from ellipack.validation import Floats
 

@@ -8,11 +8,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import publishing
-from benchmarks.claims import gop, regret
-from benchmarks.options import check_counts
-from benchmarks.progress import following
-from benchmarks.verdicts import figures
+from benchmarks import page
+from benchmarks.claims import gop_error, regret
+from benchmarks.command_line import check_counts, figures, following
 from ellipack.synthetic import LowRankStream
 
 STREAMS = ((2, 1), (5, 1), (10, 2))
@@ -38,7 +36,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="longer, and over ten seeds")
     parser.add_argument("--phases", type=int, help="how many of the paper's phases are played: phase i has 2^i rounds")
     parser.add_argument("--seeds", type=int, help="over how many streams of each kind")
-    publishing.add_arguments(parser)
+    page.add_arguments(parser)
     options = parser.parse_args(arguments)
     check_counts(parser, options, "phases", "seeds")
     return options
@@ -55,14 +53,14 @@ def measured(extent: Extent) -> dict[str, Any]:
     streams = [LowRankStream(d, rank, random_state=seed) for d, rank in STREAMS for seed in range(extent.seeds)]
     games = [(f"{name}, d = {each.d}", (each, name)) for each in streams for name in regret.LEARNERS]
     played = [asdict(regret.play(stream, name, extent.phases)) for stream, name in following(games)]
-    guesses = [(f"{name}, d = {each.d}", (each, name)) for each in streams for name in gop.ESTIMATORS]
-    errors = [each for stream, name in following(guesses) for each in gop.errors(stream, name, extent.rows)]
+    guesses = [(f"{name}, d = {each.d}", (each, name)) for each in streams for name in gop_error.ESTIMATORS]
+    errors = [each for stream, name in following(guesses) for each in gop_error.errors(stream, name, extent.rows)]
     return {
         "extent": asdict(extent),
         "regret": played,
         "slopes": regret.slopes(played),
         "gop": errors,
-        "gop_exponents": gop.exponents(errors),
+        "gop_exponents": gop_error.exponents(errors),
     }
 
 
@@ -81,7 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Play, store, draw, print."""
     options = parse(arguments)
     found = measured(extent_of(options))
-    written = publishing.put("claims", found, options, arguments)
+    written = page.publish("claims", found, options, arguments)
     console = Console(width=120)
     console.print(table_of(found))
     console.print(f"The page: {written}", highlight=False, soft_wrap=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.powers import fit
+from benchmarks.power_law import fit
 from ellipack import (
     GradientOuterProduct,
     KernelDifferences,

@@ -14,12 +14,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.guard.compare import Plan, compare
-from benchmarks.guard.judge import MARGIN, TOLERANCE, Figures, Judgement, Kind, judge
+from benchmarks.command_line import check_counts
+from benchmarks.command_line import figures as empty_table
+from benchmarks.guard.comparison import MARGIN, TOLERANCE, Figures, Judgement, Kind, Plan, compare, judge
 from benchmarks.guard.measures import ACCURACY, SPEED
 from benchmarks.guard.trees import GuardError, checked_out, default_base, git
-from benchmarks.options import check_counts
-from benchmarks.verdicts import figures as empty_table
 
 _COLOURS = {"worse": "bold red", "gone": "bold red", "better": "green", "same": "dim", "new": "cyan"}
 KINDS: dict[str, Kind] = {**dict.fromkeys(SPEED, "speed"), **dict.fromkeys(ACCURACY, "accuracy")}

@@ -8,12 +8,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import publishing
-from benchmarks.options import check_counts
-from benchmarks.powers import Power
-from benchmarks.scaling.run import CURVES, MEASURES, exponents, run
-from benchmarks.scaling.settings import FULL, LEARNERS, QUICK, Extent, settings
-from benchmarks.verdicts import figures
+from benchmarks import page
+from benchmarks.command_line import check_counts, figures
+from benchmarks.power_law import Power
+from benchmarks.scaling.curves import CURVES, FULL, LEARNERS, MEASURES, QUICK, Extent, exponents, run, settings
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -22,7 +20,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="to 1,000,000 rounds, longer everywhere, more seeds")
     parser.add_argument("--rounds", type=int, help="the longest run")
     parser.add_argument("--seeds", type=int, help="how many streams each point is measured on")
-    publishing.add_arguments(parser)
+    page.add_arguments(parser)
     options = parser.parse_args(arguments)
     check_counts(parser, options, "rounds", "seeds")
     return options
@@ -56,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, store, draw, print."""
     options = parse(arguments)
     found = measured(extent_of(options))
-    written = publishing.put("scaling", found, options, arguments)
+    written = page.publish("scaling", found, options, arguments)
     console = Console(width=120)
     console.print(table_of(found))
     console.print(f"The page: {written}", highlight=False, soft_wrap=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
-from benchmarks.scaling.settings import Setting
+from benchmarks.scaling.curves import Setting
 from ellipack.validation import Floats
 
 _CHUNK = 1_000

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from benchmarks.drawing import grid, logarithmic, sample, save, shared_legend
-from benchmarks.powers import Power
-from benchmarks.scaling.run import CURVES, MEASURES, along
-from benchmarks.scaling.settings import LEARNERS
+from benchmarks.plotting import grid, logarithmic, sample, save, shared_legend
+from benchmarks.power_law import Power
+from benchmarks.scaling.curves import CURVES, LEARNERS, MEASURES, along
 from ellipack.report.figures import COLOURS
 from ellipack.validation import Floats
 

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import results
 from benchmarks.claims import __main__ as command
-from benchmarks.claims import gop, regret
+from benchmarks.claims import gop_error, regret
 from ellipack.synthetic import LowRankStream
 from ellipack.theory.schedules import phase_end
 
@@ -21,7 +21,7 @@ def test_a_tiny_run_is_stored_and_becomes_a_page(tmp_path: Path, monkeypatch: py
     kinds = len(command.STREAMS)
     assert len(found["regret"]) == kinds * TINY.seeds * len(regret.LEARNERS)
     assert len(found["slopes"]) == kinds * len(regret.LEARNERS)
-    assert len(found["gop"]) == kinds * TINY.seeds * len(gop.ESTIMATORS) * len(TINY.rows)
+    assert len(found["gop"]) == kinds * TINY.seeds * len(gop_error.ESTIMATORS) * len(TINY.rows)
     text = (tmp_path / "pictures.md").read_text(encoding="utf-8")
     pictures = [each.name for each in path.parent.glob("*.png")]
     assert len(pictures) == 3
@@ -64,7 +64,7 @@ def test_slopes_stand_beside_the_theorems() -> None:
 
 def test_an_estimate_of_0_has_an_error_of_1_and_slopes_do_better() -> None:
     stream = LowRankStream(d=4, rank=1)
-    letter, slopes = (gop.errors(stream, name, (64, 512)) for name in (gop.LETTER, gop.SLOPES))
+    letter, slopes = (gop_error.errors(stream, name, (64, 512)) for name in (gop_error.LETTER, gop_error.SLOPES))
     assert [each["error"] for each in letter] == pytest.approx([1.0, 1.0])
     assert slopes[1]["error"] < slopes[0]["error"] < 1
 

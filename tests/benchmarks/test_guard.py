@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.guard import measures
 from benchmarks.guard.__main__ import guard, parse, sentence, table_of
-from benchmarks.guard.compare import Plan
-from benchmarks.guard.judge import FEWEST, MARGIN, TOLERANCE, Figures, interval, judge
+from benchmarks.guard.comparison import FEWEST, MARGIN, TOLERANCE, Figures, Plan, interval, judge
 from benchmarks.guard.trees import GuardError, checked_out, default_base, git
 
 LIBRARY = "TIME = {time}\nERROR = {error}\n"

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks import bounded, growth, noise
-from benchmarks.metric import Score, error_verdicts, errors_table, parse, score
-from benchmarks.peers import BATCH, STREAMING, best_of, read_peers
+from benchmarks.command_line import at_least, at_most, table_of
+from benchmarks.metric import accuracy, cost, memory
+from benchmarks.metric.__main__ import Score, error_verdicts, errors_table, parse, score
+from benchmarks.metric.accuracy import BATCH, STREAMING, best_of, read_peers
 from benchmarks.streams import Stream, late_nrmse, low_rank, read, read_folder
 from benchmarks.streams import noise as pure_noise
-from benchmarks.verdicts import at_least, at_most, table_of
 from ellipack import MetricRegressor
 
 TABLE = """Some words.
@@ -116,17 +116,17 @@ def test_verdicts_are_plain_words() -> None:
 
 
 def test_grows_and_is_laid_out() -> None:
-    grown = growth.grow(early=150, late=400, single=30)
+    grown = cost.grow(early=150, late=400, single=30)
     assert grown.n_centers == 400
     assert 0 <= grown.degrees <= 90
-    assert len(growth.verdicts(grown)) == 6
-    text = "".join(map(shown, growth.tables(grown)))
+    assert len(cost.verdicts(grown)) == 6
+    text = "".join(map(shown, cost.tables(grown)))
     assert "median" in text
     assert "nan" not in text
 
 
 def test_noise_beside_the_running_mean() -> None:
-    first = next(iter(noise.verdicts(rows=200)))
+    first = next(iter(accuracy.noise_verdicts(rows=200)))
     assert "d = 2" in first.what
     stream = pure_noise(2, 200)
     means = [0.0, *(np.cumsum(stream.y) / np.arange(1, 201))[:-1]]
@@ -137,20 +137,20 @@ def test_noise_beside_the_running_mean() -> None:
 def test_latest_keeps_the_latest_rows() -> None:
     stream = tiny(100)
     learner = MetricRegressor(1000).fit(stream.X, stream.y)
-    bounded.forget(learner.state_, 40)
+    memory.forget(learner.state_, 40)
     assert learner.n_centers_ == 40
     np.testing.assert_array_equal(learner.state_.core.parts().centers.rows, stream.X[60:])
     learner.partial_fit(stream.X + 1, stream.y)
     assert learner.n_centers_ == 140
-    assert bounded.latest(stream, 200, 1) == bounded.chosen(stream, 200, 1)  # nothing to forget, the same learner
+    assert memory.latest(stream, 200, 1) == memory.chosen(stream, 200, 1)  # nothing to forget, the same learner
 
 
 def test_bounded_memory_is_laid_out() -> None:
-    errors = {"tiny": bounded.compare(tiny(200))}
-    assert [part for part, _, _ in errors["tiny"]] == [1, *bounded.PARTS]
+    errors = {"tiny": memory.compare(tiny(200))}
+    assert [part for part, _, _ in errors["tiny"]] == [1, *memory.PARTS]
     assert all(np.isfinite(error) for error in itertools.chain.from_iterable(errors["tiny"]))
-    assert "1/8" in shown(bounded.table_of(errors))
-    assert len(bounded.verdicts(errors)) == 1
+    assert "1/8" in shown(memory.table_of(errors))
+    assert len(memory.verdicts(errors)) == 1
 
 
 def test_options() -> None:

@@ -1,5 +1,6 @@
 """The page is made of the results and nothing else."""
 
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -7,9 +8,9 @@ import pytest
 from matplotlib.figure import Figure
 
 from benchmarks import page, results
-from benchmarks.race import page as race_page
-from benchmarks.race.standings import Standings
-from tests.benchmarks.race.figures import made
+from benchmarks.comparison import page as comparison_page
+from benchmarks.comparison.summary import Standings
+from tests.benchmarks.comparison.fake_results import made
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / results.PATH
@@ -32,7 +33,7 @@ def test_the_same_results_are_the_same_page_and_pictures(tmp_path: Path) -> None
     folders = [tmp_path / name / "benchmarks" for name in ("here", "there")]
     texts = [page.text({"peers": FIGURES, "of no section": {}}, folder) for folder in folders]
     assert texts[0] == texts[1]
-    assert "Made by `python -m benchmarks.race --rows 100` on 2026-01-01 at revision abc" in texts[0]
+    assert "Made by `python -m benchmarks.comparison --rows 100` on 2026-01-01 at revision abc" in texts[0]
     assert texts[0].endswith("Nobody ran it.\n")
     pictures = [sorted(folder.iterdir()) for folder in folders]
     assert [path.name for path in pictures[0]] == ["peers-costs.png", "peers-errors.png"]
@@ -42,7 +43,7 @@ def test_the_same_results_are_the_same_page_and_pictures(tmp_path: Path) -> None
 
 
 def test_every_loss_and_failure_is_on_the_page(tmp_path: Path) -> None:
-    text = race_page.section(FIGURES, tmp_path)
+    text = comparison_page.section(FIGURES, tmp_path)
     assert [(each.stream, each.peer) for each in Standings(FIGURES).losses()] == [
         ("two", "LightGBM"),
         ("two", "KNN"),
@@ -51,11 +52,11 @@ def test_every_loss_and_failure_is_on_the_page(tmp_path: Path) -> None:
     for row in ("LightGBM | 0.200 | 0.800 | 4.00", "KNN | 0.412 | 0.800 | 1.94", "Last label | 0.700 | 0.800 | 1.14"):
         assert f"| two | {row} |" in text
     assert "- LightGBM on one: it fell over" in text
-    assert "| the best streaming peer of each stream | 1 | 1 |" in race_page.quoted(FIGURES)
+    assert "| the best streaming peer of each stream | 1 | 1 |" in comparison_page.quoted(FIGURES)
 
 
 def test_without_a_loss_it_says_so(tmp_path: Path) -> None:
-    assert "No peer had a lower late error" in race_page.section(WON, tmp_path)
+    assert "No peer had a lower late error" in comparison_page.section(WON, tmp_path)
 
 
 def test_a_readme_quotes_between_its_markers(tmp_path: Path) -> None:
@@ -63,7 +64,7 @@ def test_a_readme_quotes_between_its_markers(tmp_path: Path) -> None:
     results.store("peers", FIGURES, path)
     readme.write_text("Words.\n<!-- bench-peers -->\nby hand\n<!-- end -->\nMore <!-- end -->.\n", encoding="utf-8")
     page.main(["--json", str(path), "--page", str(tmp_path / "page.md"), "--readme", str(readme)])
-    quoted = race_page.quoted(results.read(path)["peers"])
+    quoted = comparison_page.quoted(results.read(path)["peers"])
     wanted = f"Words.\n<!-- bench-peers -->\n{quoted}\n<!-- end -->\nMore <!-- end -->.\n"
     assert readme.read_text(encoding="utf-8") == wanted
     assert (tmp_path / "page" / "peers-costs.png").exists()
@@ -86,3 +87,26 @@ def test_what_is_committed_is_what_the_results_give(tmp_path: Path, monkeypatch:
     assert page.text(sections, tmp_path / "benchmarks") == (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert page.quote(sections, readme) == readme
+
+
+def options(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    page.add_arguments(parser)
+    return parser.parse_args(words)
+
+
+@pytest.mark.parametrize(("words", "where"), [([], "out"), (["--publish"], "docs")])
+def test_only_what_is_published_is_quoted(
+    words: list[str], where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    readme = "<!-- bench-peers -->\n<!-- end -->\n"
+    Path("README.md").write_text(readme, encoding="utf-8")
+    figures = {name: value for name, value in WON.items() if name not in {"made", "command", "note"}}
+    written = page.publish("peers", figures, options(*words, "--note", "Quietly."), ["--rows", "7", *words])
+    assert written == Path(where, "benchmarks.md")
+    (section,) = results.read(Path(where, "benchmarks", "results.json")).values()
+    assert section["command"] == " ".join(["python -m benchmarks.comparison --rows 7", *words])
+    assert section["made"]["revision"]
+    assert written.read_text(encoding="utf-8").endswith("Quietly.\n")
+    assert (Path("README.md").read_text(encoding="utf-8") == readme) == (where == "out")

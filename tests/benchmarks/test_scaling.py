@@ -9,9 +9,23 @@ import pytest
 from benchmarks import results
 from benchmarks.scaling import __main__ as command
 from benchmarks.scaling import page
+from benchmarks.scaling.curves import (
+    CURVES,
+    FULL,
+    LEARNERS,
+    MEASURES,
+    METRIC,
+    PACKING,
+    QUICK,
+    Extent,
+    Setting,
+    along,
+    exponents,
+    marks_up_to,
+    points,
+    settings,
+)
 from benchmarks.scaling.measure import measure
-from benchmarks.scaling.run import CURVES, MEASURES, along, exponents, points
-from benchmarks.scaling.settings import FULL, LEARNERS, METRIC, PACKING, QUICK, Extent, Setting, marks_up_to, settings
 
 TINY = Extent(rounds=300, fixed=80, crowded=80, dimensions=(2, 4, 6), ranks=(1, 2, 3), centers=(20, 40, 80), seeds=1)
 
@@ -24,10 +38,10 @@ def in_this_process(setting: Setting) -> list[dict[str, object]]:
 
 
 def test_a_tiny_run_is_stored_and_becomes_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("benchmarks.scaling.run.points", in_this_process)
+    monkeypatch.setattr("benchmarks.scaling.curves.points", in_this_process)
     monkeypatch.setattr("benchmarks.scaling.measure._warm_up", lambda *_: None)
     monkeypatch.setattr(command, "QUICK", TINY)
-    monkeypatch.setattr("benchmarks.scaling.settings.marks_up_to", lambda rounds: (75, 150, rounds))
+    monkeypatch.setattr("benchmarks.scaling.curves.marks_up_to", lambda rounds: (75, 150, rounds))
     monkeypatch.setattr(page, "_PICTURES", {"cost": page._PICTURES["cost"]})
     path = tmp_path / "pictures" / "results.json"
     command.main(["--json", str(path)])

@@ -1,0 +1,103 @@
+"""What others reach on the same streams: errors from a table, and the cost of a round of River's AMF measured here."""
+
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.command_line import Verdict, at_most
+from benchmarks.comparison.adapters import MeanLabel
+from benchmarks.comparison.models import river_amf
+from benchmarks.streams import Stream, late_nrmse, noise
+from ellipack import MetricRegressor
+
+STREAMING = ("KNN", "AMF", "ARF", "SOKNL")
+BATCH = ("LightGBM", "XGBoost", "ExtraTrees", "CatBoost", "xRFM")
+INSTALL_RIVER = "River is not installed, so its AMF was not timed: pip install 'river>=0.22'"
+
+Errors = dict[str, float]
+"""A stream's errors, by peer."""
+
+
+def read_peers(path: Path) -> dict[str, Errors]:
+    """Return the errors in a table of streams (its first column) and peers, in Markdown or as CSV.
+
+    Of a Markdown file it is the first table that counts. What is not a number is left out.
+    """
+    lines = path.read_text(encoding="utf-8").splitlines()
+    if path.suffix == ".csv":
+        table = [line.split(",") for line in lines if line.strip()]
+    else:
+        table = [line.strip().strip("|").split("|") for line in _first_table(lines)]
+    cells = [[cell.strip() for cell in row] for row in table]
+    if not cells or not {*STREAMING, *BATCH} & {*cells[0]}:
+        raise ValueError(f"{path} must hold a table with columns among {', '.join(STREAMING + BATCH)}")
+    heads = cells[0][1:]
+    return {
+        row[0]: {head: float(cell) for head, cell in zip(heads, row[1:], strict=True) if _is_number(cell)}
+        for row in cells[1:]
+        if not set(row[0]) <= set("-: ")
+    }
+
+
+def best_of(errors: Errors, names: tuple[str, ...]) -> float:
+    """Return the least error among these peers, NaN if none of them has one."""
+    return min((errors[name] for name in names if name in errors), default=np.nan)
+
+
+def amf_cost(stream: Stream) -> float:
+    """Return the microseconds that a round (predict, then learn) of River's AMF takes over all rows of a stream.
+
+    Raises ImportError where River is not installed.
+    """
+    model = river_amf(seed=1)
+    rows = [dict(enumerate(row)) for row in stream.X.tolist()]
+    start = time.perf_counter()
+    for row, label in zip(rows, stream.y.tolist(), strict=True):
+        model.predict_one(row)
+        model.learn_one(row, label)
+    return 1e6 * (time.perf_counter() - start) / len(rows)
+
+
+def our_costs(stream: Stream, views: int) -> tuple[float, float]:
+    """Return the microseconds that a round of ours takes, rows in one call and in a call each."""
+    start = time.perf_counter()
+    MetricRegressor(views=views).progressive(stream.X, stream.y)
+    together = time.perf_counter() - start
+    learner = MetricRegressor(views=views)
+    start = time.perf_counter()
+    for row, label in zip(stream.X[:, None], stream.y[:, None], strict=True):
+        learner.progressive(row, label)
+    return 1e6 * together / len(stream.y), 1e6 * (time.perf_counter() - start) / len(stream.y)
+
+
+def _first_table(lines: list[str]) -> list[str]:
+    """Return the lines of the first Markdown table."""
+    bars = [line.lstrip().startswith("|") for line in lines]
+    start = bars.index(True) if True in bars else len(lines)
+    end = bars.index(False, start) if False in bars[start:] else len(lines)
+    return lines[start:end]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+ROWS = 10_000
+DIMENSIONS = (2, 8, 20)
+_WORSE = 2.0
+
+
+def noise_verdicts(views: int = 1, rows: int = ROWS) -> Iterator[Verdict]:
+    """Say how much worse than the running mean the learner is, over the second half of the rounds."""
+    for d in DIMENSIONS:
+        stream = noise(d, rows)
+        made = MetricRegressor(views=views).progressive(stream.X, stream.y)
+        means = MeanLabel().play(stream.X, stream.y)
+        worse = 100 * (late_nrmse(made, stream.y) / late_nrmse(means, stream.y) - 1)
+        yield at_most(f"pure noise, d = {d}, {rows:,} rows: error above the running mean's", worse, _WORSE, " %")

@@ -1,1 +1,0 @@
-"""Learners beside their peers, on the same rows in the same run: ``python -m benchmarks.race``."""
