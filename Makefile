@@ -47,7 +47,7 @@ SANITIZE = LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c
   $(SANITIZED)/bin/python -m pytest -p no:cacheprovider
 
 sanitize: $(SANITIZED)/made.stamp ## kernel, loader and fuzz tests with address and undefined-behavior sanitizers
-	$(SANITIZE) tests/core tests/test_neighbors.py tests/learners tests/metric tests/fuzz tests/checkpoint
+	$(SANITIZE) tests/core tests/test_neighbors.py tests/learners tests/metric tests/fuzz tests/serialization
 
 sanitize-quick: $(SANITIZED)/made.stamp ## a quick part of that
 	$(SANITIZE) --hypothesis-profile quick tests/core tests/test_neighbors.py

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ellipack import MetricRegressor
-from ellipack.estimators.saving import restore
+from ellipack.estimators.loading import restore
 from ellipack.validation import Floats
 
 PROBES = 8

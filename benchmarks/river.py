@@ -19,7 +19,7 @@ from benchmarks.command_line import Verdict, at_least, figures, table_of
 from benchmarks.comparison.models import WINDOW, river_knn
 from benchmarks.streams import Stream, corners
 from ellipack.river import MetricRegressor, PackingRegressor
-from ellipack.river.regressor import StreamRegressor
+from ellipack.river.base import RiverRegressor
 
 D, TURN = 10, 100
 
@@ -58,7 +58,7 @@ def play(model: Any, rows: Rows) -> float:
     return time.thread_time() - start
 
 
-def race(name: str, model: StreamRegressor, warm_up: int, rows: int) -> Race:
+def race(name: str, model: RiverRegressor, warm_up: int, rows: int) -> Race:
     """Return what a learner costs from one row on, beside KNN."""
     played = named(corners(D, warm_up + rows))
     peers = {"graph": river_knn("graph"), "plain": river_knn("plain")}

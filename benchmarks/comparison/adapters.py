@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ellipack.estimators.stream_regressor import StreamRegressor
+from ellipack.estimators.base import StreamingRegressor
 from ellipack.validation import Floats
 
 FIRST, GROWTH = 50, 1.15
@@ -40,7 +40,7 @@ class Singly:
 class Ours(Singly):
     """A learner of this package."""
 
-    def __init__(self, learner: StreamRegressor[Any]) -> None:
+    def __init__(self, learner: StreamingRegressor[Any]) -> None:
         self.learner = learner
 
     def play(self, X: Floats, y: Floats) -> Floats:

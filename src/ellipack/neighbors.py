@@ -24,7 +24,8 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import KdTree
 from ellipack.errors import InputError, ShapeError
-from ellipack.threads import Gate, for_rows
+from ellipack.locks import ReaderWriterLock
+from ellipack.parallel import for_row_slices
 from ellipack.validation import Floats, Ints, positive, rows, whole
 
 Found = TypeVar("Found")
@@ -73,7 +74,7 @@ class NeighborIndex:
 
     def __init__(self, tree: KdTree) -> None:
         self._tree = tree
-        self._gate = Gate()
+        self._lock = ReaderWriterLock()
 
     @classmethod
     def empty(cls, d: int) -> Self:
@@ -125,7 +126,7 @@ class NeighborIndex:
         >>> len(index)
         2
         """
-        with self._gate.looking():
+        with self._lock.read():
             return type(self)(self._tree.copy())
 
     def __len__(self) -> int:
@@ -149,7 +150,7 @@ class NeighborIndex:
         >>> NeighborIndex.build([[0.0, 1.0]]).points()
         array([[0., 1.]])
         """
-        with self._gate.looking():
+        with self._lock.read():
             return self._tree.points()
 
     def insert(self, points: ArrayLike) -> None:
@@ -168,7 +169,7 @@ class NeighborIndex:
         2
         """
         array = rows(points, self.d, "points")
-        with self._gate.changing():
+        with self._lock.write():
             self._tree.insert(array)
 
     def keep(self, mask: ArrayLike) -> Self:
@@ -289,8 +290,8 @@ class NeighborIndex:
         def answer(part: slice) -> None:
             answers[part.start] = search(queries[part])
 
-        with self._gate.looking():
-            for_rows(answer, len(queries), n_jobs)
+        with self._lock.read():
+            for_row_slices(answer, len(queries), n_jobs)
         return [answers[start] for start in sorted(answers)]
 
 

@@ -285,7 +285,7 @@ def test_the_learner_is_asked_and_taught_as_the_library_would(ran: Ran, tmp_path
     learner, made = MetricRegressor(), list[Floats]()
     for part in encoding.encode(rows):
         if made:
-            learner.widen(part.scales)
+            learner.add_features(part.scales)
         made.append(learner.progressive(part.X, rows.labels[part.rows]))
     np.testing.assert_array_equal(np.concatenate(made), ran.predictions[:, 1])
 

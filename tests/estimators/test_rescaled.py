@@ -206,7 +206,7 @@ def test_widening_goes_on_with_all_that_was_learned() -> None:
     late = 1e4 * np.random.default_rng(1).normal(size=300)
     learner = Rescaled(PackingRegressor()).fit(X, y)
     expected = learner.predict(X)
-    learner.widen([123.0])
+    learner.add_features([123.0])
     np.testing.assert_allclose(learner.predict(np.column_stack([X, np.zeros(300)])), expected, rtol=1e-12)
     assert learner.n_features_in_ == learner.metric_.dimension == 4
     assert np.isfinite(learner.progressive(np.column_stack([X, late]), y + late)).all()

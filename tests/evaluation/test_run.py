@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ellipack import MetricRegressor, checkpoint
+from ellipack import MetricRegressor, serialization
 from ellipack.errors import CheckpointError, StreamError
-from ellipack.estimators.saving import RUN
+from ellipack.estimators.loading import RUN
 from ellipack.evaluation.append_only_file import Written
 from ellipack.evaluation.run import Run, load_run
 from ellipack.tabular import BadRow, Batch, Encoding
@@ -103,14 +103,14 @@ def test_only_runs_are_loaded_and_only_if_their_parts_fit(tmp_path: Path) -> Non
     with pytest.raises(CheckpointError, match="learner holds a MetricRegressor and not a run"):
         load_run(tmp_path / "learner")
     run.save(tmp_path / "model")
-    _, contents = checkpoint.read(tmp_path / "model")
+    _, contents = serialization.read(tmp_path / "model")
     for change, said in (
         ({"position": -1}, "position must be from 0"),
         ({"predictions": {"size": 0}}, "predictions/checksum must be a whole number, got nothing"),
         ({"source": 3}, "source must be text, got 3"),
         ({"encoding": begun().encoding.to_json()}, "features must be as many as are encoded"),
     ):
-        changed = checkpoint.Contents({**contents.facts, **change}, contents.arrays)
-        checkpoint.write(tmp_path / "changed", RUN, changed)
+        changed = serialization.Archive({**contents.facts, **change}, contents.arrays)
+        serialization.write(tmp_path / "changed", RUN, changed)
         with pytest.raises(CheckpointError, match=f"changed: {said}"):
             load_run(tmp_path / "changed")

@@ -20,13 +20,13 @@ import pyarrow as pa
 
 import ellipack
 import ellipack.river
-from ellipack.checkpoint import Contents, file, read
 from ellipack.errors import CheckpointError
-from ellipack.estimators.saving import RUN
+from ellipack.estimators.loading import RUN
 from ellipack.evaluation.run import load_run
+from ellipack.serialization import Archive, file, read
 from ellipack.tabular import Batch
 from ellipack.validation import Floats
-from tests.doors.learners import stream
+from tests.entry_points.learners import stream
 from tests.fuzz.mutations import KNOWING, RAW, Random, signed
 
 MEMORY = 2**30
@@ -38,7 +38,7 @@ SECONDS = 100
 _CODES = {"float64": "F64", "int64": "I64", "float32": "F32"}
 
 
-def mutated(rng: Random, data: bytes, kind: str, contents: Contents) -> bytes:
+def mutated(rng: Random, data: bytes, kind: str, contents: Archive) -> bytes:
     """Return one of the files that a hostile author makes of a good one."""
     if rng.random() < 0.25:
         return RAW[rng.integers(len(RAW))](rng, data)
@@ -47,7 +47,7 @@ def mutated(rng: Random, data: bytes, kind: str, contents: Contents) -> bytes:
     return packed(kind, contents)
 
 
-def packed(kind: str, contents: Contents) -> bytes:
+def packed(kind: str, contents: Archive) -> bytes:
     """Return a file with these contents, also such that the writer would refuse, and a right checksum."""
     header: dict[str, Any] = {}
     body = b""

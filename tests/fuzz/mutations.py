@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack.checkpoint import Contents, file
+from ellipack.serialization import Archive, file
 
 FLOATS = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e308, -1e308, 1e200, 1e150, 1e-150, 1e-308, 5e-324]
 FLOATS += [1e60, -1e60, 1e140, 2.0**62, 0.5, 1 + 1e-12, 1e6, 1e9]
@@ -83,7 +83,7 @@ def cut(rng: Random, data: bytes) -> bytes:
     return signed(data[:a] + data[b:] if rng.random() < 0.5 else data[:b] + data[a:])
 
 
-def change_array(rng: Random, contents: Contents) -> Contents:
+def change_array(rng: Random, contents: Archive) -> Archive:
     """Put hostile numbers into an array: one, a row, or all."""
     names = sorted(name for name, array in contents.arrays.items() if array.size)
     if not names:
@@ -103,10 +103,10 @@ def change_array(rng: Random, contents: Contents) -> Contents:
                 array *= value
         case _:
             flat[rng.integers(len(flat))] = value
-    return Contents(contents.facts, {**contents.arrays, name: array})
+    return Archive(contents.facts, {**contents.arrays, name: array})
 
 
-def change_shape(rng: Random, contents: Contents) -> Contents:
+def change_shape(rng: Random, contents: Archive) -> Archive:
     """Make an array longer, shorter, empty, wider, or of another kind."""
     names = sorted(contents.arrays)
     name = names[rng.integers(len(names))]
@@ -124,10 +124,10 @@ def change_shape(rng: Random, contents: Contents) -> Contents:
         lambda: array.astype(np.float32),
     ]
     with np.errstate(all="ignore"):
-        return Contents(contents.facts, {**contents.arrays, name: ways[rng.integers(len(ways))]()})
+        return Archive(contents.facts, {**contents.arrays, name: ways[rng.integers(len(ways))]()})
 
 
-def change_fact(rng: Random, contents: Contents) -> Contents:
+def change_fact(rng: Random, contents: Archive) -> Archive:
     """Replace a fact, however deep, or take it away."""
     facts = json.loads(json.dumps(contents.facts))
     places = list(_places(facts))
@@ -136,14 +136,14 @@ def change_fact(rng: Random, contents: Contents) -> Contents:
         del inside[key]
     else:
         inside[key] = FACTS[rng.integers(len(FACTS))]
-    return Contents(facts, contents.arrays)
+    return Archive(facts, contents.arrays)
 
 
-def swap(rng: Random, contents: Contents) -> Contents:
+def swap(rng: Random, contents: Archive) -> Archive:
     """Let an array stand in for another."""
     names = sorted(contents.arrays)
     one, other = (names[i] for i in rng.integers(len(names), size=2))
-    return Contents(contents.facts, {**contents.arrays, one: contents.arrays[other]})
+    return Archive(contents.facts, {**contents.arrays, one: contents.arrays[other]})
 
 
 def _places(facts: Any) -> Any:

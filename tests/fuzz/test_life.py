@@ -22,7 +22,7 @@ import ellipack
 from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig, MetricRegressor, PackingRegressor, PhasedRegressor
 from ellipack.errors import InputError
 from ellipack.validation import Floats
-from tests.doors.learners import bits
+from tests.entry_points.learners import bits
 from tests.fuzz.effort import effort
 from tests.fuzz.rows import Batch, batches
 
@@ -41,7 +41,7 @@ class Life(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.one, self.twin = clone(self.learner), clone(self.learner)
-        self.d, self.count, self.widened = 2, 0, False
+        self.d, self.count, self.has_added_features = 2, 0, False
         self.low, self.high = np.inf, -np.inf
         self.log: list[tuple[Floats, Floats]] = []
         self.saved: bytes | None = None
@@ -107,7 +107,7 @@ class Life(RuleBasedStateMachine):
     def copy(self) -> None:
         self.one = deepcopy(self.one)
 
-    @precondition(lambda self: not self.widened and self.count < 150)
+    @precondition(lambda self: not self.has_added_features and self.count < 150)
     @rule()
     def clone(self) -> None:
         X, y = (np.concatenate(parts) for parts in zip(*self.log, strict=True))
@@ -115,11 +115,11 @@ class Life(RuleBasedStateMachine):
 
     @precondition(lambda self: self.d < MOST_FEATURES)
     @rule(scale=st.sampled_from([1.0, 1e-100, 1e100]))
-    def widen(self, scale: float) -> None:
+    def add_features(self, scale: float) -> None:
         for each in (self.one, self.twin):
-            each.widen([scale])
-        self.since.append(lambda learner: learner.widen([scale]))
-        self.d, self.widened = self.d + 1, True
+            each.add_features([scale])
+        self.since.append(lambda learner: learner.add_features([scale]))
+        self.d, self.has_added_features = self.d + 1, True
 
     @invariant()
     def is_what_its_twin_is(self) -> None:

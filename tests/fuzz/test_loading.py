@@ -22,7 +22,7 @@ from ellipack import (
 )
 from ellipack.evaluation.run import Run
 from ellipack.tabular import Batch, Encoding
-from tests.doors.learners import stream
+from tests.entry_points.learners import stream
 from tests.fuzz.effort import FUZZ, effort
 from tests.fuzz.loading import table
 
@@ -50,7 +50,7 @@ def run_over_table() -> Run:
 
 MODELS: dict[str, Callable[[], Any]] = {
     "metric": lambda: learned(MetricRegressor(24, neighbors=8, n_jobs=1, config=SMALL)),
-    "views": lambda: learned(MetricRegressor(100, neighbors=8, views=2, n_jobs=2, config=SMALL)).widen([1.0]),
+    "views": lambda: learned(MetricRegressor(100, neighbors=8, views=2, n_jobs=2, config=SMALL)).add_features([1.0]),
     "packing": lambda: learned(PackingRegressor([1.0, 0.5, 0.1])),
     "phased": lambda: learned(PhasedRegressor(gop=SLOPES)),
     "kernels": lambda: learned(PhasedRegressor(gop=GradientOuterProduct(KernelDifferences(mass_scale=0.02)))),

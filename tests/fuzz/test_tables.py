@@ -13,8 +13,8 @@ from ellipack import MetricRegressor
 from ellipack.errors import EllipackError
 from ellipack.evaluation.run import Run
 from ellipack.tabular import Encoding, open_source
-from tests.doors.learners import SMALL
-from tests.doors.test_command import carried
+from tests.entry_points.learners import SMALL
+from tests.entry_points.test_command import carried
 from tests.fuzz.bytes import mutations
 from tests.fuzz.effort import effort
 

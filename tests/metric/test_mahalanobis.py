@@ -100,7 +100,7 @@ def test_other_doors_refuse_too() -> None:
 def test_more_features_leave_old_distances_alone_and_weigh_what_they_are_to(
     metric: Metric, count: int, weight: float, seed: int
 ) -> None:
-    d, wide = metric.dimension, metric.widened(count, weight)
+    d, wide = metric.dimension, metric.with_added_features(count, weight)
     X = ball(np.random.default_rng(seed), 6, d + count)
     old = X * np.append(np.ones(d), np.zeros(count))
     np.testing.assert_allclose(wide.distance(old[:3], old[3:]), metric.distance(X[:3, :d], X[3:, :d]), atol=1e-12)
@@ -110,4 +110,4 @@ def test_more_features_leave_old_distances_alone_and_weigh_what_they_are_to(
     assert np.all(np.diff(wide.eigenvalues) <= 0)
     assert wide.eigenvalues[0] == 1
     with pytest.raises(DomainError, match=r"weight must be from .* to 1, got 2"):
-        metric.widened(1, 2.0)
+        metric.with_added_features(1, 2.0)

@@ -19,14 +19,14 @@ from river import base, checks, compose, datasets, evaluate, metrics, preprocess
 from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig
 from ellipack.errors import DomainError, EllipackError, InputError, NonFiniteError
 from ellipack.river import MetricRegressor, PackingRegressor, PhasedRegressor
-from ellipack.river.regressor import StreamRegressor
+from ellipack.river.base import RiverRegressor
 from ellipack.validation import Floats
 from tests.strategies import seeds
 
 Rows = list[dict[Hashable, Any]]
 
 QUICK = MetricConfig(validation_points=16, pool=64)
-LEARNERS: dict[str, Callable[[], StreamRegressor]] = {
+LEARNERS: dict[str, Callable[[], RiverRegressor]] = {
     "practical": lambda: MetricRegressor(config=QUICK),
     "practical, two views": lambda: MetricRegressor(views=2, neighbors=8, config=QUICK),
     "packing": PackingRegressor,
@@ -52,14 +52,14 @@ def made_up(n: int = 80, seed: int = 0) -> tuple[Rows, list[float]]:
     return rows, [100 + 10 * math.sin(row.get("a", 0)) + 1e4 * row.get("c", 0) for row in rows]
 
 
-def learned(make: Callable[[], StreamRegressor], n: int = 80) -> StreamRegressor:
+def learned(make: Callable[[], RiverRegressor], n: int = 80) -> RiverRegressor:
     model = make()
     for x, y in zip(*made_up(n), strict=True):
         model.learn_one(x, y)
     return model
 
 
-def probes(model: StreamRegressor) -> list[float]:
+def probes(model: RiverRegressor) -> list[float]:
     return [model.predict_one(x) for x in made_up(20, seed=1)[0]]
 
 
@@ -71,7 +71,7 @@ def river_checks() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("model", "check"), list(river_checks()))
-def test_rivers_own_checks(model: StreamRegressor, check: Callable[[base.Estimator], None]) -> None:
+def test_rivers_own_checks(model: RiverRegressor, check: Callable[[base.Estimator], None]) -> None:
     assert not model._unit_test_skips()
     check(model.clone())
 
@@ -80,7 +80,7 @@ def test_rivers_own_checks(model: StreamRegressor, check: Callable[[base.Estimat
 @settings(max_examples=8)
 @given(seeds, st.data())
 def test_many_rows_are_the_same_bits_as_one_by_one(
-    make: Callable[[], StreamRegressor], seed: int, data: st.DataObject
+    make: Callable[[], RiverRegressor], seed: int, data: st.DataObject
 ) -> None:
     rows, y = made_up(40, seed)
     one, many = make(), make()
@@ -98,7 +98,7 @@ def test_many_rows_are_the_same_bits_as_one_by_one(
 
 
 @learners
-def test_what_is_absent_is_0_and_0_is_absent(make: Callable[[], StreamRegressor]) -> None:
+def test_what_is_absent_is_0_and_0_is_absent(make: Callable[[], RiverRegressor]) -> None:
     rows, y = made_up()
     plain, padded = make(), make()
     for x, label in zip(rows, y, strict=True):
@@ -109,7 +109,7 @@ def test_what_is_absent_is_0_and_0_is_absent(make: Callable[[], StreamRegressor]
 
 
 @learners
-def test_the_order_of_keys_makes_no_difference(make: Callable[[], StreamRegressor]) -> None:
+def test_the_order_of_keys_makes_no_difference(make: Callable[[], RiverRegressor]) -> None:
     rows, y = made_up()
     plain, turned = make(), make()
     for x, label in zip(rows, y, strict=True):
@@ -120,7 +120,7 @@ def test_the_order_of_keys_makes_no_difference(make: Callable[[], StreamRegresso
 
 
 @learners
-def test_learning_what_was_just_predicted_is_learning(make: Callable[[], StreamRegressor]) -> None:
+def test_learning_what_was_just_predicted_is_learning(make: Callable[[], RiverRegressor]) -> None:
     rows, y = made_up(200)
     asked, silent, elsewhere = make(), make(), make()
     for t, (x, label) in enumerate(zip(rows, y, strict=True)):
@@ -136,7 +136,7 @@ def test_learning_what_was_just_predicted_is_learning(make: Callable[[], StreamR
 
 @learners
 @pytest.mark.parametrize("at", [0, 1, 30])
-def test_going_on_from_a_pickle_or_a_copy_is_going_on(make: Callable[[], StreamRegressor], at: int) -> None:
+def test_going_on_from_a_pickle_or_a_copy_is_going_on(make: Callable[[], RiverRegressor], at: int) -> None:
     rows, y = made_up()
     straight, stopped = make(), make()
     for x, label in zip(rows[:at], y[:at], strict=True):
@@ -167,7 +167,7 @@ def test_going_on_from_a_pickle_or_a_copy_is_going_on(make: Callable[[], StreamR
     ],
 )
 def test_what_is_no_number_is_refused_by_name_and_changes_nothing(
-    make: Callable[[], StreamRegressor], value: object, error: type[Exception], message: str
+    make: Callable[[], RiverRegressor], value: object, error: type[Exception], message: str
 ) -> None:
     model = learned(make)
     before = pickle.dumps(model)
@@ -187,7 +187,7 @@ def test_what_is_no_number_is_refused_by_name_and_changes_nothing(
 
 @learners
 @pytest.mark.parametrize("y", [math.nan, math.inf, None, "3", [1.0]])
-def test_a_label_that_is_none_changes_nothing(make: Callable[[], StreamRegressor], y: Any) -> None:
+def test_a_label_that_is_none_changes_nothing(make: Callable[[], RiverRegressor], y: Any) -> None:
     model = learned(make)
     before = pickle.dumps(model)
     with pytest.raises(EllipackError, match="y must "):
@@ -208,7 +208,7 @@ def test_the_practical_learner_names_what_is_too_large() -> None:
 
 
 @pytest.mark.parametrize("make", [PackingRegressor, PhasedRegressor])
-def test_anything_finite_goes_for_the_papers_learners(make: Callable[[], StreamRegressor]) -> None:
+def test_anything_finite_goes_for_the_papers_learners(make: Callable[[], RiverRegressor]) -> None:
     model = make()
     for t in range(30):
         model.learn_one({"a": 1e308 * (-1) ** t, "b": 1e-308 * t, "c": 7.0}, 1e308 * (-1) ** (t // 2))
@@ -226,7 +226,7 @@ def test_numbers_of_any_kind_are_numbers(number: Any) -> None:
 
 
 @learners
-def test_nothing_learned_yet(make: Callable[[], StreamRegressor]) -> None:
+def test_nothing_learned_yet(make: Callable[[], RiverRegressor]) -> None:
     model = make()
     assert model.predict_one({"a": 1.0}) == 0.0
     assert model.predict_many(pd.DataFrame({"a": [1.0, 2.0]})).tolist() == [0.0, 0.0]
@@ -239,7 +239,7 @@ def test_nothing_learned_yet(make: Callable[[], StreamRegressor]) -> None:
 
 
 @learners
-def test_rows_without_features_are_rows(make: Callable[[], StreamRegressor]) -> None:
+def test_rows_without_features_are_rows(make: Callable[[], RiverRegressor]) -> None:
     model = make()
     for _ in range(10):
         model.learn_one({}, 5.0)
@@ -251,7 +251,7 @@ def test_rows_without_features_are_rows(make: Callable[[], StreamRegressor]) -> 
 
 
 @learners
-def test_what_was_learned_can_be_read(make: Callable[[], StreamRegressor]) -> None:
+def test_what_was_learned_can_be_read(make: Callable[[], RiverRegressor]) -> None:
     model = learned(make)
     assert model.metric_ is not None
     assert model.metric_.dimension == len(model.feature_names) == 4
@@ -274,7 +274,7 @@ def test_a_feature_that_comes_late_is_learned_and_named() -> None:
 
 
 @learners
-def test_it_goes_in_pipelines_and_is_evaluated(make: Callable[[], StreamRegressor]) -> None:
+def test_it_goes_in_pipelines_and_is_evaluated(make: Callable[[], RiverRegressor]) -> None:
     numbers = compose.SelectType(int, float) | preprocessing.StandardScaler()
     words = compose.SelectType(str) | preprocessing.OneHotEncoder()
     rows, y = made_up(120)
@@ -286,7 +286,7 @@ def test_it_goes_in_pipelines_and_is_evaluated(make: Callable[[], StreamRegresso
 
 
 @learners
-def test_labels_may_come_late(make: Callable[[], StreamRegressor]) -> None:
+def test_labels_may_come_late(make: Callable[[], RiverRegressor]) -> None:
     data = list(datasets.TrumpApproval().take(60))
     model = make()
     steps = evaluate.iter_progressive_val_score(data, model, metrics.MAE(), delay=5, step=20)
@@ -295,7 +295,7 @@ def test_labels_may_come_late(make: Callable[[], StreamRegressor]) -> None:
 
 
 @learners
-def test_threads_may_predict_side_by_side(make: Callable[[], StreamRegressor]) -> None:
+def test_threads_may_predict_side_by_side(make: Callable[[], RiverRegressor]) -> None:
     model = learned(make)
     rows = made_up(200, seed=2)[0]
     expected = [model.predict_one(x) for x in rows]
@@ -311,7 +311,7 @@ def test_threads_may_predict_side_by_side(make: Callable[[], StreamRegressor]) -
         (PhasedRegressor(gop=GradientOuterProduct(anchors=0)), "anchors must be a whole number >= 1"),
     ],
 )
-def test_bad_parameters_are_refused_before_anything_is_learned(model: StreamRegressor, message: str) -> None:
+def test_bad_parameters_are_refused_before_anything_is_learned(model: RiverRegressor, message: str) -> None:
     with pytest.raises(DomainError, match=message):
         model.learn_one({"a": 1.0}, 1.0)
     assert model.feature_names == []

@@ -12,7 +12,7 @@ from ellipack.estimators import (
     PhasedRegressor,
     RescaledRegressor,
 )
-from ellipack.estimators.stream_regressor import StreamRegressor
+from ellipack.estimators.base import StreamingRegressor
 from ellipack.metric import LocalSlopes
 
 LEARNERS: Final[dict[str, Callable[..., Any]]] = {
@@ -24,16 +24,16 @@ LEARNERS: Final[dict[str, Callable[..., Any]]] = {
 """By the names that the command line has for them."""
 
 
-def learner_of(name: str, settings: Sequence[str]) -> StreamRegressor[Any]:
+def learner_of(name: str, settings: Sequence[str]) -> StreamingRegressor[Any]:
     """Return a learner by its name, with settings ``NAME=VALUE``; the paper's for any features and labels."""
-    learner: StreamRegressor[Any] = LEARNERS[name]()
+    learner: StreamingRegressor[Any] = LEARNERS[name]()
     for text in settings:
         key, value = setting_of(text, learner)
         learner.set_params(**{key: value})
     return learner if name == "metric" else RescaledRegressor(learner)
 
 
-def setting_of(text: str, learner: StreamRegressor[Any]) -> tuple[str, Any]:
+def setting_of(text: str, learner: StreamingRegressor[Any]) -> tuple[str, Any]:
     """Return the name and the value of a setting ``NAME=VALUE``; the learner itself says what values it takes."""
     plain = {name: value for name, value in learner.get_params(deep=False).items() if isinstance(value, int | float)}
     name, equals, given = text.partition("=")

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ellipack import checkpoint
+from ellipack import serialization
 from ellipack.errors import CheckpointError, InputError
-from ellipack.estimators.saving import RUN, load
+from ellipack.estimators.loading import RUN, load
 from ellipack.evaluation.run import load_run
 from ellipack.report.record import Record
 from ellipack.report.summary import Story, record_of, record_of_learner
@@ -18,7 +18,7 @@ def record_at(path: str) -> Record:
         return _record_in(sys.stdin.buffer.read(), "standard input")
     if _first_bytes(path).lstrip().startswith(b"{"):
         return _record_in(Path(path).read_bytes(), path)
-    kind, _ = checkpoint.read(path)
+    kind, _ = serialization.read(path)
     if kind != RUN:
         return _record_of(load(path), path)
     run = load_run(path)

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import click
 
-from ellipack.checkpoint import sweep
 from ellipack.cli.learners import learner_of
 from ellipack.cli.options import DEFAULT, Options, check_places
 from ellipack.cli.progress import Ticker
@@ -20,6 +19,7 @@ from ellipack.evaluation.prefetch import awaited, prefetched
 from ellipack.evaluation.run import Played, Run
 from ellipack.report.record import Record
 from ellipack.report.summary import record_of
+from ellipack.serialization import sweep
 from ellipack.tabular import SNIFFED, Batch, Encoding, Source, open_source
 
 _BATCH = 1024  # rows, after which a signal is heeded: a fraction of a second

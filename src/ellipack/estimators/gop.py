@@ -8,7 +8,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ellipack.errors import DomainError
-from ellipack.estimators.incoming import features, remember_features, repeated, targets
+from ellipack.estimators.input_checks import features, remember_features, repeated, targets
 from ellipack.metric import GopEstimator, GradientEstimator, KernelDifferences, project
 from ellipack.metric.mahalanobis import eigensystem
 from ellipack.validation import Floats, labels, rows, whole

@@ -5,17 +5,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack.checkpoint import Contents
 from ellipack.errors import InputError
-from ellipack.estimators.stream_regressor import StreamRegressor
+from ellipack.estimators.base import StreamingRegressor
 from ellipack.learners.experts import expert_names
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.feature_growth import add_features
 from ellipack.learners.metric.state import MetricState, Size, initial_state
 from ellipack.metric import Metric
+from ellipack.parallel import thread_count
+from ellipack.serialization import Archive
 from ellipack.theory.spectrum import effective_rank
-from ellipack.threads import thread_count
 from ellipack.validation import Floats, Ints
 
 
@@ -31,7 +31,7 @@ class MetricHistory(NamedTuple):
     choices: list[tuple[str, ...]]
 
 
-class MetricRegressor(StreamRegressor[MetricState]):
+class MetricRegressor(StreamingRegressor[MetricState]):
     """Regression on a stream that learns its own metric while it predicts.
 
     It takes any features and any labels, without scaling or tuning. Experts (a running mean, ridge regressions, the
@@ -98,13 +98,13 @@ class MetricRegressor(StreamRegressor[MetricState]):
     def _learn(self, state: MetricState, X: ArrayLike, y: ArrayLike) -> Floats:
         return learner.learn(state, X, y, self.n_jobs)
 
-    def _contents(self, state: MetricState) -> Contents:
+    def _contents(self, state: MetricState) -> Archive:
         return serialization.to_archive(state)
 
-    def _restore(self, saved: Contents, d: int) -> MetricState:
+    def _restore(self, saved: Archive, d: int) -> MetricState:
         return serialization.from_archive(saved, d)
 
-    def _widen(self, state: MetricState, scales: Floats) -> None:
+    def _add_features(self, state: MetricState, scales: Floats) -> None:
         add_features(state, scales)
 
     @property

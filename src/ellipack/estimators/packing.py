@@ -3,18 +3,18 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack.checkpoint import Contents
 from ellipack.errors import ShapeError
-from ellipack.estimators.stream_regressor import StreamRegressor
+from ellipack.estimators.base import StreamingRegressor
 from ellipack.learners import packing
 from ellipack.learners.packing import PackingHistory, PackingState
 from ellipack.metric import Metric
+from ellipack.serialization import Archive
 from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank
 from ellipack.validation import Floats
 
 
-class PackingRegressor(StreamRegressor[PackingState]):
+class PackingRegressor(StreamingRegressor[PackingState]):
     """The paper's Algorithm 1: online regression over a packing of ellipsoids in a fixed metric.
 
     To the letter: instances must lie in the unit ball and labels in [0, 1]. Anything else is a `DomainError`, never
@@ -51,14 +51,14 @@ class PackingRegressor(StreamRegressor[PackingState]):
     def _learn(self, state: PackingState, X: ArrayLike, y: ArrayLike) -> Floats:
         return packing.learn(state, X, y, keep_founding_label=self.keep_founding_label)
 
-    def _contents(self, state: PackingState) -> Contents:
+    def _contents(self, state: PackingState) -> Archive:
         return packing.contents(state)
 
-    def _restore(self, saved: Contents, d: int) -> PackingState:
+    def _restore(self, saved: Archive, d: int) -> PackingState:
         return packing.restore(saved, d)
 
-    def _widen(self, state: PackingState, scales: Floats) -> None:
-        packing.widen(state, len(scales))
+    def _add_features(self, state: PackingState, scales: Floats) -> None:
+        packing.add_features(state, len(scales))
 
     @property
     def metric_(self) -> Metric:

@@ -2,20 +2,20 @@
 
 from numpy.typing import ArrayLike
 
-from ellipack.checkpoint import Contents
 from ellipack.errors import InputError, ShapeError
+from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.gop import GradientOuterProduct
-from ellipack.estimators.stream_regressor import StreamRegressor
 from ellipack.learners import phased
 from ellipack.learners.packing import PackingHistory
 from ellipack.learners.phased import Phase, PhasedState
 from ellipack.metric import GopEstimator, Metric
+from ellipack.serialization import Archive
 from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank
 from ellipack.validation import Floats, positive
 
 
-class PhasedRegressor(StreamRegressor[PhasedState]):
+class PhasedRegressor(StreamingRegressor[PhasedState]):
     """The paper's section 4: Algorithm 1 in phases, each in the metric learned from all rounds before it.
 
     To the letter: instances must lie in the unit ball and labels in [0, 1], or there is a `DomainError` (what that
@@ -70,14 +70,14 @@ class PhasedRegressor(StreamRegressor[PhasedState]):
             state, X, y, alpha=self.alpha, estimator=self._estimator(), keep_founding_label=self.keep_founding_label
         )
 
-    def _contents(self, state: PhasedState) -> Contents:
+    def _contents(self, state: PhasedState) -> Archive:
         return phased.contents(state)
 
-    def _restore(self, saved: Contents, d: int) -> PhasedState:
+    def _restore(self, saved: Archive, d: int) -> PhasedState:
         return phased.restore(saved, d)
 
-    def _widen(self, state: PhasedState, scales: Floats) -> None:
-        phased.widen(state, len(scales))
+    def _add_features(self, state: PhasedState, scales: Floats) -> None:
+        phased.add_features(state, len(scales))
 
     @property
     def metric_(self) -> Metric:

@@ -5,18 +5,18 @@ from typing import Any, cast
 
 from numpy.typing import ArrayLike
 
-from ellipack.checkpoint import Contents
 from ellipack.errors import InputError
+from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.packing import PackingRegressor
 from ellipack.estimators.phased import PhasedRegressor
-from ellipack.estimators.stream_regressor import StreamRegressor
 from ellipack.learners.rescaled import engine
 from ellipack.learners.rescaled.engine import RescaledState
 from ellipack.metric import Metric
+from ellipack.serialization import Archive
 from ellipack.validation import Floats
 
 
-class RescaledRegressor(StreamRegressor[RescaledState[Any]]):
+class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
     """A learner of the paper on any features and labels.
 
     The paper wants instances in the unit ball and labels in [0, 1]. Here each feature and the label have a range, which
@@ -41,7 +41,7 @@ class RescaledRegressor(StreamRegressor[RescaledState[Any]]):
         self.regressor = regressor
 
     @property
-    def _paper(self) -> StreamRegressor[Any]:
+    def _paper(self) -> StreamingRegressor[Any]:
         """The learner of the paper, if it is one."""
         if not isinstance(self.regressor, PackingRegressor | PhasedRegressor):
             raise InputError(f"regressor must be a PackingRegressor or a PhasedRegressor, got {self.regressor!r}")
@@ -56,14 +56,14 @@ class RescaledRegressor(StreamRegressor[RescaledState[Any]]):
     def _learn(self, state: RescaledState[Any], X: ArrayLike, y: ArrayLike) -> Floats:
         return engine.learn(state, X, y, self._paper._learn, self._paper._predict)
 
-    def _contents(self, state: RescaledState[Any]) -> Contents:
+    def _contents(self, state: RescaledState[Any]) -> Archive:
         return engine.contents(state, self._paper._contents)
 
-    def _restore(self, saved: Contents, d: int) -> RescaledState[Any]:
+    def _restore(self, saved: Archive, d: int) -> RescaledState[Any]:
         return engine.restore(saved, d, self._paper._restore)
 
-    def _widen(self, state: RescaledState[Any], scales: Floats) -> None:
-        engine.widen(state, len(scales))
+    def _add_features(self, state: RescaledState[Any], scales: Floats) -> None:
+        engine.add_features(state, len(scales))
 
     @property
     def regressor_(self) -> PackingRegressor | PhasedRegressor:

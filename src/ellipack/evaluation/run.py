@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ellipack import checkpoint
-from ellipack.checkpoint import Contents
+from ellipack import serialization
 from ellipack.errors import CheckpointError
-from ellipack.estimators.saving import RUN, restore
-from ellipack.estimators.stream_regressor import StreamRegressor
+from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.loading import RUN, restore
 from ellipack.evaluation.append_only_file import Written
 from ellipack.evaluation.scores import Scores
+from ellipack.serialization import Archive
 from ellipack.tabular import BadRow, Batch, Encoding
 from ellipack.validation import Floats, Ints
 
@@ -41,7 +41,7 @@ class Run:
     before : how many of the rows behind the source does not have; not saved, since it is another source then.
     """
 
-    learner: StreamRegressor[Any]
+    learner: StreamingRegressor[Any]
     encoding: Encoding
     source: str
     scores: Scores = field(default_factory=Scores)
@@ -56,7 +56,7 @@ class Run:
         predictions = np.empty(len(rows))
         for part in self.encoding.encode(rows) if len(rows) else []:
             if len(part.scales) and self.scores.rows + part.rows.start > 0:
-                self.learner.widen(part.scales)
+                self.learner.add_features(part.scales)
             predictions[part.rows] = self.learner.progressive(part.X, rows.labels[part.rows])
         self.scores.add(predictions, rows.labels)
         bad = tuple(sorted((*batch.unreadable, *rows.bad), key=lambda row: row.number))
@@ -68,18 +68,18 @@ class Run:
         """Write the whole run to a file, from which `load_run` goes on with the same bits."""
         facts = {"source": self.source, "position": self.position, "skipped": self.skipped}
         learner = self.learner.contents()
-        contents = Contents(facts).having(
-            predictions=Contents(self.written._asdict()),
-            encoding=Contents(self.encoding.to_json()),
+        contents = Archive(facts).with_parts(
+            predictions=Archive(self.written._asdict()),
+            encoding=Archive(self.encoding.to_json()),
             scores=self.scores.contents(),
-            learner=Contents({"class": type(self.learner).__name__}).having(contents=learner),
+            learner=Archive({"class": type(self.learner).__name__}).with_parts(contents=learner),
         )
-        checkpoint.write(path, RUN, contents)
+        serialization.write(path, RUN, contents)
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
     """Return the run that `Run.save` wrote to a file."""
-    kind, contents = checkpoint.read(path)
+    kind, contents = serialization.read(path)
     if kind != RUN:
         raise CheckpointError(f"{path} holds a {kind} and not a run: `ellipack run --save` makes one")
     try:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError
+from ellipack.serialization import Archive
 from ellipack.validation import Floats, Ints
 
 _BINS, _FIRST_WIDTH = 256, 16  # of rows
@@ -132,13 +132,13 @@ class Scores:
             self.stride *= 2
         self.sampled, self.pairs = held, pairs
 
-    def contents(self) -> Contents:
+    def contents(self) -> Archive:
         """Return what is saved."""
         facts = {name: getattr(self, name) for name in ("rows", "first", "last", "width", "stride")}
-        return Contents(facts, {name: getattr(self, name) for name in ("sums", "bins", "sampled", "pairs")})
+        return Archive(facts, {name: getattr(self, name) for name in ("sums", "bins", "sampled", "pairs")})
 
     @classmethod
-    def restore(cls, saved: Contents) -> "Scores":
+    def restore(cls, saved: Archive) -> "Scores":
         """Return the scores that were saved as these contents."""
         rows, width, stride = saved.whole("rows", 0), saved.whole("width", 1), saved.whole("stride", 1)
         bins, sampled = -(-rows // width), -(-rows // stride)

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import PackingCore
-from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError, DomainError
 from ellipack.metric import Metric
+from ellipack.serialization import Archive
 from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank, rank_starts
 from ellipack.validation import Floats, Ints, in_unit_ball, in_unit_interval, labels, rows
@@ -71,15 +71,15 @@ def init(metric: Metric) -> PackingState:
     return PackingState(metric, PackingCore(metric.dimension, rank_starts(metric.eigenvalues)))
 
 
-def contents(state: PackingState) -> Contents:
+def contents(state: PackingState) -> Archive:
     """Return what is saved of a state, in arrays of its own."""
     metric, core = state.parts
     coordinates, label_sums, label_counts, founded, _, clock = core.to_arrays()
     arrays = {"coordinates": coordinates, "label_sums": label_sums, "label_counts": label_counts, "founded": founded}
-    return Contents({"clock": clock}).having(metric=metric.contents().copy(), centers=Contents(arrays=arrays))
+    return Archive({"clock": clock}).with_parts(metric=metric.contents().copy(), centers=Archive(arrays=arrays))
 
 
-def restore(saved: Contents, d: int, least: int = 1) -> PackingState:
+def restore(saved: Archive, d: int, least: int = 1) -> PackingState:
     """Return the state for d features that was saved as these contents, after so many rounds at least."""
     metric, clock = Metric.restore(saved.part("metric"), d), saved.whole("clock", least, _MAX_ROUNDS)
     centers = saved.part("centers")
@@ -118,22 +118,22 @@ def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_labe
     return predictions[0] if len(predictions) == 1 else np.concatenate(predictions)
 
 
-def widen(state: PackingState, count: int) -> None:
+def add_features(state: PackingState, count: int) -> None:
     """Take so many more features, the last ones, which were 0 in every row so far, with an eigenvalue of 1 each.
 
     Rows that are 0 there are predicted as before. From the next round on, radius and effective rank are the wider
     metric's.
     """
-    state.parts = widened(state, count).parts
+    state.parts = with_added_features(state, count).parts
 
 
-def widened(state: PackingState, count: int) -> PackingState:
-    """Return what `widen` makes of a state."""
+def with_added_features(state: PackingState, count: int) -> PackingState:
+    """Return what `add_features` makes of a state."""
     metric, core = state.parts
     coordinates, label_sums, label_counts, founded, _, clock = core.to_arrays()
     # New axes come after all that have an eigenvalue of 1.
     place = int(np.sum(metric.eigenvalues >= 1))
-    wider, inserted = metric.widened(count), np.insert(coordinates, [place] * count, 0.0, axis=1)
+    wider, inserted = metric.with_added_features(count), np.insert(coordinates, [place] * count, 0.0, axis=1)
     starts = rank_starts(wider.eigenvalues)
     return PackingState(wider, PackingCore(inserted, label_sums, label_counts, founded, starts, clock))
 

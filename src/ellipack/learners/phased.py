@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError
 from ellipack.learners import packing
 from ellipack.learners.packing import PackingHistory, PackingState
 from ellipack.metric import UNSEEN, GopEstimator, Metric
+from ellipack.serialization import Archive
 from ellipack.theory.schedules import phase_end, phase_of, regularization
 from ellipack.validation import UNIT_SLACK, Floats, Ints, in_unit_ball, in_unit_interval, labels, positive, rows, whole
 
@@ -108,18 +108,18 @@ def init(d: int) -> PhasedState:
     return PhasedState(PhasedParts(packing.init(Metric.identity(d)), (), samples))
 
 
-def contents(state: PhasedState) -> Contents:
+def contents(state: PhasedState) -> Archive:
     """Return what is saved of a state, in arrays of its own."""
     present, over, samples = state.parts
     now = packing.contents(present)
     clock = phase_end(len(over)) + now.whole("clock", 0)
     X, y = samples.first(clock)
     phases = {f"phase{phase.number}": _phase_contents(phase) for phase in over}
-    kept = Contents({"clock": clock, "phases": len(over)}, {"rows": X, "labels": y})
-    return kept.having(packing=now, **phases).copy()
+    kept = Archive({"clock": clock, "phases": len(over)}, {"rows": X, "labels": y})
+    return kept.with_parts(packing=now, **phases).copy()
 
 
-def restore(saved: Contents, d: int) -> PhasedState:
+def restore(saved: Archive, d: int) -> PhasedState:
     """Return the state for d features that was saved as these contents."""
     clock = saved.whole("clock", 1)
     over = phase_of(clock + 1) - 1
@@ -132,12 +132,12 @@ def restore(saved: Contents, d: int) -> PhasedState:
     return PhasedState(PhasedParts(present, tuple(phases), Samples(X, y)))
 
 
-def _phase_contents(phase: Phase) -> Contents:
+def _phase_contents(phase: Phase) -> Archive:
     facts = {name: getattr(phase, name) for name in ("number", "rounds", "radius", "effective_rank", "n_centers")}
-    return Contents(facts, {"founded": phase.founded, "gop": phase.gop}).having(metric=phase.metric.contents())
+    return Archive(facts, {"founded": phase.founded, "gop": phase.gop}).with_parts(metric=phase.metric.contents())
 
 
-def _restored_phase(saved: Contents, d: int, number: int) -> Phase:
+def _restored_phase(saved: Archive, d: int, number: int) -> Phase:
     rounds, count = 2**number, saved.whole("n_centers", 1)
     return Phase(
         saved.whole("number", number, number),
@@ -194,7 +194,7 @@ def learn(
     return predictions
 
 
-def widen(state: PhasedState, count: int) -> None:
+def add_features(state: PhasedState, count: int) -> None:
     """Take so many more features, the last ones, which were 0 in every row so far.
 
     In the metric of the present phase each has an eigenvalue of 1. In those of phases that are over they weigh next to
@@ -202,10 +202,10 @@ def widen(state: PhasedState, count: int) -> None:
     """
     X, y = np.pad(state.rows, ((0, 0), (0, count))), state.labels.copy()
     phases = [
-        phase._replace(metric=phase.metric.widened(count, UNSEEN), gop=np.pad(phase.gop, (0, count)))
+        phase._replace(metric=phase.metric.with_added_features(count, UNSEEN), gop=np.pad(phase.gop, (0, count)))
         for phase in state.phases
     ]
-    state.parts = PhasedParts(packing.widened(state.packing, count), tuple(phases), Samples(X, y))
+    state.parts = PhasedParts(packing.with_added_features(state.packing, count), tuple(phases), Samples(X, y))
 
 
 def history(state: PhasedState) -> PackingHistory:

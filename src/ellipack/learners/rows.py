@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 from numpy.typing import ArrayLike
 
-from ellipack.checkpoint import Contents
+from ellipack.serialization import Archive
 from ellipack.validation import Floats
 
 Row = list[float] | tuple[float, ...]
@@ -35,13 +35,13 @@ class RowLearner(ABC):
         """Play a round a row."""
 
     @abstractmethod
-    def widen(self, scales: Floats) -> None:
+    def add_features(self, scales: Floats) -> None:
         """Take more features, as last columns, which were 0 in every row so far, a typical size each."""
 
     @abstractmethod
-    def contents(self) -> Contents:
+    def contents(self) -> Archive:
         """Return what is saved."""
 
     @abstractmethod
-    def take(self, contents: Contents, d: int) -> None:
+    def take(self, contents: Archive, d: int) -> None:
         """Take for one's own the state for d features that was saved as these contents."""

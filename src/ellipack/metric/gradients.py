@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ellipack._core import DifferenceEstimator
 from ellipack.errors import DomainError
+from ellipack.parallel import for_row_slices, thread_count
 from ellipack.theory.schedules import bandwidth, mass_threshold, step
-from ellipack.threads import for_rows, thread_count
 from ellipack.validation import Floats, labels, rows, within
 
 KERNELS: Final = {
@@ -87,7 +87,7 @@ class KernelDifferences:
         def work(part: slice) -> None:
             out[part], enough[part] = estimator.gradients(at[part])
 
-        for_rows(work, len(at), self.n_jobs)
+        for_row_slices(work, len(at), self.n_jobs)
         return out, enough
 
 

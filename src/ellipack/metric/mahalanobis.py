@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import project
-from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError, MetricError, ShapeError
+from ellipack.serialization import Archive
 from ellipack.validation import Floats, finite, floats, positive, rows, whole, within
 
 _ASYMMETRY = 1e-9  # relative to the largest entry: more than rounding in a product of matrices, less than a mistake
@@ -96,7 +96,7 @@ class Metric:
         return cls.from_diagonal(np.ones(whole(d, "d", 1)))
 
     @classmethod
-    def restore(cls, contents: Contents, d: int) -> "Metric":
+    def restore(cls, contents: Archive, d: int) -> "Metric":
         """Return the metric in d dimensions that was saved as these contents."""
         eigenvalues = contents.above(0.0, "eigenvalues", d)
         if d == 0 or eigenvalues[0] != 1 or (np.diff(eigenvalues) > 0).any():
@@ -106,10 +106,10 @@ class Metric:
             raise CheckpointError(f"{contents.place}eigenvectors must be of length 1")
         return cls(eigenvalues, eigenvectors, contents.number("norm"))
 
-    def contents(self) -> Contents:
+    def contents(self) -> Archive:
         """Return what is saved."""
         arrays = {"eigenvalues": self.eigenvalues, "eigenvectors": self.eigenvectors}
-        return Contents({"norm": self.norm}, arrays)
+        return Archive({"norm": self.norm}, arrays)
 
     @property
     def dimension(self) -> int:
@@ -126,12 +126,12 @@ class Metric:
         """The columns ``sqrt(lambda_i) u_i`` that whitening projects on."""
         return np.ascontiguousarray(self.eigenvectors * np.sqrt(self.eigenvalues))
 
-    def widened(self, count: int, weight: float = 1.0) -> "Metric":
+    def with_added_features(self, count: int, weight: float = 1.0) -> "Metric":
         """Return the metric on so many more features, the last ones, each an axis of its own with this eigenvalue.
 
         Points that are 0 in the new features are as far apart as before.
 
-        >>> Metric.from_diagonal([4.0, 1.0]).widened(1).eigenvalues.tolist()
+        >>> Metric.from_diagonal([4.0, 1.0]).with_added_features(1).eigenvalues.tolist()
         [1.0, 1.0, 0.25]
         """
         d, more = self.dimension, whole(count, "count", 1)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ellipack._core import KdTree, local_slopes
 from ellipack.errors import InputError
 from ellipack.metric.mahalanobis import Metric
-from ellipack.threads import for_rows, thread_count
+from ellipack.parallel import for_row_slices, thread_count
 from ellipack.validation import Floats, labels, rows, whole, within
 
 _SMALLEST_RIDGE = 1e-8  # below, a factorization of many features could lose it to rounding
@@ -53,5 +53,5 @@ class LocalSlopes:
         def work(part: slice) -> None:
             slopes[part] = local_slopes(tree, targets, queries[part], k, self.ridge)
 
-        for_rows(work, len(queries), self.n_jobs)
+        for_row_slices(work, len(queries), self.n_jobs)
         return metric.pull_back(slopes)

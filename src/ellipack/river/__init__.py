@@ -10,7 +10,6 @@ except ModuleNotFoundError as error:
         "ellipack.river needs River, which is not installed: pip install 'ellipack[river]'", name="river"
     ) from error
 
-from ellipack.river.regressors import MetricRegressor, PackingRegressor, PhasedRegressor
-from ellipack.river.saving import load
+from ellipack.river.regressors import MetricRegressor, PackingRegressor, PhasedRegressor, load
 
 __all__ = ["MetricRegressor", "PackingRegressor", "PhasedRegressor", "load"]

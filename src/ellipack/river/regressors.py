@@ -1,8 +1,13 @@
 """The three learners with River's verbs."""
 
-from typing import cast
+import os
+from typing import Any, Final, cast
 
+from ellipack import serialization
+from ellipack.errors import CheckpointError
 from ellipack.estimators.gop import GradientOuterProduct
+from ellipack.estimators.loading import KINDS
+from ellipack.estimators.parameter_archive import restore_object
 from ellipack.learners import packing, phased
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.learner import LARGEST_FEATURE, LARGEST_LABEL
@@ -12,12 +17,12 @@ from ellipack.learners.packing import PackingState
 from ellipack.learners.rescaled import engine
 from ellipack.learners.rescaled.rows import PackingRows, PhasedRows
 from ellipack.metric import Metric
-from ellipack.river.regressor import StreamRegressor
+from ellipack.river.base import RiverRegressor
 from ellipack.theory.spectrum import effective_rank
 from ellipack.validation import positive
 
 
-class MetricRegressor(StreamRegressor):
+class MetricRegressor(RiverRegressor):
     """The practical learner, `ellipack.MetricRegressor`, with River's verbs.
 
     Any features, any labels; no scaling, no tuning. It learns which directions matter while it predicts.
@@ -81,7 +86,7 @@ class MetricRegressor(StreamRegressor):
         return _rank(self.metric_, 0 if self._learner is None else cast(MetricRows, self._learner).state.clock)
 
 
-class _Rescaled(StreamRegressor):
+class _Rescaled(RiverRegressor):
     """What the paper's learners have in common here: ranges of features and labels that grow with what comes."""
 
     @property
@@ -176,3 +181,28 @@ class PhasedRegressor(_Rescaled):
 
 def _rank(metric: Metric | None, clock: int) -> int:
     return 0 if metric is None or clock == 0 else int(effective_rank(metric.eigenvalues, clock))
+
+
+LEARNERS: Final[dict[str, type[RiverRegressor]]] = {
+    each.__name__: each for each in (MetricRegressor, PackingRegressor, PhasedRegressor)
+}
+"""What a file may hold, by name."""
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return the learner that its `save` wrote to a file; it goes on with the same bits as if it had never stopped.
+
+    A file that is damaged, foreign or of a later version is refused with a `CheckpointError`. Nothing in a file is
+    ever run or imported.
+    """
+    kind, contents = serialization.read(path)
+    name = kind.removeprefix("river.")
+    if name == kind or name not in LEARNERS:
+        raise CheckpointError(f"{path} holds a {kind} and no learner of ellipack.river: try ellipack.load")
+    try:
+        learner = restore_object(contents.part("parameters"), {**KINDS, **LEARNERS})
+        if type(learner) is not LEARNERS[name]:
+            raise CheckpointError(f"parameters/kind must be {name}, got {type(learner).__name__}")
+        return learner.take(contents)
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from error

@@ -45,7 +45,7 @@ class Part(NamedTuple):
     ----------
     rows : which of the rows they are of.
     X : their features.
-    scales : how large the features are that are new with this part: what `StreamRegressor.widen` takes. Mostly empty.
+    scales : sizes of the features that are new with this part, for `StreamingRegressor.add_features`. Mostly empty.
     """
 
     rows: slice

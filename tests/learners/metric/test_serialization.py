@@ -6,22 +6,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.serialization import from_archive, to_archive
+from ellipack.serialization import Archive
 from tests.learners.metric.learners import bits, fresh, smooth, trained
 from tests.strategies import seeds
 
 D = 3
 
 
-def archive(views: int = 1, rounds: int = 30) -> Contents:
+def archive(views: int = 1, rounds: int = 30) -> Archive:
     return to_archive(trained(*smooth(rounds), views=views, max_centers=40))
 
 
-def with_array(contents: Contents, name: str, array: Any) -> Contents:
-    return Contents(contents.facts, {**contents.arrays, name: array})
+def with_array(contents: Archive, name: str, array: Any) -> Archive:
+    return Archive(contents.facts, {**contents.arrays, name: array})
 
 
 @settings(max_examples=20)
@@ -92,7 +92,7 @@ def test_arrays_that_do_not_fit_together_are_refused(name: str, value: float | N
     else:
         arrays[name] = np.full_like(arrays[name], value)
     with pytest.raises(CheckpointError, match=message):
-        from_archive(Contents(contents.facts, arrays), D)
+        from_archive(Archive(contents.facts, arrays), D)
 
 
 def test_knots_must_rise_and_the_first_view_has_none() -> None:
@@ -161,7 +161,7 @@ def test_numbers_that_are_not_finite_are_refused_or_do_no_harm(views: int, value
 def test_facts_that_do_not_fit_are_refused(fact: str, value: object, message: str) -> None:
     contents = archive()
     with pytest.raises(CheckpointError, match=message):
-        from_archive(Contents({**contents.facts, fact: value}, contents.arrays), D)
+        from_archive(Archive({**contents.facts, fact: value}, contents.arrays), D)
 
 
 def test_an_archive_of_another_width_is_refused() -> None:
@@ -172,7 +172,7 @@ def test_an_archive_of_another_width_is_refused() -> None:
 def test_more_centers_than_allowed_are_refused() -> None:
     contents = archive()
     with pytest.raises(CheckpointError, match=r"centers/rows must be from 1 to max_centers - 1, 15, got"):
-        from_archive(Contents({**contents.facts, "max_centers": 16}, contents.arrays), D)
+        from_archive(Archive({**contents.facts, "max_centers": 16}, contents.arrays), D)
 
 
 def test_mean_rows_of_repeated_rows_are_saved() -> None:

@@ -104,7 +104,7 @@ def test_widening_takes_the_new_feature_to_have_been_0(make: str) -> None:
     engine.learn(narrow, X[:50, :2].copy(), y[:50], play, ask)
     engine.learn(wide, X[:50], y[:50], play, ask)
     expected = engine.predict(narrow, X[:, :2].copy(), ask)
-    engine.widen(narrow, 1)
+    engine.add_features(narrow, 1)
     np.testing.assert_allclose(engine.predict(narrow, X * [1, 1, 0], ask), expected, rtol=1e-12)
     np.testing.assert_array_equal(narrow.box.low, wide.box.low)
     np.testing.assert_array_equal(narrow.box.high, wide.box.high)

@@ -37,7 +37,7 @@ def add_features(state: MetricState, scales: Floats) -> None:
 def _add_features(state: MetricState, scales: Floats) -> None:
     count, parts = len(scales), state.core.parts()
     clipped = np.clip(scales, 1 / _EXTREME, _EXTREME)
-    metrics = tuple(metric.widened(count) for metric in state.phase.metrics)
+    metrics = tuple(metric.with_added_features(count) for metric in state.phase.metrics)
     centers, regressions = parts.centers, parts.regressions
     wider = MetricParts(
         views=[_wider_view(view, clipped) for view in parts.views],
@@ -55,7 +55,7 @@ def _add_features(state: MetricState, scales: Floats) -> None:
         clock=parts.clock,
     )
     finished = tuple(
-        phase._replace(metrics=tuple(metric.widened(count, UNSEEN) for metric in phase.metrics))
+        phase._replace(metrics=tuple(metric.with_added_features(count, UNSEEN) for metric in phase.metrics))
         for phase in state.phase.finished
     )
     core = MetricCore(state.core.settings, wider)

@@ -25,7 +25,7 @@ from ellipack.learners.metric.eviction import without_redundant_centers
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
 from ellipack.learners.rows import Row
-from ellipack.threads import thread_count
+from ellipack.parallel import thread_count
 from ellipack.validation import Floats, labels, rows
 
 LARGEST_FEATURE, LARGEST_LABEL = 1e140, 1e60

@@ -8,7 +8,7 @@ import numpy as np
 
 from ellipack._core import LeaveOneOutScorer, project
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.threads import for_rows
+from ellipack.parallel import for_row_slices
 from ellipack.validation import Floats, Ints
 
 _PREFERENCE_FOR_CURRENT = 0.01  # by which another candidate must be better than the present metric, lest noise decide
@@ -73,7 +73,7 @@ class ValidationSet(NamedTuple):
                 errors[i] = scorer.score(projected[id(candidate.basis)], candidate.lengths)
 
         few = len(names) * len(self.standard) < _POINTS_PER_THREAD
-        for_rows(score, len(names), 1 if few else n_jobs)
+        for_row_slices(score, len(names), 1 if few else n_jobs)
         return dict(zip(names, errors.tolist(), strict=True))
 
 

@@ -2,11 +2,11 @@
 
 from numpy.typing import ArrayLike
 
-from ellipack.checkpoint import Contents
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.feature_growth import add_features
 from ellipack.learners.metric.state import MetricState
 from ellipack.learners.rows import Row, RowLearner
+from ellipack.serialization import Archive
 from ellipack.validation import Floats
 
 
@@ -35,14 +35,14 @@ class MetricRows(RowLearner):
         """Play a round a row."""
         learner.learn(self.state, X, y)
 
-    def widen(self, scales: Floats) -> None:
+    def add_features(self, scales: Floats) -> None:
         """Take more features."""
         add_features(self.state, scales)
 
-    def contents(self) -> Contents:
+    def contents(self) -> Archive:
         """Return what is saved."""
         return serialization.to_archive(self.state)
 
-    def take(self, contents: Contents, d: int) -> None:
+    def take(self, contents: Archive, d: int) -> None:
         """Restore the state from an archive."""
         self.state = serialization.from_archive(contents, d)

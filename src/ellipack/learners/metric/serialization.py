@@ -24,7 +24,6 @@ from ellipack._core import (
     MetricSettings,
     PackingExpert,
 )
-from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError, DomainError
 from ellipack.learners.experts import expert_names
 from ellipack.learners.metric.config import MetricConfig
@@ -45,6 +44,7 @@ from ellipack.learners.metric.state import (
     packing_bound,
 )
 from ellipack.metric import Metric
+from ellipack.serialization import Archive
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats
 
@@ -67,7 +67,7 @@ class _Bounds(NamedTuple):
     played: int
 
 
-def to_archive(state: MetricState) -> Contents:
+def to_archive(state: MetricState) -> Archive:
     """Return what is saved of a state, in arrays of its own."""
     phase = state.phase
     parts, settings = phase.core.parts(), phase.core.settings
@@ -86,8 +86,8 @@ def to_archive(state: MetricState) -> Contents:
         f"view{v}": _view_archive(parts.views[v], parts.coordinates[v], phase.metrics[v])
         for v in range(len(parts.views))
     }
-    return Contents(facts, arrays).having(
-        config=Contents(asdict(state.config)),
+    return Archive(facts, arrays).with_parts(
+        config=Archive(asdict(state.config)),
         centers=_arrays(parts.centers, "rows", "label_sums", "label_counts", "round_sums"),
         packing=_packing_archive(parts.packing),
         ridge=_arrays(parts.regressions.ridge, "inverse", "coefficients"),
@@ -100,7 +100,7 @@ def to_archive(state: MetricState) -> Contents:
     )
 
 
-def from_archive(saved: Contents, d: int) -> MetricState:
+def from_archive(saved: Archive, d: int) -> MetricState:
     """Return the state for d features that was saved as these contents."""
     if saved.part("view0").shape("directions", 2) != (d, d):  # before anything is made that large
         raise CheckpointError(f"view0/directions must be {d} by {d}, one a feature")
@@ -124,7 +124,7 @@ def from_archive(saved: Contents, d: int) -> MetricState:
     return state
 
 
-def config_from_archive(saved: Contents) -> MetricConfig:
+def config_from_archive(saved: Archive) -> MetricConfig:
     """Return the configuration that was saved as these contents."""
     values: dict[str, Any] = {}
     for each in fields(MetricConfig):
@@ -136,7 +136,7 @@ def config_from_archive(saved: Contents) -> MetricConfig:
         raise CheckpointError(f"{saved.place}{error}") from error
 
 
-def _parts(saved: Contents, size: Size, bounds: _Bounds, metrics: tuple[Metric, ...]) -> MetricParts:
+def _parts(saved: Archive, size: Size, bounds: _Bounds, metrics: tuple[Metric, ...]) -> MetricParts:
     d, experts = bounds.d, len(expert_names(size.views))
     centers = _centers(saved.part("centers"), bounds, size.max_centers)
     views = [saved.part(f"view{v}") for v in range(size.views)]
@@ -162,11 +162,11 @@ def _parts(saved: Contents, size: Size, bounds: _Bounds, metrics: tuple[Metric, 
     )
 
 
-def _arrays(part: object, *names: str) -> Contents:
-    return Contents(arrays={name: getattr(part, name) for name in names})
+def _arrays(part: object, *names: str) -> Archive:
+    return Archive(arrays={name: getattr(part, name) for name in names})
 
 
-def _centers(saved: Contents, bounds: _Bounds, most: int) -> CenterMemory:
+def _centers(saved: Archive, bounds: _Bounds, most: int) -> CenterMemory:
     count = saved.shape("rows", 2)[0]
     if not 1 <= count < most:
         raise CheckpointError(f"{saved.place}rows must be from 1 to max_centers - 1, {most - 1}, got {count}")
@@ -181,12 +181,12 @@ def _centers(saved: Contents, bounds: _Bounds, most: int) -> CenterMemory:
     return CenterMemory(saved.between(-_FEATURE, _FEATURE, "rows", count, bounds.d), sums, counts, rounds)
 
 
-def _packing_archive(packing: PackingExpert) -> Contents:
+def _packing_archive(packing: PackingExpert) -> Archive:
     arrays = _arrays(packing, "coordinates", "label_sums", "label_counts", "founded").arrays
-    return Contents({"clock": packing.clock, "reach": packing.reach}, arrays)
+    return Archive({"clock": packing.clock, "reach": packing.reach}, arrays)
 
 
-def _packing(saved: Contents, bounds: _Bounds, metric: Metric, max_centers: int) -> PackingExpert:
+def _packing(saved: Archive, bounds: _Bounds, metric: Metric, max_centers: int) -> PackingExpert:
     count, most = saved.shape("coordinates", 2)[0], packing_bound(max_centers)
     if not min(1, bounds.played) <= count <= most:
         raise CheckpointError(f"{saved.place}coordinates must be of at most {most} centers, got {count}")
@@ -204,13 +204,13 @@ def _packing(saved: Contents, bounds: _Bounds, metric: Metric, max_centers: int)
     return PackingExpert(coordinates, sums, counts, founded, starts, bounds.played, reach, most)
 
 
-def _view_archive(view: FeatureView, coordinates: Floats, metric: Metric) -> Contents:
+def _view_archive(view: FeatureView, coordinates: Floats, metric: Metric) -> Archive:
     arrays = _arrays(view, "knots", "shift", "scale", "directions", "gop").arrays
-    archive = Contents({"fitted": view.fitted}, {**arrays, "coordinates": coordinates})
-    return archive.having(metric=metric.contents())
+    archive = Archive({"fitted": view.fitted}, {**arrays, "coordinates": coordinates})
+    return archive.with_parts(metric=metric.contents())
 
 
-def _view(saved: Contents, d: int) -> FeatureView:
+def _view(saved: Archive, d: int) -> FeatureView:
     count = saved.shape("knots", 2)[0]
     knots = saved.between(-_FEATURE, _FEATURE, "knots", count, d)
     if count == 1 or (np.diff(knots, axis=0) < 0).any():
@@ -234,15 +234,15 @@ def _view(saved: Contents, d: int) -> FeatureView:
     )
 
 
-def _least_squares(saved: Contents, count: int) -> LeastSquares:
+def _least_squares(saved: Archive, count: int) -> LeastSquares:
     return LeastSquares(saved.numbers("inverse", count, count), saved.numbers("coefficients", count))
 
 
-def _aggregation_archive(aggregation: BernsteinAggregation) -> Contents:
-    return Contents({"scale": aggregation.scale}, _arrays(aggregation, "log_priors", "gains", "squares").arrays)
+def _aggregation_archive(aggregation: BernsteinAggregation) -> Archive:
+    return Archive({"scale": aggregation.scale}, _arrays(aggregation, "log_priors", "gains", "squares").arrays)
 
 
-def _aggregation(saved: Contents, experts: int, rounds: int) -> BernsteinAggregation:
+def _aggregation(saved: Archive, experts: int, rounds: int) -> BernsteinAggregation:
     scale, largest = saved.number("scale"), 16 * _LABEL**2
     if not (scale == 0 or _LEAST_REGRET <= scale <= largest):
         raise CheckpointError(f"{saved.place}scale must be 0 or from {_LEAST_REGRET:g} to {largest:g}, got {scale:g}")
@@ -264,13 +264,13 @@ def _check_statistics(labels: Floats, features: Floats, rounds: int) -> None:
         raise CheckpointError(f"feature_statistics must be of at most {_FEATURE:g}, and squares not negative")
 
 
-def _phase_archive(phase: MetricPhase) -> Contents:
+def _phase_archive(phase: MetricPhase) -> Archive:
     facts = {"number": phase.number, "end": phase.end, "n_centers": phase.n_centers, "choices": list(phase.choices)}
     metrics = {f"metric{v}": metric.contents() for v, metric in enumerate(phase.metrics)}
-    return Contents(facts, {"expert_weights": phase.expert_weights}).having(**metrics)
+    return Archive(facts, {"expert_weights": phase.expert_weights}).with_parts(**metrics)
 
 
-def _phase(saved: Contents, d: int, views: int) -> MetricPhase:
+def _phase(saved: Archive, d: int, views: int) -> MetricPhase:
     return MetricPhase(
         saved.whole("number", 1),
         saved.whole("end", 1),
@@ -281,7 +281,7 @@ def _phase(saved: Contents, d: int, views: int) -> MetricPhase:
     )
 
 
-def _reputations(saved: Contents, views: int) -> tuple[Reputation, ...]:
+def _reputations(saved: Archive, views: int) -> tuple[Reputation, ...]:
     listed = saved.fact("reputations", list)
     try:
         reputations = tuple({name: Score(*map(float, pair)) for name, pair in each.items()} for each in listed)

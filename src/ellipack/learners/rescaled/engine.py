@@ -1,4 +1,4 @@
-"""The rounds of a learner of the paper on any features and labels: `init`, `predict`, `learn`, `widen`.
+"""The rounds of a learner of the paper on any features and labels: `init`, `predict`, `learn`, `add_features`.
 
 Each feature and the label have a range. A row is seen as ``(2 (x - low) / (high - low) - 1) / sqrt(d)``, which lies in
 the unit ball, a label as its place in [0, 1]; a feature that never varied is 0. When a value falls outside, its range
@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import UnitBox
-from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError
 from ellipack.learners import packing, phased
 from ellipack.learners.packing import PackingState
 from ellipack.learners.rescaled import box as boxes
 from ellipack.learners.rescaled.box import Change
 from ellipack.learners.rescaled.units import Inner, converted
+from ellipack.serialization import Archive
 from ellipack.validation import Floats, labels, rows
 
 Ask = Callable[[Any, Floats], Floats]
@@ -60,14 +60,14 @@ def init(inner: Inner, d: int) -> RescaledState[Inner]:
     return RescaledState(inner, boxes.empty(d))
 
 
-def contents(state: RescaledState[Inner], inner: Callable[[Inner], Contents]) -> Contents:
+def contents(state: RescaledState[Inner], inner: Callable[[Inner], Archive]) -> Archive:
     """Return what is saved of a state, given what is saved of the learner in it."""
     learner, box = state.parts
-    ranges = Contents(arrays={"low": box.low, "high": box.high, "label": box.label})
-    return Contents().having(inner=inner(learner), box=ranges)
+    ranges = Archive(arrays={"low": box.low, "high": box.high, "label": box.label})
+    return Archive().with_parts(inner=inner(learner), box=ranges)
 
 
-def restore(saved: Contents, d: int, inner: Callable[[Contents, int], Inner]) -> RescaledState[Inner]:
+def restore(saved: Archive, d: int, inner: Callable[[Archive, int], Inner]) -> RescaledState[Inner]:
     """Return the state for d features that was saved as these contents."""
     ranges = saved.part("box")
     learner = inner(saved.part("inner"), d)
@@ -113,14 +113,14 @@ def learn(state: RescaledState[Inner], X: ArrayLike, y: ArrayLike, play: Play, a
     return predictions
 
 
-def widen(state: RescaledState[Inner], count: int) -> None:
+def add_features(state: RescaledState[Inner], count: int) -> None:
     """Take so many more features, the last ones, which were 0 in every row so far."""
     inner, box = deepcopy(state.inner), state.box
     d = len(box.low)
     if isinstance(inner, PackingState):
-        packing.widen(inner, count)
+        packing.add_features(inner, count)
     else:
-        phased.widen(inner, count)
+        phased.add_features(inner, count)
     # The more features, the smaller each must be for a row to be in the unit ball.
     shrink = Change(np.full(d + count, np.sqrt(d / (d + count))), np.zeros(d + count), 1.0, 0.0)
     some = np.zeros(count) if box.label[0] <= box.label[1] else np.full(count, np.inf)

@@ -5,7 +5,6 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ellipack._core import RescaledPacking, UnitBox
-from ellipack.checkpoint import Contents
 from ellipack.learners import packing, phased
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState
@@ -13,6 +12,7 @@ from ellipack.learners.rescaled import engine
 from ellipack.learners.rescaled.engine import RescaledState
 from ellipack.learners.rows import Row, RowLearner
 from ellipack.metric import GopEstimator
+from ellipack.serialization import Archive
 from ellipack.validation import Floats
 
 
@@ -48,15 +48,15 @@ class PackingRows(RowLearner):
 
         engine.learn(self.state, X, y, play, packing.predict)
 
-    def widen(self, scales: Floats) -> None:
+    def add_features(self, scales: Floats) -> None:
         """Take more features."""
-        engine.widen(self.state, len(scales))
+        engine.add_features(self.state, len(scales))
 
-    def contents(self) -> Contents:
+    def contents(self) -> Archive:
         """Return what is saved."""
         return engine.contents(self.state, packing.contents)
 
-    def take(self, contents: Contents, d: int) -> None:
+    def take(self, contents: Archive, d: int) -> None:
         """Take a saved state for one's own."""
         self.state = engine.restore(contents, d, packing.restore)
 
@@ -107,14 +107,14 @@ class PhasedRows(RowLearner):
 
         engine.learn(self.state, X, y, play, phased.predict)
 
-    def widen(self, scales: Floats) -> None:
+    def add_features(self, scales: Floats) -> None:
         """Take more features."""
-        engine.widen(self.state, len(scales))
+        engine.add_features(self.state, len(scales))
 
-    def contents(self) -> Contents:
+    def contents(self) -> Archive:
         """Return what is saved."""
         return engine.contents(self.state, phased.contents)
 
-    def take(self, contents: Contents, d: int) -> None:
+    def take(self, contents: Archive, d: int) -> None:
         """Take a saved state for one's own."""
         self.state = engine.restore(contents, d, phased.restore)

@@ -9,15 +9,15 @@ import pandas as pd
 import pytest
 
 from ellipack.validation import Floats
-from tests.doors.doors import DOORS, Door, is_paper
-from tests.doors.inputs import Entry, Handled, Refused
-from tests.doors.learners import FIRST, stream
+from tests.entry_points.entry_points import ENTRY_POINTS, EntryPoint, is_paper
+from tests.entry_points.input_cases import Handled, InputCase, Refused
+from tests.entry_points.learners import FIRST, stream
 
 BATCH = 120
 
 CASES = [
     pytest.param(door, entry, learner, id=f"{way}-{name}-{learner}")
-    for way, door in DOORS.items()
+    for way, door in ENTRY_POINTS.items()
     for name, entry, learner in door.entries()
 ]
 
@@ -30,17 +30,17 @@ def cases(outcome: type[Handled | Refused]) -> pytest.MarkDecorator:
 
 @cache
 def _taught(way: str, learner: str) -> Any:
-    door = DOORS[way]
+    door = ENTRY_POINTS[way]
     return door.learners[learner]().partial_fit(*door.first(*stream(FIRST)))
 
 
-def taught(door: Door, learner: str) -> Any:
+def taught(door: EntryPoint, learner: str) -> Any:
     """Return a learner who has learned a few rows."""
-    return deepcopy(_taught(next(way for way, each in DOORS.items() if each is door), learner))
+    return deepcopy(_taught(next(way for way, each in ENTRY_POINTS.items() if each is door), learner))
 
 
 @cases(Refused)
-def test_what_is_refused_changes_nothing(door: Door, entry: Entry, learner: str) -> None:
+def test_what_is_refused_changes_nothing(door: EntryPoint, entry: InputCase, learner: str) -> None:
     expected = entry.of(is_paper(learner))
     assert isinstance(expected, Refused)
     X, y = entry.make(*stream(BATCH, seed=1))
@@ -66,7 +66,7 @@ def plain(values: Any) -> Any:
 
 
 @cases(Handled)
-def test_what_is_handled_is_learned_like_the_same_numbers(door: Door, entry: Entry, learner: str) -> None:
+def test_what_is_handled_is_learned_like_the_same_numbers(door: EntryPoint, entry: InputCase, learner: str) -> None:
     expected = entry.of(is_paper(learner))
     assert isinstance(expected, Handled)
     X, y = entry.make(*stream(BATCH, seed=1))

@@ -9,7 +9,7 @@ import polars as pl
 
 from ellipack.errors import DomainError, InputError, KindError, NonFiniteError, ShapeError
 from ellipack.validation import Floats
-from tests.doors.inputs import BALL, UNIT, Entry, Handled, Make, Refused
+from tests.entry_points.input_cases import BALL, UNIT, Handled, InputCase, Make, Refused
 
 NAMES = ["a", "b", "c"]
 OTHERS = Refused(InputError, "The feature names should match those that were passed during fit")
@@ -43,60 +43,62 @@ def labelled(change: Callable[[pd.Series], Any]) -> Make:
 
 AT = r" at row \d+, column 1"
 
-FRAMES: dict[str, Entry] = {
-    "NaN": Entry(ending(np.nan), Refused(NonFiniteError, f"X must be finite, got NaN{AT}: fill in or drop")),
-    "None among objects": Entry(
+FRAMES: dict[str, InputCase] = {
+    "NaN": InputCase(ending(np.nan), Refused(NonFiniteError, f"X must be finite, got NaN{AT}: fill in or drop")),
+    "None among objects": InputCase(
         changed(
             lambda X: ending(None)(X.to_numpy(), X["a"].to_numpy())[0].astype(object).where(lambda f: f.notna(), None)
         ),
         Refused(NonFiniteError, f"X must be finite, got None{AT}: fill in or drop"),
     ),
-    "NA": Entry(
+    "NA": InputCase(
         changed(lambda X: X.assign(b=pd.array([*X["b"].tolist()[:-1], pd.NA], dtype="Float64"))),
         Refused(NonFiniteError, r"X must be finite, got (NaN|<NA>) at row \d+, column \d"),
     ),
-    "text": Entry(ending("high"), Refused(KindError, f"X must hold real numbers, got 'high'{AT}")),
-    "categories": Entry(
+    "text": InputCase(ending("high"), Refused(KindError, f"X must hold real numbers, got 'high'{AT}")),
+    "categories": InputCase(
         changed(lambda X: X.assign(b=pd.Categorical(["low", "high"] * (len(X) // 2)))),
         Refused(KindError, r"X must hold real numbers, got 'low' at row 0, column 1"),
     ),
-    "dates": Entry(
+    "dates": InputCase(
         changed(lambda X: X.assign(b=pd.Timestamp("2026-01-01"))), Refused(KindError, "X must hold real numbers: ")
     ),
-    "complex": Entry(
+    "complex": InputCase(
         changed(lambda X: X.assign(b=1j)),
         Refused(KindError, "X must hold real numbers, got complex128|X must hold real"),
     ),
-    "1e308": Entry(ending(1e308), Refused(DomainError, r"X must be at most 1e\+140 in size, got 1e\+308"), BALL),
-    "no rows": Entry(
+    "1e308": InputCase(ending(1e308), Refused(DomainError, r"X must be at most 1e\+140 in size, got 1e\+308"), BALL),
+    "no rows": InputCase(
         lambda X, y: framed(X[:0], y[:0]), Refused(ShapeError, r"X must have at least one row .* got 0 sample\(s\)")
     ),
-    "a column too few": Entry(
+    "a column too few": InputCase(
         changed(lambda X: X.drop(columns="b")), Refused(ShapeError, OTHERS.message), spoils="width"
     ),
-    "a column too many": Entry(changed(lambda X: X.assign(d=0.0)), Refused(ShapeError, OTHERS.message), spoils="width"),
-    "other names": Entry(changed(lambda X: X.rename(columns={"b": "B"})), OTHERS, spoils="width"),
-    "another order": Entry(changed(lambda X: X[["c", "b", "a"]]), OTHERS, spoils="width"),
-    "names of mixed kinds": Entry(
+    "a column too many": InputCase(
+        changed(lambda X: X.assign(d=0.0)), Refused(ShapeError, OTHERS.message), spoils="width"
+    ),
+    "other names": InputCase(changed(lambda X: X.rename(columns={"b": "B"})), OTHERS, spoils="width"),
+    "another order": InputCase(changed(lambda X: X[["c", "b", "a"]]), OTHERS, spoils="width"),
+    "names of mixed kinds": InputCase(
         changed(lambda X: X.rename(columns={"b": 1})), Refused(KindError, "Feature names are only supported if all")
     ),
-    "label NA": Entry(
+    "label NA": InputCase(
         labelled(lambda y: y.astype("Float64").mask(y.index == y.index[-1])),
         Refused(NonFiniteError, r"y must be finite, got (NaN|<NA>) at row \d+: fill in or drop"),
         spoils="labels",
     ),
-    "label text": Entry(
+    "label text": InputCase(
         labelled(lambda y: y.astype(object).mask(y.index == y.index[-1], "high")),
         Refused(KindError, r"y must hold real numbers, got 'high' at row \d+"),
         spoils="labels",
     ),
-    "labels jump": Entry(labelled(lambda y: y + 1e9 * (y.index > 60)), Handled(), UNIT, "labels"),
-    "as it should be": Entry(framed, Handled()),
-    "float32": Entry(changed(lambda X: (X * 0.9).astype(np.float32)), Handled()),
-    "nullable": Entry(changed(lambda X: X.astype("Float64")), Handled()),
-    "Arrow": Entry(changed(lambda X: X.astype("double[pyarrow]")), Handled()),
-    "sparse columns": Entry(changed(lambda X: X.astype(pd.SparseDtype(float, 0.0))), Handled()),
-    "objects": Entry(changed(lambda X: X.astype(object)), Handled()),
-    "one row": Entry(lambda X, y: framed(X[:1], y[:1]), Handled()),
-    "polars": Entry(changed(lambda X: pl.DataFrame(X.to_dict("list"))), Handled()),
+    "labels jump": InputCase(labelled(lambda y: y + 1e9 * (y.index > 60)), Handled(), UNIT, "labels"),
+    "as it should be": InputCase(framed, Handled()),
+    "float32": InputCase(changed(lambda X: (X * 0.9).astype(np.float32)), Handled()),
+    "nullable": InputCase(changed(lambda X: X.astype("Float64")), Handled()),
+    "Arrow": InputCase(changed(lambda X: X.astype("double[pyarrow]")), Handled()),
+    "sparse columns": InputCase(changed(lambda X: X.astype(pd.SparseDtype(float, 0.0))), Handled()),
+    "objects": InputCase(changed(lambda X: X.astype(object)), Handled()),
+    "one row": InputCase(lambda X, y: framed(X[:1], y[:1]), Handled()),
+    "polars": InputCase(changed(lambda X: pl.DataFrame(X.to_dict("list"))), Handled()),
 }

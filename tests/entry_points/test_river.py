@@ -11,12 +11,12 @@ import pytest
 
 from ellipack.errors import EllipackError, KindError
 from ellipack.river import MetricRegressor, PackingRegressor, PhasedRegressor
-from ellipack.river.regressor import StreamRegressor
-from tests.doors.frames import FRAMES, NAMES
-from tests.doors.inputs import TABLE, Entry, Handled, Outcome, Refused
-from tests.doors.learners import FIRST, SMALL, stream
+from ellipack.river.base import RiverRegressor
+from tests.entry_points.data_frame_cases import FRAMES, NAMES
+from tests.entry_points.input_cases import TABLE, Handled, InputCase, Outcome, Refused
+from tests.entry_points.learners import FIRST, SMALL, stream
 
-LEARNERS: dict[str, Callable[[], StreamRegressor]] = {
+LEARNERS: dict[str, Callable[[], RiverRegressor]] = {
     "packing": PackingRegressor,
     "phased": PhasedRegressor,
     "metric": lambda: MetricRegressor(neighbors=8, config=SMALL),
@@ -49,7 +49,7 @@ LARGE = {"1e308", "a label of 1e308"}
 """What is too large for the practical learner only."""
 
 
-def outcome(name: str, entry: Entry, learner: str) -> Outcome:
+def outcome(name: str, entry: InputCase, learner: str) -> Outcome:
     """Return what becomes of an entry at this door."""
     if name in LARGE and learner != "metric":
         return Handled()
@@ -76,13 +76,13 @@ def _taught(learner: str) -> bytes:
     return pickle.dumps(model)
 
 
-def taught(learner: str) -> StreamRegressor:
+def taught(learner: str) -> RiverRegressor:
     """Return a learner who has learned a few rows."""
-    model: StreamRegressor = pickle.loads(_taught(learner))
+    model: RiverRegressor = pickle.loads(_taught(learner))
     return model
 
 
-def bits(model: StreamRegressor) -> object:
+def bits(model: RiverRegressor) -> object:
     """Return everything that a learner carries, to the bit: what it would save."""
     assert model._learner is not None
     saved = model._learner.contents()
@@ -103,7 +103,7 @@ def alone(X: Any, y: Any) -> tuple[dict[Any, Any], Any]:
     return row, y.iloc[-1] if hasattr(y, "iloc") else y[-1]
 
 
-def judge(expected: Outcome, learner: str, enter: Callable[[StreamRegressor], None]) -> None:
+def judge(expected: Outcome, learner: str, enter: Callable[[RiverRegressor], None]) -> None:
     """See that a learner takes what is handled and goes on, or refuses it with nothing changed."""
     model = taught(learner)
     before = bits(model)
@@ -120,19 +120,19 @@ def judge(expected: Outcome, learner: str, enter: Callable[[StreamRegressor], No
 
 
 @cases(NO_ROW | NO_MATTER)
-def test_a_row_is_learned_or_refused_with_nothing_changed(name: str, entry: Entry, learner: str) -> None:
+def test_a_row_is_learned_or_refused_with_nothing_changed(name: str, entry: InputCase, learner: str) -> None:
     row, label = alone(*entry.make(*stream(BATCH, seed=1)))
     judge(outcome(name, entry, learner), learner, lambda model: model.learn_one(row, label))
 
 
 @cases(NO_FRAME)
-def test_a_frame_is_learned_or_refused_as_a_whole(name: str, entry: Entry, learner: str) -> None:
+def test_a_frame_is_learned_or_refused_as_a_whole(name: str, entry: InputCase, learner: str) -> None:
     X, y = framed(*entry.make(*stream(BATCH, seed=1)))
     judge(outcome(name, entry, learner), learner, lambda model: model.learn_many(X, y))
 
 
 @cases(NO_ROW | NO_MATTER)
-def test_a_row_is_predicted_or_refused(name: str, entry: Entry, learner: str) -> None:
+def test_a_row_is_predicted_or_refused(name: str, entry: InputCase, learner: str) -> None:
     row, _ = alone(*entry.make(*stream(BATCH, seed=1)))
     model = taught(learner)
     before = bits(model)

@@ -37,7 +37,7 @@ Outcome = Handled | Refused
 
 
 @dataclass(frozen=True)
-class Entry:
+class InputCase:
     """What stands before the door.
 
     Attributes
@@ -136,134 +136,144 @@ BALL = Refused(DomainError, r"X must lie in the unit ball \(norm <= 1\), got nor
 UNIT = Refused(DomainError, r"y must lie in \[0, 1\], got \S+ at row \d+")
 REMEDY = ": fill in or drop what is missing"
 
-TABLE: dict[str, Entry] = {
+TABLE: dict[str, InputCase] = {
     # Rows that hold no numbers, or none that are numbers.
-    "NaN": Entry(last(np.nan), Refused(NonFiniteError, FINITE_X.format("NaN") + REMEDY)),
-    "infinity": Entry(last(np.inf), Refused(NonFiniteError, FINITE_X.format("inf"))),
-    "minus infinity": Entry(last(-np.inf), Refused(NonFiniteError, FINITE_X.format("-inf"))),
-    "None": Entry(last(None), Refused(NonFiniteError, FINITE_X.format("None") + REMEDY)),
-    "NaN among objects": Entry(
+    "NaN": InputCase(last(np.nan), Refused(NonFiniteError, FINITE_X.format("NaN") + REMEDY)),
+    "infinity": InputCase(last(np.inf), Refused(NonFiniteError, FINITE_X.format("inf"))),
+    "minus infinity": InputCase(last(-np.inf), Refused(NonFiniteError, FINITE_X.format("-inf"))),
+    "None": InputCase(last(None), Refused(NonFiniteError, FINITE_X.format("None") + REMEDY)),
+    "NaN among objects": InputCase(
         rows(lambda X: last(np.nan)(X, X)[0].astype(object)), Refused(NonFiniteError, FINITE_X.format("NaN"))
     ),
-    "text": Entry(last("high"), Refused(KindError, r"X must hold real numbers, got 'high' at row \d+, column 1")),
-    "a number as text": Entry(last("0.1"), Refused(KindError, r"X must hold real numbers, got '0.1' at row \d+")),
-    "all text": Entry(rows(lambda X: X.astype(str)), Refused(KindError, "X must hold real numbers, got str")),
-    "bytes": Entry(rows(lambda X: X.astype(bytes)), Refused(KindError, "X must hold real numbers, got bytes")),
-    "dates": Entry(rows(lambda X: X.astype("M8[s]")), Refused(KindError, "X must hold real numbers, got datetime64")),
-    "complex": Entry(rows(lambda X: X + 0j), Refused(KindError, "X must hold real numbers, got complex128")),
-    "complex objects": Entry(last(1j), Refused(KindError, "X must hold real numbers: ")),
-    "dictionaries": Entry(last({}), Refused(KindError, "X must hold real numbers: .*dict")),
-    "records": Entry(
+    "text": InputCase(last("high"), Refused(KindError, r"X must hold real numbers, got 'high' at row \d+, column 1")),
+    "a number as text": InputCase(last("0.1"), Refused(KindError, r"X must hold real numbers, got '0.1' at row \d+")),
+    "all text": InputCase(rows(lambda X: X.astype(str)), Refused(KindError, "X must hold real numbers, got str")),
+    "bytes": InputCase(rows(lambda X: X.astype(bytes)), Refused(KindError, "X must hold real numbers, got bytes")),
+    "dates": InputCase(
+        rows(lambda X: X.astype("M8[s]")), Refused(KindError, "X must hold real numbers, got datetime64")
+    ),
+    "complex": InputCase(rows(lambda X: X + 0j), Refused(KindError, "X must hold real numbers, got complex128")),
+    "complex objects": InputCase(last(1j), Refused(KindError, "X must hold real numbers: ")),
+    "dictionaries": InputCase(last({}), Refused(KindError, "X must hold real numbers: .*dict")),
+    "records": InputCase(
         rows(lambda X: np.ascontiguousarray(X).view([("a", float), ("b", float), ("c", float)])),
         Refused(InputError, "X must hold real numbers, got void|X has 1 features"),
     ),
-    "sparse": Entry(rows(scipy.sparse.csr_array), Refused(KindError, "X must be dense, got the sparse csr_array")),
-    "masked": Entry(
+    "sparse": InputCase(rows(scipy.sparse.csr_array), Refused(KindError, "X must be dense, got the sparse csr_array")),
+    "masked": InputCase(
         rows(lambda X: np.ma.masked_less(X, 0)), Refused(KindError, "X must hold real numbers, got a masked array")
     ),
-    "a whole number beyond all floats": Entry(
+    "a whole number beyond all floats": InputCase(
         last(10**400), Refused(InputError, "X must hold real numbers: int too large")
     ),
-    "a long float beyond all others": Entry(
+    "a long float beyond all others": InputCase(
         rows(lambda X: last(0.0)(X, X)[0].astype(np.longdouble) * np.longdouble("1e4000")),
         Refused(NonFiniteError, r"X must be finite, got -?inf at row \d+, column \d"),
     ),
-    "nothing": Entry(rows(lambda X: None), Refused(InputError, "X must .*, got None")),
-    "a dictionary of columns": Entry(rows(lambda X: {"a": X[:, 0]}), Refused(KindError, "X must hold real numbers")),
+    "nothing": InputCase(rows(lambda X: None), Refused(InputError, "X must .*, got None")),
+    "a dictionary of columns": InputCase(
+        rows(lambda X: {"a": X[:, 0]}), Refused(KindError, "X must hold real numbers")
+    ),
     # Rows of another shape.
-    "no rows": Entry(
+    "no rows": InputCase(
         lambda X, y: (X[:0], y[:0]), Refused(ShapeError, r"X must have at least one row .* got 0 sample\(s\)")
     ),
-    "no columns": Entry(
+    "no columns": InputCase(
         rows(lambda X: X[:, :0]), Refused(ShapeError, r"X must have at least one .* column.*0 feature\(s\)|0 features")
     ),
-    "a row that is no table": Entry(
+    "a row that is no table": InputCase(
         lambda X, y: (X[0], y[:1]), Refused(ShapeError, r"X must be two-dimensional .*, got shape \(3,\): Reshape")
     ),
-    "layers": Entry(rows(lambda X: X[:, :, None]), Refused(ShapeError, r"X must be two-dimensional .*, got shape \(")),
-    "a number": Entry(rows(lambda X: 0.5), Refused(ShapeError, r"X must be two-dimensional .*, got shape \(\)")),
-    "ragged": Entry(rows(ragged), Refused(InputError, "X must hold real numbers: .*inhomogeneous")),
-    "a column too few": Entry(
+    "layers": InputCase(
+        rows(lambda X: X[:, :, None]), Refused(ShapeError, r"X must be two-dimensional .*, got shape \(")
+    ),
+    "a number": InputCase(rows(lambda X: 0.5), Refused(ShapeError, r"X must be two-dimensional .*, got shape \(\)")),
+    "ragged": InputCase(rows(ragged), Refused(InputError, "X must hold real numbers: .*inhomogeneous")),
+    "a column too few": InputCase(
         rows(lambda X: X[:, :2]),
         Refused(ShapeError, "X has 2 features, but .* is expecting 3 features"),
         spoils="width",
     ),
-    "a column too many": Entry(
+    "a column too many": InputCase(
         rows(lambda X: np.hstack([X, X[:, :1] / 9])),
         Refused(ShapeError, "X has 4 features, but .* is expecting 3 features"),
         spoils="width",
     ),
     # Numbers of any size.
-    "1e308": Entry(last(1e308), Refused(DomainError, r"X must be at most 1e\+140 in size, got 1e\+308"), BALL),
-    "1e140": Entry(last(-1e140), Handled(), BALL),
-    "1e-308": Entry(rows(lambda X: X * 1e-308), Handled()),
-    "the smallest float there is": Entry(last(5e-324), Handled()),
-    "minus 0": Entry(rows(lambda X: -0.0 * np.abs(X)), Handled()),
-    "whole numbers past 2**53": Entry(
+    "1e308": InputCase(last(1e308), Refused(DomainError, r"X must be at most 1e\+140 in size, got 1e\+308"), BALL),
+    "1e140": InputCase(last(-1e140), Handled(), BALL),
+    "1e-308": InputCase(rows(lambda X: X * 1e-308), Handled()),
+    "the smallest float there is": InputCase(last(5e-324), Handled()),
+    "minus 0": InputCase(rows(lambda X: -0.0 * np.abs(X)), Handled()),
+    "whole numbers past 2**53": InputCase(
         rows(lambda X: np.sign(X).astype(np.int64) * 2**53 + np.arange(X.size).reshape(X.shape)), Handled(), BALL
     ),
-    "whole numbers past 2**64": Entry(last(2**64 + 1), Handled(), BALL),
-    "one row": Entry(lambda X, y: (X[:1], y[:1]), Handled()),
-    "copies of a row": Entry(lambda X, y: (np.repeat(X[:1], 10_000, axis=0), np.resize(y, 10_000)), Handled()),
-    "columns that never vary": Entry(rows(np.zeros_like), Handled()),
+    "whole numbers past 2**64": InputCase(last(2**64 + 1), Handled(), BALL),
+    "one row": InputCase(lambda X, y: (X[:1], y[:1]), Handled()),
+    "copies of a row": InputCase(lambda X, y: (np.repeat(X[:1], 10_000, axis=0), np.resize(y, 10_000)), Handled()),
+    "columns that never vary": InputCase(rows(np.zeros_like), Handled()),
     # Rows of any make.
-    "float16": Entry(both(lambda a: (a * 0.9).astype(np.float16)), Handled()),
-    "float32": Entry(both(lambda a: (a * 0.9).astype(np.float32)), Handled()),
-    "long floats": Entry(both(lambda a: a.astype(np.longdouble)), Handled()),
-    "big-endian": Entry(both(lambda a: a.astype(">f8")), Handled()),
-    "yes or no": Entry(lambda X, y: (X > 2, y > 0.5), Handled()),
-    "read-only": Entry(both(locked), Handled()),
-    "by columns": Entry(both(np.asfortranarray), Handled()),
-    "not contiguous": Entry(both(spread), Handled()),
-    "not aligned": Entry(both(unaligned), Handled()),
-    "one row repeated without memory": Entry(rows(lambda X: np.broadcast_to(X[0], X.shape)), Handled()),
-    "objects": Entry(both(lambda a: a.astype(object)), Handled()),
-    "fractions": Entry(both(fractions), Handled()),
-    "lists": Entry(both(lambda a: a.tolist()), Handled()),
+    "float16": InputCase(both(lambda a: (a * 0.9).astype(np.float16)), Handled()),
+    "float32": InputCase(both(lambda a: (a * 0.9).astype(np.float32)), Handled()),
+    "long floats": InputCase(both(lambda a: a.astype(np.longdouble)), Handled()),
+    "big-endian": InputCase(both(lambda a: a.astype(">f8")), Handled()),
+    "yes or no": InputCase(lambda X, y: (X > 2, y > 0.5), Handled()),
+    "read-only": InputCase(both(locked), Handled()),
+    "by columns": InputCase(both(np.asfortranarray), Handled()),
+    "not contiguous": InputCase(both(spread), Handled()),
+    "not aligned": InputCase(both(unaligned), Handled()),
+    "one row repeated without memory": InputCase(rows(lambda X: np.broadcast_to(X[0], X.shape)), Handled()),
+    "objects": InputCase(both(lambda a: a.astype(object)), Handled()),
+    "fractions": InputCase(both(fractions), Handled()),
+    "lists": InputCase(both(lambda a: a.tolist()), Handled()),
     # Labels.
-    "label NaN": Entry(last_label(np.nan), Refused(NonFiniteError, FINITE_Y.format("NaN") + REMEDY), spoils="labels"),
-    "label infinite": Entry(last_label(-np.inf), Refused(NonFiniteError, FINITE_Y.format("-inf")), spoils="labels"),
-    "label None": Entry(last_label(None), Refused(NonFiniteError, FINITE_Y.format("None") + REMEDY), spoils="labels"),
-    "label text": Entry(
+    "label NaN": InputCase(
+        last_label(np.nan), Refused(NonFiniteError, FINITE_Y.format("NaN") + REMEDY), spoils="labels"
+    ),
+    "label infinite": InputCase(last_label(-np.inf), Refused(NonFiniteError, FINITE_Y.format("-inf")), spoils="labels"),
+    "label None": InputCase(
+        last_label(None), Refused(NonFiniteError, FINITE_Y.format("None") + REMEDY), spoils="labels"
+    ),
+    "label text": InputCase(
         last_label("high"), Refused(KindError, r"y must hold real numbers, got 'high' at row \d+"), spoils="labels"
     ),
-    "labels complex": Entry(
+    "labels complex": InputCase(
         labels(lambda y: y + 0j), Refused(KindError, "y must hold real numbers, got complex128"), spoils="labels"
     ),
-    "labels sparse": Entry(
+    "labels sparse": InputCase(
         labels(lambda y: scipy.sparse.csr_array(y[None])),
         Refused(KindError, "y must be dense, got the"),
         spoils="labels",
     ),
-    "labels missing": Entry(
+    "labels missing": InputCase(
         labels(lambda y: None),
         Refused(InputError, "y must hold one label a row: .* the target y is None"),
         spoils="labels",
     ),
-    "a label too few": Entry(
+    "a label too few": InputCase(
         labels(lambda y: y[:-1]),
         Refused(ShapeError, r"y must hold one label a row: \d+ rows, got \d+ labels"),
         spoils="labels",
     ),
-    "a label too many": Entry(
+    "a label too many": InputCase(
         labels(lambda y: np.append(y, 0.5)),
         Refused(ShapeError, r"y must hold one label a row: \d+ rows, got \d+"),
         spoils="labels",
     ),
-    "two labels a row": Entry(
+    "two labels a row": InputCase(
         labels(lambda y: np.column_stack([y, y])),
         Refused(ShapeError, r"y must be one-dimensional, got shape \("),
         spoils="labels",
     ),
-    "a label of 1e308": Entry(
+    "a label of 1e308": InputCase(
         last_label(1e308), Refused(DomainError, r"y must be at most 1e\+60 in size, got 1e\+308"), UNIT, spoils="labels"
     ),
-    "labels constant": Entry(labels(lambda y: np.full_like(y, 0.25)), Handled(), spoils="labels"),
-    "labels 1e-308": Entry(labels(lambda y: y * 1e-308), Handled(), spoils="labels"),
-    "labels 1e-160": Entry(labels(lambda y: y * 1e-160), Handled(), spoils="labels"),
-    "labels from 0 to 1 and back": Entry(labels(numbered), Handled(), spoils="labels"),
-    "labels jump by 1e9": Entry(
+    "labels constant": InputCase(labels(lambda y: np.full_like(y, 0.25)), Handled(), spoils="labels"),
+    "labels 1e-308": InputCase(labels(lambda y: y * 1e-308), Handled(), spoils="labels"),
+    "labels 1e-160": InputCase(labels(lambda y: y * 1e-160), Handled(), spoils="labels"),
+    "labels from 0 to 1 and back": InputCase(labels(numbered), Handled(), spoils="labels"),
+    "labels jump by 1e9": InputCase(
         labels(lambda y: y + 1e9 * (np.arange(len(y)) > len(y) // 2)), Handled(), UNIT, "labels"
     ),
-    "a label of 1e60": Entry(last_label(1e60), Handled(), UNIT, "labels"),
+    "a label of 1e60": InputCase(last_label(1e60), Handled(), UNIT, "labels"),
 }

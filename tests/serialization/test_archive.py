@@ -3,14 +3,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError
+from ellipack.serialization import Archive
 
-HELD = Contents(
+HELD = Archive(
     {"n": 3, "yes": True, "x": 0.5, "names": ["a", "b"], "infinite": float("inf")},
     {"f": np.ones((2, 3)), "i": np.array([1, 2]), "nan": np.array([np.nan])},
 )
-WHOLE = Contents().having(p=HELD)
+WHOLE = Archive().with_parts(p=HELD)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ WHOLE = Contents().having(p=HELD)
         (lambda c: c.shape("i", 2), r"p/i must be an array of 2 dimensions, got shape \(2,\)"),
     ],
 )
-def test_what_is_not_as_asked_is_refused(ask: Callable[[Contents], object], message: str) -> None:
+def test_what_is_not_as_asked_is_refused(ask: Callable[[Archive], object], message: str) -> None:
     with pytest.raises(CheckpointError, match=message):
         ask(WHOLE.part("p"))
 

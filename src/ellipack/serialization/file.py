@@ -29,8 +29,8 @@ from safetensors.numpy import load as parse
 from safetensors.numpy import save_file
 
 from ellipack._version import __version__
-from ellipack.checkpoint.contents import Contents
 from ellipack.errors import CheckpointError
+from ellipack.serialization.archive import Archive
 
 FORMAT = 1
 _KEY = "ellipack"
@@ -41,7 +41,7 @@ _PARTIAL = re.compile(r"\.(\d+)-\d+\.partial$", re.ASCII)  # behind the name: th
 _LARGEST_HEADER = 100_000_000  # bytes; safetensors refuses more itself
 
 
-def write(path: str | os.PathLike[str], kind: str, contents: Contents) -> None:
+def write(path: str | os.PathLike[str], kind: str, contents: Archive) -> None:
     """Write a file, or leave the one that was there as it was.
 
     Parameters
@@ -81,7 +81,7 @@ def write(path: str | os.PathLike[str], kind: str, contents: Contents) -> None:
         ) from error
 
 
-def read(path: str | os.PathLike[str]) -> tuple[str, Contents]:
+def read(path: str | os.PathLike[str]) -> tuple[str, Archive]:
     """Return the kind of learner that a file holds, and its contents.
 
     Nothing is taken from a file but numbers, texts and arrays; one that is not whole to the bit is refused.
@@ -102,8 +102,8 @@ def read(path: str | os.PathLike[str]) -> tuple[str, Contents]:
         arrays = parse(data)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{path} is no safetensors file: {error}") from error
-    whole = Contents(facts)
-    return whole.fact("kind", str), Contents(whole.fact("facts", dict), arrays)
+    whole = Archive(facts)
+    return whole.fact("kind", str), Archive(whole.fact("facts", dict), arrays)
 
 
 def sweep(path: str | os.PathLike[str]) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ellipack.checkpoint import Contents
 from ellipack.errors import CheckpointError, InputError
 from ellipack.metric import Metric
+from ellipack.serialization import Archive
 from ellipack.validation import Floats
 
 Kinds = Mapping[str, Callable[..., Any]]
@@ -21,30 +21,30 @@ _SEQUENCES: dict[str, Callable[[Floats], Any]] = {
 }
 
 
-def parameter_contents(value: Any) -> Contents:
+def parameter_contents(value: Any) -> Archive:
     """Return what is saved of a parameter's value; refuse a kind of value that could not be made again."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
-        return Contents({"kind": "plain", "value": value})
+        return Archive({"kind": "plain", "value": value})
     if isinstance(value, Metric):
-        return Contents({"kind": "Metric"}).having(value=value.contents())
+        return Archive({"kind": "Metric"}).with_parts(value=value.contents())
     if type(value).__name__ in _SEQUENCES and np.asarray(value).dtype.kind in "iuf":
         array = np.asarray(value, dtype=np.float64)
-        return Contents({"kind": type(value).__name__}, {"value": array})
+        return Archive({"kind": type(value).__name__}, {"value": array})
     return object_contents(value)
 
 
-def object_contents(value: Any) -> Contents:
+def object_contents(value: Any) -> Archive:
     """Return what is saved of an object that its constructor makes of its parameters."""
     if not type(value).__module__.startswith("ellipack."):
         raise CheckpointError(f"what is saved must be numbers, texts, arrays or of ellipack's own kinds, got {value!r}")
     values = _values(value)
-    contents = Contents({"kind": type(value).__name__, "names": sorted(values)})
-    return contents.having(**{f"value {name}": parameter_contents(each) for name, each in values.items()})
+    contents = Archive({"kind": type(value).__name__, "names": sorted(values)})
+    return contents.with_parts(**{f"value {name}": parameter_contents(each) for name, each in values.items()})
 
 
-def restore_parameter(saved: Contents, kinds: Kinds) -> Any:
+def restore_parameter(saved: Archive, kinds: Kinds) -> Any:
     """Return the value that was saved as these contents."""
     kind = saved.fact("kind", str)
     if kind == "plain":
@@ -64,7 +64,7 @@ def restore_parameter(saved: Contents, kinds: Kinds) -> Any:
     return restore_object(saved, kinds)
 
 
-def restore_object(saved: Contents, kinds: Kinds) -> Any:
+def restore_object(saved: Archive, kinds: Kinds) -> Any:
     """Return the object, of one of these kinds, that was saved as these contents."""
     kind = saved.fact("kind", str)
     if kind not in kinds:

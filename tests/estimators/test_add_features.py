@@ -45,7 +45,7 @@ def test_rows_that_are_0_there_are_predicted_as_before(make: Callable[[], Regres
     X, y = stream(80, seed=seed)
     learner = make().fit(X[:n], y[:n])
     expected = learner.predict(X)
-    assert learner.widen([1.0, 100.0]) is learner
+    assert learner.add_features([1.0, 100.0]) is learner
     np.testing.assert_allclose(learner.predict(wider(X)), expected, rtol=1e-12)
     assert learner.n_features_in_ == learner.metric_.dimension == 5
 
@@ -58,7 +58,7 @@ def test_one_by_one_and_in_batches_are_the_same_bits_afterwards(
 ) -> None:
     X, y = stream(60)
     more, labels = stream(40, d=5, seed=1)
-    whole, parts = (make().fit(X, y).widen([0.3, 0.3]) for _ in range(2))
+    whole, parts = (make().fit(X, y).add_features([0.3, 0.3]) for _ in range(2))
     expected = whole.progressive(more, labels)
     slices = data.draw(cuts(40) | st.just([slice(t, t + 1) for t in range(40)]))
     made = np.concatenate([parts.progressive(more[part], labels[part]) for part in slices])
@@ -69,10 +69,10 @@ def test_one_by_one_and_in_batches_are_the_same_bits_afterwards(
 def test_history_has_one_width_and_stays_true(make: Callable[[], Regressor]) -> None:
     learner = make().fit(*stream())
     if isinstance(learner, PackingRegressor):
-        np.testing.assert_allclose(learner.widen([1.0]).centers_[:, 3], 0.0)
+        np.testing.assert_allclose(learner.add_features([1.0]).centers_[:, 3], 0.0)
         return
     before = learner.history()
-    past = learner.widen([1.0]).partial_fit(*stream(d=4, seed=1)).history()
+    past = learner.add_features([1.0]).partial_fit(*stream(d=4, seed=1)).history()
     np.testing.assert_array_equal(past.effective_rank[:4], before.effective_rank[:4])
     np.testing.assert_array_equal(past.n_centers[:4], before.n_centers[:4])
 
@@ -80,7 +80,7 @@ def test_history_has_one_width_and_stays_true(make: Callable[[], Regressor]) -> 
 def test_phases_that_are_over_stay_what_they_were() -> None:
     learner = PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10))).fit(*stream())
     before, ended = learner.history(), 62
-    past = learner.widen([1.0]).partial_fit(*stream(d=4, seed=1)).history()
+    past = learner.add_features([1.0]).partial_fit(*stream(d=4, seed=1)).history()
     assert {len(phase.gop) for phase in learner.phases_} == {4}
     np.testing.assert_array_equal(past.radius[:ended], before.radius[:ended])
 
@@ -103,7 +103,7 @@ def test_hints_that_are_none_are_refused_and_change_nothing(
     X, y = stream()
     learner = make().fit(X, y)
     with pytest.raises(error, match=message):
-        learner.widen(scales)  # type: ignore[arg-type]
+        learner.add_features(scales)  # type: ignore[arg-type]
     assert learner.n_features_in_ == 3
     assert len(learner.predict(X)) == 80
 
@@ -111,11 +111,11 @@ def test_hints_that_are_none_are_refused_and_change_nothing(
 @learners
 def test_nothing_learned_nothing_widened(make: Callable[[], Regressor]) -> None:
     with pytest.raises(NotFittedError):
-        make().widen([1.0])
+        make().add_features([1.0])
 
 
 def test_names_that_do_not_name_all_are_forgotten() -> None:
     X, y = stream()
-    learner = PackingRegressor().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y).widen([1.0])
+    learner = PackingRegressor().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y).add_features([1.0])
     assert not hasattr(learner, "feature_names_in_")
     assert len(learner.predict(wider(X, 1))) == 80

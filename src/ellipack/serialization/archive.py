@@ -23,10 +23,10 @@ Json = bool | int | float | str | list[Any] | dict[str, Any] | None
 
 
 @dataclass(frozen=True)
-class Contents:
+class Archive:
     """Facts and arrays, those of a part under the part's name.
 
-    >>> whole = Contents({"clock": 3}).having(metric=Contents(arrays={"eigenvalues": np.ones(2)}))
+    >>> whole = Archive({"clock": 3}).with_parts(metric=Archive(arrays={"eigenvalues": np.ones(2)}))
     >>> whole.part("metric").floats("eigenvalues", 2)
     array([1., 1.])
     >>> whole.part("metric").floats("eigenvalues", 3)
@@ -39,23 +39,23 @@ class Contents:
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     place: str = ""
 
-    def having(self, **parts: "Contents") -> "Contents":
+    def with_parts(self, **parts: "Archive") -> "Archive":
         """Return these contents with parts added."""
         facts = {**self.facts, **{name: part.facts for name, part in parts.items()}}
         arrays = dict(self.arrays)
         for name, part in parts.items():
             arrays |= {f"{name}/{key}": array for key, array in part.arrays.items()}
-        return Contents(facts, arrays, self.place)
+        return Archive(facts, arrays, self.place)
 
-    def copy(self) -> "Contents":
+    def copy(self) -> "Archive":
         """Return the same with arrays of their own, so that what they were taken from may move on."""
-        return Contents(self.facts, {name: np.array(array) for name, array in self.arrays.items()}, self.place)
+        return Archive(self.facts, {name: np.array(array) for name, array in self.arrays.items()}, self.place)
 
-    def part(self, name: str) -> "Contents":
+    def part(self, name: str) -> "Archive":
         """Return a part."""
         prefix = f"{name}/"
         arrays = {key.removeprefix(prefix): array for key, array in self.arrays.items() if key.startswith(prefix)}
-        return Contents(self.fact(name, dict), arrays, self._full(prefix))
+        return Archive(self.fact(name, dict), arrays, self._full(prefix))
 
     def fact(self, name: str, kind: type[Any]) -> Any:
         """Return a fact of this kind."""

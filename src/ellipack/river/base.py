@@ -9,14 +9,13 @@ import numpy as np
 from river import base
 from river.utils.pandas import import_pandas
 
-from ellipack import checkpoint
-from ellipack.checkpoint import Contents
+from ellipack import serialization
 from ellipack.errors import CheckpointError, InputError
-from ellipack.estimators.parameters import object_contents
+from ellipack.estimators.parameter_archive import object_contents
 from ellipack.learners.rows import RowLearner
 from ellipack.metric import Metric
-from ellipack.river.columns import Columns
-from ellipack.river.numbers import number
+from ellipack.river.features import Columns, number
+from ellipack.serialization import Archive
 from ellipack.validation import labels
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 _SAVED_NAMES = (str, int, float, bool)
 
 
-class StreamRegressor(base.MiniBatchRegressor):
+class RiverRegressor(base.MiniBatchRegressor):
     """A regressor on dictionaries of features, which may come and go.
 
     A feature that is absent counts as 0. One that is other than 0 for the first time gets a column of its own, and the
@@ -121,12 +120,12 @@ class StreamRegressor(base.MiniBatchRegressor):
         if odd is not None:
             raise CheckpointError(f"names of features must be texts or numbers to be saved, got {odd!r}")
         parts = {} if self._learner is None else {"state": self._learner.contents()}
-        contents = Contents({"names": names, "learned": self._learner is not None})
-        checkpoint.write(
-            path, f"river.{type(self).__name__}", contents.having(parameters=object_contents(self), **parts)
+        contents = Archive({"names": names, "learned": self._learner is not None})
+        serialization.write(
+            path, f"river.{type(self).__name__}", contents.with_parts(parameters=object_contents(self), **parts)
         )
 
-    def take(self, contents: Contents) -> Self:
+    def take(self, contents: Archive) -> Self:
         """Take for one's own what was learned by the learner that these contents were saved of."""
         names = contents.fact("names", list)
         if not all(type(name) in _SAVED_NAMES for name in names) or len(set(names)) != len(names):
@@ -148,7 +147,7 @@ class StreamRegressor(base.MiniBatchRegressor):
         if self._learner is None:
             self._learner = self._begin(max(1, len(new)))
         elif more > 0:
-            self._learner.widen(np.abs(list(new.values()))[-more:])
+            self._learner.add_features(np.abs(list(new.values()))[-more:])
         self._columns.add(new)
         return self._learner
 

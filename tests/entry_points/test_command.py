@@ -11,7 +11,7 @@ from ellipack.errors import StreamError
 from ellipack.evaluation.run import Run
 from ellipack.tabular import Encoding, Source, open_source
 from tests.cli.door import Door
-from tests.doors.learners import SMALL, bits, stream
+from tests.entry_points.learners import SMALL, bits, stream
 
 ROWS, BATCH = 60, 30
 HEAD = b"a,b,y"

@@ -14,7 +14,7 @@ import pytest
 import ellipack
 from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig, MetricRegressor, PackingRegressor, PhasedRegressor
 from ellipack.validation import Floats
-from tests.doors.learners import stream
+from tests.entry_points.learners import stream
 from tests.fuzz.effort import effort
 
 ROWS = effort(700)

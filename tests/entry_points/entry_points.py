@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ellipack.validation import Floats
-from tests.doors.frames import FRAMES, framed
-from tests.doors.inputs import TABLE, Entry
-from tests.doors.learners import LEARNERS, PAPER, bits
+from tests.entry_points.data_frame_cases import FRAMES, framed
+from tests.entry_points.input_cases import TABLE, InputCase
+from tests.entry_points.learners import LEARNERS, PAPER, bits
 
 Enter = Callable[[Any, Any, Any], Floats]
 
 
 @dataclass(frozen=True)
-class Door:
+class EntryPoint:
     """A way in.
 
     Attributes
@@ -31,13 +31,13 @@ class Door:
     enter: Enter
     learns: bool = True
     forgets: bool = False
-    table: Mapping[str, Entry] = field(default_factory=lambda: TABLE)
+    table: Mapping[str, InputCase] = field(default_factory=lambda: TABLE)
     learners: Mapping[str, Callable[[], Any]] = field(default_factory=lambda: LEARNERS)
     first: Callable[[Floats, Floats], tuple[Any, Any]] = lambda X, y: (X, y)
     bits: Callable[[Any], object] = bits
     messages: Mapping[str, str] = field(default_factory=dict)
 
-    def entries(self) -> list[tuple[str, Entry, str]]:
+    def entries(self) -> list[tuple[str, InputCase, str]]:
         """Return what is tried on whom: for each the entry's name, the entry, and the learner's name."""
         spoiled = ["rows", *["labels"] * self.learns, *["width"] * (not self.forgets)]
         some = [(name, entry) for name, entry in self.table.items() if entry.spoils in spoiled]
@@ -59,12 +59,12 @@ def _partial_fit(learner: Any, X: Any, y: Any) -> Floats:
     return predictions
 
 
-DOORS: dict[str, Door] = {
-    "fit": Door(_fit, forgets=True),
-    "partial_fit": Door(_partial_fit),
-    "progressive": Door(lambda learner, X, y: learner.progressive(X, y)),
-    "predict": Door(lambda learner, X, y: learner.predict(X), learns=False),
-    "frames, fit": Door(_fit, forgets=True, table=FRAMES, first=framed),
-    "frames, partial_fit": Door(_partial_fit, table=FRAMES, first=framed),
-    "frames, predict": Door(lambda learner, X, y: learner.predict(X), learns=False, table=FRAMES, first=framed),
+ENTRY_POINTS: dict[str, EntryPoint] = {
+    "fit": EntryPoint(_fit, forgets=True),
+    "partial_fit": EntryPoint(_partial_fit),
+    "progressive": EntryPoint(lambda learner, X, y: learner.progressive(X, y)),
+    "predict": EntryPoint(lambda learner, X, y: learner.predict(X), learns=False),
+    "frames, fit": EntryPoint(_fit, forgets=True, table=FRAMES, first=framed),
+    "frames, partial_fit": EntryPoint(_partial_fit, table=FRAMES, first=framed),
+    "frames, predict": EntryPoint(lambda learner, X, y: learner.predict(X), learns=False, table=FRAMES, first=framed),
 }

@@ -1,20 +1,26 @@
 """From dictionaries and data frames to rows of numbers: which feature is which column, and what is refused."""
 
 import math
+import reprlib
 from collections.abc import Hashable, Iterable, Mapping
+from decimal import Decimal
+from numbers import Real
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from river.utils.pandas import import_pandas
 
-from ellipack.errors import KindError, ShapeError
+from ellipack.errors import DomainError, KindError, NonFiniteError, ShapeError
 from ellipack.learners.rows import Row
-from ellipack.river.numbers import PLAIN, number
 from ellipack.validation import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+PLAIN: Final = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_})
+"""Kinds of numbers that are most of them all, and need no closer look."""
 
 
 class Columns:
@@ -105,3 +111,31 @@ def in_order(names: Iterable[Hashable]) -> list[Hashable]:
         return sorted(names)  # type: ignore[type-var]
     except TypeError:
         return sorted(names, key=lambda name: (type(name).__name__, repr(name)))
+
+
+def number(value: Any, what: str, largest: float) -> float:
+    """Return a value as a float, or say what is wrong with it.
+
+    Parameters
+    ----------
+    value : any real number there is: Python's, NumPy's, decimals, fractions, yes and no.
+    what : what messages call it.
+    largest : the size that it may have.
+    """
+    if not isinstance(value, Real | Decimal | np.bool_):
+        raise KindError(f"{what} must be a number, got {_shown(value)}")
+    try:
+        with np.errstate(over="ignore"):  # of NumPy's long floats, which become infinite
+            found = float(value)
+    except (OverflowError, ValueError):  # a whole number beyond all floats; a decimal that signals
+        found = math.inf
+    if not math.isfinite(found):
+        raise NonFiniteError(f"{what} must be a finite number, got {_shown(value)}")
+    if abs(found) > largest:
+        raise DomainError(f"{what} must be at most {largest:g} in size, got {_shown(value)}")
+    return found
+
+
+def _shown(value: object) -> str:
+    """Return a value for a message: one line, not too long, and numbers plainly."""
+    return reprlib.repr(value.item() if isinstance(value, np.number | np.bool_) else value)

@@ -22,11 +22,11 @@ from ellipack import (
     PhasedRegressor,
     RescaledRegressor,
 )
-from ellipack.checkpoint import Contents, write
 from ellipack.errors import CheckpointError
 from ellipack.estimators import GradientOuterProduct
-from ellipack.estimators.saving import restore
-from ellipack.estimators.stream_regressor import StreamRegressor
+from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.loading import restore
+from ellipack.serialization import Archive, write
 from ellipack.validation import Floats
 from tests.strategies import seeds
 from tests.test_estimators import EVERY as BARE
@@ -41,7 +41,7 @@ EVERY: dict[str, Callable[[], Regressor]] = {
 learners = pytest.mark.parametrize("make", EVERY.values(), ids=EVERY.keys())
 
 
-def bits(learner: StreamRegressor[Any]) -> tuple[object, dict[str, bytes]]:
+def bits(learner: StreamingRegressor[Any]) -> tuple[object, dict[str, bytes]]:
     """Return everything a learner has learned, to the bit."""
     contents = learner.contents()
     return contents.facts, {name: array.tobytes() for name, array in contents.arrays.items()}
@@ -138,7 +138,7 @@ def test_a_file_holds_nothing_that_runs(tmp_path: Path) -> None:
     MetricRegressor().fit(*stream()).save(tmp_path / "model")
     with pytest.raises(pickle.UnpicklingError):
         pickle.loads((tmp_path / "model").read_bytes())
-    write(tmp_path / "model", "os.system", Contents())
+    write(tmp_path / "model", "os.system", Archive())
     with pytest.raises(CheckpointError, match=r"model: a learner must be one of MetricRegressor, .*, got 'os.system'"):
         ellipack.load(tmp_path / "model")
 
@@ -153,12 +153,12 @@ def test_contents_with_anything_missing_or_misshapen_are_refused(make: Callable[
         others = {key: value for key, value in contents.arrays.items() if key != name}
         bent = [array[..., None], np.concatenate([array, array]) if array.ndim else array[None], array.astype(np.int32)]
         for arrays in [others, *({**others, name: each} for each in bent)]:
-            _refused_or_sound(kind, Contents(contents.facts, arrays), X, missing=name not in arrays)
+            _refused_or_sound(kind, Archive(contents.facts, arrays), X, missing=name not in arrays)
     for facts in _bent(contents.facts):
-        _refused_or_sound(kind, Contents(facts, contents.arrays), X)
+        _refused_or_sound(kind, Archive(facts, contents.arrays), X)
 
 
-def _refused_or_sound(kind: str, contents: Contents, X: Floats, *, missing: bool = False) -> None:
+def _refused_or_sound(kind: str, contents: Archive, X: Floats, *, missing: bool = False) -> None:
     try:
         learner = restore(kind, contents)
     except CheckpointError:

@@ -14,7 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from ellipack import GradientOuterProduct, LocalSlopes, MetricRegressor
 from ellipack.errors import DomainError, EllipackError, InputError, KindError, NonFiniteError, ShapeError
-from ellipack.estimators.incoming import repeated
+from ellipack.estimators.input_checks import repeated
 from ellipack.validation import Floats
 from tests.strategies import seeds
 

@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from ellipack.checkpoint import Contents, file, read, sweep, write
 from ellipack.errors import CheckpointError
+from ellipack.serialization import Archive, file, read, sweep, write
 
-SMALL = Contents({"clock": 3, "name": "naïve \u2028"}, {"a": np.arange(6.0).reshape(2, 3), "b": np.arange(2)})
+SMALL = Archive({"clock": 3, "name": "naïve \u2028"}, {"a": np.arange(6.0).reshape(2, 3), "b": np.arange(2)})
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
-    nested = SMALL.having(part=Contents({"x": [1.5, None]}, {"empty": np.empty((0, 3))}))
+    nested = SMALL.with_parts(part=Archive({"x": [1.5, None]}, {"empty": np.empty((0, 3))}))
     write(tmp_path / "model", "Kind", nested)
     kind, contents = read(tmp_path / "model")
     assert kind == "Kind"
@@ -31,7 +31,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 def test_arrays_are_written_by_their_values_and_not_by_their_memory(tmp_path: Path) -> None:
     array = np.arange(12.0).reshape(3, 4)
-    write(tmp_path / "model", "Kind", Contents(arrays={"t": array.T, "s": array[:, ::2], "r": array[::-1]}))
+    write(tmp_path / "model", "Kind", Archive(arrays={"t": array.T, "s": array[:, ::2], "r": array[::-1]}))
     arrays = read(tmp_path / "model")[1].arrays
     np.testing.assert_array_equal(arrays["t"], array.T)
     np.testing.assert_array_equal(arrays["s"], array[:, ::2])
@@ -40,7 +40,7 @@ def test_arrays_are_written_by_their_values_and_not_by_their_memory(tmp_path: Pa
 
 def test_the_same_is_written_with_the_same_bytes(tmp_path: Path) -> None:
     write(tmp_path / "one", "Kind", SMALL)
-    turned = Contents(dict(reversed(SMALL.facts.items())), dict(reversed(SMALL.arrays.items())))
+    turned = Archive(dict(reversed(SMALL.facts.items())), dict(reversed(SMALL.arrays.items())))
     write(tmp_path / "other", "Kind", turned)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
 
@@ -149,7 +149,7 @@ def test_a_writer_that_fails_leaves_what_was_there(stage: str, tmp_path: Path, m
     before = path.read_bytes()
     monkeypatch.setattr(file, stage, full)
     with pytest.raises(CheckpointError, match=r"can't be written, what was there is as it was: .*No space left"):
-        write(path, "Kind", Contents({"clock": 4}))
+        write(path, "Kind", Archive({"clock": 4}))
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model"]
 
@@ -159,7 +159,7 @@ def test_a_name_that_is_not_confirmed_is_told(tmp_path: Path, monkeypatch: pytes
     write(path, "Kind", SMALL)
     monkeypatch.setattr(file, "_sync_directory", full)
     with pytest.raises(CheckpointError, match=r"model is written, but the disk did not confirm.*No space left"):
-        write(path, "Kind", Contents({"clock": 4}))
+        write(path, "Kind", Archive({"clock": 4}))
     assert read(path)[1].facts["clock"] == 4
     assert os.listdir(tmp_path) == ["model"]
 
@@ -172,7 +172,7 @@ def test_a_link_stays_a_link(there: bool, tmp_path: Path) -> None:
     link.symlink_to(Path("..") / "real" / "first")
     if there:
         write(real, "Kind", SMALL)
-    write(link, "Kind", Contents({"clock": 4}))
+    write(link, "Kind", Archive({"clock": 4}))
     assert link.is_symlink()
     assert not real.is_symlink()
     assert read(real)[1].facts["clock"] == 4
@@ -182,13 +182,13 @@ def test_a_link_stays_a_link(there: bool, tmp_path: Path) -> None:
 LIMITED = """
 import resource, signal, sys
 import numpy as np
-from ellipack.checkpoint import Contents, write
+from ellipack.serialization import Archive, write
 from ellipack.errors import CheckpointError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-write(sys.argv[1], "Kind", Contents(arrays={"a": np.ones(10)}))
+write(sys.argv[1], "Kind", Archive(arrays={"a": np.ones(10)}))
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
-    write(sys.argv[1], "Kind", Contents(arrays={"a": np.ones(100_000)}))
+    write(sys.argv[1], "Kind", Archive(arrays={"a": np.ones(100_000)}))
 except CheckpointError as error:
     print(error)
 """

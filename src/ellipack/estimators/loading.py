@@ -3,20 +3,20 @@
 import os
 from typing import Any, Final
 
-from ellipack import checkpoint
-from ellipack.checkpoint import Contents
+from ellipack import serialization
 from ellipack.errors import CheckpointError
+from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.estimators.metric import MetricRegressor
 from ellipack.estimators.packing import PackingRegressor
-from ellipack.estimators.parameters import restore_object
+from ellipack.estimators.parameter_archive import restore_object
 from ellipack.estimators.phased import PhasedRegressor
 from ellipack.estimators.rescaled import RescaledRegressor
-from ellipack.estimators.stream_regressor import StreamRegressor
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.metric import KernelDifferences, LocalSlopes
+from ellipack.serialization import Archive
 
-LEARNERS: Final[dict[str, type[StreamRegressor[Any]]]] = {
+LEARNERS: Final[dict[str, type[StreamingRegressor[Any]]]] = {
     each.__name__: each for each in (MetricRegressor, PackingRegressor, PhasedRegressor, RescaledRegressor)
 }
 """What a file may hold, by name."""
@@ -31,20 +31,20 @@ KINDS: Final = {
 """What a parameter may be, by name."""
 
 
-def load(path: str | os.PathLike[str]) -> StreamRegressor[Any]:
+def load(path: str | os.PathLike[str]) -> StreamingRegressor[Any]:
     """Return the learner that `save` wrote to a file; it goes on with the same bits as if it had never stopped.
 
     A file that is damaged, foreign or of a later version is refused with a `CheckpointError`. Nothing in a file is
     ever run or imported.
     """
-    kind, contents = checkpoint.read(path)
+    kind, contents = serialization.read(path)
     try:
         return restore(kind, contents)
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error
 
 
-def restore(kind: str, contents: Contents) -> StreamRegressor[Any]:
+def restore(kind: str, contents: Archive) -> StreamingRegressor[Any]:
     """Return the learner that was saved as these contents, or that a saved run is a run of."""
     if kind == RUN:
         contents = contents.part("learner")

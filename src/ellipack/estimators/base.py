@@ -10,17 +10,17 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ellipack import checkpoint
-from ellipack.checkpoint import Contents
+from ellipack import serialization
 from ellipack.errors import CheckpointError, InputError
-from ellipack.estimators.incoming import features, remember_features, targets
-from ellipack.estimators.parameters import object_contents
+from ellipack.estimators.input_checks import features, remember_features, targets
+from ellipack.estimators.parameter_archive import object_contents
+from ellipack.serialization import Archive
 from ellipack.validation import Floats, positives, rows
 
 State = TypeVar("State")
 
 
-class StreamRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # type: ignore[misc]  # untyped bases
+class StreamingRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # type: ignore[misc]  # untyped bases
     """A regressor that learns row by row, always ready to predict.
 
     A subclass says how its state begins, predicts and learns. Whatever a call refuses, it refuses before the
@@ -52,15 +52,15 @@ class StreamRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # ty
         """Move the state on by a round a row; return the predictions made before each label was seen."""
 
     @abstractmethod
-    def _contents(self, state: State) -> Contents:
+    def _contents(self, state: State) -> Archive:
         """Return what is saved of the state."""
 
     @abstractmethod
-    def _restore(self, saved: Contents, d: int) -> State:
+    def _restore(self, saved: Archive, d: int) -> State:
         """Return the state for d features that was saved as these contents."""
 
     @abstractmethod
-    def _widen(self, state: State, scales: Floats) -> None:
+    def _add_features(self, state: State, scales: Floats) -> None:
         """Let the state take more features, which were 0 in every row so far, of these typical sizes."""
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -82,7 +82,7 @@ class StreamRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # ty
         state = self._learned
         return self._predict(state, features(self, X))
 
-    def widen(self, scales: ArrayLike) -> Self:
+    def add_features(self, scales: ArrayLike) -> Self:
         """Take more features from now on, as last columns, which were 0 in every row so far; nothing is forgotten.
 
         `scales` has a positive number for each, its typical size: a hint for units until there is more to go by.
@@ -90,7 +90,7 @@ class StreamRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # ty
         """
         state = self._learned
         hints = positives(scales, "scales")
-        self._widen(state, hints)
+        self._add_features(state, hints)
         self.n_features_in_ += len(hints)
         self.__dict__.pop("feature_names_in_", None)
         return self
@@ -121,9 +121,9 @@ class StreamRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # ty
 
         The file is whole or not there at all: whatever fails before it is in its place, one that was there stays there.
         """
-        checkpoint.write(path, type(self).__name__, self.contents())
+        serialization.write(path, type(self).__name__, self.contents())
 
-    def contents(self) -> Contents:
+    def contents(self) -> Archive:
         """Return what is saved: the parameters, and what was learned, if anything was."""
         names = getattr(self, "feature_names_in_", None)
         learned = hasattr(self, "state_")
@@ -132,9 +132,9 @@ class StreamRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # ty
             "feature_names": [] if names is None else [str(name) for name in names],
         }
         parts = {"state": self._contents(self.state_)} if learned else {}
-        return Contents(facts).having(parameters=object_contents(self), **parts)
+        return Archive(facts).with_parts(parameters=object_contents(self), **parts)
 
-    def take(self, contents: Contents) -> Self:
+    def take(self, contents: Archive) -> Self:
         """Take for one's own what was learned by the learner that these contents were saved of."""
         d = contents.whole("features", 0)
         if d == 0:
