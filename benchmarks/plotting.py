@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter, NullLocator
 
-from ellipack.report.figures import dress
+from ellipack.report.plots import dress
 
 PANEL = 4.6, 3.7
 """Inches of one panel, unless told."""

@@ -1,6 +1,6 @@
 """How hypothesis runs here: the same examples every time, and no deadline.
 
-And the command's door, which is opened by the first test that goes through it.
+And the runner of commands, which the first test that uses it starts.
 """
 
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.cli.door import Door
+from tests.cli.runner import CliRunner
 
 settings.register_profile(
     "ellipack", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -18,8 +18,8 @@ settings.load_profile("ellipack")
 
 
 @pytest.fixture(scope="session")
-def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CliRunner]:
     """Return what runs commands."""
-    opened = Door(tmp_path_factory.mktemp("door"))
+    opened = CliRunner(tmp_path_factory.mktemp("cli"))
     yield opened
     opened.close()

@@ -117,7 +117,7 @@ def test_bad_options_are_refused(arguments: list[str], message: str, capsys: pyt
 def test_what_is_missing_is_said_in_one_line(package: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     # As in a fresh interpreter: what imports it must not have been imported yet.
-    monkeypatch.delitem(sys.modules, "ellipack.report.figures")
+    monkeypatch.delitem(sys.modules, "ellipack.report.plots")
     monkeypatch.delattr(report, "figures")
     with pytest.raises(SystemExit) as stopped:
         runpy.run_path(demo.__file__, run_name="__main__")

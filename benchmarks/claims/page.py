@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator, StrMethodFormatter
 from benchmarks.claims import gop_error, regret
 from benchmarks.plotting import grid, logarithmic, sample, save, shared_legend
 from benchmarks.power_law import Power
-from ellipack.report.figures import COLOURS, dress
+from ellipack.report.plots import COLOURS, dress
 from ellipack.validation import Floats
 
 _PAINT = dict(zip(regret.LEARNERS, COLOURS, strict=False))

@@ -9,7 +9,7 @@ from matplotlib.ticker import StrMethodFormatter
 from benchmarks.comparison.models import BATCH, OURS, PAPER, STREAMING, SUBJECT, TRIVIAL
 from benchmarks.comparison.summary import Standings
 from benchmarks.plotting import grid, logarithmic, name_points, sample, save, shared_legend
-from ellipack.report.figures import COLOURS, dress
+from ellipack.report.plots import COLOURS, dress
 from ellipack.validation import Floats
 
 _BLUE, _RED, _GREEN, _PINK, *_ = COLOURS

@@ -24,7 +24,7 @@ try:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.table import Table
 
-    from ellipack.report import figures
+    from ellipack.report import plots
 except ModuleNotFoundError as missing:
     if __name__ != "__main__":
         raise
@@ -189,12 +189,12 @@ def spectra(d: int) -> dict[str, Floats]:
 
 def draw(outcomes: Mapping[str, Outcome], y: Floats, output: Path) -> None:
     """Write the figure: error over time, and effective rank over time."""
-    figure, (left, right) = figures.panels(2)
+    figure, (left, right) = plots.panels(2)
     window = max(1, len(y) // 16)
-    figures.error_over_time(left, {name: each.errors for name, each in outcomes.items()}, window, float(y.std()))
-    figures.title(left, f"Error over time: {_D} features, {_RANK} directions matter")
-    figures.effective_rank_over_time(right, spectra(_D), _HORIZON)
-    figures.title(right, f"Effective rank over time, by spectrum (d = {_D})")
+    plots.error_over_time(left, {name: each.errors for name, each in outcomes.items()}, window, float(y.std()))
+    plots.title(left, f"Error over time: {_D} features, {_RANK} directions matter")
+    plots.effective_rank_over_time(right, spectra(_D), _HORIZON)
+    plots.title(right, f"Effective rank over time, by spectrum (d = {_D})")
     figure.savefig(output, format="png")
 
 

@@ -7,17 +7,17 @@ import pytest
 
 from ellipack import __version__
 from ellipack.choices import LEARNERS
-from ellipack.cli import learners
-from tests.cli.door import PLAIN, PROGRAM, Door, command
+from ellipack.cli import run
+from tests.cli.runner import PLAIN, PROGRAM, CliRunner, command
 from tests.cli.tables import TARGET, rides, write
 
 COMMANDS = ("completion", "demo", "inspect", "predict", "report", "run")
 
 
-def test_version_and_help(door: Door, tmp_path: Path) -> None:
-    assert door("--version", folder=tmp_path) == (0, f"ellipack {__version__}\n", "")
+def test_version_and_help(cli: CliRunner, tmp_path: Path) -> None:
+    assert cli("--version", folder=tmp_path) == (0, f"ellipack {__version__}\n", "")
     for arguments in ([], ["--help"], ["-h"]):
-        code, out, err = door(*arguments, folder=tmp_path)
+        code, out, err = cli(*arguments, folder=tmp_path)
         assert (code, err) == (0, "")
         assert out.startswith("Usage: ellipack [OPTIONS] [COMMAND] [ARGS]...\n")
         assert all(f"\n  {name} " in out for name in COMMANDS)
@@ -25,8 +25,8 @@ def test_version_and_help(door: Door, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_a_help_that_fits_a_terminal(name: str, door: Door, tmp_path: Path) -> None:
-    code, out, err = door(name, "--help", folder=tmp_path, environment={"COLUMNS": "80"})
+def test_every_command_has_a_help_that_fits_a_terminal(name: str, cli: CliRunner, tmp_path: Path) -> None:
+    code, out, err = cli(name, "--help", folder=tmp_path, environment={"COLUMNS": "80"})
     assert (code, err) == (0, "")
     assert out.startswith(f"Usage: ellipack {name} [OPTIONS]")
     assert "\\b" not in out
@@ -34,19 +34,19 @@ def test_every_command_has_a_help_that_fits_a_terminal(name: str, door: Door, tm
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_complete_commands_and_options(shell: str, door: Door, tmp_path: Path) -> None:
-    code, out, err = door("completion", shell, folder=tmp_path)
+def test_shells_complete_commands_and_options(shell: str, cli: CliRunner, tmp_path: Path) -> None:
+    code, out, err = cli("completion", shell, folder=tmp_path)
     assert (code, err) == (0, "")
     assert f"_ELLIPACK_COMPLETE={shell}_complete" in out
     for words, place, expected in (("ellipack pre", 1, "predict"), ("ellipack run --pred", 2, "--predictions")):
         # fish hands over the word itself, the others its place.
         at = words.split()[-1] if shell == "fish" else str(place)
         asked = {"_ELLIPACK_COMPLETE": f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": at}
-        assert expected in door(folder=tmp_path, environment=asked).out
+        assert expected in cli(folder=tmp_path, environment=asked).out
     asked = {"_ELLIPACK_COMPLETE": f"{shell}_complete", "COMP_WORDS": "ellipack run ", "COMP_CWORD": "2"}
     if shell == "fish":
         asked["COMP_CWORD"] = ""
-    assert "file" in door(folder=tmp_path, environment=asked).out  # names of files, which the shell itself knows
+    assert "file" in cli(folder=tmp_path, environment=asked).out  # names of files, which the shell itself knows
 
 
 @pytest.mark.parametrize("package", ["click", "pyarrow", "plotly", "rich"])
@@ -107,4 +107,4 @@ def test_help_and_completion_wait_for_nothing_heavy() -> None:
 
 
 def test_the_shell_knows_the_learners_there_are() -> None:
-    assert tuple(learners.LEARNERS) == LEARNERS
+    assert tuple(run.LEARNERS) == LEARNERS

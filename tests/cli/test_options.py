@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.door import Door
+from tests.cli.runner import CliRunner
 from tests.cli.tables import TARGET, rides, write
 
 RUN = "run", "rides.csv", "--target", TARGET
@@ -45,9 +45,9 @@ def folder(tmp_path: Path) -> Path:
     ],
 )
 def test_what_cannot_be_done_is_refused_in_a_line_before_anything_is_written(
-    options: list[str], code: int, said: str, folder: Path, door: Door
+    options: list[str], code: int, said: str, folder: Path, cli: CliRunner
 ) -> None:
-    done = door(*RUN, *options, folder=folder)
+    done = cli(*RUN, *options, folder=folder)
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith(f"ellipack: {said}")
     assert done.err.count("\n") == 1
@@ -70,47 +70,49 @@ def test_what_cannot_be_done_is_refused_in_a_line_before_anything_is_written(
         (["walk"], 2, "No such command 'walk'"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(arguments: list[str], code: int, said: str, folder: Path, door: Door) -> None:
-    done = door(*arguments, folder=folder)
+def test_what_is_wrong_is_said_in_a_line(
+    arguments: list[str], code: int, said: str, folder: Path, cli: CliRunner
+) -> None:
+    done = cli(*arguments, folder=folder)
     assert (done.code, done.out) == (code, "")
     assert done.err.startswith(f"ellipack: {said}")
     assert done.err.count("\n") == 1
 
 
-def test_a_full_disk_is_an_error_in_a_line_and_the_old_model_stays(folder: Path, door: Door) -> None:
+def test_a_full_disk_is_an_error_in_a_line_and_the_old_model_stays(folder: Path, cli: CliRunner) -> None:
     save = "--save", "m", "--predictions", "p.csv"
     write(folder / "rides.csv", rides(400)[:60])
-    assert door(*RUN, *save, folder=folder).code == 0
+    assert cli(*RUN, *save, folder=folder).code == 0
     before = {name: (folder / name).read_bytes() for name in ("m", "p.csv")}
     write(folder / "rides.csv", rides(400))
     resume = "run", "rides.csv", "--resume", "m", "--predictions", "p.csv"
     # Room for no prediction more, and for predictions but no model.
-    done = door(*resume, folder=folder, most_bytes=len(before["p.csv"]) + 1000)
+    done = cli(*resume, folder=folder, most_bytes=len(before["p.csv"]) + 1000)
     assert (done.code, done.out) == (3, "")
     assert done.err.splitlines()[-1] == "ellipack: p.csv can't be written: File too large"
-    done = door(*resume, folder=folder, most_bytes=len(before["m"]) + 100)
+    done = cli(*resume, folder=folder, most_bytes=len(before["m"]) + 100)
     assert (done.code, done.out) == (4, "")
     assert done.err.splitlines()[-1].startswith("ellipack: m can't be written, what was there is as it was: ")
     assert (folder / "m").read_bytes() == before["m"]
     assert not list(folder.glob(".m.*"))
     # With room again it goes on as if nothing had been.
-    assert door(*resume, folder=folder).code == 0
+    assert cli(*resume, folder=folder).code == 0
     shutil.copy(folder / "rides.csv", folder / "other.csv")
-    assert door("run", "other.csv", "--target", TARGET, "--predictions", "whole.csv", folder=folder).code == 0
+    assert cli("run", "other.csv", "--target", TARGET, "--predictions", "whole.csv", folder=folder).code == 0
     assert (folder / "p.csv").read_bytes() == (folder / "whole.csv").read_bytes()
 
 
-def test_a_device_that_is_full_is_an_error_and_one_that_takes_all_is_none(folder: Path, door: Door) -> None:
-    done = door(*RUN, "--predictions", "/dev/full", folder=folder)
+def test_a_device_that_is_full_is_an_error_and_one_that_takes_all_is_none(folder: Path, cli: CliRunner) -> None:
+    done = cli(*RUN, "--predictions", "/dev/full", folder=folder)
     assert (done.code, done.out) == (3, "")
     assert done.err == "ellipack: /dev/full can't be written: No space left on device\n"
-    assert door(*RUN, "--predictions", "/dev/null", "--save", "m", folder=folder).code == 0
+    assert cli(*RUN, "--predictions", "/dev/null", "--save", "m", folder=folder).code == 0
 
 
 @pytest.mark.parametrize("place", ["p.parquet", "page.html"])
-def test_a_disk_that_fills_up_at_the_very_end_is_an_error_in_a_line(place: str, folder: Path, door: Door) -> None:
+def test_a_disk_that_fills_up_at_the_very_end_is_an_error_in_a_line(place: str, folder: Path, cli: CliRunner) -> None:
     option = "--predictions" if place == "p.parquet" else "--report"
-    done = door(*RUN, option, place, folder=folder, most_bytes=2_000)
+    done = cli(*RUN, option, place, folder=folder, most_bytes=2_000)
     assert (done.code, done.out) == (3, "")
     assert done.err == f"ellipack: {place} can't be written: File too large\n"
     assert not (folder / "p.parquet").exists()

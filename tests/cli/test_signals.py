@@ -11,7 +11,7 @@ import pytest
 
 from ellipack.cli.signals import Stops
 from ellipack.evaluation.run import load_run
-from tests.cli.door import PATIENCE, Door, Started, started
+from tests.cli.runner import PATIENCE, CliRunner, Started, started
 from tests.cli.tables import TARGET, rides, write
 
 ROWS = 3000
@@ -42,7 +42,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def test_a_run_that_waits_for_rows_stops_saves_and_says_how_to_go_on(
     number: signal.Signals, code: int, table: bytes, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    # This one as a shell starts it; those below come by the door, which takes a tenth of the time.
+    # This one as a shell starts it; those below come by the cli, which takes a tenth of the time.
     run = "-", "--target", TARGET, "--drop", "remark", "--every", "100", "--save", "my model", "--predictions", "p.csv"
     with started("run", *run, folder=tmp_path, streams=tmp_path_factory.mktemp("streams")) as going:
         going.feed(table)
@@ -60,11 +60,11 @@ def test_a_run_that_waits_for_rows_stops_saves_and_says_how_to_go_on(
     assert saved.written.size == (tmp_path / "p.csv").stat().st_size
 
 
-def test_a_run_over_a_file_stops_between_batches_and_goes_on_to_the_same_end(door: Door, tmp_path: Path) -> None:
+def test_a_run_over_a_file_stops_between_batches_and_goes_on_to_the_same_end(cli: CliRunner, tmp_path: Path) -> None:
     write(tmp_path / "rides.csv", rides(ROWS))
     run = "rides.csv", "--target", TARGET, "--every", "100"
     resume = "--save", "m", "--resume", "m", "--predictions", "p.parquet"
-    with door.started("run", *run, *resume, folder=tmp_path) as going:
+    with cli.started("run", *run, *resume, folder=tmp_path) as going:
         await_that((tmp_path / "m").exists, going)
         assert going.stop(signal.SIGINT) == 130
         err = going.err()
@@ -72,21 +72,21 @@ def test_a_run_over_a_file_stops_between_batches_and_goes_on_to_the_same_end(doo
     assert 0 < saved.position < ROWS
     assert f"stopped after {saved.position:,} rows, and saved" in err
     command = err.partition("to go on: ellipack ")[2].split()
-    assert door(*command, folder=tmp_path).code == 0
-    assert door("run", *run, "--save", "whole", "--predictions", "whole.parquet", folder=tmp_path).code == 0
+    assert cli(*command, folder=tmp_path).code == 0
+    assert cli("run", *run, "--save", "whole", "--predictions", "whole.parquet", folder=tmp_path).code == 0
     assert (tmp_path / "p.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_nothing_to_save_and_nowhere_to_save_it_are_said(table: bytes, door: Door, tmp_path: Path) -> None:
-    with door.started("run", "-", "--target", TARGET, "--save", "m", folder=tmp_path) as going:
+def test_nothing_to_save_and_nowhere_to_save_it_are_said(table: bytes, cli: CliRunner, tmp_path: Path) -> None:
+    with cli.started("run", "-", "--target", TARGET, "--save", "m", folder=tmp_path) as going:
         going.feed(b"when,km,duration\n")
         await_that(lambda: unread_in(going.stdin) == 0, going)
         assert going.stop(signal.SIGTERM) == 143
         assert going.err() == "ellipack: stopped before the first row; there is nothing to save\n"
     assert not list(tmp_path.iterdir())
     run = "run", "-", "--target", TARGET, "--drop", "remark", "--predictions", "p.csv"
-    with door.started(*run, folder=tmp_path) as going:
+    with cli.started(*run, folder=tmp_path) as going:
         going.feed(table)
         await_that((tmp_path / "p.csv").exists, going)
         assert going.stop(signal.SIGINT) == 130
@@ -95,13 +95,13 @@ def test_nothing_to_save_and_nowhere_to_save_it_are_said(table: bytes, door: Doo
     assert err.endswith("; nothing was saved: with --save MODEL one can go on\n")
 
 
-def test_a_second_signal_ends_it_at_once(door: Door, tmp_path: Path) -> None:
+def test_a_second_signal_ends_it_at_once(cli: CliRunner, tmp_path: Path) -> None:
     # It can't finish: predictions go to a pipe that nobody reads.
     write(tmp_path / "rides.csv", rides(ROWS))
     os.mkfifo(tmp_path / "pipe.csv")
     reader = os.open(tmp_path / "pipe.csv", os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)  # less than the predictions of a batch
-    with door.started("run", "rides.csv", "--target", TARGET, "--predictions", "pipe.csv", folder=tmp_path) as going:
+    with cli.started("run", "rides.csv", "--target", TARGET, "--predictions", "pipe.csv", folder=tmp_path) as going:
         await_that(lambda: unread_in(reader) > len("row,prediction,label\n"), going)
         os.kill(going.number, signal.SIGINT)
         assert going.end(1) is None  # it wants to finish the rows in hand

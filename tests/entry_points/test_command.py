@@ -1,4 +1,4 @@
-"""Tables at the command line's door: a row that can't be learned from is named, and nothing of its batch is learned."""
+"""Tables at the command line: a row that can't be learned from is named, and nothing of its batch is learned."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from ellipack import MetricRegressor
 from ellipack.errors import StreamError
 from ellipack.evaluation.run import Run
 from ellipack.tabular import Encoding, Source, open_source
-from tests.cli.door import Door
+from tests.cli.runner import CliRunner
 from tests.entry_points.learners import SMALL, bits, stream
 
 ROWS, BATCH = 60, 30
@@ -109,10 +109,10 @@ def test_an_odd_row_is_learned(last: bytes, tmp_path: Path) -> None:
     ],
 )
 def test_the_command_says_what_is_wrong_in_a_line(
-    table: bytes, code: int, message: str, door: Door, tmp_path: Path
+    table: bytes, code: int, message: str, cli: CliRunner, tmp_path: Path
 ) -> None:
     (tmp_path / "rows.csv").write_bytes(table)
-    done = door("run", "rows.csv", "--target", "y", "--save", "model", folder=tmp_path)
+    done = cli("run", "rows.csv", "--target", "y", "--save", "model", folder=tmp_path)
     assert done.code == code
     (line,) = done.err.splitlines()
     assert re.match(message, line)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from matplotlib import image
 
+from ellipack.report.formatting import clean
 from ellipack.report.page import page
 from ellipack.report.record import Record
-from ellipack.report.text import clean
 from ellipack.validation import Floats
 from tests.report import records
 

@@ -12,9 +12,9 @@ from itertools import pairwise
 import pytest
 
 from ellipack.report import page as module
+from ellipack.report.formatting import clean
 from ellipack.report.page import page
 from ellipack.report.record import Experts, Record
-from ellipack.report.text import clean
 from tests.report import records
 
 VOID = {"meta", "link", "br", "img", "input", "hr"}

@@ -3,7 +3,7 @@
 import sys
 from typing import NoReturn
 
-from ellipack.cli.missing import in_words
+from ellipack.cli.messages import in_words
 
 try:
     from ellipack.cli.main import main

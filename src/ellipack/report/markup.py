@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ellipack.report.charts.chart import Chart, Key
-from ellipack.report.text import in_html
+from ellipack.report.chart import Chart, Key
+from ellipack.report.formatting import in_html
 
 
 @dataclass(frozen=True)

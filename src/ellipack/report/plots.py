@@ -1,6 +1,6 @@
-"""Plots of a learner for Python: axes in, axes out, in the look of `figures`."""
+"""Plots of a learner for Python: axes in, axes out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,20 +9,27 @@ from sklearn.exceptions import NotFittedError
 
 from ellipack.errors import InputError, ShapeError
 from ellipack.metric import Metric
-from ellipack.report.figures import COLOURS, dress, error_over_time, label_ends
+from ellipack.report.formatting import clean, shortened
 from ellipack.report.record import Progress, Record
-from ellipack.report.text import clean, shortened
-from ellipack.validation import Floats, whole
+from ellipack.theory.spectrum import effective_rank
+from ellipack.validation import Floats, finite, floats, whole
 
 try:
     from matplotlib import pyplot
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
     from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
 except ModuleNotFoundError as missing:
     raise ModuleNotFoundError(
         f"plots need matplotlib ({missing}): pip install 'ellipack[plot]'", name=missing.name
     ) from missing
 
+# Okabe and Ito's colours, told apart with any kind of colour vision, dark enough on white; no yellow.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
+_INK = "#333333"
+_FAINT = "#DDDDDD"
+_LINE_HEIGHT = 0.06  # of the axes: closer than this, labels at the ends of lines would overlap
 _LONGEST = 32  # characters of a name beside a bar
 _WINDOWS = 20  # how many windows a run has if none is asked for
 
@@ -138,3 +145,147 @@ def _importances(learner: Any) -> Floats:
         return np.asarray(learner.feature_importances_, dtype=np.float64)
     diagonal = np.diag(_metric(learner).matrix)
     return np.asarray(diagonal / diagonal.sum())
+
+
+def panels(count: int) -> tuple[Figure, list[Axes]]:
+    """Return a figure with axes side by side."""
+    width = 7.0 * whole(count, "count", 1)
+    figure = Figure(figsize=(width, 4.8), dpi=150, layout=ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.1))
+    return figure, list(figure.subplots(1, count, squeeze=False)[0])
+
+
+def running_error(errors: ArrayLike, window: int) -> Floats:
+    """Return the root mean square of the last `window` errors at each round, of all so far where there are fewer.
+
+    >>> running_error([3.0, 3.0, 0.0, 0.0], window=2).round(2).tolist()
+    [3.0, 3.0, 2.12, 0.0]
+    """
+    array = finite(floats(errors, "errors"), "errors")
+    if array.ndim != 1 or len(array) == 0:
+        raise ShapeError(f"errors must be one-dimensional and not empty, got shape {array.shape}")
+    squares = np.square(array)
+    size = np.minimum(np.arange(1, len(array) + 1), whole(window, "window", 1))
+    sums = np.concatenate([[0.0], np.cumsum(squares)])
+    ends = np.arange(1, len(array) + 1)
+    # A difference of running sums can come out below 0 by rounding.
+    return np.asarray(np.sqrt(np.maximum(sums[ends] - sums[ends - size], 0) / size))
+
+
+def error_over_time(axes: Axes, errors: Mapping[str, ArrayLike], window: int, scale: float = 1.0) -> Axes:
+    """Draw the running error of several learners, divided by `scale`, the labels' standard deviation.
+
+    Parameters
+    ----------
+    axes : where to draw.
+    errors : for each learner by name, its errors round by round.
+    window : over how many rounds an error is averaged.
+    scale : the error that counts as 1.
+    """
+    if not errors:
+        raise ShapeError("errors must hold at least one learner, got none")
+    curves = {name: running_error(values, window) / scale for name, values in errors.items()}
+    # The first few errors are averages over next to nothing, and would set the scale for all the rest.
+    first = min(window, *(len(curve) for curve in curves.values())) // 4
+    for colour, (name, curve) in zip(_colours(len(curves)), curves.items(), strict=True):
+        t = np.arange(1, len(curve) + 1)
+        axes.plot(t[first:], curve[first:], color=colour, linewidth=2, label=name)
+    longest = max(len(curve) for curve in curves.values())
+    if scale != 1.0:
+        axes.axhline(1, color=_INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    axes.set_xlim(0, longest)
+    axes.set_ylim(0, 1.08 * max(float(curve[first:].max()) for curve in curves.values()))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    unit = " (1 = labels' std. dev.)" if scale != 1.0 else ""
+    dress(axes, "Error over time", "round", f"RMSE, last {window:,} rounds{unit}")
+    label_ends(axes, list(curves), [float(curve[-1]) for curve in curves.values()])
+    return axes
+
+
+def effective_rank_over_time(axes: Axes, spectra: Mapping[str, ArrayLike], horizon: int) -> Axes:
+    """Draw how slowly the effective rank grows when a spectrum decays quickly (the paper's figure emd).
+
+    Parameters
+    ----------
+    axes : where to draw.
+    spectra : by name, eigenvalues in falling order, the largest 1.
+    horizon : the last round to draw.
+    """
+    if not spectra:
+        raise ShapeError("spectra must hold at least one spectrum, got none")
+    t = np.unique(np.geomspace(1, whole(horizon, "horizon", 2), 2000).astype(np.int64))
+    ranks = {name: effective_rank(eigenvalues, t) for name, eigenvalues in spectra.items()}
+    # Ranks are whole numbers, so staircases run on top of each other: each is thinner than the one below it.
+    widths = np.linspace(5, 1.5, len(ranks))
+    for colour, width, (name, rank) in zip(_colours(len(ranks)), widths, ranks.items(), strict=True):
+        axes.plot(t, rank, color=colour, linewidth=width, drawstyle="steps-post", label=name)
+    axes.set_xscale("log")
+    axes.set_xlim(1, horizon)
+    axes.set_ylim(0, 1.05 * max(int(rank[-1]) for rank in ranks.values()))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+    dress(axes, "Effective rank over time", "round (log scale)", "effective rank")
+    label_ends(axes, list(ranks), [float(rank[-1]) for rank in ranks.values()])
+    return axes
+
+
+def _colours(count: int) -> list[str]:
+    return [COLOURS[i % len(COLOURS)] for i in range(count)]
+
+
+def title(axes: Axes, text: str) -> Axes:
+    """Write the title, in place of the one there was."""
+    axes.set_title(text, loc="left", fontsize=13, fontweight="bold", color=_INK, pad=12)
+    return axes
+
+
+def dress(axes: Axes, heading: str, x: str, y: str) -> None:
+    """Give axes a title, names and the look that all figures share."""
+    title(axes, heading)
+    axes.set_xlabel(x, fontsize=11, color=_INK)
+    axes.set_ylabel(y, fontsize=11, color=_INK)
+    axes.grid(axis="y", color=_FAINT, linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.tick_params(labelsize=10, labelcolor=_INK, color=_FAINT)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["bottom"].set_color(_INK)
+
+
+def label_ends(axes: Axes, names: Sequence[str], heights: Sequence[float]) -> None:
+    """Write each name where its line ends, in its colour: no legend to look up."""
+    bottom, top = axes.get_ylim()
+    shares = [(height - bottom) / (top - bottom) for height in heights]
+    for name, share, colour in zip(names, _spread(shares, _LINE_HEIGHT), _colours(len(names)), strict=True):
+        axes.annotate(
+            name,
+            (1.02, share),
+            xycoords="axes fraction",
+            color=colour,
+            fontsize=11,
+            fontweight="bold",
+            verticalalignment="center",
+            annotation_clip=False,
+        )
+
+
+def _spread(places: Sequence[float], gap: float) -> list[float]:
+    """Return places at least `gap` apart, in the same order, none moved farther than its crowd needs."""
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    crowds: list[list[int]] = []
+    for i in order:
+        crowds.append([i])
+        while len(crowds) > 1 and _bottom(crowds[-1], places, gap) - _top(crowds[-2], places, gap) < gap:
+            last = crowds.pop()
+            crowds[-1] += last
+    spread = [0.0] * len(places)
+    for crowd in crowds:
+        for k, i in enumerate(crowd):
+            spread[i] = _bottom(crowd, places, gap) + k * gap
+    return spread
+
+
+def _bottom(crowd: Sequence[int], places: Sequence[float], gap: float) -> float:
+    """Return where the lowest of a crowd goes, the crowd being centred on the mean of its places."""
+    return sum(places[i] for i in crowd) / len(crowd) - gap * (len(crowd) - 1) / 2
+
+
+def _top(crowd: Sequence[int], places: Sequence[float], gap: float) -> float:
+    return _bottom(crowd, places, gap) + gap * (len(crowd) - 1)

@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import NoReturn
 
 from ellipack.errors import InputError, NonFiniteError
-from ellipack.report.plain import JSON, hints, read
-from ellipack.report.rules import as_many, at_least_0, falling, rising, shares
+from ellipack.report.schema import JSON, as_many, at_least_0, falling, hints, read, rising, shares
 
 
 @dataclass(frozen=True)

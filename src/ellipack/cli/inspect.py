@@ -1,0 +1,92 @@
+"""``ellipack inspect``: what a model has learned."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ellipack import serialization
+from ellipack.cli.messages import say
+from ellipack.cli.options import check_apart, check_writable
+from ellipack.cli.terminal import screen, show_model
+from ellipack.errors import CheckpointError, InputError, StreamError
+from ellipack.estimators.loading import RUN, load
+from ellipack.evaluation.run import load_run
+from ellipack.report.page import page
+from ellipack.report.record import Record
+from ellipack.report.run_record import Story, record_of, record_of_learner
+
+
+def inspect(model: str, as_json: bool) -> None:
+    """Show what a model has learned."""
+    record = record_at(model)
+    if as_json:
+        click.echo(record.to_json())
+    else:
+        show_model(record, screen())
+
+
+def report(model: str, output: str | None) -> None:
+    """Write a page about a model or a run's JSON."""
+    target = output or ("-" if model == "-" else f"{model}.html")
+    check_apart({"MODEL": model, "--output": target})
+    if target != "-":
+        check_writable(target)
+    write_page(record_at(model), target)
+    if target != "-":
+        say(f"report: {target}")
+
+
+def write_page(record: Record, target: str) -> None:
+    """Write the page about a record to a file, or to standard output."""
+    text = page(record)
+    if target == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        Path(target).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StreamError(f"{target} can't be written: {error.strerror or error}") from error
+
+
+def record_at(path: str) -> Record:
+    """Return what there is to see in a file; standard input (``-``) has JSON."""
+    if path == "-":
+        return _record_in(sys.stdin.buffer.read(), "standard input")
+    if _first_bytes(path).lstrip().startswith(b"{"):
+        return _record_in(Path(path).read_bytes(), path)
+    kind, _ = serialization.read(path)
+    if kind != RUN:
+        return _record_of(load(path), path)
+    run = load_run(path)
+    _check_learned(run.learner, path)
+    return record_of(run)
+
+
+def _record_in(data: bytes, source: str) -> Record:
+    try:
+        return Record.from_json(data.decode())
+    except (InputError, UnicodeDecodeError) as error:
+        raise CheckpointError(f"{source} is no result of `ellipack run --json`: {error}") from error
+
+
+def _record_of(learner: Any, path: str) -> Record:
+    """Return what there is to see of a learner that was saved without a run."""
+    _check_learned(learner, path)
+    names = getattr(learner, "feature_names_in_", None)
+    features = [f"x{i}" for i in range(learner.n_features_in_)] if names is None else list(names)
+    return record_of_learner(learner, features, Story(path, "y"))
+
+
+def _check_learned(learner: Any, path: str) -> None:
+    if not hasattr(learner, "state_"):
+        raise CheckpointError(f"{path} holds a learner that has learned nothing yet")
+
+
+def _first_bytes(path: str) -> bytes:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(64)
+    except OSError as error:
+        raise CheckpointError(f"{path} can't be read: {error.strerror or error}") from error

@@ -1,0 +1,259 @@
+"""``ellipack run``: predict, then learn, row after row."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import click
+
+from ellipack.cli.inspect import write_page
+from ellipack.cli.messages import Skipped, say
+from ellipack.cli.options import DEFAULT, Options, check_places
+from ellipack.cli.signals import Stops
+from ellipack.cli.terminal import Ticker, screen, show_record
+from ellipack.errors import DomainError, InputError, StreamError
+from ellipack.estimators import (
+    GradientOuterProduct,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+    RescaledRegressor,
+)
+from ellipack.estimators.base import StreamingRegressor
+from ellipack.evaluation.append_only_file import Written
+from ellipack.evaluation.prediction_writer import LABELLED, Predictions, open_predictions
+from ellipack.evaluation.prefetch import awaited, prefetched
+from ellipack.evaluation.run import Played, Run, load_run
+from ellipack.metric import LocalSlopes
+from ellipack.report.record import Record
+from ellipack.report.run_record import record_of
+from ellipack.serialization import sweep
+from ellipack.tabular import SNIFFED, Batch, Encoding, Source, open_source
+
+_BATCH = 1024  # rows, after which a signal is heeded: a fraction of a second
+
+
+def run_over(options: Options) -> int:
+    """Run as the options ask, and show what came of it; return the exit code."""
+    stops = Stops()
+    with stops.heeded():
+        record = _run(options, stops)
+    if record is not None:
+        _show(options, record)
+    return 128 + stops.number if stops.number else 0
+
+
+def _run(options: Options, stops: Stops) -> Record | None:
+    """Play the whole stream, or up to a signal; return what there is to show."""
+    check_places(options)
+    run, passed = (None, 0) if options.begins_anew else resumed(options)
+    if options.model:
+        sweep(options.model)
+    source = awaited(lambda: _opened(options, passed), stops.wanted)
+    if source is None:
+        say("stopped before the first row; there is nothing to save")
+        return None
+    if run is None:
+        run = _begun(options, source)
+        for warning in run.encoding.warnings:
+            say(f"warning: {warning}")
+    output = open_predictions(options.predictions, LABELLED, run.written)
+    try:
+        speed = _play(run, options, source, output, stops)
+    finally:
+        output.close()
+    if stops.number:
+        _explain_stop(run, options)
+        return None
+    if not run.scores.rows:
+        raise StreamError(f"{source.name} has no row that could be learned from")
+    return record_of(run, speed)
+
+
+def _opened(options: Options, passed: int) -> Source:
+    """Return the stream, with rows enough of it at hand to tell what its columns are."""
+    source = open_source(
+        options.stream,
+        batch_rows=min(_BATCH, options.every),
+        format=options.format,
+        skip_rows=passed,
+        on_error=options.on_error,
+    )
+    source.peek(SNIFFED)
+    return source
+
+
+def _begun(options: Options, source: Source) -> Run:
+    """Return a run that has seen no row yet."""
+    if options.target is None:
+        raise InputError(f"--target must be one of the columns of {source.name}: {', '.join(source.columns)}")
+    encoding = Encoding.begin(
+        source.peek(SNIFFED), options.target, take=options.take or None, drop=options.drop, kinds=options.kind_of()
+    )
+    return Run(learner_of(options.learner or DEFAULT, options.settings), encoding, options.stream)
+
+
+def _play(run: Run, options: Options, source: Source, output: Predictions, stops: Stops) -> list[tuple[int, float]]:
+    """Play batch after batch, saving on the way and at the end; return how fast it went."""
+    begun, saved = run.position, run.scores.rows
+    skipped, failures = Skipped(source.name), list[StreamError]()
+    with Ticker(run) as ticker:
+        for played in _playing(run, options, prefetched(source, stops.wanted), failures):
+            output.add(played.numbers, played.predictions, played.labels)
+            skipped.add(played.bad)
+            if options.model and run.scores.rows - saved >= options.every:
+                _settle(run, options, output)
+                saved = run.scores.rows
+            ticker.tick()
+    skipped.sum_up()
+    _settle(run, options, output)
+    output.finish()
+    if failures:
+        raise _explained(failures[0], run, options)
+    if run.position == begun and not stops.number:
+        say(f"{source.name} has no rows that are new")
+    return ticker.speed
+
+
+def _playing(run: Run, options: Options, batches: Iterator[Batch], failures: list[StreamError]) -> Iterator[Played]:
+    """Yield what becomes of batches, up to one that can't be read, which is taken down."""
+    try:
+        for batch in batches:
+            yield run.play(batch, options.on_error)
+    except StreamError as error:
+        failures.append(error)
+
+
+def _settle(run: Run, options: Options, output: Predictions) -> None:
+    """Bring predictions to the disk, and then save the run, which knows how many there are."""
+    run.written = output.settle()
+    if options.model and run.scores.rows:
+        run.save(options.model)
+
+
+def _explained(error: StreamError, run: Run, options: Options) -> StreamError:
+    """Return an error that says what became of the rows before it."""
+    if options.model is None or not run.scores.rows:
+        return error
+    return StreamError(f"{error} (the {run.position:,} rows before are saved; then: {options.going_on()})")
+
+
+def _explain_stop(run: Run, options: Options) -> None:
+    said = f"stopped after {run.position:,} rows"
+    if options.model is None:
+        say(f"{said}; nothing was saved: with --save MODEL one can go on")
+    elif not run.scores.rows:
+        say(f"{said}, with nothing learned that could be saved")
+    else:
+        say(f"{said}, and saved; to go on: {options.going_on()}")
+
+
+def _show(options: Options, record: Record) -> None:
+    """Write the page if one is wanted, and print the result."""
+    if options.report:
+        write_page(record, options.report)
+    piped = "-" in (options.predictions, options.report)
+    if options.as_json:
+        click.echo(record.to_json(), err=piped)
+    else:
+        show_record(record, screen(to_error=piped))
+    if options.report not in (None, "-"):
+        say(f"report: {options.report}")
+
+
+def resumed(options: Options) -> tuple[Run, int]:
+    """Return the run to go on with, and how many rows of the stream to pass over.
+
+    Under the name of the same stream it goes on behind the last row that was learned. Standard input can't be told by
+    a name: what comes is taken for what comes next. Another stream is learned from its first row, and its predictions
+    are its own.
+    """
+    run = load_run(str(options.resume))
+    _check_same(run, options)
+    said = f"going on with {options.resume} ({run.scores.rows:,} rows learned)"
+    if options.stream == run.source == "-":
+        run.before = run.position
+        say(f"{said}, with what comes on standard input")
+        passed = 0
+    elif "-" not in (options.stream, run.source) and _same_path(options.stream, run.source):
+        passed = run.position
+        say(f"{said}, behind row {passed:,} of {options.stream}")
+    else:
+        say(f"{said}, from the first row of {options.stream}: what it has learned is from {run.source}")
+        run.position, run.written, passed = 0, Written(), 0
+    if run.written.size and options.predictions is None:
+        say("warning: no --predictions, though the run has written some: there will be none from here on")
+    run.source = options.stream
+    return run, passed
+
+
+def _same_path(one: str, other: str) -> bool:
+    return os.path.abspath(one) == os.path.abspath(other)
+
+
+def _check_same(run: Run, options: Options) -> None:
+    """Raise if an option asks for anything else than the saved run has."""
+    _agree("--target", options.target, run.encoding.target)
+    learner: Any = getattr(run.learner, "regressor", run.learner)
+    if options.learner is not None and type(learner) is not type(LEARNERS[options.learner]()):
+        raise _refusal("--learner", type(learner).__name__, options.learner)
+    for text in options.settings:
+        name, value = setting_of(text, learner)
+        _agree(f"--set {name}", value, learner.get_params(deep=False)[name])
+    kinds = {column.name: column.kind for column in run.encoding.columns()}
+    if options.take and {*options.take} != {*kinds}:
+        raise _refusal("--take", ", ".join(kinds), ", ".join(options.take))
+    for name in options.drop:
+        if name in kinds:
+            raise _refusal("--drop", f"{name!r} among its columns", repr(name))
+    for name, kind in options.kind_of().items():
+        if name != run.encoding.target:
+            _agree(f"--kind of {name!r}", kind, kinds.get(name))
+
+
+def _agree(option: str, given: Any, has: Any) -> None:
+    if given is not None and given != has:
+        raise _refusal(option, repr(has), repr(given))
+
+
+def _refusal(option: str, has: str, given: str) -> InputError:
+    return InputError(f"{option} must be that of the resumed run, which has {has}, got {given}: leave it out")
+
+
+LEARNERS: Final[dict[str, Callable[..., Any]]] = {
+    "metric": MetricRegressor,
+    "packing": PackingRegressor,
+    # With an estimate that finds directions: appendix A to the letter would find none.
+    "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes())),
+}
+"""By the names that the command line has for them."""
+
+
+def learner_of(name: str, settings: Sequence[str]) -> StreamingRegressor[Any]:
+    """Return a learner by its name, with settings ``NAME=VALUE``; the paper's for any features and labels."""
+    learner: StreamingRegressor[Any] = LEARNERS[name]()
+    for text in settings:
+        key, value = setting_of(text, learner)
+        learner.set_params(**{key: value})
+    return learner if name == "metric" else RescaledRegressor(learner)
+
+
+def setting_of(text: str, learner: StreamingRegressor[Any]) -> tuple[str, Any]:
+    """Return the name and the value of a setting ``NAME=VALUE``; the learner itself says what values it takes."""
+    plain = {name: value for name, value in learner.get_params(deep=False).items() if isinstance(value, int | float)}
+    name, equals, given = text.partition("=")
+    if not equals or name not in plain:
+        raise DomainError(f"--set must be NAME=VALUE with a name of {', '.join(sorted(plain))}, got {text!r}")
+    value = _value(given)
+    if isinstance(plain[name], bool) and not isinstance(value, bool):
+        raise DomainError(f"--set {name} must be true or false, got {given!r}")
+    return name, value
+
+
+def _value(text: str) -> Any:
+    """Return the number, boolean or list that a text is in JSON, or the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,171 @@
+"""Plain data: dataclasses of text, numbers and lists, held to their own type hints, made out of what JSON holds."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from itertools import pairwise
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
+
+JSON = None | bool | int | float | str | list[Any] | dict[str, Any]
+"""What a JSON text can hold. (Lists and dictionaries hold the same again, which type hints can't say to `read`.)"""
+
+_WORDS = {NoneType: "null", bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+
+
+def read(hint: Any, value: object, name: str) -> Any:
+    """Return what `value` is as a `hint`: lists of two as pairs, whole numbers as floats, dictionaries as dataclasses.
+
+    What is of that type already stays as it is. Anything else is refused by `name`.
+
+    >>> read(list[float | None], [1.5, None], "rmse")
+    [1.5, None]
+    >>> read(list[float], [1.5, "2"], "rmse")
+    Traceback (most recent call last):
+        ...
+    ellipack.errors.InputError: rmse[1] must be a number, got '2'
+    """
+    if hint == JSON:
+        return _any_json(value, name)
+    if isinstance(hint, UnionType):
+        return _read_optional(hint, value, name)
+    if is_dataclass(hint):
+        return _read_fields(hint, value, name)
+    if (origin := get_origin(hint)) is not None:
+        return _COLLECTIONS[origin](get_args(hint), value, name)
+    return _read_scalar(hint, value, name)
+
+
+@cache
+def hints(cls: type) -> dict[str, Any]:
+    """Return the fields of a dataclass with their types."""
+    known = get_type_hints(cls)
+    return {field.name: known[field.name] for field in fields(cls)}
+
+
+def _read_optional(hint: UnionType, value: object, name: str) -> Any:
+    """Return `value`, which may be None; the only unions that plain data has."""
+    if value is None:
+        return None
+    (present,) = (each for each in get_args(hint) if each is not NoneType)
+    return read(present, value, name)
+
+
+def _read_fields(cls: Any, value: object, name: str) -> Any:
+    if isinstance(value, cls):
+        values = {field: getattr(value, field) for field in hints(cls)}
+    elif isinstance(value, dict):
+        values = value
+    else:
+        raise InputError(f"{name} must be an object, got {_shown(value)}")
+    expected = hints(cls)
+    for field in values:
+        if field not in expected:
+            raise InputError(f"{name} must have no fields but {', '.join(expected)}, got {field!r}")
+    for field in expected:
+        if field not in values:
+            raise InputError(f"{name} must have the field {field!r}, got only {', '.join(values) or 'none'}")
+    return cls(**{field: read(hint, values[field], f"{name}.{field}") for field, hint in expected.items()})
+
+
+def _read_list(entries: tuple[Any, ...], value: object, name: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise InputError(f"{name} must be a list, got {_shown(value)}")
+    return [read(entries[0], each, f"{name}[{i}]") for i, each in enumerate(value)]
+
+
+def _read_tuple(entries: tuple[Any, ...], value: object, name: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple) or len(value) != len(entries):
+        raise InputError(f"{name} must be a list of {len(entries)}, got {_shown(value)}")
+    return tuple(read(hint, each, f"{name}[{i}]") for i, (hint, each) in enumerate(zip(entries, value, strict=True)))
+
+
+def _read_dict(entries: tuple[Any, ...], value: object, name: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(f"{name} must be an object, got {_shown(value)}")
+    for key in value:
+        if not isinstance(key, str):
+            raise InputError(f"{name} must have text for keys, got {_shown(key)}")
+    return {key: read(entries[1], each, f"{name}.{key}") for key, each in value.items()}
+
+
+_COLLECTIONS: dict[Any, Callable[[tuple[Any, ...], object, str], Any]] = {
+    list: _read_list,
+    tuple: _read_tuple,
+    dict: _read_dict,
+}
+
+
+def _read_scalar(hint: type, value: object, name: str) -> Any:
+    # True is a whole number to Python, not to a reader.
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        try:
+            value = float(value)
+        except OverflowError:
+            raise InputError(f"{name} must be a number that a float can hold, got {_shown(value)}") from None
+    if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
+        raise InputError(f"{name} must be {_WORDS[hint]}, got {_shown(value)}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise NonFiniteError(f"{name} must be finite, got {'NaN' if math.isnan(value) else value}")
+    return value
+
+
+def _any_json(value: object, name: str) -> JSON:
+    if isinstance(value, list):
+        return [_any_json(each, f"{name}[{i}]") for i, each in enumerate(value)]
+    if isinstance(value, dict):
+        return _read_dict((str, JSON), value, name)
+    for hint in _WORDS:
+        if type(value) is hint:
+            return _read_scalar(hint, value, name)  # type: ignore[no-any-return]  # it is what it was
+    raise InputError(f"{name} must be null, true, false, a number, text, a list or an object, got {_shown(value)}")
+
+
+def _shown(value: object) -> str:
+    """Return a value as it stands, cut short if it is long."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+_SLACK = 1e-6  # how far shares may be from adding up to 1
+
+
+def as_many(values: Sequence[object], name: str, others: Sequence[object], what: str) -> None:
+    """Refuse values that are not one for each of `others`."""
+    if len(values) != len(others):
+        raise ShapeError(f"{name} must have an entry for each of {len(others)} {what}, got {len(values)}")
+
+
+def shares(values: Sequence[float], name: str, others: Sequence[object], what: str) -> None:
+    """Refuse what is not an entry for each of `others`, 0 or more, adding up to 1."""
+    as_many(values, name, others, what)
+    for i, value in enumerate(values):
+        at_least_0(value, f"{name}[{i}]")
+    total = math.fsum(values)
+    if values and abs(total - 1) > _SLACK:
+        raise DomainError(f"{name} must add up to 1, got {total:.6g}")
+
+
+def at_least_0(value: float, name: str) -> None:
+    """Refuse what is below 0."""
+    if value < 0:
+        raise DomainError(f"{name} must be >= 0, got {value}")
+
+
+def rising(numbers: Sequence[int], name: str) -> None:
+    """Refuse what are not row numbers, counted from 1, in rising order."""
+    for before, after in pairwise([0, *numbers]):
+        if after <= before:
+            raise DomainError(f"{name} must be row numbers that rise, got {after} after {before}")
+
+
+def falling(values: Sequence[float], name: str) -> None:
+    """Refuse what is not in falling order, or ends below 0."""
+    for before, after in pairwise(values):
+        if after > before:
+            raise DomainError(f"{name} must be in falling order, got {after:.6g} after {before:.6g}")
+    if values:
+        at_least_0(values[-1], name)

@@ -1,0 +1,109 @@
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ellipack import MetricRegressor, PackingRegressor
+from tests.cli.runner import CliRunner
+from tests.cli.tables import TARGET, rides, write
+
+
+@pytest.fixture(scope="module")
+def folder(cli: CliRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a model, and the JSON and the table of its run."""
+    made = tmp_path_factory.mktemp("inspected")
+    write(made / "rides.csv", rides(100))
+    run = "run", "rides.csv", "--target", TARGET
+    (made / "shown").write_text(cli(*run, folder=made).out)
+    (made / "run.json").write_text(cli(*run, "--save", "model", "--json", folder=made).out)
+    return made
+
+
+def test_a_model_shows_all_that_its_run_did_and_more(folder: Path, cli: CliRunner) -> None:
+    done = cli("inspect", "model", folder=folder)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith((folder / "shown").read_text())
+    titles = re.findall(r"^[A-Z][a-z]+(?: [a-z :]+)?$", "\n".join(map(str.rstrip, done.out.splitlines())), re.MULTILINE)
+    assert titles == [
+        "What drives it: features",
+        "What drives it: directions",
+        "Who predicts: experts",
+        "Phases",
+        "Columns",
+        "Settings",
+    ]
+    assert "│ max_centers  │ 100000 │" in done.out
+    assert "┃ column  ┃ taken for ┃ missing ┃\n" in done.out  # no column for notes, since there are none
+    weights = [float(each) for each in re.findall(r"([0-9.]+)% │ ", done.out.partition("experts")[2])]
+    assert sum(weights) == pytest.approx(100, abs=1)
+
+
+def test_json_of_a_model_and_of_its_run_say_the_same(folder: Path, cli: CliRunner) -> None:
+    done = cli("inspect", "model", "--json", folder=folder)
+    assert (done.code, done.err) == (0, "")
+    assert json.loads(done.out) | {"speed": []} == json.loads((folder / "run.json").read_text()) | {"speed": []}
+    assert cli("inspect", "run.json", folder=folder).out == cli("inspect", "model", folder=folder).out
+    piped = cli("inspect", "-", folder=folder, stdin=(folder / "run.json").read_text())
+    assert piped.out == cli("inspect", "model", folder=folder).out
+
+
+def test_a_learner_saved_without_a_run_is_shown_without_scores(cli: CliRunner, tmp_path: Path) -> None:
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(60, 2))
+    MetricRegressor().fit(X, X[:, 1]).save(tmp_path / "metric")
+    PackingRegressor().fit(X, 0.5 + X[:, 1] / 2).save(tmp_path / "packing")
+    for name, learner in (("metric", "MetricRegressor"), ("packing", "PackingRegressor")):
+        done = cli("inspect", name, folder=tmp_path)
+        assert (done.code, done.err) == (0, "")
+        assert done.out.startswith(f"{learner} on {name}, target y\n")
+        assert "RMSE" not in done.out
+        assert "x1" in done.out
+    MetricRegressor().save(tmp_path / "new")
+    assert cli("inspect", "new", folder=tmp_path) == (
+        4,
+        "",
+        "ellipack: new holds a learner that has learned nothing yet\n",
+    )
+
+
+@pytest.mark.parametrize("command", ["inspect", "report"])
+def test_what_is_no_model_is_refused_in_a_line(command: str, folder: Path, cli: CliRunner, tmp_path: Path) -> None:
+    (tmp_path / "no.json").write_text('{"source": 1}')
+    (tmp_path / "cut.json").write_text((folder / "run.json").read_text()[:500])
+    (tmp_path / "cut").write_bytes((folder / "model").read_bytes()[:500])
+    for name, said in (
+        ("no.json", "no.json is no result of `ellipack run --json`: record"),
+        ("cut.json", "cut.json is no result of `ellipack run --json`: record must be JSON"),
+        ("cut", "cut is no model of ellipack, or cut short: 500 bytes"),
+        ("none", "none can't be read: No such file or directory"),
+        (".", ". can't be read: Is a directory"),
+    ):
+        done = cli(command, name, folder=tmp_path)
+        assert (done.code, done.out) == (4, "")
+        assert done.err.startswith(f"ellipack: {said}")
+        assert done.err.count("\n") == 1
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_a_report_of_a_model_and_of_its_run_are_the_same_page(folder: Path, cli: CliRunner) -> None:
+    done = cli("report", "model", folder=folder)
+    assert done == (0, "", "ellipack: report: model.html\n")
+    page = (folder / "model.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert "<strong><bdi>duration</bdi></strong>" in page
+    piped = cli("report", "-", folder=folder, stdin=cli("inspect", "model", "--json", folder=folder).out)
+    assert (piped.code, piped.err) == (0, "")
+    assert piped.out == page
+    assert cli("report", "run.json", "-o", "run.html", folder=folder).code == 0
+    assert (folder / "run.html").stat().st_size == pytest.approx(len(page.encode()), rel=0.1)
+
+
+def test_a_report_that_has_nowhere_to_go_is_refused(folder: Path, cli: CliRunner) -> None:
+    done = cli("report", "model", "-o", "no/page.html", folder=folder)
+    assert (done.code, done.err) == (
+        3,
+        "ellipack: no/page.html can't be written: there is no folder no: make it first\n",
+    )
+    done = cli("report", "model", "-o", "model", folder=folder)
+    assert (done.code, done.err) == (2, "ellipack: MODEL and --output must be different files, got 'model' for both\n")

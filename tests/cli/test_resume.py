@@ -1,0 +1,204 @@
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ellipack import MetricRegressor
+from tests.cli.runner import CliRunner, Done
+from tests.cli.tables import COLUMNS, TARGET, rides, write
+
+RUN = "run", "rides.csv", "--target", TARGET
+ROWS, HALF = 200, 120
+
+
+@pytest.fixture(scope="module")
+def whole(cli: CliRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a stream that was run over at once."""
+    folder = tmp_path_factory.mktemp("whole")
+    write(folder / "rides.csv", rides(ROWS))
+    for name in ("p.csv", "p.parquet"):
+        assert cli(*RUN, "--save", f"model of {name}", "--predictions", name, folder=folder).code == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def half_done(cli: CliRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the same stream, that was run over as far as it went at the time."""
+    folder = tmp_path_factory.mktemp("half")
+    write(folder / "rides.csv", rides(ROWS)[:HALF])
+    for name in ("p.csv", "p.parquet"):
+        assert cli(*RUN, "--save", f"model of {name}", "--predictions", name, folder=folder).code == 0
+    write(folder / "rides.csv", rides(ROWS))
+    return folder
+
+
+@pytest.fixture
+def half(half_done: Path, tmp_path: Path) -> Path:
+    """Return a copy of that folder."""
+    return shutil.copytree(half_done, tmp_path / "half")
+
+
+def last(done: Done) -> str:
+    return done.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_a_run_goes_on_behind_its_last_row_as_if_never_stopped(
+    name: str, whole: Path, half: Path, cli: CliRunner
+) -> None:
+    done = cli("run", "rides.csv", "--resume", f"model of {name}", "--predictions", name, folder=half)
+    assert done.code == 0
+    assert done.err == f"ellipack: going on with model of {name} (120 rows learned), behind row 120 of rides.csv\n"
+    assert (half / name).read_bytes() == (whole / name).read_bytes()
+    assert (half / f"model of {name}").read_bytes() == (whole / f"model of {name}").read_bytes()
+    again = cli("run", "./rides.csv", "--resume", f"model of {name}", "--predictions", name, folder=half)
+    assert (again.code, last(again)) == (0, "ellipack: ./rides.csv has no rows that are new")
+    assert again.out == done.out.replace("rides.csv", "./rides.csv")
+    assert (half / name).read_bytes() == (whole / name).read_bytes()
+    assert sorted(path.name for path in half.iterdir()) == sorted(path.name for path in whole.iterdir())
+
+
+def test_saving_elsewhere_leaves_the_model_as_it_was(half: Path, cli: CliRunner) -> None:
+    before = (half / "model of p.csv").read_bytes()
+    resume = "--resume", "model of p.csv", "--save", "other", "--predictions", "p.csv"
+    assert cli("run", "rides.csv", *resume, folder=half).code == 0
+    assert (half / "model of p.csv").read_bytes() == before
+    assert (half / "other").read_bytes() != before
+
+
+def test_another_stream_is_learned_from_its_first_row_with_predictions_of_its_own(
+    whole: Path, half: Path, cli: CliRunner
+) -> None:
+    write(half / "more.csv", rides(ROWS)[HALF:])
+    before = (half / "p.csv").read_bytes()
+    done = cli("run", "more.csv", "--resume", "model of p.csv", "--predictions", "more_p.csv", folder=half)
+    assert done.code == 0
+    assert last(done) == (
+        "ellipack: going on with model of p.csv (120 rows learned), from the first row of more.csv: "
+        "what it has learned is from rides.csv"
+    )
+    assert (half / "p.csv").read_bytes() == before
+    made = [line.split(",") for line in (half / "more_p.csv").read_text().splitlines()[1:]]
+    expected = [line.split(",") for line in (whole / "p.csv").read_text().splitlines()[1 + HALF :]]
+    assert [row for row, *_ in made] == [str(t) for t in range(1, ROWS - HALF + 1)]
+    assert [rest for _, *rest in made] == [rest for _, *rest in expected]
+    # Killed then, the same command would go on in more.csv, and would find nothing left to do.
+    again = cli("run", "more.csv", "--resume", "model of p.csv", "--predictions", "more_p.csv", folder=half)
+    assert last(again) == "ellipack: more.csv has no rows that are new"
+
+
+def test_what_comes_on_standard_input_is_taken_for_what_comes_next(whole: Path, cli: CliRunner, tmp_path: Path) -> None:
+    run = "run", "-", "--target", TARGET, "--save", "m", "--resume", "m", "--predictions", "p.csv"
+    for part in (rides(ROWS)[:HALF], rides(ROWS)[HALF:]):
+        stdin = write(tmp_path / "part.csv", part).read_text()
+        done = cli(*run, folder=tmp_path, stdin=stdin)
+        assert done.code == 0
+    assert done.err == "ellipack: going on with m (120 rows learned), with what comes on standard input\n"
+    assert (tmp_path / "p.csv").read_bytes() == (whole / "p.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "has only {fewer:,}"),
+        (lambda path: path.unlink(), "has only 0"),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b"7", b"8")), "has others"),
+        (lambda path: path.write_bytes(b"#" + path.read_bytes()), "has others"),
+    ],
+)
+def test_predictions_that_are_not_as_they_were_left_are_not_gone_on_with(
+    damage: Callable[[Path], object], said: str, half: Path, cli: CliRunner
+) -> None:
+    size = (half / "p.csv").stat().st_size
+    damage(half / "p.csv")
+    before = {path: path.read_bytes() for path in half.iterdir()}
+    done = cli("run", "rides.csv", "--resume", "model of p.csv", "--predictions", "p.csv", folder=half)
+    assert done.code == 3
+    expected = f"p.csv must begin with the {size:,} bytes of predictions that the saved run wrote, and {said}"
+    assert expected.format(fewer=size - 1) in last(done)
+    assert {path: path.read_bytes() for path in half.iterdir()} == before
+
+
+def test_parquet_predictions_that_are_gone_or_foreign_are_not_gone_on_with(half: Path, cli: CliRunner) -> None:
+    run = "run", "rides.csv", "--resume", "model of p.parquet", "--predictions", "p.parquet"
+    (half / "p.parquet").write_bytes(b"nothing of the kind")
+    done = cli(*run, folder=half)
+    assert (done.code, last(done).partition(" to go on with")[0]) == (3, "ellipack: p.parquet holds no predictions")
+    (half / "p.parquet").unlink()
+    done = cli(*run, folder=half)
+    assert done.code == 3
+    assert ".p.parquet.gathered must begin with the 2,880 bytes" in last(done)
+
+
+def test_what_was_written_behind_the_last_save_is_cut_off(whole: Path, half: Path, cli: CliRunner) -> None:
+    with (half / "p.csv").open("ab") as file:
+        file.write(b"121,half a li")
+    assert cli("run", "rides.csv", "--resume", "model of p.csv", "--predictions", "p.csv", folder=half).code == 0
+    assert (half / "p.csv").read_bytes() == (whole / "p.csv").read_bytes()
+
+
+def test_predictions_left_out_are_missed(half: Path, cli: CliRunner) -> None:
+    done = cli("run", "rides.csv", "--resume", "model of p.csv", folder=half)
+    assert done.code == 0
+    assert last(done).startswith("ellipack: warning: no --predictions, though the run has written some")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--target", "km"], "--target must be that of the resumed run, which has 'duration', got 'km'"),
+        (["--learner", "packing"], "--learner must be that of the resumed run, which has MetricRegressor, got packing"),
+        (["--set", "views=2"], "--set views must be that of the resumed run, which has 1, got 2"),
+        (["--drop", "km"], "--drop must be that of the resumed run, which has 'km' among its columns, got 'km'"),
+        (["--take", "km"], "--take must be that of the resumed run"),
+        (["--kind", "km=text"], "--kind of 'km' must be that of the resumed run, which has 'number', got 'text'"),
+    ],
+)
+def test_options_must_be_those_of_the_resumed_run(options: list[str], said: str, half: Path, cli: CliRunner) -> None:
+    before = (half / "model of p.csv").read_bytes()
+    done = cli("run", "rides.csv", "--resume", "model of p.csv", *options, folder=half)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"ellipack: {said}")
+    assert (half / "model of p.csv").read_bytes() == before
+
+
+def test_the_same_options_may_be_given_again(half: Path, cli: CliRunner) -> None:
+    taken = [word for name in COLUMNS[:-1] for word in ("--take", name)]
+    same = "--target", TARGET, "--learner", "metric", "--set", "views=1", *taken, "--kind", "km=number"
+    done = cli("run", "rides.csv", "--resume", "model of p.csv", "--predictions", "p.csv", *same, folder=half)
+    assert done.code == 0, done.err
+
+
+@pytest.mark.parametrize("learner", ["metric", "packing", "phased"])
+def test_every_learner_goes_on_by_the_same_command(learner: str, cli: CliRunner, tmp_path: Path) -> None:
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(60, 2))
+    rows = [[f"{a:.3f}", f"{b:.3f}", f"{0.5 + a / 2:.3f}"] for a, b in X]
+    run = "run", "ball.csv", "--target", "y", "--learner", learner, "--save", "m", "--resume", "m"
+    for count in (40, 60):
+        write(tmp_path / "ball.csv", rows[:count], ["a", "b", "y"])
+        done = cli(*run, "--predictions", "p.csv", folder=tmp_path)
+        assert done.code == 0, done.err
+    shutil.copy(tmp_path / "p.csv", tmp_path / "parts.csv")
+    (tmp_path / "m").unlink()
+    assert cli(*run, "--predictions", "p.csv", folder=tmp_path).code == 0
+    assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "parts.csv").read_bytes()
+
+
+def test_only_a_whole_model_of_a_run_is_gone_on_with(half: Path, cli: CliRunner) -> None:
+    model = half / "model of p.csv"
+    data = bytearray(model.read_bytes())
+    data[len(data) // 2] ^= 1
+    (half / "damaged").write_bytes(data)
+    (half / "short").write_bytes(model.read_bytes()[:1000])
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    MetricRegressor().fit(X, X[:, 0]).save(half / "learner")
+    for name, said in {
+        "damaged": "damaged is damaged: its checksum does not match; use another copy",
+        "short": "short is no model of ellipack, or cut short: 1000 bytes",
+        "learner": "learner holds a MetricRegressor and not a run: `ellipack run --save` makes one",
+        "nothing": "nothing can't be read: No such file or directory",
+    }.items():
+        done = cli("run", "rides.csv", "--target", TARGET, "--resume", name, folder=half)
+        assert (done.code, done.out, done.err) == (4, "", f"ellipack: {said}\n")

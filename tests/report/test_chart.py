@@ -1,0 +1,94 @@
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plotly import graph_objects
+
+from ellipack.report.chart import DARK, LIGHT, LINES, Chart, log_ticks, style_sheet
+from ellipack.report.page import sections
+from ellipack.report.record import Record
+from tests.report import records
+
+RECORDS = (records.full, records.hostile, records.wide, records.one_row, records.empty)
+
+
+def charts(record: Record) -> list[Chart]:
+    return [chart for section in sections(record) for chart in section.charts]
+
+
+def painted(value: Any) -> Any:
+    """Return part of a figure with colours in place of their names."""
+    if isinstance(value, dict):
+        return {key: painted(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [painted(each) for each in value]
+    name = re.fullmatch(r"var\((--\w+)\)", value) if isinstance(value, str) else None
+    return LIGHT[name[1]] if name else value
+
+
+@pytest.mark.parametrize("make", RECORDS, ids=lambda make: make.__name__)
+def test_charts_are_figures_that_plotly_knows(make: Callable[[], Record]) -> None:
+    for chart in charts(make()):
+        graph_objects.Figure(painted(chart.data), painted(chart.layout))  # refuses any property it does not know
+        assert all(path.split(".")[0] in chart.layout for path in chart.narrow)
+        assert all(key.colour in LIGHT and key.mark in ("line", "dash", "dot", "area") for key in chart.keys)
+
+
+def test_a_full_run_has_every_chart_and_one_row_hardly_any() -> None:
+    assert [chart.title for chart in charts(records.full())] == [
+        "Error over time",
+        "Spectrum of the metric",
+        "Effective rank, phase by phase",
+        "Features that matter",
+        "Directions they combine into",
+        "Weight of each expert in the mixture",
+        "Prediction against label",
+        "How often errors of each size happen",
+        "Errors over time",
+        "Centres kept",
+        "Speed",
+    ]
+    assert [chart.title for chart in charts(records.one_row())] == ["Features that matter"]
+    assert charts(records.empty()) == []
+
+
+@given(st.integers(1, 10**12), st.integers(1, 10**12))
+def test_ticks_of_a_log_scale_are_few_and_on_it(one: int, other: int) -> None:
+    first, last = sorted((one, other))
+    ticks = log_ticks(first, last)
+    assert 1 <= len(ticks) <= 6
+    assert ticks == sorted(set(ticks))
+    assert first <= ticks[0]
+    assert ticks[-1] <= last
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance that WCAG defines."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_colours_can_be_read(colours: dict[str, str]) -> None:
+    for ground in ("--ground", "--card"):
+        for text in ("--ink", "--soft", "--blue"):
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+    for line in ("--blue", "--vermilion", "--green", "--rest"):
+        assert contrast(colours[line], colours["--card"]) >= 3, line
+    assert len({colours[name] for name in LINES}) == len(LINES)
+
+
+def test_day_and_night_have_the_same_colours_and_the_sheet_uses_no_other() -> None:
+    assert LIGHT.keys() == DARK.keys()
+    sheet = style_sheet()
+    assert set(re.findall(r"var\((--\w+)\)", sheet)) <= LIGHT.keys()
+    assert sheet.count("{") == sheet.count("}")

@@ -1,0 +1,95 @@
+import html
+import json
+import math
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ellipack.report import formatting
+
+anything = st.text(st.characters(exclude_categories=()))  # lone surrogates as well
+
+
+class Reader(HTMLParser):
+    """What a browser makes of HTML: text, and any tag or comment that it takes something for."""
+
+    def __init__(self, written: str) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+        self.taken: list[str] = []
+        self.feed(written)
+        self.close()
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.taken.append(tag)
+        self.texts += [value or "" for _, value in attrs]
+
+    def handle_comment(self, data: str) -> None:
+        self.taken.append("comment")
+
+
+@given(anything)
+def test_clean_text_can_be_shown_on_one_line(name: str) -> None:
+    shown = formatting.clean(name)
+    shown.encode()
+    assert len(shown.splitlines()) <= 1
+    assert "\0" not in shown
+    assert not set(shown) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+    assert formatting.clean(shown) == shown
+
+
+def test_clean_text_keeps_what_people_write() -> None:
+    for name in ("Größe (m²)", "温度", "می‌خواهم", "👩‍🔬 <b>", "naïve"):
+        assert formatting.clean(name) == name
+
+
+@given(anything)
+def test_text_in_html_stays_text(name: str) -> None:
+    for written in (formatting.in_html(name), f'<i title="{formatting.in_html(name)}"></i>'):
+        reader = Reader(written)
+        assert "".join(reader.texts) == formatting.clean(name)
+        assert set(reader.taken) <= {"i"}
+
+
+@given(anything, st.integers(2, 30))
+def test_text_in_a_chart_has_no_tag_and_is_short(name: str, most: int) -> None:
+    written = formatting.in_chart(name, most)
+    assert "<" not in written
+    read = html.unescape(written)
+    assert len(read) <= most
+    assert read == formatting.clean(name) or read.endswith("\u2026")
+
+
+@given(st.recursive(anything | st.floats(allow_nan=False, allow_infinity=False), st.lists))
+def test_json_in_a_script_can_not_end_it(value: object) -> None:
+    written = formatting.in_script(value)
+    assert written.isascii()
+    assert not set("<>&") & set(written)
+    assert json.loads(written) == value
+
+
+def test_json_in_a_script_has_no_nan() -> None:
+    with pytest.raises(ValueError, match="Out of range float"):
+        formatting.in_script([math.nan])
+
+
+@given(st.floats(-1e300, 1e300))
+def test_a_number_keeps_four_digits(value: float) -> None:
+    read = float(formatting.number(value).replace(",", ""))
+    assert math.isclose(read, value, rel_tol=6e-4)
+    assert len(formatting.number(value)) <= 20
+
+
+@given(st.floats(-10, 10))
+def test_a_percentage_is_near_the_share(share: float) -> None:
+    written = formatting.percent(share)
+    assert written.endswith("%")
+    if written == "<0.1%":
+        assert 0 < share < 0.001
+    else:
+        assert math.isclose(float(written[:-1]) / 100, share, abs_tol=0.0051)
