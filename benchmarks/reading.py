@@ -24,7 +24,7 @@ from rich.table import Table
 
 from benchmarks.command_line import Verdict, at_most, figures, table_of
 from benchmarks.timing import best_of
-from ellipack.tabular import Encoding, open_source
+from ellipack.tabular import TableEncoder, open_table
 from ellipack.tabular.arrow import csv, pa, parquet
 from ellipack.tabular.arrow import json as arrow_json
 
@@ -85,11 +85,11 @@ def _write_ndjson(table: pa.Table, path: Path) -> None:
 
 def ours(path: Path) -> Iterator[int]:
     """Read and encode a file, yielding after each batch."""
-    with open_source(str(path), batch_rows=BATCH) as source:
-        encoding = Encoding.begin(source.peek(1000), "y")
+    with open_table(str(path), batch_rows=BATCH) as source:
+        encoder = TableEncoder.from_head(source.peek(1000), "y")
         for batch in source:
-            rows = encoding.read(batch)
-            encoding.encode(rows)
+            rows = encoder.parse(batch)
+            encoder.partial_fit_transform(rows)
             yield len(rows)
 
 

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.command_line import Verdict, at_most, table_of, telling
-from ellipack.evaluation.prefetch import prefetched
-from ellipack.tabular import SNIFFED, Encoding, open_source
+from ellipack.evaluation.prefetch import prefetch
+from ellipack.tabular import INFERENCE_ROWS, TableEncoder, open_table
 
 TARGET = "y"
 _NUMBERS, _BLOCK, _BATCH = 10, 50_000, 1024
@@ -77,10 +77,10 @@ def run_command(path: Path) -> tuple[int, float, float]:
 def read_and_encode(path: Path) -> float:
     """Return the seconds that it takes to do all that the command does but learn, predict and score."""
     start = time.perf_counter()
-    source = open_source(str(path), batch_rows=_BATCH)
-    encoding = Encoding.begin(source.peek(SNIFFED), TARGET)
-    for batch in prefetched(source):
-        encoding.encode(encoding.read(batch))
+    source = open_table(str(path), batch_rows=_BATCH)
+    encoder = TableEncoder.from_head(source.peek(INFERENCE_ROWS), TARGET)
+    for batch in prefetch(source):
+        encoder.partial_fit_transform(encoder.parse(batch))
     return time.perf_counter() - start
 
 

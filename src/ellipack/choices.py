@@ -2,14 +2,14 @@
 
 from typing import Final
 
-FORMATS: Final = ("csv", "tsv", "ndjson", "parquet")
+TABLE_FORMATS: Final = ("csv", "tsv", "ndjson", "parquet")
 """What a table can be written as."""
 
-KINDS: Final = ("number", "boolean", "time", "text")
+COLUMN_KINDS: Final = ("number", "boolean", "time", "text")
 """What a column of a table can hold."""
 
-ON_ERROR: Final = ("stop", "skip")
+ON_ERROR_CHOICES: Final = ("stop", "skip")
 """What to do at a row that can't be read."""
 
-LEARNERS: Final = ("metric", "packing", "phased")
+LEARNER_NAMES: Final = ("metric", "packing", "phased")
 """Who can learn a table."""

@@ -107,7 +107,7 @@ def test_a_run_killed_at_any_moment_loses_and_doubles_nothing(
 ) -> None:
     untouched, folder = fresh(tmp_path / "whole"), fresh(tmp_path / "killed")
     assert cli(*arguments(predictions), folder=untouched).code == 0
-    whole = Whole(files_in(untouched), load_run(untouched / "model").written.size)
+    whole = Whole(files_in(untouched), load_run(untouched / "model").output_position.size)
     rng, kills, turns, reach = np.random.default_rng(seed), max(1, round(share * KILLS)), count(), dict(REACH)
     while kills:
         turn = next(turns)
@@ -133,6 +133,6 @@ def test_a_run_killed_at_any_moment_loses_and_doubles_nothing(
         if (folder / "model").exists():
             saved = load_run(folder / "model")
             assert saved.position % EVERY == 0
-            assert appended_in(folder, predictions) >= saved.written.size or (folder / "p.parquet").exists()
+            assert appended_in(folder, predictions) >= saved.output_position.size or (folder / "p.parquet").exists()
     assert cli(*arguments(predictions), folder=folder).code == 0
     assert files_in(folder) == whole.files

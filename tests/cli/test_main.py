@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ellipack import __version__
-from ellipack.choices import LEARNERS
+from ellipack.choices import LEARNER_NAMES
 from ellipack.cli import run
 from tests.cli.runner import PLAIN, PROGRAM, CliRunner, command
 from tests.cli.tables import TARGET, rides, write
@@ -107,4 +107,4 @@ def test_help_and_completion_wait_for_nothing_heavy() -> None:
 
 
 def test_the_shell_knows_the_learners_there_are() -> None:
-    assert tuple(run.LEARNERS) == LEARNERS
+    assert tuple(run.LEARNERS) == LEARNER_NAMES

@@ -7,7 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from ellipack.evaluation.run import load_run
-from ellipack.tabular import open_source
+from ellipack.tabular import open_table
 from ellipack.validation import Floats
 from tests.cli.runner import CliRunner
 from tests.cli.tables import COLUMNS, TARGET, rides, write
@@ -36,8 +36,8 @@ def folder(trained: Path, tmp_path: Path) -> Path:
 def expected(trained: Path) -> Floats:
     """Return what the learner itself would say."""
     run = load_run(trained / "model")
-    with open_source(str(trained / "new.csv")) as source:
-        return run.learner.predict(run.encoding.encode_only(run.encoding.read_unlabelled(next(source))))
+    with open_table(str(trained / "new.csv")) as source:
+        return run.learner.predict(run.encoder.transform(run.encoder.parse_unlabeled(next(source))))
 
 
 def numbers(text: str) -> Floats:

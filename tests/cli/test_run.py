@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 from ellipack import MetricRegressor
 from ellipack.evaluation.run import load_run
-from ellipack.tabular import Encoding, open_source
+from ellipack.tabular import TableEncoder, open_table
 from ellipack.validation import Floats
 from tests.cli.runner import PLAIN, PROGRAM, CliRunner, Done, command
 from tests.cli.tables import COLUMNS, TARGET, rides, write
@@ -112,8 +112,8 @@ def test_json_has_the_whole_of_it_and_changes_nothing_else(ran: Ran, cli: CliRun
     assert [column["kind"] for column in found["columns"]] == ["time", "number", "number", "number", "text", "boolean"]
     # No predictions were written, and that is all that differs.
     one, other = load_run(ran.folder / "model"), load_run(tmp_path / "model")
-    assert one.written.size == (ran.folder / "p.csv").stat().st_size
-    one.written = other.written
+    assert one.output_position.size == (ran.folder / "p.csv").stat().st_size
+    one.output_position = other.output_position
     one.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
 
@@ -279,11 +279,11 @@ def test_columns_that_say_nothing_are_pointed_out(cli: CliRunner, tmp_path: Path
 
 def test_the_learner_is_asked_and_taught_as_the_library_would(ran: Ran, tmp_path: Path) -> None:
     table = write(tmp_path / "rides.csv", rides(ROWS))
-    with open_source(str(table)) as source:
-        encoding = Encoding.begin(source.peek(1000), TARGET)
-        rows = encoding.read(next(source))
+    with open_table(str(table)) as source:
+        encoder = TableEncoder.from_head(source.peek(1000), TARGET)
+        rows = encoder.parse(next(source))
     learner, made = MetricRegressor(), list[Floats]()
-    for part in encoding.encode(rows):
+    for part in encoder.partial_fit_transform(rows):
         if made:
             learner.add_features(part.scales)
         made.append(learner.progressive(part.X, rows.labels[part.rows]))

@@ -57,7 +57,7 @@ def test_a_run_that_waits_for_rows_stops_saves_and_says_how_to_go_on(
         "ellipack run - --resume 'my model' --predictions p.csv --every 100\n"
     )
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 1 + saved.position
-    assert saved.written.size == (tmp_path / "p.csv").stat().st_size
+    assert saved.output_position.size == (tmp_path / "p.csv").stat().st_size
 
 
 def test_a_run_over_a_file_stops_between_batches_and_goes_on_to_the_same_end(cli: CliRunner, tmp_path: Path) -> None:

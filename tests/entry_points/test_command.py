@@ -9,7 +9,7 @@ import pytest
 from ellipack import MetricRegressor
 from ellipack.errors import StreamError
 from ellipack.evaluation.run import Run
-from ellipack.tabular import Encoding, Source, open_source
+from ellipack.tabular import TableEncoder, TableStream, open_table
 from tests.cli.runner import CliRunner
 from tests.entry_points.learners import SMALL, bits, stream
 
@@ -54,23 +54,23 @@ def carried(run: Run) -> tuple[object, ...]:
     """Return everything that a run carries, to the bit."""
     scores = run.scores.contents()
     arrays = {name: array.tobytes() for name, array in scores.arrays.items()}
-    return bits(run.learner), run.encoding.to_json(), scores.facts, arrays, run.position, run.skipped
+    return bits(run.learner), run.encoder.to_dict(), scores.facts, arrays, run.position, run.skipped
 
 
-def begin(source: Source) -> Run:
+def begin(source: TableStream) -> Run:
     """Return a run over a source that has played no row yet."""
-    return Run(MetricRegressor(neighbors=8, config=SMALL), Encoding.begin(source.peek(50), "y"), source.name)
+    return Run(MetricRegressor(neighbors=8, config=SMALL), TableEncoder.from_head(source.peek(50), "y"), source.name)
 
 
 @pytest.mark.parametrize(("last", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_batch_with_a_bad_row_is_not_learned_at_all(last: bytes, message: str, tmp_path: Path) -> None:
     path = written(tmp_path / "rows.csv", last)
-    with open_source(path, batch_rows=BATCH) as source:
+    with open_table(path, batch_rows=BATCH) as source:
         run = begin(source)
-        run.play(next(source))
+        run.learn_batch(next(source))
         before = carried(run)
         with pytest.raises(StreamError, match=f"rows.csv, {message}"):
-            run.play(next(source))
+            run.learn_batch(next(source))
     assert run.position == BATCH
     assert carried(run) == before
 
@@ -80,9 +80,9 @@ def test_a_bad_row_that_is_skipped_is_as_if_it_were_not_there(last: bytes, tmp_p
     runs = []
     for name, lines in (("with", last), ("without", b"")):
         path = written(tmp_path / f"{name}.csv", lines)
-        with open_source(path, batch_rows=BATCH, on_error="skip") as source:
+        with open_table(path, batch_rows=BATCH, on_error="skip") as source:
             run = begin(source)
-            made = [run.play(batch, "skip").predictions for batch in source]
+            made = [run.learn_batch(batch, "skip").predictions for batch in source]
         assert np.isfinite(np.concatenate(made)).all()
         runs.append(run)
     assert (runs[0].skipped, runs[1].skipped) == (1, 0)
@@ -92,11 +92,11 @@ def test_a_bad_row_that_is_skipped_is_as_if_it_were_not_there(last: bytes, tmp_p
 @pytest.mark.parametrize("last", HANDLED.values(), ids=HANDLED.keys())
 def test_an_odd_row_is_learned(last: bytes, tmp_path: Path) -> None:
     path = written(tmp_path / "rows.csv", last)
-    with open_source(path, batch_rows=BATCH) as source:
+    with open_table(path, batch_rows=BATCH) as source:
         run = begin(source)
-        made = [run.play(batch).predictions for batch in source]
+        made = [run.learn_batch(batch).predictions for batch in source]
     assert np.isfinite(np.concatenate(made)).all()
-    assert (run.position, run.skipped, run.scores.rows) == (ROWS, 0, ROWS)
+    assert (run.position, run.skipped, run.scores.n_rows) == (ROWS, 0, ROWS)
 
 
 @pytest.mark.parametrize(

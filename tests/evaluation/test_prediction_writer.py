@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from ellipack.errors import InputError, StreamError
-from ellipack.evaluation.append_only_file import Written
-from ellipack.evaluation.prediction_writer import LABELLED, UNLABELLED, open_predictions
+from ellipack.evaluation.append_only_file import OutputPosition
+from ellipack.evaluation.prediction_writer import LABELED_COLUMNS, UNLABELED_COLUMNS, open_prediction_writer
 from ellipack.validation import Floats, Ints
 from tests.strategies import seeds
 
@@ -20,7 +20,7 @@ def drawn(rows: int, seed: int = 0) -> tuple[Ints, Floats, Floats]:
 
 def write_whole(path: Path, rows: int, seed: int = 0) -> bytes:
     """Return what is written without any interruption."""
-    output = open_predictions(str(path), LABELLED)
+    output = open_prediction_writer(str(path), LABELED_COLUMNS)
     output.add(*drawn(rows, seed))
     output.finish()
     output.close()
@@ -33,23 +33,23 @@ def test_however_often_it_is_cut_off_the_file_is_the_same(
 ) -> None:
     """A life settles some records, adds some more that no save knows of, and is over; or was made whole before."""
     folder = tmp_path_factory.mktemp("lives")
-    path, known, behind, rows = folder / name, Written(), 0, 40
+    path, known, behind, rows = folder / name, OutputPosition(), 0, 40
     numbers, predictions, labels = drawn(rows, seed)
 
     def part(start: int, stop: int) -> tuple[Ints, Floats, Floats]:
         return numbers[start:stop], predictions[start:stop], labels[start:stop]
 
     for i, (settled, lost) in enumerate(lives):
-        output = open_predictions(str(path), LABELLED, known)
+        output = open_prediction_writer(str(path), LABELED_COLUMNS, known)
         stop = min(rows, behind + settled)
         output.add(*part(behind, stop))
-        known, behind = output.settle(), stop
+        known, behind = output.sync(), stop
         if i % 3 == 2:
             output.finish()
         else:
             output.add(*part(behind, min(rows, behind + lost)))
         output.close()
-    output = open_predictions(str(path), LABELLED, known)
+    output = open_prediction_writer(str(path), LABELED_COLUMNS, known)
     output.add(*part(behind, rows))
     output.finish()
     output.close()
@@ -68,7 +68,7 @@ def test_all_digits_are_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
 def test_no_rows_make_a_file_without_rows(name: str, tmp_path: Path) -> None:
-    output = open_predictions(str(tmp_path / name), UNLABELLED)
+    output = open_prediction_writer(str(tmp_path / name), UNLABELED_COLUMNS)
     output.finish()
     output.close()
     if name == "p.csv":
@@ -79,7 +79,7 @@ def test_no_rows_make_a_file_without_rows(name: str, tmp_path: Path) -> None:
 
 def test_a_parquet_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
     before = write_whole(tmp_path / "p.parquet", 5)
-    output = open_predictions(str(tmp_path / "p.parquet"), LABELLED)
+    output = open_prediction_writer(str(tmp_path / "p.parquet"), LABELED_COLUMNS)
     output.add(*drawn(30))
     assert (tmp_path / "p.parquet").read_bytes() == before
     output.close()  # nobody has settled it
@@ -87,25 +87,25 @@ def test_a_parquet_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["p.parquet"]
 
 
-@pytest.mark.parametrize("known", [Written(10, 0), Written(10**6, 5)])
+@pytest.mark.parametrize("known", [OutputPosition(10, 0), OutputPosition(10**6, 5)])
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
-def test_what_is_not_known_again_is_refused_and_left_as_it_is(name: str, known: Written, tmp_path: Path) -> None:
+def test_what_is_not_known_again_is_refused_and_left_as_it_is(name: str, known: OutputPosition, tmp_path: Path) -> None:
     before = write_whole(tmp_path / name, 50)
     with pytest.raises(StreamError, match=f"must begin with the {known.size:,} bytes of predictions"):
-        open_predictions(str(tmp_path / name), LABELLED, known)
+        open_prediction_writer(str(tmp_path / name), LABELED_COLUMNS, known)
     assert (tmp_path / name).read_bytes() == before
 
 
 def test_names_that_promise_something_else_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"which are not compressed, got 'p\.csv\.gz'"):
-        open_predictions("p.csv.gz", LABELLED)
+        open_prediction_writer("p.csv.gz", LABELED_COLUMNS)
     with pytest.raises(StreamError, match="No such file or directory"):
-        open_predictions(str(tmp_path / "no" / "p.csv"), LABELLED)
+        open_prediction_writer(str(tmp_path / "no" / "p.csv"), LABELED_COLUMNS)
 
 
 def test_nobody_asked() -> None:
-    output = open_predictions(None, LABELLED)
+    output = open_prediction_writer(None, LABELED_COLUMNS)
     output.add(*drawn(3))
-    assert output.settle() == Written()
+    assert output.sync() == OutputPosition()
     output.finish()
     output.close()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipack.evaluation.prefetch import awaited, prefetched
+from ellipack.evaluation.prefetch import prefetch, run_in_thread
 
 
 class Items:
@@ -36,7 +36,7 @@ class Items:
 @given(st.lists(st.integers()))
 def test_items_come_in_order_from_one_other_thread(numbers: list[int]) -> None:
     items = Items(numbers)
-    assert list(prefetched(items)) == numbers
+    assert list(prefetch(items)) == numbers
     assert items.closed.wait(10)
     assert len(items.threads) == 1
     assert threading.get_ident() not in items.threads
@@ -44,7 +44,7 @@ def test_items_come_in_order_from_one_other_thread(numbers: list[int]) -> None:
 
 def test_what_is_raised_comes_behind_the_items_before_it() -> None:
     items = Items([1, 2, 3, 4, 5], OSError("the end"))
-    ahead = prefetched(items)
+    ahead = prefetch(items)
     got = [next(ahead) for _ in range(5)]
     with pytest.raises(OSError, match="the end"):
         next(ahead)
@@ -54,7 +54,7 @@ def test_what_is_raised_comes_behind_the_items_before_it() -> None:
 
 def test_only_a_few_are_made_ahead_and_none_once_nobody_wants_them() -> None:
     items = Items(list(range(1000)))
-    ahead = prefetched(items)
+    ahead = prefetch(items)
     assert next(ahead) == 0
     time.sleep(0.3)
     assert items.made <= 5
@@ -72,15 +72,15 @@ def test_waiting_ends_when_it_is_given_up() -> None:
         yield 2
 
     got = []
-    for item in prefetched(endless(), over.is_set):
+    for item in prefetch(endless(), over.is_set):
         got.append(item)
         threading.Timer(0.2, over.set).start()
     assert got == [1]
-    assert awaited(lambda: never.wait() or 3, over.is_set) is None
+    assert run_in_thread(lambda: never.wait() or 3, over.is_set) is None
     never.set()
 
 
 def test_one_thing_is_awaited_or_raises() -> None:
-    assert awaited(lambda: 3, lambda: False) == 3
+    assert run_in_thread(lambda: 3, lambda: False) == 3
     with pytest.raises(ZeroDivisionError):
-        awaited(lambda: 1 // 0, lambda: False)
+        run_in_thread(lambda: 1 // 0, lambda: False)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from ellipack import MetricRegressor, serialization
 from ellipack.errors import CheckpointError, StreamError
 from ellipack.estimators.loading import RUN
-from ellipack.evaluation.append_only_file import Written
+from ellipack.evaluation.append_only_file import OutputPosition
 from ellipack.evaluation.run import Run, load_run
-from ellipack.tabular import BadRow, Batch, Encoding
+from ellipack.tabular import BadRow, TableBatch, TableEncoder
 from ellipack.tabular.arrow import pa
 from ellipack.validation import Floats
 
@@ -32,7 +32,7 @@ def table() -> pa.Table:
 
 
 def begun(target: str = "y") -> Run:
-    return Run(MetricRegressor(n_jobs=1), Encoding.begin(Batch.of(table()), target), "sky.csv")
+    return Run(MetricRegressor(n_jobs=1), TableEncoder.from_head(TableBatch.from_table(table()), target), "sky.csv")
 
 
 def played(run: Run, cuts: list[int], path: Path | None = None) -> tuple[Run, Floats]:
@@ -43,8 +43,8 @@ def played(run: Run, cuts: list[int], path: Path | None = None) -> tuple[Run, Fl
         if path is not None:
             run.save(path)
             run = load_run(path)
-        batch = Batch.of(table().slice(start, stop - start), "sky.csv", start + 1)
-        predictions.append(run.play(batch).predictions)
+        batch = TableBatch.from_table(table().slice(start, stop - start), "sky.csv", start + 1)
+        predictions.append(run.learn_batch(batch).predictions)
     return run, np.concatenate(predictions)
 
 
@@ -64,20 +64,20 @@ def test_neither_batches_nor_saving_change_a_bit(
 
 def test_what_is_carried_is_saved(tmp_path: Path) -> None:
     run, _ = played(begun(), [])
-    run.skipped, run.written = 3, Written(1234, 2**32 - 1)
+    run.skipped, run.output_position = 3, OutputPosition(1234, 2**32 - 1)
     run.save(tmp_path / "model")
     again = load_run(tmp_path / "model")
     assert (again.source, again.position, again.skipped) == ("sky.csv", ROWS, 3)
-    assert again.written == run.written
-    assert again.encoding.names == run.encoding.names
-    assert again.before == 0
+    assert again.output_position == run.output_position
+    assert again.encoder.feature_names == run.encoder.feature_names
+    assert again.row_offset == 0
 
 
 def test_rows_that_a_source_does_not_have_count() -> None:
     run = begun()
-    run.before = 1000
-    result = run.play(Batch.of(table().slice(0, 10)))
-    assert result.numbers.tolist() == list(range(1001, 1011))
+    run.row_offset = 1000
+    result = run.learn_batch(TableBatch.from_table(table().slice(0, 10)))
+    assert result.row_numbers.tolist() == list(range(1001, 1011))
     assert run.position == 1010
 
 
@@ -86,15 +86,15 @@ def test_a_bad_row_changes_nothing_or_is_left_out(tmp_path: Path) -> None:
     run.save(tmp_path / "before")
     bad = pa.table({"x": ["1", "far", "2"], "sky": ["rain"] * 3, "y": ["1", "2", "?"]})
     with pytest.raises(StreamError, match="row 92, column 'x': 'far' is not a number"):
-        run.play(Batch.of(bad, "sky.csv", ROWS + 1))
+        run.learn_batch(TableBatch.from_table(bad, "sky.csv", ROWS + 1))
     run.save(tmp_path / "after")
     assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
-    batch = Batch.of(bad, "sky.csv", ROWS + 1)
-    unreadable = Batch(batch.table, batch.numbers, batch.source, (BadRow(ROWS + 4, "cut short"),))
-    result = run.play(unreadable, "skip")
-    assert result.numbers.tolist() == [ROWS + 1]
-    assert [row.number for row in result.bad] == [ROWS + 2, ROWS + 3, ROWS + 4]
-    assert (run.position, run.skipped, run.scores.rows) == (ROWS + 4, 3, ROWS + 1)
+    batch = TableBatch.from_table(bad, "sky.csv", ROWS + 1)
+    unreadable = TableBatch(batch.table, batch.row_numbers, batch.source, (BadRow(ROWS + 4, "cut short"),))
+    result = run.learn_batch(unreadable, "skip")
+    assert result.row_numbers.tolist() == [ROWS + 1]
+    assert [row.row_number for row in result.bad_rows] == [ROWS + 2, ROWS + 3, ROWS + 4]
+    assert (run.position, run.skipped, run.scores.n_rows) == (ROWS + 4, 3, ROWS + 1)
 
 
 def test_only_runs_are_loaded_and_only_if_their_parts_fit(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_only_runs_are_loaded_and_only_if_their_parts_fit(tmp_path: Path) -> Non
         ({"position": -1}, "position must be from 0"),
         ({"predictions": {"size": 0}}, "predictions/checksum must be a whole number, got nothing"),
         ({"source": 3}, "source must be text, got 3"),
-        ({"encoding": begun().encoding.to_json()}, "features must be as many as are encoded"),
+        ({"encoder": begun().encoder.to_dict()}, "features must be as many as are encoded"),
     ):
         changed = serialization.Archive({**contents.facts, **change}, contents.arrays)
         serialization.write(tmp_path / "changed", RUN, changed)

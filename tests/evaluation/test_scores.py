@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ellipack.evaluation.scores import SQUARED, SQUARED_OF_LAST, SQUARED_OF_MEAN, Scores
+from ellipack.evaluation.scores import Scores
 from ellipack.validation import Floats
 from tests.strategies import seeds
 
@@ -20,16 +20,16 @@ def drawn(seed: int, rows: int) -> tuple[Floats, Floats]:
 def test_scores_are_what_they_say(seed: int, rows: int) -> None:
     predictions, labels = drawn(seed, rows)
     scores = Scores()
-    scores.add(predictions, labels)
+    scores.update(predictions, labels)
     errors = predictions - labels
     means = [labels[:t].mean() if t else 0.0 for t in range(rows)]
     lasts = [labels[t - 1] if t else 0.0 for t in range(rows)]
-    assert scores.root_mean(SQUARED) == pytest.approx(np.sqrt(np.mean(errors**2)))
-    assert scores.mean_absolute == pytest.approx(np.mean(np.abs(errors)))
-    assert scores.root_mean(SQUARED_OF_MEAN) == pytest.approx(np.sqrt(np.mean((means - labels) ** 2)))
-    assert scores.root_mean(SQUARED_OF_LAST) == pytest.approx(np.sqrt(np.mean((lasts - labels) ** 2)))
+    assert scores.rmse == pytest.approx(np.sqrt(np.mean(errors**2)))
+    assert scores.mae == pytest.approx(np.mean(np.abs(errors)))
+    assert scores.mean_rmse == pytest.approx(np.sqrt(np.mean((means - labels) ** 2)))
+    assert scores.last_rmse == pytest.approx(np.sqrt(np.mean((lasts - labels) ** 2)))
     assert scores.label_mean == pytest.approx(labels.mean())
-    assert scores.variance == pytest.approx(labels.var(), rel=1e-6, abs=1e-9)
+    assert scores.label_variance == pytest.approx(labels.var(), rel=1e-6, abs=1e-9)
     if rows > 1:
         assert scores.r2 == pytest.approx(1 - np.sum(errors**2) / np.sum((labels - labels.mean()) ** 2), rel=1e-6)
 
@@ -39,10 +39,10 @@ def test_scores_are_what_they_say(seed: int, rows: int) -> None:
 def test_grouping_changes_no_bit(seed: int, rows: int, cuts: list[int]) -> None:
     predictions, labels = drawn(seed, rows)
     whole, parts = Scores(), Scores()
-    whole.add(predictions, labels)
+    whole.update(predictions, labels)
     edges = sorted({0, rows, *(cut for cut in cuts if cut < rows)})
     for start, stop in pairwise(edges):
-        parts.add(predictions[start:stop], labels[start:stop])
+        parts.update(predictions[start:stop], labels[start:stop])
         parts = Scores.restore(parts.contents())
     one, other = whole.contents(), parts.contents()
     assert one.facts == other.facts
@@ -52,21 +52,21 @@ def test_grouping_changes_no_bit(seed: int, rows: int, cuts: list[int]) -> None:
 def test_what_is_kept_stays_small_and_covers_all_rows() -> None:
     predictions, labels = drawn(0, 50_000)
     scores = Scores()
-    scores.add(predictions, labels)
-    assert len(scores.bins) <= 256
-    assert len(scores.sampled) <= 2048
+    scores.update(predictions, labels)
+    assert len(scores.bin_sums) <= 256
+    assert len(scores.sample_rows) <= 2048
     ends = scores.bin_ends()
     assert ends[-1] == 50_000
     start = int(ends[9])
     errors = (predictions - labels)[start : int(ends[10])]
     assert scores.bin_errors()[10, 0] == pytest.approx(np.sqrt(np.mean(errors**2)))
-    np.testing.assert_array_equal(scores.pairs[:, 1], labels[scores.sampled - 1])
-    assert scores.sampled[-1] > 49_900
+    np.testing.assert_array_equal(scores.sample_pairs[:, 1], labels[scores.sample_rows - 1])
+    assert scores.sample_rows[-1] > 49_900
 
 
 def test_constant_labels_have_no_r2() -> None:
     scores = Scores()
-    assert scores.root_mean(SQUARED) is None
-    scores.add(np.zeros(5), np.zeros(5))
+    assert scores.rmse is None
+    scores.update(np.zeros(5), np.zeros(5))
     assert scores.r2 is None
     assert scores.skill is None

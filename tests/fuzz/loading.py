@@ -24,7 +24,7 @@ from ellipack.errors import CheckpointError
 from ellipack.estimators.loading import RUN
 from ellipack.evaluation.run import load_run
 from ellipack.serialization import Archive, file, read
-from ellipack.tabular import Batch
+from ellipack.tabular import TableBatch
 from ellipack.validation import Floats
 from tests.entry_points.learners import stream
 from tests.fuzz.mutations import KNOWING, RAW, Random, signed
@@ -79,8 +79,12 @@ def refused_or_sound(path: Path, X: Floats, y: Floats) -> bool:
         if kind == RUN:
             run = load_run(path)
             learner = run.learner
-            if {column.name for column in run.encoding.columns()} <= {"a", "b", "c"} and run.encoding.target == "y":
-                assert np.isfinite(run.play(Batch.of(table(50))).predictions).all()
+            if {column.name for column in run.encoder.column_summaries()} <= {
+                "a",
+                "b",
+                "c",
+            } and run.encoder.target == "y":
+                assert np.isfinite(run.learn_batch(TableBatch.from_table(table(50))).predictions).all()
                 run.save(path)
                 load_run(path)
                 return False

@@ -21,7 +21,7 @@ from ellipack import (
     PhasedRegressor,
 )
 from ellipack.evaluation.run import Run
-from ellipack.tabular import Batch, Encoding
+from ellipack.tabular import TableBatch, TableEncoder
 from tests.entry_points.learners import stream
 from tests.fuzz.effort import FUZZ, effort
 from tests.fuzz.loading import table
@@ -42,9 +42,9 @@ def of_river(learner: Any) -> Any:
 
 
 def run_over_table() -> Run:
-    batch = Batch.of(table(80))
-    run = Run(MetricRegressor(24, neighbors=8, config=SMALL), Encoding.begin(batch, "y"), "table")
-    run.play(batch)
+    batch = TableBatch.from_table(table(80))
+    run = Run(MetricRegressor(24, neighbors=8, config=SMALL), TableEncoder.from_head(batch, "y"), "table")
+    run.learn_batch(batch)
     return run
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ellipack import MetricRegressor
 from ellipack.errors import EllipackError
 from ellipack.evaluation.run import Run
-from ellipack.tabular import Encoding, open_source
+from ellipack.tabular import TableEncoder, open_table
 from tests.entry_points.learners import SMALL
 from tests.entry_points.test_command import carried
 from tests.fuzz.bytes import mutations
@@ -48,11 +48,11 @@ def test_a_table_is_learned_up_to_its_end_or_to_an_error_that_says_why(
     path.write_bytes(content)
     run, refusal, learned, before = None, "", 0, None
     try:
-        with open_source(str(path), batch_rows=7, format=form, on_error=on_error) as source:
-            encoding = Encoding.begin(source.peek(20), "y")
-            run = Run(MetricRegressor(24, neighbors=8, config=SMALL), encoding, source.name)
+        with open_table(str(path), batch_rows=7, format=form, on_error=on_error) as source:
+            encoder = TableEncoder.from_head(source.peek(20), "y")
+            run = Run(MetricRegressor(24, neighbors=8, config=SMALL), encoder, source.name)
             for batch in source:
-                played = run.play(batch, on_error)
+                played = run.learn_batch(batch, on_error)
                 assert np.isfinite(played.predictions).all()
                 learned += len(played.predictions)
                 before = carried(run) if learned else None
@@ -64,6 +64,6 @@ def test_a_table_is_learned_up_to_its_end_or_to_an_error_that_says_why(
         assert before is None or run is None or carried(run) == before
     else:
         assert run is not None
-        assert run.scores.rows == learned
+        assert run.scores.n_rows == learned
         assert run.position == learned + run.skipped
         assert on_error == "skip" or run.skipped == 0

@@ -3,14 +3,14 @@
 import math
 from datetime import UTC, date, datetime, time, timedelta
 
-from ellipack.tabular import MISSING
+from ellipack.tabular import MISSING_VALUES
 
 Row = dict[str, str | None]
 YES, NO = {"true", "yes", "t", "y", "1"}, {"false", "no", "f", "n", "0"}
 
 
 def is_missing(cell: str | None) -> bool:
-    return cell is None or cell.strip() in MISSING
+    return cell is None or cell.strip() in MISSING_VALUES
 
 
 def instant(cell: str) -> datetime | time:
@@ -25,8 +25,8 @@ def instant(cell: str) -> datetime | time:
 class Oracle:
     """Features of rows by name, in the order in which the names came up."""
 
-    def __init__(self, kinds: dict[str, str], rows: list[Row], earns_at: int, max_levels: int) -> None:
-        self.kinds, self.earns_at, self.max_levels = kinds, earns_at, max_levels
+    def __init__(self, kinds: dict[str, str], rows: list[Row], min_frequency: int, max_categories: int) -> None:
+        self.kinds, self.min_frequency, self.max_categories = kinds, min_frequency, max_categories
         self.names: list[str] = []
         self.sums = dict.fromkeys(kinds, 0.0)
         self.counts = dict.fromkeys(kinds, 0)
@@ -96,9 +96,9 @@ class Oracle:
     def text(self, name: str, cell: str | None) -> dict[str, float]:
         level = None if cell is None or is_missing(cell) else cell.strip()
         levels, seen = self.levels[name], self.seen[name]
-        if level not in levels and len(levels) + 1 < self.max_levels:
+        if level not in levels and len(levels) + 1 < self.max_categories:
             seen[level] = seen.get(level, 0) + 1
-            if seen[level] == self.earns_at:
+            if seen[level] == self.min_frequency:
                 levels.append(level)
         if level not in levels:
             return {f"{name}=other": 1.0}

@@ -13,15 +13,15 @@ import pytest
 from pyarrow import parquet
 
 from ellipack.errors import CheckpointError, DomainError, StreamError
-from ellipack.tabular import Batch, Encoding, open_source, text_column
+from ellipack.tabular import TableBatch, TableEncoder, open_table, text_column
 from ellipack.validation import Floats
 
 
-def encoded(columns: Mapping[str, Any], **choice: Any) -> tuple[Encoding, list[Floats]]:
+def encoded(columns: Mapping[str, Any], **choice: Any) -> tuple[TableEncoder, list[Floats]]:
     first = next(iter(columns.values()))
-    batch = Batch.of(pa.table({**columns, "y": np.arange(len(first))}))
-    encoding = Encoding.begin(batch, "y", **choice)
-    return encoding, [part.X for part in encoding.encode(encoding.read(batch))]
+    batch = TableBatch.from_table(pa.table({**columns, "y": np.arange(len(first))}))
+    encoder = TableEncoder.from_head(batch, "y", **choice)
+    return encoder, [part.X for part in encoder.partial_fit_transform(encoder.parse(batch))]
 
 
 def typed_and_text(count: int) -> tuple[dict[str, pa.Array], list[dict[str, object]]]:
@@ -53,11 +53,15 @@ def test_every_format_and_type_has_the_same_features(tmp_path: Path) -> None:
     (tmp_path / "t.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
     results = []
     for name in ("t.parquet", "t.csv", "t.ndjson"):
-        with open_source(str(tmp_path / name), batch_rows=13) as source:
-            encoding = Encoding.begin(source.peek(1000), "y")
-            parts = [part.X.tolist() for batch in source for part in encoding.encode(encoding.read(batch))]
-        assert [column.kind for column in encoding.columns()] == ["number"] * 3 + ["boolean", "text"] + ["time"] * 3
-        results.append((parts, encoding.names, [column.missing for column in encoding.columns()]))
+        with open_table(str(tmp_path / name), batch_rows=13) as source:
+            encoder = TableEncoder.from_head(source.peek(1000), "y")
+            parts = [
+                part.X.tolist() for batch in source for part in encoder.partial_fit_transform(encoder.parse(batch))
+            ]
+        assert [column.kind for column in encoder.column_summaries()] == ["number"] * 3 + ["boolean", "text"] + [
+            "time"
+        ] * 3
+        results.append((parts, encoder.feature_names, [column.missing for column in encoder.column_summaries()]))
     assert results[0] == results[1] == results[2]
 
 
@@ -74,52 +78,60 @@ def test_types_that_can_not_be_read_are_refused_unless_dropped(cells: pa.Array) 
         StreamError, match=r"table, column 'odd': is of type .*, which can't be read: run with --drop 'odd'"
     ):
         encoded({"odd": cells, "a": [1]})
-    assert encoded({"odd": cells, "a": [1]}, drop=["odd"])[0].names == ["a"]
+    assert encoded({"odd": cells, "a": [1]}, drop=["odd"])[0].feature_names == ["a"]
 
 
 def test_times_no_calendar_has_are_bad() -> None:
-    batch = Batch.of(pa.table({"t": pa.array([0, 10**14, -(10**12)], pa.timestamp("s")), "y": [1, 2, 3]}))
-    rows = Encoding.begin(batch, "y").read(batch, on_error="skip")
-    assert [row.number for row in rows.bad] == [2, 3]
+    batch = TableBatch.from_table(pa.table({"t": pa.array([0, 10**14, -(10**12)], pa.timestamp("s")), "y": [1, 2, 3]}))
+    rows = TableEncoder.from_head(batch, "y").parse(batch, on_error="skip")
+    assert [row.row_number for row in rows.bad_rows] == [2, 3]
 
 
 def test_an_identifier_gets_one_feature() -> None:
-    encoding, (X,) = encoded({"id": [f"row {i}" for i in range(30)] * 1})
-    assert encoding.names == ["id=other"]
+    encoder, (X,) = encoded({"id": [f"row {i}" for i in range(30)] * 1})
+    assert encoder.feature_names == ["id=other"]
     assert (X == 1).all()
-    assert "--drop 'id'" in encoding.warnings[0]
+    assert "--drop 'id'" in encoder.warnings[0]
 
 
 def test_counting_starts_anew_when_there_are_too_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_column, "MOST_COUNTED", 3)
     cells = ["a", "b", "c", "a", "d", "b", "b", "a", "a"]  # at d, a counts 2 and is forgotten
-    encoding, parts = encoded({"s": cells}, earns_at=3)
-    assert encoding.names == ["s=other"]
+    encoder, parts = encoded({"s": cells}, min_frequency=3)
+    assert encoder.feature_names == ["s=other"]
     assert len(parts) == 1
-    (counts,) = [column["counts"] for column in encoding.to_json()["columns"]]
+    (counts,) = [column["counts"] for column in encoder.to_dict()["columns"]]
     assert counts == [["d", 1], ["b", 2], ["a", 2]]
-    assert encoded({"s": [*cells, "a"]}, earns_at=3)[0].names == ["s=other", "s=a"]
+    assert encoded({"s": [*cells, "a"]}, min_frequency=3)[0].feature_names == ["s=other", "s=a"]
 
 
 def test_prose_is_no_level() -> None:
-    assert encoded({"s": ["x" * 100, "x" * 101] * 9})[0].names == ["s=other", "s=" + "x" * 100]
+    assert encoded({"s": ["x" * 100, "x" * 101] * 9})[0].feature_names == ["s=other", "s=" + "x" * 100]
 
 
 def test_levels_are_at_most_so_many() -> None:
     cells = [f"level {i % 40:02d}" for i in range(400)]
-    encoding, parts = encoded({"s": cells}, earns_at=1)
-    assert encoding.names == ["s=other", *(f"s=level {i:02d}" for i in range(31))]
+    encoder, parts = encoded({"s": cells}, min_frequency=1)
+    assert encoder.feature_names == ["s=other", *(f"s=level {i:02d}" for i in range(31))]
     assert parts[-1].sum(axis=1).tolist() == [1.0] * len(parts[-1])
 
 
 def test_no_two_features_have_one_name() -> None:
     columns = {"a": ["b=c", "other", "'other'"], "a=b": ["c", "c", "c"], "a=other": [1, 2, 3]}
-    encoding, _ = encoded(columns, earns_at=1)
-    assert encoding.names == ["a=other", "a=b=other", "a=other (2)", "a=b=c", "a=b=c (2)", "a='other'", "a='other' (2)"]
+    encoder, _ = encoded(columns, min_frequency=1)
+    assert encoder.feature_names == [
+        "a=other",
+        "a=b=other",
+        "a=other (2)",
+        "a=b=c",
+        "a=b=c (2)",
+        "a='other'",
+        "a='other' (2)",
+    ]
 
 
 def test_a_level_is_missing_by_its_own_name() -> None:
-    assert encoded({"s": ["missing", None, "missing", None]}, earns_at=2)[0].names == [
+    assert encoded({"s": ["missing", None, "missing", None]}, min_frequency=2)[0].feature_names == [
         "s=other",
         "s=missing",
         "s is missing",
@@ -130,10 +142,10 @@ HEAD = {"a": ["1", "2"], "b": ["x", "y"], "c": ["2", "1"]}
 
 
 def test_columns_can_be_chosen() -> None:
-    assert encoded(HEAD)[0].names == ["a", "b=other", "c"]
-    assert encoded(HEAD, take=["c", "a"])[0].names == ["a", "c"]
-    assert encoded(HEAD, drop=["a"])[0].names == ["b=other", "c"]
-    assert encoded(HEAD, kinds={"a": "text"})[0].names == ["a=other", "b=other", "c"]
+    assert encoded(HEAD)[0].feature_names == ["a", "b=other", "c"]
+    assert encoded(HEAD, take=["c", "a"])[0].feature_names == ["a", "c"]
+    assert encoded(HEAD, drop=["a"])[0].feature_names == ["b=other", "c"]
+    assert encoded(HEAD, kinds={"a": "text"})[0].feature_names == ["a=other", "b=other", "c"]
 
 
 @pytest.mark.parametrize(
@@ -156,8 +168,8 @@ def test_columns_that_are_not_there_can_not_be_chosen(choice: dict[str, object],
     ("choice", "message"),
     [
         ({"kinds": {"a": "colour"}}, "the kind of column 'a' must be one of number, boolean, time, text, got 'colour'"),
-        ({"earns_at": 0}, "earns_at must be a whole number >= 1, got 0"),
-        ({"max_levels": 0}, "max_levels must be a whole number >= 1, got 0"),
+        ({"min_frequency": 0}, "min_frequency must be a whole number >= 1, got 0"),
+        ({"max_categories": 0}, "max_categories must be a whole number >= 1, got 0"),
     ],
 )
 def test_bad_parameters_are_refused(choice: dict[str, object], message: str) -> None:
@@ -166,29 +178,29 @@ def test_bad_parameters_are_refused(choice: dict[str, object], message: str) -> 
 
 
 def test_targets() -> None:
-    batch = Batch.of(
+    batch = TableBatch.from_table(
         pa.table({**HEAD, "when": ["2024-01-01", "2024-01-02"], "ok": ["yes", "no"], "none": [None, None]})
     )
-    assert Encoding.begin(batch, "c").read(batch).labels.tolist() == [2.0, 1.0]
-    assert Encoding.begin(batch, "ok").read(batch).labels.tolist() == [1.0, 0.0]
+    assert TableEncoder.from_head(batch, "c").parse(batch).labels.tolist() == [2.0, 1.0]
+    assert TableEncoder.from_head(batch, "ok").parse(batch).labels.tolist() == [1.0, 0.0]
     for name, value in {"b": "'x'", "when": "'2024-01-01'", "none": "nothing"}.items():
         with pytest.raises(
             StreamError, match=f"the target '{name}' must hold numbers, got {value}: choose another column"
         ):
-            Encoding.begin(batch, name)
+            TableEncoder.from_head(batch, name)
     with pytest.raises(StreamError, match="table has no column called 'z', the target; there are: a, b, c"):
-        Encoding.begin(batch, "z")
-    encoding = Encoding.begin(batch, "c")
-    unlabelled = Batch.of(batch.table.drop_columns(["c"]))
-    assert len(encoding.read_unlabelled(unlabelled)) == 2
+        TableEncoder.from_head(batch, "z")
+    encoder = TableEncoder.from_head(batch, "c")
+    unlabelled = TableBatch.from_table(batch.table.drop_columns(["c"]))
+    assert len(encoder.parse_unlabeled(unlabelled)) == 2
     with pytest.raises(StreamError, match="table has no column called 'c', the target"):
-        encoding.read(unlabelled)
+        encoder.parse(unlabelled)
     with pytest.raises(DomainError, match="on_error must be one of stop, skip, got 'guess'"):
-        encoding.read(batch, on_error="guess")
+        encoder.parse(batch, on_error="guess")
 
 
 def test_a_later_version_is_refused() -> None:
-    encoding, _ = encoded(HEAD)
-    saved = encoding.to_json() | {"version": 2}
-    with pytest.raises(CheckpointError, match="the encoding was saved by a later ellipack"):
-        Encoding.from_json(saved)
+    encoder, _ = encoded(HEAD)
+    saved = encoder.to_dict() | {"version": 2}
+    with pytest.raises(CheckpointError, match="the encoder was saved by a later ellipack"):
+        TableEncoder.from_dict(saved)

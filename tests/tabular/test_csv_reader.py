@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipack.errors import StreamError
-from ellipack.tabular import MISSING, Batch, csv_reader, open_source
+from ellipack.tabular import MISSING_VALUES, TableBatch, csv_reader, open_table
 from tests.fuzz.bytes import mutations
 from tests.fuzz.effort import effort
 
-cells = st.text(st.sampled_from("ab1é\u2028\U0001f600 ,;\t\"'\n"), max_size=6) | st.sampled_from(MISSING)
+cells = st.text(st.sampled_from("ab1é\u2028\U0001f600 ,;\t\"'\n"), max_size=6) | st.sampled_from(MISSING_VALUES)
 
 
 @st.composite
@@ -30,9 +30,9 @@ def written(rows: list[list[str]], width: int) -> str:
     return sink.getvalue()
 
 
-def read(path: Path, content: bytes, block: int = 1 << 20, **options: object) -> list[Batch]:
+def read(path: Path, content: bytes, block: int = 1 << 20, **options: object) -> list[TableBatch]:
     path.write_bytes(content)
-    with patch.object(csv_reader, "BLOCK", block), open_source(str(path), **options) as source:  # type: ignore[arg-type]
+    with patch.object(csv_reader, "BLOCK", block), open_table(str(path), **options) as source:  # type: ignore[arg-type]
         return list(source)
 
 
@@ -46,7 +46,7 @@ def test_what_python_writes_is_read_as_it_was(path: Path, rows: list[list[str]],
     width = len(rows[0])
     batches = read(path, written(rows, width).encode(), block, batch_rows=batch_rows)
     found = [list(row.values()) for batch in batches for row in batch.table.to_pylist()]
-    assert found == [[None if cell in MISSING else cell for cell in row] for row in rows]
+    assert found == [[None if cell in MISSING_VALUES else cell for cell in row] for row in rows]
 
 
 @given(st.lists(st.sampled_from(["1,2", "", "3", "4,5,6", "\xff,7", ""]), min_size=1, max_size=60), st.data())
@@ -59,15 +59,15 @@ def test_rows_that_can_not_be_read_are_told_and_the_others_keep_their_numbers(
     bad = [number for number in numbered if number not in good]
     options = {"batch_rows": data.draw(st.integers(1, 70)), "block": data.draw(st.integers(20, 200))}
     batches = read(path, content, on_error="skip", **options)
-    assert np.concatenate([batch.numbers for batch in batches]).tolist() == good
-    assert [row.number for batch in batches for row in batch.unreadable] == bad
+    assert np.concatenate([batch.row_numbers for batch in batches]).tolist() == good
+    assert [row.row_number for batch in batches for row in batch.unreadable_rows] == bad
     for batch in batches[:-1]:
-        assert all(row.number < batch.numbers[-1] for row in batch.unreadable)
+        assert all(row.row_number < batch.row_numbers[-1] for row in batch.unreadable_rows)
 
-    behind = data.draw(st.sampled_from([0, *(batch.end for batch in batches)]))
+    behind = data.draw(st.sampled_from([0, *(batch.last_row for batch in batches)]))
     rest = read(path, content, on_error="skip", skip_rows=behind, **options)
-    assert [number for batch in rest for number in batch.numbers] == [number for number in good if number > behind]
-    assert [row.number for batch in rest for row in batch.unreadable] == [row for row in bad if row > behind]
+    assert [number for batch in rest for number in batch.row_numbers] == [number for number in good if number > behind]
+    assert [row.row_number for batch in rest for row in batch.unreadable_rows] == [row for row in bad if row > behind]
 
     if bad:
         with pytest.raises(StreamError, match=f"row {bad[0]}[,:]"):
@@ -99,7 +99,7 @@ def test_a_file_of_ragged_rows_is_given_up(path: Path) -> None:
 )
 def test_only_a_quote_that_is_open_at_the_end_is_bad(path: Path, end: bytes, is_open: bool) -> None:
     batches = read(path, b"a,b\n1,2\n" + end, on_error="skip")
-    reasons = [row.reason for batch in batches for row in batch.unreadable]
+    reasons = [row.reason for batch in batches for row in batch.unreadable_rows]
     assert reasons == (["opens a quote that is never closed"] if is_open else [])
 
 
@@ -111,7 +111,7 @@ def test_where_blocks_are_cut_changes_nothing(path: Path, text: str, block: int)
         except StreamError as error:
             return [str(error)]
         rows = [list(row.values()) for batch in batches for row in batch.table.to_pylist()]
-        return [rows, [row for batch in batches for row in batch.unreadable], batches[-1].end]
+        return [rows, [row for batch in batches for row in batch.unreadable_rows], batches[-1].last_row]
 
     whole, cut = found(1 << 20), found(block)
     assert cut == whole or "is longer than" in str(cut[0])
@@ -143,6 +143,6 @@ def test_whatever_the_bytes_there_are_rows_or_an_error_that_says_why(
         batches, refusal = [], str(error)
     assert batches or refusal.startswith(str(path))
     assert "\n" not in refusal
-    numbers = [number for batch in batches for number in batch.numbers.tolist()]
-    bad = [row.number for batch in batches for row in batch.unreadable]
+    numbers = [number for batch in batches for number in batch.row_numbers.tolist()]
+    bad = [row.row_number for batch in batches for row in batch.unreadable_rows]
     assert sorted(numbers + bad) == list(range(1, len(numbers) + len(bad) + 1))

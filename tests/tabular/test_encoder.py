@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipack.errors import CheckpointError, StreamError
-from ellipack.tabular import MISSING, Batch, Encoding, Rows
+from ellipack.tabular import MISSING_VALUES, ParsedRows, TableBatch, TableEncoder
 from tests.strategies import cuts
 from tests.tabular.reference_encoder import Oracle, Row
 
@@ -41,28 +41,34 @@ def columns(draw: st.DrawFn, rows: int) -> tuple[str, list[str | None]]:
     kind = draw(st.sampled_from(sorted(CELLS)))
     cell = st.builds(lambda a, cell, b: a + cell + b, padding, draw(st.sampled_from(CELLS[kind])), padding)
     missing = draw(st.sampled_from([0, 0, 1]))
-    cells = st.one_of(cell, *[st.sampled_from([None, *MISSING, " NA "])] * missing)
+    cells = st.one_of(cell, *[st.sampled_from([None, *MISSING_VALUES, " NA "])] * missing)
     return kind, draw(st.lists(cells, min_size=rows, max_size=rows))
 
 
 class Table:
     """Rows of a table with labels, how its columns are to be read, and the settings."""
 
-    def __init__(self, kinds: dict[str, str], cells: dict[str, list[str | None]], earns_at: int, most: int) -> None:
-        self.kinds, self.cells, self.rule = kinds, cells, (earns_at, most)
+    def __init__(
+        self, kinds: dict[str, str], cells: dict[str, list[str | None]], min_frequency: int, most: int
+    ) -> None:
+        self.kinds, self.cells, self.rule = kinds, cells, (min_frequency, most)
         self.height = len(next(iter(cells.values())))
         self.labels = [str(i / 8) for i in range(self.height)]
 
-    def batch(self, rows: slice = slice(None)) -> Batch:
+    def batch(self, rows: slice = slice(None)) -> TableBatch:
         cells = {name: pa.array(some[rows], pa.string()) for name, some in self.cells.items()}
-        return Batch.of(pa.table(cells | {"y": pa.array(self.labels[rows], pa.string())}), first=1 + (rows.start or 0))
+        return TableBatch.from_table(
+            pa.table(cells | {"y": pa.array(self.labels[rows], pa.string())}), first=1 + (rows.start or 0)
+        )
 
     def rows(self) -> list[Row]:
         return [{name: some[i] for name, some in self.cells.items()} for i in range(self.height)]
 
-    def begin(self) -> Encoding:
-        earns_at, most = self.rule
-        return Encoding.begin(self.batch(), "y", kinds=self.kinds, earns_at=earns_at, max_levels=most)
+    def begin(self) -> TableEncoder:
+        min_frequency, most = self.rule
+        return TableEncoder.from_head(
+            self.batch(), "y", kinds=self.kinds, min_frequency=min_frequency, max_categories=most
+        )
 
     def oracle(self) -> Oracle:
         return Oracle(self.kinds, self.rows(), *self.rule)
@@ -80,11 +86,11 @@ def tables(draw: st.DrawFn, least_rows: int = 1) -> Table:
     return Table(kinds, cells, draw(st.integers(1, 4)), draw(st.integers(1, 5)))
 
 
-def features(encoding: Encoding, rows: Rows) -> list[list[float]]:
+def features(encoder: TableEncoder, rows: ParsedRows) -> list[list[float]]:
     """Return rows of features, each as wide as it was at its time."""
     found: list[list[float]] = []
-    width = len(encoding.names)
-    for part in encoding.encode(rows):
+    width = len(encoder.feature_names)
+    for part in encoder.partial_fit_transform(rows):
         assert part.X.flags.c_contiguous
         assert part.rows == slice(len(found), len(found) + len(part.X))
         assert part.X.shape[1] == width + len(part.scales)
@@ -92,7 +98,7 @@ def features(encoding: Encoding, rows: Rows) -> list[list[float]]:
         width += len(part.scales)
         found += part.X.tolist()
     assert len(found) == len(rows)
-    assert width == len(encoding.names)
+    assert width == len(encoder.feature_names)
     return found
 
 
@@ -104,68 +110,70 @@ def same(found: list[list[float]], expected: list[list[float]]) -> bool:
 @settings(max_examples=150)
 @given(tables())
 def test_features_are_the_oracles_to_the_bit(table: Table) -> None:
-    encoding, oracle = table.begin(), table.oracle()
-    assert encoding.names == oracle.names
-    assert same(features(encoding, encoding.read(table.batch())), [oracle.encode(row) for row in table.rows()])
-    assert encoding.names == oracle.names
+    encoder, oracle = table.begin(), table.oracle()
+    assert encoder.feature_names == oracle.names
+    assert same(features(encoder, encoder.parse(table.batch())), [oracle.encode(row) for row in table.rows()])
+    assert encoder.feature_names == oracle.names
 
 
 @settings(max_examples=100)
 @given(tables(), st.data())
 def test_batching_changes_nothing_and_nor_does_an_interruption(table: Table, data: st.DataObject) -> None:
     whole, cut = table.begin(), table.begin()
-    expected = features(whole, whole.read(table.batch()))
+    expected = features(whole, whole.parse(table.batch()))
     found = []
     for rows in data.draw(cuts(table.height)):
-        found += features(cut, cut.read(table.batch(rows)))
+        found += features(cut, cut.parse(table.batch(rows)))
         if data.draw(st.booleans()):
-            cut = Encoding.from_json(json.loads(json.dumps(cut.to_json())))
+            cut = TableEncoder.from_dict(json.loads(json.dumps(cut.to_dict())))
     assert same(found, expected)
-    assert cut.names == whole.names
-    assert json.dumps(cut.to_json()) == json.dumps(whole.to_json())
-    assert cut.columns() == whole.columns()
+    assert cut.feature_names == whole.feature_names
+    assert json.dumps(cut.to_dict()) == json.dumps(whole.to_dict())
+    assert cut.column_summaries() == whole.column_summaries()
 
 
 @given(tables(least_rows=2), st.data())
 def test_no_row_knows_those_after_it(table: Table, data: st.DataObject) -> None:
     until = data.draw(st.integers(1, table.height - 1))
-    encoding, other = table.begin(), table.begin()
+    encoder, other = table.begin(), table.begin()
     order = [*range(until), *data.draw(st.permutations(range(until, table.height)))]
     shuffled = copy.copy(table)
     shuffled.cells = {name: [some[i] for i in order] for name, some in table.cells.items()}
-    one = features(encoding, encoding.read(table.batch()))
-    assert same(features(other, other.read(shuffled.batch()))[:until], one[:until])
+    one = features(encoder, encoder.parse(table.batch()))
+    assert same(features(other, other.parse(shuffled.batch()))[:until], one[:until])
 
 
 @given(tables(), st.data())
 def test_encode_only_is_encode_once_levels_are_settled(table: Table, data: st.DataObject) -> None:
-    encoding = table.begin()
-    encoding.encode(encoding.read(table.batch()))
-    before, again = json.dumps(encoding.to_json()), encoding.read(table.batch())
-    X = encoding.encode_only(again)
-    assert json.dumps(encoding.to_json()) == before
-    width = len(encoding.names)
-    later = features(encoding, again)
+    encoder = table.begin()
+    encoder.partial_fit_transform(encoder.parse(table.batch()))
+    before, again = json.dumps(encoder.to_dict()), encoder.parse(table.batch())
+    X = encoder.transform(again)
+    assert json.dumps(encoder.to_dict()) == before
+    width = len(encoder.feature_names)
+    later = features(encoder, again)
     for row, only, learned in zip(table.rows(), X.tolist(), later, strict=True):
-        filled = any(cell is None or cell.strip() in MISSING for cell in row.values())
+        filled = any(cell is None or cell.strip() in MISSING_VALUES for cell in row.values())
         if not filled and not any(learned[width:]):
             assert repr(only) == repr(learned[:width])
 
 
 @given(tables(), st.randoms(use_true_random=False))
 def test_columns_are_found_by_name(table: Table, random: Any) -> None:
-    encoding = table.begin()
-    encoding.encode(encoding.read(table.batch()))
+    encoder = table.begin()
+    encoder.partial_fit_transform(encoder.parse(table.batch()))
     columns = {**table.batch().table.to_pydict(), "extra": [None] * table.height}
     names = random.sample(sorted(columns), len(columns))
-    mixed = Batch.of(pa.table({name: pa.array(columns[name], pa.string()) for name in names if name != "y"}))
-    np.testing.assert_array_equal(
-        encoding.encode_only(encoding.read_unlabelled(mixed)), encoding.encode_only(encoding.read(table.batch()))
+    mixed = TableBatch.from_table(
+        pa.table({name: pa.array(columns[name], pa.string()) for name in names if name != "y"})
     )
-    assert encoding.unused(names) == ["extra"]
+    np.testing.assert_array_equal(
+        encoder.transform(encoder.parse_unlabeled(mixed)), encoder.transform(encoder.parse(table.batch()))
+    )
+    assert encoder.unused_columns(names) == ["extra"]
     for name in table.kinds:
         with pytest.raises(StreamError, match=f"table has no column called '{name}', which features are made of"):
-            encoding.read_unlabelled(Batch.of(mixed.table.drop_columns([name])))
+            encoder.parse_unlabeled(TableBatch.from_table(mixed.table.drop_columns([name])))
 
 
 UNFIT = {
@@ -188,23 +196,25 @@ def test_bad_rows_are_as_if_they_were_not_there(table: Table, data: st.DataObjec
             value = data.draw(st.sampled_from(UNFIT[table.kinds[name]]))
             broken.cells[name][row] = value
         reasons[row + 1] = name, value
-    encoding, expected = table.begin(), table.begin()
-    rows = encoding.read(broken.batch(), on_error="skip")
-    assert {row.number: row.column for row in rows.bad} == {number: name for number, (name, _) in reasons.items()}
+    encoder, expected = table.begin(), table.begin()
+    rows = encoder.parse(broken.batch(), on_error="skip")
+    assert {row.row_number: row.column for row in rows.bad_rows} == {
+        number: name for number, (name, _) in reasons.items()
+    }
     good = [i for i in range(table.height) if i not in bad]
-    assert rows.numbers.tolist() == [i + 1 for i in good]
+    assert rows.row_numbers.tolist() == [i + 1 for i in good]
     assert rows.labels.tolist() == [float(table.labels[i]) for i in good]
-    only = Batch.of(table.batch().table.take(pa.array(good, pa.int64())))
-    assert same(features(encoding, rows), features(expected, expected.read(only)))
-    assert encoding.to_json() == expected.to_json()
+    only = TableBatch.from_table(table.batch().table.take(pa.array(good, pa.int64())))
+    assert same(features(encoder, rows), features(expected, expected.parse(only)))
+    assert encoder.to_dict() == expected.to_dict()
     if bad:
-        untouched = json.dumps(encoding.to_json())
+        untouched = json.dumps(encoder.to_dict())
         name, value = reasons[min(reasons)]
         with pytest.raises(StreamError, match=f"^table, row {min(reasons)}, column '{name}': ") as caught:
-            encoding.read(broken.batch())
+            encoder.parse(broken.batch())
         assert str(caught.value).endswith(": fix it, or run with --on-error skip")
-        assert ("the label is missing" if value in MISSING else repr(value)) in str(caught.value)
-        assert json.dumps(encoding.to_json()) == untouched
+        assert ("the label is missing" if value in MISSING_VALUES else repr(value)) in str(caught.value)
+        assert json.dumps(encoder.to_dict()) == untouched
 
 
 @st.composite
@@ -242,17 +252,17 @@ def broken_json(draw: st.DrawFn, value: Any) -> Any:
 @settings(max_examples=200)
 @given(tables(), st.data())
 def test_a_broken_state_is_refused_or_works(table: Table, data: st.DataObject) -> None:
-    encoding = table.begin()
-    encoding.encode(encoding.read(table.batch()))
+    encoder = table.begin()
+    encoder.partial_fit_transform(encoder.parse(table.batch()))
     try:
-        loaded = Encoding.from_json(data.draw(broken_json(encoding.to_json())))
+        loaded = TableEncoder.from_dict(data.draw(broken_json(encoder.to_dict())))
     except CheckpointError:
         return
     try:
-        rows = loaded.read_unlabelled(table.batch(), on_error="skip")
+        rows = loaded.parse_unlabeled(table.batch(), on_error="skip")
     except StreamError:  # a column is called something else now
-        assert {column.name for column in loaded.columns()} != set(table.kinds)
+        assert {column.name for column in loaded.column_summaries()} != set(table.kinds)
         return
-    assert np.isfinite(loaded.encode_only(rows)).all()
-    assert all(np.isfinite(part.X).all() for part in loaded.encode(rows))
-    assert Encoding.from_json(json.loads(json.dumps(loaded.to_json()))).names == loaded.names
+    assert np.isfinite(loaded.transform(rows)).all()
+    assert all(np.isfinite(part.X).all() for part in loaded.partial_fit_transform(rows))
+    assert TableEncoder.from_dict(json.loads(json.dumps(loaded.to_dict()))).feature_names == loaded.feature_names

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack.errors import StreamError
-from ellipack.tabular import Batch, ndjson_reader, open_source
+from ellipack.tabular import TableBatch, ndjson_reader, open_table
 from ellipack.tabular.table_batch import as_text
 
 texts = st.text(st.sampled_from('ab{[\\"\n é😀:,'), max_size=5) | st.just("2024-01-01T00:00:00")
@@ -30,13 +30,13 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("ndjson") / "table.ndjson"
 
 
-def read(path: Path, content: bytes, block: int = 1 << 20, **options: object) -> list[Batch]:
+def read(path: Path, content: bytes, block: int = 1 << 20, **options: object) -> list[TableBatch]:
     path.write_bytes(content)
-    with patch.object(ndjson_reader, "BLOCK", block), open_source(str(path), **options) as source:  # type: ignore[arg-type]
+    with patch.object(ndjson_reader, "BLOCK", block), open_table(str(path), **options) as source:  # type: ignore[arg-type]
         return list(source)
 
 
-def as_texts(batches: list[Batch]) -> list[list[str | None]]:
+def as_texts(batches: list[TableBatch]) -> list[list[str | None]]:
     columns = [[as_text(column).to_pylist() for column in batch.table.columns] for batch in batches]
     return [[cell for column in some for cell in column] for some in zip(*columns, strict=True)]
 
@@ -68,7 +68,7 @@ def test_rows_are_lines_that_are_not_blank(path: Path, skipped: int, block: int,
     whole = [json.loads(line)["n"] for line in lines if line]
     batches = read(path, "\n".join(lines).encode(), block, skip_rows=skipped)
     assert [n for batch in batches for n in batch.table.column("n").to_pylist()] == whole[skipped:]
-    assert [n for batch in batches for n in batch.numbers] == list(range(skipped + 1, len(whole) + 1))
+    assert [n for batch in batches for n in batch.row_numbers] == list(range(skipped + 1, len(whole) + 1))
 
 
 BAD = [
@@ -98,9 +98,9 @@ def test_a_bad_line_is_named_or_skipped(path: Path, line: bytes, column: str | N
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
     (batch,) = read(path, content, block=8, on_error="skip")
-    assert batch.numbers.tolist() == [1, 2, 4]
-    assert [(row.number, row.column) for row in batch.unreadable] == [(3, column)]
-    assert batch.unreadable[0].reason.startswith(reason)
+    assert batch.row_numbers.tolist() == [1, 2, 4]
+    assert [(row.row_number, row.column) for row in batch.unreadable_rows] == [(3, column)]
+    assert batch.unreadable_rows[0].reason.startswith(reason)
 
 
 def test_a_key_of_the_first_block_is_a_column_whenever_it_comes(path: Path) -> None:

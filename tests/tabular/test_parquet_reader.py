@@ -5,7 +5,7 @@ import pytest
 from pyarrow import parquet
 
 from ellipack.errors import StreamError
-from ellipack.tabular import open_source
+from ellipack.tabular import open_table
 
 
 def test_groups_that_are_skipped_are_not_read(tmp_path: Path) -> None:
@@ -16,20 +16,20 @@ def test_groups_that_are_skipped_are_not_read(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[4:600] = b"\xff" * 596  # the first group is no more
     path.write_bytes(content)
-    with open_source(str(path), skip_rows=130) as source:
+    with open_table(str(path), skip_rows=130) as source:
         assert [n for batch in source for n in batch.table.column("a").to_pylist()] == list(range(130, 1000))
-    with pytest.raises(StreamError, match="can't be read as Parquet"), open_source(str(path), skip_rows=99) as source:
+    with pytest.raises(StreamError, match="can't be read as Parquet"), open_table(str(path), skip_rows=99) as source:
         list(source)
 
 
 def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "t.parquet")
     with pytest.raises(StreamError, match="has columns but no rows"):
-        open_source(str(tmp_path / "t.parquet"))
+        open_table(str(tmp_path / "t.parquet"))
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     parquet.write_table(table, tmp_path / "t.parquet")
     with pytest.raises(StreamError, match="two columns are called 'a'"):
-        open_source(str(tmp_path / "t.parquet"))
+        open_table(str(tmp_path / "t.parquet"))

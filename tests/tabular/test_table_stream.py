@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from ellipack.errors import DomainError, StreamError
-from ellipack.tabular import Batch, open_source
+from ellipack.tabular import TableBatch, open_table
 
 ROWS = [{"when": f"2024-01-{1 + i % 28:02d}", "size": i / 4, "sky": ["blue", None, "grey"][i % 3]} for i in range(500)]
 
@@ -52,7 +52,7 @@ FILES = {
 }
 
 
-def rows_of(batches: list[Batch]) -> list[dict[str, object]]:
+def rows_of(batches: list[TableBatch]) -> list[dict[str, object]]:
     """Return the rows in batches, numbers as numbers whatever the file had."""
     rows = [row for batch in batches for row in batch.table.to_pylist()]
     return [{**row, "size": float(row["size"])} for row in rows]
@@ -71,7 +71,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_format_has_the_same_rows_in_batches_of_one_size(
     folder: Path, name: str, batch_rows: int, skip_rows: int, seen: int
 ) -> None:
-    with open_source(str(folder / name), batch_rows=batch_rows, skip_rows=skip_rows) as source:
+    with open_table(str(folder / name), batch_rows=batch_rows, skip_rows=skip_rows) as source:
         head = source.peek(seen)
         batches = list(source)
     expected = ROWS[skip_rows:]
@@ -79,9 +79,9 @@ def test_every_format_has_the_same_rows_in_batches_of_one_size(
     assert rows_of(batches) == expected
     assert rows_of([head]) == expected[:seen]
     assert [len(batch) for batch in batches[:-1]] == [batch_rows] * (len(batches) - 1)
-    numbers = np.concatenate([np.empty(0, np.int64), *(batch.numbers for batch in batches)])
+    numbers = np.concatenate([np.empty(0, np.int64), *(batch.row_numbers for batch in batches)])
     np.testing.assert_array_equal(numbers, np.arange(skip_rows, len(ROWS)) + 1)
-    assert all(batch.end == batch.numbers[-1] and batch.source == str(folder / name) for batch in batches)
+    assert all(batch.last_row == batch.row_numbers[-1] and batch.source == str(folder / name) for batch in batches)
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name != "t.parquet"])
@@ -98,7 +98,7 @@ def test_standard_input_is_told_by_its_bytes(monkeypatch: pytest.MonkeyPatch, na
     writer.start()
     with os.fdopen(reading) as pipe, monkeypatch.context() as patch:
         patch.setattr(sys, "stdin", pipe)
-        with open_source("-", format="tsv" if "tsv" in name else None) as source:
+        with open_table("-", format="tsv" if "tsv" in name else None) as source:
             batches = list(source)
         writer.join()
     assert rows_of(batches) == ROWS
@@ -110,7 +110,7 @@ def test_a_stand_in_for_standard_input_will_do(monkeypatch: pytest.MonkeyPatch) 
         buffer = BytesIO(as_csv())
 
     monkeypatch.setattr(sys, "stdin", StandIn())
-    with open_source("-") as source:
+    with open_table("-") as source:
         assert rows_of(list(source)) == ROWS
 
 
@@ -120,17 +120,17 @@ def test_parquet_on_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr(sys, "stdin", StandIn())
     with pytest.raises(StreamError, match=r"standard input is Parquet, .*: give the path of a .parquet file"):
-        open_source("-")
+        open_table("-")
 
 
 def test_what_is_not_read_to_its_end_is_let_go_of(folder: Path) -> None:
     for name in FILES:
-        with open_source(str(folder / name), batch_rows=10) as source:
+        with open_table(str(folder / name), batch_rows=10) as source:
             assert len(next(source)) == 10
 
 
 def test_a_source_that_is_left_early_lets_the_interpreter_end() -> None:
-    code = "from ellipack.tabular import open_source; print(len(next(open_source('-'))))"
+    code = "from ellipack.tabular import open_table; print(len(next(open_table('-'))))"
     content = b"a,b\n" + b"1,2\n" * 3_000_000
     left = subprocess.run([sys.executable, "-c", code], input=content, capture_output=True, check=True)
     assert left.stdout == b"4096\n"
@@ -180,7 +180,7 @@ def test_what_can_not_be_read_says_so_in_one_line(tmp_path: Path, name: str) -> 
     content, message = BAD[name]
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(StreamError, match=message) as caught, open_source(str(path)) as source:
+    with pytest.raises(StreamError, match=message) as caught, open_table(str(path)) as source:
         list(source)
     assert str(caught.value).startswith(str(path))
     assert "\n" not in str(caught.value)
@@ -196,7 +196,7 @@ def test_what_can_not_be_opened_says_so(tmp_path: Path) -> None:
         tmp_path / "zero\0.csv": "can not be read",
     }.items():
         with pytest.raises(StreamError, match=message):
-            open_source(str(path))
+            open_table(str(path))
 
 
 def test_permission_denied_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,19 +205,19 @@ def test_permission_denied_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("builtins.open", denied)  # for real it would not happen to root
     with pytest.raises(StreamError, match=r"t.csv: may not be read: check its permissions"):
-        open_source("t.csv")
+        open_table("t.csv")
 
 
 def test_bad_parameters_are_refused(folder: Path) -> None:
     path = str(folder / "t.csv")
     with pytest.raises(DomainError, match="batch_rows must be a whole number >= 1, got 0"):
-        open_source(path, batch_rows=0)
+        open_table(path, batch_rows=0)
     with pytest.raises(DomainError, match="skip_rows must be a whole number >= 0, got -1"):
-        open_source(path, skip_rows=-1)
+        open_table(path, skip_rows=-1)
     with pytest.raises(DomainError, match="format must be one of csv, tsv, ndjson, parquet, got 'xls'"):
-        open_source(path, format="xls")
+        open_table(path, format="xls")
     with pytest.raises(DomainError, match="on_error must be one of stop, skip, got 'guess'"):
-        open_source(path, on_error="guess")
+        open_table(path, on_error="guess")
 
 
 def run(code: str) -> str:

@@ -12,7 +12,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from ellipack._version import __version__
-from ellipack.choices import FORMATS, KINDS, LEARNERS, ON_ERROR
+from ellipack.choices import COLUMN_KINDS, LEARNER_NAMES, ON_ERROR_CHOICES, TABLE_FORMATS
 from ellipack.cli.messages import in_words, say
 from ellipack.cli.options import DEFAULT, EVERY, Options
 from ellipack.errors import CheckpointError, EllipackError, InputError, StreamError
@@ -102,12 +102,18 @@ def completion(shell: str) -> None:
 @click.option("-t", "--target", metavar="COLUMN", help="The column to predict; needed unless a run is resumed.")
 @click.option("--take", multiple=True, metavar="COLUMN", help="Use only this column; repeat it for more.")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave this column out; repeat it for more.")
-@click.option("--kind", "kinds", multiple=True, metavar="COLUMN=KIND", help=f"Take a column for {', '.join(KINDS)}.")
-@click.option("--format", type=click.Choice(FORMATS), help="What STREAM is, if its name does not tell.")
 @click.option(
-    "--on-error", type=click.Choice(ON_ERROR), default="stop", show_default=True, help="What to do at a bad row."
+    "--kind", "kinds", multiple=True, metavar="COLUMN=KIND", help=f"Take a column for {', '.join(COLUMN_KINDS)}."
 )
-@click.option("--learner", type=click.Choice(LEARNERS), help=f"Who learns.  [default: {DEFAULT}]")
+@click.option("--format", type=click.Choice(TABLE_FORMATS), help="What STREAM is, if its name does not tell.")
+@click.option(
+    "--on-error",
+    type=click.Choice(ON_ERROR_CHOICES),
+    default="stop",
+    show_default=True,
+    help="What to do at a bad row.",
+)
+@click.option("--learner", type=click.Choice(LEARNER_NAMES), help=f"Who learns.  [default: {DEFAULT}]")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the learner.")
 @click.option(
     "--predictions", type=click.Path(), metavar="OUT", help="Write each row's prediction to a .csv or .parquet file."
@@ -158,9 +164,13 @@ def run(context: click.Context, /, **given: Any) -> None:
     default="-",
     help="A .csv or .parquet file.  [default: standard output]",
 )
-@click.option("--format", type=click.Choice(FORMATS), help="What FILE is, if its name does not tell.")
+@click.option("--format", type=click.Choice(TABLE_FORMATS), help="What FILE is, if its name does not tell.")
 @click.option(
-    "--on-error", type=click.Choice(ON_ERROR), default="stop", show_default=True, help="What to do at a bad row."
+    "--on-error",
+    type=click.Choice(ON_ERROR_CHOICES),
+    default="stop",
+    show_default=True,
+    help="What to do at a bad row.",
 )
 def predict(model: str, file: str, output: str, format: str | None, on_error: str) -> None:
     """Predict the rows of FILE with the run saved in MODEL; learn nothing.

@@ -40,7 +40,7 @@ class Skipped:
     def add(self, bad: Sequence["BadRow"]) -> None:
         """Tell of more rows, if not of enough already."""
         for row in bad[: max(0, _SHOWN - self.count)]:
-            place = f"{self._source}, row {row.number:,}" + (f", column '{row.column}'" if row.column else "")
+            place = f"{self._source}, row {row.row_number:,}" + (f", column '{row.column}'" if row.column else "")
             say(f"skipped: {place}: {row.reason}")
         self.count += len(bad)
 

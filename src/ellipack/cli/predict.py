@@ -3,10 +3,10 @@
 from ellipack.cli.messages import Skipped, say
 from ellipack.cli.options import check_apart, check_writable
 from ellipack.errors import CheckpointError
-from ellipack.evaluation.prediction_writer import UNLABELLED, open_predictions
-from ellipack.evaluation.prefetch import prefetched
+from ellipack.evaluation.prediction_writer import UNLABELED_COLUMNS, open_prediction_writer
+from ellipack.evaluation.prefetch import prefetch
 from ellipack.evaluation.run import load_run
-from ellipack.tabular import open_source
+from ellipack.tabular import open_table
 
 
 def predict(model: str, file: str, output: str, format: str | None, on_error: str) -> None:
@@ -15,19 +15,19 @@ def predict(model: str, file: str, output: str, format: str | None, on_error: st
     if output != "-":
         check_writable(output)
     run = load_run(model)
-    if not run.scores.rows:
+    if not run.scores.n_rows:
         raise CheckpointError(f"{model} has learned nothing yet: go on with its run first")
-    source = open_source(file, format=format, on_error=on_error)
-    unused = [name for name in run.encoding.unused(source.columns) if name != run.encoding.target]
+    source = open_table(file, format=format, on_error=on_error)
+    unused = [name for name in run.encoder.unused_columns(source.columns) if name != run.encoder.target]
     if unused:
         say(f"columns that the model does not use: {', '.join(unused)}")
-    skipped, out = Skipped(source.name), open_predictions(output, UNLABELLED)
+    skipped, out = Skipped(source.name), open_prediction_writer(output, UNLABELED_COLUMNS)
     try:
-        for batch in prefetched(source):
-            rows = run.encoding.read_unlabelled(batch, on_error)
-            skipped.add(sorted((*batch.unreadable, *rows.bad), key=lambda row: row.number))
+        for batch in prefetch(source):
+            rows = run.encoder.parse_unlabeled(batch, on_error)
+            skipped.add(sorted((*batch.unreadable_rows, *rows.bad_rows), key=lambda row: row.row_number))
             if len(rows):
-                out.add(rows.numbers, run.learner.predict(run.encoding.encode_only(rows)))
+                out.add(rows.row_numbers, run.learner.predict(run.encoder.transform(rows)))
         out.finish()
     finally:
         out.close()

@@ -21,15 +21,15 @@ from ellipack.estimators import (
     RescaledRegressor,
 )
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.evaluation.append_only_file import Written
-from ellipack.evaluation.prediction_writer import LABELLED, Predictions, open_predictions
-from ellipack.evaluation.prefetch import awaited, prefetched
-from ellipack.evaluation.run import Played, Run, load_run
+from ellipack.evaluation.append_only_file import OutputPosition
+from ellipack.evaluation.prediction_writer import LABELED_COLUMNS, PredictionWriter, open_prediction_writer
+from ellipack.evaluation.prefetch import prefetch, run_in_thread
+from ellipack.evaluation.run import BatchResult, Run, load_run
 from ellipack.metric import LocalSlopes
 from ellipack.report.record import Record
 from ellipack.report.run_record import record_of
 from ellipack.serialization import sweep
-from ellipack.tabular import SNIFFED, Batch, Encoding, Source, open_source
+from ellipack.tabular import INFERENCE_ROWS, TableBatch, TableEncoder, TableStream, open_table
 
 _BATCH = 1024  # rows, after which a signal is heeded: a fraction of a second
 
@@ -50,15 +50,15 @@ def _run(options: Options, stops: Stops) -> Record | None:
     run, passed = (None, 0) if options.begins_anew else resumed(options)
     if options.model:
         sweep(options.model)
-    source = awaited(lambda: _opened(options, passed), stops.wanted)
+    source = run_in_thread(lambda: _opened(options, passed), stops.wanted)
     if source is None:
         say("stopped before the first row; there is nothing to save")
         return None
     if run is None:
         run = _begun(options, source)
-        for warning in run.encoding.warnings:
+        for warning in run.encoder.warnings:
             say(f"warning: {warning}")
-    output = open_predictions(options.predictions, LABELLED, run.written)
+    output = open_prediction_writer(options.predictions, LABELED_COLUMNS, run.output_position)
     try:
         speed = _play(run, options, source, output, stops)
     finally:
@@ -66,45 +66,51 @@ def _run(options: Options, stops: Stops) -> Record | None:
     if stops.number:
         _explain_stop(run, options)
         return None
-    if not run.scores.rows:
+    if not run.scores.n_rows:
         raise StreamError(f"{source.name} has no row that could be learned from")
     return record_of(run, speed)
 
 
-def _opened(options: Options, passed: int) -> Source:
+def _opened(options: Options, passed: int) -> TableStream:
     """Return the stream, with rows enough of it at hand to tell what its columns are."""
-    source = open_source(
+    source = open_table(
         options.stream,
         batch_rows=min(_BATCH, options.every),
         format=options.format,
         skip_rows=passed,
         on_error=options.on_error,
     )
-    source.peek(SNIFFED)
+    source.peek(INFERENCE_ROWS)
     return source
 
 
-def _begun(options: Options, source: Source) -> Run:
+def _begun(options: Options, source: TableStream) -> Run:
     """Return a run that has seen no row yet."""
     if options.target is None:
         raise InputError(f"--target must be one of the columns of {source.name}: {', '.join(source.columns)}")
-    encoding = Encoding.begin(
-        source.peek(SNIFFED), options.target, take=options.take or None, drop=options.drop, kinds=options.kind_of()
+    encoder = TableEncoder.from_head(
+        source.peek(INFERENCE_ROWS),
+        options.target,
+        take=options.take or None,
+        drop=options.drop,
+        kinds=options.kind_of(),
     )
-    return Run(learner_of(options.learner or DEFAULT, options.settings), encoding, options.stream)
+    return Run(learner_of(options.learner or DEFAULT, options.settings), encoder, options.stream)
 
 
-def _play(run: Run, options: Options, source: Source, output: Predictions, stops: Stops) -> list[tuple[int, float]]:
+def _play(
+    run: Run, options: Options, source: TableStream, output: PredictionWriter, stops: Stops
+) -> list[tuple[int, float]]:
     """Play batch after batch, saving on the way and at the end; return how fast it went."""
-    begun, saved = run.position, run.scores.rows
+    begun, saved = run.position, run.scores.n_rows
     skipped, failures = Skipped(source.name), list[StreamError]()
     with Ticker(run) as ticker:
-        for played in _playing(run, options, prefetched(source, stops.wanted), failures):
-            output.add(played.numbers, played.predictions, played.labels)
-            skipped.add(played.bad)
-            if options.model and run.scores.rows - saved >= options.every:
+        for result in _playing(run, options, prefetch(source, stops.wanted), failures):
+            output.add(result.row_numbers, result.predictions, result.labels)
+            skipped.add(result.bad_rows)
+            if options.model and run.scores.n_rows - saved >= options.every:
                 _settle(run, options, output)
-                saved = run.scores.rows
+                saved = run.scores.n_rows
             ticker.tick()
     skipped.sum_up()
     _settle(run, options, output)
@@ -116,25 +122,27 @@ def _play(run: Run, options: Options, source: Source, output: Predictions, stops
     return ticker.speed
 
 
-def _playing(run: Run, options: Options, batches: Iterator[Batch], failures: list[StreamError]) -> Iterator[Played]:
+def _playing(
+    run: Run, options: Options, batches: Iterator[TableBatch], failures: list[StreamError]
+) -> Iterator[BatchResult]:
     """Yield what becomes of batches, up to one that can't be read, which is taken down."""
     try:
         for batch in batches:
-            yield run.play(batch, options.on_error)
+            yield run.learn_batch(batch, options.on_error)
     except StreamError as error:
         failures.append(error)
 
 
-def _settle(run: Run, options: Options, output: Predictions) -> None:
+def _settle(run: Run, options: Options, output: PredictionWriter) -> None:
     """Bring predictions to the disk, and then save the run, which knows how many there are."""
-    run.written = output.settle()
-    if options.model and run.scores.rows:
+    run.output_position = output.sync()
+    if options.model and run.scores.n_rows:
         run.save(options.model)
 
 
 def _explained(error: StreamError, run: Run, options: Options) -> StreamError:
     """Return an error that says what became of the rows before it."""
-    if options.model is None or not run.scores.rows:
+    if options.model is None or not run.scores.n_rows:
         return error
     return StreamError(f"{error} (the {run.position:,} rows before are saved; then: {options.going_on()})")
 
@@ -143,7 +151,7 @@ def _explain_stop(run: Run, options: Options) -> None:
     said = f"stopped after {run.position:,} rows"
     if options.model is None:
         say(f"{said}; nothing was saved: with --save MODEL one can go on")
-    elif not run.scores.rows:
+    elif not run.scores.n_rows:
         say(f"{said}, with nothing learned that could be saved")
     else:
         say(f"{said}, and saved; to go on: {options.going_on()}")
@@ -171,9 +179,9 @@ def resumed(options: Options) -> tuple[Run, int]:
     """
     run = load_run(str(options.resume))
     _check_same(run, options)
-    said = f"going on with {options.resume} ({run.scores.rows:,} rows learned)"
+    said = f"going on with {options.resume} ({run.scores.n_rows:,} rows learned)"
     if options.stream == run.source == "-":
-        run.before = run.position
+        run.row_offset = run.position
         say(f"{said}, with what comes on standard input")
         passed = 0
     elif "-" not in (options.stream, run.source) and _same_path(options.stream, run.source):
@@ -181,8 +189,8 @@ def resumed(options: Options) -> tuple[Run, int]:
         say(f"{said}, behind row {passed:,} of {options.stream}")
     else:
         say(f"{said}, from the first row of {options.stream}: what it has learned is from {run.source}")
-        run.position, run.written, passed = 0, Written(), 0
-    if run.written.size and options.predictions is None:
+        run.position, run.output_position, passed = 0, OutputPosition(), 0
+    if run.output_position.size and options.predictions is None:
         say("warning: no --predictions, though the run has written some: there will be none from here on")
     run.source = options.stream
     return run, passed
@@ -194,21 +202,21 @@ def _same_path(one: str, other: str) -> bool:
 
 def _check_same(run: Run, options: Options) -> None:
     """Raise if an option asks for anything else than the saved run has."""
-    _agree("--target", options.target, run.encoding.target)
+    _agree("--target", options.target, run.encoder.target)
     learner: Any = getattr(run.learner, "regressor", run.learner)
     if options.learner is not None and type(learner) is not type(LEARNERS[options.learner]()):
         raise _refusal("--learner", type(learner).__name__, options.learner)
     for text in options.settings:
         name, value = setting_of(text, learner)
         _agree(f"--set {name}", value, learner.get_params(deep=False)[name])
-    kinds = {column.name: column.kind for column in run.encoding.columns()}
+    kinds = {column.name: column.kind for column in run.encoder.column_summaries()}
     if options.take and {*options.take} != {*kinds}:
         raise _refusal("--take", ", ".join(kinds), ", ".join(options.take))
     for name in options.drop:
         if name in kinds:
             raise _refusal("--drop", f"{name!r} among its columns", repr(name))
     for name, kind in options.kind_of().items():
-        if name != run.encoding.target:
+        if name != run.encoder.target:
             _agree(f"--kind of {name!r}", kind, kinds.get(name))
 
 

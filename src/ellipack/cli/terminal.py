@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from ellipack.evaluation.run import Run
-from ellipack.evaluation.scores import SQUARED
 from ellipack.report.formatting import clean, counted
 from ellipack.report.record import Direction, Record, Summary
 
@@ -167,7 +166,7 @@ class Ticker:
     def __init__(self, run: Run) -> None:
         self._run, self._console = run, screen(to_error=True)
         self.speed: list[tuple[int, float]] = []
-        self._rows, self._since, self._every = run.scores.rows, monotonic(), 1
+        self._rows, self._since, self._every = run.scores.n_rows, monotonic(), 1
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.completed:,} rows"),
@@ -178,7 +177,7 @@ class Ticker:
             disable=not self._console.is_terminal,
             transient=True,
         )
-        self._task = self._progress.add_task("", total=None, completed=run.scores.rows)
+        self._task = self._progress.add_task("", total=None, completed=run.scores.n_rows)
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -191,7 +190,7 @@ class Ticker:
 
     def tick(self) -> None:
         """Show how things stand, if that was not done just now."""
-        now, rows = monotonic(), self._run.scores.rows
+        now, rows = monotonic(), self._run.scores.n_rows
         if now - self._since < _INTERVAL:
             return
         speed = (rows - self._rows) / (now - self._since)
@@ -200,7 +199,7 @@ class Ticker:
             self.speed.append((rows, speed))
         if len(self.speed) > _KEPT:
             self.speed = self.speed[1::2]
-        error, skill = self._run.scores.root_mean(SQUARED) or 0.0, self._run.scores.skill or 0.0
+        error, skill = self._run.scores.rmse or 0.0, self._run.scores.skill or 0.0
         self._progress.update(
             self._task, completed=rows, description=f"{speed:,.0f} rows/s  RMSE {error:.4g}  skill {skill:.1%}"
         )

@@ -16,48 +16,48 @@ from ellipack.errors import StreamError
 _CHUNK = 1 << 20
 
 
-class Written(NamedTuple):
+class OutputPosition(NamedTuple):
     """How much was written: how many bytes, and their checksum, by which they are known again."""
 
     size: int = 0
     checksum: int = 0
 
-    def with_more(self, data: bytes) -> "Written":
+    def with_more(self, data: bytes) -> "OutputPosition":
         """Return how much it is with more data behind.
 
-        >>> Written().with_more(b"one").with_more(b"two") == Written().with_more(b"onetwo")
+        >>> OutputPosition().with_more(b"one").with_more(b"two") == OutputPosition().with_more(b"onetwo")
         True
         """
-        return Written(self.size + len(data), zlib.crc32(data, self.checksum))
+        return OutputPosition(self.size + len(data), zlib.crc32(data, self.checksum))
 
 
-class Output(ABC):
+class OutputStream(ABC):
     """Where bytes go: `write` them, and `settle` what was written."""
 
-    written: Written
+    output_position: OutputPosition
 
     def write(self, data: bytes) -> None:
         """Append data."""
         self._write(data)
-        self.written = self.written.with_more(data)
+        self.output_position = self.output_position.with_more(data)
 
     @abstractmethod
     def _write(self, data: bytes) -> None: ...
 
-    def settle(self) -> Written:
+    def sync(self) -> OutputPosition:
         """Bring to the disk what was written, and return how much it is."""
-        return self.written
+        return self.output_position
 
     @abstractmethod
     def close(self) -> None:
         """Let go of the file."""
 
 
-class StandardOutput(Output):
+class StandardOutput(OutputStream):
     """Standard output, which is flushed at once: whoever reads may be waiting."""
 
-    def __init__(self, written: Written) -> None:
-        self.written = written
+    def __init__(self, written: OutputPosition) -> None:
+        self.output_position = written
 
     def _write(self, data: bytes) -> None:
         with _named("standard output"):
@@ -68,14 +68,14 @@ class StandardOutput(Output):
         """Do nothing: it is not ours."""
 
 
-class AppendedFile(Output):
+class AppendOnlyFile(OutputStream):
     """A file, cut off behind what was written when it was last known, and then appended to.
 
     Going on with a file that has not what was written in it is refused, and leaves it as it is.
     """
 
-    def __init__(self, path: str | os.PathLike[str], written: Written) -> None:
-        self._path, self.written = str(path), written
+    def __init__(self, path: str | os.PathLike[str], written: OutputPosition) -> None:
+        self._path, self.output_position = str(path), written
         with _named(self._path):
             if written.size and not _is_device(self._path):
                 _check(self._path, written)
@@ -90,12 +90,12 @@ class AppendedFile(Output):
             while left:
                 left = left[self._file.write(left) :]
 
-    def settle(self) -> Written:
+    def sync(self) -> OutputPosition:
         """Bring to the disk what was written."""
         if self._lasts:  # a pipe or a device can't be brought to the disk
             with _named(self._path):
                 os.fsync(self._file.fileno())
-        return self.written
+        return self.output_position
 
     def close(self) -> None:
         """Let go of the file."""
@@ -118,9 +118,9 @@ def _is_device(path: str) -> bool:
     return os.path.exists(path) and not os.path.isfile(path)
 
 
-def _check(path: str, written: Written) -> None:
+def _check(path: str, written: OutputPosition) -> None:
     """Raise unless a file begins with what was written."""
-    found = Written()
+    found = OutputPosition()
     try:
         with Path(path).open("rb") as file:
             while found.size < written.size and (chunk := file.read(min(_CHUNK, written.size - found.size))):

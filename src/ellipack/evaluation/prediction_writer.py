@@ -12,18 +12,18 @@ from typing import Any
 import numpy as np
 
 from ellipack.errors import InputError, StreamError
-from ellipack.evaluation.append_only_file import AppendedFile, Output, StandardOutput, Written
+from ellipack.evaluation.append_only_file import AppendOnlyFile, OutputPosition, OutputStream, StandardOutput
 from ellipack.tabular.arrow import pa, parquet
 from ellipack.validation import Floats, Ints
 
-LABELLED, UNLABELLED = ("prediction", "label"), ("prediction",)
+LABELED_COLUMNS, UNLABELED_COLUMNS = ("prediction", "label"), ("prediction",)
 """What there is of each row, besides its number."""
 
 _ROWS_A_GROUP = 65_536
 _PARQUET, _COMPRESSED = (".parquet", ".pq"), (".gz", ".zst")
 
 
-class Predictions(ABC):
+class PredictionWriter(ABC):
     """Where predictions go: `add` them, `settle` what was added, and `finish`."""
 
     @abstractmethod
@@ -31,7 +31,7 @@ class Predictions(ABC):
         """Append a record for each row."""
 
     @abstractmethod
-    def settle(self) -> Written:
+    def sync(self) -> OutputPosition:
         """Bring to the disk what was added; return how much there is."""
 
     @abstractmethod
@@ -43,15 +43,15 @@ class Predictions(ABC):
         """Let go of the file, whole or not."""
 
 
-class NoPredictions(Predictions):
+class NullPredictionWriter(PredictionWriter):
     """Predictions that nobody asked for."""
 
     def add(self, rows: Ints, *values: Floats) -> None:
         """Forget them."""
 
-    def settle(self) -> Written:
+    def sync(self) -> OutputPosition:
         """Return that there are none."""
-        return Written()
+        return OutputPosition()
 
     def finish(self) -> None:
         """Do nothing."""
@@ -60,12 +60,12 @@ class NoPredictions(Predictions):
         """Do nothing."""
 
 
-class CsvPredictions(Predictions):
+class CsvPredictionWriter(PredictionWriter):
     """A line of text for each row, all digits of each number given."""
 
-    def __init__(self, output: Output, names: tuple[str, ...]) -> None:
+    def __init__(self, output: OutputStream, names: tuple[str, ...]) -> None:
         self._output = output
-        if output.written.size == 0:
+        if output.output_position.size == 0:
             output.write(f"{','.join(('row', *names))}\n".encode())
 
     def add(self, rows: Ints, *values: Floats) -> None:
@@ -73,29 +73,29 @@ class CsvPredictions(Predictions):
         records = zip(rows.tolist(), *(column.tolist() for column in values), strict=True)
         self._output.write("".join(f"{','.join(map(repr, record))}\n" for record in records).encode())
 
-    def settle(self) -> Written:
+    def sync(self) -> OutputPosition:
         """Bring to the disk what was added."""
-        return self._output.settle()
+        return self._output.sync()
 
     def finish(self) -> None:
         """Bring the last lines to the disk."""
-        self.settle()
+        self.sync()
 
     def close(self) -> None:
         """Let go of the file."""
         self._output.close()
 
 
-class ParquetPredictions(Predictions):
+class ParquetPredictionWriter(PredictionWriter):
     """A Parquet file, which can't be appended to: records gather in a file beside it until the last row."""
 
-    def __init__(self, path: str, names: tuple[str, ...], written: Written) -> None:
+    def __init__(self, path: str, names: tuple[str, ...], written: OutputPosition) -> None:
         self._path, self._record = Path(path), np.dtype([("row", "<i8"), *((name, "<f8") for name in names)])
         self._gathered = self._path.with_name(f".{self._path.name}.gathered")
         self._partial = self._path.with_name(f".{self._path.name}.partial")
         if written.size and not self._gathered.exists() and self._path.exists():
             self._scatter()  # it was made whole, and now goes on
-        self._output = AppendedFile(self._gathered, written)
+        self._output = AppendOnlyFile(self._gathered, written)
         self._is_wanted = written.size > 0
 
     def add(self, rows: Ints, *values: Floats) -> None:
@@ -105,14 +105,14 @@ class ParquetPredictions(Predictions):
             records[name] = column
         self._output.write(records.tobytes())
 
-    def settle(self) -> Written:
+    def sync(self) -> OutputPosition:
         """Bring to the disk what was added."""
         self._is_wanted = True
-        return self._output.settle()
+        return self._output.sync()
 
     def finish(self) -> None:
         """Write the Parquet file, whole or not at all."""
-        self.settle()
+        self.sync()
         try:
             self._gather()
         except OSError as error:
@@ -157,7 +157,9 @@ class ParquetPredictions(Predictions):
         self._partial.replace(self._gathered)
 
 
-def open_predictions(path: str | None, names: tuple[str, ...], written: Written | None = None) -> Predictions:
+def open_prediction_writer(
+    path: str | None, names: tuple[str, ...], written: OutputPosition | None = None
+) -> PredictionWriter:
     """Return where predictions go: by its name a CSV or a Parquet file, ``-`` for standard output, nowhere if None.
 
     Parameters
@@ -166,11 +168,11 @@ def open_predictions(path: str | None, names: tuple[str, ...], written: Written 
     names : of the numbers that there are for each row.
     written : how much of it a run that goes on has written; if nothing, the file begins anew.
     """
-    written = written or Written()
+    written = written or OutputPosition()
     if path is None:
-        return NoPredictions()
+        return NullPredictionWriter()
     if path.endswith(_PARQUET):
-        return ParquetPredictions(path, names, written)
+        return ParquetPredictionWriter(path, names, written)
     if path.endswith(_COMPRESSED):
         raise InputError(f"predictions must go to a .csv or .parquet file, which are not compressed, got {path!r}")
-    return CsvPredictions(StandardOutput(written) if path == "-" else AppendedFile(path, written), names)
+    return CsvPredictionWriter(StandardOutput(written) if path == "-" else AppendOnlyFile(path, written), names)

@@ -16,18 +16,18 @@ def _never() -> bool:
     return False
 
 
-def prefetched(items: Iterator[Item], given_up: Callable[[], bool] = _never) -> Iterator[Item]:
+def prefetch(items: Iterator[Item], given_up: Callable[[], bool] = _never) -> Iterator[Item]:
     """Yield items, a few of them made ready ahead; what making them raises is raised here.
 
     Parameters
     ----------
     items : to be iterated on the other thread, and closed there if they can be: nobody else may close what another
         thread may be reading from.
-    given_up : asked before each item, and again and again while one is awaited; once it holds, nothing more is yielded.
+    given_up : asked before each item, and and again while waiting; once it holds, nothing more comes.
 
     Examples
     --------
-    >>> list(prefetched(iter(range(5))))
+    >>> list(prefetch(iter(range(5))))
     [0, 1, 2, 3, 4]
     """
     ready: Queue[tuple[Item] | BaseException | None] = Queue(_AHEAD)
@@ -66,10 +66,10 @@ def prefetched(items: Iterator[Item], given_up: Callable[[], bool] = _never) -> 
         over.set()
 
 
-def awaited(make: Callable[[], Item], given_up: Callable[[], bool]) -> Item | None:
+def run_in_thread(make: Callable[[], Item], given_up: Callable[[], bool]) -> Item | None:
     """Return what is made on a thread of its own, or nothing if it was given up on before that was done.
 
-    >>> awaited(lambda: 7, lambda: False)
+    >>> run_in_thread(lambda: 7, lambda: False)
     7
     """
-    return next(prefetched((make() for _ in range(1)), given_up), None)
+    return next(prefetch((make() for _ in range(1)), given_up), None)

@@ -10,21 +10,21 @@ from ellipack import serialization
 from ellipack.errors import CheckpointError
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.loading import RUN, restore
-from ellipack.evaluation.append_only_file import Written
+from ellipack.evaluation.append_only_file import OutputPosition
 from ellipack.evaluation.scores import Scores
 from ellipack.serialization import Archive
-from ellipack.tabular import BadRow, Batch, Encoding
+from ellipack.tabular import BadRow, TableBatch, TableEncoder
 from ellipack.validation import Floats, Ints
 
 
 @dataclass(frozen=True)
-class Played:
+class BatchResult:
     """What became of a batch: its rows by number, what was predicted, the labels, and the rows left out."""
 
-    numbers: Ints
+    row_numbers: Ints
     predictions: Floats
     labels: Floats
-    bad: tuple[BadRow, ...]
+    bad_rows: tuple[BadRow, ...]
 
 
 @dataclass(eq=False)
@@ -33,44 +33,44 @@ class Run:
 
     Attributes
     ----------
-    learner, encoding, scores : which all move on with every row.
+    learner, encoder, scores : which all move on with every row.
     source : what the stream is called.
     position : how many of its rows are behind, those left out included.
     skipped : how many were left out.
-    written : how much was written of the predictions for the rows behind.
-    before : how many of the rows behind the source does not have; not saved, since it is another source then.
+    output_position : how much was written of the predictions for the rows behind.
+    row_offset : how many of the rows behind the source does not have; not saved, since it is another source then.
     """
 
     learner: StreamingRegressor[Any]
-    encoding: Encoding
+    encoder: TableEncoder
     source: str
     scores: Scores = field(default_factory=Scores)
     position: int = 0
     skipped: int = 0
-    written: Written = field(default_factory=Written)
-    before: int = 0
+    output_position: OutputPosition = field(default_factory=OutputPosition)
+    row_offset: int = 0
 
-    def play(self, batch: Batch, on_error: str = "stop") -> Played:
+    def learn_batch(self, batch: TableBatch, on_error: str = "stop") -> BatchResult:
         """Predict and then learn each row of a batch."""
-        rows = self.encoding.read(batch, on_error)  # raises before anything has moved
+        rows = self.encoder.parse(batch, on_error)  # raises before anything has moved
         predictions = np.empty(len(rows))
-        for part in self.encoding.encode(rows) if len(rows) else []:
-            if len(part.scales) and self.scores.rows + part.rows.start > 0:
+        for part in self.encoder.partial_fit_transform(rows) if len(rows) else []:
+            if len(part.scales) and self.scores.n_rows + part.rows.start > 0:
                 self.learner.add_features(part.scales)
             predictions[part.rows] = self.learner.progressive(part.X, rows.labels[part.rows])
-        self.scores.add(predictions, rows.labels)
-        bad = tuple(sorted((*batch.unreadable, *rows.bad), key=lambda row: row.number))
-        self.position = self.before + batch.end
+        self.scores.update(predictions, rows.labels)
+        bad = tuple(sorted((*batch.unreadable_rows, *rows.bad_rows), key=lambda row: row.row_number))
+        self.position = self.row_offset + batch.last_row
         self.skipped += len(bad)
-        return Played(self.before + rows.numbers, predictions, rows.labels, bad)
+        return BatchResult(self.row_offset + rows.row_numbers, predictions, rows.labels, bad)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole run to a file, from which `load_run` goes on with the same bits."""
         facts = {"source": self.source, "position": self.position, "skipped": self.skipped}
         learner = self.learner.contents()
         contents = Archive(facts).with_parts(
-            predictions=Archive(self.written._asdict()),
-            encoding=Archive(self.encoding.to_json()),
+            predictions=Archive(self.output_position._asdict()),
+            encoder=Archive(self.encoder.to_dict()),
             scores=self.scores.contents(),
             learner=Archive({"class": type(self.learner).__name__}).with_parts(contents=learner),
         )
@@ -86,15 +86,15 @@ def load_run(path: str | os.PathLike[str]) -> Run:
         predictions = contents.part("predictions")
         run = Run(
             restore(kind, contents),
-            Encoding.from_json(contents.fact("encoding", dict)),
+            TableEncoder.from_dict(contents.fact("encoder", dict)),
             contents.fact("source", str),
             Scores.restore(contents.part("scores")),
             contents.whole("position", 0),
             contents.whole("skipped", 0),
-            Written(predictions.whole("size", 0), predictions.whole("checksum", 0, 2**32 - 1)),
+            OutputPosition(predictions.whole("size", 0), predictions.whole("checksum", 0, 2**32 - 1)),
         )
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error
-    if run.scores.rows and len(run.encoding.names) != getattr(run.learner, "n_features_in_", 0):
-        raise CheckpointError(f"{path}: features must be as many as are encoded, {len(run.encoding.names)}")
+    if run.scores.n_rows and len(run.encoder.feature_names) != getattr(run.learner, "n_features_in_", 0):
+        raise CheckpointError(f"{path}: features must be as many as are encoded, {len(run.encoder.feature_names)}")
     return run

@@ -1,4 +1,4 @@
-"""The record of a run: what its learner, its encoding and its scores have to say."""
+"""The record of a run: what its learner, its encoder and its scores have to say."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import numpy as np
 from ellipack._version import __version__
 from ellipack.estimators import MetricRegressor, PhasedRegressor
 from ellipack.evaluation.run import Run
-from ellipack.evaluation.scores import SQUARED, SQUARED_OF_LAST, SQUARED_OF_MEAN, Scores
+from ellipack.evaluation.scores import Scores
 from ellipack.report.record import Column, Direction, Experts, Phase, Progress, Record, Residuals, Summary
 from ellipack.validation import Floats
 
@@ -19,9 +19,9 @@ _SPECTRUM = 64  # eigenvalues kept of each phase: beyond, nothing is to be seen
 
 def record_of(run: Run, speed: Sequence[tuple[int, float]] = ()) -> Record:
     """Return what is shown of a run that has learned at least one row, with how fast it went, if that is known."""
-    columns = [Column(*column) for column in run.encoding.columns()]
-    story = Story(run.source, run.encoding.target, run.scores, run.skipped, columns, list(speed))
-    return record_of_learner(run.learner, run.encoding.names, story)
+    columns = [Column(*column) for column in run.encoder.column_summaries()]
+    story = Story(run.source, run.encoder.target, run.scores, run.skipped, columns, list(speed))
+    return record_of_learner(run.learner, run.encoder.feature_names, story)
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def record_of_learner(learner: Any, features: list[str], story: Story) -> Record
         directions=[Direction(value, loadings) for value, loadings in directions],
         phases=_phases(inner),
         experts=_experts(learner),
-        residuals=Residuals(story.scores.sampled.tolist(), *story.scores.pairs.T.tolist()),
+        residuals=Residuals(story.scores.sample_rows.tolist(), *story.scores.sample_pairs.T.tolist()),
         columns=story.columns,
         speed=story.speed,
     )
@@ -66,16 +66,16 @@ def record_of_learner(learner: Any, features: list[str], story: Story) -> Record
 def summary_of(scores: Scores, skipped: int) -> Summary:
     """Return how good the predictions were so far."""
     return Summary(
-        rows=scores.rows,
+        rows=scores.n_rows,
         skipped=skipped,
-        rmse=scores.root_mean(SQUARED),
-        mae=scores.mean_absolute,
+        rmse=scores.rmse,
+        mae=scores.mae,
         r2=scores.r2,
         skill=scores.skill,
-        mean_rmse=scores.root_mean(SQUARED_OF_MEAN),
-        last_rmse=scores.root_mean(SQUARED_OF_LAST),
-        label_mean=scores.label_mean if scores.rows else None,
-        label_std=float(np.sqrt(scores.variance)) if scores.rows else None,
+        mean_rmse=scores.mean_rmse,
+        last_rmse=scores.last_rmse,
+        label_mean=scores.label_mean if scores.n_rows else None,
+        label_std=float(np.sqrt(scores.label_variance)) if scores.n_rows else None,
     )
 
 

@@ -1,22 +1,22 @@
 """Tables read as a stream, and encoded as features while the rows come. Needs the extra `cli`."""
 
-from ellipack.tabular.encoder import Encoding, Part, Rows, Summary
-from ellipack.tabular.kind_inference import SNIFFED
-from ellipack.tabular.number_column import LARGEST, LARGEST_LABEL
-from ellipack.tabular.table_batch import MISSING, BadRow, Batch
-from ellipack.tabular.table_stream import Source, open_source
+from ellipack.tabular.encoder import ColumnSummary, FeatureBlock, ParsedRows, TableEncoder
+from ellipack.tabular.kind_inference import INFERENCE_ROWS
+from ellipack.tabular.number_column import MAX_ABS_LABEL, MAX_ABS_VALUE
+from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, TableBatch
+from ellipack.tabular.table_stream import TableStream, open_table
 
 __all__ = [
-    "LARGEST",
-    "LARGEST_LABEL",
-    "MISSING",
-    "SNIFFED",
+    "INFERENCE_ROWS",
+    "MAX_ABS_LABEL",
+    "MAX_ABS_VALUE",
+    "MISSING_VALUES",
     "BadRow",
-    "Batch",
-    "Encoding",
-    "Part",
-    "Rows",
-    "Source",
-    "Summary",
-    "open_source",
+    "ColumnSummary",
+    "FeatureBlock",
+    "ParsedRows",
+    "TableBatch",
+    "TableEncoder",
+    "TableStream",
+    "open_table",
 ]

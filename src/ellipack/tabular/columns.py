@@ -34,7 +34,7 @@ class Column(Protocol):
     Attributes
     ----------
     name : as in the table.
-    kind : one of `KINDS`.
+    kind : one of `COLUMN_KINDS`.
     note : what there is to say about it in a report.
     """
 
@@ -67,7 +67,7 @@ class Column(Protocol):
     def features(self) -> dict[int, str]:
         """Return the names of the column's features, by where they stand in a row."""
 
-    def to_json(self) -> Json:
+    def to_dict(self) -> Json:
         """Return all that is known of the column."""
 
 
@@ -126,7 +126,7 @@ _LARGEST = 2**62
 def entry(data: object, key: str) -> Any:
     """Return an entry of what should be an object."""
     if not isinstance(data, dict) or key not in data:
-        raise CheckpointError(f"the encoding is broken: it has no {key!r} where there should be one")
+        raise CheckpointError(f"the encoder is broken: it has no {key!r} where there should be one")
     return data[key]
 
 
@@ -183,7 +183,7 @@ def wholes(data: Json, key: str) -> list[int]:
 def broken(key: str, rule: str, value: object) -> CheckpointError:
     """Return the error that says which entry breaks which rule."""
     got = repr(value) if isinstance(value, int | float | str | None) else type(value).__name__
-    return CheckpointError(f"the encoding is broken: {key!r} must be {rule}, got {got[:60]}")
+    return CheckpointError(f"the encoder is broken: {key!r} must be {rule}, got {got[:60]}")
 
 
 class MissingMark:
@@ -213,11 +213,11 @@ class MissingMark:
         """Return the mark's name by its place."""
         return {} if self.feature is None else {self.feature: f"{column} is missing"}
 
-    def to_json(self) -> Json:
+    def to_dict(self) -> Json:
         """Return all that is known."""
         return {"missing": self.count, "mark": self.feature}
 
     @classmethod
-    def from_json(cls, data: Json) -> "MissingMark":
-        """Return what `to_json` was taken of."""
+    def from_dict(cls, data: Json) -> "MissingMark":
+        """Return what `to_dict` was taken of."""
         return cls(whole_number(data, "missing"), optional_whole(data, "mark"))

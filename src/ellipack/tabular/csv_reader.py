@@ -8,7 +8,7 @@ import numpy as np
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import csv, pa, pc
 from ellipack.tabular.input_file import MARK, Utf8
-from ellipack.tabular.table_batch import MISSING, BadRow, Piece, distinct_names, shown
+from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, Piece, distinct_names, shown
 from ellipack.validation import Ints
 
 BLOCK = 1 << 20
@@ -90,7 +90,10 @@ class DelimitedReader:
                 csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self.columns),
                 csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=put_aside),
                 csv.ConvertOptions(
-                    check_utf8=False, default_column_type=pa.string(), strings_can_be_null=True, null_values=MISSING
+                    check_utf8=False,
+                    default_column_type=pa.string(),
+                    strings_can_be_null=True,
+                    null_values=MISSING_VALUES,
                 ),
             )
         except pa.ArrowInvalid as error:
@@ -114,7 +117,7 @@ class DelimitedReader:
             marked = np.flatnonzero(pc.match_substring(column, MARK).fill_null(False)).tolist()
             found += [BadRow(int(numbers[row]), "is not valid UTF-8", name) for row in marked if kept[row]]
             kept[marked] = False
-        unreadable = sorted([*unreadable, *found], key=lambda row: row.number)
+        unreadable = sorted([*unreadable, *found], key=lambda row: row.row_number)
         return Piece(table.filter(pa.array(kept)), numbers[kept], unreadable)
 
 

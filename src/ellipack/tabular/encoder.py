@@ -1,4 +1,4 @@
-"""From the rows of a table to features, learning on the way: `Encoding`."""
+"""From the rows of a table to features, learning on the way: `TableEncoder`."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,39 +6,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellipack.choices import ON_ERROR
+from ellipack.choices import ON_ERROR_CHOICES
 from ellipack.errors import CheckpointError, DomainError
 from ellipack.tabular.columns import Cells, Column, Flags, Json, broken, entry, listed, plain, text, whole_number
 from ellipack.tabular.kind_inference import Choice, begin_columns, begin_target, require
 from ellipack.tabular.number_column import NumberColumn, Target
-from ellipack.tabular.table_batch import BadRow, Batch, clean
+from ellipack.tabular.table_batch import BadRow, TableBatch, clean
 from ellipack.tabular.text_column import TextColumn
 from ellipack.tabular.time_column import TimeColumn
 from ellipack.validation import Floats, Ints
 
 
 @dataclass(frozen=True)
-class Rows:
+class ParsedRows:
     """Rows that are ready to be encoded: read, and found to fit.
 
     Attributes
     ----------
-    numbers : for each row, its place in the source, from 1.
+    row_numbers : for each row, its place in the source, from 1.
     labels : their labels; none if they were read without.
-    bad : the rows that were skipped, and why.
+    bad_rows : the rows that were skipped, and why.
     cells : the rows, column by column.
     """
 
-    numbers: Ints
+    row_numbers: Ints
     labels: Floats
-    bad: tuple[BadRow, ...]
+    bad_rows: tuple[BadRow, ...]
     cells: list[Cells]
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.row_numbers)
 
 
-class Part(NamedTuple):
+class FeatureBlock(NamedTuple):
     """Features of consecutive rows, within which there are no new ones.
 
     Attributes
@@ -53,7 +53,7 @@ class Part(NamedTuple):
     scales: Floats
 
 
-class Summary(NamedTuple):
+class ColumnSummary(NamedTuple):
     """What there is to say about a column in a report."""
 
     name: str
@@ -64,18 +64,18 @@ class Summary(NamedTuple):
 
 _VERSION = 1
 _KINDS: dict[str, Callable[[Json], Column]] = {
-    "number": NumberColumn.from_json,
-    "boolean": NumberColumn.from_json,
-    "time": TimeColumn.from_json,
-    "text": TextColumn.from_json,
+    "number": NumberColumn.from_dict,
+    "boolean": NumberColumn.from_dict,
+    "time": TimeColumn.from_dict,
+    "text": TextColumn.from_dict,
 }
 
 
-class Encoding:
+class TableEncoder:
     """Features for the rows of a table, as they come.
 
     A row's features depend on that row and those before it, on nothing else: not on how rows are cut into batches, nor
-    on whether the run was interrupted and went on from `to_json`. New features come up on the way (a text that was
+    on whether the run was interrupted and went on from `to_dict`. New features come up on the way (a text that was
     seen often enough, a first missing value), always as last columns, and are 0 in all rows before.
 
     ========= ====================================================================================================
@@ -98,16 +98,17 @@ class Encoding:
     Examples
     --------
     >>> from ellipack.tabular.arrow import pa
-    >>> from ellipack.tabular import Batch
-    >>> table = Batch.of(pa.table({"sky": ["blue", "grey", "blue"], "wind": ["3", "?", "5"], "y": ["1", "2", "3"]}))
-    >>> encoding = Encoding.begin(table, "y", earns_at=2)
-    >>> rows = encoding.read(table)
-    >>> for part in encoding.encode(rows):
+    >>> from ellipack.tabular import TableBatch
+    >>> columns = {"sky": ["blue", "grey", "blue"], "wind": ["3", "?", "5"], "y": ["1", "2", "3"]}
+    >>> table = TableBatch.from_table(pa.table(columns))
+    >>> encoder = TableEncoder.from_head(table, "y", min_frequency=2)
+    >>> rows = encoder.parse(table)
+    >>> for part in encoder.partial_fit_transform(rows):
     ...     print(rows.labels[part.rows], part.X.tolist(), part.scales)
     [1.] [[1.0, 3.0]] []
     [2.] [[1.0, 3.0, 1.0]] [1.]
     [3.] [[0.0, 5.0, 0.0, 1.0]] [1.]
-    >>> encoding.names
+    >>> encoder.feature_names
     ['sky=other', 'wind', 'wind is missing', 'sky=blue']
     """
 
@@ -116,30 +117,30 @@ class Encoding:
         self._names = _unique_names(columns)
 
     @classmethod
-    def begin(
+    def from_head(
         cls,
-        head: Batch,
+        head: TableBatch,
         target: str,
         *,
         take: Collection[str] | None = None,
         drop: Collection[str] = (),
         kinds: Mapping[str, str] | None = None,
-        earns_at: int = 5,
-        max_levels: int = 32,
-    ) -> "Encoding":
-        """Return an encoding that has learned nothing yet but what kind each column is.
+        min_frequency: int = 5,
+        max_categories: int = 32,
+    ) -> "TableEncoder":
+        """Return an encoder that has learned nothing yet but what kind each column is.
 
         Parameters
         ----------
-        head : the first rows of the table; the first `SNIFFED` of them tell.
+        head : the first rows of the table; the first `INFERENCE_ROWS` of them tell.
         target : the column to predict.
         take : the columns to make features of; all others if left out.
         drop : columns to make none of.
         kinds : for some columns, their kinds, where they are not to be guessed.
-        earns_at : the how-manieth time a text comes it gets a feature of its own.
-        max_levels : the features that a column of texts may have, that of all the other texts included.
+        min_frequency : the how-manieth time a text comes it gets a feature of its own.
+        max_categories : the features that a column of texts may have, that of all the other texts included.
         """
-        choice = Choice(take, drop, kinds or {}, earns_at, max_levels)
+        choice = Choice(take, drop, kinds or {}, min_frequency, max_categories)
         columns, warnings = begin_columns(head, target, choice)
         return cls(begin_target(head, target, choice.kinds.get(target)), columns, warnings)
 
@@ -149,37 +150,37 @@ class Encoding:
         return self._target.name
 
     @property
-    def names(self) -> list[str]:
+    def feature_names(self) -> list[str]:
         """The names of the features so far, each one once."""
         return list(self._names)
 
-    def columns(self) -> list[Summary]:
+    def column_summaries(self) -> list[ColumnSummary]:
         """Return what there is to say about each column."""
-        return [Summary(column.name, column.kind, column.note, column.missing) for column in self._columns]
+        return [ColumnSummary(column.name, column.kind, column.note, column.missing) for column in self._columns]
 
-    def unused(self, names: Sequence[str]) -> list[str]:
+    def unused_columns(self, names: Sequence[str]) -> list[str]:
         """Return which columns of a table are neither made features of nor predicted."""
         used = {self._target.name, *(column.name for column in self._columns)}
         return [name for name in names if name not in used]
 
-    def read(self, batch: Batch, on_error: str = "stop") -> Rows:
+    def parse(self, batch: TableBatch, on_error: str = "stop") -> ParsedRows:
         """Return the rows of a batch with their labels; changes nothing.
 
         Parameters
         ----------
         batch : rows with at least the columns that are used, in any order.
         on_error : ``stop`` raises StreamError at the first value that does not fit its column's kind, or is larger than
-            `LARGEST`, and at a label that is missing or larger than `LARGEST_LABEL`; ``skip`` leaves such rows out.
+            `MAX_ABS_VALUE`, and at a label that is missing or larger than `MAX_ABS_LABEL`; ``skip`` leaves them out.
         """
         require(batch, self._target.name, "the target")
         column = plain(batch.table.column(self._target.name), batch.source, self._target.name)
-        return self._read(batch, on_error, column)
+        return self._parse(batch, on_error, column)
 
-    def read_unlabelled(self, batch: Batch, on_error: str = "stop") -> Rows:
+    def parse_unlabeled(self, batch: TableBatch, on_error: str = "stop") -> ParsedRows:
         """Return the rows of a batch that has no labels, or whose labels don't matter; changes nothing."""
-        return self._read(batch, on_error, None)
+        return self._parse(batch, on_error, None)
 
-    def encode(self, rows: Rows) -> list[Part]:
+    def partial_fit_transform(self, rows: ParsedRows) -> list[FeatureBlock]:
         """Return the features of rows, in parts within which their number does not change, and learn from them."""
         outcomes = [column.learn(cells) for column, cells in zip(self._columns, rows.cells, strict=True)]
         asked = sorted((row, i, level) for i, (_, events) in enumerate(outcomes) for row, level in events)
@@ -193,41 +194,41 @@ class Encoding:
             column.write(encoded, X)
         return _parts(X, [row for row, _, _ in asked])
 
-    def encode_only(self, rows: Rows) -> Floats:
+    def transform(self, rows: ParsedRows) -> Floats:
         """Return the features of rows by what was learned so far; changes nothing. A text that is new is another."""
         X = np.zeros((len(rows), len(self._names)))
         for column, cells in zip(self._columns, rows.cells, strict=True):
             column.write(column.apply(cells), X)
         return X
 
-    def to_json(self) -> Json:
+    def to_dict(self) -> Json:
         """Return all that was learned, as JSON holds it without loss."""
-        columns = [column.to_json() for column in self._columns]
-        own = {"version": _VERSION, "target": self._target.to_json(), "warnings": list(self.warnings)}
+        columns = [column.to_dict() for column in self._columns]
+        own = {"version": _VERSION, "target": self._target.to_dict(), "warnings": list(self.warnings)}
         return own | {"columns": columns}
 
     @classmethod
-    def from_json(cls, data: Any) -> "Encoding":
-        """Return the encoding that `to_json` was taken of; raise CheckpointError if it was of none."""
+    def from_dict(cls, data: Any) -> "TableEncoder":
+        """Return the encoder that `to_dict` was taken of; raise CheckpointError if it was of none."""
         version = whole_number(data, "version", 1)
         if version > _VERSION:
-            raise CheckpointError(f"the encoding was saved by a later ellipack (version {version}, ours is {_VERSION})")
+            raise CheckpointError(f"the encoder was saved by a later ellipack (version {version}, ours is {_VERSION})")
         columns = []
         for saved in listed(data, "columns"):
             kind = text(saved, "kind")
             if kind not in _KINDS:
                 raise broken("kind", f"one of {', '.join(_KINDS)}", kind)
             columns.append(_KINDS[kind](saved))
-        target = Target.from_json(entry(data, "target"))
+        target = Target.from_dict(entry(data, "target"))
         names = [target.name, *(column.name for column in columns)]
         places = sorted(place for column in columns for place in column.features())
         if len(set(names)) != len(names) or not columns or places != list(range(len(places))):
             raise broken("columns", "columns of different names, with features that are numbered through", names)
         return cls(target, columns, [text({"warnings": each}, "warnings") for each in listed(data, "warnings")])
 
-    def _read(self, batch: Batch, on_error: str, labels: Any) -> Rows:
-        if on_error not in ON_ERROR:
-            raise DomainError(f"on_error must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
+    def _parse(self, batch: TableBatch, on_error: str, labels: Any) -> ParsedRows:
+        if on_error not in ON_ERROR_CHOICES:
+            raise DomainError(f"on_error must be one of {', '.join(ON_ERROR_CHOICES)}, got {on_error!r}")
         cells: list[Cells] = []
         faults: dict[int, BadRow] = {}
         for column in self._columns:
@@ -236,26 +237,26 @@ class Encoding:
             cells.append(column.parse(found))
             for row in np.flatnonzero(cells[-1].bad).tolist():
                 reason = column.refusal(clean(found.slice(row, 1))[0].as_py())
-                faults.setdefault(row, BadRow(int(batch.numbers[row]), reason, column.name))
+                faults.setdefault(row, BadRow(int(batch.row_numbers[row]), reason, column.name))
         values = np.empty(0)
         if labels is not None:
             parsed = self._target.parse(labels)
             values = parsed.values
             for row in np.flatnonzero(parsed.bad).tolist():
                 reason = self._target.refusal(clean(labels.slice(row, 1))[0].as_py())
-                faults.setdefault(row, BadRow(int(batch.numbers[row]), reason, self._target.name))
+                faults.setdefault(row, BadRow(int(batch.row_numbers[row]), reason, self._target.name))
         bad = tuple(faults[row] for row in sorted(faults))
         if not bad:
-            return Rows(batch.numbers, values, bad, cells)
+            return ParsedRows(batch.row_numbers, values, bad, cells)
         if on_error == "stop":
             raise bad[0].error(batch.source)
         kept: Flags = np.ones(len(batch), dtype=bool)
         kept[list(faults)] = False
         values = values if labels is None else values[kept]
-        return Rows(batch.numbers[kept], values, bad, [each.kept(kept) for each in cells])
+        return ParsedRows(batch.row_numbers[kept], values, bad, [each.kept(kept) for each in cells])
 
 
-def _parts(X: Floats, growth: list[int]) -> list[Part]:
+def _parts(X: Floats, growth: list[int]) -> list[FeatureBlock]:
     """Cut features into parts, given the row that each of the last columns came up in."""
     parts = []
     starts = sorted({0, *growth})
@@ -264,7 +265,7 @@ def _parts(X: Floats, growth: list[int]) -> list[Part]:
         new = growth.count(start)
         width += new
         if stop > start:
-            parts.append(Part(slice(start, stop), np.ascontiguousarray(X[start:stop, :width]), np.ones(new)))
+            parts.append(FeatureBlock(slice(start, stop), np.ascontiguousarray(X[start:stop, :width]), np.ones(new)))
     return parts
 
 

@@ -6,17 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipack.choices import KINDS
+from ellipack.choices import COLUMN_KINDS
 from ellipack.errors import DomainError, StreamError
 from ellipack.tabular.arrow import pa, pc
 from ellipack.tabular.columns import Cells, Column, is_moment, is_number, plain
 from ellipack.tabular.number_column import PAIRS, NumberColumn, Target, parse_numbers
-from ellipack.tabular.table_batch import Batch, clean, shown
+from ellipack.tabular.table_batch import TableBatch, clean, shown
 from ellipack.tabular.text_column import TextColumn
 from ellipack.tabular.time_column import PARTS, Instants, TimeColumn, parse_clock, parse_moments
 from ellipack.validation import whole
 
-SNIFFED = 1000
+INFERENCE_ROWS = 1000
 """Rows that a column's kind is told by."""
 
 _MOSTLY = 0.95  # of the values: more can't be chance
@@ -30,7 +30,7 @@ class Guess(NamedTuple):
 
     Attributes
     ----------
-    kind : one of `KINDS`.
+    kind : one of `COLUMN_KINDS`.
     form : one of `FORMS`, for times.
     note : what there is to say about it in a report.
     warning : what someone should know before going on, if there is anything.
@@ -124,28 +124,28 @@ def _constant(values: pa.Array) -> str:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which columns to use and how, as `Encoding.begin` has them."""
+    """Which columns to use and how, as `TableEncoder.from_head` has them."""
 
     take: Collection[str] | None
     drop: Collection[str]
     kinds: Mapping[str, str]
-    earns_at: int
-    max_levels: int
+    min_frequency: int
+    max_categories: int
 
     def __post_init__(self) -> None:
-        whole(self.earns_at, "earns_at", 1)
-        whole(self.max_levels, "max_levels", 1)
+        whole(self.min_frequency, "min_frequency", 1)
+        whole(self.max_categories, "max_categories", 1)
         for name, kind in self.kinds.items():
-            if kind not in KINDS:
-                raise DomainError(f"the kind of column '{name}' must be one of {', '.join(KINDS)}, got {kind!r}")
+            if kind not in COLUMN_KINDS:
+                raise DomainError(f"the kind of column '{name}' must be one of {', '.join(COLUMN_KINDS)}, got {kind!r}")
 
 
-def begin_columns(head: Batch, target: str, choice: Choice) -> tuple[list[Column], list[str]]:
+def begin_columns(head: TableBatch, target: str, choice: Choice) -> tuple[list[Column], list[str]]:
     """Return the columns to make features of, in the order of the table, and what to warn of."""
     columns: list[Column] = []
     warnings, width = [], 0
     for name in _chosen(head, target, choice):
-        found = plain(head.table.column(name).slice(0, SNIFFED), head.source, name)
+        found = plain(head.table.column(name).slice(0, INFERENCE_ROWS), head.source, name)
         guessed = guess(name, found, choice.kinds.get(name))
         columns.append(_column(name, guessed, width, choice))
         width += len(columns[-1].features())
@@ -153,9 +153,9 @@ def begin_columns(head: Batch, target: str, choice: Choice) -> tuple[list[Column
     return columns, warnings
 
 
-def begin_target(head: Batch, name: str, kind: str | None) -> Target:
+def begin_target(head: TableBatch, name: str, kind: str | None) -> Target:
     """Return the column to predict, if it holds numbers, or yes and no."""
-    column = plain(head.table.column(name).slice(0, SNIFFED), head.source, name)
+    column = plain(head.table.column(name).slice(0, INFERENCE_ROWS), head.source, name)
     found = kind or guess(name, column).kind
     if found not in ("number", "boolean"):
         cell = column.drop_null()
@@ -164,7 +164,7 @@ def begin_target(head: Batch, name: str, kind: str | None) -> Target:
     return Target(name, found)
 
 
-def _chosen(head: Batch, target: str, choice: Choice) -> list[str]:
+def _chosen(head: TableBatch, target: str, choice: Choice) -> list[str]:
     names = head.table.schema.names
     asked = {target: "the target", **dict.fromkeys(choice.kinds, "of a given kind")}
     asked |= dict.fromkeys(choice.drop, "to drop") | dict.fromkeys(choice.take or (), "to take")
@@ -179,7 +179,7 @@ def _chosen(head: Batch, target: str, choice: Choice) -> list[str]:
     return chosen
 
 
-def require(batch: Batch, name: str, role: str) -> None:
+def require(batch: TableBatch, name: str, role: str) -> None:
     """Raise unless a table has one column of that name."""
     names = batch.table.schema.names
     if names.count(name) != 1:
@@ -193,6 +193,6 @@ def _column(name: str, guessed: Guess, feature: int, choice: Choice) -> Column:
         count = len(PARTS[guessed.form])
         return TimeColumn(name, guessed.form, list(range(feature, feature + count)), guessed.note)
     if guessed.kind == "text":
-        most = 1 if guessed.is_identifier else choice.max_levels
-        return TextColumn(name, feature, choice.earns_at, most, guessed.note)
+        most = 1 if guessed.is_identifier else choice.max_categories
+        return TextColumn(name, feature, choice.min_frequency, most, guessed.note)
     return NumberColumn(name, guessed.kind, feature, guessed.note)

@@ -20,10 +20,10 @@ from ellipack.tabular.columns import (
 from ellipack.tabular.table_batch import as_text, clean, shown
 from ellipack.validation import Floats
 
-LARGEST = 1e140
+MAX_ABS_VALUE = 1e140
 """How large a value may be; the square of a larger one is close to what a float can't hold."""
 
-LARGEST_LABEL = 1e60
+MAX_ABS_LABEL = 1e60
 """How large a label may be."""
 
 PAIRS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("1", "0"))
@@ -54,7 +54,7 @@ def parse_numbers(column: pa.Array) -> Reals:
         except pa.ArrowInvalid:
             floats, bad = convert_each(clean(column), lambda cells: pc.cast(cells, pa.float64()))
     values = floats.to_numpy(zero_copy_only=False)
-    return Reals(values, bad | (np.abs(values) > LARGEST))
+    return Reals(values, bad | (np.abs(values) > MAX_ABS_VALUE))
 
 
 def parse_booleans(column: pa.Array) -> Reals:
@@ -120,23 +120,23 @@ class NumberColumn:
         """Return the names of the features by their places."""
         return {self._feature: self.name} | self._mark.features(self.name)
 
-    def to_json(self) -> Json:
+    def to_dict(self) -> Json:
         """Return all that is known of the column."""
         own = {"name": self.name, "kind": self.kind, "note": self.note, "feature": self._feature}
-        return own | {"total": self._total, "count": self._count} | self._mark.to_json()
+        return own | {"total": self._total, "count": self._count} | self._mark.to_dict()
 
     @classmethod
-    def from_json(cls, data: Json) -> "NumberColumn":
-        """Return what `to_json` was taken of."""
+    def from_dict(cls, data: Json) -> "NumberColumn":
+        """Return what `to_dict` was taken of."""
         column = cls(text(data, "name"), text(data, "kind"), whole_number(data, "feature"), text(data, "note"))
         column._total, column._count = number(data, "total"), whole_number(data, "count")
-        if abs(column._total) > LARGEST * column._count:
-            raise broken("total", f"at most {LARGEST:g} times the count", column._total)
-        column._mark = MissingMark.from_json(data)
+        if abs(column._total) > MAX_ABS_VALUE * column._count:
+            raise broken("total", f"at most {MAX_ABS_VALUE:g} times the count", column._total)
+        column._mark = MissingMark.from_dict(data)
         return column
 
 
-def why_no_number(value: str, largest: float = LARGEST) -> str:
+def why_no_number(value: str, largest: float = MAX_ABS_VALUE) -> str:
     """Return what is wrong with a value where a number is wanted."""
     try:
         is_large = abs(float(value)) > largest
@@ -154,7 +154,7 @@ class Target:
     def parse(self, column: pa.Array) -> Reals:
         """Return labels."""
         cells = parse_numbers(column) if self.kind == "number" else parse_booleans(column)
-        return Reals(cells.values, cells.bad | np.isnan(cells.values) | (np.abs(cells.values) > LARGEST_LABEL))
+        return Reals(cells.values, cells.bad | np.isnan(cells.values) | (np.abs(cells.values) > MAX_ABS_LABEL))
 
     def refusal(self, value: str | None) -> str:
         """Return why a label can't be used."""
@@ -162,15 +162,15 @@ class Target:
             return "the label is missing"
         if self.kind == "boolean":
             return f"{shown(value)} is not yes or no"
-        return why_no_number(value, LARGEST_LABEL)
+        return why_no_number(value, MAX_ABS_LABEL)
 
-    def to_json(self) -> Json:
+    def to_dict(self) -> Json:
         """Return all that is known of it."""
         return {"name": self.name, "kind": self.kind}
 
     @classmethod
-    def from_json(cls, data: Json) -> "Target":
-        """Return what `to_json` was taken of."""
+    def from_dict(cls, data: Json) -> "Target":
+        """Return what `to_dict` was taken of."""
         kind = text(data, "kind")
         if kind not in ("number", "boolean"):
             raise broken("kind", "number or boolean", kind)

@@ -10,10 +10,10 @@ from ellipack.errors import StreamError
 from ellipack.tabular.arrow import pa, pc
 from ellipack.validation import Ints
 
-MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?")
+MISSING_VALUES = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?")
 """The spellings of a missing value, in any column, once space around them is taken off; quotes make no difference."""
 
-_MISSING = pa.array(MISSING)
+_MISSING = pa.array(MISSING_VALUES)
 _SHOWN = 40  # characters of a value that a message shows
 
 
@@ -56,40 +56,40 @@ class BadRow:
 
     Attributes
     ----------
-    number : its place among the rows of data, from 1.
+    row_number : its place among the rows of data, from 1.
     reason : what is wrong with it.
     column : the name of the column at fault, if it is one column's.
     """
 
-    number: int
+    row_number: int
     reason: str
     column: str | None = None
 
     def error(self, source: str) -> StreamError:
         """Return the error that stops at this row."""
-        place = f"{source}, row {self.number:,}" + (f", column '{self.column}'" if self.column is not None else "")
+        place = f"{source}, row {self.row_number:,}" + (f", column '{self.column}'" if self.column is not None else "")
         return StreamError(f"{place}: {self.reason}: fix it, or run with --on-error skip")
 
 
 @dataclass(frozen=True)
-class Batch:
+class TableBatch:
     """Consecutive rows of a source.
 
     Attributes
     ----------
     table : the rows.
-    numbers : for each, its place among the rows of data in the source, from 1.
+    row_numbers : for each, its place among the rows of data in the source, from 1.
     source : what messages call the source.
-    unreadable : rows before the last of these that could not be read, and so are not among them.
+    unreadable_rows : rows before the last of these that could not be read, and so are not among them.
     """
 
     table: pa.RecordBatch
-    numbers: Ints
+    row_numbers: Ints
     source: str
-    unreadable: tuple[BadRow, ...] = ()
+    unreadable_rows: tuple[BadRow, ...] = ()
 
     @classmethod
-    def of(cls, table: pa.Table | pa.RecordBatch, source: str = "table", first: int = 1) -> "Batch":
+    def from_table(cls, table: pa.Table | pa.RecordBatch, source: str = "table", first: int = 1) -> "TableBatch":
         """Return a table that was not read from a source as a batch, its first row numbered `first`."""
         if isinstance(table, pa.Table):
             arrays = [column.combine_chunks() for column in table.columns]
@@ -97,13 +97,13 @@ class Batch:
         return cls(table, np.arange(first, first + table.num_rows), source)
 
     def __len__(self) -> int:
-        return len(self.numbers)
+        return len(self.row_numbers)
 
     @property
-    def end(self) -> int:
+    def last_row(self) -> int:
         """The rows of the source that are behind once this batch is: where to resume, as `skip_rows`."""
-        last = int(self.numbers[-1]) if len(self) else 0
-        return max(last, self.unreadable[-1].number if self.unreadable else 0)
+        last = int(self.row_numbers[-1]) if len(self) else 0
+        return max(last, self.unreadable_rows[-1].row_number if self.unreadable_rows else 0)
 
 
 class Piece(NamedTuple):
@@ -116,7 +116,7 @@ class Piece(NamedTuple):
     def after(self, skipped: int) -> "Piece":
         """Return the part of the piece that comes after the first `skipped` rows of the file."""
         cut = int(np.searchsorted(self.numbers, skipped, side="right"))
-        later = [row for row in self.unreadable if row.number > skipped]
+        later = [row for row in self.unreadable if row.row_number > skipped]
         return Piece(self.table.slice(cut), self.numbers[cut:], later)
 
 

@@ -1,4 +1,4 @@
-"""Tables as streams of batches, whatever the file: `open_source`."""
+"""Tables as streams of batches, whatever the file: `open_table`."""
 
 from collections.abc import Iterator
 from types import TracebackType
@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from ellipack.choices import FORMATS, ON_ERROR
+from ellipack.choices import ON_ERROR_CHOICES, TABLE_FORMATS
 from ellipack.errors import DomainError, StreamError
 from ellipack.tabular.csv_reader import DelimitedReader
 from ellipack.tabular.input_file import (
@@ -19,13 +19,13 @@ from ellipack.tabular.input_file import (
 )
 from ellipack.tabular.ndjson_reader import NdjsonReader
 from ellipack.tabular.parquet_reader import ParquetReader
-from ellipack.tabular.table_batch import BadRow, Batch, Piece, Reader, join
+from ellipack.tabular.table_batch import BadRow, Piece, Reader, TableBatch, join
 from ellipack.validation import whole
 
 _MOST_UNREADABLE = 10_000  # waiting to be told at once, if there are even fewer that can be read
 
 
-class Source:
+class TableStream:
     """The rows of a table in batches of one size, the last one maybe smaller; a context manager, to be iterated once.
 
     Attributes
@@ -47,22 +47,22 @@ class Source:
                 self._unreadable[0].error(name) if self._unreadable else StreamError(f"{name} has columns but no rows")
             )
 
-    def peek(self, rows: int) -> Batch:
+    def peek(self, rows: int) -> TableBatch:
         """Return the next `rows` rows, fewer if there are no more, and leave them to be iterated over."""
         self._fetch(whole(rows, "rows", 1))
         return self._batch(rows)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[TableBatch]:
         return self
 
-    def __next__(self) -> Batch:
+    def __next__(self) -> TableBatch:
         # One row more than is handed out, so that the last batch is known to be the last.
         self._fetch(self._batch_rows + 1)
         batch = self._batch(self._batch_rows)
-        if not len(batch) and not batch.unreadable:
+        if not len(batch) and not batch.unreadable_rows:
             raise StopIteration
-        self._ready = [piece for each in self._ready if len((piece := each.after(batch.end)).numbers)]
-        self._unreadable = self._unreadable[len(batch.unreadable) :]
+        self._ready = [piece for each in self._ready if len((piece := each.after(batch.last_row)).numbers)]
+        self._unreadable = self._unreadable[len(batch.unreadable_rows) :]
         return batch
 
     def __enter__(self) -> Self:
@@ -91,10 +91,10 @@ class Source:
                 self._ready.append(left)
             if len(self._unreadable) > max(_MOST_UNREADABLE, sum(len(piece.numbers) for piece in self._ready)):
                 first, count = self._unreadable[0], len(self._unreadable)
-                reason = f"{count:,} rows from row {first.number:,} on can't be read; that one {first.reason}"
+                reason = f"{count:,} rows from row {first.row_number:,} on can't be read; that one {first.reason}"
                 raise StreamError(f"{self.name}: {reason}: is it a table?")
 
-    def _batch(self, rows: int) -> Batch:
+    def _batch(self, rows: int) -> TableBatch:
         """Return the first `rows` rows that are ready; raise if one before the last of them can't be read."""
         pieces, wanted = [], rows
         for piece in self._ready:
@@ -105,15 +105,15 @@ class Source:
         is_last = self._ended and sum(len(piece.numbers) for piece in self._ready) <= rows
         numbers = np.concatenate([np.empty(0, np.int64), *(piece.numbers for piece in pieces)])
         reached = int(numbers[-1]) if len(numbers) else 0
-        unreadable = tuple(row for row in self._unreadable if is_last or row.number < reached)
+        unreadable = tuple(row for row in self._unreadable if is_last or row.row_number < reached)
         if unreadable and self._on_error == "stop":
             raise unreadable[0].error(self.name)
-        return Batch(join([piece.table for piece in pieces], self.columns), numbers, self.name, unreadable)
+        return TableBatch(join([piece.table for piece in pieces], self.columns), numbers, self.name, unreadable)
 
 
-def open_source(
+def open_table(
     path: str, *, batch_rows: int = 4096, format: str | None = None, skip_rows: int = 0, on_error: str = "stop"
-) -> Source:
+) -> TableStream:
     """Open a table as a stream of batches, in memory that does not grow with it.
 
     Parameters
@@ -129,13 +129,13 @@ def open_source(
     """
     skipped = whole(skip_rows, "skip_rows", 0)
     size = whole(batch_rows, "batch_rows", 1)
-    if format is not None and format not in FORMATS:
-        raise DomainError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
-    if on_error not in ON_ERROR:
-        raise DomainError(f"on_error must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
+    if format is not None and format not in TABLE_FORMATS:
+        raise DomainError(f"format must be one of {', '.join(TABLE_FORMATS)}, got {format!r}")
+    if on_error not in ON_ERROR_CHOICES:
+        raise DomainError(f"on_error must be one of {', '.join(ON_ERROR_CHOICES)}, got {on_error!r}")
     reader = _reader(path, format or named_format(path), skipped)
     try:
-        return Source(reader, name_of(path), batch_rows=size, skip_rows=skipped, on_error=on_error)
+        return TableStream(reader, name_of(path), batch_rows=size, skip_rows=skipped, on_error=on_error)
     except BaseException:
         reader.close()
         raise

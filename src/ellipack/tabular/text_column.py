@@ -46,16 +46,16 @@ def parse_texts(column: pa.Array) -> Codes:
 class TextColumn:
     """A column of texts.
 
-    A level gets a feature when it comes the `earns_at`-th time, in that row already, as long as there are fewer than
-    `max_levels` features, that of all the others among them. A column that is closed gets no more.
+    A level gets a feature when it comes the `min_frequency`-th time, in that row already, as long as there are fewer
+    than `max_categories` features, that of all the others among them. A column that is closed gets no more.
     """
 
     kind = "text"
 
-    def __init__(self, name: str, feature: int, earns_at: int, max_levels: int, note: str = "") -> None:
+    def __init__(self, name: str, feature: int, min_frequency: int, max_categories: int, note: str = "") -> None:
         self.name, self.note = name, note
-        self._earns_at, self._max_levels = earns_at, max_levels
-        self.closed = max_levels == 1
+        self._earns_at, self._max_levels = min_frequency, max_categories
+        self.closed = max_categories == 1
         self._earned: dict[str | None, int] = {}  # levels with a feature, numbered from 1
         self._features = [feature]  # of the others, and then of each level that earned one
         self._counts: dict[str | None, int] = {}
@@ -100,10 +100,10 @@ class TextColumn:
         names = [f"{self.name}=other", *(_named(self.name, level) for level in self._earned)]
         return dict(zip(self._features, names, strict=True))
 
-    def to_json(self) -> Json:
+    def to_dict(self) -> Json:
         """Return all that is known of the column."""
         own = {"name": self.name, "kind": self.kind, "note": self.note, "features": list(self._features)}
-        rule = {"earns_at": self._earns_at, "max_levels": self._max_levels, "closed": self.closed}
+        rule = {"min_frequency": self._earns_at, "max_categories": self._max_levels, "closed": self.closed}
         counts = [[level, count] for level, count in self._counts.items()]
         return own | rule | {"levels": list(self._earned), "counts": counts, "missing": self.missing}
 
@@ -125,21 +125,23 @@ class TextColumn:
         return True
 
     @classmethod
-    def from_json(cls, data: Json) -> "TextColumn":
-        """Return what `to_json` was taken of."""
-        earns_at, most = whole_number(data, "earns_at", 1), whole_number(data, "max_levels", 1)
+    def from_dict(cls, data: Json) -> "TextColumn":
+        """Return what `to_dict` was taken of."""
+        min_frequency, most = whole_number(data, "min_frequency", 1), whole_number(data, "max_categories", 1)
         places, levels = wholes(data, "features"), [_level(level) for level in listed(data, "levels")]
         if len(places) != len(levels) + 1 or len(places) > most or len(set(levels)) != len(levels):
             raise broken("features", "one for each level and one for the others, none twice", places)
-        column = cls(text(data, "name"), places[0], earns_at, most, text(data, "note"))
+        column = cls(text(data, "name"), places[0], min_frequency, most, text(data, "note"))
         column.closed, column.missing = flag(data, "closed"), whole_number(data, "missing")
         column._features, column._earned = places, {level: i for i, level in enumerate(levels, start=1)}
         for pair in listed(data, "counts"):
             if not isinstance(pair, list) or len(pair) != 2 or _level(pair[0]) in column._earned:
                 raise broken("counts", "pairs of a level that has no feature and its count", pair)
             column._counts[pair[0]] = whole_number({"counts": pair[1]}, "counts", 1)
-        if len(column._counts) > MOST_COUNTED or max(column._counts.values(), default=0) >= earns_at:
-            raise broken("counts", f"at most {MOST_COUNTED:,} counts, each less than {earns_at}", entry(data, "counts"))
+        if len(column._counts) > MOST_COUNTED or max(column._counts.values(), default=0) >= min_frequency:
+            raise broken(
+                "counts", f"at most {MOST_COUNTED:,} counts, each less than {min_frequency}", entry(data, "counts")
+            )
         if len(places) == most or column.closed:
             column.closed = True
             column._counts.clear()

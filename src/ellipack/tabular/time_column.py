@@ -177,14 +177,14 @@ class TimeColumn:
         names = (f"{self.name} {part}" for part in PARTS[self.form])
         return dict(zip(self._features, names, strict=True)) | self._mark.features(self.name)
 
-    def to_json(self) -> Json:
+    def to_dict(self) -> Json:
         """Return all that is known of the column."""
         own = {"name": self.name, "kind": self.kind, "note": self.note, "form": self.form, "features": self._features}
-        return own | {"origin": self._origin, "latest": self._latest} | self._mark.to_json()
+        return own | {"origin": self._origin, "latest": self._latest} | self._mark.to_dict()
 
     @classmethod
-    def from_json(cls, data: Json) -> "TimeColumn":
-        """Return what `to_json` was taken of."""
+    def from_dict(cls, data: Json) -> "TimeColumn":
+        """Return what `to_dict` was taken of."""
         form, places = text(data, "form"), wholes(data, "features")
         if form not in FORMS or len(places) != len(PARTS[form]):
             raise broken("form", f"one of {', '.join(FORMS)}, with its features", form)
@@ -192,7 +192,7 @@ class TimeColumn:
         origin = entry(data, "origin")
         column._origin = None if origin is None else whole_number(data, "origin", _EARLIEST)
         column._latest = number(data, "latest")
-        column._mark = MissingMark.from_json(data)
+        column._mark = MissingMark.from_dict(data)
         return column
 
     def _days(self, cells: Instants) -> Floats:
