@@ -3,7 +3,7 @@
 import numpy as np
 
 from ellipack import MetricRegressor
-from ellipack.estimators.loading import restore
+from ellipack.estimators.loading import learner_from_archive
 from ellipack.validation import Floats
 
 PROBES = 8
@@ -18,7 +18,7 @@ class Stretch:
 
     def __init__(self, learner: MetricRegressor, X: Floats, y: Floats) -> None:
         self.probes = X[:: len(X) // PROBES][:PROBES].copy()
-        copy: MetricRegressor = restore(type(learner).__name__, learner.contents())
+        copy: MetricRegressor = learner_from_archive(type(learner).__name__, learner.to_archive())
         self.states = {copy.predict(self.probes).tobytes()}
         for row, label in zip(X, y, strict=True):
             copy.partial_fit(row[np.newaxis], [label])

@@ -24,12 +24,12 @@ _MOST = 2.0  # times the bare writing: about as long, hashing included
 
 def stretched(learner: MetricRegressor, rows: int) -> serialization.Archive:
     """Return what would be saved of a learner that holds so many rows: what it has for each row, over and over."""
-    contents, held = learner.contents(), learner.n_centers_
+    archive, held = learner.to_archive(), learner.n_centers_
     arrays = {
         name: np.resize(array, (rows, *array.shape[1:])) if array.ndim and len(array) == held else array
-        for name, array in contents.arrays.items()
+        for name, array in archive.arrays.items()
     }
-    return serialization.Archive(contents.facts, arrays)
+    return serialization.Archive(archive.facts, arrays)
 
 
 def write_bare(path: Path, data: bytes) -> None:
@@ -42,16 +42,16 @@ def write_bare(path: Path, data: bytes) -> None:
     beside.replace(path)
 
 
-def measure(contents: serialization.Archive, folder: Path, turns: int) -> tuple[list[float], list[float], int]:
+def measure(archive: serialization.Archive, folder: Path, turns: int) -> tuple[list[float], list[float], int]:
     """Return the seconds that saving and bare writing took in each turn, and the bytes."""
     saving, writing = [], []
     model, bare = folder / "model", folder / "bare"
-    serialization.write(model, "MetricRegressor", contents)
+    serialization.write(model, "MetricRegressor", archive)
     data = model.read_bytes()
     write_bare(bare, data)
     for _ in range(turns):
         start = time.perf_counter()
-        serialization.write(model, "MetricRegressor", contents)
+        serialization.write(model, "MetricRegressor", archive)
         saved = time.perf_counter()
         write_bare(bare, data)
         saving.append(saved - start)

@@ -58,7 +58,7 @@ def stream(n: int = 80, seed: int = 0) -> tuple[Floats, Floats]:
 
 def bits(learner: Regressor) -> list[bytes]:
     """Return everything a learner has learned, to the bit."""
-    archive = learner.contents()
+    archive = learner.to_archive()
     arrays = [archive.arrays[name] for name in sorted(archive.arrays)]
     return [repr(archive.facts).encode(), *(np.ascontiguousarray(array).tobytes() for array in arrays)]
 

@@ -29,7 +29,7 @@ from ellipack import (
     PhasedRegressor,
 )
 from ellipack.errors import InputError
-from ellipack.validation import Floats, labels, rows
+from ellipack.validation import Floats, check_labels, check_rows
 
 CUBE = "its rows come from the unit cube, which sticks out of the unit ball"
 LARGE = "its rows come from a cube of side 3, outside the unit ball"
@@ -83,12 +83,12 @@ class Anywhere:
     """One of the paper's learners on rows that are squashed into the unit ball, and labels into (0, 1)."""
 
     def _learn(self, state: Any, X: ArrayLike, y: ArrayLike) -> Floats:
-        table = rows(X)
-        squashed = 1 / (1 + np.exp(-labels(y, len(table))))
+        table = check_rows(X)
+        squashed = 1 / (1 + np.exp(-check_labels(y, len(table))))
         return _stretched(super()._learn(state, _squashed(table), squashed))  # type: ignore[misc]  # of the learner
 
     def _predict(self, state: Any, X: ArrayLike) -> Floats:
-        return _stretched(super()._predict(state, _squashed(rows(X))))  # type: ignore[misc]  # of the learner
+        return _stretched(super()._predict(state, _squashed(check_rows(X))))  # type: ignore[misc]  # of the learner
 
 
 class PackingAnywhere(Anywhere, PackingRegressor):

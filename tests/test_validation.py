@@ -20,7 +20,7 @@ from ellipack.errors import DomainError, InputError, KindError, NonFiniteError, 
     ],
 )
 def test_rows_of_any_make_become_contiguous_floats(values: object) -> None:
-    table = validation.rows(values)  # type: ignore[arg-type]
+    table = validation.check_rows(values)  # type: ignore[arg-type]
     assert table.dtype == np.float64
     assert table.dtype.isnative
     assert table.flags.c_contiguous
@@ -54,15 +54,15 @@ def test_rows_of_any_make_become_contiguous_floats(values: object) -> None:
 )
 def test_what_is_no_table_is_refused(values: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        validation.rows(values)  # type: ignore[arg-type]
+        validation.check_rows(values)  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_written_is_copied_and_what_can_is_not() -> None:
     table = np.ones((4, 3))
-    assert validation.floats(table, "X") is table
+    assert validation.as_floats(table, "X") is table
     locked = table.view()
     locked.flags.writeable = False
-    copy = validation.floats(locked, "X")
+    copy = validation.as_floats(locked, "X")
     assert copy.flags.writeable
     assert not np.shares_memory(copy, table)
 
@@ -70,49 +70,49 @@ def test_what_cannot_be_written_is_copied_and_what_can_is_not() -> None:
 def test_rounding_does_not_put_a_row_outside_the_unit_ball() -> None:
     rows = np.random.default_rng(0).normal(size=(1000, 7))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    validation.in_unit_ball(rows)
+    validation.check_in_unit_ball(rows)
     with pytest.raises(DomainError, match=r"got norm 1\.00001 at row 3"):
-        validation.in_unit_ball(np.vstack([rows[:3], 1.00001 * rows[3:4]]))
+        validation.check_in_unit_ball(np.vstack([rows[:3], 1.00001 * rows[3:4]]))
 
 
 def test_the_ends_of_an_interval_belong_to_it() -> None:
-    validation.in_unit_interval(np.array([0.0, 1.0]))
-    assert validation.within(2.0, "scale", 2.0, 2.0) == 2.0
+    validation.check_in_unit_interval(np.array([0.0, 1.0]))
+    assert validation.check_in_range(2.0, "scale", 2.0, 2.0) == 2.0
     with pytest.raises(DomainError, match="scale must be from 0 to 1, got nan"):
-        validation.within(np.nan, "scale", 0.0, 1.0)
+        validation.check_in_range(np.nan, "scale", 0.0, 1.0)
 
 
 @pytest.mark.parametrize("value", [1.5, "3", None])
 def test_whole_numbers_are_not_rounded_to(value: object) -> None:
     with pytest.raises(DomainError, match="count must be a whole number >= 1, got"):
-        validation.whole(value, "count", 1)  # type: ignore[arg-type]
+        validation.check_integer(value, "count", 1)  # type: ignore[arg-type]
 
 
 def test_numpys_whole_numbers_are_whole() -> None:
-    assert validation.whole(np.int32(3), "count", 1) == 3  # type: ignore[arg-type]
+    assert validation.check_integer(np.int32(3), "count", 1) == 3  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", ["3", b"3", None, 1j, [1.0, 2.0], 10**400])
 def test_what_is_no_number_is_refused_by_name(value: object) -> None:
     with pytest.raises(DomainError, match="radius must be a number > 0, got "):
-        validation.positive(value, "radius")  # type: ignore[arg-type]
+        validation.check_positive(value, "radius")  # type: ignore[arg-type]
     with pytest.raises(DomainError, match="radius must be a number >= 0, got "):
-        validation.nonnegative(value, "radius")  # type: ignore[arg-type]
+        validation.check_nonnegative(value, "radius")  # type: ignore[arg-type]
     with pytest.raises(DomainError, match="radius must be a number from 0 to 4, got "):
-        validation.within(value, "radius", 0.0, 4.0)  # type: ignore[arg-type]
+        validation.check_in_range(value, "radius", 0.0, 4.0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
 def test_positive_and_nonnegative_numbers_are_finite(value: float) -> None:
     with pytest.raises(DomainError, match=f"radius must be finite and > 0, got {value}"):
-        validation.positive(value, "radius")
+        validation.check_positive(value, "radius")
     with pytest.raises(DomainError, match=f"radius must be finite and >= 0, got {value}"):
-        validation.nonnegative(value, "radius")
+        validation.check_nonnegative(value, "radius")
 
 
 def test_zero_is_nonnegative_and_not_positive() -> None:
-    assert validation.nonnegative(0, "radius") == 0.0
+    assert validation.check_nonnegative(0, "radius") == 0.0
     with pytest.raises(DomainError, match="radius must be > 0, got 0"):
-        validation.positive(0, "radius")
+        validation.check_positive(0, "radius")
     with pytest.raises(DomainError, match=r"radius must be >= 0, got -0\.1"):
-        validation.nonnegative(-0.1, "radius")
+        validation.check_nonnegative(-0.1, "radius")

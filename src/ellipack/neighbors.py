@@ -26,7 +26,7 @@ from ellipack._core import KdTree
 from ellipack.errors import InputError, ShapeError
 from ellipack.locks import ReaderWriterLock
 from ellipack.parallel import for_row_slices
-from ellipack.validation import Floats, Ints, positive, rows, whole
+from ellipack.validation import Floats, Ints, check_integer, check_positive, check_rows
 
 Found = TypeVar("Found")
 
@@ -94,7 +94,7 @@ class NeighborIndex:
         >>> len(NeighborIndex.empty(3))
         0
         """
-        return cls(KdTree(whole(d, "d", 1)))
+        return cls(KdTree(check_integer(d, "d", 1)))
 
     @classmethod
     def build(cls, points: ArrayLike) -> Self:
@@ -114,7 +114,7 @@ class NeighborIndex:
         >>> len(NeighborIndex.build([[0.0], [1.0]]))
         2
         """
-        return cls(KdTree.build(rows(points, name="points")))
+        return cls(KdTree.build(check_rows(points, name="points")))
 
     def copy(self) -> Self:
         """Return an independent index over the same points.
@@ -168,7 +168,7 @@ class NeighborIndex:
         >>> len(index)
         2
         """
-        array = rows(points, self.d, "points")
+        array = check_rows(points, self.d, "points")
         with self._lock.write():
             self._tree.insert(array)
 
@@ -219,7 +219,7 @@ class NeighborIndex:
         >>> NeighborIndex.build([[0.0], [1.0]]).nearest([[0.75], [-2.0]])
         (array([1, 0]), array([0.0625, 4.    ]))
         """
-        found = self._search(self._tree.nearest, rows(queries, self.d, "queries"), n_jobs)
+        found = self._search(self._tree.nearest, check_rows(queries, self.d, "queries"), n_jobs)
         return _positions([part[0] for part in found]), _distances([part[1] for part in found])
 
     def k_nearest(self, queries: ArrayLike, k: int, n_jobs: int = 1) -> tuple[Ints, Floats]:
@@ -246,7 +246,7 @@ class NeighborIndex:
         >>> NeighborIndex.build([[0.0], [1.0]]).k_nearest([[0.75]], k=3)
         (array([[ 1,  0, -1]]), array([[0.0625, 0.5625,    inf]]))
         """
-        array, most = rows(queries, self.d, "queries"), whole(k, "k", 1)
+        array, most = check_rows(queries, self.d, "queries"), check_integer(k, "k", 1)
         found = self._search(lambda part: self._tree.k_nearest(part, most), array, n_jobs)
         return _positions([part[0] for part in found]), _distances([part[1] for part in found])
 
@@ -273,7 +273,7 @@ class NeighborIndex:
         >>> neighbors.offsets.tolist(), neighbors.positions.tolist()
         ([0, 2, 2], [1, 0])
         """
-        array, limit = rows(queries, self.d, "queries"), positive(radius, "radius")
+        array, limit = check_rows(queries, self.d, "queries"), check_positive(radius, "radius")
         limit *= limit  # a power would raise where the product is infinite
         found = self._search(lambda part: self._tree.within(part, limit), array, n_jobs)
         counts = np.concatenate([np.diff(offsets) for offsets, _, _ in found])

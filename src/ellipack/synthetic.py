@@ -10,7 +10,7 @@ from scipy.special import hyp0f1
 
 from ellipack.errors import DomainError
 from ellipack.metric import project
-from ellipack.validation import Floats, rows, whole, within
+from ellipack.validation import Floats, check_in_range, check_integer, check_rows
 
 _PHASES = (0.4, 1.1)  # away from multiples of a quarter turn, where a sine would be even or odd
 _FADE = 0.85  # of the amplitude from one direction to the next
@@ -47,15 +47,15 @@ class LowRankStream:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        whole(self.d, "d", 1)
-        whole(self.random_state, "random_state", 0)
-        within(self.noise, "noise", 0.0, _MOST_NOISE)
-        if whole(self.rank, "rank", 1) > self.d:
+        check_integer(self.d, "d", 1)
+        check_integer(self.random_state, "random_state", 0)
+        check_in_range(self.noise, "noise", 0.0, _MOST_NOISE)
+        if check_integer(self.rank, "rank", 1) > self.d:
             raise DomainError(f"rank must be at most d, {self.d}, got {self.rank}")
 
     def draw(self, n: int) -> tuple[Floats, Floats]:
         """Return the first `n` instances and their labels; those of a shorter draw are the first of a longer one."""
-        return next(self._chunks(whole(n, "n", 1)))
+        return next(self._chunks(check_integer(n, "n", 1)))
 
     def chunks(self, size: int) -> Iterator[tuple[Floats, Floats]]:
         """Return an iterator over the rows that `draw` gives, `size` at a time and without end, in bounded memory.
@@ -64,7 +64,7 @@ class LowRankStream:
         >>> bool((next(chunks)[0] == LowRankStream(d=3, rank=1).draw(50)[0]).all())
         True
         """
-        return self._chunks(whole(size, "size", 1))
+        return self._chunks(check_integer(size, "size", 1))
 
     @cached_property
     def subspace(self) -> Floats:
@@ -111,7 +111,7 @@ class LowRankStream:
 
     def _angles(self, X: ArrayLike) -> Floats:
         # Projected row by row, so that a row's label has the same bits whatever rows are beside it.
-        return np.asarray(project(rows(X, self.d), self.subspace) * self._frequency + self._phases)
+        return np.asarray(project(check_rows(X, self.d), self.subspace) * self._frequency + self._phases)
 
     def _mean_cosine(self, length: Floats) -> Floats:
         """Return the characteristic function of a coordinate of a point drawn evenly from the unit ball."""

@@ -19,13 +19,13 @@ _MISSING = {"NoneType", "NAType", "NaTType"}  # by name, because pandas may not 
 _REMEDY = "fill in or drop what is missing"
 
 
-def floats(values: ArrayLike, name: str) -> Floats:
+def as_floats(values: ArrayLike, name: str) -> Floats:
     """Return `values` as a C-contiguous float64 array that can be written to; refuse what is not real numbers.
 
     What can't be written, or stands at an odd address, is copied: a kernel would be compiled once more for it, which
     takes longer than any copy. pandas, polars, Arrow and joblib all hand out such arrays.
 
-    >>> floats([1, 2], "y")
+    >>> as_floats([1, 2], "y")
     array([1., 2.])
     """
     if type(values) is not np.ndarray:
@@ -68,7 +68,7 @@ def _refuse_what_only_reads_as_numbers(array: NDArray[np.generic], name: str) ->
                 raise NonFiniteError(f"{name} must be finite, got {shown(entry)}{_where(place)}: {_REMEDY}")
 
 
-def finite(array: Floats, name: str) -> Floats:
+def check_finite(array: Floats, name: str) -> Floats:
     """Return `array` if every entry is finite; else name the first that is not, and where."""
     known = np.isfinite(array)
     if not known.all():
@@ -84,15 +84,15 @@ def _where(place: tuple[int, ...]) -> str:
     return " at " + ", ".join(parts) if parts else ""
 
 
-def rows(X: ArrayLike, width: int | None = None, name: str = "X") -> Floats:
+def check_rows(X: ArrayLike, width: int | None = None, name: str = "X") -> Floats:
     """Return `X` as finite rows: two-dimensional, at least one row and one column, `width` columns if given.
 
-    >>> rows([[0.5, 1.0]], width=3)
+    >>> check_rows([[0.5, 1.0]], width=3)
     Traceback (most recent call last):
         ...
     ellipack.errors.ShapeError: X must have 3 columns, got 2
     """
-    array = floats(X, name)
+    array = as_floats(X, name)
     if array.ndim != 2:
         hint = f": Reshape your data, {name}[None] if it is a row, {name}[:, None] if a column" * (array.ndim == 1)
         raise ShapeError(f"{name} must be two-dimensional (rows, columns), got shape {array.shape}{hint}")
@@ -102,20 +102,20 @@ def rows(X: ArrayLike, width: int | None = None, name: str = "X") -> Floats:
         raise ShapeError(f"{name} must have at least one row and one column, got {got}")
     if width is not None and array.shape[1] != width:
         raise ShapeError(f"{name} must have {width} columns, got {array.shape[1]}")
-    return finite(array, name)
+    return check_finite(array, name)
 
 
-def labels(y: ArrayLike, count: int, name: str = "y") -> Floats:
+def check_labels(y: ArrayLike, count: int, name: str = "y") -> Floats:
     """Return `y` as finite labels, one for each of `count` rows."""
-    array = floats(y, name)
+    array = as_floats(y, name)
     if array.ndim != 1:
         raise ShapeError(f"{name} must be one-dimensional, got shape {array.shape}")
     if array.shape[0] != count:
         raise ShapeError(f"{name} must hold one label a row: {count} rows, got {array.shape[0]} labels")
-    return finite(array, name)
+    return check_finite(array, name)
 
 
-def in_unit_ball(X: Floats, name: str = "X") -> Floats:
+def check_in_unit_ball(X: Floats, name: str = "X") -> Floats:
     """Return `X` if each row lies in the closed Euclidean unit ball, the paper's domain of instances."""
     # hypot-like scaling is not needed: an overflowing square is an infinite norm, and that is outside as well.
     with np.errstate(over="ignore"):
@@ -127,7 +127,7 @@ def in_unit_ball(X: Floats, name: str = "X") -> Floats:
     return X
 
 
-def in_unit_interval(y: Floats, name: str = "y") -> Floats:
+def check_in_unit_interval(y: Floats, name: str = "y") -> Floats:
     """Return `y` if each label lies in [0, 1], the paper's domain of labels."""
     outside = (y < 0) | (y > 1)
     if outside.any():
@@ -136,10 +136,10 @@ def in_unit_interval(y: Floats, name: str = "y") -> Floats:
     return y
 
 
-def positive(value: float, name: str) -> float:
+def check_positive(value: float, name: str) -> float:
     """Return `value` if it is a finite number above 0.
 
-    >>> positive(-0.1, "radius")
+    >>> check_positive(-0.1, "radius")
     Traceback (most recent call last):
         ...
     ellipack.errors.DomainError: radius must be > 0, got -0.1
@@ -150,18 +150,18 @@ def positive(value: float, name: str) -> float:
     return number
 
 
-def positives(values: ArrayLike, name: str) -> Floats:
+def check_all_positive(values: ArrayLike, name: str) -> Floats:
     """Return `values` as at least one finite number, all above 0."""
-    array = floats(values, name)
+    array = as_floats(values, name)
     if array.ndim != 1 or len(array) == 0:
         raise ShapeError(f"{name} must be one-dimensional and not empty, got shape {array.shape}")
-    finite(array, name)
+    check_finite(array, name)
     if array.min() <= 0:
         raise DomainError(f"{name} must be > 0, got {array.min():.6g} at {int(array.argmin())}")
     return array
 
 
-def nonnegative(value: float, name: str) -> float:
+def check_nonnegative(value: float, name: str) -> float:
     """Return `value` if it is a finite number, 0 or more."""
     number = _number(value, name, ">= 0")
     if not number >= 0 or number == np.inf:  # so written that NaN fails as well
@@ -169,7 +169,7 @@ def nonnegative(value: float, name: str) -> float:
     return number
 
 
-def within(value: float, name: str, smallest: float, largest: float) -> float:
+def check_in_range(value: float, name: str, smallest: float, largest: float) -> float:
     """Return `value` if it is a number from `smallest` to `largest`."""
     number = _number(value, name, f"from {smallest:g} to {largest:g}")
     if not smallest <= number <= largest:  # so written that NaN fails as well
@@ -192,7 +192,7 @@ def _finite_and(number: float) -> str:
     return "" if np.isfinite(number) else "finite and "
 
 
-def whole(value: int, name: str, minimum: int, maximum: int | None = None) -> int:
+def check_integer(value: int, name: str, minimum: int, maximum: int | None = None) -> int:
     """Return `value` if it is a whole number, `minimum` or more, and `maximum` or less if that is given."""
     rule = f">= {minimum}" if maximum is None else f"from {minimum} to {maximum}"
     try:

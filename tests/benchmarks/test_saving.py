@@ -11,9 +11,9 @@ def test_a_learner_is_stretched_and_both_writers_write_it_all(tmp_path: Path) ->
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     learner = MetricRegressor().fit(X, X[:, 0])
-    contents = saving.stretched(learner, 1000)
-    assert {len(array) for array in contents.arrays.values() if array.ndim} >= {1000}
-    ours, theirs, size = saving.measure(contents, tmp_path, 2)
+    archive = saving.stretched(learner, 1000)
+    assert {len(array) for array in archive.arrays.values() if array.ndim} >= {1000}
+    ours, theirs, size = saving.measure(archive, tmp_path, 2)
     assert (len(ours), len(theirs)) == (2, 2)
     assert size > 1000 * 3 * 8
     assert (tmp_path / "model").read_bytes() == (tmp_path / "bare").read_bytes()

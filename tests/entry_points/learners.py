@@ -42,6 +42,6 @@ Bits = tuple[object, dict[str, tuple[str, tuple[int, ...], bytes]]]
 
 def bits(learner: Regressor) -> Bits:
     """Return everything that a learner carries, to the bit: what it would save, and which attributes it has."""
-    saved = learner.contents()
+    saved = learner.to_archive()
     arrays = {name: (str(array.dtype), array.shape, array.tobytes()) for name, array in saved.arrays.items()}
     return (saved.facts, sorted(vars(learner))), arrays

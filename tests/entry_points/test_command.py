@@ -52,7 +52,7 @@ def written(path: Path, last: bytes, rows: int = ROWS) -> str:
 
 def carried(run: Run) -> tuple[object, ...]:
     """Return everything that a run carries, to the bit."""
-    scores = run.scores.contents()
+    scores = run.scores.to_archive()
     arrays = {name: array.tobytes() for name, array in scores.arrays.items()}
     return bits(run.learner), run.encoder.to_dict(), scores.facts, arrays, run.position, run.skipped
 

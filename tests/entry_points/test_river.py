@@ -85,7 +85,7 @@ def taught(learner: str) -> RiverRegressor:
 def bits(model: RiverRegressor) -> object:
     """Return everything that a learner carries, to the bit: what it would save."""
     assert model._learner is not None
-    saved = model._learner.contents()
+    saved = model._learner.to_archive()
     arrays = {name: (str(array.dtype), array.shape, array.tobytes()) for name, array in saved.arrays.items()}
     return model.feature_names, saved.facts, arrays
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from ellipack import GradientOuterProduct, LocalSlopes, MetricRegressor
 from ellipack.errors import DomainError, EllipackError, InputError, KindError, NonFiniteError, ShapeError
-from ellipack.estimators.input_checks import repeated
+from ellipack.estimators.input_checks import repeat_by_weight
 from ellipack.validation import Floats
 from tests.strategies import seeds
 
@@ -155,7 +155,7 @@ def test_a_row_counts_as_often_as_its_weight_says(seed: int, weights: list[int])
     weighted = GradientOuterProduct(LocalSlopes(6)).fit(X, y, sample_weight=weights)
     again = GradientOuterProduct(LocalSlopes(6)).fit(X.repeat(weights, axis=0), y.repeat(weights))
     assert weighted.gop_.tolist() == again.gop_.tolist()
-    table, targets = repeated(X, y, weights)
+    table, targets = repeat_by_weight(X, y, weights)
     assert (len(table), len(targets)) == (sum(weights), sum(weights))
 
 

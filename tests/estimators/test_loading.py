@@ -25,7 +25,7 @@ from ellipack import (
 from ellipack.errors import CheckpointError
 from ellipack.estimators import GradientOuterProduct
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.estimators.loading import restore
+from ellipack.estimators.loading import learner_from_archive
 from ellipack.serialization import Archive, write
 from ellipack.validation import Floats
 from tests.strategies import seeds
@@ -43,8 +43,8 @@ learners = pytest.mark.parametrize("make", EVERY.values(), ids=EVERY.keys())
 
 def bits(learner: StreamingRegressor[Any]) -> tuple[object, dict[str, bytes]]:
     """Return everything a learner has learned, to the bit."""
-    contents = learner.contents()
-    return contents.facts, {name: array.tobytes() for name, array in contents.arrays.items()}
+    archive = learner.to_archive()
+    return archive.facts, {name: array.tobytes() for name, array in archive.arrays.items()}
 
 
 @learners
@@ -148,19 +148,19 @@ def test_contents_with_anything_missing_or_misshapen_are_refused(make: Callable[
     """Take away or bend each array and each fact in turn: an error, or a learner that still predicts."""
     X, y = stream()
     learner = make().fit(X[:37], y[:37])
-    kind, contents = type(learner).__name__, learner.contents()
-    for name, array in contents.arrays.items():
-        others = {key: value for key, value in contents.arrays.items() if key != name}
+    kind, archive = type(learner).__name__, learner.to_archive()
+    for name, array in archive.arrays.items():
+        others = {key: value for key, value in archive.arrays.items() if key != name}
         bent = [array[..., None], np.concatenate([array, array]) if array.ndim else array[None], array.astype(np.int32)]
         for arrays in [others, *({**others, name: each} for each in bent)]:
-            _refused_or_sound(kind, Archive(contents.facts, arrays), X, missing=name not in arrays)
-    for facts in _bent(contents.facts):
-        _refused_or_sound(kind, Archive(facts, contents.arrays), X)
+            _refused_or_sound(kind, Archive(archive.facts, arrays), X, missing=name not in arrays)
+    for facts in _bent(archive.facts):
+        _refused_or_sound(kind, Archive(facts, archive.arrays), X)
 
 
-def _refused_or_sound(kind: str, contents: Archive, X: Floats, *, missing: bool = False) -> None:
+def _refused_or_sound(kind: str, archive: Archive, X: Floats, *, missing: bool = False) -> None:
     try:
-        learner = restore(kind, contents)
+        learner = learner_from_archive(kind, archive)
     except CheckpointError:
         return
     assert not missing

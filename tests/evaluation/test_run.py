@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ellipack import MetricRegressor, serialization
 from ellipack.errors import CheckpointError, StreamError
-from ellipack.estimators.loading import RUN
+from ellipack.estimators.loading import RUN_KIND
 from ellipack.evaluation.append_only_file import OutputPosition
 from ellipack.evaluation.run import Run, load_run
 from ellipack.tabular import BadRow, TableBatch, TableEncoder
@@ -103,14 +103,14 @@ def test_only_runs_are_loaded_and_only_if_their_parts_fit(tmp_path: Path) -> Non
     with pytest.raises(CheckpointError, match="learner holds a MetricRegressor and not a run"):
         load_run(tmp_path / "learner")
     run.save(tmp_path / "model")
-    _, contents = serialization.read(tmp_path / "model")
+    _, archive = serialization.read(tmp_path / "model")
     for change, said in (
         ({"position": -1}, "position must be from 0"),
         ({"predictions": {"size": 0}}, "predictions/checksum must be a whole number, got nothing"),
         ({"source": 3}, "source must be text, got 3"),
         ({"encoder": begun().encoder.to_dict()}, "features must be as many as are encoded"),
     ):
-        changed = serialization.Archive({**contents.facts, **change}, contents.arrays)
-        serialization.write(tmp_path / "changed", RUN, changed)
+        changed = serialization.Archive({**archive.facts, **change}, archive.arrays)
+        serialization.write(tmp_path / "changed", RUN_KIND, changed)
         with pytest.raises(CheckpointError, match=f"changed: {said}"):
             load_run(tmp_path / "changed")

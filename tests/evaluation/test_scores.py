@@ -43,8 +43,8 @@ def test_grouping_changes_no_bit(seed: int, rows: int, cuts: list[int]) -> None:
     edges = sorted({0, rows, *(cut for cut in cuts if cut < rows)})
     for start, stop in pairwise(edges):
         parts.update(predictions[start:stop], labels[start:stop])
-        parts = Scores.restore(parts.contents())
-    one, other = whole.contents(), parts.contents()
+        parts = Scores.from_archive(parts.to_archive())
+    one, other = whole.to_archive(), parts.to_archive()
     assert one.facts == other.facts
     assert all(one.arrays[name].tobytes() == other.arrays[name].tobytes() for name in one.arrays)
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import ellipack
 import ellipack.river
 from ellipack.errors import CheckpointError
-from ellipack.estimators.loading import RUN
+from ellipack.estimators.loading import RUN_KIND
 from ellipack.evaluation.run import load_run
 from ellipack.serialization import Archive, file, read
 from ellipack.tabular import TableBatch
@@ -38,25 +38,25 @@ SECONDS = 100
 _CODES = {"float64": "F64", "int64": "I64", "float32": "F32"}
 
 
-def mutated(rng: Random, data: bytes, kind: str, contents: Archive) -> bytes:
+def mutated(rng: Random, data: bytes, kind: str, archive: Archive) -> bytes:
     """Return one of the files that a hostile author makes of a good one."""
     if rng.random() < 0.25:
         return RAW[rng.integers(len(RAW))](rng, data)
     for _ in range(rng.integers(1, 3)):
-        contents = KNOWING[rng.integers(len(KNOWING))](rng, contents)
-    return packed(kind, contents)
+        archive = KNOWING[rng.integers(len(KNOWING))](rng, archive)
+    return packed(kind, archive)
 
 
-def packed(kind: str, contents: Archive) -> bytes:
-    """Return a file with these contents, also such that the writer would refuse, and a right checksum."""
+def packed(kind: str, archive: Archive) -> bytes:
+    """Return a file with this archive, also such that the writer would refuse, and a right checksum."""
     header: dict[str, Any] = {}
     body = b""
-    for name, array in contents.arrays.items():
+    for name, array in archive.arrays.items():
         held = np.ascontiguousarray(array).tobytes()
         place = [len(body), len(body) + len(held)]
         header[name] = {"dtype": _CODES[str(array.dtype)], "shape": list(array.shape), "data_offsets": place}
         body += held
-    facts = {"format": file.FORMAT, "version": "1", "kind": kind, "facts": contents.facts}
+    facts = {"format": file.FORMAT, "version": "1", "kind": kind, "facts": archive.facts}
     metadata = {"__metadata__": {"ellipack": "0" * 64 + json.dumps(facts)}}
     text = json.dumps({**metadata, **header}, separators=(",", ":")).encode()
     return signed(len(text).to_bytes(8, "little") + text + body)
@@ -76,7 +76,7 @@ def refused_or_sound(path: Path, X: Floats, y: Floats) -> bool:
         if kind.startswith("river."):
             goes_on_with_river(ellipack.river.load(path), path, X, y)
             return False
-        if kind == RUN:
+        if kind == RUN_KIND:
             run = load_run(path)
             learner = run.learner
             if {column.name for column in run.encoder.column_summaries()} <= {

@@ -83,13 +83,13 @@ def cut(rng: Random, data: bytes) -> bytes:
     return signed(data[:a] + data[b:] if rng.random() < 0.5 else data[:b] + data[a:])
 
 
-def change_array(rng: Random, contents: Archive) -> Archive:
+def change_array(rng: Random, archive: Archive) -> Archive:
     """Put hostile numbers into an array: one, a row, or all."""
-    names = sorted(name for name, array in contents.arrays.items() if array.size)
+    names = sorted(name for name, array in archive.arrays.items() if array.size)
     if not names:
-        return contents
+        return archive
     name = names[rng.integers(len(names))]
-    array = np.array(contents.arrays[name])
+    array = np.array(archive.arrays[name])
     values: list[Any] = INTS if array.dtype.kind == "i" else FLOATS
     value = values[rng.integers(len(values))]
     flat: NDArray[Any] = array.reshape(-1)
@@ -103,14 +103,14 @@ def change_array(rng: Random, contents: Archive) -> Archive:
                 array *= value
         case _:
             flat[rng.integers(len(flat))] = value
-    return Archive(contents.facts, {**contents.arrays, name: array})
+    return Archive(archive.facts, {**archive.arrays, name: array})
 
 
-def change_shape(rng: Random, contents: Archive) -> Archive:
+def change_shape(rng: Random, archive: Archive) -> Archive:
     """Make an array longer, shorter, empty, wider, or of another kind."""
-    names = sorted(contents.arrays)
+    names = sorted(archive.arrays)
     name = names[rng.integers(len(names))]
-    array = contents.arrays[name]
+    array = archive.arrays[name]
     ways: list[Callable[[], NDArray[Any]]] = [
         lambda: np.concatenate([array, array]),
         lambda: array[: len(array) // 2],
@@ -124,26 +124,26 @@ def change_shape(rng: Random, contents: Archive) -> Archive:
         lambda: array.astype(np.float32),
     ]
     with np.errstate(all="ignore"):
-        return Archive(contents.facts, {**contents.arrays, name: ways[rng.integers(len(ways))]()})
+        return Archive(archive.facts, {**archive.arrays, name: ways[rng.integers(len(ways))]()})
 
 
-def change_fact(rng: Random, contents: Archive) -> Archive:
+def change_fact(rng: Random, archive: Archive) -> Archive:
     """Replace a fact, however deep, or take it away."""
-    facts = json.loads(json.dumps(contents.facts))
+    facts = json.loads(json.dumps(archive.facts))
     places = list(_places(facts))
     inside, key = places[rng.integers(len(places))]
     if rng.random() < 0.1 and isinstance(inside, dict):
         del inside[key]
     else:
         inside[key] = FACTS[rng.integers(len(FACTS))]
-    return Archive(facts, contents.arrays)
+    return Archive(facts, archive.arrays)
 
 
-def swap(rng: Random, contents: Archive) -> Archive:
+def swap(rng: Random, archive: Archive) -> Archive:
     """Let an array stand in for another."""
-    names = sorted(contents.arrays)
+    names = sorted(archive.arrays)
     one, other = (names[i] for i in rng.integers(len(names), size=2))
-    return Archive(contents.facts, {**contents.arrays, one: contents.arrays[other]})
+    return Archive(archive.facts, {**archive.arrays, one: archive.arrays[other]})
 
 
 def _places(facts: Any) -> Any:

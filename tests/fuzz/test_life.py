@@ -130,7 +130,7 @@ class Life(RuleBasedStateMachine):
     def takes_no_more_memory_than_it_may(self) -> None:
         if self.count and not self.domain:
             assert self.one.n_centers_ <= MOST_CENTERS
-            assert sum(array.nbytes for array in self.one.contents().arrays.values()) < 200_000
+            assert sum(array.nbytes for array in self.one.to_archive().arrays.values()) < 200_000
 
     def _made(self, batch: Batch) -> tuple[Floats, Floats]:
         return batch.in_domain(self.d) if self.domain else batch.rows(self.d)

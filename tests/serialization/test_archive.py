@@ -16,20 +16,20 @@ WHOLE = Archive().with_parts(p=HELD)
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda c: c.whole("missing", 0), "p/missing must be a whole number, got nothing"),
-        (lambda c: c.whole("x", 0), "p/x must be a whole number, got 0.5"),
-        (lambda c: c.whole("yes", 0), "p/yes must be a whole number, got True"),
-        (lambda c: c.whole("n", 4), "p/n must be from 4 to 4611686018427387904, got 3"),
+        (lambda c: c.integer("missing", 0), "p/missing must be a whole number, got nothing"),
+        (lambda c: c.integer("x", 0), "p/x must be a whole number, got 0.5"),
+        (lambda c: c.integer("yes", 0), "p/yes must be a whole number, got True"),
+        (lambda c: c.integer("n", 4), "p/n must be from 4 to 4611686018427387904, got 3"),
         (lambda c: c.number("names"), "p/names must be a finite number, got "),
         (lambda c: c.number("infinite"), "p/infinite must be a finite number, got inf"),
         (lambda c: c.fact("n", str), "p/n must be text, got 3"),
-        (lambda c: c.texts("names", 3), "p/names must be a list of 3 texts, got"),
-        (lambda c: c.texts("n"), "p/n must be a list, got 3"),
+        (lambda c: c.strings("names", 3), "p/names must be a list of 3 texts, got"),
+        (lambda c: c.strings("n"), "p/n must be a list, got 3"),
         (lambda c: c.part("n"), "p/n must be an object, got 3"),
         (lambda c: c.floats("f", 3, 2), r"p/f must be float64 of shape \(3, 2\), got float64 of shape \(2, 3\)"),
         (lambda c: c.floats("i", 2), r"p/i must be float64 of shape \(2,\), got int64 of shape \(2,\)"),
         (lambda c: c.floats("nan", 1), "p/nan must be finite, got NaN or an infinity"),
-        (lambda c: c.above(1.0, "f", 2, 3), "p/f must be > 1, got 1"),
+        (lambda c: c.floats_above(1.0, "f", 2, 3), "p/f must be > 1, got 1"),
         (lambda c: c.ints("i", 2, least=2), "p/i must be >= 2, got 1"),
         (lambda c: c.ints("missing", 2), r"p/missing must be int64 of shape \(2,\), got nothing"),
         (lambda c: c.shape("i", 2), r"p/i must be an array of 2 dimensions, got shape \(2,\)"),
@@ -42,7 +42,7 @@ def test_what_is_not_as_asked_is_refused(ask: Callable[[Archive], object], messa
 
 def test_what_is_asked_is_given_in_arrays_of_its_own() -> None:
     part = WHOLE.part("p")
-    assert (part.whole("n", 3, 3), part.number("x"), part.number("n"), part.texts("names", 2)) == (
+    assert (part.integer("n", 3, 3), part.number("x"), part.number("n"), part.strings("names", 2)) == (
         3,
         0.5,
         3,
@@ -51,7 +51,7 @@ def test_what_is_asked_is_given_in_arrays_of_its_own() -> None:
     given = part.floats("f", 2, 3)
     given[:] = 7
     assert (HELD.arrays["f"] == 1).all()
-    assert np.isnan(part.numbers("nan", 1)).all()
+    assert np.isnan(part.any_floats("nan", 1)).all()
     copy = HELD.copy()
     copy.arrays["i"][:] = 7
     assert HELD.arrays["i"].tolist() == [1, 2]

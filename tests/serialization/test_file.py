@@ -20,13 +20,13 @@ SMALL = Archive({"clock": 3, "name": "naïve \u2028"}, {"a": np.arange(6.0).resh
 def test_what_was_written_is_read(tmp_path: Path) -> None:
     nested = SMALL.with_parts(part=Archive({"x": [1.5, None]}, {"empty": np.empty((0, 3))}))
     write(tmp_path / "model", "Kind", nested)
-    kind, contents = read(tmp_path / "model")
+    kind, archive = read(tmp_path / "model")
     assert kind == "Kind"
-    assert contents.facts == nested.facts
-    assert contents.arrays.keys() == nested.arrays.keys()
+    assert archive.facts == nested.facts
+    assert archive.arrays.keys() == nested.arrays.keys()
     for name, array in nested.arrays.items():
-        assert contents.arrays[name].dtype == array.dtype
-        np.testing.assert_array_equal(contents.arrays[name], array)
+        assert archive.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(archive.arrays[name], array)
 
 
 def test_arrays_are_written_by_their_values_and_not_by_their_memory(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from ellipack.errors import DomainError, MetricError, NonFiniteError, ShapeError
 from ellipack.theory import (
     burn_in,
+    check_semidefinite_spectrum,
     effective_rank,
     eigenvalue_gaps,
     kappa,
@@ -15,7 +16,6 @@ from ellipack.theory import (
     phase_length,
     rank_starts,
     regularization,
-    semidefinite,
     separated,
     truncated_determinant,
 )
@@ -117,7 +117,7 @@ def test_the_rank_of_a_phase_can_be_above_that_of_the_horizon() -> None:
 
 
 def test_a_gradient_outer_product_may_have_zeros() -> None:
-    assert semidefinite([0.5, 0.0, 0.0]).tolist() == [0.5, 0.0, 0.0]
+    assert check_semidefinite_spectrum([0.5, 0.0, 0.0]).tolist() == [0.5, 0.0, 0.0]
     assert eigenvalue_gaps([0.5, 0.0, 0.0]).tolist() == [0.5, 0.0, 0.0]
     assert separated([0.5, 0.0], 0.5).tolist() == [True, True]
     assert perturbed_kappa([0.5, 0.0, 0.0], r=1, t=10, regularization=0.0) == 1
@@ -128,7 +128,7 @@ def test_a_gradient_outer_product_may_have_zeros() -> None:
 @pytest.mark.parametrize("eigenvalues", [[0.0], [0.0, 0.0], [1.0, -1e-3], [0.5, 1.0]])
 def test_what_is_no_gradient_outer_products_spectrum_is_refused(eigenvalues: list[float]) -> None:
     with pytest.raises(MetricError, match="eigenvalues must be >= 0, the first > 0, and in falling order, got"):
-        semidefinite(eigenvalues)
+        check_semidefinite_spectrum(eigenvalues)
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_separated_are_those_a_gap_apart() -> None:
         ([1.0, np.nan], NonFiniteError, "eigenvalues must be finite, got NaN at row 1"),
         ([1.0, 0.0], MetricError, "eigenvalues must be > 0 and in falling order"),
         ([0.5, 1.0], MetricError, "eigenvalues must be > 0 and in falling order"),
-        ([0.5, 0.1], MetricError, "eigenvalues must be normalised, the largest 1, got 0.5"),
-        ([2.0, 0.1], MetricError, "eigenvalues must be normalised, the largest 1, got 2"),
+        ([0.5, 0.1], MetricError, r"eigenvalues must be normalized \(largest 1\), got 0.5"),
+        ([2.0, 0.1], MetricError, r"eigenvalues must be normalized \(largest 1\), got 2"),
     ],
 )
 def test_what_is_no_spectrum_is_refused(eigenvalues: list[float], error: type[Exception], message: str) -> None:

@@ -11,7 +11,7 @@ from ellipack.cli.messages import say
 from ellipack.cli.options import check_apart, check_writable
 from ellipack.cli.terminal import screen, show_model
 from ellipack.errors import CheckpointError, InputError, StreamError
-from ellipack.estimators.loading import RUN, load
+from ellipack.estimators.loading import RUN_KIND, load
 from ellipack.evaluation.run import load_run
 from ellipack.report.page import page
 from ellipack.report.record import Record
@@ -57,7 +57,7 @@ def record_at(path: str) -> Record:
     if _first_bytes(path).lstrip().startswith(b"{"):
         return _record_in(Path(path).read_bytes(), path)
     kind, _ = serialization.read(path)
-    if kind != RUN:
+    if kind != RUN_KIND:
         return _record_of(load(path), path)
     run = load_run(path)
     _check_learned(run.learner, path)

@@ -8,10 +8,10 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ellipack.errors import DomainError
-from ellipack.estimators.input_checks import features, remember_features, repeated, targets
+from ellipack.estimators.input_checks import check_features, check_targets, record_features, repeat_by_weight
 from ellipack.metric import GopEstimator, GradientEstimator, KernelDifferences, project
 from ellipack.metric.mahalanobis import eigensystem
-from ellipack.validation import Floats, labels, rows, whole
+from ellipack.validation import Floats, check_integer, check_labels, check_rows
 
 
 class GradientOuterProduct(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -68,19 +68,21 @@ class GradientOuterProduct(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
 
         A row of weight 3 counts as three rows, one of weight 0 as none: weights are whole numbers, each 1 if not given.
         """
-        table = rows(X)
+        table = check_rows(X)
         d = table.shape[1]
-        kept = d if self.n_components is None else whole(self.n_components, "n_components", 1)
+        kept = d if self.n_components is None else check_integer(self.n_components, "n_components", 1)
         if kept > d:
             raise DomainError(f"n_components must be at most the number of columns, {d}, got {kept}")
-        gop = self.estimator().estimate(*repeated(table, labels(targets(y), len(table)), sample_weight))
+        gop = self.estimator().estimate(
+            *repeat_by_weight(table, check_labels(check_targets(y), len(table)), sample_weight)
+        )
         if kept < d and not gop.any():
             seen = "1 sample" if len(table) == 1 else f"{len(table)} samples"
             raise DomainError(
                 f"n_components asks for the leading directions, but the gop estimated from {seen} is 0: either the "
                 "labels never vary, or no ball had enough mass (try LocalSlopes(), or larger scales)"
             )
-        remember_features(self, X)
+        record_features(self, X)
         eigenvalues, eigenvectors = eigensystem(gop)
         self.gop_ = gop
         self.eigenvalues_ = eigenvalues[:kept]
@@ -90,7 +92,7 @@ class GradientOuterProduct(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
     def transform(self, X: Any) -> Floats:
         """Return each row's coordinates along the leading directions."""
         check_is_fitted(self, "gop_")
-        return project(rows(features(self, X)), np.ascontiguousarray(self.directions_.T))
+        return project(check_rows(check_features(self, X)), np.ascontiguousarray(self.directions_.T))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -10,10 +10,10 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
 from ellipack.errors import DomainError, InputError, KindError, ShapeError
-from ellipack.validation import Floats, finite, floats, rows
+from ellipack.validation import Floats, as_floats, check_finite, check_rows
 
 
-def features(estimator: BaseEstimator, X: Any) -> ArrayLike:
+def check_features(estimator: BaseEstimator, X: Any) -> ArrayLike:
     """Return rows whose width, and names if they have any, are those that an estimator has learned from.
 
     A plain array comes back as it is, its entries yet to be checked by whoever takes it.
@@ -23,7 +23,7 @@ def features(estimator: BaseEstimator, X: Any) -> ArrayLike:
     if plain and not hasattr(estimator, "feature_names_in_"):
         # The common case of a stream: scikit-learn takes as long to see that there are no names as a row to predict.
         return cast(ArrayLike, X)
-    table = X if len(getattr(X, "shape", ())) == 2 else rows(X)
+    table = X if len(getattr(X, "shape", ())) == 2 else check_rows(X)
     try:
         # Before the entries are looked at: in columns that nobody has learned from, they are beside the point.
         validate_data(estimator, table, reset=False, skip_check_array=True)
@@ -31,10 +31,10 @@ def features(estimator: BaseEstimator, X: Any) -> ArrayLike:
         raise KindError(str(error)) from error
     except ValueError as error:
         raise (InputError if table.shape[1] == width else ShapeError)(str(error)) from error
-    return rows(table)
+    return check_rows(table)
 
 
-def remember_features(estimator: BaseEstimator, X: Any) -> None:
+def record_features(estimator: BaseEstimator, X: Any) -> None:
     """Let an estimator know how many features it has learned from, and what they are called if they have names."""
     try:
         validate_data(estimator, X, reset=True, skip_check_array=True)
@@ -42,13 +42,13 @@ def remember_features(estimator: BaseEstimator, X: Any) -> None:
         raise KindError(str(error)) from error
 
 
-def targets(y: Any) -> ArrayLike:
+def check_targets(y: Any) -> ArrayLike:
     """Return labels, in a row even if they came in a column; their number is yet to be checked."""
     if type(y) is np.ndarray and y.ndim == 1:
         return cast(ArrayLike, y)
     if y is None:
         raise InputError("y must hold one label a row: learning requires y to be passed, but the target y is None")
-    array = floats(y, "y")
+    array = as_floats(y, "y")
     if array.ndim == 2 and array.shape[1] == 1:
         advice = "A column-vector y was passed when a 1d array was expected: pass y.ravel()"
         warnings.warn(advice, DataConversionWarning, stacklevel=3)
@@ -56,11 +56,11 @@ def targets(y: Any) -> ArrayLike:
     return array
 
 
-def repeated(table: Floats, y: Floats, sample_weight: Any) -> tuple[Floats, Floats]:
+def repeat_by_weight(table: Floats, y: Floats, sample_weight: Any) -> tuple[Floats, Floats]:
     """Return rows and labels, each as often as its weight says: a row of weight 3 thrice, of weight 0 not at all."""
     if sample_weight is None:
         return table, y
-    weights = finite(floats(sample_weight, "sample_weight"), "sample_weight")
+    weights = check_finite(as_floats(sample_weight, "sample_weight"), "sample_weight")
     if weights.shape != (len(table),):
         raise ShapeError(f"sample_weight must hold one number a row: {len(table)} rows, got shape {weights.shape}")
     odd = (weights < 0) | (weights % 1 != 0)

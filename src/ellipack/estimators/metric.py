@@ -84,7 +84,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         self.n_jobs = n_jobs
         self.config = config
 
-    def _init(self, d: int) -> MetricState:
+    def _initial_state(self, d: int) -> MetricState:
         thread_count(self.n_jobs)
         size = Size(self.views, self.neighbors, self.max_centers)
         config = MetricConfig() if self.config is None else self.config
@@ -98,11 +98,11 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def _learn(self, state: MetricState, X: ArrayLike, y: ArrayLike) -> Floats:
         return learner.learn(state, X, y, self.n_jobs)
 
-    def _contents(self, state: MetricState) -> Archive:
+    def _to_archive(self, state: MetricState) -> Archive:
         return serialization.to_archive(state)
 
-    def _restore(self, saved: Archive, d: int) -> MetricState:
-        return serialization.from_archive(saved, d)
+    def _from_archive(self, archive: Archive, d: int) -> MetricState:
+        return serialization.from_archive(archive, d)
 
     def _add_features(self, state: MetricState, scales: Floats) -> None:
         add_features(state, scales)
@@ -110,7 +110,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     @property
     def metric_(self) -> Metric:
         """The metric, of spectral norm 1, on features in standard units."""
-        return self._learned.phase.metrics[0]
+        return self._fitted_state.phase.metrics[0]
 
     @property
     def eigenvalues_(self) -> Floats:
@@ -120,12 +120,12 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     @property
     def directions_(self) -> Floats:
         """The directions of the metric, a row each, in falling order, for features in their own units."""
-        return np.asarray(self.metric_.eigenvectors.T / self._learned.core.parts().views[0].scale)
+        return np.asarray(self.metric_.eigenvectors.T / self._fitted_state.core.parts().views[0].scale)
 
     @property
     def effective_rank_(self) -> int:
         """The effective rank of the metric at the last round."""
-        return int(effective_rank(self.eigenvalues_, max(1, self._learned.clock)))
+        return int(effective_rank(self.eigenvalues_, max(1, self._fitted_state.clock)))
 
     @property
     def feature_importances_(self) -> Floats:
@@ -135,21 +135,21 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     @property
     def expert_names_(self) -> list[str]:
         """Names of the experts."""
-        return expert_names(len(self._learned.phase.metrics))
+        return expert_names(len(self._fitted_state.phase.metrics))
 
     @property
     def expert_weights_(self) -> Floats:
         """Weight of each expert in the aggregation, in the order of `expert_names_`; they add up to 1."""
-        return self._learned.core.parts().aggregation.experts.weights()
+        return self._fitted_state.core.parts().aggregation.experts.weights()
 
     @property
     def n_centers_(self) -> int:
         """Number of centers."""
-        return self._learned.n_centers
+        return self._fitted_state.n_centers
 
     def history(self) -> MetricHistory:
         """Return what had been learned by the end of each phase."""
-        phases = self._learned.phase.finished
+        phases = self._fitted_state.phase.finished
         metrics = [phase.metrics[0] for phase in phases]
         d = self.metric_.dimension
         return MetricHistory(

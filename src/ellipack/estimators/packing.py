@@ -42,7 +42,7 @@ class PackingRegressor(StreamingRegressor[PackingState]):
         self.metric = metric
         self.keep_founding_label = keep_founding_label
 
-    def _init(self, d: int) -> PackingState:
+    def _initial_state(self, d: int) -> PackingState:
         return packing.init(_metric(self.metric, d))
 
     def _predict(self, state: PackingState, X: ArrayLike) -> Floats:
@@ -51,11 +51,11 @@ class PackingRegressor(StreamingRegressor[PackingState]):
     def _learn(self, state: PackingState, X: ArrayLike, y: ArrayLike) -> Floats:
         return packing.learn(state, X, y, keep_founding_label=self.keep_founding_label)
 
-    def _contents(self, state: PackingState) -> Archive:
-        return packing.contents(state)
+    def _to_archive(self, state: PackingState) -> Archive:
+        return packing.to_archive(state)
 
-    def _restore(self, saved: Archive, d: int) -> PackingState:
-        return packing.restore(saved, d)
+    def _from_archive(self, archive: Archive, d: int) -> PackingState:
+        return packing.from_archive(archive, d)
 
     def _add_features(self, state: PackingState, scales: Floats) -> None:
         packing.add_features(state, len(scales))
@@ -63,32 +63,32 @@ class PackingRegressor(StreamingRegressor[PackingState]):
     @property
     def metric_(self) -> Metric:
         """The metric, of spectral norm 1."""
-        return self._learned.metric
+        return self._fitted_state.metric
 
     @property
     def n_centers_(self) -> int:
         """How many centers there are."""
-        return self._learned.core.size
+        return self._fitted_state.core.size
 
     @property
     def centers_(self) -> Floats:
         """Where the centers are, in feature coordinates, a row each, in order of founding."""
         directions = self.metric_.eigenvectors / np.sqrt(self.metric_.eigenvalues)
-        return np.asarray(self._learned.core.coordinates @ directions.T)
+        return np.asarray(self._fitted_state.core.coordinates @ directions.T)
 
     @property
     def radius_(self) -> float:
         """How far a center reached at the last round."""
-        return float(radius(self.metric_.eigenvalues, self._learned.clock))
+        return float(radius(self.metric_.eigenvalues, self._fitted_state.clock))
 
     @property
     def effective_rank_(self) -> int:
         """The effective rank of the metric at the last round."""
-        return int(effective_rank(self.metric_.eigenvalues, self._learned.clock))
+        return int(effective_rank(self.metric_.eigenvalues, self._fitted_state.clock))
 
     def history(self, t: ArrayLike | None = None) -> PackingHistory:
         """Return radius, effective rank and number of centers at rounds `t`, at all rounds if not given."""
-        return packing.history(self._learned, t)
+        return packing.history(self._fitted_state, t)
 
 
 def _metric(metric: Metric | ArrayLike | None, d: int) -> Metric:

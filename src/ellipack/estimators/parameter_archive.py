@@ -21,59 +21,59 @@ _SEQUENCES: dict[str, Callable[[Floats], Any]] = {
 }
 
 
-def parameter_contents(value: Any) -> Archive:
+def parameter_to_archive(value: Any) -> Archive:
     """Return what is saved of a parameter's value; refuse a kind of value that could not be made again."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return Archive({"kind": "plain", "value": value})
     if isinstance(value, Metric):
-        return Archive({"kind": "Metric"}).with_parts(value=value.contents())
+        return Archive({"kind": "Metric"}).with_parts(value=value.to_archive())
     if type(value).__name__ in _SEQUENCES and np.asarray(value).dtype.kind in "iuf":
         array = np.asarray(value, dtype=np.float64)
         return Archive({"kind": type(value).__name__}, {"value": array})
-    return object_contents(value)
+    return object_to_archive(value)
 
 
-def object_contents(value: Any) -> Archive:
+def object_to_archive(value: Any) -> Archive:
     """Return what is saved of an object that its constructor makes of its parameters."""
     if not type(value).__module__.startswith("ellipack."):
         raise CheckpointError(f"what is saved must be numbers, texts, arrays or of ellipack's own kinds, got {value!r}")
     values = _values(value)
-    contents = Archive({"kind": type(value).__name__, "names": sorted(values)})
-    return contents.with_parts(**{f"value {name}": parameter_contents(each) for name, each in values.items()})
+    archive = Archive({"kind": type(value).__name__, "names": sorted(values)})
+    return archive.with_parts(**{f"value {name}": parameter_to_archive(each) for name, each in values.items()})
 
 
-def restore_parameter(saved: Archive, kinds: Kinds) -> Any:
-    """Return the value that was saved as these contents."""
-    kind = saved.fact("kind", str)
+def parameter_from_archive(archive: Archive, kinds: Kinds) -> Any:
+    """Return the value that was saved as this archive."""
+    kind = archive.fact("kind", str)
     if kind == "plain":
-        value = saved.facts.get("value")
+        value = archive.facts.get("value")
         if value is not None and not isinstance(value, bool | int | float | str):
-            raise CheckpointError(f"{saved.place}value must be a number, a text or nothing")
+            raise CheckpointError(f"{archive.prefix}value must be a number, a text or nothing")
         return value
     if kind == "Metric":
-        part = saved.part("value")
-        return Metric.restore(part, part.shape("eigenvalues", 1)[0])
+        part = archive.part("value")
+        return Metric.from_archive(part, part.shape("eigenvalues", 1)[0])
     if kind in _SEQUENCES:
-        array = saved.arrays.get("value")
+        array = archive.arrays.get("value")
         # A list of lists without entries could be as long as it likes, and take no room in the file.
         if array is None or array.dtype != np.float64 or not (array.ndim == 1 or (array.ndim == 2 and array.size)):
-            raise CheckpointError(f"{saved.place}value must be an array of numbers")
+            raise CheckpointError(f"{archive.prefix}value must be an array of numbers")
         return _SEQUENCES[kind](array)
-    return restore_object(saved, kinds)
+    return object_from_archive(archive, kinds)
 
 
-def restore_object(saved: Archive, kinds: Kinds) -> Any:
-    """Return the object, of one of these kinds, that was saved as these contents."""
-    kind = saved.fact("kind", str)
+def object_from_archive(archive: Archive, kinds: Kinds) -> Any:
+    """Return the object, of one of these kinds, that was saved as this archive."""
+    kind = archive.fact("kind", str)
     if kind not in kinds:
-        raise CheckpointError(f"{saved.place}kind must be one of {', '.join(sorted(kinds))}, got {kind!r}")
-    values = {name: restore_parameter(saved.part(f"value {name}"), kinds) for name in saved.texts("names")}
+        raise CheckpointError(f"{archive.prefix}kind must be one of {', '.join(sorted(kinds))}, got {kind!r}")
+    values = {name: parameter_from_archive(archive.part(f"value {name}"), kinds) for name in archive.strings("names")}
     try:
         return kinds[kind](**values)
     except (InputError, TypeError) as error:
-        raise CheckpointError(f"{saved.place}{kind} can't be made: {error}") from error
+        raise CheckpointError(f"{archive.prefix}{kind} can't be made: {error}") from error
 
 
 def _values(value: Any) -> dict[str, Any]:

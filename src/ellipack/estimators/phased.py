@@ -12,7 +12,7 @@ from ellipack.metric import GopEstimator, Metric
 from ellipack.serialization import Archive
 from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank
-from ellipack.validation import Floats, positive
+from ellipack.validation import Floats, check_positive
 
 
 class PhasedRegressor(StreamingRegressor[PhasedState]):
@@ -49,8 +49,8 @@ class PhasedRegressor(StreamingRegressor[PhasedState]):
         self.gop = gop
         self.keep_founding_label = keep_founding_label
 
-    def _init(self, d: int) -> PhasedState:
-        positive(self.alpha, "alpha")
+    def _initial_state(self, d: int) -> PhasedState:
+        check_positive(self.alpha, "alpha")
         metric = getattr(self._estimator().gradients, "metric", None)
         if metric is not None and metric.dimension != d:
             raise ShapeError(f"X must have {metric.dimension} columns, as the metric of slopes has, got {d}")
@@ -70,11 +70,11 @@ class PhasedRegressor(StreamingRegressor[PhasedState]):
             state, X, y, alpha=self.alpha, estimator=self._estimator(), keep_founding_label=self.keep_founding_label
         )
 
-    def _contents(self, state: PhasedState) -> Archive:
-        return phased.contents(state)
+    def _to_archive(self, state: PhasedState) -> Archive:
+        return phased.to_archive(state)
 
-    def _restore(self, saved: Archive, d: int) -> PhasedState:
-        return phased.restore(saved, d)
+    def _from_archive(self, archive: Archive, d: int) -> PhasedState:
+        return phased.from_archive(archive, d)
 
     def _add_features(self, state: PhasedState, scales: Floats) -> None:
         phased.add_features(state, len(scales))
@@ -82,28 +82,28 @@ class PhasedRegressor(StreamingRegressor[PhasedState]):
     @property
     def metric_(self) -> Metric:
         """The metric of the present phase, of spectral norm 1."""
-        return self._learned.packing.metric
+        return self._fitted_state.packing.metric
 
     @property
     def n_centers_(self) -> int:
         """How many centers there are in the present phase, which began with none."""
-        return self._learned.packing.core.size
+        return self._fitted_state.packing.core.size
 
     @property
     def effective_rank_(self) -> int:
         """The effective rank of the metric at the last round of the present phase, or at its first to come."""
-        return int(effective_rank(self.metric_.eigenvalues, max(1, self._learned.packing.clock)))
+        return int(effective_rank(self.metric_.eigenvalues, max(1, self._fitted_state.packing.clock)))
 
     @property
     def radius_(self) -> float:
         """How far a center reached at the last round of the present phase, or will at its first."""
-        return float(radius(self.metric_.eigenvalues, max(1, self._learned.packing.clock)))
+        return float(radius(self.metric_.eigenvalues, max(1, self._fitted_state.packing.clock)))
 
     @property
     def phases_(self) -> list[Phase]:
         """What each phase that is over was like: its metric, effective rank, centers, and the estimate at its end."""
-        return list(self._learned.phases)
+        return list(self._fitted_state.phases)
 
     def history(self) -> PackingHistory:
         """Return radius, effective rank and number of centers at the end of every round, phase after phase."""
-        return phased.history(self._learned)
+        return phased.history(self._fitted_state)

@@ -41,26 +41,26 @@ class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
         self.regressor = regressor
 
     @property
-    def _paper(self) -> StreamingRegressor[Any]:
+    def _checked_regressor(self) -> StreamingRegressor[Any]:
         """The learner of the paper, if it is one."""
         if not isinstance(self.regressor, PackingRegressor | PhasedRegressor):
             raise InputError(f"regressor must be a PackingRegressor or a PhasedRegressor, got {self.regressor!r}")
         return self.regressor
 
-    def _init(self, d: int) -> RescaledState[Any]:
-        return engine.init(self._paper._init(d), d)
+    def _initial_state(self, d: int) -> RescaledState[Any]:
+        return engine.init(self._checked_regressor._initial_state(d), d)
 
     def _predict(self, state: RescaledState[Any], X: ArrayLike) -> Floats:
-        return engine.predict(state, X, self._paper._predict)
+        return engine.predict(state, X, self._checked_regressor._predict)
 
     def _learn(self, state: RescaledState[Any], X: ArrayLike, y: ArrayLike) -> Floats:
-        return engine.learn(state, X, y, self._paper._learn, self._paper._predict)
+        return engine.learn(state, X, y, self._checked_regressor._learn, self._checked_regressor._predict)
 
-    def _contents(self, state: RescaledState[Any]) -> Archive:
-        return engine.contents(state, self._paper._contents)
+    def _to_archive(self, state: RescaledState[Any]) -> Archive:
+        return engine.to_archive(state, self._checked_regressor._to_archive)
 
-    def _restore(self, saved: Archive, d: int) -> RescaledState[Any]:
-        return engine.restore(saved, d, self._paper._restore)
+    def _from_archive(self, archive: Archive, d: int) -> RescaledState[Any]:
+        return engine.from_archive(archive, d, self._checked_regressor._from_archive)
 
     def _add_features(self, state: RescaledState[Any], scales: Floats) -> None:
         engine.add_features(state, len(scales))
@@ -68,8 +68,8 @@ class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
     @property
     def regressor_(self) -> PackingRegressor | PhasedRegressor:
         """The learner of the paper with all that was learned, on rows in the unit ball."""
-        inner: Any = copy(self._paper)
-        inner.state_, inner.n_features_in_ = self._learned.inner, self.n_features_in_
+        inner: Any = copy(self._checked_regressor)
+        inner.state_, inner.n_features_in_ = self._fitted_state.inner, self.n_features_in_
         return cast(PackingRegressor | PhasedRegressor, inner)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from ellipack import serialization
 from ellipack.errors import CheckpointError
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.estimators.loading import RUN, restore
+from ellipack.estimators.loading import RUN_KIND, learner_from_archive
 from ellipack.evaluation.append_only_file import OutputPosition
 from ellipack.evaluation.scores import Scores
 from ellipack.serialization import Archive
@@ -67,31 +67,31 @@ class Run:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the whole run to a file, from which `load_run` goes on with the same bits."""
         facts = {"source": self.source, "position": self.position, "skipped": self.skipped}
-        learner = self.learner.contents()
-        contents = Archive(facts).with_parts(
+        learner = self.learner.to_archive()
+        archive = Archive(facts).with_parts(
             predictions=Archive(self.output_position._asdict()),
             encoder=Archive(self.encoder.to_dict()),
-            scores=self.scores.contents(),
+            scores=self.scores.to_archive(),
             learner=Archive({"class": type(self.learner).__name__}).with_parts(contents=learner),
         )
-        serialization.write(path, RUN, contents)
+        serialization.write(path, RUN_KIND, archive)
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
     """Return the run that `Run.save` wrote to a file."""
-    kind, contents = serialization.read(path)
-    if kind != RUN:
+    kind, archive = serialization.read(path)
+    if kind != RUN_KIND:
         raise CheckpointError(f"{path} holds a {kind} and not a run: `ellipack run --save` makes one")
     try:
-        predictions = contents.part("predictions")
+        predictions = archive.part("predictions")
         run = Run(
-            restore(kind, contents),
-            TableEncoder.from_dict(contents.fact("encoder", dict)),
-            contents.fact("source", str),
-            Scores.restore(contents.part("scores")),
-            contents.whole("position", 0),
-            contents.whole("skipped", 0),
-            OutputPosition(predictions.whole("size", 0), predictions.whole("checksum", 0, 2**32 - 1)),
+            learner_from_archive(kind, archive),
+            TableEncoder.from_dict(archive.fact("encoder", dict)),
+            archive.fact("source", str),
+            Scores.from_archive(archive.part("scores")),
+            archive.integer("position", 0),
+            archive.integer("skipped", 0),
+            OutputPosition(predictions.integer("size", 0), predictions.integer("checksum", 0, 2**32 - 1)),
         )
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error

@@ -152,31 +152,35 @@ class Scores:
             self.sample_stride *= 2
         self.sample_rows, self.sample_pairs = held, pairs
 
-    def contents(self) -> Archive:
+    def to_archive(self) -> Archive:
         """Return what is saved."""
         facts = {name: getattr(self, name) for name in _SAVED_FACTS}
         return Archive(facts, {name: getattr(self, name) for name in _SAVED_ARRAYS})
 
     @classmethod
-    def restore(cls, saved: Archive) -> "Scores":
-        """Return the scores that were saved as these contents."""
-        rows, width, stride = saved.whole("n_rows", 0), saved.whole("bin_width", 1), saved.whole("sample_stride", 1)
+    def from_archive(cls, archive: Archive) -> "Scores":
+        """Return the scores that were saved as this archive."""
+        rows, width, stride = (
+            archive.integer("n_rows", 0),
+            archive.integer("bin_width", 1),
+            archive.integer("sample_stride", 1),
+        )
         bins, sampled = -(-rows // width), -(-rows // stride)
         if bins > _BINS or sampled > _SAMPLE:
             raise CheckpointError(
-                f"{saved.place}bin_width and sample_stride must fit {rows} rows, got {width} and {stride}"
+                f"{archive.prefix}bin_width and sample_stride must fit {rows} rows, got {width} and {stride}"
             )
-        numbers = saved.ints("sample_rows", sampled, least=1)
+        numbers = archive.ints("sample_rows", sampled, least=1)
         if sampled and numbers.tolist() != list(range(1, rows + 1, stride)):
-            raise CheckpointError(f"{saved.place}sample_rows must be every {stride}th row")
+            raise CheckpointError(f"{archive.prefix}sample_rows must be every {stride}th row")
         return cls(
             rows,
-            saved.floats("sums", 6),
-            saved.number("first_label"),
-            saved.number("last_label"),
+            archive.floats("sums", 6),
+            archive.number("first_label"),
+            archive.number("last_label"),
             width,
-            saved.floats("bin_sums", bins, 3),
+            archive.floats("bin_sums", bins, 3),
             stride,
             numbers,
-            saved.floats("sample_pairs", sampled, 2),
+            archive.floats("sample_pairs", sampled, 2),
         )

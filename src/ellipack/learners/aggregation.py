@@ -32,7 +32,7 @@ import math
 import numpy as np
 
 from ellipack._core import BernsteinAggregation
-from ellipack.validation import whole
+from ellipack.validation import check_integer
 
 _UNIFORM_PART = 0.02  # of the weight goes to all experts alike when an aggregation restarts
 
@@ -43,7 +43,7 @@ def uniform_aggregation(experts: int) -> BernsteinAggregation:
     >>> uniform_aggregation(2).weights().tolist()
     [0.5, 0.5]
     """
-    count = whole(experts, "experts", 2)
+    count = check_integer(experts, "experts", 2)
     return BernsteinAggregation(np.full(count, -math.log(count)), np.zeros(count), np.zeros(count), 0.0)
 
 

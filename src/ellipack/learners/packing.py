@@ -20,7 +20,7 @@ from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank, rank_starts
-from ellipack.validation import Floats, Ints, in_unit_ball, in_unit_interval, labels, rows
+from ellipack.validation import Floats, Ints, check_in_unit_ball, check_in_unit_interval, check_labels, check_rows
 
 _BATCH = 4096  # rounds a call: between calls, other threads predict and interrupts are handled
 _MAX_ROUNDS = 2**52  # that a file may claim: a float counts them
@@ -71,29 +71,29 @@ def init(metric: Metric) -> PackingState:
     return PackingState(metric, PackingCore(metric.dimension, rank_starts(metric.eigenvalues)))
 
 
-def contents(state: PackingState) -> Archive:
+def to_archive(state: PackingState) -> Archive:
     """Return what is saved of a state, in arrays of its own."""
     metric, core = state.parts
     coordinates, label_sums, label_counts, founded, _, clock = core.to_arrays()
     arrays = {"coordinates": coordinates, "label_sums": label_sums, "label_counts": label_counts, "founded": founded}
-    return Archive({"clock": clock}).with_parts(metric=metric.contents().copy(), centers=Archive(arrays=arrays))
+    return Archive({"clock": clock}).with_parts(metric=metric.to_archive().copy(), centers=Archive(arrays=arrays))
 
 
-def restore(saved: Archive, d: int, least: int = 1) -> PackingState:
-    """Return the state for d features that was saved as these contents, after so many rounds at least."""
-    metric, clock = Metric.restore(saved.part("metric"), d), saved.whole("clock", least, _MAX_ROUNDS)
+def from_archive(saved: Archive, d: int, least: int = 1) -> PackingState:
+    """Return the state for d features that was saved as this archive, after so many rounds at least."""
+    metric, clock = Metric.from_archive(saved.part("metric"), d), saved.integer("clock", least, _MAX_ROUNDS)
     centers = saved.part("centers")
     count = centers.shape("coordinates", 2)[0]
     if bool(count) != bool(clock):
-        raise CheckpointError(f"{saved.place}centers must exist after the first round, got {count} at clock {clock}")
-    coordinates = centers.between(-1.0 - _SLACK, 1.0 + _SLACK, "coordinates", count, d)
+        raise CheckpointError(f"{saved.prefix}centers must exist after the first round, got {count} at clock {clock}")
+    coordinates = centers.floats_between(-1.0 - _SLACK, 1.0 + _SLACK, "coordinates", count, d)
     label_counts = centers.counts("label_counts", count, clock)
     label_sums = centers.floats("label_sums", count)
     if (label_sums < 0).any() or (label_sums > label_counts * (1 + _SLACK)).any():
-        raise CheckpointError(f"{centers.place}label_sums must be sums of labels in [0, 1]")
+        raise CheckpointError(f"{centers.prefix}label_sums must be sums of labels in [0, 1]")
     founded = centers.ints("founded", count, least=1, most=clock)
     if (np.diff(founded) <= 0).any():
-        raise CheckpointError(f"{centers.place}founded must rise")
+        raise CheckpointError(f"{centers.prefix}founded must rise")
     starts = rank_starts(metric.eigenvalues)
     return PackingState(metric, PackingCore(coordinates, label_sums, label_counts, founded, starts, clock))
 
@@ -101,7 +101,7 @@ def restore(saved: Archive, d: int, least: int = 1) -> PackingState:
 def predict(state: PackingState, X: ArrayLike) -> Floats:
     """Return what would be predicted for each row now, 1/2 before the first round; nothing changes."""
     metric, core = state.parts
-    return core.predict(metric.whiten(in_unit_ball(rows(X, metric.dimension))))
+    return core.predict(metric.whiten(check_in_unit_ball(check_rows(X, metric.dimension))))
 
 
 def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_label: bool = True) -> Floats:
@@ -111,8 +111,8 @@ def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_labe
     state have the same bits. An interrupt leaves the state after a whole round.
     """
     metric, core = state.parts
-    table = in_unit_ball(rows(X, metric.dimension))
-    targets = in_unit_interval(labels(y, len(table)))
+    table = check_in_unit_ball(check_rows(X, metric.dimension))
+    targets = check_in_unit_interval(check_labels(y, len(table)))
     batches = [slice(start, start + _BATCH) for start in range(0, len(table), _BATCH)]
     predictions = [core.learn(metric.whiten(table[b]), targets[b], bool(keep_founding_label)) for b in batches]
     return predictions[0] if len(predictions) == 1 else np.concatenate(predictions)

@@ -11,7 +11,17 @@ from ellipack.learners.packing import PackingHistory, PackingState
 from ellipack.metric import UNSEEN, GopEstimator, Metric
 from ellipack.serialization import Archive
 from ellipack.theory.schedules import phase_end, phase_of, regularization
-from ellipack.validation import UNIT_SLACK, Floats, Ints, in_unit_ball, in_unit_interval, labels, positive, rows, whole
+from ellipack.validation import (
+    UNIT_SLACK,
+    Floats,
+    Ints,
+    check_in_unit_ball,
+    check_in_unit_interval,
+    check_integer,
+    check_labels,
+    check_positive,
+    check_rows,
+)
 
 _BATCH = 4096  # rounds a call: between calls, other threads predict and interrupts are handled
 
@@ -104,47 +114,49 @@ class PhasedState:
 
 def init(d: int) -> PhasedState:
     """Return the phased algorithm before its first round, in the metric ``M-hat(0) = I``."""
-    samples = Samples(np.empty((1, whole(d, "d", 1))), np.empty(1))
+    samples = Samples(np.empty((1, check_integer(d, "d", 1))), np.empty(1))
     return PhasedState(PhasedParts(packing.init(Metric.identity(d)), (), samples))
 
 
-def contents(state: PhasedState) -> Archive:
+def to_archive(state: PhasedState) -> Archive:
     """Return what is saved of a state, in arrays of its own."""
     present, over, samples = state.parts
-    now = packing.contents(present)
-    clock = phase_end(len(over)) + now.whole("clock", 0)
+    now = packing.to_archive(present)
+    clock = phase_end(len(over)) + now.integer("clock", 0)
     X, y = samples.first(clock)
-    phases = {f"phase{phase.number}": _phase_contents(phase) for phase in over}
+    phases = {f"phase{phase.number}": _phase_to_archive(phase) for phase in over}
     kept = Archive({"clock": clock, "phases": len(over)}, {"rows": X, "labels": y})
     return kept.with_parts(packing=now, **phases).copy()
 
 
-def restore(saved: Archive, d: int) -> PhasedState:
-    """Return the state for d features that was saved as these contents."""
-    clock = saved.whole("clock", 1)
+def from_archive(saved: Archive, d: int) -> PhasedState:
+    """Return the state for d features that was saved as this archive."""
+    clock = saved.integer("clock", 1)
     over = phase_of(clock + 1) - 1
-    phases = [_restored_phase(saved.part(f"phase{i + 1}"), d, i + 1) for i in range(saved.whole("phases", over, over))]
-    present = packing.restore(saved.part("packing"), d, least=0)
-    X = saved.between(-1.0 - UNIT_SLACK, 1.0 + UNIT_SLACK, "rows", clock, d)
-    y = saved.between(0.0, 1.0, "labels", clock)
+    phases = [
+        _phase_from_archive(saved.part(f"phase{i + 1}"), d, i + 1) for i in range(saved.integer("phases", over, over))
+    ]
+    present = packing.from_archive(saved.part("packing"), d, least=0)
+    X = saved.floats_between(-1.0 - UNIT_SLACK, 1.0 + UNIT_SLACK, "rows", clock, d)
+    y = saved.floats_between(0.0, 1.0, "labels", clock)
     if present.clock != clock - phase_end(over):
         raise CheckpointError(f"packing/clock must fit the phases and {clock} rounds, got {present.clock}")
     return PhasedState(PhasedParts(present, tuple(phases), Samples(X, y)))
 
 
-def _phase_contents(phase: Phase) -> Archive:
+def _phase_to_archive(phase: Phase) -> Archive:
     facts = {name: getattr(phase, name) for name in ("number", "rounds", "radius", "effective_rank", "n_centers")}
-    return Archive(facts, {"founded": phase.founded, "gop": phase.gop}).with_parts(metric=phase.metric.contents())
+    return Archive(facts, {"founded": phase.founded, "gop": phase.gop}).with_parts(metric=phase.metric.to_archive())
 
 
-def _restored_phase(saved: Archive, d: int, number: int) -> Phase:
-    rounds, count = 2**number, saved.whole("n_centers", 1)
+def _phase_from_archive(saved: Archive, d: int, number: int) -> Phase:
+    rounds, count = 2**number, saved.integer("n_centers", 1)
     return Phase(
-        saved.whole("number", number, number),
-        saved.whole("rounds", rounds, rounds),
-        Metric.restore(saved.part("metric"), d),
+        saved.integer("number", number, number),
+        saved.integer("rounds", rounds, rounds),
+        Metric.from_archive(saved.part("metric"), d),
         saved.number("radius"),
-        saved.whole("effective_rank", 1, d),
+        saved.integer("effective_rank", 1, d),
         count,
         saved.ints("founded", count, least=1, most=rounds),
         saved.floats("gop", d, d),
@@ -170,9 +182,9 @@ def learn(
     Each phase restarts Algorithm 1, its own clock at t = 1, in the metric ``G-hat(i) + gamma-bar_T(i) I`` over its
     spectral norm, ``G-hat(i)`` being estimated at the end of phase i from all rounds so far.
     """
-    positive(alpha, "alpha")
-    table = in_unit_ball(rows(X, state.dimension))
-    targets = in_unit_interval(labels(y, len(table)))
+    check_positive(alpha, "alpha")
+    table = check_in_unit_ball(check_rows(X, state.dimension))
+    targets = check_in_unit_interval(check_labels(y, len(table)))
     # Samples past the clock do not count until their rounds are played. An estimate depends on samples alone: all come
     # first, so that an estimator that fails leaves the state as it was.
     state.parts.samples.write(state.clock, table, targets)

@@ -39,9 +39,9 @@ class RowLearner(ABC):
         """Take more features, as last columns, which were 0 in every row so far, a typical size each."""
 
     @abstractmethod
-    def contents(self) -> Archive:
+    def to_archive(self) -> Archive:
         """Return what is saved."""
 
     @abstractmethod
-    def take(self, contents: Archive, d: int) -> None:
-        """Take for one's own the state for d features that was saved as these contents."""
+    def restore_state(self, archive: Archive, d: int) -> None:
+        """Take for one's own the state for d features that was saved as this archive."""

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ellipack.errors import DomainError, InputError
 from ellipack.metric.gradients import GradientEstimator, KernelDifferences
-from ellipack.validation import Floats, rows, whole
+from ellipack.validation import Floats, check_integer, check_rows
 
 _LARGEST = 1e150  # the sum of 10**8 squares of these is finite
 
@@ -34,12 +34,12 @@ class GopEstimator:
         if not callable(getattr(self.gradients, "gradients", None)):
             raise InputError(f"gradients must be an estimator such as LocalSlopes(), got {self.gradients!r}")
         if self.anchors is not None:
-            whole(self.anchors, "anchors", 1)
-        whole(self.random_state, "random_state", 0)
+            check_integer(self.anchors, "anchors", 1)
+        check_integer(self.random_state, "random_state", 0)
 
     def estimate(self, X: ArrayLike, y: ArrayLike) -> Floats:
         """Return the estimate ``G-hat_n`` from n rows and their labels."""
-        table = rows(X)
+        table = check_rows(X)
         at = table
         if self.anchors is not None and self.anchors < len(table):
             draw = np.random.default_rng(self.random_state).choice(len(table), self.anchors, replace=False)
@@ -54,7 +54,7 @@ def mean_outer_product(gradients: ArrayLike) -> Floats:
     >>> mean_outer_product([[1.0, 2.0], [3.0, 0.0]]).tolist()
     [[5.0, 1.0], [1.0, 2.0]]
     """
-    table = rows(gradients, name="gradients")
+    table = check_rows(gradients, name="gradients")
     if np.abs(table).max() > _LARGEST:
         raise DomainError(f"gradients must be at most {_LARGEST:g} in size, got {np.abs(table).max():.6g}")
     # In one order, whatever the order of the rows, and not by `table.T @ table`, whose last bits may depend on the
@@ -75,4 +75,4 @@ def gradient_weights(gradients: ArrayLike) -> Floats:
     >>> gradient_weights([[1.0, 2.0], [3.0, -2.0]]).tolist()
     [[4.0, 0.0], [0.0, 4.0]]
     """
-    return np.diag(np.abs(rows(gradients, name="gradients")).mean(axis=0) ** 2)
+    return np.diag(np.abs(check_rows(gradients, name="gradients")).mean(axis=0) ** 2)

@@ -10,7 +10,7 @@ from ellipack._core import DifferenceEstimator
 from ellipack.errors import DomainError
 from ellipack.parallel import for_row_slices, thread_count
 from ellipack.theory.schedules import bandwidth, mass_threshold, step
-from ellipack.validation import Floats, labels, rows, within
+from ellipack.validation import Floats, check_in_range, check_labels, check_rows
 
 KERNELS: Final = {
     "triangular": (1, 1),
@@ -59,23 +59,23 @@ class KernelDifferences:
         if self.kernel not in KERNELS:
             raise DomainError(f"kernel must be one of {', '.join(KERNELS)}, got {self.kernel!r}")
         for name in ("bandwidth_scale", "step_scale"):
-            within(getattr(self, name), name, *_SCALES)
-        within(self.mass_scale, "mass_scale", 0.0, _SCALES[1])
+            check_in_range(getattr(self, name), name, *_SCALES)
+        check_in_range(self.mass_scale, "mass_scale", 0.0, _SCALES[1])
         thread_count(self.n_jobs)
 
     def gradients(self, X: ArrayLike, y: ArrayLike, anchors: ArrayLike | None = None) -> Floats:
         """Return the estimated gradient at each anchor, a row each; `anchors` are the rows themselves if not given."""
-        table = rows(X)
-        return self._estimate(table, labels(y, len(table)), anchors)[0]
+        table = check_rows(X)
+        return self._estimate(table, check_labels(y, len(table)), anchors)[0]
 
     def enough_mass(self, X: ArrayLike, anchors: ArrayLike | None = None) -> NDArray[np.bool_]:
         """Return ``A_i(x)`` for each anchor and feature: whether both shifted balls hold rows enough."""
-        table = rows(X)
+        table = check_rows(X)
         return self._estimate(table, np.zeros(len(table)), anchors)[1]
 
     def _estimate(self, X: Floats, y: Floats, anchors: ArrayLike | None) -> tuple[Floats, NDArray[np.bool_]]:
         n, d = X.shape
-        at = X if anchors is None else rows(anchors, d, "anchors")
+        at = X if anchors is None else check_rows(anchors, d, "anchors")
         reach = bandwidth(n, d, self.bandwidth_scale)
         shift = step(reach, self.step_scale)
         threshold = mass_threshold(n, d, self.mass_scale)

@@ -9,7 +9,15 @@ from numpy.typing import ArrayLike
 from ellipack._core import project
 from ellipack.errors import CheckpointError, MetricError, ShapeError
 from ellipack.serialization import Archive
-from ellipack.validation import Floats, finite, floats, positive, rows, whole, within
+from ellipack.validation import (
+    Floats,
+    as_floats,
+    check_finite,
+    check_in_range,
+    check_integer,
+    check_positive,
+    check_rows,
+)
 
 _ASYMMETRY = 1e-9  # relative to the largest entry: more than rounding in a product of matrices, less than a mistake
 
@@ -66,7 +74,7 @@ class Metric:
         values, vectors = eigensystem(_symmetric(gop, "gop"))
         if values[-1] < -_ASYMMETRY * abs(values[0]) - UNSEEN:  # beside numbers this small, rounding is all there is
             raise MetricError(f"gop must be positive semidefinite, got the eigenvalue {values[-1]:.6g}")
-        regularized = np.maximum(values, 0) + positive(regularization, "regularization")
+        regularized = np.maximum(values, 0) + check_positive(regularization, "regularization")
         # A ratio below the smallest normal float would be 0 to a square root further on.
         scaled = np.maximum(regularized / regularized[0], np.finfo(np.float64).tiny)
         return cls(scaled, vectors, float(regularized[0]))
@@ -78,10 +86,10 @@ class Metric:
         >>> Metric.from_diagonal([1.0, 4.0]).eigenvectors.tolist()
         [[0.0, 1.0], [1.0, 0.0]]
         """
-        weights = floats(diagonal, "diagonal")
+        weights = as_floats(diagonal, "diagonal")
         if weights.ndim != 1 or len(weights) == 0:
             raise ShapeError(f"diagonal must be one-dimensional and not empty, got shape {weights.shape}")
-        finite(weights, "diagonal")
+        check_finite(weights, "diagonal")
         if weights.min() <= 0:
             raise MetricError(f"diagonal must be > 0, got {weights.min():.6g} at {int(weights.argmin())}")
         falling = np.argsort(-weights, kind="stable")
@@ -93,20 +101,20 @@ class Metric:
     @classmethod
     def identity(cls, d: int) -> "Metric":
         """Return the Euclidean metric in d dimensions."""
-        return cls.from_diagonal(np.ones(whole(d, "d", 1)))
+        return cls.from_diagonal(np.ones(check_integer(d, "d", 1)))
 
     @classmethod
-    def restore(cls, contents: Archive, d: int) -> "Metric":
-        """Return the metric in d dimensions that was saved as these contents."""
-        eigenvalues = contents.above(0.0, "eigenvalues", d)
+    def from_archive(cls, archive: Archive, d: int) -> "Metric":
+        """Return the metric in d dimensions that was saved as this archive."""
+        eigenvalues = archive.floats_above(0.0, "eigenvalues", d)
         if d == 0 or eigenvalues[0] != 1 or (np.diff(eigenvalues) > 0).any():
-            raise CheckpointError(f"{contents.place}eigenvalues must fall, from 1 on")
-        eigenvectors = contents.between(-2.0, 2.0, "eigenvectors", d, d)  # so that squares are finite
+            raise CheckpointError(f"{archive.prefix}eigenvalues must fall, from 1 on")
+        eigenvectors = archive.floats_between(-2.0, 2.0, "eigenvectors", d, d)  # so that squares are finite
         if not np.abs((eigenvectors**2).sum(axis=0) - 1).max() <= _ASYMMETRY:
-            raise CheckpointError(f"{contents.place}eigenvectors must be of length 1")
-        return cls(eigenvalues, eigenvectors, contents.number("norm"))
+            raise CheckpointError(f"{archive.prefix}eigenvectors must be of length 1")
+        return cls(eigenvalues, eigenvectors, archive.number("norm"))
 
-    def contents(self) -> Archive:
+    def to_archive(self) -> Archive:
         """Return what is saved."""
         arrays = {"eigenvalues": self.eigenvalues, "eigenvectors": self.eigenvectors}
         return Archive({"norm": self.norm}, arrays)
@@ -134,10 +142,10 @@ class Metric:
         >>> Metric.from_diagonal([4.0, 1.0]).with_added_features(1).eigenvalues.tolist()
         [1.0, 1.0, 0.25]
         """
-        d, more = self.dimension, whole(count, "count", 1)
+        d, more = self.dimension, check_integer(count, "count", 1)
         vectors = np.eye(d + more)
         vectors[:d, :d] = self.eigenvectors
-        values = np.append(self.eigenvalues, np.full(more, within(weight, "weight", UNSEEN, 1.0)))
+        values = np.append(self.eigenvalues, np.full(more, check_in_range(weight, "weight", UNSEEN, 1.0)))
         falling = np.argsort(-values, kind="stable")
         return Metric(values[falling], np.ascontiguousarray(vectors[:, falling]), self.norm)
 
@@ -149,11 +157,11 @@ class Metric:
         >>> Metric.from_diagonal([0.25, 1.0]).whiten([[2.0, 3.0]]).tolist()
         [[3.0, 1.0]]
         """
-        return project(rows(X, self.dimension), self.directions)
+        return project(check_rows(X, self.dimension), self.directions)
 
     def pull_back(self, slopes: ArrayLike) -> Floats:
         """Return gradients with respect to features, given gradients with respect to whitened coordinates."""
-        return project(rows(slopes, self.dimension, "slopes"), np.ascontiguousarray(self.directions.T))
+        return project(check_rows(slopes, self.dimension, "slopes"), np.ascontiguousarray(self.directions.T))
 
     def distance(self, X: ArrayLike, Z: ArrayLike) -> Floats:
         """Return ``|x - z|_M`` for each row of `X` and the same row of `Z`.
@@ -161,17 +169,17 @@ class Metric:
         >>> Metric.from_diagonal([1.0, 0.25]).distance([[0.0, 0.0]], [[3.0, 8.0]]).tolist()
         [5.0]
         """
-        left, right = rows(X, self.dimension), rows(Z, self.dimension, "Z")
+        left, right = check_rows(X, self.dimension), check_rows(Z, self.dimension, "Z")
         if left.shape != right.shape:
             raise ShapeError(f"X and Z must have as many rows, got {len(left)} and {len(right)}")
         return np.asarray(np.sqrt((self.whiten(left - right) ** 2).sum(axis=1)))
 
 
 def _symmetric(matrix: ArrayLike, name: str) -> Floats:
-    array = floats(matrix, name)
+    array = as_floats(matrix, name)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
         raise ShapeError(f"{name} must be square and not empty, got shape {array.shape}")
-    finite(array, name)
+    check_finite(array, name)
     asymmetry, size = np.abs(array - array.T), np.abs(array).max()
     if asymmetry.max() > _ASYMMETRY * size:
         i, j = np.unravel_index(int(asymmetry.argmax()), array.shape)

@@ -10,7 +10,7 @@ from ellipack._core import KdTree, local_slopes
 from ellipack.errors import InputError
 from ellipack.metric.mahalanobis import Metric
 from ellipack.parallel import for_row_slices, thread_count
-from ellipack.validation import Floats, labels, rows, whole, within
+from ellipack.validation import Floats, check_in_range, check_integer, check_labels, check_rows
 
 _SMALLEST_RIDGE = 1e-8  # below, a factorization of many features could lose it to rounding
 
@@ -34,17 +34,17 @@ class LocalSlopes:
     def __post_init__(self) -> None:
         # Here and not on use: a learner must not find out in the middle of a batch.
         if self.neighbors is not None:
-            whole(self.neighbors, "neighbors", 2)
-        within(self.ridge, "ridge", _SMALLEST_RIDGE, math.inf)
+            check_integer(self.neighbors, "neighbors", 2)
+        check_in_range(self.ridge, "ridge", _SMALLEST_RIDGE, math.inf)
         thread_count(self.n_jobs)
         if self.metric is not None and not isinstance(self.metric, Metric):
             raise InputError(f"metric must be a Metric, got {self.metric!r}")
 
     def gradients(self, X: ArrayLike, y: ArrayLike, anchors: ArrayLike | None = None) -> Floats:
         """Return the estimated gradient at each anchor, a row each; `anchors` are the rows themselves if not given."""
-        table = rows(X)
-        targets = labels(y, len(table))
-        at = table if anchors is None else rows(anchors, table.shape[1], "anchors")
+        table = check_rows(X)
+        targets = check_labels(y, len(table))
+        at = table if anchors is None else check_rows(anchors, table.shape[1], "anchors")
         wanted = 3 * table.shape[1] + 20 if self.neighbors is None else self.neighbors
         metric = Metric.identity(table.shape[1]) if self.metric is None else self.metric
         known, queries = metric.whiten(table), metric.whiten(at)

@@ -12,7 +12,7 @@ from ellipack.metric import Metric
 from ellipack.report.formatting import clean, shortened
 from ellipack.report.record import Progress, Record
 from ellipack.theory.spectrum import effective_rank
-from ellipack.validation import Floats, finite, floats, whole
+from ellipack.validation import Floats, as_floats, check_finite, check_integer
 
 try:
     from matplotlib import pyplot
@@ -73,7 +73,7 @@ def plot_progress(
         return _draw_bins(errors.progress, axes)
     named = dict(errors) if isinstance(errors, Mapping) else {"error": errors}
     longest = max((np.size(values) for values in named.values()), default=0)
-    size = max(1, longest // _WINDOWS) if window is None else whole(window, "window", 1)
+    size = max(1, longest // _WINDOWS) if window is None else check_integer(window, "window", 1)
     return error_over_time(_axes(axes), named, size)
 
 
@@ -86,7 +86,7 @@ def plot_importances(learner: Any, axes: Axes | None = None, *, top: int = 20) -
     axes : where to draw; a new figure if not given.
     top : how many features at most.
     """
-    most = whole(top, "top", 1)
+    most = check_integer(top, "top", 1)
     importances = _importances(learner)
     names = getattr(learner, "feature_names_in_", [f"feature {i}" for i in range(len(importances))])
     order = np.argsort(-importances, kind="stable")[:most]
@@ -149,7 +149,7 @@ def _importances(learner: Any) -> Floats:
 
 def panels(count: int) -> tuple[Figure, list[Axes]]:
     """Return a figure with axes side by side."""
-    width = 7.0 * whole(count, "count", 1)
+    width = 7.0 * check_integer(count, "count", 1)
     figure = Figure(figsize=(width, 4.8), dpi=150, layout=ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.1))
     return figure, list(figure.subplots(1, count, squeeze=False)[0])
 
@@ -160,11 +160,11 @@ def running_error(errors: ArrayLike, window: int) -> Floats:
     >>> running_error([3.0, 3.0, 0.0, 0.0], window=2).round(2).tolist()
     [3.0, 3.0, 2.12, 0.0]
     """
-    array = finite(floats(errors, "errors"), "errors")
+    array = check_finite(as_floats(errors, "errors"), "errors")
     if array.ndim != 1 or len(array) == 0:
         raise ShapeError(f"errors must be one-dimensional and not empty, got shape {array.shape}")
     squares = np.square(array)
-    size = np.minimum(np.arange(1, len(array) + 1), whole(window, "window", 1))
+    size = np.minimum(np.arange(1, len(array) + 1), check_integer(window, "window", 1))
     sums = np.concatenate([[0.0], np.cumsum(squares)])
     ends = np.arange(1, len(array) + 1)
     # A difference of running sums can come out below 0 by rounding.
@@ -212,7 +212,7 @@ def effective_rank_over_time(axes: Axes, spectra: Mapping[str, ArrayLike], horiz
     """
     if not spectra:
         raise ShapeError("spectra must hold at least one spectrum, got none")
-    t = np.unique(np.geomspace(1, whole(horizon, "horizon", 2), 2000).astype(np.int64))
+    t = np.unique(np.geomspace(1, check_integer(horizon, "horizon", 2), 2000).astype(np.int64))
     ranks = {name: effective_rank(eigenvalues, t) for name, eigenvalues in spectra.items()}
     # Ranks are whole numbers, so staircases run on top of each other: each is thinner than the one below it.
     widths = np.linspace(5, 1.5, len(ranks))

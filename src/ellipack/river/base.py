@@ -11,12 +11,12 @@ from river.utils.pandas import import_pandas
 
 from ellipack import serialization
 from ellipack.errors import CheckpointError, InputError
-from ellipack.estimators.parameter_archive import object_contents
+from ellipack.estimators.parameter_archive import object_to_archive
 from ellipack.learners.rows import RowLearner
 from ellipack.metric import Metric
 from ellipack.river.features import Columns, number
 from ellipack.serialization import Archive
-from ellipack.validation import labels
+from ellipack.validation import check_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ class RiverRegressor(base.MiniBatchRegressor):
         self._learner: RowLearner | None = None
 
     @abstractmethod
-    def _begin(self, d: int) -> RowLearner:
+    def _new_learner(self, d: int) -> RowLearner:
         """Return a learner before its first round, for d features."""
 
     def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
@@ -49,7 +49,7 @@ class RiverRegressor(base.MiniBatchRegressor):
         row, learner = self._columns.row(x), self._learner
         if row is None or learner is None:
             numbers = self._columns.numbers(x)
-            learner = self._ready(numbers)
+            learner = self._learner_for(numbers)
             row = self._columns.fill(numbers)
         learner.learn(row, label)
 
@@ -63,7 +63,7 @@ class RiverRegressor(base.MiniBatchRegressor):
     def learn_many(self, X: "pd.DataFrame", y: "pd.Series") -> None:
         """Learn from many rows in their order, with the same bits as one by one."""
         columns, count = self._columns.table(X), len(X)
-        targets = labels(y, count)
+        targets = check_labels(y, count)
         if count and np.abs(targets).max() > self._largest_label:
             self._label(float(targets[np.abs(targets).argmax()]))
         new = [name for name in columns if name not in self._columns.places]
@@ -71,7 +71,7 @@ class RiverRegressor(base.MiniBatchRegressor):
         firsts = sorted({0, *(int(columns[name].nonzero()[0][0]) for name in new if columns[name].any())})
         for start, stop in zip(firsts, [*firsts[1:], count], strict=True):
             if start < stop:
-                learner = self._ready({name: float(values[start]) for name, values in columns.items()})
+                learner = self._learner_for({name: float(values[start]) for name, values in columns.items()})
                 part = slice(start, stop)
                 learner.learn_rows(self._columns.fill_table(columns, part, count), targets[part])
 
@@ -119,33 +119,33 @@ class RiverRegressor(base.MiniBatchRegressor):
         odd = next((name for name in names if type(name) not in _SAVED_NAMES), None)
         if odd is not None:
             raise CheckpointError(f"names of features must be texts or numbers to be saved, got {odd!r}")
-        parts = {} if self._learner is None else {"state": self._learner.contents()}
-        contents = Archive({"names": names, "learned": self._learner is not None})
+        parts = {} if self._learner is None else {"state": self._learner.to_archive()}
+        archive = Archive({"names": names, "learned": self._learner is not None})
         serialization.write(
-            path, f"river.{type(self).__name__}", contents.with_parts(parameters=object_contents(self), **parts)
+            path, f"river.{type(self).__name__}", archive.with_parts(parameters=object_to_archive(self), **parts)
         )
 
-    def take(self, contents: Archive) -> Self:
-        """Take for one's own what was learned by the learner that these contents were saved of."""
-        names = contents.fact("names", list)
+    def restore_state(self, archive: Archive) -> Self:
+        """Take for one's own what was learned by the learner that this archive was saved of."""
+        names = archive.fact("names", list)
         if not all(type(name) in _SAVED_NAMES for name in names) or len(set(names)) != len(names):
             raise CheckpointError("names must be texts or numbers, each one once")
-        if contents.fact("learned", bool):
+        if archive.fact("learned", bool):
             try:
-                learner = self._begin(max(1, len(names)))
+                learner = self._new_learner(max(1, len(names)))
             except InputError as error:
                 raise CheckpointError(f"parameters: {error}") from error
-            learner.take(contents.part("state"), max(1, len(names)))
+            learner.restore_state(archive.part("state"), max(1, len(names)))
             self._learner = learner
             self._columns.add(names)
         return self
 
-    def _ready(self, numbers: dict[Hashable, float]) -> RowLearner:
+    def _learner_for(self, numbers: dict[Hashable, float]) -> RowLearner:
         """Return the learner, after giving a column to features that have none."""
         new, before = self._columns.newcomers(numbers), self._columns.width
         more = len(self._columns.places) + len(new) - before
         if self._learner is None:
-            self._learner = self._begin(max(1, len(new)))
+            self._learner = self._new_learner(max(1, len(new)))
         elif more > 0:
             self._learner.add_features(np.abs(list(new.values()))[-more:])
         self._columns.add(new)

@@ -6,8 +6,8 @@ from typing import Any, Final, cast
 from ellipack import serialization
 from ellipack.errors import CheckpointError
 from ellipack.estimators.gop import GradientOuterProduct
-from ellipack.estimators.loading import KINDS
-from ellipack.estimators.parameter_archive import restore_object
+from ellipack.estimators.loading import PARAMETER_CLASSES
+from ellipack.estimators.parameter_archive import object_from_archive
 from ellipack.learners import packing, phased
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.learner import LARGEST_FEATURE, LARGEST_LABEL
@@ -19,7 +19,7 @@ from ellipack.learners.rescaled.rows import PackingRows, PhasedRows
 from ellipack.metric import Metric
 from ellipack.river.base import RiverRegressor
 from ellipack.theory.spectrum import effective_rank
-from ellipack.validation import positive
+from ellipack.validation import check_positive
 
 
 class MetricRegressor(RiverRegressor):
@@ -66,7 +66,7 @@ class MetricRegressor(RiverRegressor):
         self.seed = seed
         self.config = config
 
-    def _begin(self, d: int) -> MetricRows:
+    def _new_learner(self, d: int) -> MetricRows:
         size = Size(self.views, self.neighbors, self.max_centers)
         return MetricRows(initial_state(d, size, self.seed, self.config or MetricConfig()))
 
@@ -83,10 +83,10 @@ class MetricRegressor(RiverRegressor):
     @property
     def effective_rank(self) -> int:
         """The effective rank of the metric at the last round; 0 before the first."""
-        return _rank(self.metric_, 0 if self._learner is None else cast(MetricRows, self._learner).state.clock)
+        return _rank_at(self.metric_, 0 if self._learner is None else cast(MetricRows, self._learner).state.clock)
 
 
-class _Rescaled(RiverRegressor):
+class _RescaledRegressor(RiverRegressor):
     """What the paper's learners have in common here: ranges of features and labels that grow with what comes."""
 
     @property
@@ -109,10 +109,10 @@ class _Rescaled(RiverRegressor):
     @property
     def effective_rank(self) -> int:
         """The effective rank of the metric at the last round; 0 before the first."""
-        return _rank(self.metric_, 0 if self._packing is None else self._packing.clock)
+        return _rank_at(self.metric_, 0 if self._packing is None else self._packing.clock)
 
 
-class PackingRegressor(_Rescaled):
+class PackingRegressor(_RescaledRegressor):
     """The paper's Algorithm 1 in the Euclidean metric (Hazan and Megiddo's), with River's verbs.
 
     Any features and labels: they are seen in units of ranges that grow when a value falls outside. For a metric of
@@ -136,11 +136,11 @@ class PackingRegressor(_Rescaled):
         super().__init__()
         self.keep_founding_label = keep_founding_label
 
-    def _begin(self, d: int) -> PackingRows:
+    def _new_learner(self, d: int) -> PackingRows:
         return PackingRows(engine.init(packing.init(Metric.identity(d)), d), self.keep_founding_label)
 
 
-class PhasedRegressor(_Rescaled):
+class PhasedRegressor(_RescaledRegressor):
     """The paper's section 4, Algorithm 1 in phases that learn the metric, with River's verbs.
 
     Any features and labels: they are seen in units of ranges that grow when a value falls outside. All rows are kept.
@@ -173,17 +173,17 @@ class PhasedRegressor(_Rescaled):
         self.gop = gop
         self.keep_founding_label = keep_founding_label
 
-    def _begin(self, d: int) -> PhasedRows:
+    def _new_learner(self, d: int) -> PhasedRows:
         gop = GradientOuterProduct() if self.gop is None else self.gop
-        state, alpha = engine.init(phased.init(d), d), positive(self.alpha, "alpha")
+        state, alpha = engine.init(phased.init(d), d), check_positive(self.alpha, "alpha")
         return PhasedRows(state, alpha, gop.estimator(), self.keep_founding_label)
 
 
-def _rank(metric: Metric | None, clock: int) -> int:
+def _rank_at(metric: Metric | None, clock: int) -> int:
     return 0 if metric is None or clock == 0 else int(effective_rank(metric.eigenvalues, clock))
 
 
-LEARNERS: Final[dict[str, type[RiverRegressor]]] = {
+SAVED_RIVER_LEARNERS: Final[dict[str, type[RiverRegressor]]] = {
     each.__name__: each for each in (MetricRegressor, PackingRegressor, PhasedRegressor)
 }
 """What a file may hold, by name."""
@@ -195,14 +195,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     A file that is damaged, foreign or of a later version is refused with a `CheckpointError`. Nothing in a file is
     ever run or imported.
     """
-    kind, contents = serialization.read(path)
+    kind, archive = serialization.read(path)
     name = kind.removeprefix("river.")
-    if name == kind or name not in LEARNERS:
+    if name == kind or name not in SAVED_RIVER_LEARNERS:
         raise CheckpointError(f"{path} holds a {kind} and no learner of ellipack.river: try ellipack.load")
     try:
-        learner = restore_object(contents.part("parameters"), {**KINDS, **LEARNERS})
-        if type(learner) is not LEARNERS[name]:
+        learner = object_from_archive(archive.part("parameters"), {**PARAMETER_CLASSES, **SAVED_RIVER_LEARNERS})
+        if type(learner) is not SAVED_RIVER_LEARNERS[name]:
             raise CheckpointError(f"parameters/kind must be {name}, got {type(learner).__name__}")
-        return learner.take(contents)
+        return learner.restore_state(archive)
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error

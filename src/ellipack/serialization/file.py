@@ -41,21 +41,21 @@ _PARTIAL = re.compile(r"\.(\d+)-\d+\.partial$", re.ASCII)  # behind the name: th
 _LARGEST_HEADER = 100_000_000  # bytes; safetensors refuses more itself
 
 
-def write(path: str | os.PathLike[str], kind: str, contents: Archive) -> None:
+def write(path: str | os.PathLike[str], kind: str, archive: Archive) -> None:
     """Write a file, or leave the one that was there as it was.
 
     Parameters
     ----------
     path : where; a file that is there is replaced, and a link is followed, so that it stays one.
     kind : what kind of learner this is, by which `read` and its caller know how to go on.
-    contents : what to write.
+    archive : what to write.
     """
     target = Path(os.path.realpath(path))
     aside = target.with_name(f".{target.name}.{os.getpid()}-{get_ident()}.partial")
-    facts = {"format": FORMAT, "version": __version__, "kind": kind, "facts": contents.facts}
+    facts = {"format": FORMAT, "version": __version__, "kind": kind, "facts": archive.facts}
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
     # The library takes the address of an array as it is, whatever its strides.
-    arrays = {name: np.ascontiguousarray(array) for name, array in contents.arrays.items()}
+    arrays = {name: np.ascontiguousarray(array) for name, array in archive.arrays.items()}
     _sweep_the_dead(target)
     try:
         # A folder, since the library goes by a file of its own, with a name of its own, which has to be swept too.
@@ -82,7 +82,7 @@ def write(path: str | os.PathLike[str], kind: str, contents: Archive) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> tuple[str, Archive]:
-    """Return the kind of learner that a file holds, and its contents.
+    """Return the kind of learner that a file holds, and its archive.
 
     Nothing is taken from a file but numbers, texts and arrays; one that is not whole to the bit is refused.
     """

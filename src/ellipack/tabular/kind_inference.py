@@ -14,7 +14,7 @@ from ellipack.tabular.number_column import PAIRS, NumberColumn, Target, parse_nu
 from ellipack.tabular.table_batch import TableBatch, clean, shown
 from ellipack.tabular.text_column import TextColumn
 from ellipack.tabular.time_column import PARTS, Instants, TimeColumn, parse_clock, parse_moments
-from ellipack.validation import whole
+from ellipack.validation import check_integer
 
 INFERENCE_ROWS = 1000
 """Rows that a column's kind is told by."""
@@ -133,8 +133,8 @@ class Choice:
     max_categories: int
 
     def __post_init__(self) -> None:
-        whole(self.min_frequency, "min_frequency", 1)
-        whole(self.max_categories, "max_categories", 1)
+        check_integer(self.min_frequency, "min_frequency", 1)
+        check_integer(self.max_categories, "max_categories", 1)
         for name, kind in self.kinds.items():
             if kind not in COLUMN_KINDS:
                 raise DomainError(f"the kind of column '{name}' must be one of {', '.join(COLUMN_KINDS)}, got {kind!r}")

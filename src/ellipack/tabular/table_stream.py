@@ -20,7 +20,7 @@ from ellipack.tabular.input_file import (
 from ellipack.tabular.ndjson_reader import NdjsonReader
 from ellipack.tabular.parquet_reader import ParquetReader
 from ellipack.tabular.table_batch import BadRow, Piece, Reader, TableBatch, join
-from ellipack.validation import whole
+from ellipack.validation import check_integer
 
 _MOST_UNREADABLE = 10_000  # waiting to be told at once, if there are even fewer that can be read
 
@@ -49,7 +49,7 @@ class TableStream:
 
     def peek(self, rows: int) -> TableBatch:
         """Return the next `rows` rows, fewer if there are no more, and leave them to be iterated over."""
-        self._fetch(whole(rows, "rows", 1))
+        self._fetch(check_integer(rows, "rows", 1))
         return self._batch(rows)
 
     def __iter__(self) -> Iterator[TableBatch]:
@@ -127,8 +127,8 @@ def open_table(
     on_error : ``stop`` raises StreamError at a row that can't be read; ``skip`` goes on without it, the batch names it
         among its `unreadable`, and the rows after it keep their numbers.
     """
-    skipped = whole(skip_rows, "skip_rows", 0)
-    size = whole(batch_rows, "batch_rows", 1)
+    skipped = check_integer(skip_rows, "skip_rows", 0)
+    size = check_integer(batch_rows, "batch_rows", 1)
     if format is not None and format not in TABLE_FORMATS:
         raise DomainError(f"format must be one of {', '.join(TABLE_FORMATS)}, got {format!r}")
     if on_error not in ON_ERROR_CHOICES:

@@ -27,13 +27,13 @@ from ellipack.theory.schedules import (
     step,
 )
 from ellipack.theory.spectrum import (
+    check_semidefinite_spectrum,
     effective_rank,
     eigenvalue_gaps,
     kappa,
     perturbed_effective_rank,
     perturbed_kappa,
     rank_starts,
-    semidefinite,
     separated,
     truncated_determinant,
 )
@@ -42,6 +42,7 @@ __all__ = [
     "bandwidth",
     "bandwidth_limits",
     "burn_in",
+    "check_semidefinite_spectrum",
     "directional_lipschitz",
     "effective_rank",
     "eigenvalue_gaps",
@@ -64,7 +65,6 @@ __all__ = [
     "radius",
     "rank_starts",
     "regularization",
-    "semidefinite",
     "separated",
     "smallest_radius",
     "step",

@@ -20,16 +20,24 @@ from ellipack.theory.schedules import (
     smallest_radius,
 )
 from ellipack.theory.spectrum import (
+    check_normalized_spectrum,
+    check_semidefinite_spectrum,
+    check_spectrum,
     effective_rank,
     kappa,
-    normalised,
     perturbed_effective_rank,
-    semidefinite,
     separated,
-    spectrum,
     truncated_determinant,
 )
-from ellipack.validation import Floats, finite, floats, nonnegative, positive, rows, whole
+from ellipack.validation import (
+    Floats,
+    as_floats,
+    check_finite,
+    check_integer,
+    check_nonnegative,
+    check_positive,
+    check_rows,
+)
 
 _LEMMA_2 = 8 * np.sqrt(2)
 _THEOREM_2 = 12  # what the paper rounds 8 sqrt(2) up to
@@ -45,7 +53,7 @@ def volumetric_packing_bound(eigenvalues: ArrayLike, radius: float) -> float:
     >>> round(volumetric_packing_bound([1.0, 1.0], 0.5), 6)
     25.0
     """
-    falling, half = spectrum(eigenvalues), positive(radius, "radius") / 2
+    falling, half = check_spectrum(eigenvalues), check_positive(radius, "radius") / 2
     # Ellipsoids with squared axes (1 + 1/p) a + (1 + p) b hold the sum of those with a and with b, for any p > 0.
     p = np.append(np.geomspace(1e-3, 1e3, 601), 1 / half)[:, None]
     squared_axes = (1 + 1 / p) * falling + (1 + p) * half**2
@@ -64,8 +72,8 @@ def ellipsoid_packing_bound(eigenvalues: ArrayLike, radius: float) -> float:
     >>> round(ellipsoid_packing_bound([1.0, 0.25], 1.0), 6)
     64.0
     """
-    reach = positive(radius, "radius")
-    return _lemma_2(spectrum(eigenvalues), reach, smallest_axis=reach / (2 * np.sqrt(2)))
+    reach = check_positive(radius, "radius")
+    return _lemma_2(check_spectrum(eigenvalues), reach, smallest_axis=reach / (2 * np.sqrt(2)))
 
 
 def printed_ellipsoid_packing_bound(eigenvalues: ArrayLike, radius: float) -> float:
@@ -74,8 +82,8 @@ def printed_ellipsoid_packing_bound(eigenvalues: ArrayLike, radius: float) -> fl
     >>> round(printed_ellipsoid_packing_bound([1.0] + [0.79] * 7, 0.9), 1)
     12.6
     """
-    reach = positive(radius, "radius")
-    return _lemma_2(spectrum(eigenvalues), reach, smallest_axis=reach)
+    reach = check_positive(radius, "radius")
+    return _lemma_2(check_spectrum(eigenvalues), reach, smallest_axis=reach)
 
 
 def _lemma_2(falling: Floats, radius: float, smallest_axis: float) -> float:
@@ -92,7 +100,7 @@ def lipschitz_constant(eigenvalues: ArrayLike, directional: ArrayLike) -> float:
     >>> lipschitz_constant([1.0, 0.25], [3.0, 2.0])
     5.0
     """
-    falling = spectrum(eigenvalues)
+    falling = check_spectrum(eigenvalues)
     slopes = _slopes(directional, len(falling), "directional")
     return float(np.sqrt(np.sum(slopes**2 / falling)))
 
@@ -103,7 +111,7 @@ def directional_lipschitz(gradients: ArrayLike, directions: ArrayLike) -> Floats
     >>> directional_lipschitz([[1.0, -2.0], [0.5, 0.0]], np.eye(2)).tolist()
     [1.0, 2.0]
     """
-    slopes, basis = rows(gradients, name="gradients"), rows(directions, name="directions")
+    slopes, basis = check_rows(gradients, name="gradients"), check_rows(directions, name="directions")
     if len(basis) != slopes.shape[1]:
         raise ShapeError(f"directions must have {slopes.shape[1]} rows, as many as gradients columns, got {len(basis)}")
     return np.asarray(np.abs(slopes @ basis).max(axis=0))
@@ -116,7 +124,11 @@ def fixed_metric_regret_bound(eigenvalues: ArrayLike, rounds: int, lipschitz: fl
     far (errata 6 and 7), plus ``4 L T**(rho_T/(1+rho_T))`` for what varies within a centre's reach. It holds
     against functions that map into [0, 1]; L is their `lipschitz_constant`.
     """
-    falling, last, constant = normalised(eigenvalues), whole(rounds, "rounds", 1), nonnegative(lipschitz, "lipschitz")
+    falling, last, constant = (
+        check_normalized_spectrum(eigenvalues),
+        check_integer(rounds, "rounds", 1),
+        check_nonnegative(lipschitz, "lipschitz"),
+    )
     centers = ellipsoid_packing_bound(falling, smallest_radius(falling, last))
     return _per_center(last) * centers + 4 * constant * _rate(falling, last)
 
@@ -127,7 +139,7 @@ def printed_fixed_metric_regret_bound(eigenvalues: ArrayLike, rounds: int, lipsc
     ``(8 ln(eT) (8 sqrt(2))**rho_T sqrt(det_kappa(M)) + 4 L) T**(rho_T/(1+rho_T))`` against functions that map
     into [0, 1], with L their `lipschitz_constant`.
     """
-    falling, last = normalised(eigenvalues), whole(rounds, "rounds", 1)
+    falling, last = check_normalized_spectrum(eigenvalues), check_integer(rounds, "rounds", 1)
     rank = int(effective_rank(falling, last))
     determinant = truncated_determinant(falling, int(kappa(falling, rank, last)))
     return _as_printed(falling, last, np.sqrt(determinant), lipschitz)
@@ -147,11 +159,11 @@ def printed_phase_regret_bound(eigenvalues: ArrayLike, phase: int, lipschitz: fl
 
     It is Theorem 1's with 1 in place of the truncated determinant.
     """
-    return _as_printed(normalised(eigenvalues), phase_length(phase), 1.0, lipschitz)
+    return _as_printed(check_normalized_spectrum(eigenvalues), phase_length(phase), 1.0, lipschitz)
 
 
 def _as_printed(falling: Floats, rounds: int, volume: float, lipschitz: float) -> float:
-    constant, rank = nonnegative(lipschitz, "lipschitz"), int(effective_rank(falling, rounds))
+    constant, rank = check_nonnegative(lipschitz, "lipschitz"), int(effective_rank(falling, rounds))
     centers = _power(_LEMMA_2, rank) * volume
     return float((_per_center(rounds) * centers + 4 * constant) * _rate(falling, rounds))
 
@@ -162,7 +174,7 @@ def phased_regret_bound(spectra: ArrayLike, lipschitz: ArrayLike) -> float:
     Erratum 5: the last display of Theorem 2's proof leaves the index of the phase in after summing over it.
     Adding up the single phases is what is meant.
     """
-    table = rows(spectra, name="spectra")
+    table = check_rows(spectra, name="spectra")
     constants = _slopes(lipschitz, len(table), "lipschitz")
     phases = zip(table, constants, strict=True)
     return sum(phase_regret_bound(row, i, float(L)) for i, (row, L) in enumerate(phases, start=1))
@@ -184,8 +196,8 @@ def learned_metric_regret_bound(
     its own (erratum 10). Phases before the theorem's condition holds cost at most 1 a round (erratum 8); where
     ``mu_d`` is 0 it never does, and the bound is `rounds`.
     """
-    mu, rounds = semidefinite(eigenvalues), whole(rounds, "rounds", 1)
-    basis, slopes = rows(directions, len(mu), "directions"), rows(gradients, len(mu), "gradients")
+    mu, rounds = check_semidefinite_spectrum(eigenvalues), check_integer(rounds, "rounds", 1)
+    basis, slopes = check_rows(directions, len(mu), "directions"), check_rows(gradients, len(mu), "gradients")
     along, known = directional_lipschitz(slopes, basis), separated(mu, delta)
     sup_known, sup_unknown = _largest_projection(slopes, basis[:, known]), _largest_projection(slopes, basis[:, ~known])
     last = phase_of(rounds)
@@ -230,7 +242,7 @@ def _exp(logarithm: float) -> float:
 
 
 def _slopes(values: ArrayLike, count: int, name: str) -> Floats:
-    array = finite(floats(values, name), name)
+    array = check_finite(as_floats(values, name), name)
     if array.shape != (count,):
         raise ShapeError(f"{name} must have shape ({count},), got {array.shape}")
     return array

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.errors import DomainError
-from ellipack.theory.spectrum import effective_rank, normalised, rank_starts, rounds
-from ellipack.validation import Floats, nonnegative, positive, whole
+from ellipack.theory.spectrum import check_normalized_spectrum, check_rounds, effective_rank, rank_starts
+from ellipack.validation import Floats, check_integer, check_nonnegative, check_positive
 
 _LAST_PHASE: Final = 62  # it ends at round 2**63 - 2, the last of a phase that an int64 can count
 
@@ -20,7 +20,7 @@ def radius(eigenvalues: ArrayLike, t: ArrayLike) -> Floats:
     >>> radius([1.0, 0.25], [1, 3, 4]).round(3).tolist()
     [1.0, 0.577, 0.63]
     """
-    return rounds(t) ** (-1 / (1 + effective_rank(eigenvalues, t)))
+    return check_rounds(t) ** (-1 / (1 + effective_rank(eigenvalues, t)))
 
 
 def smallest_radius(eigenvalues: ArrayLike, t: int) -> float:
@@ -33,9 +33,9 @@ def smallest_radius(eigenvalues: ArrayLike, t: int) -> float:
     >>> round(smallest_radius([1.0, 0.25], 4), 3)
     0.577
     """
-    last = whole(t, "t", 1)
+    last = check_integer(t, "t", 1)
     # Between two steps of the rank the radius shrinks, so the ends of the treads are enough to look at.
-    treads = rank_starts(normalised(eigenvalues)) - 1
+    treads = rank_starts(check_normalized_spectrum(eigenvalues)) - 1
     ends = np.append(treads[(treads >= 1) & (treads < last)], last)
     return float(radius(eigenvalues, ends).min())
 
@@ -46,7 +46,7 @@ def phase_length(phase: int) -> int:
     >>> [phase_length(i) for i in (1, 2, 3)]
     [2, 4, 8]
     """
-    return 1 << _countable(whole(phase, "phase", 1))
+    return 1 << _countable(check_integer(phase, "phase", 1))
 
 
 def phase_end(phase: int) -> int:
@@ -55,7 +55,7 @@ def phase_end(phase: int) -> int:
     >>> [phase_end(i) for i in (0, 1, 2, 3)]
     [0, 2, 6, 14]
     """
-    return (2 << _countable(whole(phase, "phase", 0))) - 2
+    return (2 << _countable(check_integer(phase, "phase", 0))) - 2
 
 
 def _countable(phase: int) -> int:
@@ -70,7 +70,7 @@ def phase_of(t: int) -> int:
     >>> [phase_of(t) for t in (1, 2, 3, 6, 7)]
     [1, 1, 2, 2, 3]
     """
-    return (whole(t, "t", 1) + 1).bit_length() - 1
+    return (check_integer(t, "t", 1) + 1).bit_length() - 1
 
 
 def regularization(t: int, alpha: float) -> float:
@@ -79,9 +79,9 @@ def regularization(t: int, alpha: float) -> float:
     >>> [regularization(t, alpha=0.5) for t in (0, 1, 4)]
     [1.0, 1.0, 0.5]
     """
-    positive(alpha, "alpha")
+    check_positive(alpha, "alpha")
     # A power that underflows would be 0, and no ridge at all.
-    return 1.0 if whole(t, "t", 0) == 0 else max(float(t) ** -alpha, float(np.finfo(np.float64).tiny))
+    return 1.0 if check_integer(t, "t", 0) == 0 else max(float(t) ** -alpha, float(np.finfo(np.float64).tiny))
 
 
 def burn_in(smallest_eigenvalue: float, d: int, alpha: float) -> float:
@@ -92,9 +92,9 @@ def burn_in(smallest_eigenvalue: float, d: int, alpha: float) -> float:
     >>> burn_in(0.5, d=3, alpha=0.5)
     16.0
     """
-    mu = np.float64(nonnegative(smallest_eigenvalue, "smallest_eigenvalue"))
+    mu = np.float64(check_nonnegative(smallest_eigenvalue, "smallest_eigenvalue"))
     with np.errstate(over="ignore", divide="ignore"):
-        return float(((whole(d, "d", 1) + 1) / (2 * mu)) ** (1 / positive(alpha, "alpha")))
+        return float(((check_integer(d, "d", 1) + 1) / (2 * mu)) ** (1 / check_positive(alpha, "alpha")))
 
 
 def bandwidth(n: int, d: int, scale: float = 1.0) -> float:
@@ -103,7 +103,7 @@ def bandwidth(n: int, d: int, scale: float = 1.0) -> float:
     >>> bandwidth(256, d=1)
     0.25
     """
-    return positive(scale, "scale") * bandwidth_limits(n, d)[1]
+    return check_positive(scale, "scale") * bandwidth_limits(n, d)[1]
 
 
 def bandwidth_limits(n: int, d: int) -> tuple[float, float]:
@@ -111,7 +111,7 @@ def bandwidth_limits(n: int, d: int) -> tuple[float, float]:
 
     The paper fixes them up to constants: ``(ln n)**(2/d) n**(-1/d)`` and ``n**(-1/(2(d+1)))``.
     """
-    points, dimension = float(whole(n, "n", 1)), whole(d, "d", 1)
+    points, dimension = float(check_integer(n, "n", 1)), check_integer(d, "d", 1)
     smallest = np.log(points) ** (2 / dimension) * points ** (-1 / dimension)
     return float(smallest), points ** (-1 / (2 * (dimension + 1)))
 
@@ -122,7 +122,7 @@ def step(bandwidth: float, scale: float = 1.0) -> float:
     >>> step(0.0625)
     0.5
     """
-    return positive(scale, "scale") * float(positive(bandwidth, "bandwidth") ** 0.25)
+    return check_positive(scale, "scale") * float(check_positive(bandwidth, "bandwidth") ** 0.25)
 
 
 def mass_threshold(n: int, d: int, scale: float = 1.0) -> float:
@@ -131,4 +131,6 @@ def mass_threshold(n: int, d: int, scale: float = 1.0) -> float:
     >>> round(mass_threshold(100, d=2), 2)
     21.19
     """
-    return float(nonnegative(scale, "scale") * 2 * whole(d, "d", 1) * np.log(2 * whole(n, "n", 1)))
+    return float(
+        check_nonnegative(scale, "scale") * 2 * check_integer(d, "d", 1) * np.log(2 * check_integer(n, "n", 1))
+    )

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ellipack.errors import DomainError, MetricError, ShapeError
-from ellipack.validation import Floats, Ints, finite, floats, nonnegative, positive, whole
+from ellipack.validation import Floats, Ints, as_floats, check_finite, check_integer, check_nonnegative, check_positive
 
 NEVER: Final = np.iinfo(np.int64).max
 """The round at which something happens that does not happen in any number of rounds a float can count."""
@@ -16,7 +16,7 @@ _COUNTABLE: Final = 2.0**53
 _UNIT: Final = 1e-12  # how far lambda_1 may be from 1 by the rounding of a division
 
 
-def spectrum(eigenvalues: ArrayLike, name: str = "eigenvalues") -> Floats:
+def check_spectrum(eigenvalues: ArrayLike, name: str = "eigenvalues") -> Floats:
     """Return `eigenvalues` if they can be a metric's: at least one, finite, above 0, in falling order."""
     array = _line(eigenvalues, name)
     if array[-1] <= 0 or np.any(np.diff(array) > 0):
@@ -24,10 +24,10 @@ def spectrum(eigenvalues: ArrayLike, name: str = "eigenvalues") -> Floats:
     return array
 
 
-def semidefinite(eigenvalues: ArrayLike, name: str = "eigenvalues") -> Floats:
+def check_semidefinite_spectrum(eigenvalues: ArrayLike, name: str = "eigenvalues") -> Floats:
     """Return `eigenvalues` if they can be a gradient outer product's: a `spectrum`, but all save the first may be 0.
 
-    >>> semidefinite([0.5, 0.0])
+    >>> check_semidefinite_spectrum([0.5, 0.0])
     array([0.5, 0. ])
     """
     array = _line(eigenvalues, name)
@@ -37,27 +37,27 @@ def semidefinite(eigenvalues: ArrayLike, name: str = "eigenvalues") -> Floats:
 
 
 def _line(eigenvalues: ArrayLike, name: str) -> Floats:
-    array = floats(eigenvalues, name)
+    array = as_floats(eigenvalues, name)
     if array.ndim != 1 or array.shape[0] == 0:
         raise ShapeError(f"{name} must be one-dimensional and not empty, got shape {array.shape}")
-    return finite(array, name)
+    return check_finite(array, name)
 
 
-def normalised(eigenvalues: ArrayLike) -> Floats:
+def check_normalized_spectrum(eigenvalues: ArrayLike) -> Floats:
     """Return `eigenvalues` if they are a spectrum whose largest is 1, as the paper's analysis takes it.
 
     Erratum 4: with a smaller largest eigenvalue the set whose maximum is `kappa` can be empty, which the paper
     does not define. Such a spectrum is refused wherever an effective rank is asked for.
     """
-    array = spectrum(eigenvalues)
+    array = check_spectrum(eigenvalues)
     if abs(array[0] - 1) > _UNIT:
-        raise MetricError(f"eigenvalues must be normalised, the largest 1, got {array[0]:.6g}")
+        raise MetricError(f"eigenvalues must be normalized (largest 1), got {array[0]:.6g}")
     return array
 
 
-def rounds(t: ArrayLike) -> Floats:
+def check_rounds(t: ArrayLike) -> Floats:
     """Return round numbers, each 1 or more, as floats."""
-    array = finite(floats(t, "t"), "t")
+    array = check_finite(as_floats(t, "t"), "t")
     if np.any(array < 1):
         raise DomainError(f"t must be >= 1, got {array.min():.6g}")
     return array
@@ -69,8 +69,8 @@ def kappa(eigenvalues: ArrayLike, r: int, t: ArrayLike) -> Ints:
     >>> int(kappa([1.0, 0.25, 0.02], r=1, t=4))
     2
     """
-    falling = spectrum(eigenvalues)
-    threshold = rounds(t) ** (-2 / (1 + whole(r, "r", 1)))
+    falling = check_spectrum(eigenvalues)
+    threshold = check_rounds(t) ** (-2 / (1 + check_integer(r, "r", 1)))
     # Counting is enough because the eigenvalues fall.
     return np.asarray(np.searchsorted(-falling, -threshold, side="right"), dtype=np.int64)
 
@@ -84,7 +84,7 @@ def rank_starts(eigenvalues: ArrayLike) -> Ints:
     >>> rank_starts([1.0, 0.25, 0.02]).tolist()
     [4, 354]
     """
-    falling = normalised(eigenvalues)
+    falling = check_normalized_spectrum(eigenvalues)
     firsts = [_first_round(float(value), j) for j, value in enumerate(falling[1:], start=1)]
     return np.maximum.accumulate(np.array(firsts, dtype=np.int64))
 
@@ -111,13 +111,18 @@ def effective_rank(eigenvalues: ArrayLike, t: ArrayLike) -> Ints:
     >>> effective_rank([1.0, 0.25, 0.02], [1, 3, 4, 353, 354]).tolist()
     [1, 1, 2, 2, 3]
     """
-    return np.asarray(1 + np.searchsorted(rank_starts(eigenvalues), rounds(t), side="right"), dtype=np.int64)
+    return np.asarray(1 + np.searchsorted(rank_starts(eigenvalues), check_rounds(t), side="right"), dtype=np.int64)
 
 
 def perturbed_kappa(eigenvalues: ArrayLike, r: int, t: int, regularization: float) -> int:
     """Return kappa-tilde of section 4: the largest m with ``mu_m + 2 gamma_t >= mu_1 t**(-2/(1+r))``."""
-    gamma = nonnegative(regularization, "regularization")
-    return _perturbed_kappa(semidefinite(eigenvalues), whole(r, "r", 1), rounds(whole(t, "t", 1)), gamma)
+    gamma = check_nonnegative(regularization, "regularization")
+    return _perturbed_kappa(
+        check_semidefinite_spectrum(eigenvalues),
+        check_integer(r, "r", 1),
+        check_rounds(check_integer(t, "t", 1)),
+        gamma,
+    )
 
 
 def _perturbed_kappa(mu: Floats, r: int, t: Floats, gamma: float) -> int:
@@ -132,8 +137,8 @@ def perturbed_effective_rank(eigenvalues: ArrayLike, t: int, regularization: flo
     >>> perturbed_effective_rank([1.0, 0.25, 0.02], t=100, regularization=0.1)
     3
     """
-    mu, time = semidefinite(eigenvalues), rounds(whole(t, "t", 1))
-    gamma = nonnegative(regularization, "regularization")
+    mu, time = check_semidefinite_spectrum(eigenvalues), check_rounds(check_integer(t, "t", 1))
+    gamma = check_nonnegative(regularization, "regularization")
     return next(r for r in range(1, len(mu) + 1) if _perturbed_kappa(mu, r, time, gamma) <= r)
 
 
@@ -143,8 +148,8 @@ def truncated_determinant(eigenvalues: ArrayLike, k: int) -> float:
     >>> truncated_determinant([1.0, 0.25, 0.02], 2)
     0.25
     """
-    falling = spectrum(eigenvalues)
-    if whole(k, "k", 0) > len(falling):
+    falling = check_spectrum(eigenvalues)
+    if check_integer(k, "k", 0) > len(falling):
         raise DomainError(f"k must be at most the number of eigenvalues, {len(falling)}, got {k}")
     return float(np.prod(falling[:k]))
 
@@ -155,7 +160,7 @@ def eigenvalue_gaps(eigenvalues: ArrayLike) -> Floats:
     >>> eigenvalue_gaps([1.0, 0.25, 0.125]).tolist()
     [0.75, 0.125, 0.125]
     """
-    falls = -np.diff(semidefinite(eigenvalues))
+    falls = -np.diff(check_semidefinite_spectrum(eigenvalues))
     edge = np.array([np.inf])
     return np.asarray(np.minimum(np.concatenate([edge, falls]), np.concatenate([falls, edge])))
 
@@ -166,4 +171,4 @@ def separated(eigenvalues: ArrayLike, delta: float) -> NDArray[np.bool_]:
     >>> separated([1.0, 0.25, 0.125], delta=0.5).tolist()
     [True, False, False]
     """
-    return eigenvalue_gaps(eigenvalues) >= positive(delta, "delta")
+    return eigenvalue_gaps(eigenvalues) >= check_positive(delta, "delta")

@@ -48,7 +48,7 @@ def test_contents_are_taken_over() -> None:
     X, y = smooth(100)
     rows, other = MetricRows(fresh(3)), MetricRows(fresh(3))
     rows.learn_rows(X[:80], y[:80])
-    other.take(rows.contents(), 3)
+    other.restore_state(rows.to_archive(), 3)
     for row, label in zip(X[80:].tolist(), y[80:].tolist(), strict=True):
         assert rows.predict(row) == other.predict(row)
         rows.learn(row, label)

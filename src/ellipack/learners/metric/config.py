@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ellipack.validation import whole, within
+from ellipack.validation import check_in_range, check_integer
 
 _MOST_CANDIDATES = 32  # of powers and of ridges: every pair is scored at the end of every phase
 
@@ -39,13 +39,13 @@ class MetricConfig:
 
     def __post_init__(self) -> None:
         # Checked here and not on use: a learner must not fail in the middle of a batch.
-        within(self.growth, "growth", 1.05, 10.0)
+        check_in_range(self.growth, "growth", 1.05, 10.0)
         for name, least, most in (("powers", 0.0, 2.0), ("ridges", 1e-12, 1.0)):
             values = getattr(self, name)
-            whole(len(values), f"the number of {name}", 0, _MOST_CANDIDATES)
+            check_integer(len(values), f"the number of {name}", 0, _MOST_CANDIDATES)
             for value in values:
-                within(value, name, least, most)
-        whole(self.validation_points, "validation_points", 8)
-        whole(self.pool, "pool", self.validation_points)
-        within(self.label_margin, "label_margin", 0.0, 1.0)
-        within(self.stack_prior, "stack_prior", 1e-6, 1e6)
+                check_in_range(value, name, least, most)
+        check_integer(self.validation_points, "validation_points", 8)
+        check_integer(self.pool, "pool", self.validation_points)
+        check_in_range(self.label_margin, "label_margin", 0.0, 1.0)
+        check_in_range(self.stack_prior, "stack_prior", 1e-6, 1e6)

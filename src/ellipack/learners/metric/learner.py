@@ -26,7 +26,7 @@ from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
 from ellipack.learners.rows import Row
 from ellipack.parallel import thread_count
-from ellipack.validation import Floats, labels, rows
+from ellipack.validation import Floats, check_labels, check_rows
 
 LARGEST_FEATURE, LARGEST_LABEL = 1e140, 1e60
 """Beyond these, sums of squares of features and of fourth powers of labels would overflow."""
@@ -91,7 +91,7 @@ def _checked_rows(core: MetricCore, X: ArrayLike) -> Floats:
     """Return rows that can be learned, or raise. Arrays that the core takes as they are need no further look."""
     if type(X) is np.ndarray and X.dtype == np.float64 and core.accepts_rows(X):
         return X
-    table = rows(X, core.dimension)
+    table = check_rows(X, core.dimension)
     largest = np.abs(table).max()
     if largest > LARGEST_FEATURE:
         raise DomainError(f"X must be at most {LARGEST_FEATURE:g} in size, got {largest:g}")
@@ -102,7 +102,7 @@ def _checked_labels(core: MetricCore, y: ArrayLike, count: int) -> Floats:
     """Return labels that can be learned, or raise."""
     if type(y) is np.ndarray and y.dtype == np.float64 and core.accepts_labels(y, count):
         return y
-    targets = labels(y, count)
+    targets = check_labels(y, count)
     largest = np.abs(targets).max()
     if largest > LARGEST_LABEL:
         raise DomainError(f"y must be at most {LARGEST_LABEL:g} in size, got {largest:g}")

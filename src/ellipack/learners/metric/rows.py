@@ -39,10 +39,10 @@ class MetricRows(RowLearner):
         """Take more features."""
         add_features(self.state, scales)
 
-    def contents(self) -> Archive:
+    def to_archive(self) -> Archive:
         """Return what is saved."""
         return serialization.to_archive(self.state)
 
-    def take(self, contents: Archive, d: int) -> None:
+    def restore_state(self, archive: Archive, d: int) -> None:
         """Restore the state from an archive."""
-        self.state = serialization.from_archive(contents, d)
+        self.state = serialization.from_archive(archive, d)

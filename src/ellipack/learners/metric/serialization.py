@@ -101,31 +101,33 @@ def to_archive(state: MetricState) -> Archive:
 
 
 def from_archive(saved: Archive, d: int) -> MetricState:
-    """Return the state for d features that was saved as these contents."""
+    """Return the state for d features that was saved as this archive."""
     if saved.part("view0").shape("directions", 2) != (d, d):  # before anything is made that large
         raise CheckpointError(f"view0/directions must be {d} by {d}, one a feature")
     config = config_from_archive(saved.part("config"))
-    size = Size(saved.whole("views", 1, 2), saved.whole("neighbors", 2), saved.whole("max_centers", 16))
+    size = Size(saved.integer("views", 1, 2), saved.integer("neighbors", 2), saved.integer("max_centers", 16))
     try:
-        state = initial_state(d, size, saved.whole("random_state", 0), config)
+        state = initial_state(d, size, saved.integer("random_state", 0), config)
     except DomainError as error:
         raise CheckpointError(str(error)) from error
-    clock = saved.whole("clock", 1, _MOST_ROUNDS)
-    bounds = _Bounds(d, clock, saved.part("packing").whole("clock", 0, clock))
-    metrics = tuple(Metric.restore(saved.part(f"view{v}").part("metric"), d) for v in range(size.views))
+    clock = saved.integer("clock", 1, _MOST_ROUNDS)
+    bounds = _Bounds(d, clock, saved.part("packing").integer("clock", 0, clock))
+    metrics = tuple(Metric.from_archive(saved.part(f"view{v}").part("metric"), d) for v in range(size.views))
     parts = _parts(saved, size, bounds, metrics)
     state.phase = PhaseState(
         core=MetricCore(MetricSettings(size.neighbors, size.max_centers, config.label_margin), parts),
         metrics=metrics,
-        end=saved.whole("phase_end", clock + 1, int(config.growth * clock) + FIRST_PHASE),
-        finished=tuple(_phase(saved.part(f"phase{i}"), d, size.views) for i in range(saved.whole("phases", 0, 10_000))),
+        end=saved.integer("phase_end", clock + 1, int(config.growth * clock) + FIRST_PHASE),
+        finished=tuple(
+            _phase(saved.part(f"phase{i}"), d, size.views) for i in range(saved.integer("phases", 0, 10_000))
+        ),
         reputations=_reputations(saved, size.views),
     )
     return state
 
 
 def config_from_archive(saved: Archive) -> MetricConfig:
-    """Return the configuration that was saved as these contents."""
+    """Return the configuration that was saved as this archive."""
     values: dict[str, Any] = {}
     for each in fields(MetricConfig):
         value = saved.facts.get(each.name)
@@ -133,7 +135,7 @@ def config_from_archive(saved: Archive) -> MetricConfig:
     try:
         return MetricConfig(**values)
     except (DomainError, TypeError) as error:
-        raise CheckpointError(f"{saved.place}{error}") from error
+        raise CheckpointError(f"{saved.prefix}{error}") from error
 
 
 def _parts(saved: Archive, size: Size, bounds: _Bounds, metrics: tuple[Metric, ...]) -> MetricParts:
@@ -157,7 +159,7 @@ def _parts(saved: Archive, size: Size, bounds: _Bounds, metrics: tuple[Metric, .
         ),
         label_statistics=label_statistics,
         feature_statistics=feature_statistics,
-        coordinates=[view.between(-farthest, farthest, "coordinates", len(centers), d) for view in views],
+        coordinates=[view.floats_between(-farthest, farthest, "coordinates", len(centers), d) for view in views],
         clock=bounds.rounds,
     )
 
@@ -169,16 +171,16 @@ def _arrays(part: object, *names: str) -> Archive:
 def _centers(saved: Archive, bounds: _Bounds, most: int) -> CenterMemory:
     count = saved.shape("rows", 2)[0]
     if not 1 <= count < most:
-        raise CheckpointError(f"{saved.place}rows must be from 1 to max_centers - 1, {most - 1}, got {count}")
+        raise CheckpointError(f"{saved.prefix}rows must be from 1 to max_centers - 1, {most - 1}, got {count}")
     counts = saved.counts("label_counts", count, bounds.rounds, least=1)
     sums = saved.floats("label_sums", count)
     if (np.abs(sums) / counts).max() > _LABEL:
-        raise CheckpointError(f"{saved.place}label_sums must be those of labels of at most {_LABEL:g}")
+        raise CheckpointError(f"{saved.prefix}label_sums must be those of labels of at most {_LABEL:g}")
     rounds = saved.floats("round_sums", count)
     if not (rounds.min() >= 0 and (rounds <= counts * float(bounds.rounds)).all()):
         rule = f"those of label_counts rounds of at most {bounds.rounds}"
-        raise CheckpointError(f"{saved.place}round_sums must be {rule}")
-    return CenterMemory(saved.between(-_FEATURE, _FEATURE, "rows", count, bounds.d), sums, counts, rounds)
+        raise CheckpointError(f"{saved.prefix}round_sums must be {rule}")
+    return CenterMemory(saved.floats_between(-_FEATURE, _FEATURE, "rows", count, bounds.d), sums, counts, rounds)
 
 
 def _packing_archive(packing: PackingExpert) -> Archive:
@@ -189,16 +191,16 @@ def _packing_archive(packing: PackingExpert) -> Archive:
 def _packing(saved: Archive, bounds: _Bounds, metric: Metric, max_centers: int) -> PackingExpert:
     count, most = saved.shape("coordinates", 2)[0], packing_bound(max_centers)
     if not min(1, bounds.played) <= count <= most:
-        raise CheckpointError(f"{saved.place}coordinates must be of at most {most} centers, got {count}")
+        raise CheckpointError(f"{saved.prefix}coordinates must be of at most {most} centers, got {count}")
     founded = saved.ints("founded", count, least=1, most=bounds.played)
     if (np.diff(founded) <= 0).any():
-        raise CheckpointError(f"{saved.place}founded must rise")
+        raise CheckpointError(f"{saved.prefix}founded must rise")
     sums, counts = saved.floats("label_sums", count), saved.counts("label_counts", count, bounds.played, least=1)
     if count and (np.abs(sums) / counts).max() > _LABEL:
-        raise CheckpointError(f"{saved.place}label_sums must be those of labels of at most {_LABEL:g}")
+        raise CheckpointError(f"{saved.prefix}label_sums must be those of labels of at most {_LABEL:g}")
     reach = saved.number("reach")
     if not 1 / _LARGEST_REACH <= reach <= _LARGEST_REACH:
-        raise CheckpointError(f"{saved.place}reach must be from {1 / _LARGEST_REACH:g} to {_LARGEST_REACH:g}")
+        raise CheckpointError(f"{saved.prefix}reach must be from {1 / _LARGEST_REACH:g} to {_LARGEST_REACH:g}")
     coordinates = saved.floats("coordinates", count, bounds.d)
     starts = rank_starts(metric.eigenvalues)
     return PackingExpert(coordinates, sums, counts, founded, starts, bounds.played, reach, most)
@@ -207,35 +209,37 @@ def _packing(saved: Archive, bounds: _Bounds, metric: Metric, max_centers: int) 
 def _view_archive(view: FeatureView, coordinates: Floats, metric: Metric) -> Archive:
     arrays = _arrays(view, "knots", "shift", "scale", "directions", "gop").arrays
     archive = Archive({"fitted": view.fitted}, {**arrays, "coordinates": coordinates})
-    return archive.with_parts(metric=metric.contents())
+    return archive.with_parts(metric=metric.to_archive())
 
 
 def _view(saved: Archive, d: int) -> FeatureView:
     count = saved.shape("knots", 2)[0]
-    knots = saved.between(-_FEATURE, _FEATURE, "knots", count, d)
+    knots = saved.floats_between(-_FEATURE, _FEATURE, "knots", count, d)
     if count == 1 or (np.diff(knots, axis=0) < 0).any():
-        raise CheckpointError(f"{saved.place}knots must be none, or two and more that rise")
-    directions = saved.between(-2.0, 2.0, "directions", d, d)  # none is longer than 1
+        raise CheckpointError(f"{saved.prefix}knots must be none, or two and more that rise")
+    directions = saved.floats_between(-2.0, 2.0, "directions", d, d)  # none is longer than 1
     lengths = np.sqrt((directions**2).sum(axis=0))
     if not lengths.min() >= _LEAST_LENGTH:
-        raise CheckpointError(f"{saved.place}directions must be at least {_LEAST_LENGTH:g} long, got {lengths.min():g}")
+        raise CheckpointError(
+            f"{saved.prefix}directions must be at least {_LEAST_LENGTH:g} long, got {lengths.min():g}"
+        )
     cosines = directions.T @ directions / np.outer(lengths, lengths)
     if np.abs(cosines - np.eye(d)).max() > _LARGEST_COSINE:
-        raise CheckpointError(f"{saved.place}directions must be orthogonal")
-    if saved.place == "view0/" and count:
+        raise CheckpointError(f"{saved.prefix}directions must be orthogonal")
+    if saved.prefix == "view0/" and count:
         raise CheckpointError("view0/knots must be none: the first view takes features as they are")
     return FeatureView(
         knots=knots,
-        shift=saved.between(-_FEATURE, _FEATURE, "shift", d),
-        scale=saved.between(_LEAST_SCALE, _FEATURE, "scale", d),
+        shift=saved.floats_between(-_FEATURE, _FEATURE, "shift", d),
+        scale=saved.floats_between(_LEAST_SCALE, _FEATURE, "scale", d),
         directions=directions,
-        gop=saved.numbers("gop", d, d),  # slopes may overflow; the choice of the metric allows for that
-        fitted=saved.whole("fitted", 1, fitted_coordinates(d)),
+        gop=saved.any_floats("gop", d, d),  # slopes may overflow; the choice of the metric allows for that
+        fitted=saved.integer("fitted", 1, fitted_coordinates(d)),
     )
 
 
 def _least_squares(saved: Archive, count: int) -> LeastSquares:
-    return LeastSquares(saved.numbers("inverse", count, count), saved.numbers("coefficients", count))
+    return LeastSquares(saved.any_floats("inverse", count, count), saved.any_floats("coefficients", count))
 
 
 def _aggregation_archive(aggregation: BernsteinAggregation) -> Archive:
@@ -245,11 +249,13 @@ def _aggregation_archive(aggregation: BernsteinAggregation) -> Archive:
 def _aggregation(saved: Archive, experts: int, rounds: int) -> BernsteinAggregation:
     scale, largest = saved.number("scale"), 16 * _LABEL**2
     if not (scale == 0 or _LEAST_REGRET <= scale <= largest):
-        raise CheckpointError(f"{saved.place}scale must be 0 or from {_LEAST_REGRET:g} to {largest:g}, got {scale:g}")
+        raise CheckpointError(f"{saved.prefix}scale must be 0 or from {_LEAST_REGRET:g} to {largest:g}, got {scale:g}")
     most = 2 * rounds * scale  # a round adds less than twice the scale to a gain, and its square to the squares
-    gains = saved.between(-most, most, "gains", experts)
-    squares = saved.between(0.0, most * scale, "squares", experts)
-    return BernsteinAggregation(saved.between(_LEAST_LOG_PRIOR, 1.0, "log_priors", experts), gains, squares, scale)
+    gains = saved.floats_between(-most, most, "gains", experts)
+    squares = saved.floats_between(0.0, most * scale, "squares", experts)
+    return BernsteinAggregation(
+        saved.floats_between(_LEAST_LOG_PRIOR, 1.0, "log_priors", experts), gains, squares, scale
+    )
 
 
 def _check_statistics(labels: Floats, features: Floats, rounds: int) -> None:
@@ -266,17 +272,17 @@ def _check_statistics(labels: Floats, features: Floats, rounds: int) -> None:
 
 def _phase_archive(phase: MetricPhase) -> Archive:
     facts = {"number": phase.number, "end": phase.end, "n_centers": phase.n_centers, "choices": list(phase.choices)}
-    metrics = {f"metric{v}": metric.contents() for v, metric in enumerate(phase.metrics)}
+    metrics = {f"metric{v}": metric.to_archive() for v, metric in enumerate(phase.metrics)}
     return Archive(facts, {"expert_weights": phase.expert_weights}).with_parts(**metrics)
 
 
 def _phase(saved: Archive, d: int, views: int) -> MetricPhase:
     return MetricPhase(
-        saved.whole("number", 1),
-        saved.whole("end", 1),
-        saved.whole("n_centers", 0),
-        tuple(Metric.restore(saved.part(f"metric{v}"), d) for v in range(views)),
-        tuple(saved.texts("choices", views)),
+        saved.integer("number", 1),
+        saved.integer("end", 1),
+        saved.integer("n_centers", 0),
+        tuple(Metric.from_archive(saved.part(f"metric{v}"), d) for v in range(views)),
+        tuple(saved.strings("choices", views)),
         saved.floats("expert_weights", len(expert_names(views))),
     )
 

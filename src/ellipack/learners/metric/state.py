@@ -24,7 +24,7 @@ from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.metric_selection import Reputation
 from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
-from ellipack.validation import Floats, whole
+from ellipack.validation import Floats, check_integer
 
 MEAN, SQUARES, LOW, HIGH, OUTLIERS, COUNT = range(6)
 """Rows of the statistics of features, and entries of those of labels: mean, sum of squared deviations, least, greatest,
@@ -103,9 +103,12 @@ class Size(NamedTuple):
 
 def initial_state(d: int, size: Size, random_state: int, config: MetricConfig) -> MetricState:
     """Return the practical learner before its first round, for d features."""
-    views, neighbors = whole(size.views, "views", 1, 2), whole(size.neighbors, "neighbors", 2, _MOST_NEIGHBORS)
-    most = whole(size.max_centers, "max_centers", 16)
-    whole(random_state, "random_state", 0)
+    views, neighbors = (
+        check_integer(size.views, "views", 1, 2),
+        check_integer(size.neighbors, "neighbors", 2, _MOST_NEIGHBORS),
+    )
+    most = check_integer(size.max_centers, "max_centers", 16)
+    check_integer(random_state, "random_state", 0)
     identity = Metric.identity(d)
     experts = len(expert_names(views))
     unknown = LeastSquares(np.eye(d + 1), np.zeros(d + 1))

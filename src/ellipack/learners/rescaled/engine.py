@@ -21,7 +21,7 @@ from ellipack.learners.rescaled import box as boxes
 from ellipack.learners.rescaled.box import Change
 from ellipack.learners.rescaled.units import Inner, converted
 from ellipack.serialization import Archive
-from ellipack.validation import Floats, labels, rows
+from ellipack.validation import Floats, check_labels, check_rows
 
 Ask = Callable[[Any, Floats], Floats]
 """Predicts rows in the unit ball; changes nothing."""
@@ -60,28 +60,28 @@ def init(inner: Inner, d: int) -> RescaledState[Inner]:
     return RescaledState(inner, boxes.empty(d))
 
 
-def contents(state: RescaledState[Inner], inner: Callable[[Inner], Archive]) -> Archive:
+def to_archive(state: RescaledState[Inner], inner: Callable[[Inner], Archive]) -> Archive:
     """Return what is saved of a state, given what is saved of the learner in it."""
     learner, box = state.parts
     ranges = Archive(arrays={"low": box.low, "high": box.high, "label": box.label})
     return Archive().with_parts(inner=inner(learner), box=ranges)
 
 
-def restore(saved: Archive, d: int, inner: Callable[[Archive, int], Inner]) -> RescaledState[Inner]:
-    """Return the state for d features that was saved as these contents."""
+def from_archive(saved: Archive, d: int, inner: Callable[[Archive, int], Inner]) -> RescaledState[Inner]:
+    """Return the state for d features that was saved as this archive."""
     ranges = saved.part("box")
     learner = inner(saved.part("inner"), d)
-    low, high, label = ranges.numbers("low", d), ranges.numbers("high", d), ranges.numbers("label", 2)
+    low, high, label = ranges.any_floats("low", d), ranges.any_floats("high", d), ranges.any_floats("label", 2)
     ends = np.append(low, label[0]), np.append(high, label[1])
     if not (np.isfinite(ends).all() and (ends[0] <= ends[1]).all()):
-        raise CheckpointError(f"{ranges.place}ranges must be finite and not empty")
+        raise CheckpointError(f"{ranges.prefix}ranges must be finite and not empty")
     return RescaledState(learner, UnitBox(low, high, label))
 
 
 def predict(state: RescaledState[Inner], X: ArrayLike, ask: Ask) -> Floats:
     """Return what would be predicted for each row now; nothing changes. A row outside of the box is clipped to it."""
     inner, box = state.parts
-    return _ask(inner, box, rows(X, len(box.low)), ask)
+    return _ask(inner, box, check_rows(X, len(box.low)), ask)
 
 
 def learn(state: RescaledState[Inner], X: ArrayLike, y: ArrayLike, play: Play, ask: Ask) -> Floats:
@@ -90,8 +90,8 @@ def learn(state: RescaledState[Inner], X: ArrayLike, y: ArrayLike, play: Play, a
     However rows are grouped into calls, predictions and state have the same bits.
     """
     inner, box = state.parts
-    table = rows(X, len(box.low))
-    targets = labels(y, len(table))
+    table = check_rows(X, len(box.low))
+    targets = check_labels(y, len(table))
     if box.first_outside(table, targets, 0) == len(table):
         return _play(inner, box, table, targets, play)
     # A change of units on the way: on a copy, so that a failure leaves the state as it was.

@@ -52,13 +52,13 @@ class PackingRows(RowLearner):
         """Take more features."""
         engine.add_features(self.state, len(scales))
 
-    def contents(self) -> Archive:
+    def to_archive(self) -> Archive:
         """Return what is saved."""
-        return engine.contents(self.state, packing.contents)
+        return engine.to_archive(self.state, packing.to_archive)
 
-    def take(self, contents: Archive, d: int) -> None:
+    def restore_state(self, archive: Archive, d: int) -> None:
         """Take a saved state for one's own."""
-        self.state = engine.restore(contents, d, packing.restore)
+        self.state = engine.from_archive(archive, d, packing.from_archive)
 
     def _packing(self) -> RescaledPacking:
         """Return the compiled learner of single rows, for the state as it is now."""
@@ -111,10 +111,10 @@ class PhasedRows(RowLearner):
         """Take more features."""
         engine.add_features(self.state, len(scales))
 
-    def contents(self) -> Archive:
+    def to_archive(self) -> Archive:
         """Return what is saved."""
-        return engine.contents(self.state, phased.contents)
+        return engine.to_archive(self.state, phased.to_archive)
 
-    def take(self, contents: Archive, d: int) -> None:
+    def restore_state(self, archive: Archive, d: int) -> None:
         """Take a saved state for one's own."""
-        self.state = engine.restore(contents, d, phased.restore)
+        self.state = engine.from_archive(archive, d, phased.from_archive)
