@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter, NullLocator
 
-from ellipack.report.plots import dress
+from ellipack.report.plots import style_axes
 
 PANEL = 4.6, 3.7
 """Inches of one panel, unless told."""
@@ -26,7 +26,7 @@ def logarithmic(axes: Axes, heading: str, x: str, y: str) -> None:
     """Dress a panel whose axes are both logarithmic."""
     axes.set_xscale("log")
     axes.set_yscale("log")
-    dress(axes, heading, x, y)
+    style_axes(axes, heading, x, y)
     axes.grid(axis="both", color="#E6E6E6", linewidth=0.7)
     axes.xaxis.set_minor_locator(NullLocator())
     for axis in (axes.xaxis, axes.yaxis):

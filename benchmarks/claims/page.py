@@ -13,11 +13,11 @@ from matplotlib.ticker import MaxNLocator, NullLocator, StrMethodFormatter
 from benchmarks.claims import gop_error, regret
 from benchmarks.plotting import grid, logarithmic, sample, save, shared_legend
 from benchmarks.power_law import Power
-from ellipack.report.plots import COLOURS, dress
+from ellipack.report.plots import COLORS, style_axes
 from ellipack.validation import Floats
 
-_PAINT = dict(zip(regret.LEARNERS, COLOURS, strict=False))
-_GOP_PAINT = dict(zip(gop_error.ESTIMATORS, (COLOURS[2], COLOURS[5], COLOURS[3]), strict=True))
+_PAINT = dict(zip(regret.LEARNERS, COLORS, strict=False))
+_GOP_PAINT = dict(zip(gop_error.ESTIMATORS, (COLORS[2], COLORS[5], COLORS[3]), strict=True))
 _GREY = "#777777"
 
 Entries = list[dict[str, Any]]
@@ -86,7 +86,7 @@ def _draw_ranks(played: Entries) -> Figure:
     kinds = _kinds(played)
     figure, panels = grid(1, len(kinds))
     for axes, kind in zip(panels, kinds, strict=True):
-        dress(axes, _heading(kind), "round", "effective rank")
+        style_axes(axes, _heading(kind), "round", "effective rank")
         axes.set_xscale("log")
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))

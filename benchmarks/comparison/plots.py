@@ -9,10 +9,10 @@ from matplotlib.ticker import StrMethodFormatter
 from benchmarks.comparison.models import BATCH, OURS, PAPER, STREAMING, SUBJECT, TRIVIAL
 from benchmarks.comparison.summary import Standings
 from benchmarks.plotting import grid, logarithmic, name_points, sample, save, shared_legend
-from ellipack.report.plots import COLOURS, dress
+from ellipack.report.plots import COLORS, style_axes
 from ellipack.validation import Floats
 
-_BLUE, _RED, _GREEN, _PINK, *_ = COLOURS
+_BLUE, _RED, _GREEN, _PINK, *_ = COLORS
 _PAINT = {OURS: _RED, PAPER: _PINK, STREAMING: _BLUE, BATCH: _GREEN, TRIVIAL: "#8C8C8C"}
 _NAMES = {OURS: "ellipack", PAPER: "the paper's", STREAMING: "streaming", BATCH: "batch, retrained", TRIVIAL: "trivial"}
 _COLUMNS, _PANEL, _WIDE = 3, (4.6, 3.0), (8.4, 5.2)  # of panels; inches of one, and of the picture of costs
@@ -86,7 +86,7 @@ def _panel(axes: Axes, standings: Standings, stream: str) -> None:
         axes.plot(at, curve, color=_PAINT[kind], linewidth=width, alpha=alpha, zorder=3 if kind == OURS else 2)
         if learner in leads:
             highest = max(highest, curve[len(curve) // 8 :].max())
-    dress(axes, stream, "row", "")
+    style_axes(axes, stream, "row", "")
     best = standings.best_of(stream, "streaming")
     axes.set_title(f"best streaming: {best}" if best else "", fontsize=10, loc="right", color=_INK)
     axes.set_ylim(0, min(_HIGHEST, 1.1 * highest) or 1)

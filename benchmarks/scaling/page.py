@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from benchmarks.plotting import grid, logarithmic, sample, save, shared_legend
 from benchmarks.power_law import Power
 from benchmarks.scaling.curves import CURVES, LEARNERS, MEASURES, along
-from ellipack.report.plots import COLOURS
+from ellipack.report.plots import COLORS
 from ellipack.validation import Floats
 
-_LOOKS = dict(zip(LEARNERS, zip(COLOURS, "os", strict=False), strict=False))
+_LOOKS = dict(zip(LEARNERS, zip(COLORS, "os", strict=False), strict=False))
 _ACROSS = {
     "rounds": "rounds",
     "dimension": "dimension",

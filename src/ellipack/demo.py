@@ -189,12 +189,12 @@ def spectra(d: int) -> dict[str, Floats]:
 
 def draw(outcomes: Mapping[str, Outcome], y: Floats, output: Path) -> None:
     """Write the figure: error over time, and effective rank over time."""
-    figure, (left, right) = plots.panels(2)
+    figure, (left, right) = plots.create_panels(2)
     window = max(1, len(y) // 16)
-    plots.error_over_time(left, {name: each.errors for name, each in outcomes.items()}, window, float(y.std()))
-    plots.title(left, f"Error over time: {_D} features, {_RANK} directions matter")
-    plots.effective_rank_over_time(right, spectra(_D), _HORIZON)
-    plots.title(right, f"Effective rank over time, by spectrum (d = {_D})")
+    plots.plot_rolling_rmse(left, {name: each.errors for name, each in outcomes.items()}, window, float(y.std()))
+    plots.set_title(left, f"Error over time: {_D} features, {_RANK} directions matter")
+    plots.plot_effective_rank(right, spectra(_D), _HORIZON)
+    plots.set_title(right, f"Effective rank over time, by spectrum (d = {_D})")
     figure.savefig(output, format="png")
 
 

@@ -148,8 +148,8 @@ def test_day_and_night_differ_and_charts_follow(full: Visit) -> None:
 def test_lines_of_a_chart_are_told_apart(full: Visit) -> None:
     full.look(DESK, "light")
     picture = full.picture("#error-0").reshape(-1, 3)
-    for colour in ((0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00), (0x00, 0x8A, 0x64)):
-        assert (np.abs(picture - np.array(colour) / 255).max(axis=1) < 0.02).sum() > 20
+    for color in ((0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00), (0x00, 0x8A, 0x64)):
+        assert (np.abs(picture - np.array(color) / 255).max(axis=1) < 0.02).sum() > 20
 
 
 def labels(visit: Visit, chart: str) -> list[str]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plotly import graph_objects
 
-from ellipack.report.chart import DARK, LIGHT, LINES, Chart, log_ticks, style_sheet
+from ellipack.report.chart import DARK, LIGHT, SERIES_COLORS, Chart, log_ticks, style_sheet
 from ellipack.report.page import sections
 from ellipack.report.record import Record
 from tests.report import records
@@ -20,7 +20,7 @@ def charts(record: Record) -> list[Chart]:
 
 
 def painted(value: Any) -> Any:
-    """Return part of a figure with colours in place of their names."""
+    """Return part of a figure with colors in place of their names."""
     if isinstance(value, dict):
         return {key: painted(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -33,8 +33,8 @@ def painted(value: Any) -> Any:
 def test_charts_are_figures_that_plotly_knows(make: Callable[[], Record]) -> None:
     for chart in charts(make()):
         graph_objects.Figure(painted(chart.data), painted(chart.layout))  # refuses any property it does not know
-        assert all(path.split(".")[0] in chart.layout for path in chart.narrow)
-        assert all(key.colour in LIGHT and key.mark in ("line", "dash", "dot", "area") for key in chart.keys)
+        assert all(path.split(".")[0] in chart.layout for path in chart.narrow_layout)
+        assert all(key.color in LIGHT and key.mark in ("line", "dash", "dot", "area") for key in chart.legend)
 
 
 def test_a_full_run_has_every_chart_and_one_row_hardly_any() -> None:
@@ -65,9 +65,9 @@ def test_ticks_of_a_log_scale_are_few_and_on_it(one: int, other: int) -> None:
     assert ticks[-1] <= last
 
 
-def luminance(colour: str) -> float:
+def luminance(color: str) -> float:
     """Return the relative luminance that WCAG defines."""
-    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -77,17 +77,17 @@ def contrast(one: str, other: str) -> float:
     return (light + 0.05) / (dark + 0.05)
 
 
-@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
-def test_colours_can_be_read(colours: dict[str, str]) -> None:
+@pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
+def test_colors_can_be_read(colors: dict[str, str]) -> None:
     for ground in ("--ground", "--card"):
         for text in ("--ink", "--soft", "--blue"):
-            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+            assert contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
     for line in ("--blue", "--vermilion", "--green", "--rest"):
-        assert contrast(colours[line], colours["--card"]) >= 3, line
-    assert len({colours[name] for name in LINES}) == len(LINES)
+        assert contrast(colors[line], colors["--card"]) >= 3, line
+    assert len({colors[name] for name in SERIES_COLORS}) == len(SERIES_COLORS)
 
 
-def test_day_and_night_have_the_same_colours_and_the_sheet_uses_no_other() -> None:
+def test_day_and_night_have_the_same_colors_and_the_sheet_uses_no_other() -> None:
     assert LIGHT.keys() == DARK.keys()
     sheet = style_sheet()
     assert set(re.findall(r"var\((--\w+)\)", sheet)) <= LIGHT.keys()

@@ -58,7 +58,7 @@ def test_text_in_html_stays_text(name: str) -> None:
 
 @given(anything, st.integers(2, 30))
 def test_text_in_a_chart_has_no_tag_and_is_short(name: str, most: int) -> None:
-    written = formatting.in_chart(name, most)
+    written = formatting.plotly_text(name, most)
     assert "<" not in written
     read = html.unescape(written)
     assert len(read) <= most
@@ -80,14 +80,14 @@ def test_json_in_a_script_has_no_nan() -> None:
 
 @given(st.floats(-1e300, 1e300))
 def test_a_number_keeps_four_digits(value: float) -> None:
-    read = float(formatting.number(value).replace(",", ""))
+    read = float(formatting.format_number(value).replace(",", ""))
     assert math.isclose(read, value, rel_tol=6e-4)
-    assert len(formatting.number(value)) <= 20
+    assert len(formatting.format_number(value)) <= 20
 
 
 @given(st.floats(-10, 10))
 def test_a_percentage_is_near_the_share(share: float) -> None:
-    written = formatting.percent(share)
+    written = formatting.format_percent(share)
     assert written.endswith("%")
     if written == "<0.1%":
         assert 0 < share < 0.001

@@ -5,12 +5,12 @@ import numpy as np
 
 from ellipack.report.formatting import clean
 from ellipack.report.model_charts import (
-    directions,
-    effective_rank,
-    expert_weights,
-    importances,
-    leading_features,
-    spectrum,
+    effective_rank_chart,
+    expert_weight_chart,
+    importance_chart,
+    loading_chart,
+    spectrum_chart,
+    top_features,
 )
 from ellipack.report.record import Experts
 from tests.report import records
@@ -18,12 +18,12 @@ from tests.report import records
 
 def test_the_spectrum_at_the_end_stands_out_among_a_few_phases() -> None:
     record = records.full()
-    chart = spectrum(record)
+    chart = spectrum_chart(record)
     assert chart is not None
     *before, end = chart.data
     assert end["y"] == record.eigenvalues
     assert end["x"] == list(range(1, 15))
-    assert [trace["opacity"] for trace in chart.data] == sorted(key.opacity for key in chart.keys)
+    assert [trace["opacity"] for trace in chart.data] == sorted(key.opacity for key in chart.legend)
     assert end["opacity"] == 1
     ends = {f"after row {phase.end:,}": phase.eigenvalues for phase in record.phases}
     assert len(before) == 4
@@ -32,7 +32,7 @@ def test_the_spectrum_at_the_end_stands_out_among_a_few_phases() -> None:
 
 
 def test_of_thousands_of_eigenvalues_the_first_are_shown() -> None:
-    chart = spectrum(records.wide(3000))
+    chart = spectrum_chart(records.wide(3000))
     assert chart is not None
     assert all(len(trace["y"]) == 40 for trace in chart.data)
     assert chart.note == "The largest 40; 2,960 more are not shown."
@@ -40,30 +40,30 @@ def test_of_thousands_of_eigenvalues_the_first_are_shown() -> None:
 
 def test_eigenvalues_too_small_for_the_scale_are_left_out() -> None:
     record = replace(records.full(), phases=[], eigenvalues=[2.0, 1.0, 1e-300, 0.0])
-    chart = spectrum(record)
+    chart = spectrum_chart(record)
     assert chart is not None
     assert chart.data[0]["y"] == [2.0, 1.0, None, None]
     low, high = chart.layout["yaxis"]["range"]
     assert low < np.log10(1.0) < np.log10(2.0) < high
     assert high - low > 1  # so that there is more than one tick
-    assert spectrum(replace(record, eigenvalues=[0.0, 0.0])) is None
-    assert spectrum(replace(record, eigenvalues=[1.0])) is None
+    assert spectrum_chart(replace(record, eigenvalues=[0.0, 0.0])) is None
+    assert spectrum_chart(replace(record, eigenvalues=[1.0])) is None
 
 
 def test_the_effective_rank_is_drawn_phase_by_phase() -> None:
     record = records.full()
-    chart = effective_rank(record)
+    chart = effective_rank_chart(record)
     assert chart is not None
     assert chart.data[0]["x"] == [phase.end for phase in record.phases]
     assert chart.data[0]["y"] == [phase.effective_rank for phase in record.phases]
-    assert effective_rank(replace(record, phases=[])) is None
+    assert effective_rank_chart(replace(record, phases=[])) is None
 
 
 def test_the_features_that_count_most_come_first() -> None:
     record = records.wide(3000)
-    leading = leading_features(record)
+    leading = top_features(record)
     assert [record.importances[i] for i in leading] == sorted(record.importances, reverse=True)[:20]
-    chart = importances(record)
+    chart = importance_chart(record)
     assert chart is not None
     assert chart.data[0]["x"] == [record.importances[i] for i in leading]
     assert chart.note == "2,980 more features count less than these."
@@ -71,12 +71,12 @@ def test_the_features_that_count_most_come_first() -> None:
 
 def test_names_are_short_beside_bars_and_whole_on_hover() -> None:
     record = records.hostile()
-    for chart in (importances(record), directions(record)):
+    for chart in (importance_chart(record), loading_chart(record)):
         assert chart is not None
         labels = [unescape(label) for label in chart.layout["yaxis"]["ticktext"]]
-        narrow = [unescape(label) for label in chart.narrow["yaxis.ticktext"]]
+        narrow = [unescape(label) for label in chart.narrow_layout["yaxis.ticktext"]]
         hovered = [unescape(name if isinstance(name, str) else name[0]) for name in chart.data[0]["customdata"]]
-        names = [clean(record.features[i]) for i in leading_features(record)]
+        names = [clean(record.features[i]) for i in top_features(record)]
         assert hovered == names
         assert max(map(len, labels)) == 26
         assert max(map(len, narrow)) == 15
@@ -87,17 +87,17 @@ def test_names_are_short_beside_bars_and_whole_on_hover() -> None:
 
 def test_loadings_stand_a_row_a_feature_and_a_column_a_direction() -> None:
     record = records.full()
-    chart = directions(record)
+    chart = loading_chart(record)
     assert chart is not None
-    expected = np.array([direction.loadings for direction in record.directions]).T[leading_features(record)]
+    expected = np.array([direction.loadings for direction in record.directions]).T[top_features(record)]
     np.testing.assert_array_equal(chart.data[0]["z"], expected)
     assert chart.data[0]["zmax"] == -chart.data[0]["zmin"] == np.abs(expected).max()
-    assert directions(replace(record, directions=[])) is None
+    assert loading_chart(replace(record, directions=[])) is None
 
 
 def test_weights_stack_up_to_one_over_the_phases_and_the_end() -> None:
     record = records.full()
-    chart = expert_weights(record)
+    chart = expert_weight_chart(record)
     assert chart is not None
     ends = [*(phase.end for phase in record.phases), record.summary.rows]
     assert all(trace["x"] == ends for trace in chart.data)
@@ -111,12 +111,12 @@ def test_weights_stack_up_to_one_over_the_phases_and_the_end() -> None:
 
 def test_few_experts_have_no_others_and_no_phase_is_needed() -> None:
     record = replace(records.full(), experts=Experts(["one", "two"], [0.25, 0.75]), phases=[])
-    chart = expert_weights(record)
+    chart = expert_weight_chart(record)
     assert chart is not None
     assert [(trace["name"], trace["y"]) for trace in chart.data] == [("two", [0.75, 0.75]), ("one", [0.25, 0.25])]
-    assert "The heaviest at the end is two." in chart.spoken
+    assert "The heaviest at the end is two." in chart.description
 
 
 def test_a_learner_without_experts_has_no_chart_of_them() -> None:
     phases = [replace(phase, expert_weights=[]) for phase in records.full().phases]
-    assert expert_weights(replace(records.full(), experts=Experts([], []), phases=phases)) is None
+    assert expert_weight_chart(replace(records.full(), experts=Experts([], []), phases=phases)) is None

@@ -34,7 +34,7 @@ def agg() -> Iterator[None]:
 
 @pytest.fixture
 def axes() -> Axes:
-    return plots.panels(1)[1][0]
+    return plots.create_panels(1)[1][0]
 
 
 def learned(learner: Any) -> Any:
@@ -91,7 +91,7 @@ def test_progress_of_a_record_is_drawn_bin_by_bin(axes: Axes) -> None:
 def test_progress_of_errors_is_a_running_error(axes: Axes) -> None:
     errors = np.random.default_rng(0).normal(size=200)
     plot_progress(errors, axes)
-    expected = plots.running_error(errors, 10)
+    expected = plots.rolling_rmse(errors, 10)
     drawn = np.asarray(axes.lines[0].get_ydata())
     np.testing.assert_array_equal(drawn, expected[-len(drawn) :])
     named = plot_progress({"one": errors, "other": errors[:50]}, window=7)
@@ -142,12 +142,12 @@ def test_without_matplotlib_plots_say_what_to_install(monkeypatch: pytest.Monkey
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=40), st.integers(1, 50))
 def test_running_error_is_the_root_mean_square_of_the_last(errors: list[float], window: int) -> None:
     expected = [np.sqrt(np.mean(np.square(errors[max(0, t - window) : t]))) for t in range(1, len(errors) + 1)]
-    np.testing.assert_allclose(plots.running_error(errors, window), expected, atol=1e-7)
+    np.testing.assert_allclose(plots.rolling_rmse(errors, window), expected, atol=1e-7)
 
 
 def test_error_over_time_draws_a_line_for_each_learner(axes: Axes) -> None:
     errors = {"one": np.full(100, 0.5), "other": np.full(100, -0.1)}
-    assert plots.error_over_time(axes, errors, window=10, scale=0.2) is axes
+    assert plots.plot_rolling_rmse(axes, errors, window=10, scale=0.2) is axes
     curves = {line.get_label(): line for line in axes.lines}
     np.testing.assert_allclose(np.asarray(curves["one"].get_ydata()), 2.5)
     np.testing.assert_allclose(np.asarray(curves["other"].get_ydata()), 0.5)
@@ -159,17 +159,17 @@ def test_error_over_time_draws_a_line_for_each_learner(axes: Axes) -> None:
 
 
 def test_only_an_error_in_units_of_deviation_has_a_line_at_1(axes: Axes) -> None:
-    plots.error_over_time(axes, {"one": np.ones(20)}, window=5)
+    plots.plot_rolling_rmse(axes, {"one": np.ones(20)}, window=5)
     assert len(axes.lines) == 1
     assert "dev" not in axes.get_ylabel()
-    scaled = plots.error_over_time(plots.panels(1)[1][0], {"one": np.ones(20)}, window=5, scale=2.0)
+    scaled = plots.plot_rolling_rmse(plots.create_panels(1)[1][0], {"one": np.ones(20)}, window=5, scale=2.0)
     assert len(scaled.lines) == 2
     assert "dev" in scaled.get_ylabel()
 
 
 def test_effective_rank_over_time_draws_the_papers_staircase(axes: Axes) -> None:
     spectra = {"flat": np.ones(5), "steep": 4.0 ** -np.arange(5)}
-    assert plots.effective_rank_over_time(axes, spectra, horizon=10_000) is axes
+    assert plots.plot_effective_rank(axes, spectra, horizon=10_000) is axes
     assert [line.get_label() for line in axes.lines] == ["flat", "steep"]
     for line, eigenvalues in zip(axes.lines, spectra.values(), strict=True):
         t, rank = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
@@ -182,12 +182,12 @@ def test_effective_rank_over_time_draws_the_papers_staircase(axes: Axes) -> None
 
 def test_labels_at_the_ends_of_lines_do_not_overlap(axes: Axes) -> None:
     errors = {f"learner {i}": np.full(50, 1 + i / 1000) for i in range(5)}
-    plots.error_over_time(axes, errors, window=5)
+    plots.plot_rolling_rmse(axes, errors, window=5)
     heights = sorted(text.xy[1] for text in axes.texts)  # type: ignore[attr-defined]  # these texts are annotations
     assert np.diff(heights).min() > 0.05
-    colours = [line.get_color() for line in axes.lines]
-    assert [text.get_color() for text in axes.texts] == colours
-    assert len(set(colours)) == 5
+    colors = [line.get_color() for line in axes.lines]
+    assert [text.get_color() for text in axes.texts] == colors
+    assert len(set(colors)) == 5
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0.001, 0.2))
@@ -200,7 +200,7 @@ def test_spread_keeps_order_and_distance(places: list[float], gap: float) -> Non
 
 
 def test_panels_stand_side_by_side() -> None:
-    figure, axes = plots.panels(3)
+    figure, axes = plots.create_panels(3)
     assert len(axes) == 3
     figure.draw_without_rendering()
     left = [each.get_position().x0 for each in axes]
@@ -208,17 +208,17 @@ def test_panels_stand_side_by_side() -> None:
 
 
 def test_title_replaces_the_one_there_was(axes: Axes) -> None:
-    plots.effective_rank_over_time(axes, {"flat": [1.0, 1.0]}, horizon=10)
-    assert plots.title(axes, "mine") is axes
+    plots.plot_effective_rank(axes, {"flat": [1.0, 1.0]}, horizon=10)
+    assert plots.set_title(axes, "mine") is axes
     assert axes.get_title(loc="left") == "mine"
 
 
 def test_bad_input_is_refused(axes: Axes) -> None:
     with pytest.raises(ShapeError, match="errors must be one-dimensional"):
-        plots.running_error([], 3)
+        plots.rolling_rmse([], 3)
     with pytest.raises(DomainError, match="window must be a whole number >= 1, got 0"):
-        plots.running_error([1.0], 0)
+        plots.rolling_rmse([1.0], 0)
     with pytest.raises(InputError, match="at least one learner"):
-        plots.error_over_time(axes, {}, window=3)
+        plots.plot_rolling_rmse(axes, {}, window=3)
     with pytest.raises(InputError, match="at least one spectrum"):
-        plots.effective_rank_over_time(axes, {}, horizon=10)
+        plots.plot_effective_rank(axes, {}, horizon=10)

@@ -15,7 +15,7 @@ from ellipack.estimators.loading import RUN_KIND, load
 from ellipack.evaluation.run import load_run
 from ellipack.report.page import page
 from ellipack.report.record import Record
-from ellipack.report.run_record import Story, record_of, record_of_learner
+from ellipack.report.run_record import RunInfo, build_learner_record, build_record
 
 
 def inspect(model: str, as_json: bool) -> None:
@@ -61,7 +61,7 @@ def record_at(path: str) -> Record:
         return _record_of(load(path), path)
     run = load_run(path)
     _check_learned(run.learner, path)
-    return record_of(run)
+    return build_record(run)
 
 
 def _record_in(data: bytes, source: str) -> Record:
@@ -76,7 +76,7 @@ def _record_of(learner: Any, path: str) -> Record:
     _check_learned(learner, path)
     names = getattr(learner, "feature_names_in_", None)
     features = [f"x{i}" for i in range(learner.n_features_in_)] if names is None else list(names)
-    return record_of_learner(learner, features, Story(path, "y"))
+    return build_learner_record(learner, features, RunInfo(path, "y"))
 
 
 def _check_learned(learner: Any, path: str) -> None:

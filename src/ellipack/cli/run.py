@@ -27,7 +27,7 @@ from ellipack.evaluation.prefetch import prefetch, run_in_thread
 from ellipack.evaluation.run import BatchResult, Run, load_run
 from ellipack.metric import LocalSlopes
 from ellipack.report.record import Record
-from ellipack.report.run_record import record_of
+from ellipack.report.run_record import build_record
 from ellipack.serialization import sweep
 from ellipack.tabular import INFERENCE_ROWS, TableBatch, TableEncoder, TableStream, open_table
 
@@ -68,7 +68,7 @@ def _run(options: Options, stops: Stops) -> Record | None:
         return None
     if not run.scores.n_rows:
         raise StreamError(f"{source.name} has no row that could be learned from")
-    return record_of(run, speed)
+    return build_record(run, speed)
 
 
 def _opened(options: Options, passed: int) -> TableStream:

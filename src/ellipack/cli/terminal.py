@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ellipack.evaluation.run import Run
-from ellipack.report.formatting import clean, counted
+from ellipack.report.formatting import clean, format_count
 from ellipack.report.record import Direction, Record, Summary
 
 _FEATURES, _PHASES, _LOADINGS, _BAR = 10, 10, 4, 24
@@ -118,7 +118,7 @@ def _phases(record: Record) -> Table:
         numbers = f"{phase.end:,}", f"{phase.n_centers:,}", str(phase.effective_rank)
         table.add_row(*numbers, *[Text(clean(phase.choice))] * has_choice)
     if len(record.phases) > _PHASES:
-        table.caption = f"after {counted(len(record.phases) - _PHASES, 'earlier one')}"
+        table.caption = f"after {format_count(len(record.phases) - _PHASES, 'earlier one')}"
     return table
 
 

@@ -4,22 +4,22 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, Final
 
-Figure = dict[str, Any]
+PlotlyObject = dict[str, Any]
 """Part of a Plotly figure, as JSON has it. Its validator holds all of them to Plotly's schema in the tests."""
 
-CLEAR: Final = "rgba(0,0,0,0)"
-VALUE: Final = ",.4~r"
+TRANSPARENT: Final = "rgba(0,0,0,0)"
+NUMBER_FORMAT: Final = ",.4~r"
 """Four digits that count, thousands apart, in d3's notation."""
 
 _FONT: Final = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 
 
 @dataclass(frozen=True)
-class Key:
-    """An entry of a legend: what is drawn, in which colour, as which mark (line, dash, dot or area), and how much."""
+class LegendEntry:
+    """An entry of a legend: what is drawn, in which color, as which mark (line, dash, dot or area), and how much."""
 
     name: str
-    colour: str
+    color: str
     mark: str = "line"
     opacity: float = 1.0
     value: str = ""
@@ -32,8 +32,8 @@ class Chart:
     Attributes
     ----------
     title : stands above it.
-    spoken : what it shows, for those who can't see it.
-    data, layout : Plotly's, with names of colours for colours.
+    description : what it shows, for those who can't see it.
+    data, layout : Plotly's, with names of colors for colors.
     height : in pixels.
     keys : the legend.
     note : stands below it.
@@ -42,46 +42,46 @@ class Chart:
     """
 
     title: str
-    spoken: str
-    data: list[Figure]
-    layout: Figure
+    description: str
+    data: list[PlotlyObject]
+    layout: PlotlyObject
     height: int = 320
-    keys: list[Key] = field(default_factory=list)
+    legend: list[LegendEntry] = field(default_factory=list)
     note: str = ""
-    narrow: Figure = field(default_factory=dict)
+    narrow_layout: PlotlyObject = field(default_factory=dict)
     wide: bool = False
 
 
-def layout(x: Figure, y: Figure, **others: Any) -> Figure:
-    """Return a layout in the colours of the page, with two axes."""
+def layout(x: PlotlyObject, y: PlotlyObject, **others: Any) -> PlotlyObject:
+    """Return a layout in the colors of the page, with two axes."""
     return {
-        "font": {"family": _FONT, "size": 12, "color": colour("--soft")},
-        "paper_bgcolor": colour("--card"),
-        "plot_bgcolor": CLEAR,
+        "font": {"family": _FONT, "size": 12, "color": css_color("--soft")},
+        "paper_bgcolor": css_color("--card"),
+        "plot_bgcolor": TRANSPARENT,
         "margin": {"l": 56, "r": 14, "t": 14, "b": 46},
         "showlegend": False,
         "hovermode": "closest",
         "hoverlabel": {
-            "bgcolor": colour("--card"),
-            "bordercolor": colour("--soft"),
-            "font": {"family": _FONT, "size": 13, "color": colour("--ink")},
+            "bgcolor": css_color("--card"),
+            "bordercolor": css_color("--soft"),
+            "font": {"family": _FONT, "size": 13, "color": css_color("--ink")},
             "align": "left",
             "namelength": -1,
         },
-        "modebar": {"bgcolor": CLEAR, "color": colour("--rest"), "activecolor": colour("--ink")},
+        "modebar": {"bgcolor": TRANSPARENT, "color": css_color("--rest"), "activecolor": css_color("--ink")},
         "xaxis": x,
         "yaxis": y,
         **others,
     }
 
 
-def axis(title: str, **others: Any) -> Figure:
+def axis(title: str, **others: Any) -> PlotlyObject:
     """Return an axis for numbers."""
     return {
         "title": {"text": title, "standoff": 8},
         "automargin": True,
-        "gridcolor": colour("--rule"),
-        "linecolor": colour("--rule"),
+        "gridcolor": css_color("--rule"),
+        "linecolor": css_color("--rule"),
         "zeroline": False,
         "separatethousands": True,
         "exponentformat": "power",
@@ -91,12 +91,12 @@ def axis(title: str, **others: Any) -> Figure:
     }
 
 
-def rows_axis(last: int) -> Figure:
+def row_axis(last: int) -> PlotlyObject:
     """Return an axis of row numbers from 0 to the last."""
-    return axis("row", range=[0, max(1, last)], showgrid=False, ticks="outside", tickcolor=colour("--rule"))
+    return axis("row", range=[0, max(1, last)], showgrid=False, ticks="outside", tickcolor=css_color("--rule"))
 
 
-def log_rows_axis(first: int, last: int) -> Figure:
+def log_row_axis(first: int, last: int) -> PlotlyObject:
     """Return an axis of row numbers on a log scale, for phases, each of which is longer than the one before."""
     ticks = log_ticks(first, last)
     return axis(
@@ -106,7 +106,7 @@ def log_rows_axis(first: int, last: int) -> Figure:
         ticktext=[f"{tick:,}" for tick in ticks],
         showgrid=False,
         ticks="outside",
-        tickcolor=colour("--rule"),
+        tickcolor=css_color("--rule"),
     )
 
 
@@ -124,8 +124,8 @@ def log_ticks(first: int, last: int, most: int = 5) -> list[int]:
     return ticks or [first]
 
 
-LINES: Final = ("--blue", "--vermilion", "--green", "--pink", "--orange", "--sky")
-"""Colours that lines and areas are told apart by, in order of use: Okabe and Ito's, for any kind of colour vision."""
+SERIES_COLORS: Final = ("--blue", "--vermilion", "--green", "--pink", "--orange", "--sky")
+"""Colours that lines and areas are told apart by, in order of use: Okabe and Ito's, for any kind of color vision."""
 
 LIGHT: Final = {
     "--ground": "#f4f6f8",
@@ -161,8 +161,8 @@ DARK: Final = {
 }
 
 
-def colour(name: str) -> str:
-    """Return what stands for a colour until the page knows whether it is day or night."""
+def css_color(name: str) -> str:
+    """Return what stands for a color until the page knows whether it is day or night."""
     return f"var({name})"
 
 
@@ -173,6 +173,6 @@ def style_sheet() -> str:
     return f":root {_block(LIGHT)}\n{night}\n{sheet}"
 
 
-def _block(colours: dict[str, str]) -> str:
-    scheme = "dark" if colours is DARK else "light"
-    return "{ " + "".join(f"{name}: {value}; " for name, value in colours.items()) + f"color-scheme: {scheme}; }}"
+def _block(colors: dict[str, str]) -> str:
+    scheme = "dark" if colors is DARK else "light"
+    return "{ " + "".join(f"{name}: {value}; " for name, value in colors.items()) + f"color-scheme: {scheme}; }}"

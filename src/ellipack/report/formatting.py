@@ -5,7 +5,7 @@ import math
 import unicodedata
 from html import escape
 
-NOTHING = "\N{EN DASH}"
+MISSING = "\N{EN DASH}"
 """What stands where there is no number."""
 
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
@@ -33,19 +33,19 @@ def in_html(text: str) -> str:
     return escape(clean(text))
 
 
-def in_chart(text: str, most: int = 200) -> str:
+def plotly_text(text: str, most: int = 200) -> str:
     """Return `text` for Plotly, which reads some tags and entities; cut to `most` characters before.
 
-    >>> in_chart("a <b> & so on", most=7)
+    >>> plotly_text("a <b> & so on", most=7)
     'a &lt;b&gt;\u2026'
     """
-    return escape(shortened(clean(text), most), quote=False)
+    return escape(truncate(clean(text), most), quote=False)
 
 
-def shortened(text: str, most: int) -> str:
+def truncate(text: str, most: int) -> str:
     """Return `text`, its end left out if it is longer than `most` characters.
 
-    >>> shortened("temperature", 6)
+    >>> truncate("temperature", 6)
     'tempe\u2026'
     """
     return text if len(text) <= most else text[: most - 1].rstrip() + _ELLIPSIS
@@ -61,14 +61,14 @@ def in_script(value: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """Return a number with 4 digits that count, thousands apart.
 
-    >>> [number(value) for value in (12345.6, 182.94, 0.0012345, -3.0, 1.5e-9, 2e21, None)]
+    >>> [format_number(value) for value in (12345.6, 182.94, 0.0012345, -3.0, 1.5e-9, 2e21, None)]
     ['12,346', '182.9', '0.001234', '-3', '1.5e-09', '2e+21', '\u2013']
     """
     if value is None:
-        return NOTHING
+        return MISSING
     size = abs(value)
     if size >= 1e15 or 0 < size < 1e-4:
         return f"{value:.4g}"
@@ -78,23 +78,23 @@ def number(value: float | None) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def percent(share: float | None) -> str:
+def format_percent(share: float | None) -> str:
     """Return a share in percent, with a digit after the point where it is small.
 
-    >>> [percent(share) for share in (0.684, 0.0123, 0.0, 0.0001, -0.05, None)]
+    >>> [format_percent(share) for share in (0.684, 0.0123, 0.0, 0.0001, -0.05, None)]
     ['68%', '1.2%', '0%', '<0.1%', '-5.0%', '\u2013']
     """
     if share is None:
-        return NOTHING
+        return MISSING
     if 0 < share < 0.001:
         return "<0.1%"
     return f"{share:.0%}" if share == 0 or abs(share) >= 0.0995 else f"{share:.1%}"
 
 
-def counted(count: int, noun: str) -> str:
+def format_count(count: int, noun: str) -> str:
     """Return a count and its noun.
 
-    >>> counted(1, "row"), counted(1200, "row")
+    >>> format_count(1, "row"), format_count(1200, "row")
     ('1 row', '1,200 rows')
     """
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ellipack.report.formatting import clean, counted, in_html, number, percent, shortened
+from ellipack.report.formatting import MISSING, clean, format_count, format_number, format_percent, in_html, truncate
 from ellipack.report.record import Record
 
 _VERDICTS = (
@@ -28,7 +28,7 @@ class KeyFigure:
 
 def strong(name: str) -> str:
     """Return a name that came from outside as HTML, cut if very long, kept apart from the text around it."""
-    return f"<strong><bdi>{in_html(shortened(clean(name), _LONGEST))}</bdi></strong>"
+    return f"<strong><bdi>{in_html(truncate(clean(name), _LONGEST))}</bdi></strong>"
 
 
 def headline(record: Record) -> str:
@@ -36,9 +36,9 @@ def headline(record: Record) -> str:
     summary, target = record.summary, strong(record.target)
     if summary.rows == 0 or summary.rmse is None:
         return f"Nothing was predicted of {target} yet."
-    over = f"over {counted(summary.rows, 'row')}"
+    over = f"over {format_count(summary.rows, 'row')}"
     if summary.skill is None:
-        said = f"{target} is predicted {over} with an error of {number(summary.rmse)}"
+        said = f"{target} is predicted {over} with an error of {format_number(summary.rmse)}"
     else:
         verdict = next((words for skill, words in _VERDICTS if summary.skill >= skill), _NO_BETTER)
         said = f"{target} {verdict}: {over} the error is {in_html(compared(summary.skill))} than the running mean's"
@@ -51,14 +51,16 @@ def compared(skill: float) -> str:
     >>> compared(0.68), compared(-0.12)
     ('68% less', '12% more')
     """
-    return f"{percent(abs(skill))} {'less' if skill >= 0 else 'more'}"
+    return f"{format_percent(abs(skill))} {'less' if skill >= 0 else 'more'}"
 
 
 def cautions(record: Record) -> list[str]:
     """Return what a reader should be warned of, in sentences."""
     summary, said = record.summary, []
     if summary.rmse is not None and summary.last_rmse is not None and summary.last_rmse < summary.rmse:
-        said.append(f"Repeating the last label would have done better: its error is {number(summary.last_rmse)}.")
+        said.append(
+            f"Repeating the last label would have done better: its error is {format_number(summary.last_rmse)}."
+        )
     if summary.rows > 0 and len(record.progress.end) < 2:
         said.append("There were too few rows to draw how the error fell.")
     return said
@@ -73,7 +75,7 @@ def _drivers(record: Record) -> str:
     # No more names than tell most of it.
     told, names = 0.0, []
     for i in leading:
-        names.append(f"{strong(record.features[i])} ({in_html(percent(record.importances[i]))})")
+        names.append(f"{strong(record.features[i])} ({in_html(format_percent(record.importances[i]))})")
         told += record.importances[i]
         if told > 0.8:
             break
@@ -89,18 +91,28 @@ def key_figures(record: Record) -> list[KeyFigure]:
     if summary.rmse is not None and summary.last_rmse:
         last = 1 - summary.rmse / summary.last_rmse
     figures = [
-        KeyFigure("Error (RMSE)", number(summary.rmse), f"labels' standard deviation {number(summary.label_std)}"),
-        KeyFigure("Mean absolute error", number(summary.mae), f"labels' mean {number(summary.label_mean)}"),
-        KeyFigure("R\N{SUPERSCRIPT TWO}", number(summary.r2), "1 is perfect, 0 is the mean"),
+        KeyFigure(
+            "Error (RMSE)",
+            format_number(summary.rmse),
+            f"labels' standard deviation {format_number(summary.label_std)}",
+        ),
+        KeyFigure(
+            "Mean absolute error", format_number(summary.mae), f"labels' mean {format_number(summary.label_mean)}"
+        ),
+        KeyFigure("R\N{SUPERSCRIPT TWO}", format_number(summary.r2), "1 is perfect, 0 is the mean"),
         _comparison("Against the running mean", summary.skill, summary.mean_rmse),
         _comparison("Against the last value", last, summary.last_rmse),
-        KeyFigure("Effective rank", f"{record.effective_rank:,}" if d else number(None), f"of {counted(d, 'feature')}"),
+        KeyFigure(
+            "Effective rank",
+            f"{record.effective_rank:,}" if d else format_number(None),
+            f"of {format_count(d, 'feature')}",
+        ),
         KeyFigure("Centres", f"{record.n_centers:,}", "kept in memory"),
         KeyFigure("Rows", f"{summary.rows:,}", skipped),
     ]
-    return [figure for figure in figures if figure.value != number(None)]
+    return [figure for figure in figures if figure.value != MISSING]
 
 
 def _comparison(name: str, skill: float | None, error: float | None) -> KeyFigure:
-    value = number(None) if skill is None else compared(skill)
-    return KeyFigure(name, value, f"error, where that has {number(error)}")
+    value = MISSING if skill is None else compared(skill)
+    return KeyFigure(name, value, f"error, where that has {format_number(error)}")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ellipack.report.chart import Chart, Key
+from ellipack.report.chart import Chart, LegendEntry
 from ellipack.report.formatting import in_html
 
 
@@ -20,18 +20,18 @@ def figure(identity: str, chart: Chart) -> str:
     # All four parts even if empty, so that charts side by side line up part by part.
     return (
         f"<figure{' class=wide' if chart.wide else ''}><h3>{in_html(chart.title)}</h3>"
-        f'<div class="legend">{_legend(chart.keys)}</div>'
+        f'<div class="legend">{_legend(chart.legend)}</div>'
         f'<div class="chart" id="{identity}" style="height:{chart.height}px" role="img"'
-        f' aria-label="{in_html(chart.spoken)}"></div>'
+        f' aria-label="{in_html(chart.description)}"></div>'
         f"<figcaption>{in_html(chart.note)}</figcaption></figure>"
     )
 
 
-def _legend(keys: Sequence[Key]) -> str:
+def _legend(keys: Sequence[LegendEntry]) -> str:
     if not keys:
         return ""
     entries = "".join(
-        f'<li><i class="{key.mark}" style="border-color:var({key.colour});opacity:{key.opacity:.2f}"></i>'
+        f'<li><i class="{key.mark}" style="border-color:var({key.color});opacity:{key.opacity:.2f}"></i>'
         f"<span>{in_html(key.name)}{f' <b>{in_html(key.value)}</b>' if key.value else ''}</span></li>"
         for key in keys
     )

@@ -2,8 +2,8 @@
 
 import math
 
-from ellipack.report.chart import LINES, Chart, Figure, Key, axis, colour, layout, log_rows_axis
-from ellipack.report.formatting import counted, in_chart, number, percent
+from ellipack.report.chart import SERIES_COLORS, Chart, LegendEntry, PlotlyObject, axis, css_color, layout, log_row_axis
+from ellipack.report.formatting import format_count, format_number, format_percent, plotly_text
 from ellipack.report.record import Record
 
 _DIRECTIONS = "direction, the strongest first"
@@ -12,7 +12,7 @@ _PHASES = 4  # that are shown beside the end
 _SPAN = 1e-6  # of the largest eigenvalue: what is below is off the chart
 
 
-def spectrum(record: Record) -> Chart | None:
+def spectrum_chart(record: Record) -> Chart | None:
     """Return the eigenvalues at the end, and after a few phases on the way."""
     if len(record.eigenvalues) < 2 or record.eigenvalues[0] == 0:
         return None
@@ -27,14 +27,15 @@ def spectrum(record: Record) -> Chart | None:
     y_range = [math.log10(lowest / 1.5), math.log10(largest * 1.4)]
     return Chart(
         title="Spectrum of the metric",
-        spoken=f"Line chart of the {counted(count, 'largest eigenvalue')} of the metric in falling order, on a log "
-        f"scale, from {number(record.eigenvalues[0])} to {number(record.eigenvalues[count - 1])}.",
+        description=f"Line chart of the {format_count(count, 'largest eigenvalue')} of the metric in falling order, "
+        f"on a log scale, from {format_number(record.eigenvalues[0])} "
+        f"to {format_number(record.eigenvalues[count - 1])}.",
         data=[_curve(*curve, floor) for curve in curves],
         layout=layout(
-            places | {"tickcolor": colour("--rule")} | ({"dtick": 1} if count <= _EACH else {}),
+            places | {"tickcolor": css_color("--rule")} | ({"dtick": 1} if count <= _EACH else {}),
             axis("eigenvalue (log scale)", type="log", range=y_range, dtick=1),
         ),
-        keys=[Key(name, "--blue", "line", opacity) for name, _, opacity in curves],
+        legend=[LegendEntry(name, "--blue", "line", opacity) for name, _, opacity in curves],
         note=f"The largest {count}; {hidden:,} more are not shown." if hidden else "",
     )
 
@@ -48,7 +49,7 @@ def _curves(record: Record) -> list[tuple[str, list[float], float]]:
     return [*faint, ("at the end", record.eigenvalues, 1.0)]
 
 
-def _curve(name: str, eigenvalues: list[float], opacity: float, floor: float) -> Figure:
+def _curve(name: str, eigenvalues: list[float], opacity: float, floor: float) -> PlotlyObject:
     shown = [value if value >= floor else None for value in eigenvalues[:_EIGENVALUES]]
     last = opacity == 1.0
     return {
@@ -58,68 +59,68 @@ def _curve(name: str, eigenvalues: list[float], opacity: float, floor: float) ->
         "x": list(range(1, len(shown) + 1)),
         "y": shown,
         "opacity": opacity,
-        "line": {"color": colour("--blue"), "width": 3 if last else 2},
-        "marker": {"color": colour("--blue"), "size": 7},
+        "line": {"color": css_color("--blue"), "width": 3 if last else 2},
+        "marker": {"color": css_color("--blue"), "size": 7},
         "hovertemplate": "direction %{x:,d}: %{y:.3~g}",
     }
 
 
-def effective_rank(record: Record) -> Chart | None:
+def effective_rank_chart(record: Record) -> Chart | None:
     """Return the effective rank phase by phase."""
     if not record.phases:
         return None
     ends, ranks = [phase.end for phase in record.phases], [phase.effective_rank for phase in record.phases]
-    trace: Figure = {
+    trace: PlotlyObject = {
         "type": "scatter",
         "mode": "lines+markers",
         "x": ends,
         "y": ranks,
-        "line": {"color": colour("--blue"), "width": 2.5, "shape": "hv"},
-        "marker": {"color": colour("--blue"), "size": 7},
-        "customdata": [in_chart(phase.choice, 60) for phase in record.phases],
+        "line": {"color": css_color("--blue"), "width": 2.5, "shape": "hv"},
+        "marker": {"color": css_color("--blue"), "size": 7},
+        "customdata": [plotly_text(phase.choice, 60) for phase in record.phases],
         "hovertemplate": "after row %{x:,d}<br>effective rank %{y:,d}<br>metric: %{customdata}<extra></extra>",
     }
     top = max(*ranks, 1)
     return Chart(
         title="Effective rank, phase by phase",
-        spoken=f"Step chart of the effective rank over {counted(len(ranks), 'phase')}: "
+        description=f"Step chart of the effective rank over {format_count(len(ranks), 'phase')}: "
         f"{ranks[0]} after the first, {ranks[-1]} after the last.",
         data=[trace],
         layout=layout(
-            log_rows_axis(ends[0], ends[-1]),
+            log_row_axis(ends[0], ends[-1]),
             axis("effective rank", range=[0, 1.12 * top], tickformat=",d") | ({"dtick": 1} if top <= 6 else {}),
         ),
     )
 
 
-TOP = 20
+_N_FEATURES = 20
 """How many features are shown."""
 
 _LABEL, _NARROW_LABEL = 26, 15  # characters of a name
 _MARGIN = {"l": 56, "r": 14, "t": 6, "b": 62}  # the same for both charts, so that their rows stand side by side
 
 
-def leading_features(record: Record) -> list[int]:
+def top_features(record: Record) -> list[int]:
     """Return the positions of the features that count most, the first first."""
-    return sorted(range(len(record.features)), key=lambda i: -record.importances[i])[:TOP]
+    return sorted(range(len(record.features)), key=lambda i: -record.importances[i])[:_N_FEATURES]
 
 
-def importances(record: Record) -> Chart | None:
+def importance_chart(record: Record) -> Chart | None:
     """Return how much the leading features count."""
-    leading = leading_features(record)
+    leading = top_features(record)
     if not leading:
         return None
     values = [record.importances[i] for i in leading]
-    trace: Figure = {
+    trace: PlotlyObject = {
         "type": "bar",
         "orientation": "h",
         "x": values,
         "y": list(range(len(values))),
-        "text": [in_chart(percent(value)) for value in values],
+        "text": [plotly_text(format_percent(value)) for value in values],
         "textposition": "outside",
         "cliponaxis": False,
-        "marker": {"color": colour("--blue")},
-        "customdata": [in_chart(record.features[i]) for i in leading],
+        "marker": {"color": css_color("--blue")},
+        "customdata": [plotly_text(record.features[i]) for i in leading],
         "hovertemplate": "%{customdata}<br>%{x:.2%}<extra></extra>",
     }
     names = _names_axis(record, leading)
@@ -127,8 +128,8 @@ def importances(record: Record) -> Chart | None:
     first = record.features[leading[0]]
     return Chart(
         title="Features that matter",
-        spoken=f"Bar chart of the importance of {counted(len(leading), 'feature')}. "
-        f"The first is {first}, {percent(values[0])}.",
+        description=f"Bar chart of the importance of {format_count(len(leading), 'feature')}. "
+        f"The first is {first}, {format_percent(values[0])}.",
         data=[trace],
         layout=layout(
             axis("share of the metric", range=[0, 1.18 * max(values)], tickformat=".1~%", nticks=5),
@@ -137,64 +138,64 @@ def importances(record: Record) -> Chart | None:
             margin=_MARGIN,
         ),
         height=_height(len(leading)),
-        narrow={"yaxis.ticktext": _labels(record, leading, _NARROW_LABEL)},
+        narrow_layout={"yaxis.ticktext": _labels(record, leading, _NARROW_LABEL)},
         note=f"{more:,} more {'features count' if more > 1 else 'feature counts'} less than these." if more else "",
     )
 
 
-def directions(record: Record) -> Chart | None:
+def loading_chart(record: Record) -> Chart | None:
     """Return how much the leading features take part in the leading directions."""
-    leading = leading_features(record)
+    leading = top_features(record)
     if len(leading) < 2 or not record.directions:
         return None
     table = [[direction.loadings[i] for direction in record.directions] for i in leading]
     limit = max(abs(loading) for row in table for loading in row) or 1.0
     heads = [f"{i + 1}<br>({each.eigenvalue:.2g})" for i, each in enumerate(record.directions)]
-    trace: Figure = {
+    trace: PlotlyObject = {
         "type": "heatmap",
         "z": table,
         "x": list(range(len(heads))),
         "y": list(range(len(leading))),
         "zmin": -limit,
         "zmax": limit,
-        "colorscale": [[0, colour("--vermilion")], [0.5, colour("--middle")], [1, colour("--blue")]],
+        "colorscale": [[0, css_color("--vermilion")], [0.5, css_color("--middle")], [1, css_color("--blue")]],
         "showscale": False,
         "xgap": 2,
         "ygap": 2,
         "texttemplate": "%{z:.2f}" if len(heads) <= 6 else "",
-        "customdata": [[in_chart(record.features[i])] * len(heads) for i in leading],
+        "customdata": [[plotly_text(record.features[i])] * len(heads) for i in leading],
         "hovertemplate": "%{customdata}<br>loading %{z:.3f}<extra></extra>",
     }
     places = list(range(len(heads)))
     x = axis("direction (eigenvalue)", tickvals=places, ticktext=heads, tickangle=0, showgrid=False)
     return Chart(
         title="Directions they combine into",
-        spoken=f"Heat map of the loadings of {counted(len(leading), 'feature')} "
-        f"on the {counted(len(heads), 'strongest direction')}.",
+        description=f"Heat map of the loadings of {format_count(len(leading), 'feature')} "
+        f"on the {format_count(len(heads), 'strongest direction')}.",
         data=[trace],
         layout=layout(x, _names_axis(record, leading), margin=_MARGIN),
         height=_height(len(leading)),
-        keys=[Key("positive", "--blue", "area"), Key("negative", "--vermilion", "area")],
+        legend=[LegendEntry("positive", "--blue", "area"), LegendEntry("negative", "--vermilion", "area")],
         note="A direction and its opposite are the same: what counts is which features share a sign.",
-        narrow={"yaxis.ticktext": _labels(record, leading, _NARROW_LABEL)},
+        narrow_layout={"yaxis.ticktext": _labels(record, leading, _NARROW_LABEL)},
     )
 
 
-def _names_axis(record: Record, positions: list[int]) -> Figure:
+def _names_axis(record: Record, positions: list[int]) -> PlotlyObject:
     return axis(
         "",
         tickvals=list(range(len(positions))),
         ticktext=_labels(record, positions, _LABEL),
         range=[len(positions) - 0.5, -0.5],
         showgrid=False,
-        tickfont={"color": colour("--ink")},
+        tickfont={"color": css_color("--ink")},
         ticks="",
         ticklabelstandoff=6,
     )
 
 
 def _labels(record: Record, positions: list[int], most: int) -> list[str]:
-    return [in_chart(record.features[i], most) for i in positions]
+    return [plotly_text(record.features[i], most) for i in positions]
 
 
 def _height(bars: int) -> int:
@@ -204,16 +205,16 @@ def _height(bars: int) -> int:
 _REST = "all others"
 
 
-def expert_weights(record: Record) -> Chart | None:
+def expert_weight_chart(record: Record) -> Chart | None:
     """Return the experts' weights over time, stacked: the heaviest by name, and all others together."""
     history = _history(record)
     if not record.experts.names:
         return None
     heaviest = sorted(range(len(record.experts.names)), key=lambda k: -sum(weights[k] for _, weights in history))
-    named, others = heaviest[: len(LINES)], heaviest[len(LINES) :]
+    named, others = heaviest[: len(SERIES_COLORS)], heaviest[len(SERIES_COLORS) :]
     bands = [
         (record.experts.names[k], tint, [weights[k] for _, weights in history])
-        for k, tint in zip(named, LINES, strict=False)
+        for k, tint in zip(named, SERIES_COLORS, strict=False)
     ]
     if others:
         bands.append((_REST, "--rest", [sum(weights[k] for k in others) for _, weights in history]))
@@ -221,16 +222,16 @@ def expert_weights(record: Record) -> Chart | None:
     _, top = max(zip(record.experts.weights, record.experts.names, strict=True))
     return Chart(
         title="Weight of each expert in the mixture",
-        spoken=f"Stacked areas of the weights of {counted(len(record.experts.names), 'expert')} over "
-        f"{counted(len(record.phases), 'phase')}. The heaviest at the end is {top}.",
+        description=f"Stacked areas of the weights of {format_count(len(record.experts.names), 'expert')} over "
+        f"{format_count(len(record.phases), 'phase')}. The heaviest at the end is {top}.",
         data=[_band(ends, *band) for band in bands],
         layout=layout(
-            log_rows_axis(ends[0], ends[-1]),
+            log_row_axis(ends[0], ends[-1]),
             axis("weight", range=[0, 1], tickformat=".0%"),
             hovermode="x unified",
         ),
         height=340,
-        keys=[Key(name, tint, "area", value=percent(weights[-1])) for name, tint, weights in bands],
+        legend=[LegendEntry(name, tint, "area", value=format_percent(weights[-1])) for name, tint, weights in bands],
         note="The share beside a name is its weight at the end.",
         wide=True,
     )
@@ -247,17 +248,17 @@ def _history(record: Record) -> list[tuple[int, list[float]]]:
     return history
 
 
-def _band(ends: list[int], name: str, tint: str, weights: list[float]) -> Figure:
+def _band(ends: list[int], name: str, tint: str, weights: list[float]) -> PlotlyObject:
     return {
         "type": "scatter",
         "mode": "lines",
         "stackgroup": "weights",
-        "name": in_chart(name, 60),
+        "name": plotly_text(name, 60),
         "x": ends,
         "y": weights,
-        "line": {"color": colour("--card"), "width": 1},
-        "fillcolor": colour(tint),
-        "hoverlabel": {"bordercolor": colour(tint)},
+        "line": {"color": css_color("--card"), "width": 1},
+        "fillcolor": css_color(tint),
+        "hoverlabel": {"bordercolor": css_color(tint)},
         "hovertemplate": "%{y:.1%}",
         "xhoverformat": ",d",
     }

@@ -8,9 +8,9 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-from ellipack.report import error_charts, model_charts
+from ellipack.report import model_charts, run_charts
 from ellipack.report.chart import Chart, style_sheet
-from ellipack.report.formatting import counted, in_html, in_script, percent
+from ellipack.report.formatting import format_count, format_percent, in_html, in_script
 from ellipack.report.headline import KeyFigure, cautions, headline, key_figures, strong
 from ellipack.report.markup import Cell, details, figure, table
 from ellipack.report.record import Record
@@ -46,11 +46,11 @@ def _drawn(record: Record, *makers: Callable[[Record], Chart | None]) -> list[Ch
 
 
 def _error(record: Record) -> Section | None:
-    charts = _drawn(record, error_charts.errors_over_time)
+    charts = _drawn(record, run_charts.error_chart)
     if not charts:
         return None
     bins = len(record.progress.end)
-    size = counted(max(1, round(record.progress.end[-1] / bins)), "row")
+    size = format_count(max(1, round(record.progress.end[-1] / bins)), "row")
     lead = (
         f"The error over stretches of about {size}, beside two guesses that need no learning: the mean of all labels "
         "so far, and the last label again. Every prediction was made before its label was seen. Lower is better."
@@ -59,7 +59,7 @@ def _error(record: Record) -> Section | None:
 
 
 def _metric(record: Record) -> Section | None:
-    charts = _drawn(record, model_charts.spectrum, model_charts.effective_rank)
+    charts = _drawn(record, model_charts.spectrum_chart, model_charts.effective_rank_chart)
     if not charts:
         return None
     lead = (
@@ -76,23 +76,23 @@ def _metric(record: Record) -> Section | None:
         [*(Cell(f"{count:,}", True) for count in three), Cell(phase.choice)]
         for three, phase in zip(counts, record.phases, strict=True)
     ]
-    after = details("Phase by phase, as a table", table(counted(len(rows), "phase"), heads, rows))
+    after = details("Phase by phase, as a table", table(format_count(len(rows), "phase"), heads, rows))
     return Section("metric", "What it learned about directions", lead, charts, after)
 
 
 def _features(record: Record) -> Section | None:
-    charts = _drawn(record, model_charts.importances, model_charts.directions)
+    charts = _drawn(record, model_charts.importance_chart, model_charts.loading_chart)
     if not charts:
         return None
-    leading = model_charts.leading_features(record)
-    share = in_html(percent(record.importances[leading[0]]))
+    leading = model_charts.top_features(record)
+    share = in_html(format_percent(record.importances[leading[0]]))
     lead = (
         "A feature counts as much as the prediction may change along it, all features in standard units. "
         f"{strong(record.features[leading[0]])} counts most, {share} of the whole."
     )
-    rows = [[Cell(record.features[i]), Cell(percent(record.importances[i]), True)] for i in leading]
+    rows = [[Cell(record.features[i]), Cell(format_percent(record.importances[i]), True)] for i in leading]
     heads = [Cell("Feature"), Cell("Importance", True)]
-    shown = table(f"{counted(len(leading), 'feature')} of {len(record.features):,}", heads, rows)
+    shown = table(f"{format_count(len(leading), 'feature')} of {len(record.features):,}", heads, rows)
     return Section("features", "What drives it", lead, charts, details("Features with full names, as a table", shown))
 
 
@@ -101,17 +101,15 @@ def _experts(record: Record) -> Section | None:
         "A prediction is a mixture of many simple ones. Experts that were right gain weight, so the mixture is nearly "
         "as good as the best of them."
     )
-    charts = _drawn(record, model_charts.expert_weights)
+    charts = _drawn(record, model_charts.expert_weight_chart)
     return Section("experts", "Whom it trusts", lead, charts) if charts else None
 
 
 def _residuals(record: Record) -> Section | None:
-    charts = _drawn(
-        record, error_charts.predictions_and_labels, error_charts.error_histogram, error_charts.errors_by_row
-    )
+    charts = _drawn(record, run_charts.prediction_chart, run_charts.error_histogram, run_charts.residual_chart)
     if not charts:
         return None
-    shown = counted(len(record.residuals.rows), "row")
+    shown = format_count(len(record.residuals.rows), "row")
     lead = f"A sample of {shown}. An error is the prediction minus the label: above 0 it was too high, below 0 too low."
     return Section("residuals", "Where it is off", lead, charts)
 
@@ -121,7 +119,7 @@ def _machine(record: Record) -> Section | None:
         "Centres are the rows it remembers; when memory is full, those go that newer ones close by can stand for. "
         "Speed depends on the machine, and on whatever else ran on it."
     )
-    charts = _drawn(record, error_charts.centers, error_charts.speed)
+    charts = _drawn(record, run_charts.center_chart, run_charts.speed_chart)
     return Section("machine", "What it took", lead, charts) if charts else None
 
 
@@ -131,7 +129,7 @@ def _columns(record: Record) -> Section | None:
     heads = [Cell("Column"), Cell("Taken for"), Cell("Note"), Cell("Missing", True)]
     rows = [[Cell(c.name), Cell(c.kind), Cell(c.note), Cell(f"{c.missing:,}", True)] for c in record.columns]
     lead = "What each column of the table was taken for, and in how many rows it held nothing."
-    return Section("columns", "The columns", lead, [], table(counted(len(rows), "column"), heads, rows))
+    return Section("columns", "The columns", lead, [], table(format_count(len(rows), "column"), heads, rows))
 
 
 def _small_print(record: Record) -> Section:
@@ -152,7 +150,8 @@ def page(record: Record) -> str:
     shown = sections(record)
     charts = {f"{part.anchor}-{i}": chart for part in shown for i, chart in enumerate(part.charts)}
     drawn = {
-        name: {"data": chart.data, "layout": chart.layout, "narrow": chart.narrow} for name, chart in charts.items()
+        name: {"data": chart.data, "layout": chart.layout, "narrow": chart.narrow_layout}
+        for name, chart in charts.items()
     }
     scripts = [_plotly(), _script()] if charts else []
     return "\n".join(

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 
 from ellipack.errors import InputError, ShapeError
 from ellipack.metric import Metric
-from ellipack.report.formatting import clean, shortened
+from ellipack.report.formatting import clean, truncate
 from ellipack.report.record import Progress, Record
 from ellipack.theory.spectrum import effective_rank
 from ellipack.validation import Floats, as_floats, check_finite, check_integer
@@ -25,8 +25,8 @@ except ModuleNotFoundError as missing:
         f"plots need matplotlib ({missing}): pip install 'ellipack[plot]'", name=missing.name
     ) from missing
 
-# Okabe and Ito's colours, told apart with any kind of colour vision, dark enough on white; no yellow.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
+# Okabe and Ito's colors, told apart with any kind of color vision, dark enough on white; no yellow.
+COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#56B4E9", "#E69F00")
 _INK = "#333333"
 _FAINT = "#DDDDDD"
 _LINE_HEIGHT = 0.06  # of the axes: closer than this, labels at the ends of lines would overlap
@@ -45,13 +45,13 @@ def plot_spectrum(learner: Any, axes: Axes | None = None) -> Axes:
     eigenvalues = _metric(learner).eigenvalues
     places = np.arange(1, len(eigenvalues) + 1)
     drawn = _axes(axes)
-    drawn.plot(places, eigenvalues, color=COLOURS[0], linewidth=2, marker="o", markersize=5, label="eigenvalues")
+    drawn.plot(places, eigenvalues, color=COLORS[0], linewidth=2, marker="o", markersize=5, label="eigenvalues")
     drawn.set_yscale("log")
     drawn.set_xlim(0.5, len(eigenvalues) + 0.5)
     drawn.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10], min_n_ticks=1))
     rank = getattr(learner, "effective_rank_", None)
     counted = "" if rank is None else f" (effective rank {rank:,})"
-    dress(drawn, f"Spectrum of the metric{counted}", "direction, the strongest first", "eigenvalue (log scale)")
+    style_axes(drawn, f"Spectrum of the metric{counted}", "direction, the strongest first", "eigenvalue (log scale)")
     return drawn
 
 
@@ -74,7 +74,7 @@ def plot_progress(
     named = dict(errors) if isinstance(errors, Mapping) else {"error": errors}
     longest = max((np.size(values) for values in named.values()), default=0)
     size = max(1, longest // _WINDOWS) if window is None else check_integer(window, "window", 1)
-    return error_over_time(_axes(axes), named, size)
+    return plot_rolling_rmse(_axes(axes), named, size)
 
 
 def plot_importances(learner: Any, axes: Axes | None = None, *, top: int = 20) -> Axes:
@@ -91,14 +91,14 @@ def plot_importances(learner: Any, axes: Axes | None = None, *, top: int = 20) -
     names = getattr(learner, "feature_names_in_", [f"feature {i}" for i in range(len(importances))])
     order = np.argsort(-importances, kind="stable")[:most]
     drawn = _axes(axes)
-    drawn.barh(np.arange(len(order)), importances[order], color=COLOURS[0], height=0.7)
+    drawn.barh(np.arange(len(order)), importances[order], color=COLORS[0], height=0.7)
     rest = len(importances) - len(order)
     title = "Features that matter" + (f" ({rest:,} more)" if rest else "")
-    dress(drawn, title, "share of the metric", "")
+    style_axes(drawn, title, "share of the metric", "")
     drawn.grid(visible=False, axis="y")
     drawn.grid(axis="x", color="#DDDDDD", linewidth=0.8)
     # A name is text: its dollars are no formula.
-    labels = [shortened(clean(str(names[i])), _LONGEST) for i in order]
+    labels = [truncate(clean(str(names[i])), _LONGEST) for i in order]
     drawn.set_yticks(np.arange(len(order)), labels=labels, parse_math=False)
     drawn.set_ylim(len(order) - 0.5, -0.5)
     drawn.xaxis.set_major_formatter(PercentFormatter(xmax=1))
@@ -113,12 +113,12 @@ def _draw_bins(progress: Progress, axes: Axes | None) -> Axes:
         raise ShapeError("errors must have at least one bin with an error, got a record with none")
     drawn = _axes(axes)
     for i, (name, values) in enumerate(curves.items()):
-        drawn.plot(progress.end, values, color=COLOURS[i], linewidth=2, label=name)
+        drawn.plot(progress.end, values, color=COLORS[i], linewidth=2, label=name)
     drawn.set_xlim(0, progress.end[-1])
     drawn.set_ylim(0, 1.08 * max(float(np.nanmax(values)) for values in curves.values()) or 1.0)
     drawn.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    dress(drawn, "Error over time", "row", "RMSE")
-    label_ends(drawn, list(curves), [float(values[np.isfinite(values)][-1]) for values in curves.values()])
+    style_axes(drawn, "Error over time", "row", "RMSE")
+    label_line_ends(drawn, list(curves), [float(values[np.isfinite(values)][-1]) for values in curves.values()])
     return drawn
 
 
@@ -147,17 +147,17 @@ def _importances(learner: Any) -> Floats:
     return np.asarray(diagonal / diagonal.sum())
 
 
-def panels(count: int) -> tuple[Figure, list[Axes]]:
+def create_panels(count: int) -> tuple[Figure, list[Axes]]:
     """Return a figure with axes side by side."""
     width = 7.0 * check_integer(count, "count", 1)
     figure = Figure(figsize=(width, 4.8), dpi=150, layout=ConstrainedLayoutEngine(w_pad=0.15, h_pad=0.1))
     return figure, list(figure.subplots(1, count, squeeze=False)[0])
 
 
-def running_error(errors: ArrayLike, window: int) -> Floats:
+def rolling_rmse(errors: ArrayLike, window: int) -> Floats:
     """Return the root mean square of the last `window` errors at each round, of all so far where there are fewer.
 
-    >>> running_error([3.0, 3.0, 0.0, 0.0], window=2).round(2).tolist()
+    >>> rolling_rmse([3.0, 3.0, 0.0, 0.0], window=2).round(2).tolist()
     [3.0, 3.0, 2.12, 0.0]
     """
     array = check_finite(as_floats(errors, "errors"), "errors")
@@ -171,7 +171,7 @@ def running_error(errors: ArrayLike, window: int) -> Floats:
     return np.asarray(np.sqrt(np.maximum(sums[ends] - sums[ends - size], 0) / size))
 
 
-def error_over_time(axes: Axes, errors: Mapping[str, ArrayLike], window: int, scale: float = 1.0) -> Axes:
+def plot_rolling_rmse(axes: Axes, errors: Mapping[str, ArrayLike], window: int, scale: float = 1.0) -> Axes:
     """Draw the running error of several learners, divided by `scale`, the labels' standard deviation.
 
     Parameters
@@ -183,12 +183,12 @@ def error_over_time(axes: Axes, errors: Mapping[str, ArrayLike], window: int, sc
     """
     if not errors:
         raise ShapeError("errors must hold at least one learner, got none")
-    curves = {name: running_error(values, window) / scale for name, values in errors.items()}
+    curves = {name: rolling_rmse(values, window) / scale for name, values in errors.items()}
     # The first few errors are averages over next to nothing, and would set the scale for all the rest.
     first = min(window, *(len(curve) for curve in curves.values())) // 4
-    for colour, (name, curve) in zip(_colours(len(curves)), curves.items(), strict=True):
+    for color, (name, curve) in zip(_colors(len(curves)), curves.items(), strict=True):
         t = np.arange(1, len(curve) + 1)
-        axes.plot(t[first:], curve[first:], color=colour, linewidth=2, label=name)
+        axes.plot(t[first:], curve[first:], color=color, linewidth=2, label=name)
     longest = max(len(curve) for curve in curves.values())
     if scale != 1.0:
         axes.axhline(1, color=_INK, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
@@ -196,12 +196,12 @@ def error_over_time(axes: Axes, errors: Mapping[str, ArrayLike], window: int, sc
     axes.set_ylim(0, 1.08 * max(float(curve[first:].max()) for curve in curves.values()))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     unit = " (1 = labels' std. dev.)" if scale != 1.0 else ""
-    dress(axes, "Error over time", "round", f"RMSE, last {window:,} rounds{unit}")
-    label_ends(axes, list(curves), [float(curve[-1]) for curve in curves.values()])
+    style_axes(axes, "Error over time", "round", f"RMSE, last {window:,} rounds{unit}")
+    label_line_ends(axes, list(curves), [float(curve[-1]) for curve in curves.values()])
     return axes
 
 
-def effective_rank_over_time(axes: Axes, spectra: Mapping[str, ArrayLike], horizon: int) -> Axes:
+def plot_effective_rank(axes: Axes, spectra: Mapping[str, ArrayLike], horizon: int) -> Axes:
     """Draw how slowly the effective rank grows when a spectrum decays quickly (the paper's figure emd).
 
     Parameters
@@ -216,30 +216,30 @@ def effective_rank_over_time(axes: Axes, spectra: Mapping[str, ArrayLike], horiz
     ranks = {name: effective_rank(eigenvalues, t) for name, eigenvalues in spectra.items()}
     # Ranks are whole numbers, so staircases run on top of each other: each is thinner than the one below it.
     widths = np.linspace(5, 1.5, len(ranks))
-    for colour, width, (name, rank) in zip(_colours(len(ranks)), widths, ranks.items(), strict=True):
-        axes.plot(t, rank, color=colour, linewidth=width, drawstyle="steps-post", label=name)
+    for color, width, (name, rank) in zip(_colors(len(ranks)), widths, ranks.items(), strict=True):
+        axes.plot(t, rank, color=color, linewidth=width, drawstyle="steps-post", label=name)
     axes.set_xscale("log")
     axes.set_xlim(1, horizon)
     axes.set_ylim(0, 1.05 * max(int(rank[-1]) for rank in ranks.values()))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-    dress(axes, "Effective rank over time", "round (log scale)", "effective rank")
-    label_ends(axes, list(ranks), [float(rank[-1]) for rank in ranks.values()])
+    style_axes(axes, "Effective rank over time", "round (log scale)", "effective rank")
+    label_line_ends(axes, list(ranks), [float(rank[-1]) for rank in ranks.values()])
     return axes
 
 
-def _colours(count: int) -> list[str]:
-    return [COLOURS[i % len(COLOURS)] for i in range(count)]
+def _colors(count: int) -> list[str]:
+    return [COLORS[i % len(COLORS)] for i in range(count)]
 
 
-def title(axes: Axes, text: str) -> Axes:
+def set_title(axes: Axes, text: str) -> Axes:
     """Write the title, in place of the one there was."""
     axes.set_title(text, loc="left", fontsize=13, fontweight="bold", color=_INK, pad=12)
     return axes
 
 
-def dress(axes: Axes, heading: str, x: str, y: str) -> None:
+def style_axes(axes: Axes, heading: str, x: str, y: str) -> None:
     """Give axes a title, names and the look that all figures share."""
-    title(axes, heading)
+    set_title(axes, heading)
     axes.set_xlabel(x, fontsize=11, color=_INK)
     axes.set_ylabel(y, fontsize=11, color=_INK)
     axes.grid(axis="y", color=_FAINT, linewidth=0.8)
@@ -249,16 +249,16 @@ def dress(axes: Axes, heading: str, x: str, y: str) -> None:
     axes.spines["bottom"].set_color(_INK)
 
 
-def label_ends(axes: Axes, names: Sequence[str], heights: Sequence[float]) -> None:
-    """Write each name where its line ends, in its colour: no legend to look up."""
+def label_line_ends(axes: Axes, names: Sequence[str], heights: Sequence[float]) -> None:
+    """Write each name where its line ends, in its color: no legend to look up."""
     bottom, top = axes.get_ylim()
     shares = [(height - bottom) / (top - bottom) for height in heights]
-    for name, share, colour in zip(names, _spread(shares, _LINE_HEIGHT), _colours(len(names)), strict=True):
+    for name, share, color in zip(names, _spread(shares, _LINE_HEIGHT), _colors(len(names)), strict=True):
         axes.annotate(
             name,
             (1.02, share),
             xycoords="axes fraction",
-            color=colour,
+            color=color,
             fontsize=11,
             fontweight="bold",
             verticalalignment="center",

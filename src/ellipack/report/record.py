@@ -5,7 +5,16 @@ from dataclasses import asdict, dataclass
 from typing import NoReturn
 
 from ellipack.errors import InputError, NonFiniteError
-from ellipack.report.schema import JSON, as_many, at_least_0, falling, hints, read, rising, shares
+from ellipack.report.schema import (
+    JsonValue,
+    check_decreasing,
+    check_increasing,
+    check_length,
+    check_non_negative,
+    check_proportions,
+    field_types,
+    parse_value,
+)
 
 
 @dataclass(frozen=True)
@@ -126,7 +135,7 @@ class Record:
     source: str
     target: str
     learner: str
-    parameters: dict[str, JSON]
+    parameters: dict[str, JsonValue]
     version: str
     summary: Summary
     progress: Progress
@@ -143,8 +152,8 @@ class Record:
     speed: list[tuple[int, float]]
 
     def __post_init__(self) -> None:
-        for name, hint in hints(Record).items():
-            read(hint, getattr(self, name), name)
+        for name, hint in field_types(Record).items():
+            parse_value(hint, getattr(self, name), name)
         _check_summary(self.summary)
         _check_progress(self)
         _check_metric(self)
@@ -164,7 +173,7 @@ class Record:
         ellipack.errors.InputError: record must have the field 'source', got only none
         """
         try:
-            made: Record = read(cls, json.loads(text, parse_constant=_refuse_constant), "record")
+            made: Record = parse_value(cls, json.loads(text, parse_constant=_refuse_constant), "record")
         except InputError:
             raise
         except (ValueError, RecursionError) as error:
@@ -177,43 +186,43 @@ def _refuse_constant(constant: str) -> NoReturn:
 
 
 def _check_summary(summary: Summary) -> None:
-    at_least_0(summary.rows, "summary.rows")
-    at_least_0(summary.skipped, "summary.skipped")
+    check_non_negative(summary.rows, "summary.rows")
+    check_non_negative(summary.skipped, "summary.skipped")
     for name in ("rmse", "mae", "mean_rmse", "last_rmse", "label_std"):
         value = getattr(summary, name)
         if value is not None:
-            at_least_0(value, f"summary.{name}")
+            check_non_negative(value, f"summary.{name}")
 
 
 def _check_progress(record: Record) -> None:
     bins = record.progress
     for name in ("rmse", "mean_rmse", "last_rmse"):
-        as_many(getattr(bins, name), f"progress.{name}", bins.end, "bins")
-    rising(bins.end, "progress.end")
+        check_length(getattr(bins, name), f"progress.{name}", bins.end, "bins")
+    check_increasing(bins.end, "progress.end")
     sample = record.residuals
-    as_many(sample.predictions, "residuals.predictions", sample.rows, "rows")
-    as_many(sample.labels, "residuals.labels", sample.rows, "rows")
-    rising([row for row, _ in record.speed], "speed")
+    check_length(sample.predictions, "residuals.predictions", sample.rows, "rows")
+    check_length(sample.labels, "residuals.labels", sample.rows, "rows")
+    check_increasing([row for row, _ in record.speed], "speed")
 
 
 def _check_metric(record: Record) -> None:
-    shares(record.importances, "importances", record.features, "features")
-    falling(record.eigenvalues, "eigenvalues")
-    at_least_0(record.effective_rank, "effective_rank")
-    at_least_0(record.n_centers, "n_centers")
+    check_proportions(record.importances, "importances", record.features, "features")
+    check_decreasing(record.eigenvalues, "eigenvalues")
+    check_non_negative(record.effective_rank, "effective_rank")
+    check_non_negative(record.n_centers, "n_centers")
     for i, direction in enumerate(record.directions):
-        as_many(direction.loadings, f"directions[{i}].loadings", record.features, "features")
+        check_length(direction.loadings, f"directions[{i}].loadings", record.features, "features")
     for column in record.columns:
-        at_least_0(column.missing, f"columns: {column.name!r} missing")
+        check_non_negative(column.missing, f"columns: {column.name!r} missing")
 
 
 def _check_phases(record: Record) -> None:
     names = record.experts.names
-    shares(record.experts.weights, "experts.weights", names, "experts")
-    rising([phase.end for phase in record.phases], "phases: end")
+    check_proportions(record.experts.weights, "experts.weights", names, "experts")
+    check_increasing([phase.end for phase in record.phases], "phases: end")
     for i, phase in enumerate(record.phases):
-        falling(phase.eigenvalues, f"phases[{i}].eigenvalues")
-        at_least_0(phase.effective_rank, f"phases[{i}].effective_rank")
-        at_least_0(phase.n_centers, f"phases[{i}].n_centers")
+        check_decreasing(phase.eigenvalues, f"phases[{i}].eigenvalues")
+        check_non_negative(phase.effective_rank, f"phases[{i}].effective_rank")
+        check_non_negative(phase.n_centers, f"phases[{i}].n_centers")
         if phase.expert_weights:
-            shares(phase.expert_weights, f"phases[{i}].expert_weights", names, "experts")
+            check_proportions(phase.expert_weights, f"phases[{i}].expert_weights", names, "experts")

@@ -17,15 +17,15 @@ _DIRECTIONS = 5
 _SPECTRUM = 64  # eigenvalues kept of each phase: beyond, nothing is to be seen
 
 
-def record_of(run: Run, speed: Sequence[tuple[int, float]] = ()) -> Record:
+def build_record(run: Run, speed: Sequence[tuple[int, float]] = ()) -> Record:
     """Return what is shown of a run that has learned at least one row, with how fast it went, if that is known."""
     columns = [Column(*column) for column in run.encoder.column_summaries()]
-    story = Story(run.source, run.encoder.target, run.scores, run.skipped, columns, list(speed))
-    return record_of_learner(run.learner, run.encoder.feature_names, story)
+    info = RunInfo(run.source, run.encoder.target, run.scores, run.skipped, columns, list(speed))
+    return build_learner_record(run.learner, run.encoder.feature_names, info)
 
 
 @dataclass(frozen=True)
-class Story:
+class RunInfo:
     """What is known of a run besides its learner."""
 
     source: str
@@ -36,19 +36,19 @@ class Story:
     speed: list[tuple[int, float]] = field(default_factory=list)
 
 
-def record_of_learner(learner: Any, features: list[str], story: Story) -> Record:
+def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Record:
     """Return what is shown of a learner that has learned at least one row, and of the run in which it has."""
     inner, metric = getattr(learner, "regressor_", learner), learner.metric_
     diagonal = np.diag(metric.matrix)
     directions = zip(metric.eigenvalues[:_DIRECTIONS].tolist(), metric.eigenvectors.T.tolist(), strict=False)
     return Record(
-        source=story.source,
-        target=story.target,
+        source=info.source,
+        target=info.target,
         learner=type(inner).__name__,
         parameters={name: _plain(value) for name, value in inner.get_params(deep=False).items()},
         version=__version__,
-        summary=summary_of(story.scores, story.skipped),
-        progress=_progress(story.scores),
+        summary=build_summary(info.scores, info.skipped),
+        progress=_progress(info.scores),
         features=features,
         importances=(diagonal / diagonal.sum()).tolist(),
         eigenvalues=metric.eigenvalues.tolist(),
@@ -57,13 +57,13 @@ def record_of_learner(learner: Any, features: list[str], story: Story) -> Record
         directions=[Direction(value, loadings) for value, loadings in directions],
         phases=_phases(inner),
         experts=_experts(learner),
-        residuals=Residuals(story.scores.sample_rows.tolist(), *story.scores.sample_pairs.T.tolist()),
-        columns=story.columns,
-        speed=story.speed,
+        residuals=Residuals(info.scores.sample_rows.tolist(), *info.scores.sample_pairs.T.tolist()),
+        columns=info.columns,
+        speed=info.speed,
     )
 
 
-def summary_of(scores: Scores, skipped: int) -> Summary:
+def build_summary(scores: Scores, skipped: int) -> Summary:
     """Return how good the predictions were so far."""
     return Summary(
         rows=scores.n_rows,

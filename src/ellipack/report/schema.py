@@ -10,13 +10,13 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
 
-JSON = None | bool | int | float | str | list[Any] | dict[str, Any]
-"""What a JSON text can hold. (Lists and dictionaries hold the same again, which type hints can't say to `read`.)"""
+JsonValue = None | bool | int | float | str | list[Any] | dict[str, Any]
+"""A value that JSON can represent. Lists and dictionaries hold further JSON values."""
 
-_WORDS = {NoneType: "null", bool: "true or false", int: "a whole number", float: "a number", str: "text"}
+_TYPE_NAMES = {NoneType: "null", bool: "true or false", int: "a whole number", float: "a number", str: "text"}
 
 
-def read(hint: Any, value: object, name: str) -> Any:
+def parse_value(hint: Any, value: object, name: str) -> Any:
     """Return what `value` is as a `hint`: lists of two as pairs, whole numbers as floats, dictionaries as dataclasses.
 
     What is of that type already stays as it is. Anything else is refused by `name`.
@@ -28,103 +28,105 @@ def read(hint: Any, value: object, name: str) -> Any:
         ...
     ellipack.errors.InputError: rmse[1] must be a number, got '2'
     """
-    if hint == JSON:
-        return _any_json(value, name)
+    if hint == JsonValue:
+        return _parse_json(value, name)
     if isinstance(hint, UnionType):
-        return _read_optional(hint, value, name)
+        return _parse_optional(hint, value, name)
     if is_dataclass(hint):
-        return _read_fields(hint, value, name)
+        return _parse_fields(hint, value, name)
     if (origin := get_origin(hint)) is not None:
         return _COLLECTIONS[origin](get_args(hint), value, name)
-    return _read_scalar(hint, value, name)
+    return _parse_scalar(hint, value, name)
 
 
 @cache
-def hints(cls: type) -> dict[str, Any]:
+def field_types(cls: type) -> dict[str, Any]:
     """Return the fields of a dataclass with their types."""
     known = get_type_hints(cls)
     return {field.name: known[field.name] for field in fields(cls)}
 
 
-def _read_optional(hint: UnionType, value: object, name: str) -> Any:
+def _parse_optional(hint: UnionType, value: object, name: str) -> Any:
     """Return `value`, which may be None; the only unions that plain data has."""
     if value is None:
         return None
     (present,) = (each for each in get_args(hint) if each is not NoneType)
-    return read(present, value, name)
+    return parse_value(present, value, name)
 
 
-def _read_fields(cls: Any, value: object, name: str) -> Any:
+def _parse_fields(cls: Any, value: object, name: str) -> Any:
     if isinstance(value, cls):
-        values = {field: getattr(value, field) for field in hints(cls)}
+        values = {field: getattr(value, field) for field in field_types(cls)}
     elif isinstance(value, dict):
         values = value
     else:
-        raise InputError(f"{name} must be an object, got {_shown(value)}")
-    expected = hints(cls)
+        raise InputError(f"{name} must be an object, got {_short_repr(value)}")
+    expected = field_types(cls)
     for field in values:
         if field not in expected:
             raise InputError(f"{name} must have no fields but {', '.join(expected)}, got {field!r}")
     for field in expected:
         if field not in values:
             raise InputError(f"{name} must have the field {field!r}, got only {', '.join(values) or 'none'}")
-    return cls(**{field: read(hint, values[field], f"{name}.{field}") for field, hint in expected.items()})
+    return cls(**{field: parse_value(hint, values[field], f"{name}.{field}") for field, hint in expected.items()})
 
 
-def _read_list(entries: tuple[Any, ...], value: object, name: str) -> list[Any]:
+def _parse_list(entries: tuple[Any, ...], value: object, name: str) -> list[Any]:
     if not isinstance(value, list):
-        raise InputError(f"{name} must be a list, got {_shown(value)}")
-    return [read(entries[0], each, f"{name}[{i}]") for i, each in enumerate(value)]
+        raise InputError(f"{name} must be a list, got {_short_repr(value)}")
+    return [parse_value(entries[0], each, f"{name}[{i}]") for i, each in enumerate(value)]
 
 
-def _read_tuple(entries: tuple[Any, ...], value: object, name: str) -> tuple[Any, ...]:
+def _parse_tuple(entries: tuple[Any, ...], value: object, name: str) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple) or len(value) != len(entries):
-        raise InputError(f"{name} must be a list of {len(entries)}, got {_shown(value)}")
-    return tuple(read(hint, each, f"{name}[{i}]") for i, (hint, each) in enumerate(zip(entries, value, strict=True)))
+        raise InputError(f"{name} must be a list of {len(entries)}, got {_short_repr(value)}")
+    return tuple(
+        parse_value(hint, each, f"{name}[{i}]") for i, (hint, each) in enumerate(zip(entries, value, strict=True))
+    )
 
 
-def _read_dict(entries: tuple[Any, ...], value: object, name: str) -> dict[str, Any]:
+def _parse_dict(entries: tuple[Any, ...], value: object, name: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(f"{name} must be an object, got {_shown(value)}")
+        raise InputError(f"{name} must be an object, got {_short_repr(value)}")
     for key in value:
         if not isinstance(key, str):
-            raise InputError(f"{name} must have text for keys, got {_shown(key)}")
-    return {key: read(entries[1], each, f"{name}.{key}") for key, each in value.items()}
+            raise InputError(f"{name} must have text for keys, got {_short_repr(key)}")
+    return {key: parse_value(entries[1], each, f"{name}.{key}") for key, each in value.items()}
 
 
 _COLLECTIONS: dict[Any, Callable[[tuple[Any, ...], object, str], Any]] = {
-    list: _read_list,
-    tuple: _read_tuple,
-    dict: _read_dict,
+    list: _parse_list,
+    tuple: _parse_tuple,
+    dict: _parse_dict,
 }
 
 
-def _read_scalar(hint: type, value: object, name: str) -> Any:
+def _parse_scalar(hint: type, value: object, name: str) -> Any:
     # True is a whole number to Python, not to a reader.
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         try:
             value = float(value)
         except OverflowError:
-            raise InputError(f"{name} must be a number that a float can hold, got {_shown(value)}") from None
+            raise InputError(f"{name} must be a number that a float can hold, got {_short_repr(value)}") from None
     if not isinstance(value, hint) or (isinstance(value, bool) and hint is not bool):
-        raise InputError(f"{name} must be {_WORDS[hint]}, got {_shown(value)}")
+        raise InputError(f"{name} must be {_TYPE_NAMES[hint]}, got {_short_repr(value)}")
     if isinstance(value, float) and not math.isfinite(value):
         raise NonFiniteError(f"{name} must be finite, got {'NaN' if math.isnan(value) else value}")
     return value
 
 
-def _any_json(value: object, name: str) -> JSON:
+def _parse_json(value: object, name: str) -> JsonValue:
     if isinstance(value, list):
-        return [_any_json(each, f"{name}[{i}]") for i, each in enumerate(value)]
+        return [_parse_json(each, f"{name}[{i}]") for i, each in enumerate(value)]
     if isinstance(value, dict):
-        return _read_dict((str, JSON), value, name)
-    for hint in _WORDS:
+        return _parse_dict((str, JsonValue), value, name)
+    for hint in _TYPE_NAMES:
         if type(value) is hint:
-            return _read_scalar(hint, value, name)  # type: ignore[no-any-return]  # it is what it was
-    raise InputError(f"{name} must be null, true, false, a number, text, a list or an object, got {_shown(value)}")
+            return _parse_scalar(hint, value, name)  # type: ignore[no-any-return]  # it is what it was
+    raise InputError(f"{name} must be null, true, false, a number, text, a list or an object, got {_short_repr(value)}")
 
 
-def _shown(value: object) -> str:
+def _short_repr(value: object) -> str:
     """Return a value as it stands, cut short if it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
@@ -133,39 +135,39 @@ def _shown(value: object) -> str:
 _SLACK = 1e-6  # how far shares may be from adding up to 1
 
 
-def as_many(values: Sequence[object], name: str, others: Sequence[object], what: str) -> None:
+def check_length(values: Sequence[object], name: str, others: Sequence[object], what: str) -> None:
     """Refuse values that are not one for each of `others`."""
     if len(values) != len(others):
         raise ShapeError(f"{name} must have an entry for each of {len(others)} {what}, got {len(values)}")
 
 
-def shares(values: Sequence[float], name: str, others: Sequence[object], what: str) -> None:
+def check_proportions(values: Sequence[float], name: str, others: Sequence[object], what: str) -> None:
     """Refuse what is not an entry for each of `others`, 0 or more, adding up to 1."""
-    as_many(values, name, others, what)
+    check_length(values, name, others, what)
     for i, value in enumerate(values):
-        at_least_0(value, f"{name}[{i}]")
+        check_non_negative(value, f"{name}[{i}]")
     total = math.fsum(values)
     if values and abs(total - 1) > _SLACK:
         raise DomainError(f"{name} must add up to 1, got {total:.6g}")
 
 
-def at_least_0(value: float, name: str) -> None:
+def check_non_negative(value: float, name: str) -> None:
     """Refuse what is below 0."""
     if value < 0:
         raise DomainError(f"{name} must be >= 0, got {value}")
 
 
-def rising(numbers: Sequence[int], name: str) -> None:
+def check_increasing(numbers: Sequence[int], name: str) -> None:
     """Refuse what are not row numbers, counted from 1, in rising order."""
     for before, after in pairwise([0, *numbers]):
         if after <= before:
             raise DomainError(f"{name} must be row numbers that rise, got {after} after {before}")
 
 
-def falling(values: Sequence[float], name: str) -> None:
+def check_decreasing(values: Sequence[float], name: str) -> None:
     """Refuse what is not in falling order, or ends below 0."""
     for before, after in pairwise(values):
         if after > before:
             raise DomainError(f"{name} must be in falling order, got {after:.6g} after {before:.6g}")
     if values:
-        at_least_0(values[-1], name)
+        check_non_negative(values[-1], name)
