@@ -5,7 +5,7 @@ from typing import Final
 TABLE_FORMATS: Final = ("csv", "tsv", "ndjson", "parquet")
 """What a table can be written as."""
 
-COLUMN_KINDS: Final = ("number", "boolean", "time", "text")
+COLUMN_KINDS: Final = ("number", "boolean", "time", "category")
 """What a column of a table can hold."""
 
 ON_ERROR_CHOICES: Final = ("stop", "skip")

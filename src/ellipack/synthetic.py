@@ -13,10 +13,12 @@ from ellipack.metric import project
 from ellipack.validation import Floats, check_in_range, check_integer, check_rows
 
 _PHASES = (0.4, 1.1)  # away from multiples of a quarter turn, where a sine would be even or odd
-_FADE = 0.85  # of the amplitude from one direction to the next
-_BEND = 1.28  # radians for a standard deviation: more than a line can follow, less than would look like noise
-_SWING = 0.49  # how far labels may be from 1/2, with a margin for rounding
-_MOST_NOISE = 0.25
+_AMPLITUDE_DECAY = 0.85  # of the amplitude from one direction to the next
+_RADIANS_PER_STD = (
+    1.28  # radians for a standard deviation: more than a line can follow, less than would look like noise
+)
+_MAX_DEVIATION = 0.49  # how far labels may be from 1/2, with a margin for rounding
+_MAX_NOISE = 0.25
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class LowRankStream:
     def __post_init__(self) -> None:
         check_integer(self.d, "d", 1)
         check_integer(self.random_state, "random_state", 0)
-        check_in_range(self.noise, "noise", 0.0, _MOST_NOISE)
+        check_in_range(self.noise, "noise", 0.0, _MAX_NOISE)
         if check_integer(self.rank, "rank", 1) > self.d:
             raise DomainError(f"rank must be at most d, {self.d}, got {self.rank}")
 
@@ -69,8 +71,8 @@ class LowRankStream:
     @cached_property
     def subspace(self) -> Floats:
         """The directions that matter, an orthonormal column each."""
-        directions, _, _, _ = self._generators()
-        return np.ascontiguousarray(np.linalg.qr(directions.normal(size=(self.d, self.rank)))[0])
+        basis, _, _, _ = self._generators()
+        return np.ascontiguousarray(np.linalg.qr(basis.normal(size=(self.d, self.rank)))[0])
 
     def function(self, X: ArrayLike) -> Floats:
         """Return the expected label at each row."""
@@ -99,11 +101,11 @@ class LowRankStream:
         return np.asarray((product + product.T) / 2)
 
     def _chunks(self, size: int) -> Iterator[tuple[Floats, Floats]]:
-        _, towards, radii, noise = self._generators()
+        _, directions, radii, noise = self._generators()
         while True:
-            points = towards.normal(size=(size, self.d))
+            points = directions.normal(size=(size, self.d))
             points *= radii.random((size, 1)) ** (1 / self.d) / np.linalg.norm(points, axis=1, keepdims=True)
-            yield points, self.function(points) + noise.uniform(-self._reach, self._reach, size)
+            yield points, self.function(points) + noise.uniform(-self._noise_half_width, self._noise_half_width, size)
 
     def _generators(self) -> list[np.random.Generator]:
         """Return one generator for each thing drawn, so that how many rows are drawn changes none of them."""
@@ -118,14 +120,14 @@ class LowRankStream:
         return np.asarray(hyp0f1(self.d / 2 + 1, -(length**2) / 4))
 
     @property
-    def _reach(self) -> float:
+    def _noise_half_width(self) -> float:
         """How far the noise reaches to either side."""
         return float(np.sqrt(3) * self.noise)
 
     @property
     def _frequency(self) -> float:
         # A coordinate's standard deviation is 1 / sqrt(d + 2), and the function must bend at that scale.
-        return float(_BEND * np.sqrt(self.d + 2))
+        return float(_RADIANS_PER_STD * np.sqrt(self.d + 2))
 
     @property
     def _phases(self) -> Floats:
@@ -133,5 +135,5 @@ class LowRankStream:
 
     @property
     def _amplitudes(self) -> Floats:
-        fading = _FADE ** np.arange(self.rank)
-        return np.asarray((_SWING - self._reach) * fading / fading.sum())
+        decay = _AMPLITUDE_DECAY ** np.arange(self.rank)
+        return np.asarray((_MAX_DEVIATION - self._noise_half_width) * decay / decay.sum())

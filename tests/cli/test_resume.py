@@ -153,7 +153,10 @@ def test_predictions_left_out_are_missed(half: Path, cli: CliRunner) -> None:
         (["--set", "views=2"], "--set views must be that of the resumed run, which has 1, got 2"),
         (["--drop", "km"], "--drop must be that of the resumed run, which has 'km' among its columns, got 'km'"),
         (["--take", "km"], "--take must be that of the resumed run"),
-        (["--kind", "km=text"], "--kind of 'km' must be that of the resumed run, which has 'number', got 'text'"),
+        (
+            ["--kind", "km=category"],
+            "--kind of 'km' must be that of the resumed run, which has 'number', got 'category'",
+        ),
     ],
 )
 def test_options_must_be_those_of_the_resumed_run(options: list[str], said: str, half: Path, cli: CliRunner) -> None:

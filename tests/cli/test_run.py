@@ -109,7 +109,14 @@ def test_json_has_the_whole_of_it_and_changes_nothing_else(ran: Ran, cli: CliRun
     assert found["summary"]["rows"] == ROWS
     assert f"{found['summary']['rmse']:.4g}" == "4.388"
     assert [column["name"] for column in found["columns"]] == list(COLUMNS[:-1])
-    assert [column["kind"] for column in found["columns"]] == ["time", "number", "number", "number", "text", "boolean"]
+    assert [column["kind"] for column in found["columns"]] == [
+        "time",
+        "number",
+        "number",
+        "number",
+        "category",
+        "boolean",
+    ]
     # No predictions were written, and that is all that differs.
     one, other = load_run(ran.folder / "model"), load_run(tmp_path / "model")
     assert one.output_position.size == (ran.folder / "p.csv").stat().st_size
@@ -156,7 +163,7 @@ def test_columns_are_taken_dropped_and_told_their_kind(cli: CliRunner, tmp_path:
     assert json_of(cli(*run, "--take", "traffic", "--take", "km", folder=tmp_path))["features"] == names
     dropped = [word for name in ("when", "wind", "zone", "card") for word in ("--drop", name)]
     assert json_of(cli(*run, *dropped, folder=tmp_path))["features"] == names
-    told = json_of(cli(*run, "--take", "card", "--kind", "card=text", folder=tmp_path))
+    told = json_of(cli(*run, "--take", "card", "--kind", "card=category", folder=tmp_path))
     assert sorted(told["features"]) == ["card=no", "card=other", "card=yes"]
 
 
@@ -285,7 +292,7 @@ def test_the_learner_is_asked_and_taught_as_the_library_would(ran: Ran, tmp_path
     learner, made = MetricRegressor(), list[Floats]()
     for part in encoder.partial_fit_transform(rows):
         if made:
-            learner.add_features(part.scales)
+            learner.add_features(part.new_scales)
         made.append(learner.progressive(part.X, rows.labels[part.rows]))
     np.testing.assert_array_equal(np.concatenate(made), ran.predictions[:, 1])
 

@@ -21,7 +21,7 @@ def drawn(rows: int, seed: int = 0) -> tuple[Ints, Floats, Floats]:
 def write_whole(path: Path, rows: int, seed: int = 0) -> bytes:
     """Return what is written without any interruption."""
     output = open_prediction_writer(str(path), LABELED_COLUMNS)
-    output.add(*drawn(rows, seed))
+    output.write(*drawn(rows, seed))
     output.finish()
     output.close()
     return path.read_bytes()
@@ -42,15 +42,15 @@ def test_however_often_it_is_cut_off_the_file_is_the_same(
     for i, (settled, lost) in enumerate(lives):
         output = open_prediction_writer(str(path), LABELED_COLUMNS, known)
         stop = min(rows, behind + settled)
-        output.add(*part(behind, stop))
+        output.write(*part(behind, stop))
         known, behind = output.sync(), stop
         if i % 3 == 2:
             output.finish()
         else:
-            output.add(*part(behind, min(rows, behind + lost)))
+            output.write(*part(behind, min(rows, behind + lost)))
         output.close()
     output = open_prediction_writer(str(path), LABELED_COLUMNS, known)
-    output.add(*part(behind, rows))
+    output.write(*part(behind, rows))
     output.finish()
     output.close()
     assert path.read_bytes() == write_whole(folder / f"whole.{name}", rows, seed)
@@ -80,7 +80,7 @@ def test_no_rows_make_a_file_without_rows(name: str, tmp_path: Path) -> None:
 def test_a_parquet_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
     before = write_whole(tmp_path / "p.parquet", 5)
     output = open_prediction_writer(str(tmp_path / "p.parquet"), LABELED_COLUMNS)
-    output.add(*drawn(30))
+    output.write(*drawn(30))
     assert (tmp_path / "p.parquet").read_bytes() == before
     output.close()  # nobody has settled it
     assert (tmp_path / "p.parquet").read_bytes() == before
@@ -105,7 +105,7 @@ def test_names_that_promise_something_else_are_refused(tmp_path: Path) -> None:
 
 def test_nobody_asked() -> None:
     output = open_prediction_writer(None, LABELED_COLUMNS)
-    output.add(*drawn(3))
+    output.write(*drawn(3))
     assert output.sync() == OutputPosition()
     output.finish()
     output.close()

@@ -1,4 +1,4 @@
-"""The encoder, literally and slowly: one row after the other, each cell by itself, in plain dicts."""
+"""The encoder, literally and slowly: one row after the other, each cell by itself, in decode_column dicts."""
 
 import math
 from datetime import UTC, date, datetime, time, timedelta
@@ -22,7 +22,7 @@ def instant(cell: str) -> datetime | time:
     return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
 
 
-class Oracle:
+class ReferenceEncoder:
     """Features of rows by name, in the order in which the names came up."""
 
     def __init__(self, kinds: dict[str, str], rows: list[Row], min_frequency: int, max_categories: int) -> None:
@@ -41,23 +41,23 @@ class Oracle:
     def form(self, cells: list[str | None]) -> str:
         found = [instant(cell) for cell in cells if cell is not None and not is_missing(cell)]
         if any(isinstance(each, time) for each in found):
-            return "clock"
+            return "time of day"
         return "datetime" if any(each.time() != time() for each in found if isinstance(each, datetime)) else "date"
 
     def begin(self, name: str, kind: str) -> list[str]:
-        if kind == "text":
+        if kind == "category":
             return [f"{name}=other"]
         if kind != "time":
             return [name]
         hour = [f"{name} hour sin", f"{name} hour cos"]
         day = [f"{name} {part}" for part in ("weekday sin", "weekday cos", "day of year sin", "day of year cos")]
         day += [f"{name} days since start"]
-        return {"clock": hour, "date": day, "datetime": hour + day}[self.forms[name]]
+        return {"time of day": hour, "date": day, "datetime": hour + day}[self.forms[name]]
 
     def encode(self, row: Row) -> list[float]:
         features: dict[str, float] = {}
         for name, kind in self.kinds.items():
-            encode = {"number": self.number, "boolean": self.number, "time": self.time, "text": self.text}[kind]
+            encode = {"number": self.number, "boolean": self.number, "time": self.time, "category": self.text}[kind]
             features |= encode(name, row[name])
         self.names += [name for name in features if name not in self.names]
         return [features.get(name, 0.0) for name in self.names]
@@ -76,7 +76,7 @@ class Oracle:
         form = self.forms[name]
         if cell is None or is_missing(cell):
             features = {f"{name} is missing": 1.0}
-            return features if form == "clock" else features | {f"{name} days since start": self.trend[name]}
+            return features if form == "time of day" else features | {f"{name} days since start": self.trend[name]}
         found = instant(cell)
         clock = found if isinstance(found, time) else found.time()
         features = self.circle(f"{name} hour", clock.hour * 3600 + clock.minute * 60 + clock.second, 86_400)

@@ -13,7 +13,7 @@ import pytest
 from pyarrow import parquet
 
 from ellipack.errors import CheckpointError, DomainError, StreamError
-from ellipack.tabular import TableBatch, TableEncoder, open_table, text_column
+from ellipack.tabular import TableBatch, TableEncoder, category_column, open_table
 from ellipack.validation import Floats
 
 
@@ -21,7 +21,7 @@ def encoded(columns: Mapping[str, Any], **choice: Any) -> tuple[TableEncoder, li
     first = next(iter(columns.values()))
     batch = TableBatch.from_table(pa.table({**columns, "y": np.arange(len(first))}))
     encoder = TableEncoder.from_head(batch, "y", **choice)
-    return encoder, [part.X for part in encoder.partial_fit_transform(encoder.parse(batch))]
+    return encoder, [block.X for block in encoder.partial_fit_transform(encoder.parse(batch))]
 
 
 def typed_and_text(count: int) -> tuple[dict[str, pa.Array], list[dict[str, object]]]:
@@ -35,13 +35,13 @@ def typed_and_text(count: int) -> tuple[dict[str, pa.Array], list[dict[str, obje
         "s": pa.array(["rain", "sun", None, "fog"] * (count // 4)).dictionary_encode(),
         "t": pa.array(moments, pa.timestamp("ns", "Asia/Tokyo")),
         "day": pa.array([None if moment is None else moment.date() for moment in moments], pa.date64()),
-        "clock": pa.array([None if moment is None else moment.time() for moment in moments], pa.time64("ns")),
+        "time of day": pa.array([None if moment is None else moment.time() for moment in moments], pa.time64("ns")),
         "y": pa.array(range(count)),
     }
     rows = [{name: cells[i].as_py() for name, cells in typed.items()} for i in range(count)]
     for row, moment in zip(rows, moments, strict=True):
         row["t"] = None if moment is None else moment.isoformat()
-        row |= {name: None if row[name] is None else str(row[name]) for name in ("d", "day", "clock")}
+        row |= {name: None if row[name] is None else str(row[name]) for name in ("d", "day", "time of day")}
     return typed, rows
 
 
@@ -56,12 +56,12 @@ def test_every_format_and_type_has_the_same_features(tmp_path: Path) -> None:
         with open_table(str(tmp_path / name), batch_rows=13) as source:
             encoder = TableEncoder.from_head(source.peek(1000), "y")
             parts = [
-                part.X.tolist() for batch in source for part in encoder.partial_fit_transform(encoder.parse(batch))
+                block.X.tolist() for batch in source for block in encoder.partial_fit_transform(encoder.parse(batch))
             ]
-        assert [column.kind for column in encoder.column_summaries()] == ["number"] * 3 + ["boolean", "text"] + [
+        assert [column.kind for column in encoder.column_summaries()] == ["number"] * 3 + ["boolean", "category"] + [
             "time"
         ] * 3
-        results.append((parts, encoder.feature_names, [column.missing for column in encoder.column_summaries()]))
+        results.append((parts, encoder.feature_names, [column.n_missing for column in encoder.column_summaries()]))
     assert results[0] == results[1] == results[2]
 
 
@@ -95,7 +95,7 @@ def test_an_identifier_gets_one_feature() -> None:
 
 
 def test_counting_starts_anew_when_there_are_too_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_column, "MOST_COUNTED", 3)
+    monkeypatch.setattr(category_column, "MAX_COUNTED_CATEGORIES", 3)
     cells = ["a", "b", "c", "a", "d", "b", "b", "a", "a"]  # at d, a counts 2 and is forgotten
     encoder, parts = encoded({"s": cells}, min_frequency=3)
     assert encoder.feature_names == ["s=other"]
@@ -145,7 +145,7 @@ def test_columns_can_be_chosen() -> None:
     assert encoded(HEAD)[0].feature_names == ["a", "b=other", "c"]
     assert encoded(HEAD, take=["c", "a"])[0].feature_names == ["a", "c"]
     assert encoded(HEAD, drop=["a"])[0].feature_names == ["b=other", "c"]
-    assert encoded(HEAD, kinds={"a": "text"})[0].feature_names == ["a=other", "b=other", "c"]
+    assert encoded(HEAD, kinds={"a": "category"})[0].feature_names == ["a=other", "b=other", "c"]
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_columns_can_be_chosen() -> None:
     [
         ({"take": ["z"]}, "table has no column called 'z', to take; there are: a, b, c, y"),
         ({"drop": ["z"]}, "table has no column called 'z', to drop; there are: a, b, c, y"),
-        ({"kinds": {"z": "text"}}, "table has no column called 'z', of a given kind; there are: a, b, c, y"),
+        ({"kinds": {"z": "category"}}, "table has no column called 'z', of a given kind; there are: a, b, c, y"),
         ({"drop": ["y"]}, "the target 'y' can't be taken or dropped as well"),
         ({"take": ["y", "a"]}, "the target 'y' can't be taken or dropped as well"),
         ({"drop": ["a", "b", "c"]}, "no column is left to predict 'y' from: take more, or drop fewer"),
@@ -167,7 +167,10 @@ def test_columns_that_are_not_there_can_not_be_chosen(choice: dict[str, object],
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"kinds": {"a": "colour"}}, "the kind of column 'a' must be one of number, boolean, time, text, got 'colour'"),
+        (
+            {"kinds": {"a": "colour"}},
+            "the kind of column 'a' must be one of number, boolean, time, category, got 'colour'",
+        ),
         ({"min_frequency": 0}, "min_frequency must be a whole number >= 1, got 0"),
         ({"max_categories": 0}, "max_categories must be a whole number >= 1, got 0"),
     ],
@@ -195,8 +198,8 @@ def test_targets() -> None:
     assert len(encoder.parse_unlabeled(unlabelled)) == 2
     with pytest.raises(StreamError, match="table has no column called 'c', the target"):
         encoder.parse(unlabelled)
-    with pytest.raises(DomainError, match="on_error must be one of stop, skip, got 'guess'"):
-        encoder.parse(batch, on_error="guess")
+    with pytest.raises(DomainError, match="on_error must be one of stop, skip, got 'infer_kind'"):
+        encoder.parse(batch, on_error="infer_kind")
 
 
 def test_a_later_version_is_refused() -> None:

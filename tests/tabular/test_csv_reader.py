@@ -32,7 +32,7 @@ def written(rows: list[list[str]], width: int) -> str:
 
 def read(path: Path, content: bytes, block: int = 1 << 20, **options: object) -> list[TableBatch]:
     path.write_bytes(content)
-    with patch.object(csv_reader, "BLOCK", block), open_table(str(path), **options) as source:  # type: ignore[arg-type]
+    with patch.object(csv_reader, "BLOCK_BYTES", block), open_table(str(path), **options) as source:  # type: ignore[arg-type]
         return list(source)
 
 
@@ -136,13 +136,13 @@ VALID = ("a,b,c\n" + "".join(f'{i},"x, {i}",2024-01-{1 + i % 28:02d}\n' for i in
 def test_whatever_the_bytes_there_are_rows_or_an_error_that_says_why(
     path: Path, content: bytes, on_error: str, format: str
 ) -> None:
-    refusal = ""
+    explain_invalid = ""
     try:
         batches = read(path, content, on_error=on_error, format=format, batch_rows=7)
     except StreamError as error:
-        batches, refusal = [], str(error)
-    assert batches or refusal.startswith(str(path))
-    assert "\n" not in refusal
+        batches, explain_invalid = [], str(error)
+    assert batches or explain_invalid.startswith(str(path))
+    assert "\n" not in explain_invalid
     numbers = [number for batch in batches for number in batch.row_numbers.tolist()]
     bad = [row.row_number for batch in batches for row in batch.unreadable_rows]
     assert sorted(numbers + bad) == list(range(1, len(numbers) + len(bad) + 1))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ellipack.errors import CheckpointError, StreamError
 from ellipack.tabular import MISSING_VALUES, ParsedRows, TableBatch, TableEncoder
 from tests.strategies import cuts
-from tests.tabular.reference_encoder import Oracle, Row
+from tests.tabular.reference_encoder import ReferenceEncoder, Row
 
 padding = st.sampled_from(["", "", "", " ", "\t"])
 numbers = st.floats(-1e9, 1e9).map(repr) | st.integers(-3, 3).map(str) | st.sampled_from(["1e3", ".5", "-0", "+2"])
@@ -32,7 +32,7 @@ CELLS = {
     "number": [numbers],
     "boolean": [booleans],
     "time": [dates, moments, dates | moments, clocks],
-    "text": [texts, st.sampled_from("ab")],
+    "category": [texts, st.sampled_from("ab")],
 }
 
 
@@ -70,8 +70,8 @@ class Table:
             self.batch(), "y", kinds=self.kinds, min_frequency=min_frequency, max_categories=most
         )
 
-    def oracle(self) -> Oracle:
-        return Oracle(self.kinds, self.rows(), *self.rule)
+    def oracle(self) -> ReferenceEncoder:
+        return ReferenceEncoder(self.kinds, self.rows(), *self.rule)
 
     def __repr__(self) -> str:
         return f"Table({self.kinds}, {self.cells}, *{self.rule})"
@@ -90,13 +90,13 @@ def features(encoder: TableEncoder, rows: ParsedRows) -> list[list[float]]:
     """Return rows of features, each as wide as it was at its time."""
     found: list[list[float]] = []
     width = len(encoder.feature_names)
-    for part in encoder.partial_fit_transform(rows):
-        assert part.X.flags.c_contiguous
-        assert part.rows == slice(len(found), len(found) + len(part.X))
-        assert part.X.shape[1] == width + len(part.scales)
-        assert (part.scales == 1).all()
-        width += len(part.scales)
-        found += part.X.tolist()
+    for block in encoder.partial_fit_transform(rows):
+        assert block.X.flags.c_contiguous
+        assert block.rows == slice(len(found), len(found) + len(block.X))
+        assert block.X.shape[1] == width + len(block.new_scales)
+        assert (block.new_scales == 1).all()
+        width += len(block.new_scales)
+        found += block.X.tolist()
     assert len(found) == len(rows)
     assert width == len(encoder.feature_names)
     return found
@@ -186,18 +186,18 @@ UNFIT = {
 @given(tables(), st.data())
 def test_bad_rows_are_as_if_they_were_not_there(table: Table, data: st.DataObject) -> None:
     bad = data.draw(st.sets(st.integers(0, table.height - 1)))
-    broken, reasons = copy.deepcopy(table), {}
+    invalid_entry, reasons = copy.deepcopy(table), {}
     for row in bad:
         name = data.draw(st.sampled_from([*(name for name, kind in table.kinds.items() if kind in UNFIT), "y"]))
         if name == "y":
             value = data.draw(st.sampled_from(["", "NA", "abc", "inf", "1e61"]))
-            broken.labels[row] = value
+            invalid_entry.labels[row] = value
         else:
             value = data.draw(st.sampled_from(UNFIT[table.kinds[name]]))
-            broken.cells[name][row] = value
+            invalid_entry.cells[name][row] = value
         reasons[row + 1] = name, value
     encoder, expected = table.begin(), table.begin()
-    rows = encoder.parse(broken.batch(), on_error="skip")
+    rows = encoder.parse(invalid_entry.batch(), on_error="skip")
     assert {row.row_number: row.column for row in rows.bad_rows} == {
         number: name for number, (name, _) in reasons.items()
     }
@@ -211,7 +211,7 @@ def test_bad_rows_are_as_if_they_were_not_there(table: Table, data: st.DataObjec
         untouched = json.dumps(encoder.to_dict())
         name, value = reasons[min(reasons)]
         with pytest.raises(StreamError, match=f"^table, row {min(reasons)}, column '{name}': ") as caught:
-            encoder.parse(broken.batch())
+            encoder.parse(invalid_entry.batch())
         assert str(caught.value).endswith(": fix it, or run with --on-error skip")
         assert ("the label is missing" if value in MISSING_VALUES else repr(value)) in str(caught.value)
         assert json.dumps(encoder.to_dict()) == untouched
@@ -240,7 +240,7 @@ def broken_json(draw: st.DrawFn, value: Any) -> Any:
         1e308,
         "x",
         "time",
-        "text",
+        "category",
         [],
         {},
         [[]],
@@ -264,5 +264,5 @@ def test_a_broken_state_is_refused_or_works(table: Table, data: st.DataObject) -
         assert {column.name for column in loaded.column_summaries()} != set(table.kinds)
         return
     assert np.isfinite(loaded.transform(rows)).all()
-    assert all(np.isfinite(part.X).all() for part in loaded.partial_fit_transform(rows))
+    assert all(np.isfinite(block.X).all() for block in loaded.partial_fit_transform(rows))
     assert TableEncoder.from_dict(json.loads(json.dumps(loaded.to_dict()))).feature_names == loaded.feature_names

@@ -3,7 +3,7 @@ from io import BytesIO
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipack.tabular.input_file import MARK, Utf8
+from ellipack.tabular.input_file import INVALID_UTF8, Utf8Reader
 
 
 class Drips(BytesIO):
@@ -25,7 +25,7 @@ class Drips(BytesIO):
     st.lists(st.tuples(st.booleans(), st.integers(1, 20)), max_size=9),
 )
 def test_what_comes_out_is_utf8_whatever_goes_in(content: bytes, most: int, calls: list[tuple[bool, int]]) -> None:
-    stream = Utf8(Drips(content, most), "it")
+    stream = Utf8Reader(Drips(content, most), "it")
     out = b""
     for is_read, size in calls:
         seen = stream.peek(size)
@@ -33,15 +33,15 @@ def test_what_comes_out_is_utf8_whatever_goes_in(content: bytes, most: int, call
             assert stream.read(size) == seen
             out += seen
     out += stream.read()
-    assert out.decode().replace(MARK, "") == content.decode(errors="ignore")
+    assert out.decode().replace(INVALID_UTF8, "") == content.decode(errors="ignore")
     try:
         content.decode()
-        assert not stream.marked
+        assert not stream.has_invalid_bytes
     except UnicodeDecodeError:
-        assert stream.marked
-        assert MARK in out.decode()
+        assert stream.has_invalid_bytes
+        assert INVALID_UTF8 in out.decode()
     assert stream.read(5) == b""
 
 
 def test_a_byte_order_mark_is_left_out() -> None:
-    assert Utf8(BytesIO(b"\xef\xbb\xbfabc"), "it").read() == b"abc"
+    assert Utf8Reader(BytesIO(b"\xef\xbb\xbfabc"), "it").read() == b"abc"

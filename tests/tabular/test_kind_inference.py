@@ -5,7 +5,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from ellipack.tabular.kind_inference import guess
+from ellipack.tabular.kind_inference import infer_kind
 
 DAYS = [f"2024-01-{i:02d}" for i in range(1, 31)]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -20,25 +20,25 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
         (["2019", "2020"], "number", ""),
         (["yes", "No", "NA", "yes"], "boolean", ""),
         (["T", "F"], "boolean", ""),
-        (["true", "true"], "text", ""),  # a constant may vary later, and not only to false
-        (["F", "F", "F"], "text", ""),
-        (["t", "no"], "text", ""),
-        (["yes", "no", "maybe"], "text", ""),
+        (["true", "true"], "category", ""),  # a constant may vary later, and not only to false
+        (["F", "F", "F"], "category", ""),
+        (["t", "no"], "category", ""),
+        (["yes", "no", "maybe"], "category", ""),
         (DAYS, "time", "date"),
         (["2024-01-01 00:00", "2024-01-02 00:00"], "time", "date"),
         (["2024-01-01T12:30:00Z", "2024-01-02", "2024-01-01T12:30:00.123456789+02:00"], "time", "datetime"),
-        (["12:30", "9:05", "23:59:59.5"], "time", "clock"),
-        (["31/12/2024", "30/12/2024"], "text", ""),
-        (["rain", "sun", "rain"], "text", ""),
+        (["12:30", "9:05", "23:59:59.5"], "time", "time of day"),
+        (["31/12/2024", "30/12/2024"], "category", ""),
+        (["rain", "sun", "rain"], "category", ""),
         (["1"] * 99 + ["one"], "number", ""),  # a mistake, which is told where it is read
         ([*DAYS, "soon"], "time", "date"),
-        (["1"] * 9 + ["one"], "text", ""),
-        (["1"] * 90 + ["one"] * 10, "text", ""),
-        ([None, "NA", ""], "text", ""),
+        (["1"] * 9 + ["one"], "category", ""),
+        (["1"] * 90 + ["one"] * 10, "category", ""),
+        ([None, "NA", ""], "category", ""),
     ],
 )
 def test_kinds_are_told_by_the_texts(cells: list[str | None], kind: str, form: str) -> None:
-    found = guess("c", pa.array(cells, pa.string()))
+    found = infer_kind("c", pa.array(cells, pa.string()))
     assert (found.kind, found.form) == (kind, form)
 
 
@@ -53,14 +53,14 @@ def test_kinds_are_told_by_the_texts(cells: list[str | None], kind: str, form: s
         (pa.array([date(2024, 1, 1)]), "time", "date"),
         (pa.array([datetime(2024, 1, 1)], pa.timestamp("ns")), "time", "date"),
         (pa.array([datetime(2024, 1, 1, 3)], pa.timestamp("s", "Asia/Tokyo")), "time", "datetime"),
-        (pa.array([time(3)], pa.time32("s")), "time", "clock"),
-        (pa.array(["a", "b"]).dictionary_encode(), "text", ""),
+        (pa.array([time(3)], pa.time32("s")), "time", "time of day"),
+        (pa.array(["a", "b"]).dictionary_encode(), "category", ""),
         (pa.array(["1", "2"], pa.large_string()), "number", ""),
-        (pa.nulls(3), "text", ""),
+        (pa.nulls(3), "category", ""),
     ],
 )
 def test_kinds_are_told_by_the_types(cells: pa.Array, kind: str, form: str) -> None:
-    found = guess("c", cells.cast(pa.string()) if pa.types.is_dictionary(cells.type) else cells)
+    found = infer_kind("c", cells.cast(pa.string()) if pa.types.is_dictionary(cells.type) else cells)
     assert (found.kind, found.form) == (kind, form)
 
 
@@ -69,7 +69,7 @@ def test_kinds_are_told_by_the_types(cells: pa.Array, kind: str, form: str) -> N
     [
         ([f"{a}{b}" for a in LETTERS[:5] for b in LETTERS[:5]], "an identifier", "25 different texts in 25 rows, and"),
         ([str(i) for i in range(7, 30)], "counts the rows", "counts the rows: .* leave it out by --drop 'c'"),
-        ([None] * 5, "no value at first", "no value in the first 5 rows, and is taken for text"),
+        ([None] * 5, "no value at first", "no value in the first 5 rows, and is taken for category"),
         (["1", "2", "1", "3"] * 20 + ["one"], "", "taken for number, though 1 of its first 81 values are none"),
         (["7"] * 30, "constant at first", ""),
         (["x"] * 30, "constant at first", ""),
@@ -79,16 +79,16 @@ def test_kinds_are_told_by_the_types(cells: pa.Array, kind: str, form: str) -> N
     ],
 )
 def test_what_should_be_known_is_told(cells: list[str | None], note: str, warning: str) -> None:
-    found = guess("c", pa.array(cells, pa.string()))
+    found = infer_kind("c", pa.array(cells, pa.string()))
     assert found.note == note
     assert found.is_identifier == (note == "an identifier")
     assert re.fullmatch(f"column 'c' .*{warning}.*" if warning else "", found.warning)
 
 
 def test_a_kind_that_is_given_is_not_guessed() -> None:
-    assert guess("c", pa.array(["1", "2"]), "text").kind == "text"
-    assert guess("c", pa.array(["12:30", "2:30"]), "time").form == "clock"
+    assert infer_kind("c", pa.array(["1", "2"]), "category").kind == "category"
+    assert infer_kind("c", pa.array(["12:30", "2:30"]), "time").form == "time of day"
     assert (
-        guess("c", pa.array(["x"]), "number").warning
+        infer_kind("c", pa.array(["x"]), "number").warning
         == "column 'c' is taken for number, though 1 of its first 1 values are none"
     )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ellipack.errors import StreamError
 from ellipack.tabular import TableBatch, ndjson_reader, open_table
-from ellipack.tabular.table_batch import as_text
+from ellipack.tabular.table_batch import to_strings
 
 texts = st.text(st.sampled_from('ab{[\\"\n é😀:,'), max_size=5) | st.just("2024-01-01T00:00:00")
 numbers = st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
@@ -32,12 +32,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def read(path: Path, content: bytes, block: int = 1 << 20, **options: object) -> list[TableBatch]:
     path.write_bytes(content)
-    with patch.object(ndjson_reader, "BLOCK", block), open_table(str(path), **options) as source:  # type: ignore[arg-type]
+    with patch.object(ndjson_reader, "BLOCK_BYTES", block), open_table(str(path), **options) as source:  # type: ignore[arg-type]
         return list(source)
 
 
 def as_texts(batches: list[TableBatch]) -> list[list[str | None]]:
-    columns = [[as_text(column).to_pylist() for column in batch.table.columns] for batch in batches]
+    columns = [[to_strings(column).to_pylist() for column in batch.table.columns] for batch in batches]
     return [[cell for column in some for cell in column] for some in zip(*columns, strict=True)]
 
 
@@ -48,7 +48,7 @@ def literal(value: object) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     assert isinstance(value, int | float)
-    return str(as_text(pa.array([float(value)]))[0])
+    return str(to_strings(pa.array([float(value)]))[0])
 
 
 @given(tables(), st.integers(1, 30), st.integers(30, 400), st.booleans())
@@ -58,7 +58,7 @@ def test_blocks_and_lines_have_the_same_cells(
     content = ("\n\n" if blank else "\n").join(json.dumps(row, ensure_ascii=False) for row in rows).encode()
     expected = [[literal(row.get(name)) for row in rows] for name in COLUMNS]
     assert as_texts(read(path, content, block, batch_rows=batch_rows)) == expected
-    with patch.object(ndjson_reader.NdjsonReader, "_parsed_whole", return_value=None):
+    with patch.object(ndjson_reader.NdjsonReader, "_parse_with_pyarrow", return_value=None):
         assert as_texts(read(path, content, block, batch_rows=batch_rows)) == expected
 
 

@@ -157,7 +157,7 @@ BAD = {
     "open_and_short.csv": (b'a,b\n1,2\n"3,4\n5,6\n', "row 2: opens a quote that is never closed: fix it"),
     "open_for_long.csv": (
         b'a,b\n1,"2\n' + b"3,4\n" * 999_999,
-        "row 1: is longer than 1,048,576 bytes: is a quote opened and",
+        "row 1: is longer than 1,048,576 bytes: is a quote open_input and",
     ),
     "open_too_long.csv": (
         b'a,b\n1,"2\n3,"4,5\n',
@@ -216,8 +216,8 @@ def test_bad_parameters_are_refused(folder: Path) -> None:
         open_table(path, skip_rows=-1)
     with pytest.raises(DomainError, match="format must be one of csv, tsv, ndjson, parquet, got 'xls'"):
         open_table(path, format="xls")
-    with pytest.raises(DomainError, match="on_error must be one of stop, skip, got 'guess'"):
-        open_table(path, on_error="guess")
+    with pytest.raises(DomainError, match="on_error must be one of stop, skip, got 'infer_kind'"):
+        open_table(path, on_error="infer_kind")
 
 
 def run(code: str) -> str:

@@ -27,7 +27,7 @@ def predict(model: str, file: str, output: str, format: str | None, on_error: st
             rows = run.encoder.parse_unlabeled(batch, on_error)
             skipped.add(sorted((*batch.unreadable_rows, *rows.bad_rows), key=lambda row: row.row_number))
             if len(rows):
-                out.add(rows.row_numbers, run.learner.predict(run.encoder.transform(rows)))
+                out.write(rows.row_numbers, run.learner.predict(run.encoder.transform(rows)))
         out.finish()
     finally:
         out.close()

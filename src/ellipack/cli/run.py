@@ -106,7 +106,7 @@ def _play(
     skipped, failures = Skipped(source.name), list[StreamError]()
     with Ticker(run) as ticker:
         for result in _playing(run, options, prefetch(source, stops.wanted), failures):
-            output.add(result.row_numbers, result.predictions, result.labels)
+            output.write(result.row_numbers, result.predictions, result.labels)
             skipped.add(result.bad_rows)
             if options.model and run.scores.n_rows - saved >= options.every:
                 _settle(run, options, output)

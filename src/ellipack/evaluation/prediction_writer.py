@@ -1,7 +1,7 @@
-"""Predictions written as they are made, so that a run that was killed goes on with none lost and none twice.
+"""Predictions position as they are made, so that a run that was killed goes on with none lost and none twice.
 
 They are only ever appended to a file. A saved run remembers how many bytes of it there are, after they were brought to
-the disk; going on from there begins by cutting off whatever was written later.
+the disk; going on from there begins by cutting off whatever was position later.
 """
 
 import os
@@ -19,7 +19,7 @@ from ellipack.validation import Floats, Ints
 LABELED_COLUMNS, UNLABELED_COLUMNS = ("prediction", "label"), ("prediction",)
 """What there is of each row, besides its number."""
 
-_ROWS_A_GROUP = 65_536
+_GROUP_ROWS = 65_536
 _PARQUET, _COMPRESSED = (".parquet", ".pq"), (".gz", ".zst")
 
 
@@ -27,7 +27,7 @@ class PredictionWriter(ABC):
     """Where predictions go: `add` them, `settle` what was added, and `finish`."""
 
     @abstractmethod
-    def add(self, rows: Ints, *values: Floats) -> None:
+    def write(self, rows: Ints, *values: Floats) -> None:
         """Append a record for each row."""
 
     @abstractmethod
@@ -46,7 +46,7 @@ class PredictionWriter(ABC):
 class NullPredictionWriter(PredictionWriter):
     """Predictions that nobody asked for."""
 
-    def add(self, rows: Ints, *values: Floats) -> None:
+    def write(self, rows: Ints, *values: Floats) -> None:
         """Forget them."""
 
     def sync(self) -> OutputPosition:
@@ -65,10 +65,10 @@ class CsvPredictionWriter(PredictionWriter):
 
     def __init__(self, output: OutputStream, names: tuple[str, ...]) -> None:
         self._output = output
-        if output.output_position.size == 0:
+        if output.position.size == 0:
             output.write(f"{','.join(('row', *names))}\n".encode())
 
-    def add(self, rows: Ints, *values: Floats) -> None:
+    def write(self, rows: Ints, *values: Floats) -> None:
         """Append a line for each row."""
         records = zip(rows.tolist(), *(column.tolist() for column in values), strict=True)
         self._output.write("".join(f"{','.join(map(repr, record))}\n" for record in records).encode())
@@ -89,76 +89,76 @@ class CsvPredictionWriter(PredictionWriter):
 class ParquetPredictionWriter(PredictionWriter):
     """A Parquet file, which can't be appended to: records gather in a file beside it until the last row."""
 
-    def __init__(self, path: str, names: tuple[str, ...], written: OutputPosition) -> None:
-        self._path, self._record = Path(path), np.dtype([("row", "<i8"), *((name, "<f8") for name in names)])
-        self._gathered = self._path.with_name(f".{self._path.name}.gathered")
+    def __init__(self, path: str, names: tuple[str, ...], position: OutputPosition) -> None:
+        self._path, self._dtype = Path(path), np.dtype([("row", "<i8"), *((name, "<f8") for name in names)])
+        self._row_file = self._path.with_name(f".{self._path.name}.rows")
         self._partial = self._path.with_name(f".{self._path.name}.partial")
-        if written.size and not self._gathered.exists() and self._path.exists():
-            self._scatter()  # it was made whole, and now goes on
-        self._output = AppendOnlyFile(self._gathered, written)
-        self._is_wanted = written.size > 0
+        if position.size and not self._row_file.exists() and self._path.exists():
+            self._read_back_parquet()  # it was made whole, and now goes on
+        self._output = AppendOnlyFile(self._row_file, position)
+        self._keep_row_file = position.size > 0
 
-    def add(self, rows: Ints, *values: Floats) -> None:
+    def write(self, rows: Ints, *values: Floats) -> None:
         """Append a record for each row."""
-        records = np.empty(len(rows), dtype=self._record)
-        for name, column in zip(self._record.names or (), (rows, *values), strict=True):
+        records = np.empty(len(rows), dtype=self._dtype)
+        for name, column in zip(self._dtype.names or (), (rows, *values), strict=True):
             records[name] = column
         self._output.write(records.tobytes())
 
     def sync(self) -> OutputPosition:
         """Bring to the disk what was added."""
-        self._is_wanted = True
+        self._keep_row_file = True
         return self._output.sync()
 
     def finish(self) -> None:
         """Write the Parquet file, whole or not at all."""
         self.sync()
         try:
-            self._gather()
+            self._write_parquet()
         except OSError as error:
             self._partial.unlink(missing_ok=True)
-            raise StreamError(f"{self._path} can't be written: {error.strerror or error}") from error
-        self._is_wanted = False
+            raise StreamError(f"{self._path} can't be position: {error.strerror or error}") from error
+        self._keep_row_file = False
 
     def close(self) -> None:
         """Let go of the records gathered, and remove them if no saved run can go on with them."""
         self._output.close()
-        if not self._is_wanted:
-            self._gathered.unlink(missing_ok=True)
+        if not self._keep_row_file:
+            self._row_file.unlink(missing_ok=True)
 
-    def _gather(self) -> None:
+    def _write_parquet(self) -> None:
         """Write the records as Parquet."""
-        names = self._record.names or ()
+        names = self._dtype.names or ()
         schema = pa.schema([(name, pa.int64() if name == "row" else pa.float64()) for name in names])
-        empty = not self._gathered.stat().st_size
-        records: Any = np.empty(0, self._record) if empty else np.memmap(self._gathered, self._record, "r")
+        empty = not self._row_file.stat().st_size
+        records: Any = np.empty(0, self._dtype) if empty else np.memmap(self._row_file, self._dtype, "r")
         with self._partial.open("wb") as file:
             with parquet.ParquetWriter(file, schema) as writer:
-                for start in range(0, len(records), _ROWS_A_GROUP):
-                    part = records[start : start + _ROWS_A_GROUP]
+                for start in range(0, len(records), _GROUP_ROWS):
+                    part = records[start : start + _GROUP_ROWS]
                     writer.write_table(pa.table({name: np.array(part[name]) for name in names}, schema))
             file.flush()
             os.fsync(file.fileno())
         self._partial.replace(self._path)
 
-    def _scatter(self) -> None:
+    def _read_back_parquet(self) -> None:
         """Write the rows of the Parquet file as records."""
         try:
             rows = parquet.ParquetFile(self._path)
             with self._partial.open("wb") as file:
-                for batch in rows.iter_batches(_ROWS_A_GROUP):
-                    records = np.empty(batch.num_rows, dtype=self._record)
-                    for name in self._record.names or ():
+                for batch in rows.iter_batches(_GROUP_ROWS):
+                    records = np.empty(batch.num_rows, dtype=self._dtype)
+                    for name in self._dtype.names or ():
                         records[name] = batch.column(name).to_numpy()
                     file.write(records.tobytes())
         except (pa.ArrowException, KeyError, OSError) as error:
             self._partial.unlink(missing_ok=True)
             raise StreamError(f"{self._path} holds no predictions to go on with: {error}") from error
-        self._partial.replace(self._gathered)
+        self._partial.replace(self._row_file)
 
 
 def open_prediction_writer(
-    path: str | None, names: tuple[str, ...], written: OutputPosition | None = None
+    path: str | None, names: tuple[str, ...], position: OutputPosition | None = None
 ) -> PredictionWriter:
     """Return where predictions go: by its name a CSV or a Parquet file, ``-`` for standard output, nowhere if None.
 
@@ -166,13 +166,13 @@ def open_prediction_writer(
     ----------
     path : the file.
     names : of the numbers that there are for each row.
-    written : how much of it a run that goes on has written; if nothing, the file begins anew.
+    position : how much of it a run that goes on has position; if nothing, the file begins anew.
     """
-    written = written or OutputPosition()
+    position = position or OutputPosition()
     if path is None:
         return NullPredictionWriter()
     if path.endswith(_PARQUET):
-        return ParquetPredictionWriter(path, names, written)
+        return ParquetPredictionWriter(path, names, position)
     if path.endswith(_COMPRESSED):
         raise InputError(f"predictions must go to a .csv or .parquet file, which are not compressed, got {path!r}")
-    return CsvPredictionWriter(StandardOutput(written) if path == "-" else AppendOnlyFile(path, written), names)
+    return CsvPredictionWriter(StandardOutput(position) if path == "-" else AppendOnlyFile(path, position), names)

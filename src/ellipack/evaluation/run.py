@@ -54,10 +54,10 @@ class Run:
         """Predict and then learn each row of a batch."""
         rows = self.encoder.parse(batch, on_error)  # raises before anything has moved
         predictions = np.empty(len(rows))
-        for part in self.encoder.partial_fit_transform(rows) if len(rows) else []:
-            if len(part.scales) and self.scores.n_rows + part.rows.start > 0:
-                self.learner.add_features(part.scales)
-            predictions[part.rows] = self.learner.progressive(part.X, rows.labels[part.rows])
+        for block in self.encoder.partial_fit_transform(rows) if len(rows) else []:
+            if len(block.new_scales) and self.scores.n_rows + block.rows.start > 0:
+                self.learner.add_features(block.new_scales)
+            predictions[block.rows] = self.learner.progressive(block.X, rows.labels[block.rows])
         self.scores.update(predictions, rows.labels)
         bad = tuple(sorted((*batch.unreadable_rows, *rows.bad_rows), key=lambda row: row.row_number))
         self.position = self.row_offset + batch.last_row

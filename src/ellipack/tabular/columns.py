@@ -11,9 +11,9 @@ from ellipack.errors import CheckpointError, StreamError
 from ellipack.tabular.arrow import pa
 from ellipack.validation import Floats
 
-Flags = NDArray[np.bool_]
-Json = dict[str, Any]
-Event = tuple[int, str | None]
+Bools = NDArray[np.bool_]
+State = dict[str, Any]
+NewFeature = tuple[int, str | None]
 """A row with which a column gets a feature more, and the level that it is for, if it is for a level."""
 
 
@@ -21,10 +21,10 @@ class Cells(Protocol):
     """A column's cells in some rows, parsed; what that comes to is the column's own business."""
 
     @property
-    def bad(self) -> Flags:
+    def invalid(self) -> Bools:
         """Which of them do not fit the column's kind."""
 
-    def kept(self, rows: Flags) -> Self:
+    def filter(self, rows: Bools) -> Self:
         """Return the cells of some of the rows."""
 
 
@@ -43,35 +43,35 @@ class Column(Protocol):
     note: str
 
     @property
-    def missing(self) -> int:
+    def n_missing(self) -> int:
         """How many values were missing so far."""
 
     def parse(self, column: pa.Array) -> Any:
         """Return cells as this column reads them; changes nothing."""
 
-    def refusal(self, value: str) -> str:
+    def explain_invalid(self, value: str) -> str:
         """Return why a value does not fit."""
 
-    def learn(self, cells: Any) -> tuple[Any, list[Event]]:
+    def partial_fit_transform(self, cells: Any) -> tuple[Any, list[NewFeature]]:
         """Return what to write, each row by what came before it, and the rows that bring a feature more; learn."""
 
-    def apply(self, cells: Any) -> Any:
+    def transform(self, cells: Any) -> Any:
         """Return what to write by what was learned so far; changes nothing."""
 
-    def write(self, encoded: Any, X: Floats) -> None:
+    def write_features(self, encoded: Any, X: Floats) -> None:
         """Write features into their columns of `X`, which is 0 so far."""
 
-    def grow(self, level: str | None, feature: int) -> None:
+    def add_feature(self, level: str | None, feature: int) -> None:
         """Take the feature that an event asked for."""
 
-    def features(self) -> dict[int, str]:
+    def feature_names(self) -> dict[int, str]:
         """Return the names of the column's features, by where they stand in a row."""
 
-    def to_dict(self) -> Json:
+    def to_dict(self) -> State:
         """Return all that is known of the column."""
 
 
-def convert_each(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> tuple[pa.Array, Flags]:
+def convert_each_cell(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> tuple[pa.Array, Bools]:
     """Return what `convert` makes of each cell, null where it raises, and the cells where it does.
 
     Halves what can't be converted until what is left is one cell: quick if few are bad, and what a cell comes to
@@ -84,35 +84,35 @@ def convert_each(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> t
             return convert(pa.nulls(1, column.type)), np.ones(1, dtype=bool)
     middle = len(column) // 2
     (first, first_bad), (second, second_bad) = (
-        convert_each(part, convert) for part in (column.slice(0, middle), column.slice(middle))
+        convert_each_cell(part, convert) for part in (column.slice(0, middle), column.slice(middle))
     )
     return pa.concat_arrays([first, second]), np.concatenate([first_bad, second_bad])
 
 
-def is_text(kind: pa.DataType) -> bool:
+def is_string_type(kind: pa.DataType) -> bool:
     """Return whether a column of that type holds text."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def is_number(kind: pa.DataType) -> bool:
+def is_numeric_type(kind: pa.DataType) -> bool:
     """Return whether a column of that type holds numbers."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
-def is_moment(kind: pa.DataType) -> bool:
+def is_datetime_type(kind: pa.DataType) -> bool:
     """Return whether a column of that type holds dates, or dates with a time of day."""
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
-def plain(column: pa.Array, source: str, name: str) -> pa.Array:
+def decode_column(column: pa.Array, source: str, name: str) -> pa.Array:
     """Return a column if it is of a type that can be read, no longer as a dictionary."""
     kind = column.type
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
-    known = (is_text, is_number, is_moment, pa.types.is_time, pa.types.is_boolean, pa.types.is_null)
+    known = (is_string_type, is_numeric_type, is_datetime_type, pa.types.is_time, pa.types.is_boolean, pa.types.is_null)
     if not any(test(value) for test in known):
         raise StreamError(
             f"{source}, column '{name}': is of type {kind}, which can't be read: run with --drop '{name}'"
@@ -123,70 +123,70 @@ def plain(column: pa.Array, source: str, name: str) -> pa.Array:
 _LARGEST = 2**62
 
 
-def entry(data: object, key: str) -> Any:
+def get_entry(data: object, key: str) -> Any:
     """Return an entry of what should be an object."""
     if not isinstance(data, dict) or key not in data:
-        raise CheckpointError(f"the encoder is broken: it has no {key!r} where there should be one")
+        raise CheckpointError(f"the encoder is invalid_entry: it has no {key!r} where there should be one")
     return data[key]
 
 
-def whole_number(data: Json, key: str, least: int = 0) -> int:
+def get_int(data: State, key: str, least: int = 0) -> int:
     """Return an entry that is a whole number."""
-    value = entry(data, key)
+    value = get_entry(data, key)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value < _LARGEST:
-        raise broken(key, f"a whole number >= {least}", value)
+        raise invalid_entry(key, f"a whole number >= {least}", value)
     return value
 
 
-def optional_whole(data: Json, key: str) -> int | None:
+def get_optional_int(data: State, key: str) -> int | None:
     """Return an entry that is a whole number or nothing."""
-    return None if entry(data, key) is None else whole_number(data, key)
+    return None if get_entry(data, key) is None else get_int(data, key)
 
 
-def number(data: Json, key: str) -> float:
+def get_float(data: State, key: str) -> float:
     """Return an entry that is a finite number."""
-    value = entry(data, key)
+    value = get_entry(data, key)
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300 or math.isnan(value):
-        raise broken(key, "a finite number", value)
+        raise invalid_entry(key, "a finite number", value)
     return float(value)
 
 
-def flag(data: Json, key: str) -> bool:
+def get_bool(data: State, key: str) -> bool:
     """Return an entry that is true or false."""
-    value = entry(data, key)
+    value = get_entry(data, key)
     if not isinstance(value, bool):
-        raise broken(key, "true or false", value)
+        raise invalid_entry(key, "true or false", value)
     return value
 
 
-def text(data: Json, key: str) -> str:
+def get_str(data: State, key: str) -> str:
     """Return an entry that is a text."""
-    value = entry(data, key)
+    value = get_entry(data, key)
     if not isinstance(value, str):
-        raise broken(key, "a text", value)
+        raise invalid_entry(key, "a text", value)
     return value
 
 
-def listed(data: Json, key: str) -> list[Any]:
+def get_list(data: State, key: str) -> list[Any]:
     """Return an entry that is a list."""
-    value = entry(data, key)
+    value = get_entry(data, key)
     if not isinstance(value, list):
-        raise broken(key, "a list", value)
+        raise invalid_entry(key, "a list", value)
     return value
 
 
-def wholes(data: Json, key: str) -> list[int]:
+def get_ints(data: State, key: str) -> list[int]:
     """Return an entry that is a list of whole numbers."""
-    return [whole_number({key: value}, key) for value in listed(data, key)]
+    return [get_int({key: value}, key) for value in get_list(data, key)]
 
 
-def broken(key: str, rule: str, value: object) -> CheckpointError:
+def invalid_entry(key: str, rule: str, value: object) -> CheckpointError:
     """Return the error that says which entry breaks which rule."""
     got = repr(value) if isinstance(value, int | float | str | None) else type(value).__name__
-    return CheckpointError(f"the encoder is broken: {key!r} must be {rule}, got {got[:60]}")
+    return CheckpointError(f"the encoder is invalid_entry: {key!r} must be {rule}, got {got[:60]}")
 
 
-class MissingMark:
+class MissingIndicator:
     """How many values of a column were missing, and the feature that says where.
 
     Attributes
@@ -198,26 +198,26 @@ class MissingMark:
     def __init__(self, count: int = 0, feature: int | None = None) -> None:
         self.count, self.feature = count, feature
 
-    def learn(self, missing: Flags) -> list[Event]:
+    def update(self, missing: Bools) -> list[NewFeature]:
         """Count what is missing; return the first such row if it is the first ever."""
         found = int(np.count_nonzero(missing))
         self.count += found
         return [(int(missing.argmax()), None)] if found and self.feature is None else []
 
-    def write(self, missing: Flags, X: Floats) -> None:
+    def write_features(self, missing: Bools, X: Floats) -> None:
         """Write the mark, if there is one."""
         if self.feature is not None:
             X[:, self.feature] = missing
 
-    def features(self, column: str) -> dict[int, str]:
+    def feature_names(self, column: str) -> dict[int, str]:
         """Return the mark's name by its place."""
         return {} if self.feature is None else {self.feature: f"{column} is missing"}
 
-    def to_dict(self) -> Json:
+    def to_dict(self) -> State:
         """Return all that is known."""
-        return {"missing": self.count, "mark": self.feature}
+        return {"missing": self.count, "indicator": self.feature}
 
     @classmethod
-    def from_dict(cls, data: Json) -> "MissingMark":
+    def from_dict(cls, data: State) -> "MissingIndicator":
         """Return what `to_dict` was taken of."""
-        return cls(whole_number(data, "missing"), optional_whole(data, "mark"))
+        return cls(get_int(data, "missing"), get_optional_int(data, "indicator"))

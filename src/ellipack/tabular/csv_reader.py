@@ -7,17 +7,17 @@ import numpy as np
 
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import csv, pa, pc
-from ellipack.tabular.input_file import MARK, Utf8
-from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, Piece, distinct_names, shown
+from ellipack.tabular.input_file import INVALID_UTF8, Utf8Reader
+from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, Chunk, check_column_names, quote_value
 from ellipack.validation import Ints
 
-BLOCK = 1 << 20
+BLOCK_BYTES = 1 << 20
 """Bytes that are parsed at once, and a row may have."""
 
 _DELIMITERS = (",", ";", "\t")
 
 
-class DelimitedReader:
+class CsvReader:
     """A CSV file with a header. Empty lines are passed over, and are no rows.
 
     A row with too few or too many fields is unreadable, and so is one with bytes that are not UTF-8 and one that opens
@@ -27,60 +27,62 @@ class DelimitedReader:
     which the interpreter may not survive if it ends before they do.
     """
 
-    def __init__(self, content: Utf8, source: str, delimiter: str | None = None) -> None:
+    def __init__(self, content: Utf8Reader, source: str, delimiter: str | None = None) -> None:
         self._content, self._source = content, source
-        self._delimiter = delimiter or _likeliest_delimiter(content)
-        self._behind = 0  # rows that were parsed
-        self._ends_in_quote = False
+        self._delimiter = delimiter or _detect_delimiter(content)
+        self._rows_read = 0  # rows that were parsed
+        self._has_open_quote = False
         self.columns: list[str] = []
-        self._blocks = self._cut()
-        self._first = self._parsed(next(self._blocks, b"\n"))
+        self._blocks = self._split_blocks()
+        self._first = self._parse_block(next(self._blocks, b"\n"))
 
-    def pieces(self) -> Iterator[Piece]:
+    def chunks(self) -> Iterator[Chunk]:
         """Yield the rows."""
         yield self._first
         for block in self._blocks:
-            yield self._parsed(block)
-        if self._ends_in_quote:
-            row = BadRow(self._behind + 1, "opens a quote that is never closed")
-            yield Piece(self._first.table.slice(0, 0), np.empty(0, np.int64), [row])
+            yield self._parse_block(block)
+        if self._has_open_quote:
+            row = BadRow(self._rows_read + 1, "opens a quote that is never closed")
+            yield Chunk(self._first.table.slice(0, 0), np.empty(0, np.int64), [row])
 
     def close(self) -> None:
         """Let go of the file."""
         self._content.close()
 
-    def _cut(self) -> Iterator[bytes]:
-        """Yield whole rows, about `BLOCK` bytes of them at a time."""
-        rest, rows = b"", _Rows(self._delimiter)
-        while more := self._content.read(BLOCK):
+    def _split_blocks(self) -> Iterator[bytes]:
+        """Yield whole rows, about `BLOCK_BYTES` bytes of them at a time."""
+        rest, splitter = b"", _RowSplitter(self._delimiter)
+        while more := self._content.read(BLOCK_BYTES):
             rest += more
-            end = rows.end(rest)
+            end = splitter.last_row_end(rest)
             if end:
                 yield rest[:end]
                 rest = rest[end:]
-            elif len(rest) > BLOCK:
-                place = f"{self._source}, row {self._behind + 1:,}"
-                raise StreamError(f"{place}: is longer than {BLOCK:,} bytes: is a quote opened and never closed?")
-        self._ends_in_quote = rows.ends_in_quote(rest)
-        if rest and not self._ends_in_quote:
+            elif len(rest) > BLOCK_BYTES:
+                place = f"{self._source}, row {self._rows_read + 1:,}"
+                raise StreamError(
+                    f"{place}: is longer than {BLOCK_BYTES:,} bytes: is a quote open_input and never closed?"
+                )
+        self._has_open_quote = splitter.has_open_quote(rest)
+        if rest and not self._has_open_quote:
             yield rest + b"\n"
 
-    def _parsed(self, block: bytes) -> Piece:
+    def _parse_block(self, block: bytes) -> Chunk:
         """Return the rows of a block, the first of which has the names of the columns in its first row."""
         ragged: list[csv.InvalidRow] = []
-        table = self._table(block, ragged)
+        table = self._read_table(block, ragged)
         is_first = not self.columns
         if is_first:
-            self.columns = self._checked(table.schema.names)
-        numbers = _numbers_without([row.number - is_first for row in ragged], table.num_rows)
-        unreadable = [BadRow(self._behind + row.number - is_first, _why_ragged(row)) for row in ragged]
+            self.columns = self._check_header(table.schema.names)
+        numbers = _numbers_excluding([row.number - is_first for row in ragged], table.num_rows)
+        unreadable = [BadRow(self._rows_read + row.number - is_first, _describe_ragged_row(row)) for row in ragged]
         rows = [column.combine_chunks() for column in table.columns]
-        piece = Piece(pa.RecordBatch.from_arrays(rows, names=self.columns), self._behind + numbers, unreadable)
-        self._behind += table.num_rows + len(ragged)
-        return self._without_marks(piece) if self._content.marked else piece
+        chunk = Chunk(pa.RecordBatch.from_arrays(rows, names=self.columns), self._rows_read + numbers, unreadable)
+        self._rows_read += table.num_rows + len(ragged)
+        return self._drop_invalid_utf8(chunk) if self._content.has_invalid_bytes else chunk
 
-    def _table(self, block: bytes, ragged: list[csv.InvalidRow]) -> pa.Table:
-        def put_aside(row: csv.InvalidRow) -> str:
+    def _read_table(self, block: bytes, ragged: list[csv.InvalidRow]) -> pa.Table:
+        def collect(row: csv.InvalidRow) -> str:
             ragged.append(row)
             return "skip"
 
@@ -88,7 +90,7 @@ class DelimitedReader:
             return csv.read_csv(
                 pa.BufferReader(block),
                 csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=self.columns),
-                csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=put_aside),
+                csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=collect),
                 csv.ConvertOptions(
                     check_utf8=False,
                     default_column_type=pa.string(),
@@ -97,31 +99,31 @@ class DelimitedReader:
                 ),
             )
         except pa.ArrowInvalid as error:
-            place = f"{self._source}, after row {self._behind:,}"
+            place = f"{self._source}, after row {self._rows_read:,}"
             raise StreamError(f"{place}: can't be read as CSV ({str(error).splitlines()[0]})") from error
 
-    def _checked(self, header: list[str]) -> list[str]:
+    def _check_header(self, header: list[str]) -> list[str]:
         """Return the names in the header, without space around them, if they are names."""
-        names = distinct_names([name.strip() for name in header], self._source)
-        if any(MARK in name for name in names):
+        names = check_column_names([name.strip() for name in header], self._source)
+        if any(INVALID_UTF8 in name for name in names):
             raise StreamError(f"{self._source}: the header is not UTF-8: convert the file (iconv -t utf-8)")
-        if _are_data(names):
+        if _is_data_row(names):
             raise StreamError(f"{self._source}: the first row holds numbers, not names: put a row of names above it")
         return names
 
-    def _without_marks(self, piece: Piece) -> Piece:
-        """Return a piece without the rows that are not UTF-8."""
-        table, numbers, unreadable = piece
+    def _drop_invalid_utf8(self, chunk: Chunk) -> Chunk:
+        """Return a chunk without the rows that are not UTF-8."""
+        table, numbers, unreadable = chunk
         kept, found = np.ones(len(numbers), dtype=bool), []
         for name, column in zip(self.columns, table.columns, strict=True):
-            marked = np.flatnonzero(pc.match_substring(column, MARK).fill_null(False)).tolist()
+            marked = np.flatnonzero(pc.match_substring(column, INVALID_UTF8).fill_null(False)).tolist()
             found += [BadRow(int(numbers[row]), "is not valid UTF-8", name) for row in marked if kept[row]]
             kept[marked] = False
         unreadable = sorted([*unreadable, *found], key=lambda row: row.row_number)
-        return Piece(table.filter(pa.array(kept)), numbers[kept], unreadable)
+        return Chunk(table.filter(pa.array(kept)), numbers[kept], unreadable)
 
 
-class _Rows:
+class _RowSplitter:
     """Where rows end: at a line's end that is not in quotes. A quote begins where a field does, others are text."""
 
     def __init__(self, delimiter: str) -> None:
@@ -129,7 +131,7 @@ class _Rows:
         before = rb'(?:(?<=[%s\r\n]")|(?<=\A"))' % delimiter.encode()
         self._quoted = re.compile(rb'"' + before + rb'[^"]*(?:""[^"]*)*("|\Z)')
 
-    def end(self, block: bytes) -> int:
+    def last_row_end(self, block: bytes) -> int:
         """Return where the last whole row ends, 0 if there is none."""
         end = _line_end(block, len(block))
         if b'"' not in block:
@@ -141,7 +143,7 @@ class _Rows:
                 end = _line_end(block, quoted.start())
         return end
 
-    def ends_in_quote(self, rest: bytes) -> bool:
+    def has_open_quote(self, rest: bytes) -> bool:
         """Return whether what is left ends inside of quotes."""
         return any(not match[1] for match in self._quoted.finditer(rest))
 
@@ -151,10 +153,10 @@ def _line_end(block: bytes, before: int) -> int:
     return max(block.rfind(b"\n", 0, before), block.rfind(b"\r", 0, before)) + 1
 
 
-def _numbers_without(left_out: list[int], count: int) -> Ints:
+def _numbers_excluding(left_out: list[int], count: int) -> Ints:
     """Return the first numbers from 1 on, without those that are left out.
 
-    >>> _numbers_without([1, 4], 3).tolist()
+    >>> _numbers_excluding([1, 4], 3).tolist()
     [2, 3, 5]
     """
     before = np.array(left_out, dtype=np.int64) - np.arange(1, len(left_out) + 1)
@@ -162,19 +164,19 @@ def _numbers_without(left_out: list[int], count: int) -> Ints:
     return np.asarray(1 + places + np.searchsorted(before, places, side="right"), dtype=np.int64)
 
 
-def _why_ragged(row: csv.InvalidRow) -> str:
+def _describe_ragged_row(row: csv.InvalidRow) -> str:
     hint = " (a quote left open?)" if "\n" in row.text.strip() else ""
     fields = f"has {row.actual_columns:,} fields where the header has {row.expected_columns:,}"
-    return f"{fields}{hint}: {shown(row.text)}"
+    return f"{fields}{hint}: {quote_value(row.text)}"
 
 
-def _likeliest_delimiter(content: Utf8) -> str:
+def _detect_delimiter(content: Utf8Reader) -> str:
     """Return which delimiter the header has the most of, outside of quotes; a comma if there is none."""
-    header = re.sub(rb'"[^"]*"', b"", content.peek(BLOCK).lstrip()).splitlines()[0]
+    header = re.sub(rb'"[^"]*"', b"", content.peek(BLOCK_BYTES).lstrip()).splitlines()[0]
     return max(_DELIMITERS, key=lambda delimiter: header.count(delimiter.encode()))
 
 
-def _are_data(names: list[str]) -> bool:
+def _is_data_row(names: list[str]) -> bool:
     """Return whether names are rather the first row of data: all of them numbers, and not counting up (0, 1, 2)."""
     try:
         numbers = [float(name) for name in names]

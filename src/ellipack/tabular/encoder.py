@@ -8,11 +8,22 @@ import numpy as np
 
 from ellipack.choices import ON_ERROR_CHOICES
 from ellipack.errors import CheckpointError, DomainError
-from ellipack.tabular.columns import Cells, Column, Flags, Json, broken, entry, listed, plain, text, whole_number
-from ellipack.tabular.kind_inference import Choice, begin_columns, begin_target, require
-from ellipack.tabular.number_column import NumberColumn, Target
-from ellipack.tabular.table_batch import BadRow, TableBatch, clean
-from ellipack.tabular.text_column import TextColumn
+from ellipack.tabular.category_column import CategoryColumn
+from ellipack.tabular.columns import (
+    Bools,
+    Cells,
+    Column,
+    State,
+    decode_column,
+    get_entry,
+    get_int,
+    get_list,
+    get_str,
+    invalid_entry,
+)
+from ellipack.tabular.kind_inference import ColumnOptions, build_columns, build_target, require_column
+from ellipack.tabular.number_column import NumberColumn, TargetColumn
+from ellipack.tabular.table_batch import BadRow, TableBatch, to_clean_strings
 from ellipack.tabular.time_column import TimeColumn
 from ellipack.validation import Floats, Ints
 
@@ -50,7 +61,7 @@ class FeatureBlock(NamedTuple):
 
     rows: slice
     X: Floats
-    scales: Floats
+    new_scales: Floats
 
 
 class ColumnSummary(NamedTuple):
@@ -59,15 +70,15 @@ class ColumnSummary(NamedTuple):
     name: str
     kind: str
     note: str
-    missing: int
+    n_missing: int
 
 
 _VERSION = 1
-_KINDS: dict[str, Callable[[Json], Column]] = {
+_COLUMN_TYPES: dict[str, Callable[[State], Column]] = {
     "number": NumberColumn.from_dict,
     "boolean": NumberColumn.from_dict,
     "time": TimeColumn.from_dict,
-    "text": TextColumn.from_dict,
+    "category": CategoryColumn.from_dict,
 }
 
 
@@ -103,8 +114,8 @@ class TableEncoder:
     >>> table = TableBatch.from_table(pa.table(columns))
     >>> encoder = TableEncoder.from_head(table, "y", min_frequency=2)
     >>> rows = encoder.parse(table)
-    >>> for part in encoder.partial_fit_transform(rows):
-    ...     print(rows.labels[part.rows], part.X.tolist(), part.scales)
+    >>> for block in encoder.partial_fit_transform(rows):
+    ...     print(rows.labels[block.rows], block.X.tolist(), block.new_scales)
     [1.] [[1.0, 3.0]] []
     [2.] [[1.0, 3.0, 1.0]] [1.]
     [3.] [[0.0, 5.0, 0.0, 1.0]] [1.]
@@ -112,7 +123,7 @@ class TableEncoder:
     ['sky=other', 'wind', 'wind is missing', 'sky=blue']
     """
 
-    def __init__(self, target: Target, columns: list[Column], warnings: list[str]) -> None:
+    def __init__(self, target: TargetColumn, columns: list[Column], warnings: list[str]) -> None:
         self._target, self._columns, self.warnings = target, columns, warnings
         self._names = _unique_names(columns)
 
@@ -136,13 +147,13 @@ class TableEncoder:
         target : the column to predict.
         take : the columns to make features of; all others if left out.
         drop : columns to make none of.
-        kinds : for some columns, their kinds, where they are not to be guessed.
+        kinds : for some columns, their kinds, where they are not to be inferred.
         min_frequency : the how-manieth time a text comes it gets a feature of its own.
         max_categories : the features that a column of texts may have, that of all the other texts included.
         """
-        choice = Choice(take, drop, kinds or {}, min_frequency, max_categories)
-        columns, warnings = begin_columns(head, target, choice)
-        return cls(begin_target(head, target, choice.kinds.get(target)), columns, warnings)
+        choice = ColumnOptions(take, drop, kinds or {}, min_frequency, max_categories)
+        columns, warnings = build_columns(head, target, choice)
+        return cls(build_target(head, target, choice.kinds.get(target)), columns, warnings)
 
     @property
     def target(self) -> str:
@@ -156,7 +167,7 @@ class TableEncoder:
 
     def column_summaries(self) -> list[ColumnSummary]:
         """Return what there is to say about each column."""
-        return [ColumnSummary(column.name, column.kind, column.note, column.missing) for column in self._columns]
+        return [ColumnSummary(column.name, column.kind, column.note, column.n_missing) for column in self._columns]
 
     def unused_columns(self, names: Sequence[str]) -> list[str]:
         """Return which columns of a table are neither made features of nor predicted."""
@@ -172,8 +183,8 @@ class TableEncoder:
         on_error : ``stop`` raises StreamError at the first value that does not fit its column's kind, or is larger than
             `MAX_ABS_VALUE`, and at a label that is missing or larger than `MAX_ABS_LABEL`; ``skip`` leaves them out.
         """
-        require(batch, self._target.name, "the target")
-        column = plain(batch.table.column(self._target.name), batch.source, self._target.name)
+        require_column(batch, self._target.name, "the target")
+        column = decode_column(batch.table.column(self._target.name), batch.source, self._target.name)
         return self._parse(batch, on_error, column)
 
     def parse_unlabeled(self, batch: TableBatch, on_error: str = "stop") -> ParsedRows:
@@ -182,26 +193,28 @@ class TableEncoder:
 
     def partial_fit_transform(self, rows: ParsedRows) -> list[FeatureBlock]:
         """Return the features of rows, in parts within which their number does not change, and learn from them."""
-        outcomes = [column.learn(cells) for column, cells in zip(self._columns, rows.cells, strict=True)]
+        outcomes = [
+            column.partial_fit_transform(cells) for column, cells in zip(self._columns, rows.cells, strict=True)
+        ]
         asked = sorted((row, i, level) for i, (_, events) in enumerate(outcomes) for row, level in events)
         width = len(self._names)
         for feature, (_, i, level) in enumerate(asked, start=width):
-            self._columns[i].grow(level, feature)
+            self._columns[i].add_feature(level, feature)
         if asked:
             self._names = _unique_names(self._columns)
         X = np.zeros((len(rows), len(self._names)))
         for column, (encoded, _) in zip(self._columns, outcomes, strict=True):
-            column.write(encoded, X)
-        return _parts(X, [row for row, _, _ in asked])
+            column.write_features(encoded, X)
+        return _split_blocks(X, [row for row, _, _ in asked])
 
     def transform(self, rows: ParsedRows) -> Floats:
         """Return the features of rows by what was learned so far; changes nothing. A text that is new is another."""
         X = np.zeros((len(rows), len(self._names)))
         for column, cells in zip(self._columns, rows.cells, strict=True):
-            column.write(column.apply(cells), X)
+            column.write_features(column.transform(cells), X)
         return X
 
-    def to_dict(self) -> Json:
+    def to_dict(self) -> State:
         """Return all that was learned, as JSON holds it without loss."""
         columns = [column.to_dict() for column in self._columns]
         own = {"version": _VERSION, "target": self._target.to_dict(), "warnings": list(self.warnings)}
@@ -210,21 +223,21 @@ class TableEncoder:
     @classmethod
     def from_dict(cls, data: Any) -> "TableEncoder":
         """Return the encoder that `to_dict` was taken of; raise CheckpointError if it was of none."""
-        version = whole_number(data, "version", 1)
+        version = get_int(data, "version", 1)
         if version > _VERSION:
             raise CheckpointError(f"the encoder was saved by a later ellipack (version {version}, ours is {_VERSION})")
         columns = []
-        for saved in listed(data, "columns"):
-            kind = text(saved, "kind")
-            if kind not in _KINDS:
-                raise broken("kind", f"one of {', '.join(_KINDS)}", kind)
-            columns.append(_KINDS[kind](saved))
-        target = Target.from_dict(entry(data, "target"))
+        for saved in get_list(data, "columns"):
+            kind = get_str(saved, "kind")
+            if kind not in _COLUMN_TYPES:
+                raise invalid_entry("kind", f"one of {', '.join(_COLUMN_TYPES)}", kind)
+            columns.append(_COLUMN_TYPES[kind](saved))
+        target = TargetColumn.from_dict(get_entry(data, "target"))
         names = [target.name, *(column.name for column in columns)]
-        places = sorted(place for column in columns for place in column.features())
+        places = sorted(place for column in columns for place in column.feature_names())
         if len(set(names)) != len(names) or not columns or places != list(range(len(places))):
-            raise broken("columns", "columns of different names, with features that are numbered through", names)
-        return cls(target, columns, [text({"warnings": each}, "warnings") for each in listed(data, "warnings")])
+            raise invalid_entry("columns", "columns of different names, with features that are numbered through", names)
+        return cls(target, columns, [get_str({"warnings": each}, "warnings") for each in get_list(data, "warnings")])
 
     def _parse(self, batch: TableBatch, on_error: str, labels: Any) -> ParsedRows:
         if on_error not in ON_ERROR_CHOICES:
@@ -232,31 +245,31 @@ class TableEncoder:
         cells: list[Cells] = []
         faults: dict[int, BadRow] = {}
         for column in self._columns:
-            require(batch, column.name, "which features are made of")
-            found = plain(batch.table.column(column.name), batch.source, column.name)
+            require_column(batch, column.name, "which features are made of")
+            found = decode_column(batch.table.column(column.name), batch.source, column.name)
             cells.append(column.parse(found))
-            for row in np.flatnonzero(cells[-1].bad).tolist():
-                reason = column.refusal(clean(found.slice(row, 1))[0].as_py())
+            for row in np.flatnonzero(cells[-1].invalid).tolist():
+                reason = column.explain_invalid(to_clean_strings(found.slice(row, 1))[0].as_py())
                 faults.setdefault(row, BadRow(int(batch.row_numbers[row]), reason, column.name))
         values = np.empty(0)
         if labels is not None:
             parsed = self._target.parse(labels)
             values = parsed.values
-            for row in np.flatnonzero(parsed.bad).tolist():
-                reason = self._target.refusal(clean(labels.slice(row, 1))[0].as_py())
+            for row in np.flatnonzero(parsed.invalid).tolist():
+                reason = self._target.explain_invalid(to_clean_strings(labels.slice(row, 1))[0].as_py())
                 faults.setdefault(row, BadRow(int(batch.row_numbers[row]), reason, self._target.name))
         bad = tuple(faults[row] for row in sorted(faults))
         if not bad:
             return ParsedRows(batch.row_numbers, values, bad, cells)
         if on_error == "stop":
-            raise bad[0].error(batch.source)
-        kept: Flags = np.ones(len(batch), dtype=bool)
+            raise bad[0].to_error(batch.source)
+        kept: Bools = np.ones(len(batch), dtype=bool)
         kept[list(faults)] = False
         values = values if labels is None else values[kept]
-        return ParsedRows(batch.row_numbers[kept], values, bad, [each.kept(kept) for each in cells])
+        return ParsedRows(batch.row_numbers[kept], values, bad, [each.filter(kept) for each in cells])
 
 
-def _parts(X: Floats, growth: list[int]) -> list[FeatureBlock]:
+def _split_blocks(X: Floats, growth: list[int]) -> list[FeatureBlock]:
     """Cut features into parts, given the row that each of the last columns came up in."""
     parts = []
     starts = sorted({0, *growth})
@@ -271,7 +284,7 @@ def _parts(X: Floats, growth: list[int]) -> list[FeatureBlock]:
 
 def _unique_names(columns: list[Column]) -> list[str]:
     """Return the features' names in their order; one that was there before gets a number after it."""
-    by_place = sorted((place, name) for column in columns for place, name in column.features().items())
+    by_place = sorted((place, name) for column in columns for place, name in column.feature_names().items())
     names: dict[str, None] = {}
     for _, name in by_place:
         unique, number = name, 2

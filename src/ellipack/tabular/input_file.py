@@ -11,15 +11,15 @@ from typing import Protocol
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import pa
 
-MARK = "\ufdd0"
+INVALID_UTF8 = "\ufdd0"
 """Stands where bytes were not UTF-8. Unicode keeps this code point out of all text, so nothing else can be meant."""
 
-_ESCAPED = re.compile("[\udc80-\udcff]+")  # what Python makes of bytes that it can't decode
+_SURROGATES = re.compile("[\udc80-\udcff]+")  # what Python makes of bytes that it can't decode
 _BOM = codecs.BOM_UTF8
-_LEAST, _MOST = 1 << 16, 1 << 20  # bytes read at once
+_MIN_READ, _MAX_READ = 1 << 16, 1 << 20  # bytes read at once
 
 
-class Readable(Protocol):
+class ReadableFile(Protocol):
     """What bytes are read from."""
 
     def read(self, size: int = -1, /) -> bytes:
@@ -29,8 +29,8 @@ class Readable(Protocol):
         """Let go of it."""
 
 
-class Utf8:
-    """A file to read from, without byte order mark, in which `MARK` stands for what is not UTF-8.
+class Utf8Reader:
+    """A file to read from, without byte order mark, in which `INVALID_UTF8` stands for what is not UTF-8.
 
     A parser may so hold what it gets for text, and the cell that can't be read is found by its mark.
 
@@ -39,32 +39,32 @@ class Utf8:
     marked : whether there is a mark in what was read so far.
     """
 
-    def __init__(self, raw: Readable, source: str) -> None:
+    def __init__(self, raw: ReadableFile, source: str) -> None:
         self._raw, self._source = raw, source
         self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-        self._ahead = b""
-        self._ended, self.marked = False, False
+        self._buffer = b""
+        self._ended, self.has_invalid_bytes = False, False
         if self.peek(len(_BOM)).startswith(_BOM):
-            self._ahead = self._ahead[len(_BOM) :]
+            self._buffer = self._buffer[len(_BOM) :]
 
     def peek(self, size: int) -> bytes:
         """Return the next `size` bytes, or all that are left, and leave them to be read."""
-        while len(self._ahead) < size and not self._ended:
-            self._ahead += self._decoded(min(max(size - len(self._ahead), _LEAST), _MOST))
-        return self._ahead[:size]
+        while len(self._buffer) < size and not self._ended:
+            self._buffer += self._decode_next(min(max(size - len(self._buffer), _MIN_READ), _MAX_READ))
+        return self._buffer[:size]
 
     def read(self, size: int = -1) -> bytes:
         """Return the next `size` bytes, fewer only at the end; all that are left if `size` is negative."""
         size = sys.maxsize if size < 0 else size
         out = self.peek(size)
-        self._ahead = self._ahead[size:]
+        self._buffer = self._buffer[size:]
         return out
 
     def close(self) -> None:
         """Let go of the file."""
         self._raw.close()
 
-    def _decoded(self, size: int) -> bytes:
+    def _decode_next(self, size: int) -> bytes:
         try:
             chunk = self._raw.read(size)
         except OSError as error:
@@ -74,12 +74,12 @@ class Utf8:
         if chunk.isascii() and not pending:
             return chunk
         text = self._decoder.decode(chunk, final=self._ended)
-        marked, count = _ESCAPED.subn(MARK, text)
-        self.marked |= count > 0
+        marked, count = _SURROGATES.subn(INVALID_UTF8, text)
+        self.has_invalid_bytes |= count > 0
         return marked.encode()
 
 
-_ENDINGS = {
+_FORMAT_BY_EXTENSION = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
@@ -88,11 +88,11 @@ _ENDINGS = {
     ".parquet": "parquet",
     ".pq": "parquet",
 }
-_COMPRESSED = {".gz", ".zst"}
-_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
-_PARQUET = b"PAR1"
-_LOOKED_AT = 4096  # bytes that a format is told by
-_REASONS = {
+_COMPRESSED_EXTENSIONS = {".gz", ".zst"}
+_CODEC_BY_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_PARQUET_MAGIC = b"PAR1"
+_SNIFFED_BYTES = 4096  # bytes that a format is told by
+_REASON_BY_ERRNO = {
     errno.ENOENT: "there is no such file: check the path",
     errno.ENOTDIR: "there is no such file: check the path",
     errno.EISDIR: "is a directory: give a file in it",
@@ -101,60 +101,60 @@ _REASONS = {
 }
 
 
-def name_of(path: str) -> str:
+def display_name(path: str) -> str:
     """Return what messages call a path, on one line whatever is in it."""
     return "standard input" if path == "-" else path.encode("unicode_escape").decode()
 
 
-def named_format(path: str) -> str | None:
+def format_from_extension(path: str) -> str | None:
     """Return the format that a file's name tells, if it does.
 
-    >>> named_format("rides.csv.gz")
+    >>> format_from_extension("rides.csv.gz")
     'csv'
     """
-    endings = [ending.lower() for ending in PurePath(path).suffixes]
-    while endings and endings[-1] in _COMPRESSED:
-        endings.pop()
-    return _ENDINGS.get(endings[-1]) if endings else None
+    extensions = [extension.lower() for extension in PurePath(path).suffixes]
+    while extensions and extensions[-1] in _COMPRESSED_EXTENSIONS:
+        extensions.pop()
+    return _FORMAT_BY_EXTENSION.get(extensions[-1]) if extensions else None
 
 
-def opened(path: str) -> Readable:
+def open_input(path: str) -> ReadableFile:
     """Return an open file, or standard input for ``-``."""
     try:
-        return _Borrowed(sys.stdin.buffer) if path == "-" else open(path, "rb")
+        return _KeepOpen(sys.stdin.buffer) if path == "-" else open(path, "rb")
     except (OSError, ValueError) as error:  # a ValueError is a path with a zero byte in it
-        raise _refusal(path, error) from error
+        raise _open_error(path, error) from error
 
 
-def decompressed(file: Readable, path: str) -> Utf8:
-    """Return what is in a file, decompressed if its first bytes say that it is compressed."""
+def decompress(file: ReadableFile, path: str) -> Utf8Reader:
+    """Return what is in a file, decompress if its first bytes say that it is compressed."""
     try:
         head = file.read(4)
         while 0 < len(head) < 4 and (more := file.read(4 - len(head))):  # a pipe may hand them out one by one
             head += more
     except OSError as error:
         file.close()
-        raise _refusal(path, error) from error
-    raw: Readable = _Prefixed(head, file)
-    codec = next((codec for magic, codec in _MAGIC.items() if head.startswith(magic)), None)
+        raise _open_error(path, error) from error
+    raw: ReadableFile = _PrefixedFile(head, file)
+    codec = next((codec for magic, codec in _CODEC_BY_MAGIC.items() if head.startswith(magic)), None)
     if codec is not None:
         raw = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), codec)
-    return Utf8(raw, name_of(path))
+    return Utf8Reader(raw, display_name(path))
 
 
-def sniffed_format(content: Utf8, path: str) -> str:
+def detect_format(content: Utf8Reader, path: str) -> str:
     """Return the format that content looks like: newline-delimited JSON if it starts with ``{``, else CSV."""
-    head = content.peek(_LOOKED_AT)
-    if head.startswith(_PARQUET):
+    head = content.peek(_SNIFFED_BYTES)
+    if head.startswith(_PARQUET_MAGIC):
         raise StreamError(
-            f"{name_of(path)} is Parquet, which can't be read as a stream: give the path of a .parquet file"
+            f"{display_name(path)} is Parquet, which can't be read as a stream: give the path of a .parquet file"
         )
     return "ndjson" if head.lstrip()[:1] == b"{" else "csv"
 
 
-def refuse_what_is_not_text(content: Utf8, path: str) -> None:
+def check_is_text(content: Utf8Reader, path: str) -> None:
     """Raise if content is empty, or looks like anything but text in UTF-8."""
-    name, head = name_of(path), content.peek(_LOOKED_AT)
+    name, head = display_name(path), content.peek(_SNIFFED_BYTES)
     if not head.strip():
         raise StreamError(f"{name} is empty: it needs a header and rows")
     if b"\0" in head:
@@ -163,15 +163,15 @@ def refuse_what_is_not_text(content: Utf8, path: str) -> None:
         raise StreamError(f"{name} looks like a JSON array: write one object a line instead (jq -c '.[]')")
 
 
-def _refusal(path: str, error: Exception) -> StreamError:
+def _open_error(path: str, error: Exception) -> StreamError:
     number = error.errno if isinstance(error, OSError) else None
-    return StreamError(f"{name_of(path)}: {_REASONS.get(number or 0, f'can not be read ({error})')}")
+    return StreamError(f"{display_name(path)}: {_REASON_BY_ERRNO.get(number or 0, f'can not be read ({error})')}")
 
 
-class _Borrowed:
+class _KeepOpen:
     """A file that is someone else's to close."""
 
-    def __init__(self, file: Readable) -> None:
+    def __init__(self, file: ReadableFile) -> None:
         self._file = file
 
     def read(self, size: int = -1, /) -> bytes:
@@ -181,12 +181,12 @@ class _Borrowed:
         pass
 
 
-class _Prefixed:
+class _PrefixedFile:
     """A file whose first bytes were read already."""
 
     closed = False
 
-    def __init__(self, head: bytes, file: Readable) -> None:
+    def __init__(self, head: bytes, file: ReadableFile) -> None:
         self._head, self._file = BytesIO(head), file
 
     def read(self, size: int = -1, /) -> bytes:

@@ -9,29 +9,29 @@ import numpy as np
 from ellipack.choices import COLUMN_KINDS
 from ellipack.errors import DomainError, StreamError
 from ellipack.tabular.arrow import pa, pc
-from ellipack.tabular.columns import Cells, Column, is_moment, is_number, plain
-from ellipack.tabular.number_column import PAIRS, NumberColumn, Target, parse_numbers
-from ellipack.tabular.table_batch import TableBatch, clean, shown
-from ellipack.tabular.text_column import TextColumn
-from ellipack.tabular.time_column import PARTS, Instants, TimeColumn, parse_clock, parse_moments
+from ellipack.tabular.category_column import CategoryColumn
+from ellipack.tabular.columns import Cells, Column, decode_column, is_datetime_type, is_numeric_type
+from ellipack.tabular.number_column import BOOLEAN_PAIRS, NumberColumn, TargetColumn, parse_numbers
+from ellipack.tabular.table_batch import TableBatch, quote_value, to_clean_strings
+from ellipack.tabular.time_column import TIME_FEATURES, TimeCells, TimeColumn, parse_datetimes, parse_times_of_day
 from ellipack.validation import check_integer
 
 INFERENCE_ROWS = 1000
 """Rows that a column's kind is told by."""
 
-_MOSTLY = 0.95  # of the values: more can't be chance
-_ENOUGH = 20  # values, to tell the rule from an exception
-_GLANCE = 20  # values that are tried before all are
+_MIN_SHARE = 0.95  # of the values: more can't be chance
+_MIN_VALUES = 20  # values, to tell the rule from an exception
+_PREVIEW_VALUES = 20  # values that are tried before all are
 _DAY = 86_400 * 10**6
 
 
-class Guess(NamedTuple):
+class InferredKind(NamedTuple):
     """What a column is taken for.
 
     Attributes
     ----------
     kind : one of `COLUMN_KINDS`.
-    form : one of `FORMS`, for times.
+    form : one of `TIME_FORMS`, for times.
     note : what there is to say about it in a report.
     warning : what someone should know before going on, if there is anything.
     is_identifier : whether it names rows, and says nothing else.
@@ -44,86 +44,90 @@ class Guess(NamedTuple):
     is_identifier: bool = False
 
 
-def guess(name: str, column: pa.Array, kind: str | None = None) -> Guess:
+def infer_kind(name: str, column: pa.Array, kind: str | None = None) -> InferredKind:
     """Return what a column is, by its first values, or as `kind` says."""
-    values = _present(column)
-    count, found = len(values), kind or _kind(column.type, values)
+    values = _present_values(column)
+    count, found = len(values), kind or _detect_kind(column.type, values)
     if not count:
         warning = f"column '{name}' has no value in the first {len(column):,} rows, and is taken for {found}"
-        return Guess(found, _form(values) if found == "time" else "", "no value at first", warning)
-    if found == "text":
-        return _guess_text(name, values)
+        return InferredKind(found, _time_form(values) if found == "time" else "", "no value at first", warning)
+    if found == "category":
+        return _infer_category(name, values)
     if found == "time":
-        return Guess("time", _form(values), _constant(values))
+        return InferredKind("time", _time_form(values), _constant_note(values))
     if found == "number":
-        return _guess_number(name, column, values)
-    return Guess(found, "", _constant(values))
+        return _infer_number(name, column, values)
+    return InferredKind(found, "", _constant_note(values))
 
 
-def _present(column: pa.Array) -> pa.Array:
-    """Return the values that are not missing; those of a type of their own as they are, others as clean text."""
-    if is_number(column.type) or is_moment(column.type) or pa.types.is_time(column.type):
+def _present_values(column: pa.Array) -> pa.Array:
+    """Return the values that are not missing; numbers and times as they are, others as stripped strings."""
+    if is_numeric_type(column.type) or is_datetime_type(column.type) or pa.types.is_time(column.type):
         return column.drop_null()
-    return clean(column).drop_null() if not pa.types.is_boolean(column.type) else column.drop_null()
+    return to_clean_strings(column).drop_null() if not pa.types.is_boolean(column.type) else column.drop_null()
 
 
-def _kind(kind: pa.DataType, values: pa.Array) -> str:
+def _detect_kind(kind: pa.DataType, values: pa.Array) -> str:
     if pa.types.is_boolean(kind):
         return "boolean"
-    if is_moment(kind) or pa.types.is_time(kind):
+    if is_datetime_type(kind) or pa.types.is_time(kind):
         return "time"
-    if is_number(kind) or _mostly(parse_numbers, values):
+    if is_numeric_type(kind) or _mostly_parses(parse_numbers, values):
         return "number"
-    if any({*pc.utf8_lower(values).unique().to_pylist()} == {*pair} for pair in PAIRS):
+    if any({*pc.utf8_lower(values).unique().to_pylist()} == {*pair} for pair in BOOLEAN_PAIRS):
         return "boolean"
-    return "time" if _mostly(parse_moments, values) or _mostly(parse_clock, values) else "text"
+    return (
+        "time" if _mostly_parses(parse_datetimes, values) or _mostly_parses(parse_times_of_day, values) else "category"
+    )
 
 
-def _mostly(parse: Callable[[pa.Array], Cells], values: pa.Array) -> bool:
+def _mostly_parses(parse: Callable[[pa.Array], Cells], values: pa.Array) -> bool:
     """Return whether all values can be read so, or so many that the others must be mistakes."""
-    if not len(values) or parse(values.slice(0, _GLANCE)).bad.mean() > 0.5:
+    if not len(values) or parse(values.slice(0, _PREVIEW_VALUES)).invalid.mean() > 0.5:
         return False
-    bad = int(np.count_nonzero(parse(values).bad))
-    return bad == 0 or (len(values) >= _ENOUGH and bad <= (1 - _MOSTLY) * len(values))
+    bad = int(np.count_nonzero(parse(values).invalid))
+    return bad == 0 or (len(values) >= _MIN_VALUES and bad <= (1 - _MIN_SHARE) * len(values))
 
 
-def _form(values: pa.Array) -> str:
+def _time_form(values: pa.Array) -> str:
     """Return the form of times: by themselves, or dates with or without a time of day."""
-    if pa.types.is_time(values.type) or (not is_moment(values.type) and _mostly(parse_clock, values)):
-        return "clock"
-    moments: Instants = parse_moments(values)
-    return "datetime" if (moments.values[~moments.bad] % _DAY).any() else "date"
+    if pa.types.is_time(values.type) or (
+        not is_datetime_type(values.type) and _mostly_parses(parse_times_of_day, values)
+    ):
+        return "time of day"
+    moments: TimeCells = parse_datetimes(values)
+    return "datetime" if (moments.values[~moments.invalid] % _DAY).any() else "date"
 
 
-def _guess_number(name: str, column: pa.Array, values: pa.Array) -> Guess:
+def _infer_number(name: str, column: pa.Array, values: pa.Array) -> InferredKind:
     cells = parse_numbers(column)
-    bad = int(np.count_nonzero(cells.bad))
+    bad = int(np.count_nonzero(cells.invalid))
     if bad:
         warning = f"column '{name}' is taken for number, though {bad:,} of its first {len(column):,} values are none"
-        return Guess("number", "", "", warning)
-    if len(cells.values) >= _ENOUGH and (np.diff(cells.values) == 1).all():
+        return InferredKind("number", "", "", warning)
+    if len(cells.values) >= _MIN_VALUES and (np.diff(cells.values) == 1).all():
         warning = f"column '{name}' counts the rows: unless time itself matters, leave it out by --drop '{name}'"
-        return Guess("number", "", "counts the rows", warning)
-    return Guess("number", "", _constant(values))
+        return InferredKind("number", "", "counts the rows", warning)
+    return InferredKind("number", "", _constant_note(values))
 
 
-def _guess_text(name: str, values: pa.Array) -> Guess:
+def _infer_category(name: str, values: pa.Array) -> InferredKind:
     different = len(values.unique())
-    if len(values) >= _ENOUGH and different >= _MOSTLY * len(values):
+    if len(values) >= _MIN_VALUES and different >= _MIN_SHARE * len(values):
         warning = (
             f"column '{name}' has {different:,} different texts in {len(values):,} rows, and tells nothing: "
             f"leave it out by --drop '{name}'"
         )
-        return Guess("text", "", "an identifier", warning, is_identifier=True)
-    return Guess("text", "", _constant(values))
+        return InferredKind("category", "", "an identifier", warning, is_identifier=True)
+    return InferredKind("category", "", _constant_note(values))
 
 
-def _constant(values: pa.Array) -> str:
+def _constant_note(values: pa.Array) -> str:
     return "constant at first" if len(values) > 1 and len(values.unique()) == 1 else ""
 
 
 @dataclass(frozen=True)
-class Choice:
+class ColumnOptions:
     """Which columns to use and how, as `TableEncoder.from_head` has them."""
 
     take: Collection[str] | None
@@ -140,36 +144,36 @@ class Choice:
                 raise DomainError(f"the kind of column '{name}' must be one of {', '.join(COLUMN_KINDS)}, got {kind!r}")
 
 
-def begin_columns(head: TableBatch, target: str, choice: Choice) -> tuple[list[Column], list[str]]:
+def build_columns(head: TableBatch, target: str, choice: ColumnOptions) -> tuple[list[Column], list[str]]:
     """Return the columns to make features of, in the order of the table, and what to warn of."""
     columns: list[Column] = []
     warnings, width = [], 0
-    for name in _chosen(head, target, choice):
-        found = plain(head.table.column(name).slice(0, INFERENCE_ROWS), head.source, name)
-        guessed = guess(name, found, choice.kinds.get(name))
-        columns.append(_column(name, guessed, width, choice))
-        width += len(columns[-1].features())
-        warnings += [guessed.warning] if guessed.warning else []
+    for name in _select_columns(head, target, choice):
+        found = decode_column(head.table.column(name).slice(0, INFERENCE_ROWS), head.source, name)
+        inferred = infer_kind(name, found, choice.kinds.get(name))
+        columns.append(_make_column(name, inferred, width, choice))
+        width += len(columns[-1].feature_names())
+        warnings += [inferred.warning] if inferred.warning else []
     return columns, warnings
 
 
-def begin_target(head: TableBatch, name: str, kind: str | None) -> Target:
+def build_target(head: TableBatch, name: str, kind: str | None) -> TargetColumn:
     """Return the column to predict, if it holds numbers, or yes and no."""
-    column = plain(head.table.column(name).slice(0, INFERENCE_ROWS), head.source, name)
-    found = kind or guess(name, column).kind
+    column = decode_column(head.table.column(name).slice(0, INFERENCE_ROWS), head.source, name)
+    found = kind or infer_kind(name, column).kind
     if found not in ("number", "boolean"):
         cell = column.drop_null()
-        value = shown(cell[0]) if len(cell) else "nothing"
+        value = quote_value(cell[0]) if len(cell) else "nothing"
         raise StreamError(f"{head.source}: the target '{name}' must hold numbers, got {value}: choose another column")
-    return Target(name, found)
+    return TargetColumn(name, found)
 
 
-def _chosen(head: TableBatch, target: str, choice: Choice) -> list[str]:
+def _select_columns(head: TableBatch, target: str, choice: ColumnOptions) -> list[str]:
     names = head.table.schema.names
     asked = {target: "the target", **dict.fromkeys(choice.kinds, "of a given kind")}
     asked |= dict.fromkeys(choice.drop, "to drop") | dict.fromkeys(choice.take or (), "to take")
     for name, role in asked.items():
-        require(head, name, role)
+        require_column(head, name, role)
     if target in choice.drop or target in (choice.take or ()):
         raise StreamError(f"{head.source}: the target '{target}' can't be taken or dropped as well: choose one")
     taken = names if choice.take is None else choice.take
@@ -179,20 +183,20 @@ def _chosen(head: TableBatch, target: str, choice: Choice) -> list[str]:
     return chosen
 
 
-def require(batch: TableBatch, name: str, role: str) -> None:
+def require_column(batch: TableBatch, name: str, role: str) -> None:
     """Raise unless a table has one column of that name."""
     names = batch.table.schema.names
     if names.count(name) != 1:
         many = "two columns" if name in names else "no column"
         listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        raise StreamError(f"{batch.source} has {many} called {shown(name)}, {role}; there are: {listed}")
+        raise StreamError(f"{batch.source} has {many} called {quote_value(name)}, {role}; there are: {listed}")
 
 
-def _column(name: str, guessed: Guess, feature: int, choice: Choice) -> Column:
-    if guessed.kind == "time":
-        count = len(PARTS[guessed.form])
-        return TimeColumn(name, guessed.form, list(range(feature, feature + count)), guessed.note)
-    if guessed.kind == "text":
-        most = 1 if guessed.is_identifier else choice.max_categories
-        return TextColumn(name, feature, choice.min_frequency, most, guessed.note)
-    return NumberColumn(name, guessed.kind, feature, guessed.note)
+def _make_column(name: str, inferred: InferredKind, feature: int, choice: ColumnOptions) -> Column:
+    if inferred.kind == "time":
+        count = len(TIME_FEATURES[inferred.form])
+        return TimeColumn(name, inferred.form, list(range(feature, feature + count)), inferred.note)
+    if inferred.kind == "category":
+        most = 1 if inferred.is_identifier else choice.max_categories
+        return CategoryColumn(name, feature, choice.min_frequency, most, inferred.note)
+    return NumberColumn(name, inferred.kind, feature, inferred.note)

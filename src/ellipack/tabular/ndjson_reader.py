@@ -8,14 +8,14 @@ import numpy as np
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import json as arrow_json
 from ellipack.tabular.arrow import pa
-from ellipack.tabular.input_file import MARK, Utf8
-from ellipack.tabular.table_batch import BadRow, Piece, as_text, distinct_names, shown
+from ellipack.tabular.input_file import INVALID_UTF8, Utf8Reader
+from ellipack.tabular.table_batch import BadRow, Chunk, check_column_names, quote_value, to_strings
 
-BLOCK = 1 << 20
+BLOCK_BYTES = 1 << 20
 """Bytes that are parsed at once; the columns are the keys found in the first so many."""
 
-_LONGEST = 1 << 24  # bytes of a line
-_NESTED = 100  # brackets more than lines: pyarrow follows nesting by recursion, and must not be led deep
+_MAX_LINE_BYTES = 1 << 24  # bytes of a line
+_MAX_EXTRA_BRACKETS = 100  # brackets more than lines: pyarrow follows nesting by recursion, and must not be led deep
 _Cell = float | bool | str | None
 _Object = dict[str, _Cell]
 
@@ -23,47 +23,51 @@ _Object = dict[str, _Cell]
 class NdjsonReader:
     """A file of newline-delimited JSON objects, whose values are numbers, texts, true, false or null.
 
-    The columns are the keys in the first `BLOCK` bytes; a row with a key that comes up only later is unreadable, and so
+    The columns are the keys in the first `BLOCK_BYTES` bytes; a row with a key that comes later is unreadable, and so
     is one that is no object, has a key twice, or a list or an object for a value. A key that a row does not have is
     missing there. A row is a line that is not blank. Numbers are floats.
     """
 
-    def __init__(self, content: Utf8, source: str, skip_rows: int) -> None:
-        self._source, self._content, self._skip = source, content, skip_rows
+    def __init__(self, content: Utf8Reader, source: str, skip_rows: int) -> None:
+        self._source, self._content, self._skip_rows = source, content, skip_rows
         self._types: dict[str, pa.DataType] = {}  # of the columns in which there was a value so far
         self.columns: list[str] = []
-        self._blocks = _blocks(content, source)
+        self._blocks = _split_blocks(content, source)
         first = next(self._blocks, b"")
-        self._first = self._parsed(first, len(_rows(first)), 1)
-        self.columns = distinct_names(self.columns, source)
+        self._first = self._parse_block(first, len(_nonblank_lines(first)), 1)
+        self.columns = check_column_names(self.columns, source)
 
-    def pieces(self) -> Iterator[Piece]:
+    def chunks(self) -> Iterator[Chunk]:
         """Yield the rows, without parsing those that are to be skipped."""
         yield self._first
-        behind = len(self._first.numbers) + len(self._first.unreadable)
+        rows_read = len(self._first.row_numbers) + len(self._first.unreadable_rows)
         for block in self._blocks:
-            count = len(_rows(block))
-            if behind + count > self._skip:
-                yield self._parsed(block, count, behind + 1)
-            behind += count
+            count = len(_nonblank_lines(block))
+            if rows_read + count > self._skip_rows:
+                yield self._parse_block(block, count, rows_read + 1)
+            rows_read += count
 
     def close(self) -> None:
         """Let go of the file."""
         self._content.close()
 
-    def _parsed(self, block: bytes, count: int, first: int) -> Piece:
-        table = self._parsed_whole(block, count)
+    def _parse_block(self, block: bytes, count: int, first: int) -> Chunk:
+        table = self._parse_with_pyarrow(block, count)
         if table is not None:
-            return Piece(table, np.arange(first, first + count), [])
-        return self._parsed_by_line(block, first)
+            return Chunk(table, np.arange(first, first + count), [])
+        return self._parse_by_line(block, first)
 
-    def _parsed_whole(self, block: bytes, count: int) -> pa.RecordBatch | None:
+    def _parse_with_pyarrow(self, block: bytes, count: int) -> pa.RecordBatch | None:
         """Return a block as a table, or nothing if there is anything unusual about it."""
         brackets = block.count(b"{") + block.count(b"[")
         begun = block.count(b"\n{") + block.startswith(b"{")
-        if begun != count or brackets > count + _NESTED or (self._content.marked and MARK.encode() in block):
+        if (
+            begun != count
+            or brackets > count + _MAX_EXTRA_BRACKETS
+            or (self._content.has_invalid_bytes and INVALID_UTF8.encode() in block)
+        ):
             return None
-        table = self._typed(block)
+        table = self._read_typed(block)
         if table is None or table.num_rows != count:
             return None
         if not self.columns:
@@ -75,8 +79,8 @@ class NdjsonReader:
         columns = [table.column(name).combine_chunks() if name in present else nulls for name in self.columns]
         return pa.RecordBatch.from_arrays(columns, names=self.columns)
 
-    def _typed(self, block: bytes) -> pa.Table | None:
-        """Return a block as pyarrow reads it, once more if it was left to guess and did not guess a type of ours."""
+    def _read_typed(self, block: bytes) -> pa.Table | None:
+        """Return a block as pyarrow reads it; read it again if pyarrow inferred a type that we do not use."""
         options = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
         order: list[str] = []
         while True:
@@ -86,34 +90,34 @@ class NdjsonReader:
                 table = arrow_json.read_json(pa.BufferReader(block), options, how)
             except pa.ArrowInvalid:
                 return None
-            guessed = {field.name: field.type for field in table.schema if field.name not in self._types}
-            if any(pa.types.is_nested(kind) for kind in guessed.values()):
+            inferred = {field.name: field.type for field in table.schema if field.name not in self._types}
+            if any(pa.types.is_nested(kind) for kind in inferred.values()):
                 return None
-            known = {name: _our_type(kind) for name, kind in guessed.items() if not pa.types.is_null(kind)}
+            known = {name: _column_type(kind) for name, kind in inferred.items() if not pa.types.is_null(kind)}
             self._types |= known
             order = order or table.schema.names  # with types given, pyarrow has those columns first
-            if all(guessed[name] == kind for name, kind in known.items()):
+            if all(inferred[name] == kind for name, kind in known.items()):
                 return table.select(order)
 
-    def _parsed_by_line(self, block: bytes, first: int) -> Piece:
+    def _parse_by_line(self, block: bytes, first: int) -> Chunk:
         """Return a block as a table of the lines that can be read, and the others."""
         objects, numbers, unreadable = [], [], []
         learning = not self.columns
-        for number, line in enumerate(_rows(block), start=first):
+        for number, line in enumerate(_nonblank_lines(block), start=first):
             try:
-                objects.append(_object(line.decode(), None if learning else self.columns))
+                objects.append(_parse_object(line.decode(), None if learning else self.columns))
                 numbers.append(number)
-            except _UnusableError as error:
+            except _InvalidLineError as error:
                 unreadable.append(BadRow(number, str(error), error.column))
         if learning:
             self.columns = list(dict.fromkeys(key for each in objects for key in each))
             if not self.columns and unreadable:
-                raise unreadable[0].error(self._source)
-        columns = [_column([each.get(name) for each in objects]) for name in self.columns]
-        return Piece(pa.RecordBatch.from_arrays(columns, names=self.columns), np.array(numbers, np.int64), unreadable)
+                raise unreadable[0].to_error(self._source)
+        columns = [_to_column([each.get(name) for each in objects]) for name in self.columns]
+        return Chunk(pa.RecordBatch.from_arrays(columns, names=self.columns), np.array(numbers, np.int64), unreadable)
 
 
-class _UnusableError(ValueError):
+class _InvalidLineError(ValueError):
     """A line that is no row."""
 
     def __init__(self, reason: str, column: str | None = None) -> None:
@@ -121,60 +125,64 @@ class _UnusableError(ValueError):
         self.column = column
 
 
-def _blocks(content: Utf8, source: str) -> Iterator[bytes]:
-    """Yield whole lines, about `BLOCK` bytes of them at a time."""
+def _split_blocks(content: Utf8Reader, source: str) -> Iterator[bytes]:
+    """Yield whole lines, about `BLOCK_BYTES` bytes of them at a time."""
     rest = b""
-    while more := content.read(BLOCK):
+    while more := content.read(BLOCK_BYTES):
         lines, newline, after = more.rpartition(b"\n")
         if newline:
             yield rest + lines + newline
             rest = after
         else:
             rest += more
-        if len(rest) > _LONGEST:
-            raise StreamError(f"{source}: a line is longer than {_LONGEST:,} bytes: is it one JSON object a line?")
+        if len(rest) > _MAX_LINE_BYTES:
+            raise StreamError(
+                f"{source}: a line is longer than {_MAX_LINE_BYTES:,} bytes: is it one JSON object a line?"
+            )
     if rest.strip():
         yield rest + b"\n"
 
 
-def _rows(block: bytes) -> list[bytes]:
+def _nonblank_lines(block: bytes) -> list[bytes]:
     """Return the lines that are not blank."""
     return [line for line in block.split(b"\n") if line.strip(b" \t\r")]
 
 
-def _object(line: str, columns: list[str] | None) -> _Object:
+def _parse_object(line: str, columns: list[str] | None) -> _Object:
     """Return a line as a flat object with no other keys than `columns`, or say why it is none."""
-    if MARK in line:
-        raise _UnusableError("is not valid UTF-8")
+    if INVALID_UTF8 in line:
+        raise _InvalidLineError("is not valid UTF-8")
     try:
-        found = json.loads(line, parse_int=float, object_pairs_hook=_pairs)
+        found = json.loads(line, parse_int=float, object_pairs_hook=_key_value_pairs)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise _UnusableError(f"is not JSON ({error}): {shown(line)}") from error
-    if not isinstance(found, _Pairs):
-        raise _UnusableError(f"is not a JSON object: {shown(line)}")
+        raise _InvalidLineError(f"is not JSON ({error}): {quote_value(line)}") from error
+    if not isinstance(found, _KeyValuePairs):
+        raise _InvalidLineError(f"is not a JSON object: {quote_value(line)}")
     cells: _Object = {}
     for key, value in found:
         if key in cells:
-            raise _UnusableError("comes twice", key)
+            raise _InvalidLineError("comes twice", key)
         if isinstance(value, list):
-            raise _UnusableError("is a list or an object, not a number or a text: flatten it", key)
-        if not _encodes(key) or (isinstance(value, str) and not _encodes(value)):
-            raise _UnusableError("is not valid Unicode", key if _encodes(key) else None)
+            raise _InvalidLineError("is a list or an object, not a number or a text: flatten it", key)
+        if not _is_valid_unicode(key) or (isinstance(value, str) and not _is_valid_unicode(value)):
+            raise _InvalidLineError("is not valid Unicode", key if _is_valid_unicode(key) else None)
         if columns is not None and key not in columns:
-            raise _UnusableError(f"is a key that no row of the first {BLOCK:,} bytes has: write it there, as null", key)
+            raise _InvalidLineError(
+                f"is a key that no row of the first {BLOCK_BYTES:,} bytes has: write it there, as null", key
+            )
         cells[key] = value
     return cells
 
 
-class _Pairs(list[tuple[str, _Cell]]):
+class _KeyValuePairs(list[tuple[str, _Cell]]):
     """The keys and values of an object, as they come."""
 
 
-def _pairs(pairs: list[tuple[str, _Cell]]) -> _Pairs:
-    return _Pairs(pairs)
+def _key_value_pairs(pairs: list[tuple[str, _Cell]]) -> _KeyValuePairs:
+    return _KeyValuePairs(pairs)
 
 
-def _encodes(text: str) -> bool:
+def _is_valid_unicode(text: str) -> bool:
     """Return whether a text has no half of a surrogate pair in it."""
     try:
         text.encode()
@@ -183,15 +191,15 @@ def _encodes(text: str) -> bool:
     return True
 
 
-def _our_type(kind: pa.DataType) -> pa.DataType:
-    """Return what is read as a type that pyarrow guessed: all numbers are floats, and dates are texts for now."""
+def _column_type(kind: pa.DataType) -> pa.DataType:
+    """Return what is read as a type that pyarrow inferred: all numbers are floats, and dates are texts for now."""
     if pa.types.is_boolean(kind):
         return kind
     return pa.float64() if pa.types.is_integer(kind) or pa.types.is_floating(kind) else pa.string()
 
 
-def _column(values: list[_Cell]) -> pa.Array:
+def _to_column(values: list[_Cell]) -> pa.Array:
     """Return a column of the type that its values have, or of texts if they have several."""
     if len({type(value) for value in values if value is not None}) <= 1:
         return pa.array(values)
-    return pa.array([None if value is None else as_text(pa.array([value]))[0].as_py() for value in values])
+    return pa.array([None if value is None else to_strings(pa.array([value]))[0].as_py() for value in values])

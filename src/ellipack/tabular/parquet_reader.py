@@ -6,43 +6,43 @@ import numpy as np
 
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import pa, parquet
-from ellipack.tabular.table_batch import Piece, distinct_names
+from ellipack.tabular.table_batch import Chunk, check_column_names
 
-_ROWS = 1 << 14  # a piece
+_CHUNK_ROWS = 1 << 14  # a chunk
 
 
 class ParquetReader:
     """A Parquet file."""
 
     def __init__(self, path: str, skip_rows: int) -> None:
-        self._source, self._skip = path, skip_rows
+        self._source, self._skip_rows = path, skip_rows
         try:
             # Not buffered ahead: that would hold a whole group of rows, however many they are.
             self._file = parquet.ParquetFile(path, pre_buffer=False, memory_map=True)
         except (pa.ArrowException, OSError) as error:
-            raise self._refusal(error, 0) from error
+            raise self._read_error(error, 0) from error
         try:
-            self.columns = distinct_names(self._file.schema_arrow.names, path)
+            self.columns = check_column_names(self._file.schema_arrow.names, path)
         except UnicodeDecodeError as error:
-            raise self._refusal(error, 0) from error
+            raise self._read_error(error, 0) from error
 
-    def pieces(self) -> Iterator[Piece]:
+    def chunks(self) -> Iterator[Chunk]:
         """Yield the rows, without reading groups in which all are to be skipped."""
         sizes = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
         ends = np.cumsum(sizes, dtype=np.int64)
-        groups = [i for i, end in enumerate(ends) if end > self._skip] or list(range(len(sizes)))[-1:]
-        behind = int(ends[groups[0]] - sizes[groups[0]]) if groups else 0
+        groups = [i for i, end in enumerate(ends) if end > self._skip_rows] or list(range(len(sizes)))[-1:]
+        rows_read = int(ends[groups[0]] - sizes[groups[0]]) if groups else 0
         try:
-            for table in self._file.iter_batches(_ROWS, row_groups=groups, use_threads=False):
-                yield Piece(table, np.arange(behind + 1, behind + table.num_rows + 1), [])
-                behind += table.num_rows
+            for table in self._file.iter_batches(_CHUNK_ROWS, row_groups=groups, use_threads=False):
+                yield Chunk(table, np.arange(rows_read + 1, rows_read + table.num_rows + 1), [])
+                rows_read += table.num_rows
         except (pa.ArrowException, OSError) as error:
-            raise self._refusal(error, behind) from error
+            raise self._read_error(error, rows_read) from error
 
     def close(self) -> None:
         """Let go of the file."""
         self._file.close()
 
-    def _refusal(self, error: Exception, behind: int) -> StreamError:
-        place = f", after row {behind:,}" if behind else ""
+    def _read_error(self, error: Exception, rows_read: int) -> StreamError:
+        place = f", after row {rows_read:,}" if rows_read else ""
         return StreamError(f"{self._source}{place}: can't be read as Parquet ({str(error).splitlines()[0]})")

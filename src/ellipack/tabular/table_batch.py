@@ -13,16 +13,16 @@ from ellipack.validation import Ints
 MISSING_VALUES = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?")
 """The spellings of a missing value, in any column, once space around them is taken off; quotes make no difference."""
 
-_MISSING = pa.array(MISSING_VALUES)
-_SHOWN = 40  # characters of a value that a message shows
+_MISSING_ARRAY = pa.array(MISSING_VALUES)
+_MAX_QUOTED = 40  # characters of a value that a message shows
 
 
-def as_text(column: pa.Array) -> pa.Array:
+def to_strings(column: pa.Array) -> pa.Array:
     """Return a column as strings, so that equal values are equal strings however they were stored.
 
     A whole number reads the same whether it was stored as an integer or as a float.
 
-    >>> as_text(pa.array([1.0, 0.5])).to_pylist()
+    >>> to_strings(pa.array([1.0, 0.5])).to_pylist()
     ['1', '0.5']
     """
     if pa.types.is_dictionary(column.type):
@@ -30,24 +30,24 @@ def as_text(column: pa.Array) -> pa.Array:
     return column if pa.types.is_string(column.type) else column.cast(pa.string())
 
 
-def clean(column: pa.Array) -> pa.Array:
+def to_clean_strings(column: pa.Array) -> pa.Array:
     """Return a column as strings without space around them, missing ones as nulls.
 
-    >>> clean(pa.array([" rain", "NA ", None])).to_pylist()
+    >>> to_clean_strings(pa.array([" rain", "NA ", None])).to_pylist()
     ['rain', None, None]
     """
-    trimmed = pc.utf8_trim_whitespace(as_text(column))
-    return pc.if_else(pc.is_in(trimmed, value_set=_MISSING), pa.scalar(None, pa.string()), trimmed)
+    trimmed = pc.utf8_trim_whitespace(to_strings(column))
+    return pc.if_else(pc.is_in(trimmed, value_set=_MISSING_ARRAY), pa.scalar(None, pa.string()), trimmed)
 
 
-def shown(value: object) -> str:
+def quote_value(value: object) -> str:
     """Return a value as a message shows it: quoted, on one line, and shortened if it is long.
 
-    >>> shown("a" * 100)
+    >>> quote_value("a" * 100)
     "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...'"
     """
     text = str(value)
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "...")
+    return repr(text if len(text) <= _MAX_QUOTED else text[:_MAX_QUOTED] + "...")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class BadRow:
     reason: str
     column: str | None = None
 
-    def error(self, source: str) -> StreamError:
+    def to_error(self, source: str) -> StreamError:
         """Return the error that stops at this row."""
         place = f"{source}, row {self.row_number:,}" + (f", column '{self.column}'" if self.column is not None else "")
         return StreamError(f"{place}: {self.reason}: fix it, or run with --on-error skip")
@@ -106,18 +106,18 @@ class TableBatch:
         return max(last, self.unreadable_rows[-1].row_number if self.unreadable_rows else 0)
 
 
-class Piece(NamedTuple):
+class Chunk(NamedTuple):
     """Some rows, their numbers in the file, and those among and before them that could not be read."""
 
     table: pa.RecordBatch
-    numbers: Ints
-    unreadable: list[BadRow]
+    row_numbers: Ints
+    unreadable_rows: list[BadRow]
 
-    def after(self, skipped: int) -> "Piece":
-        """Return the part of the piece that comes after the first `skipped` rows of the file."""
-        cut = int(np.searchsorted(self.numbers, skipped, side="right"))
-        later = [row for row in self.unreadable if row.row_number > skipped]
-        return Piece(self.table.slice(cut), self.numbers[cut:], later)
+    def after_row(self, row_number: int) -> "Chunk":
+        """Return the part of the chunk that comes after the first `row_number` rows of the file."""
+        cut = int(np.searchsorted(self.row_numbers, row_number, side="right"))
+        later = [row for row in self.unreadable_rows if row.row_number > row_number]
+        return Chunk(self.table.slice(cut), self.row_numbers[cut:], later)
 
 
 class Reader(Protocol):
@@ -125,14 +125,14 @@ class Reader(Protocol):
 
     columns: list[str]
 
-    def pieces(self) -> Iterator[Piece]:
+    def chunks(self) -> Iterator[Chunk]:
         """Yield the rows; raise StreamError where the file can't be read on."""
 
     def close(self) -> None:
         """Let go of the file."""
 
 
-def distinct_names(names: list[str], source: str) -> list[str]:
+def check_column_names(names: list[str], source: str) -> list[str]:
     """Return column names if there are any, none is empty and no two are the same."""
     if not names:
         raise StreamError(f"{source} has no columns")
@@ -141,25 +141,25 @@ def distinct_names(names: list[str], source: str) -> list[str]:
         if not name.strip():
             raise StreamError(f"{source}: column {place} of {len(names)} has no name: name it in the header")
         if name in seen:
-            raise StreamError(f"{source}: two columns are called {shown(name)}: rename one of them")
+            raise StreamError(f"{source}: two columns are called {quote_value(name)}: rename one of them")
         seen.add(name)
     return names
 
 
-def join(tables: list[pa.RecordBatch], names: list[str]) -> pa.RecordBatch:
+def concat_tables(tables: list[pa.RecordBatch], names: list[str]) -> pa.RecordBatch:
     """Return tables one below the other; a column that is of several types becomes text."""
     if len(tables) == 1:
         return tables[0]
-    columns = [_join([table.column(i) for table in tables]) for i in range(len(names))]
+    columns = [_concat_arrays([table.column(i) for table in tables]) for i in range(len(names))]
     return pa.RecordBatch.from_arrays(columns, names=names)
 
 
-def _join(arrays: list[pa.Array]) -> pa.Array:
+def _concat_arrays(arrays: list[pa.Array]) -> pa.Array:
     types = {array.type for array in arrays if not pa.types.is_null(array.type)}
     if not arrays:
         return pa.nulls(0)
     if len(types) > 1:
-        arrays = [as_text(array) for array in arrays]
+        arrays = [to_strings(array) for array in arrays]
     elif types:
         arrays = [pc.cast(array, next(iter(types))) for array in arrays]
     return pa.concat_arrays(arrays)

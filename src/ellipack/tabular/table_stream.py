@@ -8,21 +8,21 @@ import numpy as np
 
 from ellipack.choices import ON_ERROR_CHOICES, TABLE_FORMATS
 from ellipack.errors import DomainError, StreamError
-from ellipack.tabular.csv_reader import DelimitedReader
+from ellipack.tabular.csv_reader import CsvReader
 from ellipack.tabular.input_file import (
-    decompressed,
-    name_of,
-    named_format,
-    opened,
-    refuse_what_is_not_text,
-    sniffed_format,
+    check_is_text,
+    decompress,
+    detect_format,
+    display_name,
+    format_from_extension,
+    open_input,
 )
 from ellipack.tabular.ndjson_reader import NdjsonReader
 from ellipack.tabular.parquet_reader import ParquetReader
-from ellipack.tabular.table_batch import BadRow, Piece, Reader, TableBatch, join
+from ellipack.tabular.table_batch import BadRow, Chunk, Reader, TableBatch, concat_tables
 from ellipack.validation import check_integer
 
-_MOST_UNREADABLE = 10_000  # waiting to be told at once, if there are even fewer that can be read
+_MAX_PENDING_UNREADABLE = 10_000  # waiting to be told at once, if there are even fewer that can be read
 
 
 class TableStream:
@@ -36,15 +36,17 @@ class TableStream:
 
     def __init__(self, reader: Reader, name: str, *, batch_rows: int, skip_rows: int, on_error: str) -> None:
         self.name, self.columns = name, reader.columns
-        self._reader, self._pieces, self._ended = reader, reader.pieces(), False
-        self._batch_rows, self._skip, self._on_error = batch_rows, skip_rows, on_error
-        self._ready: list[Piece] = []
-        self._unreadable: list[BadRow] = []
+        self._reader, self._chunks, self._ended = reader, reader.chunks(), False
+        self._batch_rows, self._skip_rows, self._on_error = batch_rows, skip_rows, on_error
+        self._pending_chunks: list[Chunk] = []
+        self._pending_unreadable: list[BadRow] = []
         self._has_rows = False
         self._fetch(1)
         if not self._has_rows:
             raise (
-                self._unreadable[0].error(name) if self._unreadable else StreamError(f"{name} has columns but no rows")
+                self._pending_unreadable[0].to_error(name)
+                if self._pending_unreadable
+                else StreamError(f"{name} has columns but no rows")
             )
 
     def peek(self, rows: int) -> TableBatch:
@@ -61,8 +63,10 @@ class TableStream:
         batch = self._batch(self._batch_rows)
         if not len(batch) and not batch.unreadable_rows:
             raise StopIteration
-        self._ready = [piece for each in self._ready if len((piece := each.after(batch.last_row)).numbers)]
-        self._unreadable = self._unreadable[len(batch.unreadable_rows) :]
+        self._pending_chunks = [
+            chunk for each in self._pending_chunks if len((chunk := each.after_row(batch.last_row)).row_numbers)
+        ]
+        self._pending_unreadable = self._pending_unreadable[len(batch.unreadable_rows) :]
         return batch
 
     def __enter__(self) -> Self:
@@ -79,36 +83,40 @@ class TableStream:
 
     def _fetch(self, rows: int) -> None:
         """Have `rows` rows ready, or all that are left."""
-        while not self._ended and sum(len(piece.numbers) for piece in self._ready) < rows:
-            piece = next(self._pieces, None)
-            if piece is None:
+        while not self._ended and sum(len(chunk.row_numbers) for chunk in self._pending_chunks) < rows:
+            chunk = next(self._chunks, None)
+            if chunk is None:
                 self._ended = True
                 break
-            self._has_rows |= len(piece.numbers) > 0
-            left = piece.after(self._skip)
-            self._unreadable += left.unreadable
-            if len(left.numbers):
-                self._ready.append(left)
-            if len(self._unreadable) > max(_MOST_UNREADABLE, sum(len(piece.numbers) for piece in self._ready)):
-                first, count = self._unreadable[0], len(self._unreadable)
+            self._has_rows |= len(chunk.row_numbers) > 0
+            left = chunk.after_row(self._skip_rows)
+            self._pending_unreadable += left.unreadable_rows
+            if len(left.row_numbers):
+                self._pending_chunks.append(left)
+            if len(self._pending_unreadable) > max(
+                _MAX_PENDING_UNREADABLE, sum(len(chunk.row_numbers) for chunk in self._pending_chunks)
+            ):
+                first, count = self._pending_unreadable[0], len(self._pending_unreadable)
                 reason = f"{count:,} rows from row {first.row_number:,} on can't be read; that one {first.reason}"
                 raise StreamError(f"{self.name}: {reason}: is it a table?")
 
     def _batch(self, rows: int) -> TableBatch:
         """Return the first `rows` rows that are ready; raise if one before the last of them can't be read."""
-        pieces, wanted = [], rows
-        for piece in self._ready:
-            pieces.append(Piece(piece.table.slice(0, wanted), piece.numbers[:wanted], []))
-            wanted -= len(pieces[-1].numbers)
+        chunks, wanted = [], rows
+        for chunk in self._pending_chunks:
+            chunks.append(Chunk(chunk.table.slice(0, wanted), chunk.row_numbers[:wanted], []))
+            wanted -= len(chunks[-1].row_numbers)
             if not wanted:
                 break
-        is_last = self._ended and sum(len(piece.numbers) for piece in self._ready) <= rows
-        numbers = np.concatenate([np.empty(0, np.int64), *(piece.numbers for piece in pieces)])
+        is_last = self._ended and sum(len(chunk.row_numbers) for chunk in self._pending_chunks) <= rows
+        numbers = np.concatenate([np.empty(0, np.int64), *(chunk.row_numbers for chunk in chunks)])
         reached = int(numbers[-1]) if len(numbers) else 0
-        unreadable = tuple(row for row in self._unreadable if is_last or row.row_number < reached)
+        unreadable = tuple(row for row in self._pending_unreadable if is_last or row.row_number < reached)
         if unreadable and self._on_error == "stop":
-            raise unreadable[0].error(self.name)
-        return TableBatch(join([piece.table for piece in pieces], self.columns), numbers, self.name, unreadable)
+            raise unreadable[0].to_error(self.name)
+        return TableBatch(
+            concat_tables([chunk.table for chunk in chunks], self.columns), numbers, self.name, unreadable
+        )
 
 
 def open_table(
@@ -133,28 +141,28 @@ def open_table(
         raise DomainError(f"format must be one of {', '.join(TABLE_FORMATS)}, got {format!r}")
     if on_error not in ON_ERROR_CHOICES:
         raise DomainError(f"on_error must be one of {', '.join(ON_ERROR_CHOICES)}, got {on_error!r}")
-    reader = _reader(path, format or named_format(path), skipped)
+    reader = _open_reader(path, format or format_from_extension(path), skipped)
     try:
-        return TableStream(reader, name_of(path), batch_rows=size, skip_rows=skipped, on_error=on_error)
+        return TableStream(reader, display_name(path), batch_rows=size, skip_rows=skipped, on_error=on_error)
     except BaseException:
         reader.close()
         raise
 
 
-def _reader(path: str, format: str | None, skip_rows: int) -> Reader:
+def _open_reader(path: str, format: str | None, skip_rows: int) -> Reader:
     """Return what reads a file of that format, or of the one it is found to have."""
-    file = opened(path)
+    file = open_input(path)
     if format == "parquet":
-        file.close()  # it was opened only to say in our words if it can't be
+        file.close()  # it was open_input only to say in our words if it can't be
         return ParquetReader(path, skip_rows)
-    content = decompressed(file, path)
+    content = decompress(file, path)
     try:
         if format is None:
-            format = sniffed_format(content, path)
-        refuse_what_is_not_text(content, path)
+            format = detect_format(content, path)
+        check_is_text(content, path)
         if format == "ndjson":
-            return NdjsonReader(content, name_of(path), skip_rows)
-        return DelimitedReader(content, name_of(path), "\t" if format == "tsv" else None)
+            return NdjsonReader(content, display_name(path), skip_rows)
+        return CsvReader(content, display_name(path), "\t" if format == "tsv" else None)
     except BaseException:
         content.close()
         raise
