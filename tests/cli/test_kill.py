@@ -71,7 +71,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 def appended_in(folder: Path, predictions: str) -> int:
     """Return how many bytes there are of the file to which predictions are appended."""
-    path = folder / (f".{predictions}.gathered" if predictions.endswith(".parquet") else predictions)
+    path = folder / (f".{predictions}.rows" if predictions.endswith(".parquet") else predictions)
     try:
         return path.stat().st_size
     except FileNotFoundError:

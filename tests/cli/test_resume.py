@@ -129,7 +129,7 @@ def test_parquet_predictions_that_are_gone_or_foreign_are_not_gone_on_with(half:
     (half / "p.parquet").unlink()
     done = cli(*run, folder=half)
     assert done.code == 3
-    assert ".p.parquet.gathered must begin with the 2,880 bytes" in last(done)
+    assert ".p.parquet.rows must begin with the 2,880 bytes" in last(done)
 
 
 def test_what_was_written_behind_the_last_save_is_cut_off(whole: Path, half: Path, cli: CliRunner) -> None:
