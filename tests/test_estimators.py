@@ -160,7 +160,7 @@ def test_the_papers_learners_keep_to_their_domain(
         ([[0, 0]], [0.5], "X has 2 features, but .* is expecting 3 features"),
         (np.empty((0, 3)), [], r"X must have at least one row and one column, got 0 sample\(s\) \(shape=\(0, 3\)\)"),
         ([0.0, 0.0, 0.0], [0.5], r"X must be two-dimensional \(rows, columns\), got shape \(3,\): Reshape your data"),
-        ([[0, 0, 0]], [0.5, 0.5], "y must hold one label a row: 1 rows, got 2 labels"),
+        ([[0, 0, 0]], [0.5, 0.5], "y must hold one label per row: 1 rows, got 2 labels"),
         ([[0, 0, 0]], [[0.5, 0.5]], r"y must be one-dimensional, got shape \(1, 2\)"),
         ([[0, 0, 0]], None, "requires y to be passed, but the target y is None"),
         ([["a", "b", "c"]], [0.5], "X must hold real numbers"),
@@ -210,7 +210,7 @@ def test_predicting_before_learning_says_so(make: Callable[[], Regressor]) -> No
         (PackingRegressor([1.0, 0.0, 1.0]), MetricError, "diagonal must be > 0, got 0 at 1"),
         (PackingRegressor([1.0, 1.0]), EllipackError, "X must have 2 columns, got 3"),
         (PhasedRegressor(alpha=0.0), DomainError, "alpha must be > 0, got 0"),
-        (PhasedRegressor(gop=GradientOuterProduct(anchors=0)), DomainError, "anchors must be a whole number >= 1"),
+        (PhasedRegressor(gop=GradientOuterProduct(anchors=0)), DomainError, "anchors must be an integer >= 1"),
         (PhasedRegressor(gop=GradientOuterProduct("slopes")), EllipackError, "gradients must be an estimator such as"),  # type: ignore[arg-type]
     ],
 )
@@ -255,11 +255,11 @@ def test_the_gradient_outer_product_projects_on_the_directions_that_matter() -> 
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (MetricRegressor(max_centers=3), "max_centers must be a whole number >= 16, got 3"),
-        (MetricRegressor(neighbors=1), "neighbors must be a whole number from 2 to 512, got 1"),
-        (MetricRegressor(views=0), "views must be a whole number from 1 to 2, got 0"),
+        (MetricRegressor(max_centers=3), "max_centers must be an integer >= 16, got 3"),
+        (MetricRegressor(neighbors=1), "neighbors must be an integer from 2 to 512, got 1"),
+        (MetricRegressor(views=0), "views must be an integer from 1 to 2, got 0"),
         (MetricRegressor(n_jobs=0), "n_jobs must be >= 1"),
-        (MetricRegressor(random_state=-1), "random_state must be a whole number >= 0, got -1"),
+        (MetricRegressor(random_state=-1), "random_state must be an integer >= 0, got -1"),
     ],
 )
 def test_the_practical_learners_parameters_are_checked(learner: MetricRegressor, message: str) -> None:

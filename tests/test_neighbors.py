@@ -347,11 +347,11 @@ def test_arguments_that_break_a_rule_are_refused() -> None:
     index, tree = NeighborIndex.build([[0.0, 1.0]]), KdTree.build(np.array([[0.0, 1.0]]))
     with pytest.raises(ShapeError, match="points must have 2 columns, got 3"):
         index.insert([[0.0, 1.0, 2.0]])
-    with pytest.raises(DomainError, match="d must be a whole number >= 1, got 0"):
+    with pytest.raises(DomainError, match="d must be an integer >= 1, got 0"):
         NeighborIndex.empty(0)
-    with pytest.raises(DomainError, match="n_jobs must be >= 1, or -1 for one a core, got 0"):
+    with pytest.raises(DomainError, match="n_jobs must be >= 1, or -1 for one per core, got 0"):
         index.nearest([[0.0, 1.0]], n_jobs=0)
-    with pytest.raises(DomainError, match="k must be a whole number >= 1, got 0"):
+    with pytest.raises(DomainError, match="k must be an integer >= 1, got 0"):
         index.k_nearest([[0.0, 1.0]], 0)
     with pytest.raises(DomainError, match="radius must be > 0, got -1"):
         index.within([[0.0, 1.0]], -1.0)

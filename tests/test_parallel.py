@@ -27,13 +27,13 @@ def test_what_goes_wrong_in_a_thread_comes_out() -> None:
 
 
 def test_some_thread_must_do_it() -> None:
-    with pytest.raises(DomainError, match="n_jobs must be >= 1, or -1 for one a core, got 0"):
+    with pytest.raises(DomainError, match="n_jobs must be >= 1, or -1 for one per core, got 0"):
         for_row_slices(print, 4, n_jobs=0)
 
 
 @pytest.mark.parametrize("n_jobs", [1.5, -1.0, "2", None])
 def test_threads_are_whole(n_jobs: object) -> None:
-    with pytest.raises(DomainError, match="n_jobs must be a whole number >= 1, or -1 for one a core, got "):
+    with pytest.raises(DomainError, match="n_jobs must be an integer >= 1, or -1 for one per core, got "):
         thread_count(n_jobs)  # type: ignore[arg-type]
 
 

@@ -120,11 +120,11 @@ def test_function_is_neither_linear_nor_symmetric() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"d": 0}, "d must be a whole number >= 1, got 0"),
-        ({"rank": 0}, "rank must be a whole number >= 1, got 0"),
+        ({"d": 0}, "d must be an integer >= 1, got 0"),
+        ({"rank": 0}, "rank must be an integer >= 1, got 0"),
         ({"d": 3, "rank": 4}, "rank must be at most d, 3, got 4"),
         ({"noise": -0.1}, "noise must be from 0 to 0.25, got -0.1"),
-        ({"random_state": -1}, "random_state must be a whole number >= 0, got -1"),
+        ({"random_state": -1}, "random_state must be an integer >= 0, got -1"),
     ],
 )
 def test_bad_parameters_are_refused(arguments: dict[str, int], message: str) -> None:
@@ -135,7 +135,7 @@ def test_bad_parameters_are_refused(arguments: dict[str, int], message: str) -> 
 def test_bad_rows_are_refused() -> None:
     with pytest.raises(ShapeError, match="X must have 20 columns, got 2"):
         LowRankStream().gradients([[0.0, 0.0]])
-    with pytest.raises(DomainError, match="n must be a whole number >= 1, got 0"):
+    with pytest.raises(DomainError, match="n must be an integer >= 1, got 0"):
         LowRankStream().draw(0)
-    with pytest.raises(DomainError, match="size must be a whole number >= 1, got 0"):
+    with pytest.raises(DomainError, match="size must be an integer >= 1, got 0"):
         LowRankStream().chunks(0)

@@ -84,7 +84,7 @@ def test_the_ends_of_an_interval_belong_to_it() -> None:
 
 @pytest.mark.parametrize("value", [1.5, "3", None])
 def test_whole_numbers_are_not_rounded_to(value: object) -> None:
-    with pytest.raises(DomainError, match="count must be a whole number >= 1, got"):
+    with pytest.raises(DomainError, match="count must be an integer >= 1, got"):
         validation.check_integer(value, "count", 1)  # type: ignore[arg-type]
 
 

@@ -1,6 +1,15 @@
 """Regression on a stream that learns its own metric while it predicts.
 
-What has a name here is imported when it is asked for: the command line needs the package, but not always all of it.
+Names are imported on first use, because the command line does not always need all of them.
+
+Examples
+--------
+>>> import numpy as np
+>>> import ellipack
+>>> X = np.random.default_rng(0).normal(size=(500, 3))
+>>> model = ellipack.MetricRegressor().fit(X, 2 * X[:, 0])
+>>> model.feature_importances_.argmax().item()
+0
 """
 
 from importlib import import_module
@@ -34,20 +43,20 @@ __all__ = [
     "load",
 ]
 
-_HOMES: Final = {
+_MODULES: Final = {
     "KernelDifferences": "ellipack.metric",
     "LocalSlopes": "ellipack.metric",
     "Metric": "ellipack.metric",
     "MetricConfig": "ellipack.learners.metric.config",
 }
-"""Where names are at home that are not estimators'."""
+"""Modules of the names that `ellipack.estimators` does not have."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(_HOMES.get(name, "ellipack.estimators")), name)
-    return found
+    value = globals()[name] = getattr(import_module(_MODULES.get(name, "ellipack.estimators")), name)
+    return value
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,7 @@
-"""The compiled core, in the build that suits this processor.
+"""The compiled core, in the build for this processor.
 
-Every build gives the same bits. ``ELLIPACK_CPU=baseline`` asks for the one that runs on all processors.
+All builds give the same results, bit for bit. Set ``ELLIPACK_CPU=baseline`` to use the build that runs on all
+processors.
 """
 
 import os
@@ -12,11 +13,7 @@ if supports_x86_64_v3() and os.environ.get("ELLIPACK_CPU") != "baseline":
 else:
     from ellipack._core_baseline import *  # noqa: F403
 
-# A pickle names the class that it restores: by this module, so that any build can.
-for _each in list(globals().values()):
-    if isinstance(_each, type):
-        _each.__module__ = __name__
-
+# A pickle stores the module of a class. With this module, another processor can load it with another build.
 for _value in tuple(globals().values()):
     if isinstance(_value, type):
-        _value.__module__ = __name__  # pickles name this module, which chooses a build, and not the build
+        _value.__module__ = __name__

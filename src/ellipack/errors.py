@@ -1,54 +1,64 @@
-"""The exceptions that ellipack raises on purpose.
+"""Exceptions that ellipack raises on purpose.
 
 ::
 
     Exception
-    └── EllipackError             catch this for all of them
-        ├── InputError            (also a ValueError) what was passed in breaks a rule
-        │   ├── KindError         (also a TypeError) no real numbers: text, dates, complex or sparse data
-        │   ├── ShapeError        a wrong number of dimensions, rows or columns, or none at all
+    └── EllipackError             base class of all of them
+        ├── InputError            (also a ValueError) an argument breaks a rule
+        │   ├── KindError         (also a TypeError) not real numbers: text, dates, complex or sparse data
+        │   ├── ShapeError        wrong number of dimensions, rows or columns
         │   ├── NonFiniteError    NaN or an infinity
         │   ├── DomainError       a number outside its range
         │   └── MetricError       not the matrix or spectrum of a metric
-        ├── StreamError           a source, or a row of it, that can't be read
-        └── CheckpointError       a saved file that can't be written, or is broken, foreign or too new
+        ├── StreamError           a source, or one of its rows, cannot be read
+        └── CheckpointError       a saved file cannot be written, or is damaged, foreign or too new
 
-Every message names the thing, the rule and the value: ``radius must be > 0, got -0.1``. Whatever raised one of
-them has changed nothing.
+Every message names the thing, the rule and the value: ``radius must be > 0, got -0.1``. A call that raises one of them
+has changed nothing.
+
+Examples
+--------
+>>> from ellipack import PackingRegressor
+>>> from ellipack.errors import EllipackError
+>>> try:
+...     PackingRegressor().fit([[2.0, 0.0]], [0.5])
+... except EllipackError as error:
+...     print(f"{type(error).__name__}: {error}")
+DomainError: X must lie in the unit ball (norm <= 1), got norm 2 at row 0
 """
 
 
 class EllipackError(Exception):
-    """The root of every exception that ellipack raises on purpose."""
+    """Base class of the exceptions that ellipack raises on purpose."""
 
 
 class InputError(EllipackError, ValueError):
-    """What was passed in breaks a rule."""
+    """An argument breaks a rule."""
 
 
 class KindError(InputError, TypeError):
-    """Something other than real numbers."""
+    """An argument does not hold real numbers."""
 
 
 class ShapeError(InputError):
-    """A wrong number of dimensions, rows or columns, or none at all."""
+    """An array has a wrong number of dimensions, rows or columns."""
 
 
 class NonFiniteError(InputError):
-    """NaN or an infinity where a finite number is wanted."""
+    """An array holds NaN or an infinity."""
 
 
 class DomainError(InputError):
-    """A number outside the range that its rule allows."""
+    """A number is outside its range."""
 
 
 class MetricError(InputError):
-    """A matrix or a spectrum that no metric has."""
+    """A matrix or a spectrum does not define a metric."""
 
 
 class StreamError(EllipackError):
-    """A source, or a row of it, that can't be read: the message says which file, row and column."""
+    """A source, or one of its rows, cannot be read. The message names the file, the row and the column."""
 
 
 class CheckpointError(EllipackError):
-    """A saved file that can't be written, or is broken, foreign or too new."""
+    """A saved file cannot be written, or is damaged, foreign or too new."""

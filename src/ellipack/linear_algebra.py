@@ -1,7 +1,7 @@
 """Dense linear algebra whose results do not depend on the number of threads.
 
-BLAS libraries split large products over threads, and other splits round differently. Decompositions here are small, so
-that one thread is as fast.
+BLAS libraries split large products over threads, and each way to split them rounds differently. Decompositions in this
+package are small, so that one thread is as fast.
 """
 
 from collections.abc import Iterator
@@ -10,25 +10,27 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-import numpy as np  # noqa: F401  # its BLAS library must be loaded before the libraries are looked through
+import numpy as np  # noqa: F401  # loads the BLAS library that the controller must find
 import threadpoolctl
 
 _lock = Lock()
-_limits: list[Any] = []  # the limit in force and, after it, one entry for each further user
+_limits: list[Any] = []  # the limit in force, and one entry for each further user
 
 
 @cache
 def _controller() -> Any:
-    # To look through all loaded libraries takes a while. NumPy's is loaded by now; those loaded later do not matter.
+    """Return the controller of the BLAS libraries that are loaded now; finding them is slow."""
     return threadpoolctl.ThreadpoolController()
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Run BLAS on one thread while the block runs, in all threads of this process.
+    """Limit BLAS to one thread while the block runs, in all threads of this process.
 
+    Examples
+    --------
     >>> with single_threaded_blas():
-    ...     pass
+    ...     values, vectors = np.linalg.eigh(np.eye(2))
     """
     with _lock:
         if not _limits:
@@ -38,7 +40,7 @@ def single_threaded_blas() -> Iterator[None]:
         yield
     finally:
         with _lock:
-            # The first user's limit is lifted by the last one to leave.
+            # The last user to leave lifts the limit of the first.
             limit = _limits[0]
             _limits.pop()
             if not _limits:
@@ -48,9 +50,9 @@ def single_threaded_blas() -> Iterator[None]:
 
 
 def _let_any_thread_set_limits() -> None:
-    """End the control of a thread over OpenBLAS.
+    """Allow any thread to set and lift limits.
 
-    From version 3.8 on, threadpoolctl ignores limits, and their ends, from all threads but the one that set the first.
+    From version 3.8 on, threadpoolctl ignores all threads but the one that set the first limit.
     """
     clear = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
     if clear is not None:

@@ -1,4 +1,4 @@
-"""A lock between those who look at a state and the one who changes it."""
+"""A fair reader-writer lock."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,68 +6,78 @@ from threading import Condition
 
 
 class ReaderWriterLock:
-    """Any number of threads may look at a state at once, or one may change it.
+    """Lock that any number of readers share, or one writer holds alone.
 
-    Nobody waits for ever: while somebody waits to change, those who come to look queue up behind; and when a change
-    is over, all who queued up by then look before the next.
+    The lock is fair. While a writer waits, new readers wait too. When a writer releases the lock, the readers that
+    waited by then go before the next writer.
 
+    A copy of a lock, also by pickle, is a new and free lock.
+
+    Examples
+    --------
     >>> lock = ReaderWriterLock()
     >>> with lock.read(), lock.read():
-    ...     print("two at once")
-    two at once
+    ...     print("two readers")
+    two readers
+    >>> with lock.write():
+    ...     print("one writer")
+    one writer
     """
 
     def __init__(self) -> None:
-        self._moved = Condition()
-        self._looking = self._queued = self._admitted = self._wanting = self._changes = 0
-        self._changing = False
+        self._changed = Condition()
+        self._readers = self._waiting_readers = self._admitted_readers = self._waiting_writers = 0
+        self._finished_writes = 0
+        self._writing = False
 
     def __reduce__(self) -> tuple[type["ReaderWriterLock"], tuple[()]]:
-        return ReaderWriterLock, ()  # a copy of a state has a lock of its own, at which nobody stands
+        return ReaderWriterLock, ()
 
     @contextmanager
     def read(self) -> Iterator[None]:
-        """Keep the state as it is for as long as the block runs."""
-        with self._moved:
-            if self._changing or self._wanting:
-                self._queue_up()
-            self._looking += 1
+        """Hold the lock as a reader."""
+        with self._changed:
+            if self._writing or self._waiting_writers:
+                self._wait_for_turn()
+            self._readers += 1
         try:
             yield
         finally:
-            with self._moved:
-                self._looking -= 1
-                self._moved.notify_all()
+            with self._changed:
+                self._readers -= 1
+                self._changed.notify_all()
 
     @contextmanager
     def write(self) -> Iterator[None]:
-        """Have the state to oneself for as long as the block runs."""
-        with self._moved:
-            self._wanting += 1
+        """Hold the lock as the only writer, without readers."""
+        with self._changed:
+            self._waiting_writers += 1
             try:
-                self._moved.wait_for(lambda: not (self._changing or self._looking or self._admitted))
-                self._changing = True
-            finally:  # an interrupt may end the waiting too
-                self._wanting -= 1
-                self._moved.notify_all()
+                self._changed.wait_for(lambda: not (self._writing or self._readers or self._admitted_readers))
+                self._writing = True
+            finally:  # also if an interrupt ends the wait
+                self._waiting_writers -= 1
+                self._changed.notify_all()
         try:
             yield
         finally:
-            with self._moved:
-                self._changing = False
-                self._changes += 1
-                self._admitted, self._queued = self._queued, 0
-                self._moved.notify_all()
+            with self._changed:
+                self._writing = False
+                self._finished_writes += 1
+                self._admitted_readers, self._waiting_readers = self._waiting_readers, 0
+                self._changed.notify_all()
 
-    def _queue_up(self) -> None:
-        """Wait for the next change to be over, or for nobody to want one."""
-        before = self._changes
-        self._queued += 1
+    def _wait_for_turn(self) -> None:
+        """Wait as a reader until the next write ends, or until no writer holds or wants the lock."""
+        before = self._finished_writes
+        self._waiting_readers += 1
         try:
-            self._moved.wait_for(lambda: self._changes > before or not (self._changing or self._wanting))
+            self._changed.wait_for(
+                lambda: self._finished_writes > before or not (self._writing or self._waiting_writers)
+            )
         finally:
-            if self._changes > before:
-                self._admitted -= 1
-                self._moved.notify_all()
+            if self._finished_writes > before:
+                self._admitted_readers -= 1
+                self._changed.notify_all()
             else:
-                self._queued -= 1
+                self._waiting_readers -= 1

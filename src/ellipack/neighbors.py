@@ -297,7 +297,8 @@ class NeighborIndex:
 
 def _positions(parts: list[Ints]) -> Ints:
     """Concatenate positions; a single array is not copied."""
-    # The compiled core says "long long", which has 64 bits as NumPy's int64 but is printed with its type.
+    # On Linux the core's 64-bit integers are "long long" to NumPy, whose int64 is "long". Both are equal, but arrays of
+    # the first print their type. The view has NumPy's own type.
     return (parts[0] if len(parts) == 1 else np.concatenate(parts)).view(np.int64)
 
 

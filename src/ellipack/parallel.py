@@ -1,7 +1,7 @@
-"""Rows shared out among threads.
+"""Rows split over threads.
 
-Kernels let go of the interpreter's lock, so plain threads use all cores. Each row is worked on by one thread
-from beginning to end: how the rows are shared out can't change a bit of what comes out.
+Compiled code releases the interpreter's lock, so that threads use all cores. One thread computes a row from beginning
+to end, so that results do not depend on the number of threads.
 """
 
 import os
@@ -12,12 +12,23 @@ from operator import index
 
 from ellipack.errors import DomainError
 
-_MOST_THREADS = 256  # more are no faster, and a thread takes megabytes
+_MOST_THREADS = 256  # more are not faster, and each thread takes megabytes
 
 
 def for_row_slices(work: Callable[[slice], object], count: int, n_jobs: int = 1) -> None:
-    """Call `work` on slices that together cover rows 0 to `count`, on `n_jobs` threads (-1: one a core).
+    """Call a function on slices of rows in threads.
 
+    Parameters
+    ----------
+    work : callable
+        Function of a slice. The slices cover rows 0 to `count` once. Exceptions are raised again here.
+    count : int
+        Number of rows.
+    n_jobs : int, default 1
+        Number of threads; -1 is one for each core.
+
+    Examples
+    --------
     >>> for_row_slices(print, 3)
     slice(0, 3, None)
     """
@@ -32,20 +43,35 @@ def for_row_slices(work: Callable[[slice], object], count: int, n_jobs: int = 1)
 
 
 def thread_count(n_jobs: int) -> int:
-    """Return how many threads `n_jobs` asks for, -1 being one for each core that this process may use."""
+    """Return the number of threads that `n_jobs` stands for.
+
+    Parameters
+    ----------
+    n_jobs : int
+        At least 1, or -1 for one thread for each core that this process may use.
+
+    Returns
+    -------
+    threads : int
+
+    Examples
+    --------
+    >>> thread_count(3)
+    3
+    """
     try:
         number = index(n_jobs)
     except TypeError:
-        raise DomainError(f"n_jobs must be a whole number >= 1, or -1 for one a core, got {n_jobs!r}") from None
+        raise DomainError(f"n_jobs must be an integer >= 1, or -1 for one per core, got {n_jobs!r}") from None
     if number == -1:
         return _usable_cores()
     if number < 1:
-        raise DomainError(f"n_jobs must be >= 1, or -1 for one a core, got {number}")
+        raise DomainError(f"n_jobs must be >= 1, or -1 for one per core, got {number}")
     return number
 
 
 def _usable_cores() -> int:
-    # A container or taskset may leave a process fewer cores than there are; not every system can tell.
+    """Return the number of cores that containers or taskset leave to this process, where the system reports it."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

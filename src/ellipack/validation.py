@@ -1,8 +1,12 @@
-"""The rules for what comes in at the doors, each checked before any state moves or any kernel runs."""
+"""Checks of arguments, all made before any state changes and before compiled code runs.
+
+Each check returns its argument in a standard form or raises an `InputError` that names the argument, the rule and the
+value.
+"""
 
 import sys
 from operator import index
-from reprlib import repr as shown
+from reprlib import repr as short_repr
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,27 +17,47 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 UNIT_SLACK = 1e-9
-"""How far past 1 a norm may come out by rounding alone before an instance counts as outside the unit ball."""
+"""Largest excess of a norm over 1 that counts as a rounding error of a point in the unit ball."""
 
-_MISSING = {"NoneType", "NAType", "NaTType"}  # by name, because pandas may not be there
-_REMEDY = "fill in or drop what is missing"
+_MISSING_TYPES = {"NoneType", "NAType", "NaTType"}  # by name, because pandas may not be installed
+_REMEDY = "fill in or drop missing values"
 
 
 def as_floats(values: ArrayLike, name: str) -> Floats:
-    """Return `values` as a C-contiguous float64 array that can be written to; refuse what is not real numbers.
+    """Return values as a C-contiguous, aligned and writable float64 array.
 
-    What can't be written, or stands at an odd address, is copied: a kernel would be compiled once more for it, which
-    takes longer than any copy. pandas, polars, Arrow and joblib all hand out such arrays.
+    Arrays that are read-only or not aligned, as pandas, polars, Arrow and joblib return them, are copied. Others are
+    not.
 
+    Parameters
+    ----------
+    values : array-like
+        Real numbers.
+    name : str
+        Name of the argument for messages.
+
+    Returns
+    -------
+    array : array of float64
+
+    Raises
+    ------
+    KindError
+        If `values` holds text, dates or complex numbers, or is sparse or masked.
+    NonFiniteError
+        If an entry is None or pandas' missing value.
+
+    Examples
+    --------
     >>> as_floats([1, 2], "y")
     array([1., 2.])
     """
     if type(values) is not np.ndarray:
-        _refuse_what_hides_numbers(values, name)
+        _refuse_masked_and_sparse(values, name)
     try:
         array = np.asarray(values)
-        _refuse_what_only_reads_as_numbers(array, name)
-        with np.errstate(over="ignore"):  # what overflows is not finite, and refused as that
+        _refuse_other_types(array, name)
+        with np.errstate(over="ignore"):  # an overflow gives an infinity, which check_finite refuses
             made = np.asarray(array, dtype=np.float64, order="C")
     except InputError:
         raise
@@ -44,49 +68,71 @@ def as_floats(values: ArrayLike, name: str) -> Floats:
     return made if made.flags.writeable and made.flags.aligned else made.copy()
 
 
-def _refuse_what_hides_numbers(values: object, name: str) -> None:
-    """Raise if NumPy would not see that entries are masked, or that there are any at all."""
+def _refuse_masked_and_sparse(values: object, name: str) -> None:
+    """Raise if `values` is masked or sparse: NumPy would ignore the mask, and see one object in a sparse matrix."""
     if isinstance(values, np.ma.MaskedArray):
-        raise KindError(f"{name} must hold real numbers, got a masked array: fill in or drop what is masked")
-    sparse = sys.modules.get("scipy.sparse")  # whoever has such a matrix has imported it: for others, it takes a while
+        raise KindError(f"{name} must hold real numbers, got a masked array: fill in or drop masked values")
+    sparse = sys.modules.get("scipy.sparse")  # not imported here, because that is slow and a sparse matrix implies it
     if sparse is not None and sparse.issparse(values):
         kind = type(values).__name__
         raise KindError(f"{name} must be dense, got the sparse {kind}: {name}.toarray() is dense, if it fits in memory")
 
 
-def _refuse_what_only_reads_as_numbers(array: NDArray[np.generic], name: str) -> None:
-    """Raise if NumPy would make floats of `array` though it holds no real numbers: text, dates, complex numbers."""
+def _refuse_other_types(array: NDArray[np.generic], name: str) -> None:
+    """Raise if `array` holds text, dates or complex numbers, which NumPy may convert to floats."""
     if array.dtype.kind == "c":
         raise KindError(f"{name} must hold real numbers, got {array.dtype.name}: Complex data not supported")
     if array.dtype.kind not in "biufO":
         raise KindError(f"{name} must hold real numbers, got {array.dtype.name}")
     if array.dtype.kind == "O":
-        for place, entry in np.ndenumerate(array):
+        for position, entry in np.ndenumerate(array):
             if isinstance(entry, str | bytes):
-                raise KindError(f"{name} must hold real numbers, got {shown(entry)}{_where(place)}")
-            if type(entry).__name__ in _MISSING:
-                raise NonFiniteError(f"{name} must be finite, got {shown(entry)}{_where(place)}: {_REMEDY}")
+                raise KindError(f"{name} must hold real numbers, got {short_repr(entry)}{_at(position)}")
+            if type(entry).__name__ in _MISSING_TYPES:
+                raise NonFiniteError(f"{name} must be finite, got {short_repr(entry)}{_at(position)}: {_REMEDY}")
 
 
 def check_finite(array: Floats, name: str) -> Floats:
-    """Return `array` if every entry is finite; else name the first that is not, and where."""
-    known = np.isfinite(array)
-    if not known.all():
-        place = tuple(int(i) for i in np.argwhere(~known)[0])
-        value = array[place]
-        got = f"NaN{_where(place)}: {_REMEDY}" if np.isnan(value) else f"{value}{_where(place)}"
+    """Return an array whose entries are all finite.
+
+    Raises
+    ------
+    NonFiniteError
+        If an entry is NaN or infinite. The message gives the position of the first one.
+    """
+    finite = np.isfinite(array)
+    if not finite.all():
+        position = tuple(int(i) for i in np.argwhere(~finite)[0])
+        value = array[position]
+        got = f"NaN{_at(position)}: {_REMEDY}" if np.isnan(value) else f"{value}{_at(position)}"
         raise NonFiniteError(f"{name} must be finite, got {got}")
     return array
 
 
-def _where(place: tuple[int, ...]) -> str:
-    parts = [f"{axis} {i}" for axis, i in zip(("row", "column", "layer"), place, strict=False)]
+def _at(position: tuple[int, ...]) -> str:
+    """Return a position as part of a message: " at row 2, column 0"."""
+    parts = [f"{axis} {i}" for axis, i in zip(("row", "column", "layer"), position, strict=False)]
     return " at " + ", ".join(parts) if parts else ""
 
 
 def check_rows(X: ArrayLike, width: int | None = None, name: str = "X") -> Floats:
-    """Return `X` as finite rows: two-dimensional, at least one row and one column, `width` columns if given.
+    """Return a table of finite numbers.
 
+    Parameters
+    ----------
+    X : array-like of shape (n_rows, n_columns)
+        At least one row and one column.
+    width : int, optional
+        Required number of columns.
+    name : str, default "X"
+        Name of the argument for messages.
+
+    Returns
+    -------
+    X : array of float64, shape (n_rows, n_columns)
+
+    Examples
+    --------
     >>> check_rows([[0.5, 1.0]], width=3)
     Traceback (most recent call last):
         ...
@@ -106,18 +152,24 @@ def check_rows(X: ArrayLike, width: int | None = None, name: str = "X") -> Float
 
 
 def check_labels(y: ArrayLike, count: int, name: str = "y") -> Floats:
-    """Return `y` as finite labels, one for each of `count` rows."""
+    """Return finite labels, one for each of `count` rows.
+
+    Examples
+    --------
+    >>> check_labels([1, 2], count=2)
+    array([1., 2.])
+    """
     array = as_floats(y, name)
     if array.ndim != 1:
         raise ShapeError(f"{name} must be one-dimensional, got shape {array.shape}")
     if array.shape[0] != count:
-        raise ShapeError(f"{name} must hold one label a row: {count} rows, got {array.shape[0]} labels")
+        raise ShapeError(f"{name} must hold one label per row: {count} rows, got {array.shape[0]} labels")
     return check_finite(array, name)
 
 
 def check_in_unit_ball(X: Floats, name: str = "X") -> Floats:
-    """Return `X` if each row lies in the closed Euclidean unit ball, the paper's domain of instances."""
-    # hypot-like scaling is not needed: an overflowing square is an infinite norm, and that is outside as well.
+    """Return rows that lie in the closed Euclidean unit ball, the domain of instances in the paper."""
+    # A square that overflows gives an infinite norm, which is outside the ball too.
     with np.errstate(over="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", X, X))
     outside = norms > 1 + UNIT_SLACK
@@ -128,7 +180,7 @@ def check_in_unit_ball(X: Floats, name: str = "X") -> Floats:
 
 
 def check_in_unit_interval(y: Floats, name: str = "y") -> Floats:
-    """Return `y` if each label lies in [0, 1], the paper's domain of labels."""
+    """Return labels that lie in [0, 1], the domain of labels in the paper."""
     outside = (y < 0) | (y > 1)
     if outside.any():
         row = int(np.argmax(outside))
@@ -137,21 +189,29 @@ def check_in_unit_interval(y: Floats, name: str = "y") -> Floats:
 
 
 def check_positive(value: float, name: str) -> float:
-    """Return `value` if it is a finite number above 0.
+    """Return a finite number above 0 as a float.
 
+    Examples
+    --------
     >>> check_positive(-0.1, "radius")
     Traceback (most recent call last):
         ...
     ellipack.errors.DomainError: radius must be > 0, got -0.1
     """
-    number = _number(value, name, "> 0")
-    if not number > 0 or number == np.inf:  # so written that NaN fails as well
+    number = _as_float(value, name, "> 0")
+    if not number > 0 or number == np.inf:  # the negation also refuses NaN
         raise DomainError(f"{name} must be {_finite_and(number)}> 0, got {value}")
     return number
 
 
 def check_all_positive(values: ArrayLike, name: str) -> Floats:
-    """Return `values` as at least one finite number, all above 0."""
+    """Return a one-dimensional array of at least one finite number, all above 0.
+
+    Examples
+    --------
+    >>> check_all_positive([1, 2], "scales")
+    array([1., 2.])
+    """
     array = as_floats(values, name)
     if array.ndim != 1 or len(array) == 0:
         raise ShapeError(f"{name} must be one-dimensional and not empty, got shape {array.shape}")
@@ -162,25 +222,31 @@ def check_all_positive(values: ArrayLike, name: str) -> Floats:
 
 
 def check_nonnegative(value: float, name: str) -> float:
-    """Return `value` if it is a finite number, 0 or more."""
-    number = _number(value, name, ">= 0")
-    if not number >= 0 or number == np.inf:  # so written that NaN fails as well
+    """Return a finite number of at least 0 as a float."""
+    number = _as_float(value, name, ">= 0")
+    if not number >= 0 or number == np.inf:  # the negation also refuses NaN
         raise DomainError(f"{name} must be {_finite_and(number)}>= 0, got {value}")
     return number
 
 
 def check_in_range(value: float, name: str, smallest: float, largest: float) -> float:
-    """Return `value` if it is a number from `smallest` to `largest`."""
-    number = _number(value, name, f"from {smallest:g} to {largest:g}")
-    if not smallest <= number <= largest:  # so written that NaN fails as well
+    """Return a number from `smallest` to `largest` as a float.
+
+    Examples
+    --------
+    >>> check_in_range(2, "scale", 0.0, 4.0)
+    2.0
+    """
+    number = _as_float(value, name, f"from {smallest:g} to {largest:g}")
+    if not smallest <= number <= largest:  # the negation also refuses NaN
         raise DomainError(f"{name} must be from {smallest:g} to {largest:g}, got {value}")
     return number
 
 
-def _number(value: float, name: str, rule: str) -> float:
-    """Return `value` as a float, or say that `name` must be a number that obeys `rule`."""
+def _as_float(value: float, name: str, rule: str) -> float:
+    """Return a number as a float; the message of the error states `rule`."""
     try:
-        if not isinstance(value, str | bytes):  # float would read them
+        if not isinstance(value, str | bytes):  # float() would parse them
             return float(value)
     except (TypeError, ValueError, OverflowError):
         pass
@@ -188,17 +254,40 @@ def _number(value: float, name: str, rule: str) -> float:
 
 
 def _finite_and(number: float) -> str:
-    """Return the part of a rule that `number` breaks by not being finite, and nothing if it is."""
+    """Return "finite and " if `number` is not finite, for the rule in a message."""
     return "" if np.isfinite(number) else "finite and "
 
 
 def check_integer(value: int, name: str, minimum: int, maximum: int | None = None) -> int:
-    """Return `value` if it is a whole number, `minimum` or more, and `maximum` or less if that is given."""
+    """Return an integer from `minimum` to `maximum`.
+
+    Parameters
+    ----------
+    value : int
+        Python or NumPy integer. Floats are refused, even if they have no fractional part.
+    name : str
+        Name of the argument for messages.
+    minimum : int
+        Smallest value.
+    maximum : int, optional
+        Largest value.
+
+    Returns
+    -------
+    value : int
+
+    Examples
+    --------
+    >>> check_integer(0, "k", 1)
+    Traceback (most recent call last):
+        ...
+    ellipack.errors.DomainError: k must be an integer >= 1, got 0
+    """
     rule = f">= {minimum}" if maximum is None else f"from {minimum} to {maximum}"
     try:
         number = index(value)
     except TypeError:
-        raise DomainError(f"{name} must be a whole number {rule}, got {value!r}") from None
+        raise DomainError(f"{name} must be an integer {rule}, got {value!r}") from None
     if number < minimum or (maximum is not None and number > maximum):
-        raise DomainError(f"{name} must be a whole number {rule}, got {number}")
+        raise DomainError(f"{name} must be an integer {rule}, got {number}")
     return number

@@ -75,7 +75,7 @@ def test_what_is_no_model_is_refused_in_a_line(command: str, folder: Path, cli: 
     for name, said in (
         ("no.json", "no.json is no result of `ellipack run --json`: record"),
         ("cut.json", "cut.json is no result of `ellipack run --json`: record must be JSON"),
-        ("cut", "cut is no model of ellipack, or cut short: 500 bytes"),
+        ("cut", "cut is not an ellipack model, or is truncated: 500 bytes"),
         ("none", "none can't be read: No such file or directory"),
         (".", ". can't be read: Is a directory"),
     ):

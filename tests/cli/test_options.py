@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
         (["--predictions", "p.csv.gz"], 2, "predictions must go to a .csv or .parquet file"),
         (["--set", "views"], 2, "--set must be NAME=VALUE with a name of max_centers, n_jobs, neighbors, random_state"),
         (["--set", "config=1"], 2, "--set must be NAME=VALUE"),
-        (["--set", "max_centers=few"], 2, "max_centers must be a whole number >= 16, got 'few'"),
+        (["--set", "max_centers=few"], 2, "max_centers must be an integer >= 16, got 'few'"),
         (["--learner", "packing", "--set", "keep_founding_label=no"], 2, "--set keep_founding_label must be true or"),
         (["--kind", "km"], 2, "--kind must be COLUMN=KIND, got 'km'"),
         (["--kind", "km=length"], 2, "the kind of column 'km' must be one of number, boolean, time, text"),
@@ -92,7 +92,7 @@ def test_a_full_disk_is_an_error_in_a_line_and_the_old_model_stays(folder: Path,
     assert done.err.splitlines()[-1] == "ellipack: p.csv can't be written: File too large"
     done = cli(*resume, folder=folder, most_bytes=len(before["m"]) + 100)
     assert (done.code, done.out) == (4, "")
-    assert done.err.splitlines()[-1].startswith("ellipack: m can't be written, what was there is as it was: ")
+    assert done.err.splitlines()[-1].startswith("ellipack: m can't be written; the existing file is unchanged: ")
     assert (folder / "m").read_bytes() == before["m"]
     assert not list(folder.glob(".m.*"))
     # With room again it goes on as if nothing had been.

@@ -106,7 +106,7 @@ def test_what_cannot_be_done_is_refused_in_a_line(folder: Path, cli: CliRunner) 
     for arguments, code, said in (
         (["none", "new.csv"], 4, "none can't be read: No such file or directory"),
         (["new.csv", "new.csv"], 2, "MODEL and FILE must be different files, got 'new.csv' for both"),
-        (["new.csv", "model"], 4, "new.csv is no model of ellipack, or cut short"),
+        (["new.csv", "model"], 4, "new.csv is not an ellipack model, or is truncated"),
         (["model", "none.csv"], 3, "none.csv: there is no such file: check the path"),
         (["model", "new.csv", "-o", "new.csv"], 2, "FILE and --output must be different files, got 'new.csv' for both"),
         (["model", "new.csv", "-o", "no/out.csv"], 3, "no/out.csv can't be written: there is no folder no"),

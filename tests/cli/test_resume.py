@@ -199,7 +199,7 @@ def test_only_a_whole_model_of_a_run_is_gone_on_with(half: Path, cli: CliRunner)
     MetricRegressor().fit(X, X[:, 0]).save(half / "learner")
     for name, said in {
         "damaged": "damaged is damaged: its checksum does not match; use another copy",
-        "short": "short is no model of ellipack, or cut short: 1000 bytes",
+        "short": "short is not an ellipack model, or is truncated: 1000 bytes",
         "learner": "learner holds a MetricRegressor and not a run: `ellipack run --save` makes one",
         "nothing": "nothing can't be read: No such file or directory",
     }.items():

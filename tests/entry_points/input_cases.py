@@ -134,7 +134,7 @@ FINITE_X = r"X must be finite, got {} at row \d+, column 1"
 FINITE_Y = r"y must be finite, got {} at row \d+"
 BALL = Refused(DomainError, r"X must lie in the unit ball \(norm <= 1\), got norm \S+ at row \d+")
 UNIT = Refused(DomainError, r"y must lie in \[0, 1\], got \S+ at row \d+")
-REMEDY = ": fill in or drop what is missing"
+REMEDY = ": fill in or drop missing values"
 
 TABLE: dict[str, InputCase] = {
     # Rows that hold no numbers, or none that are numbers.
@@ -247,17 +247,17 @@ TABLE: dict[str, InputCase] = {
     ),
     "labels missing": InputCase(
         labels(lambda y: None),
-        Refused(InputError, "y must hold one label a row: .* the target y is None"),
+        Refused(InputError, "y must hold one label per row: .* the target y is None"),
         spoils="labels",
     ),
     "a label too few": InputCase(
         labels(lambda y: y[:-1]),
-        Refused(ShapeError, r"y must hold one label a row: \d+ rows, got \d+ labels"),
+        Refused(ShapeError, r"y must hold one label per row: \d+ rows, got \d+ labels"),
         spoils="labels",
     ),
     "a label too many": InputCase(
         labels(lambda y: np.append(y, 0.5)),
-        Refused(ShapeError, r"y must hold one label a row: \d+ rows, got \d+"),
+        Refused(ShapeError, r"y must hold one label per row: \d+ rows, got \d+"),
         spoils="labels",
     ),
     "two labels a row": InputCase(

@@ -133,7 +133,7 @@ def test_what_is_wrong_with_a_table_is_said(X: Any, kind: type[EllipackError], m
     ("y", "kind", "message"),
     [
         (None, InputError, "requires y to be passed, but the target y is None"),
-        ([1.0, None], NonFiniteError, "y must be finite, got None at row 1: fill in or drop what is missing"),
+        ([1.0, None], NonFiniteError, "y must be finite, got None at row 1: fill in or drop missing values"),
         (pd.Series([True, None], dtype="boolean"), NonFiniteError, "y must be finite, got <NA> at row 1"),
         (pd.Series([1, None], dtype="Int64"), NonFiniteError, "y must be finite, got NaN at row 1: fill in or drop"),
         (pl.Series([1, None]), NonFiniteError, "y must be finite, got NaN at row 1: fill in or drop"),
@@ -165,12 +165,12 @@ def test_a_row_counts_as_often_as_its_weight_says(seed: int, weights: list[int])
         (
             [1, 0.5, 1],
             DomainError,
-            "sample_weight must hold whole numbers >= 0, how often .*, got 0.5 at row 1",
+            "sample_weight must hold integers >= 0, the number of times .*, got 0.5 at row 1",
         ),
-        ([1, 1, -2], DomainError, "sample_weight must hold whole numbers >= 0, .*, got -2 at row 2"),
+        ([1, 1, -2], DomainError, "sample_weight must hold integers >= 0, .*, got -2 at row 2"),
         ([0, 0, 0], DomainError, "sample_weight must be > 0 for at least one row, got zero for every row"),
         ([1, np.nan, 1], NonFiniteError, "sample_weight must be finite, got NaN at row 1"),
-        ([1, 1], ShapeError, r"sample_weight must hold one number a row: 3 rows, got shape \(2,\)"),
+        ([1, 1], ShapeError, r"sample_weight must hold one number per row: 3 rows, got shape \(2,\)"),
         (["a", "b", "c"], KindError, "sample_weight must hold real numbers"),
     ],
 )

@@ -128,7 +128,7 @@ def test_what_could_not_be_made_again_is_not_saved(tmp_path: Path) -> None:
 
     learner = PhasedRegressor(gop=GradientOuterProduct(Mine()))  # type: ignore[arg-type]
     with pytest.raises(
-        CheckpointError, match=r"must be numbers, texts, arrays or of ellipack's own kinds, got <.*Mine"
+        CheckpointError, match=r"must be numbers, strings, arrays or objects of ellipack to be saved, got <.*Mine"
     ):
         learner.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())

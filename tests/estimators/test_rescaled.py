@@ -117,7 +117,7 @@ def test_a_clone_is_fresh_and_fit_forgets(make: Callable[[], Rescaled]) -> None:
         ([[1e9, 0, 0]], [np.nan], "y must be finite, got NaN at row 0"),
         ([[0, 0]], [0.5], "X has 2 features, but RescaledRegressor is expecting 3 features"),
         (np.empty((0, 3)), [], r"X must have at least one row and one column, got 0 sample\(s\) \(shape=\(0, 3\)\)"),
-        ([[0, 0, 0]], [0.5, 0.5], "y must hold one label a row: 1 rows, got 2 labels"),
+        ([[0, 0, 0]], [0.5, 0.5], "y must hold one label per row: 1 rows, got 2 labels"),
         ([["a", "b", "c"]], [0.5], "X must hold real numbers"),
     ],
 )

@@ -106,8 +106,8 @@ def test_only_runs_are_loaded_and_only_if_their_parts_fit(tmp_path: Path) -> Non
     _, archive = serialization.read(tmp_path / "model")
     for change, said in (
         ({"position": -1}, "position must be from 0"),
-        ({"predictions": {"size": 0}}, "predictions/checksum must be a whole number, got nothing"),
-        ({"source": 3}, "source must be text, got 3"),
+        ({"predictions": {"size": 0}}, "predictions/checksum must be an integer, got nothing"),
+        ({"source": 3}, "source must be a string, got 3"),
         ({"encoder": begun().encoder.to_dict()}, "features must be as many as are encoded"),
     ):
         changed = serialization.Archive({**archive.facts, **change}, archive.arrays)

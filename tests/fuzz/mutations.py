@@ -52,15 +52,15 @@ Random = np.random.Generator
 
 def signed(data: bytes) -> bytes:
     """Return a file with its checksum made right."""
-    place = file._PLACE
+    place = file._CHECKSUM_BYTES
     blank = data[: place.start] + b"0" * 64 + data[place.stop :]
-    return blank[: place.start] + file._digest(blank).encode() + blank[place.stop :]
+    return blank[: place.start] + file._checksum(blank).encode() + blank[place.stop :]
 
 
 def flip_bytes(rng: Random, data: bytes) -> bytes:
     """Change a few bytes, behind the checksum."""
     changed = bytearray(data)
-    for at in rng.integers(file._PLACE.stop, len(data), size=rng.integers(1, 4)):
+    for at in rng.integers(file._CHECKSUM_BYTES.stop, len(data), size=rng.integers(1, 4)):
         changed[at] = rng.choice([0, 0xFF, 0x7F, int(rng.integers(256)), changed[at] ^ (1 << int(rng.integers(8)))])
     return signed(bytes(changed))
 
@@ -69,17 +69,17 @@ def flip_header(rng: Random, data: bytes) -> bytes:
     """Change a byte of the header: digits to digits, or anything to anything."""
     size = 8 + int.from_bytes(data[:8], "little")
     changed = bytearray(data)
-    digits = [at for at in range(file._PLACE.stop, size) if chr(data[at]).isdigit()]
+    digits = [at for at in range(file._CHECKSUM_BYTES.stop, size) if chr(data[at]).isdigit()]
     if digits and rng.random() < 0.8:
         changed[digits[rng.integers(len(digits))]] = ord("0") + int(rng.integers(10))
     else:
-        changed[rng.integers(file._PLACE.stop, size)] = int(rng.integers(32, 127))
+        changed[rng.integers(file._CHECKSUM_BYTES.stop, size)] = int(rng.integers(32, 127))
     return signed(bytes(changed))
 
 
 def cut(rng: Random, data: bytes) -> bytes:
     """Leave out, or double, a stretch of bytes."""
-    a, b = np.sort(rng.integers(file._PLACE.stop, len(data), size=2))
+    a, b = np.sort(rng.integers(file._CHECKSUM_BYTES.stop, len(data), size=2))
     return signed(data[:a] + data[b:] if rng.random() < 0.5 else data[:b] + data[a:])
 
 

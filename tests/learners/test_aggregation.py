@@ -96,7 +96,7 @@ def test_nothing_is_learned_from_experts_that_agree() -> None:
 
 
 def test_an_aggregation_has_several_experts() -> None:
-    with pytest.raises(DomainError, match="experts must be a whole number >= 2, got 1"):
+    with pytest.raises(DomainError, match="experts must be an integer >= 2, got 1"):
         uniform_aggregation(1)
 
 

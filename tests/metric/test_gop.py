@@ -95,7 +95,7 @@ def test_the_diagonal_estimate_is_diagonal() -> None:
 
 
 def test_bad_parameters_are_refused_at_once() -> None:
-    with pytest.raises(DomainError, match="anchors must be a whole number >= 1, got 0"):
+    with pytest.raises(DomainError, match="anchors must be an integer >= 1, got 0"):
         GopEstimator(anchors=0)
-    with pytest.raises(DomainError, match="random_state must be a whole number >= 0, got -1"):
+    with pytest.raises(DomainError, match="random_state must be an integer >= 0, got -1"):
         GopEstimator(random_state=-1)

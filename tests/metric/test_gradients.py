@@ -93,7 +93,7 @@ def test_the_estimate_converges_to_the_gradient_outer_product() -> None:
         ({"bandwidth_scale": 0.0}, "bandwidth_scale must be from 1e-100 to 1e[+]100, got 0"),
         ({"step_scale": -1.0}, "step_scale must be from 1e-100 to 1e[+]100, got -1"),
         ({"mass_scale": np.nan}, "mass_scale must be from 0 to 1e[+]100, got nan"),
-        ({"n_jobs": 0}, "n_jobs must be >= 1, or -1 for one a core, got 0"),
+        ({"n_jobs": 0}, "n_jobs must be >= 1, or -1 for one per core, got 0"),
     ],
 )
 def test_bad_parameters_are_refused_at_once(parameters: dict[str, float], message: str) -> None:
@@ -105,7 +105,7 @@ def test_bad_rows_are_refused() -> None:
     estimator = KernelDifferences()
     with pytest.raises(NonFiniteError, match="X must be finite, got NaN at row 1, column 0"):
         estimator.gradients([[0.0], [np.nan]], [0.0, 1.0])
-    with pytest.raises(ShapeError, match="y must hold one label a row: 2 rows, got 1 labels"):
+    with pytest.raises(ShapeError, match="y must hold one label per row: 2 rows, got 1 labels"):
         estimator.gradients([[0.0], [0.1]], [0.0])
     with pytest.raises(ShapeError, match="anchors must have 1 columns, got 2"):
         estimator.gradients([[0.0], [0.1]], [0.0, 1.0], [[0.0, 0.0]])

@@ -84,7 +84,7 @@ def test_other_doors_refuse_too() -> None:
         Metric.from_diagonal([1e200, 1e-200])
     with pytest.raises(ShapeError, match=r"diagonal must be one-dimensional and not empty, got shape \(0,\)"):
         Metric.from_diagonal([])
-    with pytest.raises(DomainError, match="d must be a whole number >= 1, got 0"):
+    with pytest.raises(DomainError, match="d must be an integer >= 1, got 0"):
         Metric.identity(0)
     with pytest.raises(MetricError, match="gop must be positive semidefinite, got the eigenvalue -2"):
         Metric.from_gop([[1.0, 0.0], [0.0, -2.0]], 0.1)

@@ -81,9 +81,9 @@ def test_the_estimate_converges_to_the_gradient_outer_product() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"neighbors": 1}, "neighbors must be a whole number >= 2, got 1"),
+        ({"neighbors": 1}, "neighbors must be an integer >= 2, got 1"),
         ({"ridge": 0.0}, "ridge must be from 1e-08 to inf, got 0"),
-        ({"n_jobs": -2}, "n_jobs must be >= 1, or -1 for one a core, got -2"),
+        ({"n_jobs": -2}, "n_jobs must be >= 1, or -1 for one per core, got -2"),
     ],
 )
 def test_bad_parameters_are_refused_at_once(parameters: dict[str, float], message: str) -> None:

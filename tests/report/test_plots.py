@@ -114,7 +114,7 @@ def test_what_can_not_be_drawn_is_refused_before_a_figure_is_made() -> None:
         plot_spectrum(MetricRegressor())
     with pytest.raises(NotFittedError):
         plot_importances(MetricRegressor())
-    with pytest.raises(InputError, match="top must be a whole number >= 1, got 0"):
+    with pytest.raises(InputError, match="top must be an integer >= 1, got 0"):
         plot_importances(learned(PackingRegressor()), top=0)
     with pytest.raises(InputError, match="window must not be given with a record"):
         plot_progress(record, window=3)
@@ -216,7 +216,7 @@ def test_title_replaces_the_one_there_was(axes: Axes) -> None:
 def test_bad_input_is_refused(axes: Axes) -> None:
     with pytest.raises(ShapeError, match="errors must be one-dimensional"):
         plots.rolling_rmse([], 3)
-    with pytest.raises(DomainError, match="window must be a whole number >= 1, got 0"):
+    with pytest.raises(DomainError, match="window must be an integer >= 1, got 0"):
         plots.rolling_rmse([1.0], 0)
     with pytest.raises(InputError, match="at least one learner"):
         plots.plot_rolling_rmse(axes, {}, window=3)

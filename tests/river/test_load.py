@@ -65,5 +65,5 @@ def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:
         ellipack.load(tmp_path / "river")
     odd = PackingRegressor()
     odd.learn_one({("a", "b"): 1.0}, 1.0)
-    with pytest.raises(CheckpointError, match=r"must be texts or numbers to be saved, got \('a', 'b'\)"):
+    with pytest.raises(CheckpointError, match=r"must be strings or numbers to be saved, got \('a', 'b'\)"):
         odd.save(tmp_path / "odd")

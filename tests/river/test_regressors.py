@@ -306,9 +306,9 @@ def test_threads_may_predict_side_by_side(make: Callable[[], RiverRegressor]) ->
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (MetricRegressor(max_centers=3), "max_centers must be a whole number >= 16, got 3"),
+        (MetricRegressor(max_centers=3), "max_centers must be an integer >= 16, got 3"),
         (PhasedRegressor(alpha=-1.0), "alpha must be > 0, got -1"),
-        (PhasedRegressor(gop=GradientOuterProduct(anchors=0)), "anchors must be a whole number >= 1"),
+        (PhasedRegressor(gop=GradientOuterProduct(anchors=0)), "anchors must be an integer >= 1"),
     ],
 )
 def test_bad_parameters_are_refused_before_anything_is_learned(model: RiverRegressor, message: str) -> None:

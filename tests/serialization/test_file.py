@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from ellipack.errors import CheckpointError
-from ellipack.serialization import Archive, file, read, sweep, write
+from ellipack.serialization import Archive, file, read, remove_partial_files, write
 
 SMALL = Archive({"clock": 3, "name": "naïve \u2028"}, {"a": np.arange(6.0).reshape(2, 3), "b": np.arange(2)})
 
@@ -76,7 +76,7 @@ def test_random_bytes_are_refused(data: bytes) -> None:
     path = Path(os.environ.get("TMPDIR", "/tmp")) / f"ellipack-random-{os.getpid()}"
     try:
         path.write_bytes(data)
-        with pytest.raises(CheckpointError, match="no model of ellipack"):
+        with pytest.raises(CheckpointError, match="not an ellipack model"):
             read(path)
     finally:
         path.unlink()
@@ -86,7 +86,7 @@ def signed(header: object, arrays: bytes = b"") -> bytes:
     """Return a file with a right checksum and this header, whatever it says."""
     text = json.dumps(header, separators=(",", ":")).encode()
     data = len(text).to_bytes(8, "little") + text + arrays
-    return data.replace(b"0" * 64, file._digest(data).encode(), 1)
+    return data.replace(b"0" * 64, file._checksum(data).encode(), 1)
 
 
 def metadata(**facts: object) -> dict[str, str]:
@@ -98,7 +98,7 @@ def test_a_header_that_claims_what_is_not_there_is_refused(rows: object, tmp_pat
     entry = {"dtype": "F64", "shape": [rows, 3], "data_offsets": [0, 10**18]}
     header = {"__metadata__": metadata(format=1, version="1", kind="Kind", facts={}), "rows": entry}
     (tmp_path / "model").write_bytes(signed(header, b"\0" * 24))
-    with pytest.raises(CheckpointError, match="is no safetensors file"):
+    with pytest.raises(CheckpointError, match="is not a safetensors file"):
         read(tmp_path / "model")
 
 
@@ -108,7 +108,7 @@ def test_a_header_that_claims_what_is_not_there_is_refused(rows: object, tmp_pat
         ({"format": 2, "version": "9.1"}, r"format 2 \(ellipack 9.1\), .* reads format 1: pip install --upgrade"),
         ({"format": True}, "has format True"),
         ({"format": "x"}, "has format x"),
-        ({"format": 1, "facts": {}}, "kind must be text, got nothing"),
+        ({"format": 1, "facts": {}}, "kind must be a string, got nothing"),
         ({"format": 1, "kind": "K", "facts": []}, r"facts must be an object, got \[\]"),
     ],
 )
@@ -127,7 +127,7 @@ def test_a_header_without_end_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_of_others_is_refused(tmp_path: Path) -> None:
     (tmp_path / "model").write_bytes(save({"weights": np.ones(3)}, {"made by": "others"}))
-    with pytest.raises(CheckpointError, match="no model of ellipack"):
+    with pytest.raises(CheckpointError, match="not an ellipack model"):
         read(tmp_path / "model")
 
 
@@ -142,13 +142,13 @@ def full(*_: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.parametrize("stage", ["save_file", "_sign"])
+@pytest.mark.parametrize("stage", ["save_file", "_write_checksum"])
 def test_a_writer_that_fails_leaves_what_was_there(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
     write(path, "Kind", SMALL)
     before = path.read_bytes()
     monkeypatch.setattr(file, stage, full)
-    with pytest.raises(CheckpointError, match=r"can't be written, what was there is as it was: .*No space left"):
+    with pytest.raises(CheckpointError, match=r"can't be written; the existing file is unchanged: .*No space left"):
         write(path, "Kind", Archive({"clock": 4}))
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model"]
@@ -158,7 +158,9 @@ def test_a_name_that_is_not_confirmed_is_told(tmp_path: Path, monkeypatch: pytes
     path = tmp_path / "model"
     write(path, "Kind", SMALL)
     monkeypatch.setattr(file, "_sync_directory", full)
-    with pytest.raises(CheckpointError, match=r"model is written, but the disk did not confirm.*No space left"):
+    with pytest.raises(
+        CheckpointError, match=r"model is written, but its directory entry could not be synced.*No space left"
+    ):
         write(path, "Kind", Archive({"clock": 4}))
     assert read(path)[1].facts["clock"] == 4
     assert os.listdir(tmp_path) == ["model"]
@@ -199,7 +201,7 @@ def test_a_disk_that_takes_no_more_is_told(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(path)], check=True, capture_output=True, text=True, timeout=120
     )
-    assert "can't be written, what was there is as it was" in done.stdout
+    assert "can't be written; the existing file is unchanged" in done.stdout
     assert read(path)[1].arrays["a"].shape == (10,)
     assert os.listdir(tmp_path) == ["model"]
 
@@ -217,7 +219,7 @@ def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
     for name in (".m[1].17.partial", ".m[1].18.partial", ".m1.17.partial", "m[1]"):
         (tmp_path / name).mkdir()
         (tmp_path / name / ".tmp17").touch()
-    sweep(tmp_path / "m[1]")
+    remove_partial_files(tmp_path / "m[1]")
     assert sorted(os.listdir(tmp_path)) == [".m1.17.partial", "m[1]"]
 
 

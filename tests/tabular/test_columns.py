@@ -171,8 +171,8 @@ def test_columns_that_are_not_there_can_not_be_chosen(choice: dict[str, object],
             {"kinds": {"a": "colour"}},
             "the kind of column 'a' must be one of number, boolean, time, category, got 'colour'",
         ),
-        ({"min_frequency": 0}, "min_frequency must be a whole number >= 1, got 0"),
-        ({"max_categories": 0}, "max_categories must be a whole number >= 1, got 0"),
+        ({"min_frequency": 0}, "min_frequency must be an integer >= 1, got 0"),
+        ({"max_categories": 0}, "max_categories must be an integer >= 1, got 0"),
     ],
 )
 def test_bad_parameters_are_refused(choice: dict[str, object], message: str) -> None:

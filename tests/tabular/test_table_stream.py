@@ -210,9 +210,9 @@ def test_permission_denied_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_bad_parameters_are_refused(folder: Path) -> None:
     path = str(folder / "t.csv")
-    with pytest.raises(DomainError, match="batch_rows must be a whole number >= 1, got 0"):
+    with pytest.raises(DomainError, match="batch_rows must be an integer >= 1, got 0"):
         open_table(path, batch_rows=0)
-    with pytest.raises(DomainError, match="skip_rows must be a whole number >= 0, got -1"):
+    with pytest.raises(DomainError, match="skip_rows must be an integer >= 0, got -1"):
         open_table(path, skip_rows=-1)
     with pytest.raises(DomainError, match="format must be one of csv, tsv, ndjson, parquet, got 'xls'"):
         open_table(path, format="xls")

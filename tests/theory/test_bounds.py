@@ -233,7 +233,7 @@ def test_a_radius_is_positive(bound: Callable[[list[float], float], float]) -> N
 
 @pytest.mark.parametrize("bound", [fixed_metric_regret_bound, printed_fixed_metric_regret_bound, theorem_2_of_one])
 def test_rounds_are_whole(bound: Callable[[list[float], float, float], float]) -> None:
-    with pytest.raises(DomainError, match=r"rounds must be a whole number >= 1, got 2\.5"):
+    with pytest.raises(DomainError, match=r"rounds must be an integer >= 1, got 2\.5"):
         bound([1.0], 2.5, 1.0)
 
 

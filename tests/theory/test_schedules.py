@@ -82,9 +82,9 @@ def test_scales_must_be_positive(value: float) -> None:
 
 
 def test_phases_and_rounds_are_whole_numbers() -> None:
-    with pytest.raises(DomainError, match="phase must be a whole number >= 1, got 0"):
+    with pytest.raises(DomainError, match="phase must be an integer >= 1, got 0"):
         phase_length(0)
-    with pytest.raises(DomainError, match=r"t must be a whole number >= 1, got 2\.5"):
+    with pytest.raises(DomainError, match=r"t must be an integer >= 1, got 2\.5"):
         phase_of(2.5)  # type: ignore[arg-type]
     with pytest.raises(DomainError, match="scale must be >= 0, got -1"):
         mass_threshold(10, 2, -1)

@@ -134,9 +134,9 @@ def test_what_is_no_gradient_outer_products_spectrum_is_refused(eigenvalues: lis
 @pytest.mark.parametrize(
     ("r", "t", "gamma", "message"),
     [
-        (0, 1, 0.0, "r must be a whole number >= 1, got 0"),
-        (1, 0, 0.0, "t must be a whole number >= 1, got 0"),
-        (1, 1.5, 0.0, r"t must be a whole number >= 1, got 1\.5"),
+        (0, 1, 0.0, "r must be an integer >= 1, got 0"),
+        (1, 0, 0.0, "t must be an integer >= 1, got 0"),
+        (1, 1.5, 0.0, r"t must be an integer >= 1, got 1\.5"),
         (1, 1, -0.5, r"regularization must be >= 0, got -0\.5"),
         (1, 1, np.nan, "regularization must be finite and >= 0, got nan"),
         (1, 1, np.inf, "regularization must be finite and >= 0, got inf"),

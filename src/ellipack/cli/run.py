@@ -28,7 +28,7 @@ from ellipack.evaluation.run import BatchResult, Run, load_run
 from ellipack.metric import LocalSlopes
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
-from ellipack.serialization import sweep
+from ellipack.serialization import remove_partial_files
 from ellipack.tabular import INFERENCE_ROWS, TableBatch, TableEncoder, TableStream, open_table
 
 _BATCH = 1024  # rows, after which a signal is heeded: a fraction of a second
@@ -49,7 +49,7 @@ def _run(options: Options, stops: Stops) -> Record | None:
     check_places(options)
     run, passed = (None, 0) if options.begins_anew else resumed(options)
     if options.model:
-        sweep(options.model)
+        remove_partial_files(options.model)
     source = run_in_thread(lambda: _opened(options, passed), stops.wanted)
     if source is None:
         say("stopped before the first row; there is nothing to save")

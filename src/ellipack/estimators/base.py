@@ -141,7 +141,7 @@ class StreamingRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  #
             return self
         names = archive.strings("feature_names")
         if names and len(names) != d:
-            raise CheckpointError(f"feature_names must be {d} texts or none, got {len(names)}")
+            raise CheckpointError(f"feature_names must be {d} strings or none, got {len(names)}")
         try:
             state = self._from_archive(archive.part("state"), d)  # first: it knows that d is as large as the file says
             self._initial_state(d)  # which checks the parameters

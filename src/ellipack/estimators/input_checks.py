@@ -47,7 +47,7 @@ def check_targets(y: Any) -> ArrayLike:
     if type(y) is np.ndarray and y.ndim == 1:
         return cast(ArrayLike, y)
     if y is None:
-        raise InputError("y must hold one label a row: learning requires y to be passed, but the target y is None")
+        raise InputError("y must hold one label per row: learning requires y to be passed, but the target y is None")
     array = as_floats(y, "y")
     if array.ndim == 2 and array.shape[1] == 1:
         advice = "A column-vector y was passed when a 1d array was expected: pass y.ravel()"
@@ -62,11 +62,11 @@ def repeat_by_weight(table: Floats, y: Floats, sample_weight: Any) -> tuple[Floa
         return table, y
     weights = check_finite(as_floats(sample_weight, "sample_weight"), "sample_weight")
     if weights.shape != (len(table),):
-        raise ShapeError(f"sample_weight must hold one number a row: {len(table)} rows, got shape {weights.shape}")
+        raise ShapeError(f"sample_weight must hold one number per row: {len(table)} rows, got shape {weights.shape}")
     odd = (weights < 0) | (weights % 1 != 0)
     if odd.any():
         row = int(np.argmax(odd))
-        rule = "whole numbers >= 0, how often each row counts"
+        rule = "integers >= 0, the number of times that each row counts"
         raise DomainError(f"sample_weight must hold {rule}, got {weights[row]:g} at row {row}")
     if not weights.any():
         raise DomainError("sample_weight must be > 0 for at least one row, got zero for every row")

@@ -38,7 +38,9 @@ def parameter_to_archive(value: Any) -> Archive:
 def object_to_archive(value: Any) -> Archive:
     """Return what is saved of an object that its constructor makes of its parameters."""
     if not type(value).__module__.startswith("ellipack."):
-        raise CheckpointError(f"what is saved must be numbers, texts, arrays or of ellipack's own kinds, got {value!r}")
+        raise CheckpointError(
+            f"parameters must be numbers, strings, arrays or objects of ellipack to be saved, got {value!r}"
+        )
     values = _values(value)
     archive = Archive({"kind": type(value).__name__, "names": sorted(values)})
     return archive.with_parts(**{f"value {name}": parameter_to_archive(each) for name, each in values.items()})

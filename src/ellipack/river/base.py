@@ -118,7 +118,7 @@ class RiverRegressor(base.MiniBatchRegressor):
         names = self.feature_names
         odd = next((name for name in names if type(name) not in _SAVED_NAMES), None)
         if odd is not None:
-            raise CheckpointError(f"names of features must be texts or numbers to be saved, got {odd!r}")
+            raise CheckpointError(f"names of features must be strings or numbers to be saved, got {odd!r}")
         parts = {} if self._learner is None else {"state": self._learner.to_archive()}
         archive = Archive({"names": names, "learned": self._learner is not None})
         serialization.write(
@@ -129,7 +129,7 @@ class RiverRegressor(base.MiniBatchRegressor):
         """Take for one's own what was learned by the learner that this archive was saved of."""
         names = archive.fact("names", list)
         if not all(type(name) in _SAVED_NAMES for name in names) or len(set(names)) != len(names):
-            raise CheckpointError("names must be texts or numbers, each one once")
+            raise CheckpointError("names must be different strings or numbers")
         if archive.fact("learned", bool):
             try:
                 learner = self._new_learner(max(1, len(names)))

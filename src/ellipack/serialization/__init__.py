@@ -1,6 +1,6 @@
-"""What outlives a process: a learner's state in one file, with nothing in it that could run."""
+"""Saved models: facts and arrays in one safetensors file, without executable content."""
 
 from ellipack.serialization.archive import Archive, Json
-from ellipack.serialization.file import read, sweep, write
+from ellipack.serialization.file import read, remove_partial_files, write
 
-__all__ = ["Archive", "Json", "read", "sweep", "write"]
+__all__ = ["Archive", "Json", "read", "remove_partial_files", "write"]

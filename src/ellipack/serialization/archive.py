@@ -1,7 +1,7 @@
-"""What a saved file holds: facts and arrays by name, nested in parts; and how they are asked for.
+"""Facts and arrays of a saved model, by name and nested in parts.
 
-A loader knows what it wants and asks for it by name, type and shape. The file names no class and no function, and
-whatever in it is not as it should be ends in a `CheckpointError` before anything is built.
+A loader requests each value by name, type and shape. A file names no class and no function that could be imported. A
+value that does not meet the request raises a `CheckpointError` before anything is built from it.
 """
 
 import math
@@ -15,21 +15,38 @@ from numpy.typing import NDArray
 from ellipack.errors import CheckpointError
 from ellipack.validation import Floats, Ints
 
-_TYPE_NAMES = {bool: "true or false", int: "a whole number", str: "text", list: "a list", dict: "an object"}
-_LARGEST_INTEGER = 2**62  # rows, centres and the like: far from where an int64 would overflow
+_TYPE_NAMES = {bool: "true or false", int: "an integer", str: "a string", list: "a list", dict: "an object"}
+_LARGEST_INTEGER = 2**62  # for counts of rows, centers and the like: far below the overflow of int64
 
 Json = bool | int | float | str | list[Any] | dict[str, Any] | None
-"""What a fact may be."""
+"""Type of a fact."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """Facts and arrays, those of a part under the part's name.
+    """Facts and arrays of a saved object.
 
-    >>> whole = Archive({"clock": 3}).with_parts(metric=Archive(arrays={"eigenvalues": np.ones(2)}))
-    >>> whole.part("metric").floats("eigenvalues", 2)
+    An archive may have parts, which are archives themselves. The facts of a part are a dictionary among the facts; the
+    names of its arrays begin with its own name and a slash. Accessors check type, shape and range and return copies of
+    arrays.
+
+    Parameters
+    ----------
+    facts : dict of str to JSON value, default {}
+        Numbers, strings, lists and dictionaries.
+    arrays : dict of str to array, default {}
+        NumPy arrays.
+    prefix : str, default ""
+        Path of this archive in the whole one. Error messages begin with it.
+
+    Examples
+    --------
+    >>> archive = Archive({"clock": 3}).with_parts(metric=Archive(arrays={"eigenvalues": np.ones(2)}))
+    >>> archive.integer("clock", least=0)
+    3
+    >>> archive.part("metric").floats("eigenvalues", 2)
     array([1., 1.])
-    >>> whole.part("metric").floats("eigenvalues", 3)
+    >>> archive.part("metric").floats("eigenvalues", 3)
     Traceback (most recent call last):
         ...
     ellipack.errors.CheckpointError: metric/eigenvalues must be float64 of shape (3,), got float64 of shape (2,)
@@ -40,7 +57,22 @@ class Archive:
     prefix: str = ""
 
     def with_parts(self, **parts: "Archive") -> "Archive":
-        """Return this archive with parts added."""
+        """Return this archive with parts added.
+
+        Parameters
+        ----------
+        **parts : Archive
+            Parts by name.
+
+        Returns
+        -------
+        archive : Archive
+
+        Examples
+        --------
+        >>> Archive({"a": 1}).with_parts(p=Archive({"b": 2})).facts
+        {'a': 1, 'p': {'b': 2}}
+        """
         facts = {**self.facts, **{name: part.facts for name, part in parts.items()}}
         arrays = dict(self.arrays)
         for name, part in parts.items():
@@ -48,26 +80,53 @@ class Archive:
         return Archive(facts, arrays, self.prefix)
 
     def copy(self) -> "Archive":
-        """Return the same with arrays of their own, so that what they were taken from may move on."""
+        """Return an archive with copies of the arrays, so that the original arrays may change."""
         return Archive(self.facts, {name: np.array(array) for name, array in self.arrays.items()}, self.prefix)
 
     def part(self, name: str) -> "Archive":
-        """Return a part."""
+        """Return a part.
+
+        Parameters
+        ----------
+        name : str
+            Name of the part.
+
+        Returns
+        -------
+        part : Archive
+
+        Raises
+        ------
+        CheckpointError
+            If there is no such part.
+        """
         prefix = f"{name}/"
         arrays = {key.removeprefix(prefix): array for key, array in self.arrays.items() if key.startswith(prefix)}
         return Archive(self.fact(name, dict), arrays, self._full_name(prefix))
 
     def fact(self, name: str, kind: type[Any]) -> Any:
-        """Return a fact of this kind."""
+        """Return a fact of a given type.
+
+        Parameters
+        ----------
+        name : str
+            Name of the fact.
+        kind : {bool, int, str, list, dict}
+            Exact type. A bool is not an int here.
+
+        Returns
+        -------
+        value : object of type `kind`
+        """
         if name not in self.facts:
             raise CheckpointError(f"{self._full_name(name)} must be {_TYPE_NAMES[kind]}, got nothing")
         value = self.facts[name]
-        if type(value) is not kind:  # not isinstance: a bool is no number here
+        if type(value) is not kind:  # isinstance would accept a bool as an int
             raise CheckpointError(f"{self._full_name(name)} must be {_TYPE_NAMES[kind]}, got {_shortened(value)}")
         return value
 
     def integer(self, name: str, least: int, most: int = _LARGEST_INTEGER) -> int:
-        """Return a whole number from `least` to `most`."""
+        """Return an integer from `least` to `most`."""
         value = int(self.fact(name, int))
         if not least <= value <= most:
             raise CheckpointError(f"{self._full_name(name)} must be from {least} to {most}, got {value}")
@@ -81,33 +140,33 @@ class Archive:
         return float(value)
 
     def strings(self, name: str, count: int | None = None) -> list[str]:
-        """Return a list of texts, `count` of them if given."""
+        """Return a list of strings, with `count` entries if given."""
         values: list[str] = self.fact(name, list)
         if not all(isinstance(value, str) for value in values) or (count is not None and len(values) != count):
-            wanted = "a list of texts" if count is None else f"a list of {count} texts"
+            wanted = "a list of strings" if count is None else f"a list of {count} strings"
             raise CheckpointError(f"{self._full_name(name)} must be {wanted}, got {_shortened(values)}")
         return values
 
     def floats(self, name: str, *shape: int) -> Floats:
-        """Return finite floats of this shape, in an array of their own."""
+        """Return an array of finite floats of a given shape."""
         array = self.any_floats(name, *shape)
         if not np.isfinite(array).all():
             raise CheckpointError(f"{self._full_name(name)} must be finite, got NaN or an infinity")
         return array
 
     def any_floats(self, name: str, *shape: int) -> Floats:
-        """Return floats of this shape, infinities and NaN among them if that is what was saved."""
+        """Return an array of floats of a given shape, which may hold infinities and NaN."""
         return np.array(self._array(name, np.dtype(np.float64), shape))
 
     def floats_above(self, least: float, name: str, *shape: int) -> Floats:
-        """Return floats that are all greater than `least`."""
+        """Return an array of finite floats greater than `least`."""
         array = self.floats(name, *shape)
         if array.size and not array.min() > least:
             raise CheckpointError(f"{self._full_name(name)} must be > {least:g}, got {array.min():g}")
         return array
 
     def floats_between(self, least: float, most: float, name: str, *shape: int) -> Floats:
-        """Return floats that are all from `least` to `most`."""
+        """Return an array of floats from `least` to `most`."""
         array = self.floats(name, *shape)
         if array.size and not (array.min() >= least and array.max() <= most):
             got = f"{array.min():g} to {array.max():g}"
@@ -115,7 +174,7 @@ class Archive:
         return array
 
     def ints(self, name: str, *shape: int, least: int = 0, most: int = _LARGEST_INTEGER) -> Ints:
-        """Return whole numbers of this shape, none below `least` or above `most`."""
+        """Return an array of integers from `least` to `most`."""
         array = self._array(name, np.dtype(np.int64), shape)
         if array.size and array.min() < least:
             raise CheckpointError(f"{self._full_name(name)} must be >= {least}, got {array.min()}")
@@ -124,15 +183,15 @@ class Archive:
         return np.array(array)
 
     def counts(self, name: str, count: int, total: int, least: int = 0) -> Ints:
-        """Return so many whole numbers that add up to no more than `total`."""
+        """Return `count` integers, each at least `least`, whose sum is at most `total`."""
         array = self.ints(name, count, least=least, most=total)
-        # A sum of floats: one of ints could overflow. Up to 2**53 it is exact, and beyond that it is no less.
+        # A sum of int64 could overflow. A sum of floats is exact up to 2**53, and beyond that it does not fall.
         if total > 2**52 or array.sum(dtype=np.float64) > total:
             raise CheckpointError(f"{self._full_name(name)} must add up to no more than {min(total, 2**52)}")
         return array
 
     def shape(self, name: str, dimensions: int) -> tuple[int, ...]:
-        """Return the shape of an array, which must have so many dimensions."""
+        """Return the shape of an array with a given number of dimensions."""
         array = self.arrays.get(name)
         if array is None or array.ndim != dimensions:
             got = "nothing" if array is None else f"shape {array.shape}"
@@ -140,6 +199,7 @@ class Archive:
         return array.shape
 
     def _array(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """Return an array of a given type and shape, without a copy."""
         array = self.arrays.get(name)
         if array is None or array.dtype != dtype or array.shape != shape:
             got = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
@@ -153,10 +213,11 @@ class Archive:
 def _is_finite(value: float) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # a whole number that no float can hold
+    except OverflowError:  # an integer beyond the largest float
         return False
 
 
 def _shortened(value: object) -> str:
-    text = reprlib.repr(value)  # which does not follow lists within lists for ever
+    """Return the representation of a value, cut to 40 characters."""
+    text = reprlib.repr(value)  # limits the depth of nested lists
     return text if len(text) <= 40 else f"{text[:40]}..."

@@ -1,12 +1,13 @@
-"""One file for one learner: safetensors, its header holding facts and a checksum of the whole file.
+"""Files of saved models in the safetensors format.
 
-The format is that of the safetensors library: the length of a header, the header in JSON, the bytes of the arrays.
-Its metadata have one entry, ``ellipack``: 64 hexadecimal digits, the SHA-256 of the file with zeros in their place,
-and then JSON with ``format`` (a number; files of any other are refused), ``version`` (of ellipack), ``kind`` (of
-learner) and ``facts``. No time and no name of a machine is written: same learner, same bytes.
+A safetensors file has the length of its header, the header in JSON, and the bytes of the arrays. The metadata in the
+header have one entry, ``ellipack``. It begins with a checksum of 64 hexadecimal digits: the SHA-256 of the file with
+zeros in place of the digits. JSON follows, with ``format`` (an integer; other formats are refused), ``version`` (of
+ellipack), ``kind`` (of model) and ``facts``. The file holds no time and no host name, so that equal models have equal
+bytes.
 
-A file is written beside the one that it replaces, brought to the disk, and only then renamed: whatever happens on the
-way, the old file or the new one is there, whole.
+Writing is atomic. A new file is written next to the old one, synced to disk and then renamed. After a failure either
+the old or the new file is there, complete.
 """
 
 import hashlib
@@ -34,155 +35,197 @@ from ellipack.serialization.archive import Archive
 
 FORMAT = 1
 _KEY = "ellipack"
-_NO_DIGEST = "0" * 64
-_OPENING = b'{"__metadata__":{"ellipack":"'  # a header begins with this, and then comes the checksum
-_PLACE = slice(8 + len(_OPENING), 8 + len(_OPENING) + 64)
-_PARTIAL = re.compile(r"\.(\d+)-\d+\.partial$", re.ASCII)  # behind the name: the process that writes there
+_ZERO_CHECKSUM = "0" * 64
+_HEADER_START = b'{"__metadata__":{"ellipack":"'  # the checksum follows
+_CHECKSUM_BYTES = slice(8 + len(_HEADER_START), 8 + len(_HEADER_START) + 64)
+_WRITER_ID = re.compile(r"\.(\d+)-\d+\.partial$", re.ASCII)  # captures the id of the writing process
 _LARGEST_HEADER = 100_000_000  # bytes; safetensors refuses more itself
 
 
 def write(path: str | os.PathLike[str], kind: str, archive: Archive) -> None:
-    """Write a file, or leave the one that was there as it was.
+    """Write a file atomically.
 
     Parameters
     ----------
-    path : where; a file that is there is replaced, and a link is followed, so that it stays one.
-    kind : what kind of learner this is, by which `read` and its caller know how to go on.
-    archive : what to write.
+    path : str or path-like
+        Path of the file. An existing file is replaced. If the path is a symbolic link, its target is replaced.
+    kind : str
+        Kind of the saved model, which `read` returns.
+    archive : Archive
+        Facts and arrays to write.
+
+    Raises
+    ------
+    CheckpointError
+        If the file cannot be written. An existing file is unchanged then.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write(Path(folder) / "model", "Example", Archive({"clock": 3}))
+    ...     read(Path(folder) / "model")
+    ('Example', Archive(facts={'clock': 3}, arrays={}, prefix=''))
     """
     target = Path(os.path.realpath(path))
-    aside = target.with_name(f".{target.name}.{os.getpid()}-{get_ident()}.partial")
+    partial_directory = target.with_name(f".{target.name}.{os.getpid()}-{get_ident()}.partial")
     facts = {"format": FORMAT, "version": __version__, "kind": kind, "facts": archive.facts}
     text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    # The library takes the address of an array as it is, whatever its strides.
+    # safetensors ignores strides.
     arrays = {name: np.ascontiguousarray(array) for name, array in archive.arrays.items()}
-    _sweep_the_dead(target)
+    _remove_partial_files_of_dead_processes(target)
     try:
-        # A folder, since the library goes by a file of its own, with a name of its own, which has to be swept too.
-        aside.mkdir()
-        partial = aside / "model"
+        # A directory, because safetensors writes a temporary file of its own, which must be removed too.
+        partial_directory.mkdir()
+        partial = partial_directory / "model"
         partial.touch()
         mode = (target if target.exists() else partial).stat().st_mode & 0o777
-        save_file(arrays, partial, {_KEY: _NO_DIGEST + text})
+        save_file(arrays, partial, {_KEY: _ZERO_CHECKSUM + text})
         with partial.open("r+b") as file:
-            _sign(file)
+            _write_checksum(file)
             os.chmod(partial, mode)
             os.fsync(file.fileno())
         partial.replace(target)
     except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{path} can't be written, what was there is as it was: {error}") from error
+        raise CheckpointError(f"{path} can't be written; the existing file is unchanged: {error}") from error
     finally:
-        rmtree(aside, ignore_errors=True)
+        rmtree(partial_directory, ignore_errors=True)
     try:
         _sync_directory(target.parent)
     except OSError as error:
         raise CheckpointError(
-            f"{path} is written, but the disk did not confirm its name, which a power cut may undo: {error}"
+            f"{path} is written, but its directory entry could not be synced; a power failure may undo it: {error}"
         ) from error
 
 
 def read(path: str | os.PathLike[str]) -> tuple[str, Archive]:
-    """Return the kind of learner that a file holds, and its archive.
+    """Read a file that `write` wrote.
 
-    Nothing is taken from a file but numbers, texts and arrays; one that is not whole to the bit is refused.
+    A file holds numbers, strings and arrays only. Reading it executes nothing.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Path of the file.
+
+    Returns
+    -------
+    kind : str
+        Kind of the saved model.
+    archive : Archive
+        Facts and arrays.
+
+    Raises
+    ------
+    CheckpointError
+        If the file cannot be read, is damaged, has another format or is not an ellipack model.
     """
     try:
         data = Path(path).read_bytes()
-    except (OSError, ValueError) as error:  # no file has such a name, for one
+    except (OSError, ValueError) as error:  # a path with a null character is a ValueError
         raise CheckpointError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}") from error
-    digest, facts = _header(data, path)
-    if _digest(data) != digest:
+    checksum, facts = _header(data, path)
+    if _checksum(data) != checksum:
         raise CheckpointError(f"{path} is damaged: its checksum does not match; use another copy")
     if type(facts.get("format")) is not int or facts["format"] != FORMAT:
         raise CheckpointError(
-            f"{path} has format {_shown(facts.get('format'))} (ellipack {_shown(facts.get('version'))}), and this is "
-            f"ellipack {__version__}, which reads format {FORMAT}: pip install --upgrade ellipack"
+            f"{path} has format {_shortened(facts.get('format'))} (ellipack {_shortened(facts.get('version'))}), but "
+            f"ellipack {__version__} reads format {FORMAT}: pip install --upgrade ellipack"
         )
     try:
         arrays = parse(data)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path} is no safetensors file: {error}") from error
+        raise CheckpointError(f"{path} is not a safetensors file: {error}") from error
     whole = Archive(facts)
     return whole.fact("kind", str), Archive(whole.fact("facts", dict), arrays)
 
 
-def sweep(path: str | os.PathLike[str]) -> None:
-    """Remove what writers that were killed have left beside a file; to be called by its only writer."""
-    for aside in _asides(Path(os.path.realpath(path))):
-        rmtree(aside, ignore_errors=True)
+def remove_partial_files(path: str | os.PathLike[str]) -> None:
+    """Remove the partial files that killed writers left next to a file.
+
+    Call it only if no other thread or process writes to the same path.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Path of the file itself, which is not changed.
+    """
+    for partial_directory in _partial_directories(Path(os.path.realpath(path))):
+        rmtree(partial_directory, ignore_errors=True)
 
 
-def _sweep_the_dead(target: Path) -> None:
-    """Remove what processes that are no more have left beside a file, where that can be told and done."""
+def _remove_partial_files_of_dead_processes(target: Path) -> None:
+    """Remove the partial files of processes that no longer run, as far as permissions allow."""
     with suppress(OSError):
-        for aside in _asides(target):
-            writer = _PARTIAL.search(aside.name)
-            if writer is not None and not _lives(int(writer[1])):
-                rmtree(aside, ignore_errors=True)
+        for partial_directory in _partial_directories(target):
+            writer = _WRITER_ID.search(partial_directory.name)
+            if writer is not None and not _may_be_running(int(writer[1])):
+                rmtree(partial_directory, ignore_errors=True)
 
 
-def _asides(target: Path) -> list[Path]:
-    """Return the folders in which a file is, or was once, being written."""
+def _partial_directories(target: Path) -> list[Path]:
+    """Return the directories of partial files of a target."""
     return list(target.parent.glob(f".{escape(target.name)}.*.partial"))
 
 
-def _lives(process: int) -> bool:
-    """Return whether there is a process of this number, or may be one."""
-    if os.name != "posix":  # where signal 0 is a signal like others
+def _may_be_running(process: int) -> bool:
+    """Return False if no process has this id, and True if one has or if that is unknown."""
+    if os.name != "posix":  # elsewhere signal 0 is not a test
         return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except (OSError, OverflowError):  # one of another user's
+    except (OSError, OverflowError):  # such as a process of another user
         return True
     return True
 
 
-def _sign(file: BufferedRandom) -> None:
-    """Put the checksum of a file in its place."""
+def _write_checksum(file: BufferedRandom) -> None:
+    """Replace the zeros in the header of a file with its checksum."""
     with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        if data[8 : _PLACE.stop] != _OPENING + _NO_DIGEST.encode():
-            raise CheckpointError("the checksum has no place: the safetensors library begins a header in another way")
-        digest = _digest(data)
-    file.seek(_PLACE.start)
-    file.write(digest.encode())
+        if data[8 : _CHECKSUM_BYTES.stop] != _HEADER_START + _ZERO_CHECKSUM.encode():
+            raise CheckpointError("the checksum has no place: this version of safetensors begins headers differently")
+        checksum = _checksum(data)
+    file.seek(_CHECKSUM_BYTES.start)
+    file.write(checksum.encode())
     file.flush()
 
 
 def _header(data: bytes, path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
-    """Return the checksum and the facts that a header holds."""
+    """Return the checksum and the facts of a header."""
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > min(len(data) - 8, _LARGEST_HEADER):
-        raise CheckpointError(f"{path} is no model of ellipack, or cut short: {len(data)} bytes")
-    if not data.startswith(_OPENING, 8):
-        raise CheckpointError(f"{path} is no model of ellipack, or damaged: its header begins with something else")
+        raise CheckpointError(f"{path} is not an ellipack model, or is truncated: {len(data)} bytes")
+    if not data.startswith(_HEADER_START, 8):
+        raise CheckpointError(f"{path} is not an ellipack model, or is damaged: its header begins differently")
     try:
         text = json.loads(data[8 : 8 + size])["__metadata__"][_KEY]
-        digest, facts = text[:64], json.loads(text[64:])
+        checksum, facts = text[:64], json.loads(text[64:])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise CheckpointError(f"{path} is no model of ellipack, or damaged: its header can't be read") from error
+        raise CheckpointError(f"{path} is not an ellipack model, or is damaged: its header can't be read") from error
     if not isinstance(facts, dict):
-        raise CheckpointError(f"{path} is no model of ellipack, or damaged: its header holds no facts")
-    return digest, facts
+        raise CheckpointError(f"{path} is not an ellipack model, or is damaged: its header has no facts")
+    return checksum, facts
 
 
-def _shown(value: object) -> str:
-    """Return a value for a message: not too long, and nothing in it that a terminal would obey."""
+def _shortened(value: object) -> str:
+    """Return a short representation without control characters."""
     return reprlib.repr(value).strip("'")
 
 
-def _digest(data: bytes | mmap) -> str:
-    """Return the checksum of a file in which zeros stand in its place."""
-    with memoryview(data) as view, view[: _PLACE.start] as before, view[_PLACE.stop :] as behind:
-        whole = hashlib.sha256(before)
-        whole.update(_NO_DIGEST.encode())
-        whole.update(behind)
-    return whole.hexdigest()
+def _checksum(data: bytes | mmap) -> str:
+    """Return the SHA-256 of a file with zeros in place of its checksum."""
+    with memoryview(data) as view, view[: _CHECKSUM_BYTES.start] as before, view[_CHECKSUM_BYTES.stop :] as after:
+        sha = hashlib.sha256(before)
+        sha.update(_ZERO_CHECKSUM.encode())
+        sha.update(after)
+    return sha.hexdigest()
 
 
 def _sync_directory(directory: Path) -> None:
-    """Bring a renaming to the disk, where directories can be opened (not on Windows)."""
+    """Sync a directory to disk, on systems that allow it (not on Windows)."""
     if os.name == "posix":
         handle = os.open(directory, os.O_RDONLY)
         try:

@@ -290,7 +290,7 @@ def test_pure_noise_is_predicted_by_the_mean() -> None:
         ([[1.0], [np.nan]], [1.0, 2.0], NonFiniteError, "X must be finite, got NaN at row 1, column 0"),
         ([[1.0], [2.0]], [1.0, np.inf], NonFiniteError, "y must be finite, got inf at row 1"),
         ([[1.0, 2.0]], [1.0], ShapeError, "X must have 1 columns, got 2"),
-        ([[1.0], [2.0]], [1.0], ShapeError, "y must hold one label a row: 2 rows, got 1 labels"),
+        ([[1.0], [2.0]], [1.0], ShapeError, "y must hold one label per row: 2 rows, got 1 labels"),
     ],
 )
 def test_what_is_refused_changes_nothing(X: Floats, y: Floats, error: type[Exception], message: str) -> None:
@@ -307,8 +307,8 @@ def test_what_is_refused_changes_nothing(X: Floats, y: Floats, error: type[Excep
         ({"growth": 1.0}, "growth must be from 1.05 to 10, got 1"),
         ({"powers": (0.5, -1.0)}, "powers must be from 0 to 2, got -1"),
         ({"ridges": (0.0,)}, "ridges must be from 1e-12 to 1, got 0"),
-        ({"validation_points": 4}, "validation_points must be a whole number >= 8, got 4"),
-        ({"validation_points": 100, "pool": 50}, "pool must be a whole number >= 100, got 50"),
+        ({"validation_points": 4}, "validation_points must be an integer >= 8, got 4"),
+        ({"validation_points": 100, "pool": 50}, "pool must be an integer >= 100, got 50"),
         ({"label_margin": np.nan}, "label_margin must be from 0 to 1, got nan"),
         ({"stack_prior": 0.0}, "stack_prior must be from 1e-06 to 1e[+]06, got 0"),
     ],
