@@ -49,7 +49,7 @@ def test_shells_complete_commands_and_options(shell: str, cli: CliRunner, tmp_pa
     assert "file" in cli(folder=tmp_path, environment=asked).out  # names of files, which the shell itself knows
 
 
-@pytest.mark.parametrize("package", ["click", "pyarrow", "plotly", "rich"])
+@pytest.mark.parametrize("package", ["click", "jinja2", "pyarrow", "plotly", "rich"])
 def test_a_package_that_is_missing_is_said_in_one_line(package: str, tmp_path: Path) -> None:
     # As if it were not installed: found before the real one, and not there.
     (tmp_path / f"{package}.py").write_text(

@@ -12,7 +12,7 @@ import pytest
 from matplotlib import image
 
 from ellipack.report.formatting import clean
-from ellipack.report.page import page
+from ellipack.report.page import render_page
 from ellipack.report.record import Record
 from ellipack.validation import Floats
 from tests.report import records
@@ -35,7 +35,7 @@ class Visit:
     """A page that was opened, with all that it asked for and complained of."""
 
     def __init__(self, browser: Any, path: Path, record: Record) -> None:
-        path.write_text(page(record), encoding="utf-8")
+        path.write_text(render_page(record), encoding="utf-8")
         self.tab = browser.new_page(viewport=DESK, color_scheme="light")
         self.complaints: list[str] = []
         self.requests: list[str] = []
@@ -218,12 +218,12 @@ def test_paper_is_light_and_charts_fit_it(full: Visit) -> None:
 
 
 def test_a_page_without_charts_is_shown_as_well(browser: Any, tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text(page(records.empty()), encoding="utf-8")
+    (tmp_path / "page.html").write_text(render_page(records.empty()), encoding="utf-8")
     tab = browser.new_page()
     complaints: list[str] = []
     tab.on("console", lambda message: complaints.append(message.text))
     tab.goto((tmp_path / "page.html").as_uri())
-    assert tab.locator("h1").text_content() == "Nothing was predicted of y yet."
+    assert tab.locator("h1").text_content() == "There are no predictions of y yet."
     assert complaints == []
     tab.close()
 

@@ -1,5 +1,6 @@
 import re
 from collections.abc import Callable
+from importlib.resources import files
 from typing import Any
 
 import pytest
@@ -7,16 +8,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plotly import graph_objects
 
-from ellipack.report.chart import DARK, LIGHT, SERIES_COLORS, Chart, log_ticks, style_sheet
-from ellipack.report.page import sections
+from ellipack.report.chart import SERIES_COLORS, Chart, log_ticks
+from ellipack.report.page import build_sections
 from ellipack.report.record import Record
 from tests.report import records
 
+STYLE_SHEET = (files("ellipack.report") / "page.css").read_text(encoding="utf-8")
 RECORDS = (records.full, records.hostile, records.wide, records.one_row, records.empty)
 
 
+def colors_of(selector: str) -> dict[str, str]:
+    """Return the colors that the style sheet defines in its first rule for a selector."""
+    _, _, rule = STYLE_SHEET.partition(f"{selector} {{")
+    return dict(re.findall(r"(--\w+): (#[0-9a-f]{6});", rule.partition("}")[0]))
+
+
+LIGHT, DARK = colors_of(":root"), colors_of(":root:not(.printing)")
+
+
 def charts(record: Record) -> list[Chart]:
-    return [chart for section in sections(record) for chart in section.charts]
+    return [chart for section in build_sections(record) for chart in section.charts]
 
 
 def painted(value: Any) -> Any:
@@ -41,17 +52,17 @@ def test_a_full_run_has_every_chart_and_one_row_hardly_any() -> None:
     assert [chart.title for chart in charts(records.full())] == [
         "Error over time",
         "Spectrum of the metric",
-        "Effective rank, phase by phase",
-        "Features that matter",
-        "Directions they combine into",
-        "Weight of each expert in the mixture",
-        "Prediction against label",
-        "How often errors of each size happen",
-        "Errors over time",
-        "Centres kept",
+        "Effective rank by phase",
+        "Most important features",
+        "Leading directions",
+        "Weight of each expert",
+        "Predictions against labels",
+        "Histogram of residuals",
+        "Residuals over time",
+        "Centers in memory",
         "Speed",
     ]
-    assert [chart.title for chart in charts(records.one_row())] == ["Features that matter"]
+    assert [chart.title for chart in charts(records.one_row())] == ["Most important features"]
     assert charts(records.empty()) == []
 
 
@@ -89,6 +100,6 @@ def test_colors_can_be_read(colors: dict[str, str]) -> None:
 
 def test_day_and_night_have_the_same_colors_and_the_sheet_uses_no_other() -> None:
     assert LIGHT.keys() == DARK.keys()
-    sheet = style_sheet()
-    assert set(re.findall(r"var\((--\w+)\)", sheet)) <= LIGHT.keys()
-    assert sheet.count("{") == sheet.count("}")
+    assert len(LIGHT) == 14
+    assert set(re.findall(r"var\((--\w+)\)", STYLE_SHEET)) <= LIGHT.keys()
+    assert STYLE_SHEET.count("{") == STYLE_SHEET.count("}")

@@ -8,29 +8,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack.report import formatting
+from ellipack.report.page import page_environment
 
 anything = st.text(st.characters(exclude_categories=()))  # lone surrogates as well
 
 
 class Reader(HTMLParser):
-    """What a browser makes of HTML: text, and any tag or comment that it takes something for."""
+    """Text, tags and comments of HTML as a browser reads it."""
 
-    def __init__(self, written: str) -> None:
+    def __init__(self, markup: str) -> None:
         super().__init__()
         self.texts: list[str] = []
-        self.taken: list[str] = []
-        self.feed(written)
+        self.tags: list[str] = []
+        self.feed(markup)
         self.close()
 
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.taken.append(tag)
+        self.tags.append(tag)
         self.texts += [value or "" for _, value in attrs]
 
     def handle_comment(self, data: str) -> None:
-        self.taken.append("comment")
+        self.tags.append("comment")
+
+
+def tojson(value: object) -> str:
+    return page_environment().from_string("{{ value | tojson }}").render(value=value)
 
 
 @given(anything)
@@ -50,24 +55,24 @@ def test_clean_text_keeps_what_people_write() -> None:
 
 @given(anything)
 def test_text_in_html_stays_text(name: str) -> None:
-    for written in (formatting.in_html(name), f'<i title="{formatting.in_html(name)}"></i>'):
-        reader = Reader(written)
+    for template in ("{{ name }}", '<i title="{{ name }}"></i>'):
+        reader = Reader(page_environment().from_string(template).render(name=name))
         assert "".join(reader.texts) == formatting.clean(name)
-        assert set(reader.taken) <= {"i"}
+        assert set(reader.tags) <= {"i"}
 
 
 @given(anything, st.integers(2, 30))
-def test_text_in_a_chart_has_no_tag_and_is_short(name: str, most: int) -> None:
-    written = formatting.plotly_text(name, most)
+def test_text_in_a_chart_has_no_tag_and_is_short(name: str, max_length: int) -> None:
+    written = formatting.plotly_text(name, max_length)
     assert "<" not in written
     read = html.unescape(written)
-    assert len(read) <= most
+    assert len(read) <= max_length
     assert read == formatting.clean(name) or read.endswith("\u2026")
 
 
 @given(st.recursive(anything | st.floats(allow_nan=False, allow_infinity=False), st.lists))
 def test_json_in_a_script_can_not_end_it(value: object) -> None:
-    written = formatting.in_script(value)
+    written = tojson(value)
     assert written.isascii()
     assert not set("<>&") & set(written)
     assert json.loads(written) == value
@@ -75,7 +80,7 @@ def test_json_in_a_script_can_not_end_it(value: object) -> None:
 
 def test_json_in_a_script_has_no_nan() -> None:
     with pytest.raises(ValueError, match="Out of range float"):
-        formatting.in_script([math.nan])
+        tojson([math.nan])
 
 
 @given(st.floats(-1e300, 1e300))

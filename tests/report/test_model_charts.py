@@ -35,7 +35,7 @@ def test_of_thousands_of_eigenvalues_the_first_are_shown() -> None:
     chart = spectrum_chart(records.wide(3000))
     assert chart is not None
     assert all(len(trace["y"]) == 40 for trace in chart.data)
-    assert chart.note == "The largest 40; 2,960 more are not shown."
+    assert chart.note == "The 40 largest eigenvalues; 2,960 more are not shown."
 
 
 def test_eigenvalues_too_small_for_the_scale_are_left_out() -> None:
@@ -66,7 +66,7 @@ def test_the_features_that_count_most_come_first() -> None:
     chart = importance_chart(record)
     assert chart is not None
     assert chart.data[0]["x"] == [record.importances[i] for i in leading]
-    assert chart.note == "2,980 more features count less than these."
+    assert chart.note == "2,980 more features are less important."
 
 
 def test_names_are_short_beside_bars_and_whole_on_hover() -> None:
@@ -114,7 +114,7 @@ def test_few_experts_have_no_others_and_no_phase_is_needed() -> None:
     chart = expert_weight_chart(record)
     assert chart is not None
     assert [(trace["name"], trace["y"]) for trace in chart.data] == [("two", [0.75, 0.75]), ("one", [0.25, 0.25])]
-    assert "The heaviest at the end is two." in chart.description
+    assert "The largest weight at the end is that of two." in chart.description
 
 
 def test_a_learner_without_experts_has_no_chart_of_them() -> None:

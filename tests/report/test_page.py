@@ -13,7 +13,7 @@ import pytest
 
 from ellipack.report import page as module
 from ellipack.report.formatting import clean
-from ellipack.report.page import page
+from ellipack.report.page import render_page
 from ellipack.report.record import Experts, Record
 from tests.report import records
 
@@ -29,7 +29,7 @@ class Page(HTMLParser):
         self.elements: list[tuple[str, dict[str, str]]] = []
         self.open: list[str] = []
         self.texts: list[tuple[str, str]] = []
-        self.feed(page(record))
+        self.feed(render_page(record))
         self.close()
         assert self.open == []
 
@@ -117,14 +117,14 @@ def test_what_can_be_seen_can_be_heard(full: Page) -> None:
 def test_every_part_of_a_full_run_is_told(full: Page) -> None:
     record = records.full()
     assert [text for tag, text in full.texts if tag == "h2" and text] == [
-        "How the error fell",
-        "What it learned about directions",
-        "What drives it",
-        "Whom it trusts",
-        "Where it is off",
-        "What it took",
-        "The columns",
-        "Small print",
+        "Prediction error",
+        "Learned metric",
+        "Feature importance",
+        "Expert weights",
+        "Residuals",
+        "Memory and speed",
+        "Columns",
+        "Settings",
     ]
     shown = full.text("bdi", "td", "th", "code", "span")
     for name in (*record.features, *record.parameters, *(column.name for column in record.columns)):
@@ -136,23 +136,23 @@ def test_every_part_of_a_full_run_is_told(full: Page) -> None:
 
 def test_what_there_is_nothing_of_is_left_out() -> None:
     record = records.full()
-    assert {section["id"] for section in Page(records.empty()).all("section")} == {"small-print"}
+    assert {section["id"] for section in Page(records.empty()).all("section")} == {"settings"}
     one = {section["id"] for section in Page(records.one_row()).all("section")}
-    assert one == {"features", "columns", "small-print"}
+    assert one == {"features", "columns", "settings"}
     phases = [replace(phase, expert_weights=[]) for phase in record.phases]
     paper = Page(replace(record, experts=Experts([], []), phases=phases, speed=[], parameters={}))
     ids = {section["id"] for section in paper.all("section")}
     assert "experts" not in ids
-    assert {"error", "metric", "features", "residuals", "machine"} <= ids
+    assert {"error", "metric", "features", "residuals", "resources"} <= ids
     started = Page(replace(record, phases=[]))
-    assert "No phase was over yet" in started.text("p")
-    assert "What it took" in started.text("h2")
+    assert "No phase has ended yet" in started.text("p")
+    assert "Memory and speed" in started.text("h2")
 
 
 def test_of_many_features_twenty_are_shown_and_the_rest_counted() -> None:
     made = Page(records.wide(3000))
-    assert len(page(records.wide(3000))) < len(page(records.full())) + 100_000
-    assert "2,980 more features count less than these." in made.text("figcaption")
+    assert len(render_page(records.wide(3000))) < len(render_page(records.full())) + 100_000
+    assert "2,980 more features are less important." in made.text("figcaption")
     assert "20 features of 3,000" in made.text("caption")
 
 
@@ -167,7 +167,7 @@ def test_hostile_names_are_text_and_nothing_else() -> None:
     data = hostile.scripts()[0]
     assert not set("<>&") & set(data)
     assert data.isascii()
-    page(records.hostile()).encode()
+    render_page(records.hostile()).encode()
 
 
 def test_charts_get_no_name_that_plotly_would_read_as_markup() -> None:
@@ -183,7 +183,10 @@ def test_charts_get_no_name_that_plotly_would_read_as_markup() -> None:
     assert {text for text in strings(json.loads(Page(records.hostile()).scripts()[0])) if "<" in text} == own
 
 
-def test_without_plotly_the_page_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "plotly.offline", None)
-    with pytest.raises(ModuleNotFoundError, match=r"the page needs plotly .*: pip install 'ellipack\[report\]'"):
+@pytest.mark.parametrize("package", ["jinja2", "plotly.offline"])
+def test_an_error_about_a_missing_package_tells_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        ModuleNotFoundError, match=r"the report page needs jinja2 and plotly .*: pip install 'ellipack\[report\]'"
+    ):
         runpy.run_path(module.__file__)

@@ -128,7 +128,7 @@ def test_plots_are_exported_and_nothing_is_imported_before_it_is_asked_for() -> 
     assert set(ellipack.report.__all__) <= {name for name in dir(plots) if name.startswith("plot_")} | {"Record"}
     with pytest.raises(AttributeError, match=r"module 'ellipack\.report' has no attribute 'unheard_of'"):
         _ = ellipack.report.unheard_of
-    script = "import sys, ellipack, ellipack.report; print({'matplotlib', 'plotly'} & set(sys.modules))"
+    script = "import sys, ellipack, ellipack.report; print({'jinja2', 'matplotlib', 'plotly'} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "set()"
 

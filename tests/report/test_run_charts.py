@@ -37,11 +37,11 @@ def with_errors(errors: list[float]) -> Record:
 
 def test_every_error_is_counted_or_said_to_be_outside() -> None:
     rng = np.random.default_rng(0)
-    chart = run_charts.error_histogram(with_errors([*rng.normal(size=997).tolist(), 1e6, 1e6, -1e6]))
+    chart = run_charts.residual_histogram(with_errors([*rng.normal(size=997).tolist(), 1e6, 1e6, -1e6]))
     assert chart is not None
     counted = sum(chart.data[0]["y"])
     assert 980 < counted < 1000
-    assert chart.note == f"{1000 - counted} larger errors not shown."
+    assert chart.note == f"{1000 - counted} larger residuals not shown."
     centres = np.array(chart.data[0]["x"])
     np.testing.assert_allclose(centres, -centres[::-1], atol=1e-9)
 
@@ -49,7 +49,7 @@ def test_every_error_is_counted_or_said_to_be_outside() -> None:
 @pytest.mark.parametrize("errors", [[0.0, 0.0], [1e-12, 1e-12], [3.0, 3.0], [-1e300, 1e300]])
 def test_errors_that_are_all_alike_or_enormous_can_be_drawn(errors: list[float]) -> None:
     record = with_errors(errors)
-    histogram = run_charts.error_histogram(record)
+    histogram = run_charts.residual_histogram(record)
     assert histogram is not None
     assert sum(histogram.data[0]["y"]) == 2
     for chart in (run_charts.prediction_chart(record), run_charts.residual_chart(record)):
@@ -72,7 +72,7 @@ def test_a_chart_has_no_more_points_than_it_can_bear() -> None:
 def test_a_single_row_is_no_chart() -> None:
     record = with_errors([1.0])
     assert run_charts.prediction_chart(record) is None
-    assert run_charts.error_histogram(record) is None
+    assert run_charts.residual_histogram(record) is None
     assert run_charts.residual_chart(record) is None
 
 

@@ -13,7 +13,7 @@ from ellipack.cli.terminal import screen, show_model
 from ellipack.errors import CheckpointError, InputError, StreamError
 from ellipack.estimators.loading import RUN_KIND, load
 from ellipack.evaluation.run import load_run
-from ellipack.report.page import page
+from ellipack.report.page import render_page
 from ellipack.report.record import Record
 from ellipack.report.run_record import RunInfo, build_learner_record, build_record
 
@@ -40,7 +40,7 @@ def report(model: str, output: str | None) -> None:
 
 def write_page(record: Record, target: str) -> None:
     """Write the page about a record to a file, or to standard output."""
-    text = page(record)
+    text = render_page(record)
     if target == "-":
         click.echo(text, nl=False)
         return

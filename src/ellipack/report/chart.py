@@ -1,22 +1,41 @@
-"""What a chart is: a Plotly figure as plain data, with what is said of it."""
+"""Charts of the report page: Plotly figures as plain data, with their titles, legends and descriptions."""
 
 from dataclasses import dataclass, field
-from importlib.resources import files
 from typing import Any, Final
 
 PlotlyObject = dict[str, Any]
-"""Part of a Plotly figure, as JSON has it. Its validator holds all of them to Plotly's schema in the tests."""
+"""Part of a Plotly figure, as in JSON. Tests validate all of them against Plotly's schema."""
 
 TRANSPARENT: Final = "rgba(0,0,0,0)"
 NUMBER_FORMAT: Final = ",.4~r"
-"""Four digits that count, thousands apart, in d3's notation."""
+"""Four significant digits with thousands separators, in d3's notation."""
+
+SERIES_COLORS: Final = ("--blue", "--vermilion", "--green", "--pink", "--orange", "--sky")
+"""Colors of lines and areas, in order of use, by their names in ``page.css``.
+
+They are those of Okabe and Ito, which people with any kind of color vision can tell apart.
+"""
 
 _FONT: Final = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """An entry of a legend: what is drawn, in which color, as which mark (line, dash, dot or area), and how much."""
+    """An entry of a legend.
+
+    Attributes
+    ----------
+    name : str
+        What is drawn.
+    color : str
+        Name of its color in ``page.css``.
+    mark : {"line", "dash", "dot", "area"}, default "line"
+        How it is drawn.
+    opacity : float, default 1.0
+        Opacity of the mark.
+    value : str, default ""
+        Number beside the name.
+    """
 
     name: str
     color: str
@@ -31,14 +50,24 @@ class Chart:
 
     Attributes
     ----------
-    title : stands above it.
-    description : what it shows, for those who can't see it.
-    data, layout : Plotly's, with names of colors for colors.
-    height : in pixels.
-    keys : the legend.
-    note : stands below it.
-    narrow : entries of the layout that are other on a narrow screen, by path.
-    wide : whether it takes the whole width.
+    title : str
+        Text above the chart.
+    description : str
+        What the chart shows, for screen readers.
+    data : list of dict
+        Traces of the Plotly figure. Colors are CSS variables of ``page.css``.
+    layout : dict
+        Layout of the Plotly figure.
+    height : int, default 320
+        Height in pixels.
+    legend : list of LegendEntry
+        Legend, may be empty.
+    note : str, default ""
+        Text below the chart.
+    narrow_layout : dict
+        Entries of the layout that replace others on a narrow screen, by path.
+    wide : bool, default False
+        Whether the chart takes the whole width of the page.
     """
 
     title: str
@@ -52,8 +81,13 @@ class Chart:
     wide: bool = False
 
 
+def css_color(name: str) -> str:
+    """Return a reference to a CSS variable, which the page resolves for light and dark mode."""
+    return f"var({name})"
+
+
 def layout(x: PlotlyObject, y: PlotlyObject, **others: Any) -> PlotlyObject:
-    """Return a layout in the colors of the page, with two axes."""
+    """Return a layout with two axes, in the colors of the page."""
     return {
         "font": {"family": _FONT, "size": 12, "color": css_color("--soft")},
         "paper_bgcolor": css_color("--card"),
@@ -76,7 +110,7 @@ def layout(x: PlotlyObject, y: PlotlyObject, **others: Any) -> PlotlyObject:
 
 
 def axis(title: str, **others: Any) -> PlotlyObject:
-    """Return an axis for numbers."""
+    """Return a numeric axis."""
     return {
         "title": {"text": title, "standoff": 8},
         "automargin": True,
@@ -92,12 +126,12 @@ def axis(title: str, **others: Any) -> PlotlyObject:
 
 
 def row_axis(last: int) -> PlotlyObject:
-    """Return an axis of row numbers from 0 to the last."""
+    """Return an axis of row numbers from 0 to `last`."""
     return axis("row", range=[0, max(1, last)], showgrid=False, ticks="outside", tickcolor=css_color("--rule"))
 
 
 def log_row_axis(first: int, last: int) -> PlotlyObject:
-    """Return an axis of row numbers on a log scale, for phases, each of which is longer than the one before."""
+    """Return an axis of row numbers on a log scale. Phases get longer and longer, so it spaces them evenly."""
     ticks = log_ticks(first, last)
     return axis(
         "row (log scale)",
@@ -110,69 +144,17 @@ def log_row_axis(first: int, last: int) -> PlotlyObject:
     )
 
 
-def log_ticks(first: int, last: int, most: int = 5) -> list[int]:
-    """Return round numbers from `first` to `last`, at most so many.
+def log_ticks(first: int, last: int, max_ticks: int = 6) -> list[int]:
+    """Return round numbers between `first` and `last` as ticks of a log scale.
 
+    Examples
+    --------
     >>> log_ticks(20, 1500), log_ticks(1, 10**9), log_ticks(7, 7)
     ([20, 50, 100, 200, 500, 1000], [1, 100, 10000, 1000000, 100000000], [7])
     """
     for digits, step in (((1, 2, 5), 1), ((1,), 1), ((1,), 2), ((1,), 3), ((1,), 5)):
         powers = range(0, len(str(last)), step)
         ticks = [digit * 10**power for power in powers for digit in digits if first <= digit * 10**power <= last]
-        if len(ticks) <= most + 1:
+        if len(ticks) <= max_ticks:
             break
     return ticks or [first]
-
-
-SERIES_COLORS: Final = ("--blue", "--vermilion", "--green", "--pink", "--orange", "--sky")
-"""Colours that lines and areas are told apart by, in order of use: Okabe and Ito's, for any kind of color vision."""
-
-LIGHT: Final = {
-    "--ground": "#f4f6f8",
-    "--card": "#ffffff",
-    "--ink": "#1a212b",
-    "--soft": "#566072",
-    "--rule": "#dfe4ea",
-    "--blue": "#0072b2",
-    "--vermilion": "#d55e00",
-    "--green": "#008a64",
-    "--pink": "#b85f92",
-    "--orange": "#e69f00",
-    "--sky": "#56b4e9",
-    "--rest": "#8b94a1",
-    "--wash": "#e3f0f8",
-    "--middle": "#f5f6f8",
-}
-DARK: Final = {
-    "--ground": "#0e1217",
-    "--card": "#171d25",
-    "--ink": "#e9edf3",
-    "--soft": "#a5afbe",
-    "--rule": "#2c3540",
-    "--blue": "#56b4e9",
-    "--vermilion": "#f0813a",
-    "--green": "#2cc295",
-    "--pink": "#dd92be",
-    "--orange": "#f0c04a",
-    "--sky": "#2f6fb5",
-    "--rest": "#7d8896",
-    "--wash": "#1a2c3a",
-    "--middle": "#222a34",
-}
-
-
-def css_color(name: str) -> str:
-    """Return what stands for a color until the page knows whether it is day or night."""
-    return f"var({name})"
-
-
-def style_sheet() -> str:
-    """Return the style sheet. Paper is always light; so is the screen while a print is being made."""
-    night = f"@media screen and (prefers-color-scheme: dark) {{ :root:not(.printing) {_block(DARK)} }}"
-    sheet = (files("ellipack.report") / "page.css").read_text(encoding="utf-8")
-    return f":root {_block(LIGHT)}\n{night}\n{sheet}"
-
-
-def _block(colors: dict[str, str]) -> str:
-    scheme = "dark" if colors is DARK else "light"
-    return "{ " + "".join(f"{name}: {value}; " for name, value in colors.items()) + f"color-scheme: {scheme}; }}"

@@ -1,69 +1,59 @@
-"""Text and numbers as a person reads them, made safe for where they are put."""
+"""Text and numbers for people: cleaned, shortened and formatted."""
 
-import json
 import math
 import unicodedata
 from html import escape
 
 MISSING = "\N{EN DASH}"
-"""What stands where there is no number."""
+"""Text in place of a number that is not defined."""
 
 _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
-_UNKNOWN = "\N{REPLACEMENT CHARACTER}"
-# Marks that turn the direction of what follows, which may be more than the name they stand in.
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+# Marks that change the writing direction, also of the text that follows the name they are in.
+_DIRECTION_MARKS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def clean(text: str) -> str:
-    r"""Return `text` on one line, with a mark for every character that can't be shown or would turn the text around.
+    r"""Return `text` on one line, with control characters and direction marks replaced.
 
+    Examples
+    --------
     >>> ascii(clean("a\n b\x00"))
     "'a b\\ufffd'"
     """
     line = " ".join(text.split())
-    return "".join(_UNKNOWN if c in _TURNING or unicodedata.category(c) in ("Cc", "Cs") else c for c in line)
+    return "".join(
+        _REPLACEMENT if c in _DIRECTION_MARKS or unicodedata.category(c) in ("Cc", "Cs") else c for c in line
+    )
 
 
-def in_html(text: str) -> str:
-    """Return `text` for HTML, between tags or in a quoted attribute.
+def plotly_text(text: str, max_length: int = 200) -> str:
+    """Return `text`, truncated and escaped for Plotly, which interprets some tags and entities.
 
-    >>> in_html('<b title="x">')
-    '&lt;b title=&quot;x&quot;&gt;'
-    """
-    return escape(clean(text))
-
-
-def plotly_text(text: str, most: int = 200) -> str:
-    """Return `text` for Plotly, which reads some tags and entities; cut to `most` characters before.
-
-    >>> plotly_text("a <b> & so on", most=7)
+    Examples
+    --------
+    >>> plotly_text("a <b> & so on", max_length=7)
     'a &lt;b&gt;\u2026'
     """
-    return escape(truncate(clean(text), most), quote=False)
+    return escape(truncate(clean(text), max_length), quote=False)
 
 
-def truncate(text: str, most: int) -> str:
-    """Return `text`, its end left out if it is longer than `most` characters.
+def truncate(text: str, max_length: int) -> str:
+    """Return `text`, shortened to `max_length` characters if it is longer.
 
+    Examples
+    --------
     >>> truncate("temperature", 6)
     'tempe\u2026'
     """
-    return text if len(text) <= most else text[: most - 1].rstrip() + _ELLIPSIS
-
-
-def in_script(value: object) -> str:
-    r"""Return `value` as JSON that can stand inside a script element: no text in it can end the element.
-
-    >>> print(in_script(["</script>"]))
-    ["\u003c/script\u003e"]
-    """
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    return text if len(text) <= max_length else text[: max_length - 1].rstrip() + _ELLIPSIS
 
 
 def format_number(value: float | None) -> str:
-    """Return a number with 4 digits that count, thousands apart.
+    """Return a number with four significant digits and thousands separators.
 
+    Examples
+    --------
     >>> [format_number(value) for value in (12345.6, 182.94, 0.0012345, -3.0, 1.5e-9, 2e21, None)]
     ['12,346', '182.9', '0.001234', '-3', '1.5e-09', '2e+21', '\u2013']
     """
@@ -72,15 +62,17 @@ def format_number(value: float | None) -> str:
     size = abs(value)
     if size >= 1e15 or 0 < size < 1e-4:
         return f"{value:.4g}"
-    # Whole numbers keep all their digits.
+    # Numbers with more than four digits before the point keep all of them.
     digits = max(0, 3 - math.floor(math.log10(size))) if size > 0 else 0
     text = f"{value:,.{digits}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def format_percent(share: float | None) -> str:
-    """Return a share in percent, with a digit after the point where it is small.
+    """Return a share in percent, with one decimal if it is small.
 
+    Examples
+    --------
     >>> [format_percent(share) for share in (0.684, 0.0123, 0.0, 0.0001, -0.05, None)]
     ['68%', '1.2%', '0%', '<0.1%', '-5.0%', '\u2013']
     """
@@ -92,8 +84,10 @@ def format_percent(share: float | None) -> str:
 
 
 def format_count(count: int, noun: str) -> str:
-    """Return a count and its noun.
+    """Return a count with its noun in the singular or plural.
 
+    Examples
+    --------
     >>> format_count(1, "row"), format_count(1200, "row")
     ('1 row', '1,200 rows')
     """

@@ -1,118 +1,135 @@
-"""The run in words: a headline, and the key figures."""
+"""Headline, warnings and key figures of the report page."""
 
 from dataclasses import dataclass
 
-from ellipack.report.formatting import MISSING, clean, format_count, format_number, format_percent, in_html, truncate
+from ellipack.report.formatting import MISSING, clean, format_count, format_number, format_percent, truncate
 from ellipack.report.record import Record
 
 _VERDICTS = (
     (0.6, "is predicted very well"),
     (0.35, "is predicted well"),
     (0.1, "is predicted fairly well"),
-    (0.01, "is predicted only a little better than by its mean"),
+    (0.01, "is predicted only slightly better than by its mean"),
 )
 _NO_BETTER = "is predicted no better than by its mean"
-_NAMED = 3
-_LONGEST = 60  # characters of a name in a sentence
-_FLAT = 1.5  # times the average importance: below it no feature stands out
+_MAX_NAMED_FEATURES = 3
+_MAX_NAME_LENGTH = 60
+_STANDS_OUT = 1.5  # times the average importance; below it no feature stands out
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name from the data inside a sentence, which the page sets apart from the text around it."""
+
+    text: str
+    is_code: bool = False
+
+
+Sentence = list[str | Name]
+"""Plain text and names, in order. The page escapes both."""
 
 
 @dataclass(frozen=True)
 class KeyFigure:
-    """A figure worth a glance: what it is, how much, and what to hold it against."""
+    """A number at the top of the page: its name, its value and a note to compare it with."""
 
     name: str
     value: str
     note: str
 
 
-def strong(name: str) -> str:
-    """Return a name that came from outside as HTML, cut if very long, kept apart from the text around it."""
-    return f"<strong><bdi>{in_html(truncate(clean(name), _LONGEST))}</bdi></strong>"
+def emphasize(name: str) -> Name:
+    """Return a name for a sentence, truncated if it is very long."""
+    return Name(truncate(clean(name), _MAX_NAME_LENGTH))
 
 
-def headline(record: Record) -> str:
-    """Return how good the predictions were and what drives them, in one sentence of HTML."""
-    summary, target = record.summary, strong(record.target)
+def build_headline(record: Record) -> Sentence:
+    """Return how good the predictions are and which features they depend on."""
+    summary, target = record.summary, emphasize(record.target)
     if summary.rows == 0 or summary.rmse is None:
-        return f"Nothing was predicted of {target} yet."
-    over = f"over {format_count(summary.rows, 'row')}"
+        return ["There are no predictions of ", target, " yet."]
+    rows = format_count(summary.rows, "row")
     if summary.skill is None:
-        said = f"{target} is predicted {over} with an error of {format_number(summary.rmse)}"
-    else:
-        verdict = next((words for skill, words in _VERDICTS if summary.skill >= skill), _NO_BETTER)
-        said = f"{target} {verdict}: {over} the error is {in_html(compared(summary.skill))} than the running mean's"
-    return f"{said}, {_drivers(record)}." if record.features else f"{said}."
+        return [target, f" is predicted over {rows} with an RMSE of {format_number(summary.rmse)}.", *_drivers(record)]
+    verdict = next((words for skill, words in _VERDICTS if summary.skill >= skill), _NO_BETTER)
+    error = f"the error over {rows} is {compare_errors(summary.skill)} than that of the running mean."
+    return [target, f" {verdict}: {error}", *_drivers(record)]
 
 
-def compared(skill: float) -> str:
-    """Return how an error compares with one that it is 1 - `skill` times as large as.
-
-    >>> compared(0.68), compared(-0.12)
-    ('68% less', '12% more')
-    """
-    return f"{format_percent(abs(skill))} {'less' if skill >= 0 else 'more'}"
-
-
-def cautions(record: Record) -> list[str]:
-    """Return what a reader should be warned of, in sentences."""
-    summary, said = record.summary, []
-    if summary.rmse is not None and summary.last_rmse is not None and summary.last_rmse < summary.rmse:
-        said.append(
-            f"Repeating the last label would have done better: its error is {format_number(summary.last_rmse)}."
-        )
-    if summary.rows > 0 and len(record.progress.end) < 2:
-        said.append("There were too few rows to draw how the error fell.")
-    return said
-
-
-def _drivers(record: Record) -> str:
-    leading = sorted(range(len(record.features)), key=lambda i: -record.importances[i])[:_NAMED]
-    if len(record.features) == 1:
-        return f"from {strong(record.features[0])} alone"
-    if record.importances[leading[0]] < _FLAT / len(record.features):
-        return f"and none of the {len(record.features):,} features stands out"
-    # No more names than tell most of it.
-    told, names = 0.0, []
+def _drivers(record: Record) -> Sentence:
+    """Return the second sentence of the headline, with no more features than cover most of the importance."""
+    d = len(record.features)
+    if d == 0:
+        return []
+    if d == 1:
+        return [" The only feature is ", emphasize(record.features[0]), "."]
+    leading = sorted(range(d), key=lambda i: -record.importances[i])[:_MAX_NAMED_FEATURES]
+    if record.importances[leading[0]] < _STANDS_OUT / d:
+        return [f" None of the {d:,} features stands out."]
+    covered, named = 0.0, []
     for i in leading:
-        names.append(f"{strong(record.features[i])} ({in_html(format_percent(record.importances[i]))})")
-        told += record.importances[i]
-        if told > 0.8:
+        named.append(i)
+        covered += record.importances[i]
+        if covered > 0.8:
             break
-    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-    return f"driven mostly by {listed}" if told > 0.5 else f"with {listed} counting most"
+    beginning = " It depends mostly on " if covered > 0.5 else f" The most important of {d:,} features are "
+    return [beginning, *_enumerate_features(record, named), "."]
 
 
-def key_figures(record: Record) -> list[KeyFigure]:
-    """Return the key figures, those that are defined."""
+def _enumerate_features(record: Record, positions: list[int]) -> Sentence:
+    """Return features with their importances, as in "a (50%), b (20%) and c (10%)"."""
+    parts: Sentence = []
+    for k, i in enumerate(positions):
+        if k > 0:
+            parts.append(" and " if k == len(positions) - 1 else ", ")
+        parts += [emphasize(record.features[i]), f" ({format_percent(record.importances[i])})"]
+    return parts
+
+
+def compare_errors(skill: float) -> str:
+    """Return how an error compares with a reference error, given ``skill = 1 - error / reference``.
+
+    Examples
+    --------
+    >>> compare_errors(0.68), compare_errors(-0.12)
+    ('68% lower', '12% higher')
+    """
+    return f"{format_percent(abs(skill))} {'lower' if skill >= 0 else 'higher'}"
+
+
+def build_warnings(record: Record) -> list[str]:
+    """Return warnings about the run, a sentence each."""
+    summary, warnings = record.summary, []
+    if summary.rmse is not None and summary.last_rmse is not None and summary.last_rmse < summary.rmse:
+        error = format_number(summary.last_rmse)
+        warnings.append(f"Repeating the last label would be better: its RMSE is {error}.")
+    if summary.rows > 0 and len(record.progress.end) < 2:
+        warnings.append("There are too few rows to show the error over time.")
+    return warnings
+
+
+def build_key_figures(record: Record) -> list[KeyFigure]:
+    """Return the key figures that are defined."""
     summary, d = record.summary, len(record.features)
     skipped = f"{summary.skipped:,} skipped" if summary.skipped else "none skipped"
     last = None
     if summary.rmse is not None and summary.last_rmse:
         last = 1 - summary.rmse / summary.last_rmse
+    mean, deviation = format_number(summary.label_mean), format_number(summary.label_std)
+    rank = f"{record.effective_rank:,}" if d else MISSING
     figures = [
-        KeyFigure(
-            "Error (RMSE)",
-            format_number(summary.rmse),
-            f"labels' standard deviation {format_number(summary.label_std)}",
-        ),
-        KeyFigure(
-            "Mean absolute error", format_number(summary.mae), f"labels' mean {format_number(summary.label_mean)}"
-        ),
+        KeyFigure("RMSE", format_number(summary.rmse), f"label standard deviation: {deviation}"),
+        KeyFigure("Mean absolute error", format_number(summary.mae), f"label mean: {mean}"),
         KeyFigure("R\N{SUPERSCRIPT TWO}", format_number(summary.r2), "1 is perfect, 0 is the mean"),
-        _comparison("Against the running mean", summary.skill, summary.mean_rmse),
-        _comparison("Against the last value", last, summary.last_rmse),
-        KeyFigure(
-            "Effective rank",
-            f"{record.effective_rank:,}" if d else format_number(None),
-            f"of {format_count(d, 'feature')}",
-        ),
-        KeyFigure("Centres", f"{record.n_centers:,}", "kept in memory"),
+        _baseline_figure("running mean", summary.skill, summary.mean_rmse),
+        _baseline_figure("last value", last, summary.last_rmse),
+        KeyFigure("Effective rank", rank, f"of {format_count(d, 'feature')}"),
+        KeyFigure("Centers", f"{record.n_centers:,}", "kept in memory"),
         KeyFigure("Rows", f"{summary.rows:,}", skipped),
     ]
     return [figure for figure in figures if figure.value != MISSING]
 
 
-def _comparison(name: str, skill: float | None, error: float | None) -> KeyFigure:
-    value = MISSING if skill is None else compared(skill)
-    return KeyFigure(name, value, f"error, where that has {format_number(error)}")
+def _baseline_figure(baseline: str, skill: float | None, rmse: float | None) -> KeyFigure:
+    value = MISSING if skill is None else compare_errors(skill)
+    return KeyFigure(f"RMSE against the {baseline}", value, f"RMSE of the {baseline}: {format_number(rmse)}")

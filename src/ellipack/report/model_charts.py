@@ -1,4 +1,7 @@
-"""The spectrum of the metric, and its effective rank."""
+"""Charts of the model: spectrum and effective rank of the metric, features, directions and experts.
+
+Each function returns None if the record has nothing to draw.
+"""
 
 import math
 
@@ -6,51 +9,57 @@ from ellipack.report.chart import SERIES_COLORS, Chart, LegendEntry, PlotlyObjec
 from ellipack.report.formatting import format_count, format_number, format_percent, plotly_text
 from ellipack.report.record import Record
 
-_DIRECTIONS = "direction, the strongest first"
-_EIGENVALUES, _EACH = 40, 15  # how many are shown, and up to how many each has its number
-_PHASES = 4  # that are shown beside the end
-_SPAN = 1e-6  # of the largest eigenvalue: what is below is off the chart
+_MAX_EIGENVALUES = 40
+_MAX_TICKS = 15  # with more eigenvalues, not every one has a tick
+_N_PHASES = 4  # whose spectra are drawn beside the final one
+_SMALLEST = 1e-6  # times the largest eigenvalue; smaller ones are not drawn
+_MAX_FEATURES = 20
+_LABEL_LENGTH, _NARROW_LABEL_LENGTH = 26, 15  # characters of a feature name beside a bar
+_FEATURE_MARGIN = {"l": 56, "r": 14, "t": 6, "b": 62}  # shared, so that the rows of both feature charts line up
+_OTHER_EXPERTS = "all others"
 
 
 def spectrum_chart(record: Record) -> Chart | None:
-    """Return the eigenvalues at the end, and after a few phases on the way."""
+    """Return a chart of the eigenvalues at the end and after a few earlier phases."""
     if len(record.eigenvalues) < 2 or record.eigenvalues[0] == 0:
         return None
     curves = _curves(record)
     largest = max(values[0] for _, values, _ in curves if values)
-    floor = _SPAN * largest
-    lowest = min(value for _, values, _ in curves for value in values[:_EIGENVALUES] if value >= floor)
-    lowest = min(lowest, largest / 10)  # a power of ten at least, or there would be but one tick
-    count = min(len(record.eigenvalues), _EIGENVALUES)
+    floor = _SMALLEST * largest
+    lowest = min(value for _, values, _ in curves for value in values[:_MAX_EIGENVALUES] if value >= floor)
+    lowest = min(lowest, largest / 10)  # at least a power of ten, so that there are two ticks
+    count = min(len(record.eigenvalues), _MAX_EIGENVALUES)
     hidden = len(record.eigenvalues) - count
-    places = axis(_DIRECTIONS, range=[0.5, count + 0.5], tickformat=",d", showgrid=False, ticks="outside")
+    x_axis = axis(
+        "direction, strongest first", range=[0.5, count + 0.5], tickformat=",d", showgrid=False, ticks="outside"
+    )
     y_range = [math.log10(lowest / 1.5), math.log10(largest * 1.4)]
     return Chart(
         title="Spectrum of the metric",
-        description=f"Line chart of the {format_count(count, 'largest eigenvalue')} of the metric in falling order, "
+        description=f"Line chart of the {format_count(count, 'largest eigenvalue')} of the metric in decreasing order, "
         f"on a log scale, from {format_number(record.eigenvalues[0])} "
         f"to {format_number(record.eigenvalues[count - 1])}.",
         data=[_curve(*curve, floor) for curve in curves],
         layout=layout(
-            places | {"tickcolor": css_color("--rule")} | ({"dtick": 1} if count <= _EACH else {}),
+            x_axis | {"tickcolor": css_color("--rule")} | ({"dtick": 1} if count <= _MAX_TICKS else {}),
             axis("eigenvalue (log scale)", type="log", range=y_range, dtick=1),
         ),
         legend=[LegendEntry(name, "--blue", "line", opacity) for name, _, opacity in curves],
-        note=f"The largest {count}; {hidden:,} more are not shown." if hidden else "",
+        note=f"The {count} largest eigenvalues; {hidden:,} more are not shown." if hidden else "",
     )
 
 
 def _curves(record: Record) -> list[tuple[str, list[float], float]]:
-    """Return name, eigenvalues and opacity of each curve: a few phases, evenly picked, and the end."""
+    """Return name, eigenvalues and opacity of each curve: a few phases, evenly spaced, and the end."""
     before = [phase for phase in record.phases[:-1] if phase.eigenvalues]
-    count = min(_PHASES, len(before))
+    count = min(_N_PHASES, len(before))
     picked = [before[round(i * (len(before) - 1) / max(1, count - 1))] for i in range(count)]
     faint = [(f"after row {phase.end:,}", phase.eigenvalues, 0.25 + 0.6 * i / count) for i, phase in enumerate(picked)]
     return [*faint, ("at the end", record.eigenvalues, 1.0)]
 
 
 def _curve(name: str, eigenvalues: list[float], opacity: float, floor: float) -> PlotlyObject:
-    shown = [value if value >= floor else None for value in eigenvalues[:_EIGENVALUES]]
+    shown = [value if value >= floor else None for value in eigenvalues[:_MAX_EIGENVALUES]]
     last = opacity == 1.0
     return {
         "type": "scatter",
@@ -66,7 +75,7 @@ def _curve(name: str, eigenvalues: list[float], opacity: float, floor: float) ->
 
 
 def effective_rank_chart(record: Record) -> Chart | None:
-    """Return the effective rank phase by phase."""
+    """Return a chart of the effective rank after each phase."""
     if not record.phases:
         return None
     ends, ranks = [phase.end for phase in record.phases], [phase.effective_rank for phase in record.phases]
@@ -82,7 +91,7 @@ def effective_rank_chart(record: Record) -> Chart | None:
     }
     top = max(*ranks, 1)
     return Chart(
-        title="Effective rank, phase by phase",
+        title="Effective rank by phase",
         description=f"Step chart of the effective rank over {format_count(len(ranks), 'phase')}: "
         f"{ranks[0]} after the first, {ranks[-1]} after the last.",
         data=[trace],
@@ -93,20 +102,13 @@ def effective_rank_chart(record: Record) -> Chart | None:
     )
 
 
-_N_FEATURES = 20
-"""How many features are shown."""
-
-_LABEL, _NARROW_LABEL = 26, 15  # characters of a name
-_MARGIN = {"l": 56, "r": 14, "t": 6, "b": 62}  # the same for both charts, so that their rows stand side by side
-
-
 def top_features(record: Record) -> list[int]:
-    """Return the positions of the features that count most, the first first."""
-    return sorted(range(len(record.features)), key=lambda i: -record.importances[i])[:_N_FEATURES]
+    """Return the positions of the most important features, in decreasing order of importance."""
+    return sorted(range(len(record.features)), key=lambda i: -record.importances[i])[:_MAX_FEATURES]
 
 
 def importance_chart(record: Record) -> Chart | None:
-    """Return how much the leading features count."""
+    """Return a bar chart of the most important features."""
     leading = top_features(record)
     if not leading:
         return None
@@ -127,7 +129,7 @@ def importance_chart(record: Record) -> Chart | None:
     more = len(record.features) - len(leading)
     first = record.features[leading[0]]
     return Chart(
-        title="Features that matter",
+        title="Most important features",
         description=f"Bar chart of the importance of {format_count(len(leading), 'feature')}. "
         f"The first is {first}, {format_percent(values[0])}.",
         data=[trace],
@@ -135,16 +137,16 @@ def importance_chart(record: Record) -> Chart | None:
             axis("share of the metric", range=[0, 1.18 * max(values)], tickformat=".1~%", nticks=5),
             names,
             bargap=0.3,
-            margin=_MARGIN,
+            margin=_FEATURE_MARGIN,
         ),
         height=_height(len(leading)),
-        narrow_layout={"yaxis.ticktext": _labels(record, leading, _NARROW_LABEL)},
-        note=f"{more:,} more {'features count' if more > 1 else 'feature counts'} less than these." if more else "",
+        narrow_layout={"yaxis.ticktext": _labels(record, leading, _NARROW_LABEL_LENGTH)},
+        note=f"{more:,} more {'features are' if more > 1 else 'feature is'} less important." if more else "",
     )
 
 
 def loading_chart(record: Record) -> Chart | None:
-    """Return how much the leading features take part in the leading directions."""
+    """Return a heat map of the loadings of the most important features on the leading directions."""
     leading = top_features(record)
     if len(leading) < 2 or not record.directions:
         return None
@@ -169,15 +171,15 @@ def loading_chart(record: Record) -> Chart | None:
     places = list(range(len(heads)))
     x = axis("direction (eigenvalue)", tickvals=places, ticktext=heads, tickangle=0, showgrid=False)
     return Chart(
-        title="Directions they combine into",
+        title="Leading directions",
         description=f"Heat map of the loadings of {format_count(len(leading), 'feature')} "
         f"on the {format_count(len(heads), 'strongest direction')}.",
         data=[trace],
-        layout=layout(x, _names_axis(record, leading), margin=_MARGIN),
+        layout=layout(x, _names_axis(record, leading), margin=_FEATURE_MARGIN),
         height=_height(len(leading)),
         legend=[LegendEntry("positive", "--blue", "area"), LegendEntry("negative", "--vermilion", "area")],
-        note="A direction and its opposite are the same: what counts is which features share a sign.",
-        narrow_layout={"yaxis.ticktext": _labels(record, leading, _NARROW_LABEL)},
+        note="A direction and its opposite are the same: only relative signs matter.",
+        narrow_layout={"yaxis.ticktext": _labels(record, leading, _NARROW_LABEL_LENGTH)},
     )
 
 
@@ -185,7 +187,7 @@ def _names_axis(record: Record, positions: list[int]) -> PlotlyObject:
     return axis(
         "",
         tickvals=list(range(len(positions))),
-        ticktext=_labels(record, positions, _LABEL),
+        ticktext=_labels(record, positions, _LABEL_LENGTH),
         range=[len(positions) - 0.5, -0.5],
         showgrid=False,
         tickfont={"color": css_color("--ink")},
@@ -194,36 +196,33 @@ def _names_axis(record: Record, positions: list[int]) -> PlotlyObject:
     )
 
 
-def _labels(record: Record, positions: list[int], most: int) -> list[str]:
-    return [plotly_text(record.features[i], most) for i in positions]
+def _labels(record: Record, positions: list[int], length: int) -> list[str]:
+    return [plotly_text(record.features[i], length) for i in positions]
 
 
 def _height(bars: int) -> int:
     return 76 + 27 * max(bars, 2)
 
 
-_REST = "all others"
-
-
 def expert_weight_chart(record: Record) -> Chart | None:
-    """Return the experts' weights over time, stacked: the heaviest by name, and all others together."""
+    """Return a stacked chart of the expert weights over time: the largest by name, all others together."""
     history = _history(record)
     if not record.experts.names:
         return None
     heaviest = sorted(range(len(record.experts.names)), key=lambda k: -sum(weights[k] for _, weights in history))
     named, others = heaviest[: len(SERIES_COLORS)], heaviest[len(SERIES_COLORS) :]
     bands = [
-        (record.experts.names[k], tint, [weights[k] for _, weights in history])
-        for k, tint in zip(named, SERIES_COLORS, strict=False)
+        (record.experts.names[k], color, [weights[k] for _, weights in history])
+        for k, color in zip(named, SERIES_COLORS, strict=False)
     ]
     if others:
-        bands.append((_REST, "--rest", [sum(weights[k] for k in others) for _, weights in history]))
+        bands.append((_OTHER_EXPERTS, "--rest", [sum(weights[k] for k in others) for _, weights in history]))
     ends = [end for end, _ in history]
     _, top = max(zip(record.experts.weights, record.experts.names, strict=True))
     return Chart(
-        title="Weight of each expert in the mixture",
+        title="Weight of each expert",
         description=f"Stacked areas of the weights of {format_count(len(record.experts.names), 'expert')} over "
-        f"{format_count(len(record.phases), 'phase')}. The heaviest at the end is {top}.",
+        f"{format_count(len(record.phases), 'phase')}. The largest weight at the end is that of {top}.",
         data=[_band(ends, *band) for band in bands],
         layout=layout(
             log_row_axis(ends[0], ends[-1]),
@@ -231,24 +230,24 @@ def expert_weight_chart(record: Record) -> Chart | None:
             hovermode="x unified",
         ),
         height=340,
-        legend=[LegendEntry(name, tint, "area", value=format_percent(weights[-1])) for name, tint, weights in bands],
-        note="The share beside a name is its weight at the end.",
+        legend=[LegendEntry(name, color, "area", value=format_percent(weights[-1])) for name, color, weights in bands],
+        note="The percentage beside a name is its weight at the end.",
         wide=True,
     )
 
 
 def _history(record: Record) -> list[tuple[int, list[float]]]:
-    """Return row numbers and weights there: at the end of each phase, and at the end."""
+    """Return row numbers and expert weights: after each phase, and at the end."""
     history = [(phase.end, phase.expert_weights) for phase in record.phases if phase.expert_weights]
     last = max(record.summary.rows, 1)
     if not history or last > history[-1][0]:
         history.append((last, record.experts.weights))
-    if len(history) == 1:  # an area needs two ends
+    if len(history) == 1:  # an area needs two points
         history.insert(0, (1, history[0][1]))
     return history
 
 
-def _band(ends: list[int], name: str, tint: str, weights: list[float]) -> PlotlyObject:
+def _band(ends: list[int], name: str, color: str, weights: list[float]) -> PlotlyObject:
     return {
         "type": "scatter",
         "mode": "lines",
@@ -257,8 +256,8 @@ def _band(ends: list[int], name: str, tint: str, weights: list[float]) -> Plotly
         "x": ends,
         "y": weights,
         "line": {"color": css_color("--card"), "width": 1},
-        "fillcolor": css_color(tint),
-        "hoverlabel": {"bordercolor": css_color(tint)},
+        "fillcolor": css_color(color),
+        "hoverlabel": {"bordercolor": css_color(color)},
         "hovertemplate": "%{y:.1%}",
         "xhoverformat": ",d",
     }

@@ -7,19 +7,19 @@
   const touch = matchMedia("(hover: none)");
   const variable = /^var\((--[a-z]+)\)$/;
 
-  // Only what is a colour is looked up: a name that reads like one of our variables stays a name.
-  function painted(value, colours, isColour) {
+  // Replace CSS variables by their values, only where Plotly expects a color: a feature may have such a name.
+  function resolveColors(value, colors, isColor) {
     if (typeof value === "string") {
-      const match = isColour && variable.exec(value);
-      return match ? colours.getPropertyValue(match[1]).trim() : value;
+      const match = isColor && variable.exec(value);
+      return match ? colors.getPropertyValue(match[1]).trim() : value;
     }
-    if (Array.isArray(value)) return value.map((each) => painted(each, colours, isColour));
+    if (Array.isArray(value)) return value.map((each) => resolveColors(each, colors, isColor));
     if (value === null || typeof value !== "object") return value;
     const entries = Object.entries(value);
-    return Object.fromEntries(entries.map(([key, each]) => [key, painted(each, colours, /color(scale)?$/.test(key))]));
+    return Object.fromEntries(entries.map(([key, each]) => [key, resolveColors(each, colors, /color(scale)?$/.test(key))]));
   }
 
-  function put(target, path, value) {
+  function setByPath(target, path, value) {
     const keys = path.split(".");
     const last = keys.pop();
     keys.reduce((at, key) => (at[key] ??= {}), target)[last] = value;
@@ -27,10 +27,10 @@
 
   function draw(id) {
     const node = document.getElementById(id);
-    const figure = painted(charts[id], getComputedStyle(root), false);
+    const figure = resolveColors(charts[id], getComputedStyle(root), false);
     const { data, layout } = figure;
-    if (narrow.matches) for (const [path, value] of Object.entries(figure.narrow)) put(layout, path, value);
-    // A finger that moves over a chart scrolls the page.
+    if (narrow.matches) for (const [path, value] of Object.entries(figure.narrow)) setByPath(layout, path, value);
+    // On a touch screen, a finger that moves over a chart scrolls the page.
     if (touch.matches) {
       layout.dragmode = false;
       for (const axis of [layout.xaxis, layout.yaxis]) axis.fixedrange = true;
@@ -50,22 +50,22 @@
     root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
   }
 
-  function printing(on) {
+  function setPrinting(on) {
     root.classList.toggle("printing", on);
     drawAll();
   }
 
-  let asked = 0;
+  let frame = 0;
   let width = innerWidth;
   addEventListener("resize", () => {
-    // A phone's address bar comes and goes, and moves only the height.
+    // The address bar of a phone changes only the height.
     if (innerWidth === width) return;
     width = innerWidth;
-    cancelAnimationFrame(asked);
-    asked = requestAnimationFrame(drawAll);
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(drawAll);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-  addEventListener("beforeprint", () => printing(true));
-  addEventListener("afterprint", () => printing(false));
+  addEventListener("beforeprint", () => setPrinting(true));
+  addEventListener("afterprint", () => setPrinting(false));
   drawAll();
 })();

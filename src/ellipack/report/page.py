@@ -1,235 +1,274 @@
-"""The sections of the page: a heading, a sentence in plain words, charts, and the figures behind them."""
+"""Report page: one HTML file about a run, which loads nothing from the network.
+
+This module decides what each section shows; ``page.html``, ``page.css`` and ``page.js`` decide how it looks.
+"""
 
 import json
 from base64 import b64encode
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from typing import Any
 
 from ellipack.report import model_charts, run_charts
-from ellipack.report.chart import Chart, style_sheet
-from ellipack.report.formatting import format_count, format_percent, in_html, in_script
-from ellipack.report.headline import KeyFigure, cautions, headline, key_figures, strong
-from ellipack.report.markup import Cell, details, figure, table
+from ellipack.report.chart import Chart
+from ellipack.report.formatting import clean, format_count, format_percent
+from ellipack.report.headline import (
+    Name,
+    Sentence,
+    build_headline,
+    build_key_figures,
+    build_warnings,
+    emphasize,
+)
 from ellipack.report.record import Record
 
 try:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup
     from plotly.offline import get_plotlyjs
-except ModuleNotFoundError as missing:
+except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        f"the page needs plotly ({missing}): pip install 'ellipack[report]'", name=missing.name
-    ) from missing
+        f"the report page needs jinja2 and plotly ({error}): pip install 'ellipack[report]'", name=error.name
+    ) from error
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a section: texts by row, and the positions of the columns that hold numbers."""
+
+    caption: str
+    headings: list[str]
+    rows: list[list[str]]
+    numeric: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Section:
-    """A section: where links lead, heading, sentence (HTML), charts, and what comes after them (HTML)."""
+    """A section of the page.
+
+    Attributes
+    ----------
+    anchor : str
+        Identifier that links lead to.
+    heading : str
+        Title of the section.
+    lead : list of str or Name
+        Introduction, above the charts.
+    charts : list of Chart
+        Charts of the section, may be empty.
+    table : Table or None, default None
+        Table below the charts.
+    table_toggle : str, default ""
+        Text to click on to show the table. If empty, the table is always shown.
+    """
 
     anchor: str
     heading: str
-    lead: str
-    charts: list[Chart]
-    after: str = ""
+    lead: Sentence
+    charts: list[Chart] = field(default_factory=list)
+    table: Table | None = None
+    table_toggle: str = ""
 
 
-def sections(record: Record) -> list[Section]:
+def render_page(record: Record) -> str:
+    """Return a report about a run as one HTML document.
+
+    Parameters
+    ----------
+    record : Record
+        Results of the run.
+
+    Returns
+    -------
+    str
+        HTML document. Write it to a file in UTF-8; it needs no other file and no network.
+    """
+    sections = build_sections(record)
+    charts = {f"{section.anchor}-{i}": chart for section in sections for i, chart in enumerate(section.charts)}
+    scripts = [_plotly_script(), _resource("page.js")] if charts else []
+    return (
+        page_environment()
+        .get_template("page.html")
+        .render(
+            record=record,
+            headline=build_headline(record),
+            warnings=build_warnings(record),
+            key_figures=build_key_figures(record),
+            sections=sections,
+            charts={id: _plotly_figure(chart) for id, chart in charts.items()},
+            style_sheet=_resource("page.css"),
+            scripts=scripts,
+            script_digests=[_digest(script) for script in scripts],
+        )
+    )
+
+
+def build_sections(record: Record) -> list[Section]:
     """Return the sections that have something to show."""
-    made = [make(record) for make in _SECTIONS]
-    return [section for section in made if section is not None]
+    sections = [build(record) for build in _SECTION_BUILDERS]
+    return [section for section in sections if section is not None]
 
 
-def _drawn(record: Record, *makers: Callable[[Record], Chart | None]) -> list[Chart]:
-    charts = [make(record) for make in makers]
+def _draw(record: Record, *builders: Callable[[Record], Chart | None]) -> list[Chart]:
+    """Return the charts that have something to show."""
+    charts = [build(record) for build in builders]
     return [chart for chart in charts if chart is not None]
 
 
-def _error(record: Record) -> Section | None:
-    charts = _drawn(record, run_charts.error_chart)
+def _error_section(record: Record) -> Section | None:
+    charts = _draw(record, run_charts.error_chart)
     if not charts:
         return None
     bins = len(record.progress.end)
     size = format_count(max(1, round(record.progress.end[-1] / bins)), "row")
     lead = (
-        f"The error over stretches of about {size}, beside two guesses that need no learning: the mean of all labels "
-        "so far, and the last label again. Every prediction was made before its label was seen. Lower is better."
+        f"The RMSE over bins of about {size}, compared with two baselines that learn nothing: the mean of all labels "
+        "so far, and the last label. Each prediction was made before its label was revealed. Lower is better."
     )
-    return Section("error", "How the error fell", lead, charts)
+    return Section("error", "Prediction error", [lead], charts)
 
 
-def _metric(record: Record) -> Section | None:
-    charts = _drawn(record, model_charts.spectrum_chart, model_charts.effective_rank_chart)
+def _metric_section(record: Record) -> Section | None:
+    charts = _draw(record, model_charts.spectrum_chart, model_charts.effective_rank_chart)
     if not charts:
         return None
+    heading = "Learned metric"
     lead = (
-        "The learner finds out which directions in the space of features change the label. An eigenvalue says how much "
-        f"a direction counts beside the strongest; the effective rank, {record.effective_rank:,} of "
-        f"{len(record.features):,} at the end, how many count at all."
+        "The learner estimates which directions in feature space change the label. An eigenvalue is the weight of a "
+        f"direction relative to the strongest one. The effective rank, {record.effective_rank:,} of "
+        f"{len(record.features):,} at the end, is the number of directions that matter."
     )
     if not record.phases:
-        lead += " No phase was over yet, so this is the metric that the run began with."
-        return Section("metric", "What it learned about directions", lead, charts)
-    heads = [Cell("After row", True), Cell("Effective rank", True), Cell("Centres", True), Cell("Metric chosen")]
-    counts = [(phase.end, phase.effective_rank, phase.n_centers) for phase in record.phases]
+        lead += " No phase has ended yet, so this is the initial metric."
+        return Section("metric", heading, [lead], charts)
     rows = [
-        [*(Cell(f"{count:,}", True) for count in three), Cell(phase.choice)]
-        for three, phase in zip(counts, record.phases, strict=True)
+        [f"{phase.end:,}", f"{phase.effective_rank:,}", f"{phase.n_centers:,}", phase.choice] for phase in record.phases
     ]
-    after = details("Phase by phase, as a table", table(format_count(len(rows), "phase"), heads, rows))
-    return Section("metric", "What it learned about directions", lead, charts, after)
+    headings = ["After row", "Effective rank", "Centers", "Metric chosen"]
+    table = Table(format_count(len(rows), "phase"), headings, rows, numeric=(0, 1, 2))
+    return Section("metric", heading, [lead], charts, table, "Phases as a table")
 
 
-def _features(record: Record) -> Section | None:
-    charts = _drawn(record, model_charts.importance_chart, model_charts.loading_chart)
+def _feature_section(record: Record) -> Section | None:
+    charts = _draw(record, model_charts.importance_chart, model_charts.loading_chart)
     if not charts:
         return None
-    leading = model_charts.top_features(record)
-    share = in_html(format_percent(record.importances[leading[0]]))
+    top = model_charts.top_features(record)
+    lead: Sentence = [
+        "The importance of a feature is its share of the metric, with all features in standard units: how much the "
+        "prediction may change along it. ",
+        emphasize(record.features[top[0]]),
+        f" is the most important feature, with {format_percent(record.importances[top[0]])}.",
+    ]
+    rows = [[record.features[i], format_percent(record.importances[i])] for i in top]
+    caption = f"{format_count(len(top), 'feature')} of {len(record.features):,}"
+    table = Table(caption, ["Feature", "Importance"], rows, numeric=(1,))
+    return Section("features", "Feature importance", lead, charts, table, "Features as a table, with full names")
+
+
+def _expert_section(record: Record) -> Section | None:
     lead = (
-        "A feature counts as much as the prediction may change along it, all features in standard units. "
-        f"{strong(record.features[leading[0]])} counts most, {share} of the whole."
+        "A prediction combines those of many simple models, called experts. Experts with small errors gain weight, "
+        "so the combination is nearly as good as the best of them."
     )
-    rows = [[Cell(record.features[i]), Cell(format_percent(record.importances[i]), True)] for i in leading]
-    heads = [Cell("Feature"), Cell("Importance", True)]
-    shown = table(f"{format_count(len(leading), 'feature')} of {len(record.features):,}", heads, rows)
-    return Section("features", "What drives it", lead, charts, details("Features with full names, as a table", shown))
+    charts = _draw(record, model_charts.expert_weight_chart)
+    return Section("experts", "Expert weights", [lead], charts) if charts else None
 
 
-def _experts(record: Record) -> Section | None:
-    lead = (
-        "A prediction is a mixture of many simple ones. Experts that were right gain weight, so the mixture is nearly "
-        "as good as the best of them."
-    )
-    charts = _drawn(record, model_charts.expert_weight_chart)
-    return Section("experts", "Whom it trusts", lead, charts) if charts else None
-
-
-def _residuals(record: Record) -> Section | None:
-    charts = _drawn(record, run_charts.prediction_chart, run_charts.error_histogram, run_charts.residual_chart)
+def _residual_section(record: Record) -> Section | None:
+    charts = _draw(record, run_charts.prediction_chart, run_charts.residual_histogram, run_charts.residual_chart)
     if not charts:
         return None
-    shown = format_count(len(record.residuals.rows), "row")
-    lead = f"A sample of {shown}. An error is the prediction minus the label: above 0 it was too high, below 0 too low."
-    return Section("residuals", "Where it is off", lead, charts)
-
-
-def _machine(record: Record) -> Section | None:
     lead = (
-        "Centres are the rows it remembers; when memory is full, those go that newer ones close by can stand for. "
-        "Speed depends on the machine, and on whatever else ran on it."
+        f"A sample of {format_count(len(record.residuals.rows), 'row')}. A residual is the prediction minus the label: "
+        "positive if the prediction was too high, negative if it was too low."
     )
-    charts = _drawn(record, run_charts.center_chart, run_charts.speed_chart)
-    return Section("machine", "What it took", lead, charts) if charts else None
+    return Section("residuals", "Residuals", [lead], charts)
 
 
-def _columns(record: Record) -> Section | None:
+def _resource_section(record: Record) -> Section | None:
+    lead = (
+        "Centers are the rows kept in memory. When memory is full, centers that newer ones make redundant are evicted. "
+        "Speed depends on the machine and its load."
+    )
+    charts = _draw(record, run_charts.center_chart, run_charts.speed_chart)
+    return Section("resources", "Memory and speed", [lead], charts) if charts else None
+
+
+def _column_section(record: Record) -> Section | None:
     if not record.columns:
         return None
-    heads = [Cell("Column"), Cell("Taken for"), Cell("Note"), Cell("Missing", True)]
-    rows = [[Cell(c.name), Cell(c.kind), Cell(c.note), Cell(f"{c.missing:,}", True)] for c in record.columns]
-    lead = "What each column of the table was taken for, and in how many rows it held nothing."
-    return Section("columns", "The columns", lead, [], table(format_count(len(rows), "column"), heads, rows))
+    rows = [[column.name, column.kind, column.note, f"{column.missing:,}"] for column in record.columns]
+    table = Table(format_count(len(rows), "column"), ["Column", "Kind", "Note", "Missing"], rows, numeric=(3,))
+    lead = "The kind of each column of the table, and the number of rows in which it is missing."
+    return Section("columns", "Columns", [lead], table=table)
 
 
-def _small_print(record: Record) -> Section:
-    lead = f"Learner <code>{in_html(record.learner)}</code> of ellipack {in_html(record.version)}, fed from "
-    lead += f"<code>{in_html(record.source)}</code>."
+def _settings_section(record: Record) -> Section:
+    lead: Sentence = [
+        "Learner ",
+        Name(record.learner, is_code=True),
+        f" of ellipack {clean(record.version)}, on data from ",
+        Name(record.source, is_code=True),
+        ".",
+    ]
     if not record.parameters:
-        return Section("small-print", "Small print", lead, [])
-    rows = [[Cell(name), Cell(json.dumps(value, ensure_ascii=False))] for name, value in record.parameters.items()]
-    after = table("Parameters", [Cell("Parameter"), Cell("Value")], rows)
-    return Section("small-print", "Small print", lead, [], after)
+        return Section("settings", "Settings", lead)
+    rows = [[name, json.dumps(value, ensure_ascii=False)] for name, value in record.parameters.items()]
+    return Section("settings", "Settings", lead, table=Table("Parameters", ["Parameter", "Value"], rows))
 
 
-_SECTIONS = (_error, _metric, _features, _experts, _residuals, _machine, _columns, _small_print)
-
-
-def page(record: Record) -> str:
-    """Return a page about a run, to be written to one file in UTF-8: it loads nothing else."""
-    shown = sections(record)
-    charts = {f"{part.anchor}-{i}": chart for part in shown for i, chart in enumerate(part.charts)}
-    drawn = {
-        name: {"data": chart.data, "layout": chart.layout, "narrow": chart.narrow_layout}
-        for name, chart in charts.items()
-    }
-    scripts = [_plotly(), _script()] if charts else []
-    return "\n".join(
-        [
-            '<!DOCTYPE html>\n<html lang="en">',
-            _head(record, scripts),
-            '<body>\n<div class="page">',
-            _header(record, shown),
-            "<main>",
-            *(_section(part) for part in shown),
-            "</main>\n</div>",
-            f'<script type="application/json" id="charts">{in_script(drawn)}</script>',
-            *(f"<script>{script}</script>" for script in scripts),
-            "</body>\n</html>\n",
-        ]
-    )
-
-
-def _head(record: Record, scripts: list[str]) -> str:
-    # By their hashes, these scripts run and no other, whatever may have got into the page.
-    allowed = " ".join(f"'sha256-{_digest(script)}'" for script in scripts) or "'none'"
-    policy = (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    return f"""<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="generator" content="ellipack {in_html(record.version)}">
-<link rel="icon" href="data:,">
-<title>{in_html(record.target)} from {in_html(record.source)}</title>
-<style>{style_sheet()}</style>
-</head>"""
-
-
-def _header(record: Record, shown: list[Section]) -> str:
-    figures = "".join(_key_figure(each) for each in key_figures(record))
-    warned = "".join(f'<p class="caution">{in_html(caution)}</p>' for caution in cautions(record))
-    links = "".join(f'<li><a href="#{part.anchor}">{in_html(part.heading)}</a></li>' for part in shown)
-    contents = f'<nav aria-label="Sections"><ul>{links}</ul></nav>' if len(shown) > 1 else ""
-    return f"""<header>
-<p class="eyebrow"><bdi>{in_html(record.learner)}</bdi> on <bdi>{in_html(record.source)}</bdi></p>
-<h1>{headline(record)}</h1>
-{warned}
-<dl class="figures">{figures}</dl>
-{contents}
-<noscript><p class="lead">Scripts draw the charts, and are switched off here; the tables need none.</p></noscript>
-</header>"""
-
-
-def _key_figure(shown: KeyFigure) -> str:
-    return (
-        f'<div><dt>{in_html(shown.name)}</dt><dd class="value">{in_html(shown.value)}</dd>'
-        f'<dd class="note">{in_html(shown.note)}</dd></div>'
-    )
-
-
-def _section(part: Section) -> str:
-    figures = "".join(figure(f"{part.anchor}-{i}", chart) for i, chart in enumerate(part.charts))
-    charts = f'<div class="charts">{figures}</div>' if figures else ""
-    return (
-        f'<section id="{part.anchor}" aria-labelledby="{part.anchor}-heading">'
-        f'<h2 id="{part.anchor}-heading">{in_html(part.heading)}</h2>'
-        f'<p class="lead">{part.lead}</p>{charts}{part.after}</section>'
-    )
+_SECTION_BUILDERS = (
+    _error_section,
+    _metric_section,
+    _feature_section,
+    _expert_section,
+    _residual_section,
+    _resource_section,
+    _column_section,
+    _settings_section,
+)
 
 
 @cache
-def _plotly() -> str:
-    return str(get_plotlyjs())
+def page_environment() -> Environment:
+    """Return the Jinja environment of the page, which escapes and cleans every value."""
+    environment = Environment(
+        loader=PackageLoader("ellipack.report", ""),
+        autoescape=True,
+        finalize=_clean_text,
+        keep_trailing_newline=True,
+        undefined=StrictUndefined,
+    )
+    # Chart data is ASCII without NaN, which JSON does not allow.
+    environment.policies["json.dumps_kwargs"] = {"allow_nan": False, "separators": (",", ":")}
+    return environment
 
 
-def _script() -> str:
-    return (files("ellipack.report") / "page.js").read_text(encoding="utf-8")
+def _clean_text(value: Any) -> Any:
+    """Clean a text before it is escaped. Markup is escaped already and stays as it is."""
+    return clean(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _plotly_figure(chart: Chart) -> dict[str, Any]:
+    return {"data": chart.data, "layout": chart.layout, "narrow": chart.narrow_layout}
+
+
+@cache
+def _plotly_script() -> Markup:
+    return Markup(get_plotlyjs())
+
+
+@cache
+def _resource(name: str) -> Markup:
+    """Return a file of this package, which is trusted and must not be escaped."""
+    return Markup((files("ellipack.report") / name).read_text(encoding="utf-8"))
 
 
 @cache
 def _digest(script: str) -> str:
+    """Return the hash by which the content security policy allows a script."""
     return b64encode(sha256(script.encode()).digest()).decode()

@@ -1,4 +1,7 @@
-"""How the error fell over time."""
+"""Charts of the run: error over time, residuals, memory and speed.
+
+Each function returns None if the record has nothing to draw.
+"""
 
 import numpy as np
 
@@ -7,9 +10,13 @@ from ellipack.report.formatting import format_count, format_number
 from ellipack.report.record import Record
 from ellipack.validation import Floats
 
+_MAX_POINTS = 2000  # of a scatter plot: more take long to draw and hide each other
+_N_BINS = 41
+_TAIL = 0.005  # share of the residuals at either end that may lie outside the histogram
+
 
 def error_chart(record: Record) -> Chart | None:
-    """Return the error bin by bin, beside the running mean's and the last value's."""
+    """Return a chart of the RMSE by bin, compared with the running mean and the last value."""
     bins = record.progress
     if len(bins.end) < 2:
         return None
@@ -18,42 +25,39 @@ def error_chart(record: Record) -> Chart | None:
         ("running mean", bins.mean_rmse, "--vermilion", "dash", 1.8),
         ("last value", bins.last_rmse, "--green", "dot", 1.8),
     )
-    there = [curve for curve in curves if any(value is not None for value in curve[1])]
-    # The predictions last, so that they lie on top.
-    data = [_line(bins.end, *curve) for curve in reversed(there)]
-    ends = f"It is {format_number(bins.rmse[0])} at first and {format_number(bins.rmse[-1])} at the end."
+    defined = [curve for curve in curves if any(value is not None for value in curve[1])]
+    # Plotly draws the last trace on top.
+    data = [_error_line(bins.end, *curve) for curve in reversed(defined)]
+    change = f"It is {format_number(bins.rmse[0])} at the start and {format_number(bins.rmse[-1])} at the end."
     return Chart(
         title="Error over time",
         description=f"Line chart of the root mean square error over {format_count(len(bins.end), 'bin')} of "
-        f"consecutive rows, beside those of the running mean and the last value. {ends}",
+        f"consecutive rows, compared with those of the running mean and the last value. {change}",
         data=data,
         layout=layout(row_axis(bins.end[-1]), axis("RMSE", rangemode="tozero"), hovermode="x unified"),
         height=360,
-        legend=[LegendEntry(name, tint, {"solid": "line"}.get(dash, dash)) for name, _, tint, dash, _ in there],
+        legend=[LegendEntry(name, color, {"solid": "line"}.get(dash, dash)) for name, _, color, dash, _ in defined],
         wide=True,
     )
 
 
-def _line(end: list[int], name: str, values: list[float | None], tint: str, dash: str, width: float) -> PlotlyObject:
+def _error_line(
+    ends: list[int], name: str, values: list[float | None], color: str, dash: str, width: float
+) -> PlotlyObject:
     return {
         "type": "scatter",
         "mode": "lines",
         "name": name,
-        "x": end,
+        "x": ends,
         "y": values,
-        "line": {"color": css_color(tint), "width": width, "dash": dash},
+        "line": {"color": css_color(color), "width": width, "dash": dash},
         "hovertemplate": f"%{{y:{NUMBER_FORMAT}}}",
         "xhoverformat": ",d",
     }
 
 
-_MOST = 2000  # points of a chart: more take long to draw, and hide each other
-_BINS = 41
-_TAIL = 0.005  # of the errors at either end that would stretch a histogram out
-
-
 def prediction_chart(record: Record) -> Chart | None:
-    """Return predictions against labels, with the line where both are the same."""
+    """Return a scatter plot of predictions against labels, with the line where both are equal."""
     sample = _sample(record)
     if len(sample) < 2:
         return None
@@ -70,61 +74,62 @@ def prediction_chart(record: Record) -> Chart | None:
     }
     both = {"range": [low - margin, high + margin]}
     return Chart(
-        title="Prediction against label",
+        title="Predictions against labels",
         description=f"Scatter plot of predictions against labels for {format_count(len(sample), 'row')}, both "
-        f"from {format_number(low)} to {format_number(high)}, beside the line where they are the same.",
+        f"from {format_number(low)} to {format_number(high)}, with the line where they are equal.",
         data=[_points(labels, predictions, f"label %{{x:{NUMBER_FORMAT}}}<br>prediction %{{y:{NUMBER_FORMAT}}}"), line],
         layout=layout(axis("label") | both, axis("prediction") | both),
-        note="On the dashed line a prediction is exactly right.",
+        note="On the dashed line, the prediction equals the label.",
     )
 
 
-def error_histogram(record: Record) -> Chart | None:
-    """Return how often errors of each size were made."""
-    sample = _all(record)
+def residual_histogram(record: Record) -> Chart | None:
+    """Return a histogram of the residuals, symmetric around 0."""
+    sample = _all_residuals(record)
     if len(sample) < 2:
         return None
-    errors = sample[:, 1] - sample[:, 2]
-    # As far to the left as to the right, so that a lean to one side shows.
-    tails = np.quantile(errors, [_TAIL, 1 - _TAIL], method="inverted_cdf")
-    reach = float(np.abs(tails).max()) or float(np.abs(errors).max()) or 1.0
-    counts, edges = np.histogram(errors, bins=_BINS, range=(-reach, reach))
-    outside = len(errors) - int(counts.sum())
+    residuals = sample[:, 1] - sample[:, 2]
+    # The range is symmetric so that a bias to one side shows.
+    tails = np.quantile(residuals, [_TAIL, 1 - _TAIL], method="inverted_cdf")
+    reach = float(np.abs(tails).max()) or float(np.abs(residuals).max()) or 1.0
+    counts, edges = np.histogram(residuals, bins=_N_BINS, range=(-reach, reach))
+    quartiles = np.quantile(residuals, [0.25, 0.75]).tolist()
+    outside = len(residuals) - int(counts.sum())
     trace: PlotlyObject = {
         "type": "bar",
         "x": ((edges[:-1] + edges[1:]) / 2).tolist(),
         "y": counts.tolist(),
         "width": float(edges[1] - edges[0]),
         "marker": {"color": css_color("--blue"), "line": {"color": css_color("--card"), "width": 1}},
-        "hovertemplate": f"error about %{{x:{NUMBER_FORMAT}}}<br>%{{y:,d}} rows<extra></extra>",
+        "hovertemplate": f"residual about %{{x:{NUMBER_FORMAT}}}<br>%{{y:,d}} rows<extra></extra>",
     }
     return Chart(
-        title="How often errors of each size happen",
-        description=f"Histogram of {format_count(len(errors), 'error')}: half of them lie "
-        f"from {format_number(float(np.quantile(errors, 0.25)))} to {format_number(float(np.quantile(errors, 0.75)))}.",
+        title="Histogram of residuals",
+        description=f"Histogram of {format_count(len(residuals), 'residual')}: half of them lie "
+        f"from {format_number(quartiles[0])} to {format_number(quartiles[1])}.",
         data=[trace],
         layout=layout(axis("prediction \N{MINUS SIGN} label"), axis("rows", rangemode="tozero", tickformat=",~r")),
-        note=f"{format_count(outside, 'larger error')} not shown." if outside else "",
+        note=f"{format_count(outside, 'larger residual')} not shown." if outside else "",
     )
 
 
 def residual_chart(record: Record) -> Chart | None:
-    """Return errors over time."""
+    """Return a scatter plot of the residuals over time."""
     sample = _sample(record)
     if len(sample) < 2:
         return None
     rows, predictions, labels = sample.T
-    errors = predictions - labels
+    residuals = predictions - labels
     zero: PlotlyObject = {
         "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 0,
         "line": {"color": css_color("--soft"), "width": 1.5, "dash": "dash"},
     }  # fmt: skip
-    points = _points(rows, errors, f"row %{{x:,d}}<br>error %{{y:{NUMBER_FORMAT}}}")
+    points = _points(rows, residuals, f"row %{{x:,d}}<br>residual %{{y:{NUMBER_FORMAT}}}")
     last = max(record.summary.rows, int(rows.max()))
     return Chart(
-        title="Errors over time",
-        description=f"Scatter plot of {format_count(len(sample), 'error')} over the rows, "
-        f"from {format_number(float(errors.min()))} to {format_number(float(errors.max()))}.",
+        title="Residuals over time",
+        description=f"Scatter plot of {format_count(len(sample), 'residual')} over the rows, "
+        f"from {format_number(float(residuals.min()))} to {format_number(float(residuals.max()))}.",
         data=[points],
         layout=layout(row_axis(last), axis("prediction \N{MINUS SIGN} label"), shapes=[zero]),
         wide=True,
@@ -142,39 +147,39 @@ def _points(x: Floats, y: Floats, hover: str) -> PlotlyObject:
     }
 
 
-def _all(record: Record) -> Floats:
-    """Return row number, prediction and label, a row each."""
+def _all_residuals(record: Record) -> Floats:
+    """Return row number, prediction and label of each sampled row."""
     sample = record.residuals
     return np.array([sample.rows, sample.predictions, sample.labels], dtype=np.float64).T
 
 
 def _sample(record: Record) -> Floats:
-    """Return as many of the rows as a chart can bear, evenly picked."""
-    sample = _all(record)
-    if len(sample) <= _MOST:
+    """Return at most `_MAX_POINTS` of the sampled rows, evenly spaced."""
+    sample = _all_residuals(record)
+    if len(sample) <= _MAX_POINTS:
         return sample
-    return np.asarray(sample[np.linspace(0, len(sample) - 1, _MOST).round().astype(np.int64)])
+    return np.asarray(sample[np.linspace(0, len(sample) - 1, _MAX_POINTS).round().astype(np.int64)])
 
 
 def center_chart(record: Record) -> Chart | None:
-    """Return how many centres there were, phase by phase and at the end."""
+    """Return a chart of the number of centers after each phase and at the end."""
     if not record.phases:
         return None
     points = [(phase.end, phase.n_centers) for phase in record.phases]
     if record.summary.rows > points[-1][0]:
         points.append((record.summary.rows, record.n_centers))
     return Chart(
-        title="Centres kept",
-        description=f"Line chart of the number of centres: {points[0][1]:,} after row {points[0][0]:,}, "
+        title="Centers in memory",
+        description=f"Line chart of the number of centers: {points[0][1]:,} after row {points[0][0]:,}, "
         f"{points[-1][1]:,} after row {points[-1][0]:,}.",
-        data=[_row_line(points, "after row %{x:,d}<br>%{y:,d} centres")],
-        layout=layout(row_axis(points[-1][0]), axis("centres", rangemode="tozero")),
+        data=[_row_line(points, "after row %{x:,d}<br>%{y:,d} centers")],
+        layout=layout(row_axis(points[-1][0]), axis("centers", rangemode="tozero")),
         height=280,
     )
 
 
 def speed_chart(record: Record) -> Chart | None:
-    """Return rows per second along the run."""
+    """Return a chart of the rows per second during the run."""
     if not record.speed:
         return None
     rates = [rate for _, rate in record.speed]
@@ -182,7 +187,7 @@ def speed_chart(record: Record) -> Chart | None:
         title="Speed",
         description=f"Line chart of rows per second at {format_count(len(rates), 'point')} of the run, "
         f"from {format_number(min(rates))} to {format_number(max(rates))}.",
-        data=[_row_line(record.speed, f"row %{{x:,d}}<br>%{{y:{NUMBER_FORMAT}}} rows a second")],
+        data=[_row_line(record.speed, f"row %{{x:,d}}<br>%{{y:{NUMBER_FORMAT}}} rows per second")],
         layout=layout(row_axis(record.speed[-1][0]), axis("rows per second", rangemode="tozero")),
         height=280,
     )
