@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
         (["--set", "max_centers=few"], 2, "max_centers must be an integer >= 16, got 'few'"),
         (["--learner", "packing", "--set", "keep_founding_label=no"], 2, "--set keep_founding_label must be true or"),
         (["--kind", "km"], 2, "--kind must be COLUMN=KIND, got 'km'"),
-        (["--kind", "km=length"], 2, "the kind of column 'km' must be one of number, boolean, time, text"),
+        (["--kind", "km=length"], 2, "the kind of column 'km' must be one of number, boolean, time, category"),
         (["--drop", "miles"], 3, "rides.csv has no column called 'miles', to drop; there are: when, km, traffic"),
         (["--every", "0"], 2, "Invalid value for '--every': 0 is not in the range x>=1. (see ellipack run --help)"),
         (["--format", "xls"], 2, "Invalid value for '--format': 'xls' is not one of"),

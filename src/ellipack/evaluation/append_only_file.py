@@ -110,7 +110,7 @@ def _report_write_errors(path: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise StreamError(f"{path} can't be position: {error.strerror or error}") from error
+        raise StreamError(f"{path} can't be written: {error.strerror or error}") from error
 
 
 def _is_device(path: str) -> bool:

@@ -117,7 +117,7 @@ class ParquetPredictionWriter(PredictionWriter):
             self._write_parquet()
         except OSError as error:
             self._partial.unlink(missing_ok=True)
-            raise StreamError(f"{self._path} can't be position: {error.strerror or error}") from error
+            raise StreamError(f"{self._path} can't be written: {error.strerror or error}") from error
         self._keep_row_file = False
 
     def close(self) -> None:
