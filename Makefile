@@ -68,7 +68,7 @@ bench-metric: .venv/peers.stamp ## MetricRegressor; on a folder of CSV files bes
 	@$(BIN)/python -m benchmarks.metric $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS))
 
 bench-peers: .venv/peers.stamp ## beside River, scikit-learn and LightGBM on public streams, a few minutes; RACE='--full', '--help'
-	@$(BIN)/python -m benchmarks.comparison $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(RACE)
+	@$(BIN)/python -m benchmarks.comparison $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(ARGS)
 
 bench-page: .venv/peers.stamp ## docs/benchmarks.md, its pictures and the README's quotes, out of docs/benchmarks/results.json
 	@$(BIN)/python -m benchmarks.page

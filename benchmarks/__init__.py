@@ -1,1 +1,1 @@
-"""Speed, each figure beside its peer's from the same run."""
+"""Benchmarks of ellipack. Each prints its figures next to those of a peer from the same run."""

@@ -1,9 +1,11 @@
-"""Figures beside what they are to be, and whether that was reached."""
+"""What the benchmark commands share: argument parsing, progress bars, tables, and targets with their outcome."""
 
 import argparse
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -18,84 +20,121 @@ from rich.progress import (
 )
 from rich.table import Table
 
+Item = TypeVar("Item")
+Size = TypeVar("Size")
 
-class Verdict(NamedTuple):
-    """A figure, what it is to be, and whether it is: None if that can't be told."""
-
-    what: str
-    figure: str
-    target: str
-    reached: bool | None
-
-    @property
-    def word(self) -> str:
-        """Return the verdict in a word, coloured."""
-        if self.reached is None:
-            return "[yellow]unknown[/yellow]"
-        return "[green]reached[/green]" if self.reached else "[red]missed[/red]"
+_DESCRIPTION = TextColumn("{task.description}")
 
 
-def at_most(what: str, figure: float, target: float, unit: str = "") -> Verdict:
-    """Judge a figure that is to be small."""
-    return Verdict(what, f"{figure:.3g}{unit}", f"at most {target:g}{unit}", figure <= target)
+def make_parser(module: str, description: str | None) -> argparse.ArgumentParser:
+    """Return the argument parser of ``python -m benchmarks.MODULE``; its help shows the whole description."""
+    return argparse.ArgumentParser(
+        prog=f"python -m benchmarks.{module}",
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
 
 
-def at_least(what: str, figure: float, target: float, unit: str = "") -> Verdict:
-    """Judge a figure that is to be large."""
-    return Verdict(what, f"{figure:.3g}{unit}", f"at least {target:g}{unit}", figure >= target)
-
-
-def figures(title: str, heads: Iterable[str]) -> Table:
-    """Return an empty table of figures, names in its first column."""
-    table = Table(title=title, title_justify="left", title_style="bold")
-    for number, head in enumerate(heads):
-        table.add_column(head, justify="right" if number else "left", no_wrap=True)
-    return table
-
-
-def table_of(verdicts: Iterable[Verdict], title: str) -> Table:
-    """Lay out verdicts, a row each."""
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("what", min_width=40)
-    table.add_column("figure", justify="right", no_wrap=True)
-    table.add_column("target", no_wrap=True)
-    table.add_column("", min_width=7)
-    for each in verdicts:
-        table.add_row(each.what, each.figure, each.target, each.word)
-    return table
-
-
-def check_counts(parser: argparse.ArgumentParser, options: argparse.Namespace, *names: str) -> None:
-    """End with a usage error if one of these options was given and is not at least 1."""
+def require_positive(parser: argparse.ArgumentParser, options: argparse.Namespace, *names: str) -> None:
+    """End with a usage error if one of these options was given and is below 1."""
     for name in names:
         value = getattr(options, name)
         if value is not None and value < 1:
             parser.error(f"--{name} must be >= 1, got {value}")
 
 
-Thing = TypeVar("Thing")
-_NAME = TextColumn("{task.description}")
+def resize(sizes: tuple[Size, Size], options: argparse.Namespace, *names: str) -> Size:
+    """Return the quick or, with ``--full``, the full size of a benchmark, with the fields that options override.
+
+    Parameters
+    ----------
+    sizes : tuple of two dataclass instances
+        The quick and the full size.
+    options : argparse.Namespace
+        Parsed options, `full` among them.
+    *names : str
+        Fields that have an option of the same name.
+    """
+    quick, full = sizes
+    given = {name: getattr(options, name) for name in names if getattr(options, name) is not None}
+    chosen: Any = full if options.full else quick
+    resized: Size = replace(chosen, **given)
+    return resized
 
 
-def following(things: Iterable[tuple[str, Thing]]) -> Iterator[Thing]:
-    """Yield things one after the other, saying what each is called and how many are left; quiet if nobody looks."""
-    listed = list(things)
-    with _shown(_NAME, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()) as progress:
-        task = progress.add_task("", total=len(listed))
-        for name, thing in listed:
-            progress.update(task, description=name)
-            yield thing
-            progress.advance(task)
+def track_progress(items: Iterable[tuple[str, Item]]) -> Iterator[Item]:
+    """Yield items; show the name of each, and how many are left, on standard error if it is a terminal."""
+    listed = list(items)
+    with _progress(_DESCRIPTION, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()) as bar:
+        task = bar.add_task("", total=len(listed))
+        for name, item in listed:
+            bar.update(task, description=name)
+            yield item
+            bar.advance(task)
 
 
 @contextmanager
-def telling(what: str) -> Iterator[None]:
-    """Say what is going on as long as it does, where nobody knows how far it is; quiet if nobody looks."""
-    with _shown(SpinnerColumn(), _NAME, TimeElapsedColumn()) as progress:
-        progress.add_task(what)
+def show_activity(description: str) -> Iterator[None]:
+    """Show a spinner on standard error while the block runs, if standard error is a terminal."""
+    with _progress(SpinnerColumn(), _DESCRIPTION, TimeElapsedColumn()) as bar:
+        bar.add_task(description)
         yield
 
 
-def _shown(*columns: ProgressColumn) -> Progress:
+def _progress(*columns: ProgressColumn) -> Progress:
     console = Console(stderr=True)
     return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)
+
+
+class TargetResult(NamedTuple):
+    """A measured value, its target, and whether the target was reached; None if that is unknown."""
+
+    name: str
+    value: str
+    target: str
+    reached: bool | None
+
+    @property
+    def status(self) -> str:
+        """One word, with color markup: reached, missed or unknown."""
+        if self.reached is None:
+            return "[yellow]unknown[/yellow]"
+        return "[green]reached[/green]" if self.reached else "[red]missed[/red]"
+
+
+def at_most(name: str, value: float, target: float, unit: str = "") -> TargetResult:
+    """Compare a value with an upper limit."""
+    return TargetResult(name, f"{value:.3g}{unit}", f"at most {target:g}{unit}", value <= target)
+
+
+def at_least(name: str, value: float, target: float, unit: str = "") -> TargetResult:
+    """Compare a value with a lower limit."""
+    return TargetResult(name, f"{value:.3g}{unit}", f"at least {target:g}{unit}", value >= target)
+
+
+def new_table(title: str, headings: Iterable[str]) -> Table:
+    """Return an empty table: text in the first column, numbers in the others."""
+    table = Table(title=title, title_justify="left", title_style="bold")
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    return table
+
+
+def targets_table(results: Iterable[TargetResult], title: str = "Targets") -> Table:
+    """Return a table of targets, one in each row."""
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column("measure", min_width=40)
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("target", no_wrap=True)
+    table.add_column("", min_width=7)
+    for result in results:
+        table.add_row(result.name, result.value, result.target, result.status)
+    return table
+
+
+def print_results(tables: Sequence[Table], page: Path, width: int = 120) -> None:
+    """Print tables, and where the page of all benchmarks was written."""
+    console = Console(width=width)
+    for table in tables:
+        console.print(table)
+    console.print(f"Page: {page}", highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Whether what threads see of a learner is a state that there was: a copy that nobody looks at knows them all."""
+"""Whether threads that predict while another learns see only states that existed after some row."""
 
 import numpy as np
 
@@ -7,13 +7,28 @@ from ellipack.estimators.loading import learner_from_archive
 from ellipack.validation import Floats
 
 PROBES = 8
-"""Rows that are predicted in a call."""
+"""Rows in each call of `predict`."""
 
 
-class Stretch:
-    """Rows that will be learned next, and every state that there will be from before the first to after the last.
+class KnownStates:
+    """All states of a learner from before the first to after the last of the next rows.
 
-    A state is what it predicts, to the bit, for the probes: some of those rows, so that each state has its own.
+    A copy of the learner learns the rows one by one. A state is identified by its predictions, to the bit, for the
+    probes. Probes are some of those rows, so each state predicts something else.
+
+    Parameters
+    ----------
+    learner : MetricRegressor
+        The learner before it learns the rows. It is not changed.
+    X, y : ndarray
+        The rows that it will learn next, and their labels.
+
+    Attributes
+    ----------
+    probes : ndarray
+        The rows to predict.
+    states : set of bytes
+        The predictions of each state for the probes.
     """
 
     def __init__(self, learner: MetricRegressor, X: Floats, y: Floats) -> None:
@@ -24,6 +39,6 @@ class Stretch:
             copy.partial_fit(row[np.newaxis], [label])
             self.states.add(copy.predict(self.probes).tobytes())
 
-    def has(self, predictions: Floats) -> bool:
-        """Return whether this is what one of the states predicts for the probes."""
+    def contains(self, predictions: Floats) -> bool:
+        """Return whether one of the states gives these predictions for the probes."""
         return predictions.tobytes() in self.states

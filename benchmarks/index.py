@@ -1,9 +1,8 @@
-"""The index against a NumPy scan, SciPy's kd-tree and HNSW: one run, one thread. Run as ``python -m benchmarks.index``.
+"""NeighborIndex against a NumPy scan, SciPy's kd-tree and HNSW, on one thread: ``python -m benchmarks.index``.
 
-"Effective dimension e" means d coordinates of which the first e have standard deviation 1 and the rest `TINY`;
-d is 10, or e if that is more. Queries are drawn as the points are. SciPy's kd-tree and the index are timed by turns,
-and so are, for the exponent, all numbers of centres; the least time of each counts, since whatever else runs on the
-machine can only add to it.
+"Effective dimension e" means that of d coordinates the first e have standard deviation 1 and the rest `NEGLIGIBLE`;
+d is 10, or e if that is more. Queries have the distribution of the points. SciPy's kd-tree and the index take turns;
+so do, for the exponent, all numbers of centers. The least time counts, because other work can only add time.
 """
 
 import time
@@ -21,35 +20,36 @@ from benchmarks import numpy_baselines
 from ellipack.neighbors import NeighborIndex
 from ellipack.validation import Floats, Ints
 
-TINY = 1e-6
-"""Small beside the gaps between centres, those of the largest number on a line included: 2.5e-5 where they are densest.
-At 1e-4 they would see through it, and effective dimension 1 would not be what it says: its exponent is then 0.23."""
+NEGLIGIBLE = 1e-6
+"""Standard deviation of the other coordinates, small against the least gap of centers on a line, about 2.5e-5.
+
+With 1e-4 they would matter at effective dimension 1, where the exponent is then 0.23."""
 
 COUNTS = (1_000, 10_000, 100_000)
 EFFECTIVE = (1, 2, 3, 5, 10, 20)
-WIDER = (32, 100)
-RATIOS = {1: 2.0, 2: 2.0, 3: 2.0, 5: 2.0, 10: 4.0, 20: 10.0}
-"""How many times as fast as SciPy's kd-tree the nearest is to be, with the most centres."""
+WIDE = (32, 100)
+MIN_RATIOS = {1: 2.0, 2: 2.0, 3: 2.0, 5: 2.0, 10: 4.0, 20: 10.0}
+"""Target for the nearest neighbor with the most centers: how many times as fast as SciPy's kd-tree."""
 
-K_RATIO = 1.5
-"""The same of 32 nearest, at effective dimension 3."""
+MIN_K_RATIO = 1.5
+"""The same for the 32 nearest, at effective dimension 3."""
 
-EXPONENTS = {1: 0.2, 2: 0.2, 3: 0.2, 5: 0.3, 10: 0.6}
+MAX_EXPONENTS = {1: 0.2, 2: 0.2, 3: 0.2, 5: 0.3, 10: 0.6}
 SECONDS, PASSES, TURNS = 0.1, 5, 3
-SHORT_TURNS = 40
-"""Turns of all that exponents are fitted to: what a single turn says is mostly noise."""
+GROWTH_TURNS = 40
+"""Turns for the exponents; single turns are noisy."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """What was measured at one effective dimension and number of centres, in microseconds a query or an insert."""
+class IndexMeasurement:
+    """Microseconds per query and per insert at one effective dimension and number of centers."""
 
     effective: int
     count: int
     scan: float
-    """NumPy's time for the nearest, looking at every point."""
+    """Nearest neighbor by a NumPy scan."""
     nearest: tuple[float, float]
-    """The time of SciPy's kd-tree and the index's."""
+    """Nearest neighbor: SciPy's kd-tree, and the index."""
     k_nearest: tuple[float, float]
     """The same for the 32 nearest."""
     insert: tuple[float, float]
@@ -57,11 +57,11 @@ class Row:
     hnsw: tuple[float, float, float]
     """Query, insert, recall."""
     memory: float
-    """Bytes of the index for each byte of coordinates."""
+    """Bytes of the index per byte of coordinates."""
 
     @property
     def ratio(self) -> float:
-        """How many times as fast as SciPy's kd-tree the nearest is."""
+        """How many times as fast as SciPy's kd-tree the search for the nearest is."""
         return self.nearest[0] / self.nearest[1]
 
     @property
@@ -71,7 +71,7 @@ class Row:
 
 
 def seconds(task: Callable[[], object]) -> float:
-    """Return how long a task takes."""
+    """Return the seconds that a task takes."""
     start = time.perf_counter()
     task()
     return time.perf_counter() - start
@@ -80,31 +80,33 @@ def seconds(task: Callable[[], object]) -> float:
 def draw(count: int, effective: int, rng: np.random.Generator) -> Floats:
     """Return Gaussian points of an effective dimension."""
     d = max(10, effective)
-    return rng.normal(size=(count, d)) * np.where(np.arange(d) < effective, 1.0, TINY)
+    return rng.normal(size=(count, d)) * np.where(np.arange(d) < effective, 1.0, NEGLIGIBLE)
 
 
-def least(ask: Callable[[Floats], object], queries: Floats) -> float:
-    """Return the least microseconds a query over a few passes, with as many queries as there is time for."""
+def least_microseconds(search: Callable[[Floats], object], queries: Floats) -> float:
+    """Return the least microseconds per query over a few passes, each limited in time."""
     start = time.perf_counter()
-    ask(queries[:16])
+    search(queries[:16])
     once = (time.perf_counter() - start) / 16
     part = queries[: max(4, min(len(queries), int(SECONDS / PASSES / once)))]
     spent = []
     for _ in range(PASSES):
         start = time.perf_counter()
-        ask(part)
+        search(part)
         spent.append(time.perf_counter() - start)
     return 1e6 * min(spent) / len(part)
 
 
-def duel(one: Callable[[Floats], object], other: Callable[[Floats], object], queries: Floats) -> tuple[float, float]:
-    """Return the least microseconds a query of both, timed by turns."""
-    turns = [(least(one, queries), least(other, queries)) for _ in range(TURNS)]
+def time_by_turns(
+    one: Callable[[Floats], object], other: Callable[[Floats], object], queries: Floats
+) -> tuple[float, float]:
+    """Return the least microseconds per query of two searches that take turns."""
+    turns = [(least_microseconds(one, queries), least_microseconds(other, queries)) for _ in range(TURNS)]
     return min(turn[0] for turn in turns), min(turn[1] for turn in turns)
 
 
 def scipy_insert(points: Floats) -> float:
-    """Return the seconds that SciPy's tree takes to take in all points, when it is rebuilt at each doubling."""
+    """Return the seconds to insert all points into SciPy's tree when it is rebuilt at each doubling."""
     spent, size = seconds(lambda: cKDTree(points)), 1
     while size < len(points):
         start = time.perf_counter()
@@ -114,8 +116,8 @@ def scipy_insert(points: Floats) -> float:
     return spent
 
 
-def hnsw(points: Floats, queries: Floats, truth: Ints) -> tuple[float, float, float]:
-    """Return microseconds a query and an insert, and the share of queries that HNSW answers rightly."""
+def measure_hnsw(points: Floats, queries: Floats, truth: Ints) -> tuple[float, float, float]:
+    """Return the microseconds per query and per insert of HNSW, and its recall."""
     graph = hnswlib.Index(space="l2", dim=points.shape[1])
     graph.init_index(max_elements=len(points), ef_construction=50, M=8)
     graph.set_num_threads(1)
@@ -126,8 +128,8 @@ def hnsw(points: Floats, queries: Floats, truth: Ints) -> tuple[float, float, fl
     return 1e6 * spent / len(queries), 1e6 * build / len(points), float((found == truth).mean())
 
 
-def check(index: NeighborIndex, columns: Floats, queries: Floats) -> None:
-    """Raise unless the index finds the 32 nearest points that a scan finds, at the same distances."""
+def assert_exact(index: NeighborIndex, columns: Floats, queries: Floats) -> None:
+    """Raise unless the index finds the same 32 nearest points and distances as a scan."""
     positions, distances = index.k_nearest(queries, 32)
     for row, query in enumerate(queries):
         squared = numpy_baselines.squared_distances(columns, query)
@@ -136,58 +138,62 @@ def check(index: NeighborIndex, columns: Floats, queries: Floats) -> None:
             raise AssertionError("the index and the scan differ")
 
 
-def measure(effective: int, count: int, with_hnsw: bool) -> Row:
-    """Measure one effective dimension and number of centres."""
+def measure(effective: int, count: int, with_hnsw: bool) -> IndexMeasurement:
+    """Measure one effective dimension and number of centers."""
     rng = np.random.default_rng(effective * 1_000_003 + count)
     points, queries = draw(count, effective, rng), draw(2000, effective, rng)
     columns, tree, index = np.ascontiguousarray(points.T), cKDTree(points), NeighborIndex.empty(points.shape[1])
     insert = seconds(lambda: index.insert(points))
-    check(index, columns, queries[:20])
-    asked = queries[: 2000 if effective < 10 else 200]
-    return Row(
+    assert_exact(index, columns, queries[:20])
+    some = queries[: 2000 if effective < 10 else 200]
+    return IndexMeasurement(
         effective,
         count,
-        least(lambda part: [numpy_baselines.squared_distances(columns, query).argmin() for query in part], queries),
-        duel(tree.query, index.nearest, queries),
-        duel(lambda part: tree.query(part, 32), lambda part: index.k_nearest(part, 32), queries),
+        least_microseconds(
+            lambda part: [numpy_baselines.squared_distances(columns, query).argmin() for query in part], queries
+        ),
+        time_by_turns(tree.query, index.nearest, queries),
+        time_by_turns(lambda part: tree.query(part, 32), lambda part: index.k_nearest(part, 32), queries),
         (1e6 * scipy_insert(points) / count, 1e6 * insert / count),
-        hnsw(points, asked, index.nearest(asked)[0]) if with_hnsw else (np.nan, np.nan, np.nan),
+        measure_hnsw(points, some, index.nearest(some)[0]) if with_hnsw else (np.nan, np.nan, np.nan),
         index.nbytes / points.nbytes,
     )
 
 
 @dataclass(frozen=True)
-class Growth:
-    """How the cost of the nearest grows with the number of centres: microseconds for each of `COUNTS`."""
+class CostGrowth:
+    """Microseconds per search for the nearest, for each number of centers in `COUNTS`."""
 
     effective: int
     spent: tuple[float, ...]
 
     @property
     def exponent(self) -> float:
-        """The slope of log cost in log number of centres."""
+        """Slope of the logarithm of cost in that of the number of centers."""
         return float(np.polyfit(np.log(COUNTS), np.log(self.spent), 1)[0])
 
 
-def grow(console: Console) -> list[Growth]:
-    """Measure how cost grows at each effective dimension, all of these and all numbers of centres by turns."""
-    cases = [(effective, count) for effective in EXPONENTS for count in COUNTS]
-    asked = []
+def measure_growth(console: Console) -> list[CostGrowth]:
+    """Measure the growth of cost at each effective dimension; all cases take turns."""
+    cases = [(effective, count) for effective in MAX_EXPONENTS for count in COUNTS]
+    searches = []
     for effective, count in cases:
         rng = np.random.default_rng(effective * 1_000_003 + count)
         index = NeighborIndex.empty(max(10, effective))
         index.insert(draw(count, effective, rng))
-        asked.append((index.nearest, draw(2000, effective, rng)))
-    turns = [[least(*each) for each in asked] for _ in track(range(SHORT_TURNS), "growing", console=console)]
-    spent = np.reshape(np.min(turns, axis=0), (len(EXPONENTS), len(COUNTS)))
-    return [Growth(effective, tuple(each.tolist())) for effective, each in zip(EXPONENTS, spent, strict=True)]
+        searches.append((index.nearest, draw(2000, effective, rng)))
+    turns = [
+        [least_microseconds(*each) for each in searches] for _ in track(range(GROWTH_TURNS), "growing", console=console)
+    ]
+    spent = np.reshape(np.min(turns, axis=0), (len(MAX_EXPONENTS), len(COUNTS)))
+    return [CostGrowth(effective, tuple(each.tolist())) for effective, each in zip(MAX_EXPONENTS, spent, strict=True)]
 
 
-def table_of(rows: list[Row]) -> Table:
-    """Lay out what was measured."""
-    table = Table(title="microseconds a query (nearest; K = 32) and an insert; one thread")
+def measurements_table(rows: list[IndexMeasurement]) -> Table:
+    """Return a table of measurements."""
+    table = Table(title="microseconds per query (nearest; K = 32) and per insert; one thread")
     heads = (
-        "e d centres scan kd-tree index ratio K:kd-tree K:index K:ratio kd:insert insert hnsw hnsw:insert recall memory"
+        "e d centers scan kd-tree index ratio K:kd-tree K:index K:ratio kd:insert insert hnsw hnsw:insert recall memory"
     )
     for head in heads.split():
         table.add_column(head, justify="right")
@@ -199,38 +205,38 @@ def table_of(rows: list[Row]) -> Table:
     return table
 
 
-def verdicts(rows: list[Row], growths: list[Growth]) -> list[tuple[bool, str]]:
-    """Say of each target whether it was reached."""
-    said = []
+def targets(rows: list[IndexMeasurement], growths: list[CostGrowth]) -> list[tuple[bool, str]]:
+    """Compare the measurements with their targets."""
+    results = []
     largest = {row.effective: row for row in rows if row.count == max(COUNTS)}
-    for effective, wanted in RATIOS.items():
+    for effective, wanted in MIN_RATIOS.items():
         ratio = largest[effective].ratio
         text = f"{ratio:.1f}x SciPy's kd-tree at effective dimension {effective}"
-        said.append((ratio >= wanted, f"{text}: {wanted:g} wanted"))
+        results.append((ratio >= wanted, f"{text}: target {wanted:g}"))
     for growth in growths:
-        most, spent = EXPONENTS[growth.effective], ", ".join(f"{each:.2g}" for each in growth.spent)
+        most, spent = MAX_EXPONENTS[growth.effective], ", ".join(f"{each:.2g}" for each in growth.spent)
         text = f"exponent {growth.exponent:.2f} at effective dimension {growth.effective} ({spent} us)"
-        said.append((growth.exponent <= most, f"{text}: at most {most} wanted"))
+        results.append((growth.exponent <= most, f"{text}: target at most {most}"))
     ratio = largest[3].k_ratio
-    said.append(
-        (ratio >= K_RATIO, f"K = 32: {ratio:.1f}x SciPy's kd-tree at effective dimension 3: {K_RATIO:g} wanted")
+    results.append(
+        (ratio >= MIN_K_RATIO, f"K = 32: {ratio:.1f}x SciPy's kd-tree at effective dimension 3: target {MIN_K_RATIO:g}")
     )
     worst = min(rows, key=lambda row: min(row.ratio, row.k_ratio))
-    ratio, where = min(worst.ratio, worst.k_ratio), f"effective dimension {worst.effective}, {worst.count:,} centres"
-    said.append((ratio >= 1, f"at worst {ratio:.2f}x SciPy's kd-tree ({where}): 1 wanted"))
+    ratio, where = min(worst.ratio, worst.k_ratio), f"effective dimension {worst.effective}, {worst.count:,} centers"
+    results.append((ratio >= 1, f"at worst {ratio:.2f}x SciPy's kd-tree ({where}): target 1"))
     memory = max(row.memory for row in rows)
-    said.append((memory <= 2.5, f"at most {memory:.2f} times the bytes of the coordinates: 2.5 wanted"))
-    return said
+    results.append((memory <= 2.5, f"at most {memory:.2f} times the bytes of the coordinates: target 2.5"))
+    return results
 
 
 def main() -> None:
-    """Measure, print, and say which targets were reached."""
+    """Measure, and print a table and the targets."""
     console = Console(width=170)
-    cases = [(e, count, True) for e in EFFECTIVE for count in COUNTS] + [(e, c, False) for e in WIDER for c in COUNTS]
+    cases = [(e, count, True) for e in EFFECTIVE for count in COUNTS] + [(e, c, False) for e in WIDE for c in COUNTS]
     rows = [measure(*case) for case in track(cases, "measuring", console=console)]
-    console.print(table_of(rows))
-    for reached, text in verdicts(rows, grow(console)):
-        console.print(f"[{'green' if reached else 'red'}]{'reached' if reached else 'NOT reached':>12}[/]  {text}")
+    console.print(measurements_table(rows))
+    for reached, text in targets(rows, measure_growth(console)):
+        console.print(f"[{'green' if reached else 'red'}]{'reached' if reached else 'missed':>12}[/]  {text}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The peers: the paper's algorithms in plain NumPy, as a sensible person writes them at first."""
+"""Baselines in plain NumPy: Algorithm 1, appendix A and a scan for nearest neighbors."""
 
 import numpy as np
 
@@ -6,8 +6,8 @@ from ellipack.metric import Metric
 from ellipack.validation import Floats
 
 
-def printed_packing(metric: Metric, X: Floats, y: Floats) -> Floats:
-    """Return Algorithm 1's predictions as it is printed: every round its radius by definition, distances in M."""
+def packing_as_printed(metric: Metric, X: Floats, y: Floats) -> Floats:
+    """Return the predictions of Algorithm 1 as printed: the radius by definition, distances in M, in every round."""
     M, eigenvalues = metric.matrix, metric.eigenvalues
     ranks = np.arange(1, len(eigenvalues) + 1)
     centers, sums, counts = X[:1], [0.0], [0]
@@ -29,8 +29,8 @@ def printed_packing(metric: Metric, X: Floats, y: Floats) -> Floats:
     return predictions
 
 
-def whitened_packing(metric: Metric, X: Floats, y: Floats) -> Floats:
-    """Return the same, tuned: whitened once, the effective rank carried along, room for centres set aside."""
+def packing_whitened(metric: Metric, X: Floats, y: Floats) -> Floats:
+    """Return the same predictions faster: rows whitened once, effective rank updated, centers preallocated."""
     coordinates = X @ metric.directions
     eigenvalues = metric.eigenvalues
     n, d = X.shape
@@ -38,7 +38,7 @@ def whitened_packing(metric: Metric, X: Floats, y: Floats) -> Floats:
     size, rank = 0, 1
     predictions = np.empty(n)
     for t, (x, label) in enumerate(zip(coordinates, y, strict=True), start=1):
-        # The effective rank never falls, so it can be carried from round to round.
+        # The effective rank never falls, so the search continues from that of the round before.
         while rank < d and eigenvalues[rank] >= t ** (-2 / (1 + rank)):
             rank += 1
         radius = t ** (-1 / (1 + rank))
@@ -57,8 +57,8 @@ def whitened_packing(metric: Metric, X: Floats, y: Floats) -> Floats:
     return predictions
 
 
-def gradients(anchors: Floats, X: Floats, y: Floats, scales: tuple[float, float, float]) -> Floats:
-    """Return appendix A's gradients by its letter: a kernel regression at each of an anchor's 2d shifts.
+def appendix_a_gradients(anchors: Floats, X: Floats, y: Floats, scales: tuple[float, float, float]) -> Floats:
+    """Return the gradients of appendix A, literally: a kernel regression at each of the 2d shifts of an anchor.
 
     `scales` are the bandwidth, the step and the mass threshold; the kernel is ``1 - u^2``.
     """
@@ -74,7 +74,7 @@ def gradients(anchors: Floats, X: Floats, y: Floats, scales: tuple[float, float,
 
 
 def _regression(query: Floats, X: Floats, y: Floats, bandwidth: float) -> tuple[float, int]:
-    """Return the kernel regression at a point, and how many rows are within half a bandwidth."""
+    """Return the kernel regression at a point, and the number of rows within half a bandwidth."""
     u = np.sqrt(((X - query) ** 2).sum(axis=1)) / bandwidth
     weights = np.maximum(1 - u**2, 0)
     total = weights.sum()
@@ -85,10 +85,10 @@ def _regression(query: Floats, X: Floats, y: Floats, bandwidth: float) -> tuple[
 def squared_distances(columns: Floats, query: Floats) -> Floats:
     """Return the squared distance of every point to a query, summed in the order of coordinates.
 
-    `columns` holds the points, a coordinate a row.
+    Row i of `columns` holds coordinate i of all points.
     """
     squared = np.zeros(columns.shape[1])
     for column, coordinate in zip(columns, query, strict=True):
-        gaps = column - coordinate
-        squared += gaps * gaps
+        differences = column - coordinate
+        squared += differences * differences
     return squared

@@ -1,7 +1,7 @@
-"""The page of all benchmarks, out of their results and nothing else: ``python -m benchmarks.page``.
+"""The page of all benchmarks, made from their stored results alone: ``python -m benchmarks.page``.
 
-A section is a function of its figures and of the folder for its pictures that returns Markdown. To add one is to add a
-line to the table of sections.
+Each section is a function that takes its results and a folder for its plots, and returns Markdown. To add a section,
+add it to `SECTIONS`. A benchmark that has a section calls `publish` with its results.
 """
 
 import argparse
@@ -9,107 +9,128 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from benchmarks import results
 from benchmarks.claims import page as claims_page
+from benchmarks.command_line import make_parser
 from benchmarks.comparison import page as comparison_page
-from benchmarks.results import Figures
+from benchmarks.results import Section
 from benchmarks.scaling import page as scaling_page
 
-_HEAD = """# Benchmarks
+LOCAL_RESULTS = Path("out/benchmarks/results.json")
+"""Where results go without ``--publish``."""
 
-Made by `make bench-page` out of [results.json]({folder}/results.json); nothing here is written by hand.
-"""
+README = Path("README.md")
 
-_END = "<!-- end -->"
-
-SECTIONS: Final[dict[str, Callable[[dict[str, Any], Path], str]]] = {
+SECTIONS: Final[dict[str, Callable[[Section, Path], str]]] = {
     "peers": comparison_page.section,
     "scaling": scaling_page.section,
     "claims": claims_page.section,
 }
-"""How each section of the results is shown, in the order of the page."""
+"""The function that renders each section, in the order of the page."""
 
-QUOTED: Final[dict[str, Callable[[dict[str, Any]], str]]] = {
+QUOTED: Final[dict[str, Callable[[Section], str]]] = {
     "peers": comparison_page.quoted,
 }
-"""What the README says of a section, between ``<!-- bench-NAME -->`` and ``<!-- end -->``, where it has these."""
+"""What the README quotes of a section, between ``<!-- bench-NAME -->`` and ``<!-- end -->``."""
+
+_HEAD = """# Benchmarks
+
+`make bench-page` writes this page from [results.json]({folder}/results.json). Do not edit it by hand.
+"""
+_END = "<!-- end -->"
+_MODULES = {"peers": "comparison"}  # sections that are named differently from their module
 
 
-def text(sections: dict[str, dict[str, Any]], folder: Path) -> str:
-    """Return the page of those sections that there are results of; write its pictures into a folder."""
+def render_page(sections: dict[str, Section], folder: Path) -> str:
+    """Return the page with those sections that have results; write its plots into a folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    shown = [
-        f"{show(sections[name], folder)}\n{_made(sections[name])}\n"
-        for name, show in SECTIONS.items()
+    rendered = [
+        f"{render(sections[name], folder)}\n{_provenance(sections[name])}\n"
+        for name, render in SECTIONS.items()
         if name in sections
     ]
-    return "\n".join([_HEAD.format(folder=folder.name), *shown])
+    return "\n".join([_HEAD.format(folder=folder.name), *rendered])
 
 
-def _made(figures: dict[str, Any]) -> str:
-    """Say how, when and on what a section was made."""
-    made = figures["made"]
-    versions = ", ".join(f"{name} {version}" for name, version in made["versions"].items())
+def _provenance(section: Section) -> str:
+    """Return a sentence that says how, when and where a section was measured."""
+    where = section["environment"]
+    versions = ", ".join(f"{name} {version}" for name, version in where["versions"].items())
     return (
-        f"Made by `{figures['command']}` on {made['on']} at revision {made['revision']}, with Python {made['python']} "
-        f"on {made['system']}, {made['processor']}, {made['cores']} cores; {versions}. {figures['note']}".strip()
+        f"Measured by `{section['command']}` on {where['date']} at revision {where['revision']}, with Python "
+        f"{where['python']} on {where['system']}, {where['processor']}, {where['cores']} cores; {versions}. "
+        f"{section['note']}".strip()
     )
 
 
-def quote(sections: dict[str, dict[str, Any]], readme: str) -> str:
-    """Return a README with what it quotes of the results between its markers; all else stays."""
-    for name, show in QUOTED.items():
+def quote_in_readme(sections: dict[str, Section], readme: str) -> str:
+    """Return a README with the current quotes between its markers; the rest is unchanged."""
+    for name, render in QUOTED.items():
         before, begin, rest = readme.partition(f"<!-- bench-{name} -->\n")
         _, end, after = rest.partition(_END)
         if name in sections and end:
-            readme = f"{before}{begin}{show(sections[name])}\n{end}{after}"
+            readme = f"{before}{begin}{render(sections[name])}\n{end}{after}"
     return readme
 
 
-def write(path: Path, page: Path, readme: Path | None = None) -> None:
-    """Write the page, its pictures (into a folder of its name) and a README's quotes out of a file of results."""
-    sections = results.read(path)
+def write_page(path: Path, page: Path, readme: Path | None = None) -> None:
+    """Write the page, its plots (into a folder of the same name) and the quotes in a README.
+
+    Parameters
+    ----------
+    path : Path
+        The results.
+    page : Path
+        The Markdown file to write.
+    readme : Path, optional
+        A README with markers.
+
+    Raises
+    ------
+    ValueError
+        If there are no results.
+    """
+    sections = results.read_results(path)
     if not sections:
-        raise ValueError(f"{path} must hold results, got none: run make bench-peers first")
-    page.write_text(text(sections, page.with_suffix("")), encoding="utf-8")
+        raise ValueError(f"{path} must contain results, got none: run make bench-peers first")
+    page.write_text(render_page(sections, page.with_suffix("")), encoding="utf-8")
     if readme is not None:
         before = readme.read_text(encoding="utf-8")
-        readme.write_text(quote(sections, before), encoding="utf-8")
-
-
-def main(arguments: list[str] | None = None) -> None:
-    """Write the page as the command line asks."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.page", description="Write the page of all benchmarks.")
-    parser.add_argument("--json", type=Path, default=results.PATH, help="the results (default: %(default)s)")
-    parser.add_argument("--page", type=Path, default=Path("docs/benchmarks.md"), help="the page (default: %(default)s)")
-    parser.add_argument("--readme", type=Path, default=Path("README.md"), help="quotes them (default: %(default)s)")
-    options = parser.parse_args(arguments)
-    write(options.json, options.page, options.readme)
-
-
-OWN = Path("out/benchmarks/results.json")
-README = Path("README.md")
-_MODULES = {"peers": "comparison"}  # that are not called as their section is
+        readme.write_text(quote_in_readme(sections, before), encoding="utf-8")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Let the command line say where results go."""
-    parser.add_argument("--publish", action="store_true", help=f"into {results.PATH}, and what the README quotes")
-    parser.add_argument("--json", type=Path, help=f"where results go instead of {OWN}, the page beside its folder")
-    parser.add_argument("--note", default="", help="what a reader of the page should know of this run")
+    """Add the options that say where results go."""
+    parser.add_argument(
+        "--publish", action="store_true", help=f"store results in {results.RESULTS_PATH} and update the README"
+    )
+    parser.add_argument(
+        "--json", type=Path, help=f"where to store results without --publish (default: {LOCAL_RESULTS})"
+    )
+    parser.add_argument("--note", default="", help="a remark about this run, shown on the page")
 
 
-def publish(section: str, figures: Figures, options: argparse.Namespace, arguments: Sequence[str] | None) -> Path:
-    """Store a section with the command that it came from, and write the page; return where that is."""
-    path: Path = results.PATH if options.publish else options.json or OWN
-    words = sys.argv[1:] if arguments is None else arguments
-    command = shlex.join(["python", "-m", f"benchmarks.{_MODULES.get(section, section)}", *words])
-    results.store(section, {"command": command, "note": options.note, **figures}, path)
-    written = path.parent.with_suffix(".md")
-    write(path, written, README if options.publish else None)
-    return written
+def publish(section: str, figures: Section, options: argparse.Namespace, arguments: Sequence[str] | None) -> Path:
+    """Store the results of a section with the command that produced them, and write the page; return its path."""
+    path: Path = results.RESULTS_PATH if options.publish else options.json or LOCAL_RESULTS
+    given = sys.argv[1:] if arguments is None else arguments
+    command = shlex.join(["python", "-m", f"benchmarks.{_MODULES.get(section, section)}", *given])
+    results.store_section(section, {"command": command, "note": options.note, **figures}, path)
+    page = path.parent.with_suffix(".md")
+    write_page(path, page, README if options.publish else None)
+    return page
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Write the page."""
+    parser = make_parser("page", "Write the page of all benchmarks from stored results.")
+    parser.add_argument("--json", type=Path, default=results.RESULTS_PATH, help="the results (default: %(default)s)")
+    parser.add_argument("--page", type=Path, default=Path("docs/benchmarks.md"), help="the page (default: %(default)s)")
+    parser.add_argument("--readme", type=Path, default=README, help="the README (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    write_page(options.json, options.page, options.readme)
 
 
 if __name__ == "__main__":

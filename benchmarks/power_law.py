@@ -1,4 +1,4 @@
-"""How fast something grows: the exponent of a power, by a line through logarithms."""
+"""Growth rates: the exponent of a power law, fitted on logarithms."""
 
 import math
 from typing import NamedTuple
@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-class Power(NamedTuple):
-    """An exponent, and the standard error that the points' scatter about the line gives it."""
+class FittedExponent(NamedTuple):
+    """An exponent and its standard error, estimated from the residuals of the fit."""
 
     exponent: float
     error: float
@@ -17,14 +17,14 @@ class Power(NamedTuple):
         return f"{self.exponent:.2f} ± {self.error:.2f}"
 
 
-def fit(x: ArrayLike, y: ArrayLike) -> Power | None:
-    """Return the exponent p of the power law ``y = c x**p`` by least squares on logarithms; none of too few points.
+def fit_exponent(x: ArrayLike, y: ArrayLike) -> FittedExponent | None:
+    """Return the exponent p of the power law ``y = c x**p``, by least squares on logarithms.
 
-    Three points above 0 at two or more places are the fewest that have a scatter.
+    Returns None unless there are at least three points with ``x > 0`` and ``y > 0``, and at least two distinct `x`.
 
-    >>> fit([1, 10, 100], [2, 20, 200])
-    Power(exponent=1.0, error=0.0)
-    >>> fit([1, 1, 1], [1, 2, 3]) is None
+    >>> fit_exponent([1, 10, 100], [2, 20, 200])
+    FittedExponent(exponent=1.0, error=0.0)
+    >>> fit_exponent([1, 1, 1], [1, 2, 3]) is None
     True
     """
     across, up = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -35,6 +35,6 @@ def fit(x: ArrayLike, y: ArrayLike) -> Power | None:
     u, v = u - u.mean(), v - v.mean()
     width = float(u @ u)
     exponent = float(u @ v) / width
-    rest = v - exponent * u
-    error = math.sqrt(float(rest @ rest) / (len(u) - 2) / width)
-    return Power(round(exponent, 6), round(error, 6))
+    residuals = v - exponent * u
+    error = math.sqrt(float(residuals @ residuals) / (len(u) - 2) / width)
+    return FittedExponent(round(exponent, 6), round(error, 6))

@@ -1,9 +1,9 @@
-"""From a file to features: rows a second beside those of others, and memory. Run as ``python -m benchmarks.reading``.
+"""Speed and memory of reading and encoding tables, next to pyarrow and pandas: ``python -m benchmarks.reading``.
 
-Two tables are made here: one of ten numbers, and one of numbers, texts, dates and what is yes or no, some of it
-missing; each as CSV, as CSV in gzip, as Parquet and as newline-delimited JSON. Ours reads and encodes, its peers only
-read: pyarrow's own readers, and pandas in chunks of as many rows. By how much memory grows is measured in a process of
-its own, from the tenth batch to the last, on Linux. All figures but those are microseconds a row.
+There are two tables: one of ten numeric columns, and one of numbers, text, dates and booleans with missing values; each
+as CSV, gzip-compressed CSV, Parquet and newline-delimited JSON. ellipack reads and encodes; pyarrow and pandas (in
+chunks of as many rows) only read. Growth of memory is measured in a separate process, from the tenth batch to the last,
+on Linux. All other figures are microseconds per row.
 """
 
 import argparse
@@ -22,21 +22,20 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.command_line import Verdict, at_most, figures, table_of
-from benchmarks.timing import best_of
+from benchmarks.command_line import TargetResult, at_most, make_parser, new_table, targets_table
+from benchmarks.measurement import STATUS_FILE, best_of, memory_bytes
 from ellipack.tabular import TableEncoder, open_table
 from ellipack.tabular.arrow import csv, pa, parquet
 from ellipack.tabular.arrow import json as arrow_json
 
-ROWS, BATCH, TURNS = 300_000, 4096, 3
-_MICROSECONDS, _MEGABYTES = 10.0, 50.0
-_STATUS = Path("/proc/self/status")
+ROWS, BATCH, REPEATS = 300_000, 4096, 3
+_MAX_MICROSECONDS, _MAX_MEGABYTES = 10.0, 50.0
 _TABLES = ("numbers", "mixed")
 _FORMATS = ("csv", "csv.gz", "parquet", "ndjson")
 
 
 class Reading(NamedTuple):
-    """What it took to read a file: microseconds a row, and megabytes that memory grew by."""
+    """Microseconds per row to read a file with each library, and growth of memory with ellipack."""
 
     path: Path
     ours: float
@@ -45,14 +44,14 @@ class Reading(NamedTuple):
     megabytes: float
 
 
-def numbers(rows: int, rng: np.random.Generator) -> pa.Table:
-    """Return ten columns of numbers and a label."""
+def numeric_table(rows: int, rng: np.random.Generator) -> pa.Table:
+    """Return ten numeric columns and a label."""
     X = rng.normal(size=(rows, 10))
     return pa.table({f"x{i}": column for i, column in enumerate(X.T)} | {"y": X @ rng.normal(size=10)})
 
 
-def mixed(rows: int, rng: np.random.Generator) -> pa.Table:
-    """Return four columns of numbers, three of texts, two of dates, one of yes and no, and a label."""
+def mixed_table(rows: int, rng: np.random.Generator) -> pa.Table:
+    """Return four numeric, three text, two date and one boolean column, and a label."""
     columns: dict[str, Any] = {f"x{i}": pa.array(rng.normal(size=rows), mask=rng.random(rows) < 0.01) for i in range(4)}
     for name, count in {"few": 5, "some": 50, "many": 50_000}.items():
         columns[name] = pa.array([f"{name} {level}" for level in rng.integers(count, size=rows)])
@@ -63,8 +62,8 @@ def mixed(rows: int, rng: np.random.Generator) -> pa.Table:
     return pa.table(columns | {"y": rng.normal(size=rows)})
 
 
-def write(table: pa.Table, folder: Path, name: str) -> Iterator[Path]:
-    """Yield a table as a file of each format."""
+def write_formats(table: pa.Table, folder: Path, name: str) -> Iterator[Path]:
+    """Write a table in each format; yield the paths."""
     for ending in _FORMATS:
         path = folder / f"{name}.{ending}"
         if ending == "parquet":
@@ -83,8 +82,8 @@ def _write_ndjson(table: pa.Table, path: Path) -> None:
             sink.writelines(json.dumps(row) + "\n" for row in batch.to_pylist())
 
 
-def ours(path: Path) -> Iterator[int]:
-    """Read and encode a file, yielding after each batch."""
+def read_with_ellipack(path: Path) -> Iterator[int]:
+    """Read and encode a file; yield the rows of each batch."""
     with open_table(str(path), batch_rows=BATCH) as source:
         encoder = TableEncoder.from_head(source.peek(1000), "y")
         for batch in source:
@@ -93,8 +92,8 @@ def ours(path: Path) -> Iterator[int]:
             yield len(rows)
 
 
-def arrow(path: Path) -> Iterator[int]:
-    """Read a file by pyarrow alone."""
+def read_with_pyarrow(path: Path) -> Iterator[int]:
+    """Read a file with pyarrow; yield the rows of each batch."""
     if path.suffix == ".parquet":
         batches = parquet.ParquetFile(path).iter_batches(BATCH)
     else:
@@ -102,8 +101,8 @@ def arrow(path: Path) -> Iterator[int]:
     return (batch.num_rows for batch in batches)
 
 
-def by_pandas(path: Path) -> Iterator[int]:
-    """Read a file by pandas, in chunks where it can."""
+def read_with_pandas(path: Path) -> Iterator[int]:
+    """Read a file with pandas, in chunks where possible; yield the rows of each chunk."""
     if path.suffix == ".parquet":
         return iter([len(pd.read_parquet(path))])
     if path.suffix == ".ndjson":
@@ -111,23 +110,21 @@ def by_pandas(path: Path) -> Iterator[int]:
     return (len(chunk) for chunk in pd.read_csv(path, chunksize=BATCH))
 
 
-def growth(path: Path) -> float:
-    """Return by how many megabytes the most memory in use grows from the tenth batch on."""
-    peaks = [_peak() for _ in ours(path)]
+def memory_growth(path: Path) -> float:
+    """Return the growth of peak memory from the tenth batch on, in megabytes."""
+    peaks = [_peak_megabytes() for _ in read_with_ellipack(path)]
     return peaks[-1] - peaks[min(9, len(peaks) - 1)]
 
 
-def _peak() -> float:
-    """Return the most megabytes that the process had so far, on Linux; what `resource` says may be its parent's."""
-    if not _STATUS.exists():
-        return math.nan
-    return next(float(line.split()[1]) / 1024 for line in _STATUS.read_text().splitlines() if line.startswith("VmHWM"))
+def _peak_megabytes() -> float:
+    """Return the peak memory of the process, on Linux; NaN elsewhere."""
+    return memory_bytes("VmHWM") / 2**20 if STATUS_FILE.exists() else math.nan
 
 
-def measure(path: Path, rows: int, turns: int) -> Reading:
-    """Time a file's readers in turns, and see what memory ours needs."""
-    readers = (ours, arrow, by_pandas)
-    seconds = best_of(turns, *(partial(_read_through, read, path) for read in readers))
+def measure(path: Path, rows: int, repeats: int) -> Reading:
+    """Time all readers of a file by turns, and measure the memory of ellipack."""
+    readers = (read_with_ellipack, read_with_pyarrow, read_with_pandas)
+    seconds = best_of(repeats, *(partial(_read_through, read, path) for read in readers))
     costs = [1e6 * each / rows for each in seconds]
     child = [sys.executable, "-m", "benchmarks.reading", "--growth", str(path)]
     shown = subprocess.run(child, capture_output=True, text=True, check=True).stdout
@@ -139,39 +136,41 @@ def _read_through(read: Callable[[Path], Iterator[int]], path: Path) -> int:
 
 
 def readings_table(readings: Iterable[Reading], rows: int) -> Table:
-    """Lay out what was measured, a file a row."""
-    heads = ("file", "rows/s", "us/row", "pyarrow", "pandas", "MB more")
-    table = figures(f"Reading and encoding {rows:,} rows", heads)
+    """Return a table of measurements, a file in each row."""
+    heads = ("file", "rows/s", "us/row", "pyarrow", "pandas", "memory growth, MB")
+    table = new_table(f"Reading and encoding {rows:,} rows", heads)
     for path, cost, arrows, pandas, megabytes in readings:
         costs = (f"{each:.2f}" for each in (cost, arrows, pandas))
         table.add_row(path.name, f"{1e6 / cost:,.0f}", *costs, f"{megabytes:.1f}")
     return table
 
 
-def verdicts(readings: Iterable[Reading]) -> Iterator[Verdict]:
-    """Judge the cost of numbers as CSV, and memory in all."""
+def targets(readings: Iterable[Reading]) -> Iterator[TargetResult]:
+    """Compare the cost of the numeric CSV file, and memory, with their targets."""
     for each in readings:
         if each.path.name == "numbers.csv":
-            yield at_most("ten numbers as CSV, reading and encoding", each.ours, _MICROSECONDS, " us a row")
-    yield at_most("memory, from the tenth batch on", max(each.megabytes for each in readings), _MEGABYTES, " MB")
+            yield at_most("ten numbers as CSV, reading and encoding", each.ours, _MAX_MICROSECONDS, " us per row")
+    yield at_most("memory, from the tenth batch on", max(each.megabytes for each in readings), _MAX_MEGABYTES, " MB")
 
 
 def main() -> None:
-    """Make the files, read them, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--turns", type=int, default=TURNS)
+    """Write the files, read them, and print the results."""
+    parser = make_parser("reading", __doc__)
+    parser.add_argument("--rows", type=int, default=ROWS, help="rows of each table (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="readings of each file (default: %(default)s)")
     parser.add_argument("--growth", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.growth is not None:
-        print(growth(asked.growth))
+    options = parser.parse_args()
+    if options.growth is not None:
+        print(memory_growth(options.growth))
         return
     console, readings = Console(), []
     with tempfile.TemporaryDirectory() as folder:
-        for name, make in zip(_TABLES, (numbers, mixed), strict=True):
-            table = make(asked.rows, np.random.default_rng(0))
-            readings += [measure(path, asked.rows, asked.turns) for path in write(table, Path(folder), name)]
-    console.print(readings_table(readings, asked.rows), table_of(verdicts(readings), "What it is to be"), sep="\n")
+        for name, make in zip(_TABLES, (numeric_table, mixed_table), strict=True):
+            table = make(options.rows, np.random.default_rng(0))
+            readings += [
+                measure(path, options.rows, options.repeats) for path in write_formats(table, Path(folder), name)
+            ]
+    console.print(readings_table(readings, options.rows), targets_table(targets(readings)), sep="\n")
 
 
 if __name__ == "__main__":

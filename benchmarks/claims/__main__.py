@@ -1,16 +1,15 @@
-"""Play out the paper's claims: ``python -m benchmarks.claims [--full]``."""
+"""Check the paper's claims on synthetic streams: ``python -m benchmarks.claims [--full]``."""
 
 import argparse
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
 from benchmarks import page
 from benchmarks.claims import gop_error, regret
-from benchmarks.command_line import check_counts, figures, following
+from benchmarks.command_line import make_parser, new_table, print_results, require_positive, resize, track_progress
 from ellipack.synthetic import LowRankStream
 
 STREAMS = ((2, 1), (5, 1), (10, 2))
@@ -18,57 +17,58 @@ STREAMS = ((2, 1), (5, 1), (10, 2))
 
 
 @dataclass(frozen=True)
-class Extent:
-    """How many of the paper's phases are played, up to how many rows estimates have, and over how many seeds."""
+class ClaimsSize:
+    """Number of the paper's phases, numbers of rows for estimates of the gradient outer product, and seeds."""
 
     phases: int = 13
     rows: tuple[int, ...] = (128, 256, 512, 1024, 2048, 4096, 8192)
     seeds: int = 3
 
 
-QUICK = Extent()
-FULL = Extent(phases=16, rows=(*QUICK.rows, 16_384, 32_768, 65_536), seeds=10)
+QUICK = ClaimsSize()
+FULL = ClaimsSize(phases=16, rows=(*QUICK.rows, 16_384, 32_768, 65_536), seeds=10)
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Return what is asked for."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.claims", description="The paper's claims, played out.")
-    parser.add_argument("--full", action="store_true", help="longer, and over ten seeds")
-    parser.add_argument("--phases", type=int, help="how many of the paper's phases are played: phase i has 2^i rounds")
-    parser.add_argument("--seeds", type=int, help="over how many streams of each kind")
+    """Parse and check the command line."""
+    parser = make_parser("claims", "Check the paper's claims on synthetic streams.")
+    parser.add_argument("--full", action="store_true", help="more rounds and rows, and ten seeds")
+    parser.add_argument("--phases", type=int, help="number of the paper's phases; phase i has 2^i rounds")
+    parser.add_argument("--seeds", type=int, help="number of streams of each kind")
     page.add_arguments(parser)
     options = parser.parse_args(arguments)
-    check_counts(parser, options, "phases", "seeds")
+    require_positive(parser, options, "phases", "seeds")
     return options
 
 
-def extent_of(options: argparse.Namespace) -> Extent:
-    """Return how much is played."""
-    asked = {name: value for name in ("phases", "seeds") if (value := getattr(options, name)) is not None}
-    return replace(FULL if options.full else QUICK, **asked)
+def size_from(options: argparse.Namespace) -> ClaimsSize:
+    """Return the size that the options ask for."""
+    return resize((QUICK, FULL), options, "phases", "seeds")
 
 
-def measured(extent: Extent) -> dict[str, Any]:
-    """Play everything, and return what is stored."""
-    streams = [LowRankStream(d, rank, random_state=seed) for d, rank in STREAMS for seed in range(extent.seeds)]
-    games = [(f"{name}, d = {each.d}", (each, name)) for each in streams for name in regret.LEARNERS]
-    played = [asdict(regret.play(stream, name, extent.phases)) for stream, name in following(games)]
-    guesses = [(f"{name}, d = {each.d}", (each, name)) for each in streams for name in gop_error.ESTIMATORS]
-    errors = [each for stream, name in following(guesses) for each in gop_error.errors(stream, name, extent.rows)]
+def measure(size: ClaimsSize) -> dict[str, Any]:
+    """Measure everything and return the results to store."""
+    streams = [LowRankStream(d, rank, random_state=seed) for d, rank in STREAMS for seed in range(size.seeds)]
+    runs = [(f"{name}, d = {each.d}", (each, name)) for each in streams for name in regret.REGRET_LEARNERS]
+    curves = [asdict(regret.measure_regret(stream, name, size.phases)) for stream, name in track_progress(runs)]
+    estimates = [(f"{name}, d = {each.d}", (each, name)) for each in streams for name in gop_error.ESTIMATORS]
+    errors = [
+        each for stream, name in track_progress(estimates) for each in gop_error.measure_errors(stream, name, size.rows)
+    ]
     return {
-        "extent": asdict(extent),
-        "regret": played,
-        "slopes": regret.slopes(played),
+        "size": asdict(size),
+        "regret": curves,
+        "slopes": regret.fit_slopes(curves),
         "gop": errors,
-        "gop_exponents": gop_error.exponents(errors),
+        "gop_exponents": gop_error.fit_error_exponents(errors),
     }
 
 
-def table_of(found: dict[str, Any]) -> Table:
-    """Lay out slopes of regret beside the theorems'."""
-    heads = ("learner", "d", "rank", "slope over the last rounds", "spread", "rho/(1+rho)")
-    table = figures("Growth of regret: slopes on logarithms", heads)
-    for each in found["slopes"]:
+def slopes_table(results: dict[str, Any]) -> Table:
+    """Return a table of the fitted slopes of regret next to those of the theorems."""
+    headings = ("learner", "d", "rank", "slope over the last rounds", "spread", "rho/(1+rho)")
+    table = new_table("Growth of regret: slopes on logarithmic axes", headings)
+    for each in results["slopes"]:
         theory = "-" if each["theory"] is None else f"{each['theory']:.2f}"
         shape = str(each["d"]), str(each["rank"])
         table.add_row(each["learner"], *shape, f"{each['slope']:.2f}", f"{each['spread']:.2f}", theory)
@@ -76,13 +76,11 @@ def table_of(found: dict[str, Any]) -> Table:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Play, store, draw, print."""
+    """Measure, store the results and print them."""
     options = parse(arguments)
-    found = measured(extent_of(options))
-    written = page.publish("claims", found, options, arguments)
-    console = Console(width=120)
-    console.print(table_of(found))
-    console.print(f"The page: {written}", highlight=False, soft_wrap=True)
+    results = measure(size_from(options))
+    written = page.publish("claims", results, options, arguments)
+    print_results([slopes_table(results)], written)
 
 
 if __name__ == "__main__":

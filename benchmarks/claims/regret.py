@@ -1,4 +1,4 @@
-"""Regret against the true function, and the effective rank, over time: in Euclid's, the true and a learned metric."""
+"""Regret against the true function and effective rank over time, in the Euclidean, the true and learned metrics."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.power_law import fit
+from benchmarks.power_law import fit_exponent
 from ellipack import (
     GradientOuterProduct,
     KernelDifferences,
@@ -21,14 +21,14 @@ from ellipack.theory.schedules import phase_end
 from ellipack.theory.spectrum import effective_rank
 from ellipack.validation import Floats, Ints
 
-EUCLIDEAN, TRUE = "Algorithm 1, Euclidean metric", "Algorithm 1, true metric"
-APPENDIX, SLOPES = "phased, appendix A", "phased, local slopes"
+EUCLIDEAN, TRUE_METRIC = "Algorithm 1, Euclidean metric", "Algorithm 1, true metric"
+PHASED_APPENDIX_A, PHASED_SLOPES = "phased, appendix A", "phased, local slopes"
 PRACTICAL = "MetricRegressor"
-LATE = 5
-"""Slopes are fitted over so many of the last phases, each twice as long as the one before."""
+LATE_PHASES = 5
+"""Slopes are fitted over so many of the last phases."""
 
-_ANCHORS = 4096  # at which gradients are estimated: all rows of the first eleven phases, a draw of them later
-_RIDGE = 1e-6  # of the true metric, relative to its norm: the paper wants one that is positive definite
+_ANCHORS = 4096  # gradients are estimated at all rows of the first eleven phases, later at a sample of them
+_RIDGE = 1e-6  # relative to the norm: the paper needs a positive definite metric
 
 Learner = PackingRegressor | PhasedRegressor | MetricRegressor
 
@@ -37,77 +37,77 @@ def _phased(gradients: KernelDifferences | LocalSlopes) -> PhasedRegressor:
     return PhasedRegressor(gop=GradientOuterProduct(gradients, anchors=_ANCHORS))
 
 
-LEARNERS: dict[str, Callable[[LowRankStream], Learner]] = {
+REGRET_LEARNERS: dict[str, Callable[[LowRankStream], Learner]] = {
     EUCLIDEAN: lambda stream: PackingRegressor(),
-    TRUE: lambda stream: PackingRegressor(true_metric(stream)),
-    APPENDIX: lambda stream: _phased(KernelDifferences()),
-    SLOPES: lambda stream: _phased(LocalSlopes()),
+    TRUE_METRIC: lambda stream: PackingRegressor(true_metric(stream)),
+    PHASED_APPENDIX_A: lambda stream: _phased(KernelDifferences()),
+    PHASED_SLOPES: lambda stream: _phased(LocalSlopes()),
     PRACTICAL: lambda stream: MetricRegressor(),
 }
-"""Who plays: the paper's learners, one of them with another estimator; and ours, which has no such theorem."""
+"""The paper's learners, one of them also with local slopes; and `MetricRegressor`, which the theorems do not cover."""
 
 
 @dataclass(frozen=True)
-class Played:
-    """What a learner did on a stream: its regret by the end of each of the paper's phases, and its rank there."""
+class RegretCurve:
+    """Regret and effective rank of a learner at the end of each of the paper's phases."""
 
     d: int
     rank: int
     seed: int
     learner: str
-    marks: list[int]
+    rounds: list[int]
     regret: list[float]
     effective_rank: list[int]
 
 
 def true_metric(stream: LowRankStream) -> Metric:
-    """Return the stream's own gradient outer product as a metric."""
+    """Return the metric of the stream's own gradient outer product."""
     gop = stream.gop()
     return Metric.from_gop(gop, _RIDGE * float(np.linalg.norm(gop, 2)))
 
 
-def play(stream: LowRankStream, name: str, phases: int) -> Played:
-    """Let a learner play so many of the paper's phases."""
-    marks = np.array([phase_end(i) for i in range(1, phases + 1)])
-    X, y = stream.draw(int(marks[-1]))
-    learner = LEARNERS[name](stream)
-    losses = (learner.progressive(X, y) - y) ** 2 - (stream.function(X) - y) ** 2
-    regret = np.cumsum(losses)[marks - 1]
-    ranks = _ranks(learner, marks)
-    return Played(stream.d, stream.rank, stream.random_state, name, marks.tolist(), regret.tolist(), ranks.tolist())
+def measure_regret(stream: LowRankStream, name: str, phases: int) -> RegretCurve:
+    """Run a learner over so many of the paper's phases."""
+    ends = np.array([phase_end(i) for i in range(1, phases + 1)])
+    X, y = stream.draw(int(ends[-1]))
+    learner = REGRET_LEARNERS[name](stream)
+    excess_losses = (learner.progressive(X, y) - y) ** 2 - (stream.function(X) - y) ** 2
+    regret = np.cumsum(excess_losses)[ends - 1]
+    ranks = _ranks(learner, ends)
+    return RegretCurve(stream.d, stream.rank, stream.random_state, name, ends.tolist(), regret.tolist(), ranks.tolist())
 
 
-def slopes(played: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the fitted slope of each learner on each stream, over seeds, beside the one that the theorems bound."""
+def fit_slopes(curves: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the mean slope of each learner on each stream over the seeds, and the slope of the theorems."""
     groups: dict[tuple[int, int, str], list[dict[str, Any]]] = {}
-    for each in played:
+    for each in curves:
         groups.setdefault((each["d"], each["rank"], each["learner"]), []).append(each)
-    found = []
+    slopes = []
     for (d, rank, name), group in groups.items():
         fitted = np.array([_slope(each) for each in group])
         rho = float(np.mean([each["effective_rank"][-1] for each in group]))
         theory = None if name == PRACTICAL else rho / (1 + rho)
         figures = {"slope": float(fitted.mean()), "spread": float(fitted.std()), "rho": rho, "theory": theory}
-        found.append({"d": d, "rank": rank, "learner": name, **figures})
-    return found
+        slopes.append({"d": d, "rank": rank, "learner": name, **figures})
+    return slopes
 
 
-def _slope(each: dict[str, Any]) -> float:
-    marks, regret = np.array(each["marks"]), np.array(each["regret"])
-    power = fit(marks[-LATE:], regret[-LATE:])
-    return 0.0 if power is None else power.exponent
+def _slope(curve: dict[str, Any]) -> float:
+    rounds, regret = np.array(curve["rounds"]), np.array(curve["regret"])
+    fitted = fit_exponent(rounds[-LATE_PHASES:], regret[-LATE_PHASES:])
+    return 0.0 if fitted is None else fitted.exponent
 
 
-def _ranks(learner: Learner, marks: Ints) -> Floats | Ints:
+def _ranks(learner: Learner, ends: Ints) -> Floats | Ints:
     """Return the effective rank at the end of each of the paper's phases.
 
-    There a phased learner's is that of its metric after the phase's own rounds, since it starts its clock anew.
+    A phased learner restarts its clock in each phase: its rank is that of its metric after the rounds of the phase.
     """
     if isinstance(learner, PhasedRegressor):
-        return learner.history().effective_rank[marks - 1]
+        return learner.history().effective_rank[ends - 1]
     if isinstance(learner, PackingRegressor):
-        return learner.history(marks).effective_rank
+        return learner.history(ends).effective_rank
     history = learner.history()
     spectra = [np.ones(len(learner.eigenvalues_)), *history.eigenvalues]
-    phase = np.searchsorted(history.end, marks, side="left")
-    return np.array([int(effective_rank(spectra[i], t)) for i, t in zip(phase, marks, strict=True)])
+    phase = np.searchsorted(history.end, ends, side="left")
+    return np.array([int(effective_rank(spectra[i], t)) for i, t in zip(phase, ends, strict=True)])

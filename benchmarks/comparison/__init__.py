@@ -1,1 +1,1 @@
-"""Learners beside their peers, on the same rows in the same run: ``python -m benchmarks.comparison``."""
+"""MetricRegressor, the paper's learners and peers on the same rows: ``python -m benchmarks.comparison``."""

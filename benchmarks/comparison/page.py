@@ -1,4 +1,4 @@
-"""The section of the page that shows the race, and what the README quotes of it; from figures and nothing else."""
+"""The section of the benchmark page about the comparison, and the table that the README quotes."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -7,179 +7,181 @@ from typing import Any
 
 from benchmarks.comparison import plots
 from benchmarks.comparison.models import OURS
-from benchmarks.comparison.summary import PEERS, Standings, Tally
+from benchmarks.comparison.summary import PEER_GROUPS, Summary, WinCount
 
-_ERRORS, _COSTS = "peers-errors.png", "peers-costs.png"
-_KINDS = {"ours": "ellipack", "paper": "the paper", "streaming": "streaming", "batch": "batch", "trivial": "trivial"}
+_ERRORS_PLOT, _COSTS_PLOT = "peers-errors.png", "peers-costs.png"
+_KIND_NAMES = {"ours": "ellipack", "paper": "paper", "streaming": "streaming", "batch": "batch", "trivial": "trivial"}
 
 
-def section(figures: dict[str, Any], folder: Path) -> str:
-    """Return the section in Markdown; write its pictures into a folder, which the text takes to be its own name."""
-    standings = Standings(figures)
-    plots.errors(standings, folder / _ERRORS)
-    plots.costs(standings, folder / _COSTS)
+def section(results: dict[str, Any], folder: Path) -> str:
+    """Return the section in Markdown; write its plots into a folder next to the page."""
+    summary = Summary(results)
+    plots.plot_errors(summary, folder / _ERRORS_PLOT)
+    plots.plot_costs(summary, folder / _COSTS_PLOT)
     parts = [
-        "## Beside its peers",
-        _opening(standings),
-        "### In short",
-        _short(standings),
-        "### Where it loses",
-        _losses(standings),
+        "## Comparison with peers",
+        _introduction(summary),
+        "### Summary",
+        _overview(summary),
+        "### Losses",
+        _losses(summary),
         "### Late error",
-        _errors(standings),
+        _errors(summary),
         "### Error over time",
-        f"![Error over time, a panel a stream]({folder.name}/{_ERRORS})",
-        "### What it costs",
-        f"![Error against cost, a point a learner]({folder.name}/{_COSTS})",
-        _costs(standings),
-        "### What was run",
-        _streams(standings),
-        _settings(standings),
-        _not_measured(standings),
+        f"![Error over time, a panel for each stream]({folder.name}/{_ERRORS_PLOT})",
+        "### Cost",
+        f"![Error against cost, a point for each model]({folder.name}/{_COSTS_PLOT})",
+        _costs(summary),
+        "### Setup",
+        _streams(summary),
+        _settings(summary),
+        _limitations(summary),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def quoted(figures: dict[str, Any]) -> str:
-    """Return what the README says of the race."""
-    standings = Standings(figures)
+def quoted(results: dict[str, Any]) -> str:
+    """Return what the README quotes."""
+    summary = Summary(results)
     lines = _table(
         ("`MetricRegressor` against", "streams won", "lost", "its late error over theirs, geometric mean"),
-        _against_best(standings),
+        _against_best(summary),
     )
-    said = (
-        f"{len(standings.streams)} streams that anyone can get, of at most {figures['rows']:,} rows, "
-        f"{len(standings.peers)} peers, all in one run of `{figures['command']}`; each single figure, and every loss, "
-        f"stands in [benchmarks](docs/benchmarks.md)."
+    text = (
+        f"{len(summary.streams)} public streams of at most {results['rows']:,} rows and "
+        f"{len(summary.peers)} peers, in one run of `{results['command']}`. All figures, and every loss, are in "
+        f"[benchmarks](docs/benchmarks.md)."
     )
-    return f"{lines}\n\n{said}"
+    return f"{lines}\n\n{text}"
 
 
-def _opening(standings: Standings) -> str:
-    figures = standings.figures
+def _introduction(summary: Summary) -> str:
+    results = summary.results
     return (
-        f"`make bench-peers` lets `MetricRegressor`, the paper's learners and {len(standings.peers)} peers predict and "
-        f"then learn the same rows, one after the other, in one pass and with no look ahead, not even at the scale of "
-        f"what has not been seen; only which levels a text column has is told beforehand, to all alike. "
-        f"{len(standings.streams)} streams of at most {figures['rows']:,} rows; "
-        f"{figures['seeds']} seeds where there is anything to draw. Who takes part, with every setting, stands in "
-        f"`benchmarks/comparison/models.py`, and what is raced on in `benchmarks/comparison/datasets.py`.\n\n"
-        "*Late error* is the root mean square error over the second half of the rounds, over the standard deviation of "
-        "the labels there: 0 is perfect, 1 is what knowing their mean would give. *Ratios* are `MetricRegressor`'s "
-        "late error over a peer's: below 1 it wins, above 1 it loses. The trivial peers count among the streaming ones."
+        f"`make bench-peers` runs `MetricRegressor`, the paper's learners and {len(summary.peers)} peers on the same "
+        f"rows. Each model predicts a row, then learns it, in one pass. No model sees future rows or their scale; only "
+        f"the levels of text columns are known in advance, to all models alike. There are {len(summary.streams)} "
+        f"streams of at most {results['rows']:,} rows, with {results['seeds']} seeds wherever a seed matters. "
+        f"`benchmarks/comparison/models.py` lists the models with all settings, `benchmarks/comparison/datasets.py` "
+        f"the streams.\n\n"
+        "*Late error* is the root mean squared error over the second half of the rounds, divided by the standard "
+        "deviation of the labels there: 0 is perfect, 1 is the error of their mean. *Ratios* are the late error of "
+        "`MetricRegressor` over that of a peer: below 1 it wins, above 1 it loses. Trivial peers count as streaming."
     )
 
 
-def _short(standings: Standings) -> str:
-    best: list[tuple[str, ...]] = [(f"**{row[0]}**", *row[1:]) for row in _against_best(standings)]
+def _overview(summary: Summary) -> str:
+    best: list[tuple[str, ...]] = [(f"**{row[0]}**", *row[1:]) for row in _against_best(summary)]
     single: list[tuple[str, ...]] = [
-        (f"{peer} ({_KINDS[standings.kinds[peer]]})", *_tally(standings.against(peer))) for peer in standings.peers
+        (f"{peer} ({_KIND_NAMES[summary.kinds[peer]]})", *_win_cells(summary.wins_against(peer)))
+        for peer in summary.peers
     ]
     return _table(("`MetricRegressor` against", "won", "lost", "ratio, geometric mean"), best + single)
 
 
-def _against_best(standings: Standings) -> list[tuple[str, ...]]:
-    """Return how ours did against the best; once more without the streams that are made for its kind."""
+def _against_best(summary: Summary) -> list[tuple[str, ...]]:
+    """Return rows with wins against the best peers: on all streams, and on those that ellipack does not generate."""
     rows: list[tuple[str, ...]] = [
-        (f"the best {group} peer of each stream", *_tally(standings.against_best(group))) for group in PEERS
+        (f"the best {group} peer of each stream", *_win_cells(summary.wins_against_best(group)))
+        for group in PEER_GROUPS
     ]
-    if len(standings.foreign) < len(standings.streams):
-        for group in PEERS:
-            tally = standings.against_best(group, standings.foreign)
-            rows.append((f"the same, {group}, without streams of our own making", *_tally(tally)))
+    if len(summary.public_streams) < len(summary.streams):
+        for group in PEER_GROUPS:
+            count = summary.wins_against_best(group, summary.public_streams)
+            rows.append((f"the best {group} peer, without ellipack's own synthetic streams", *_win_cells(count)))
     return rows
 
 
-def _losses(standings: Standings) -> str:
-    losses = standings.losses()
+def _losses(summary: Summary) -> str:
+    losses = summary.losses()
     if not losses:
-        return "No peer had a lower late error on any of these streams."
+        return "No peer has a lower late error on any of these streams."
     count = len({each.stream for each in losses})
-    said = f"Every peer that had a lower late error, on {count} of {len(standings.streams)} streams; the worst first."
-    heads = ("stream", "peer", "its late error", "`MetricRegressor`'s", "ratio")
+    text = f"All peers with a lower late error, on {count} of {len(summary.streams)} streams, the largest ratio first."
+    headings = ("stream", "peer", "its late error", "late error of `MetricRegressor`", "ratio")
     rows = [
         (each.stream, each.peer, _number(each.theirs), _number(each.ours), _ratio(each.ours / each.theirs))
         for each in losses
     ]
-    return f"{said}\n\n{_table(heads, rows, words=2)}"
+    return f"{text}\n\n{_table(headings, rows, text_columns=2)}"
 
 
-def _errors(standings: Standings) -> str:
+def _errors(summary: Summary) -> str:
     rows = []
-    for learner in standings.learners:
-        name = f"**{learner}**" if standings.kinds[learner] == OURS else learner
-        rows.append((name, *(_error(standings, stream, learner) for stream in standings.streams)))
-    for group in PEERS:
-        ratios = (standings.ratio(stream, standings.best_of(stream, group)) for stream in standings.streams)
+    for learner in summary.learners:
+        name = f"**{learner}**" if summary.kinds[learner] == OURS else learner
+        rows.append((name, *(_error(summary, stream, learner) for stream in summary.streams)))
+    for group in PEER_GROUPS:
+        ratios = (summary.ratio(stream, summary.best_peer(stream, group)) for stream in summary.streams)
         rows.append((f"*ratio to the best {group} peer*", *map(_ratio, ratios)))
-    said = (
-        "Means over the seeds, with half their range; in bold the least of each stream. "
-        "A learner that failed has its reason below the table."
+    text = (
+        "Means over the seeds, with half their range. The least error of each stream is in bold. "
+        "The reasons of failures are below the table."
     )
-    failed = [
+    failures = [
         f"- {learner} on {stream}: {reason}"
-        for stream in standings.streams
-        for learner in standings.learners
-        if (reason := standings.failure(stream, learner))
+        for stream in summary.streams
+        for learner in summary.learners
+        if (reason := summary.failure(stream, learner))
     ]
-    return "\n\n".join(
-        [said, _table(("late error", *standings.streams), rows), *(["\n".join(failed)] if failed else [])]
-    )
+    parts = [text, _table(("late error", *summary.streams), rows), *(["\n".join(failures)] if failures else [])]
+    return "\n\n".join(parts)
 
 
-def _error(standings: Standings, stream: str, learner: str) -> str:
-    error, spread = standings.mean(stream, learner), standings.spread(stream, learner)
+def _error(summary: Summary, stream: str, learner: str) -> str:
+    error, half_range = summary.mean(stream, learner), summary.half_range(stream, learner)
     if math.isnan(error):
         return "failed"
-    shown = _number(error) + ("" if math.isnan(spread) else f" ± {_number(spread)}")
-    return f"**{shown}**" if standings.best(stream, standings.learners) == learner else shown
+    cell = _number(error) + ("" if math.isnan(half_range) else f" ± {_number(half_range)}")
+    return f"**{cell}**" if summary.best(stream, summary.learners) == learner else cell
 
 
-def _costs(standings: Standings) -> str:
-    said = (
-        "Geometric means over the streams. A round is a prediction and a lesson, one row a call, on one thread, in the "
-        "processor's time; batch models predict all rows up to the next training in a call, which is shared out among "
-        "them, and a training is one round's. Memory is what a fresh process takes at most beyond what it had taken "
-        "before the first row. Saved is `save`'s file, or a pickle; a batch model's with the rows that it will be "
-        "trained on again."
+def _costs(summary: Summary) -> str:
+    text = (
+        "Geometric means over the streams. A round predicts and learns one row in one call, on one thread; its cost is "
+        "processor time. Batch models predict all rows up to their next training in one call, whose time is divided "
+        "among these rows; the time of a training counts for one round. Memory is the peak of a fresh process beyond "
+        "its memory before the first row. The saved size is that of the file written by `save`, or of a pickle; for "
+        "batch models it includes the rows for the next training."
     )
-    heads = ("learner", "late error", "whole error", "us a round, mean", "median", "p99", "peak memory", "saved")
+    headings = ("learner", "late error", "error", "us per round, mean", "median", "p99", "peak memory", "saved")
     rows = []
-    for learner in standings.learners:
-        errors = (_number(standings.typical(learner, field)) for field in ("late", "whole"))
-        costs = (_count(standings.typical(learner, field)) for field in ("mean_us", "median_us", "p99_us"))
-        sizes = (_size(standings.typical(learner, field)) for field in ("peak_bytes", "saved_bytes"))
+    for learner in summary.learners:
+        errors = (_number(summary.geometric_mean(learner, field)) for field in ("late_nrmse", "nrmse"))
+        costs = (_count(summary.geometric_mean(learner, field)) for field in ("mean_us", "median_us", "p99_us"))
+        sizes = (_size(summary.geometric_mean(learner, field)) for field in ("peak_bytes", "saved_bytes"))
         rows.append((learner, *errors, *costs, *sizes))
-    return f"{said}\n\n{_table(heads, rows)}"
+    return f"{text}\n\n{_table(headings, rows)}"
 
 
-def _streams(standings: Standings) -> str:
+def _streams(summary: Summary) -> str:
     rows = [
-        (each["name"], each["about"], f"{each['rows']:,}", str(each["features"]))
-        for each in standings.figures["streams"]
+        (each["name"], each["description"], f"{each['rows']:,}", str(each["features"]))
+        for each in summary.results["streams"]
     ]
-    return _table(("stream", "what it is", "rows", "features"), rows, words=2)
+    return _table(("stream", "description", "rows", "features"), rows, text_columns=2)
 
 
-def _settings(standings: Standings) -> str:
-    rows = [(each["name"], _KINDS[each["kind"]], each["settings"]) for each in standings.figures["learners"]]
-    return _table(("learner", "kind", "settings"), rows, words=3)
+def _settings(summary: Summary) -> str:
+    rows = [(each["name"], _KIND_NAMES[each["kind"]], each["settings"]) for each in summary.results["learners"]]
+    return _table(("learner", "kind", "settings"), rows, text_columns=3)
 
 
-def _not_measured(standings: Standings) -> str:
-    lines = [
-        "Not measured here: labels that come late or never, rows in batches, more than one thread, graphics cards, and "
-        "peers tuned to each stream by a search, which would need to look ahead. Costs are of Python calls a row: some "
-        "peers' are mostly that. scikit-learn's checks of its input are switched off for all, River's rows become "
-        "dictionaries within the time that is counted, as they would have to."
+def _limitations(summary: Summary) -> str:
+    sentences = [
+        "Not measured here: late or missing labels, rows in batches, more than one thread, graphics cards, and peers "
+        "tuned to each stream by a search, which would have to see future rows. Costs include the overhead of one "
+        "Python call per row, which dominates for some peers. scikit-learn's input checks are switched off for all "
+        "models; the time of River's models includes the conversion of rows to dictionaries."
     ]
-    if not any("CapyMOA" in each["settings"] for each in standings.figures["learners"]):
-        lines.append("CapyMOA's SOKNL and ARF did not take part in this run; `--capymoa` lets them.")
-    return " ".join(lines)
+    if not any("CapyMOA" in each["settings"] for each in summary.results["learners"]):
+        sentences.append("CapyMOA's SOKNL and ARF are not part of this run; `--capymoa` adds them.")
+    return " ".join(sentences)
 
 
-def _tally(tally: Tally) -> tuple[str, str, str]:
-    return str(tally.won), str(tally.lost), _ratio(tally.mean) + (f" ({tally.failed} without)" if tally.failed else "")
+def _win_cells(count: WinCount) -> tuple[str, str, str]:
+    failed = f" ({count.failed} without)" if count.failed else ""
+    return str(count.won), str(count.lost), _ratio(count.mean) + failed
 
 
 def _ratio(ratio: float) -> str:
@@ -201,7 +203,7 @@ def _size(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:.0f} B"
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> str:
-    """Lay out a table; its first columns are words, the others figures."""
-    lines = [heads, [*("---" for _ in heads[:words]), *("---:" for _ in heads[words:])], *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], text_columns: int = 1) -> str:
+    """Return a Markdown table; columns after the first `text_columns` are right-aligned."""
+    alignment = [*("---" for _ in headings[:text_columns]), *("---:" for _ in headings[text_columns:])]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [headings, alignment, *rows])

@@ -1,14 +1,12 @@
-"""One learner on one stream with one seed, in a process of its own.
+"""Runs of the comparison: one model on one stream with one seed, each in a process of its own.
 
-A process each, so that what one takes of memory is seen by itself, and what goes wrong in one stays there. Each has one
-thread; costs are the processor's time, not the clock's, so that what else the machine does hardly shows.
+Separate processes measure the memory of each model alone, and a failure affects one run only. Each process uses one
+thread. Costs are processor time, so that other work on the machine hardly matters.
 """
 
 import ctypes
 import gc
 import multiprocessing
-import resource
-import sys
 import tempfile
 import time
 import warnings
@@ -24,207 +22,207 @@ import numpy as np
 import sklearn
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped,unused-ignore]
 
-from benchmarks.comparison.adapters import FIRST, Player
-from benchmarks.comparison.datasets import Source
-from benchmarks.comparison.models import CAPYMOA, LEARNERS, OURS, PAPER, Learner
+from benchmarks.comparison.adapters import FIRST_TRAINING, PrequentialModel
+from benchmarks.comparison.datasets import Dataset
+from benchmarks.comparison.models import CAPYMOA_MODELS, MODELS, OURS, PAPER, Model
+from benchmarks.measurement import memory_bytes, reset_peak_memory
 from benchmarks.streams import Stream, late_nrmse
 from ellipack.validation import Floats
 
-POINTS = 40
-"""In how many parts of the stream the error is kept."""
+CURVE_POINTS = 40
+"""Number of parts of a stream for which the error is stored."""
 
-_WARM_UP = {OURS: 400, PAPER: 400}  # rows: enough for all that there is to compile
-_LEAST_WARM_UP = FIRST + 10
-_IMPORTED = (
+_WARM_UP_ROWS = {OURS: 400, PAPER: 400}
+_LEAST_WARM_UP_ROWS = FIRST_TRAINING + 10
+_PRELOADED = (
     "benchmarks.comparison.__main__", "lightgbm", "river.forest", "river.linear_model", "river.neighbors",
     "river.preprocessing", "river.tree", "sklearn.ensemble", "sklearn.linear_model", "sklearn.neural_network",
 )  # fmt: skip
-_STATUS = Path("/proc/self/status")
 
 Outcome = dict[str, Any]
+"""The figures of a run, or the reason of its failure under the key "failed"."""
+
+Outcomes = dict[str, dict[str, dict[str, Outcome]]]
+"""Outcomes by stream, model and seed."""
 
 
 class Job(NamedTuple):
-    """What to run."""
+    """A run to do."""
 
     stream: str
     learner: str
     seed: int
 
 
-def play(player: Player, X: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Return a learner's prediction and the seconds for each row, each played by itself or as many as there is room."""
+def run_model(model: PrequentialModel, X: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Return the predictions of a model, and the seconds for each row."""
     predictions, seconds = np.empty(len(y)), np.empty(len(y))
     done = 0
     while done < len(y):
-        part = slice(done, min(len(y), done + player.room()))
+        part = slice(done, min(len(y), done + model.rows_per_call()))
         start = time.process_time()
-        predictions[part] = player.play(X[part], y[part])
+        predictions[part] = model.predict_then_learn(X[part], y[part])
         seconds[part] = (time.process_time() - start) / (part.stop - done)
         done = part.stop
     return predictions, seconds
 
 
-def outcome(learner: str, seed: int, X: Floats, y: Floats) -> Outcome:
-    """Play a stream and return all figures."""
-    kind, _, make, _ = {**LEARNERS, **CAPYMOA}[learner]
-    warm_up = _WARM_UP.get(kind, _LEAST_WARM_UP)
-    play(make(seed), X[:warm_up], y[:warm_up])  # compiles, imports and allocates what is no part of the model
-    before, player = _forget_peak(), make(seed)
-    predictions, seconds = play(player, X, y)
-    peak = _memory("VmHWM")
+def measure_model(name: str, seed: int, X: Floats, y: Floats) -> Outcome:
+    """Run a model over a stream and return all figures."""
+    kind, _, make, _ = {**MODELS, **CAPYMOA_MODELS}[name]
+    warm_up = _WARM_UP_ROWS.get(kind, _LEAST_WARM_UP_ROWS)
+    run_model(make(seed), X[:warm_up], y[:warm_up])  # imports and allocates what does not belong to the model
+    before, model = _settle_memory(), make(seed)
+    predictions, seconds = run_model(model, X, y)
+    peak = memory_bytes("VmHWM")
     if not np.isfinite(predictions).all():
-        return {"failed": "predictions that are no numbers"}
-    with np.errstate(all="ignore"):  # errors beyond all numbers, or labels that do not vary
+        return {"failed": "predictions are not finite"}
+    with np.errstate(all="ignore"):  # errors may overflow, labels may be constant
         errors: Outcome = {
-            "late": _short(late_nrmse(predictions, y)),
-            "whole": _short(float(np.sqrt(np.mean((predictions - y) ** 2)) / np.std(y))),
-            "curve": curve(predictions, y),
+            "late_nrmse": _rounded(late_nrmse(predictions, y)),
+            "nrmse": _rounded(float(np.sqrt(np.mean((predictions - y) ** 2)) / np.std(y))),
+            "error_curve": error_curve(predictions, y),
         }
-    if not np.isfinite([errors["late"], errors["whole"], *errors["curve"]]).all():
-        return {"failed": "an error that is no number"}
+    if not np.isfinite([errors["late_nrmse"], errors["nrmse"], *errors["error_curve"]]).all():
+        return {"failed": "an error is not finite"}
     micros = 1e6 * seconds
     return {
         **errors,
-        "median_us": _short(float(np.median(micros))),
-        "p99_us": _short(float(np.quantile(micros, 0.99))),
-        "mean_us": _short(float(np.mean(micros))),
+        "median_us": _rounded(float(np.median(micros))),
+        "p99_us": _rounded(float(np.quantile(micros, 0.99))),
+        "mean_us": _rounded(float(np.mean(micros))),
         "peak_bytes": max(0, peak - before),
-        "saved_bytes": player.saved(),
+        "saved_bytes": model.saved_bytes(),
     }
 
 
-def curve(predictions: Floats, y: Floats) -> list[float]:
-    """Return the root mean square error in each part of the stream, over the deviation of all its labels."""
-    parts = np.array_split((predictions - y) ** 2, min(POINTS, len(y)))
-    return [_short(float(np.sqrt(part.mean()) / np.std(y))) for part in parts]
+def error_curve(predictions: Floats, y: Floats) -> list[float]:
+    """Return the root mean squared error in each part of the stream, divided by the deviation of all labels."""
+    parts = np.array_split((predictions - y) ** 2, min(CURVE_POINTS, len(y)))
+    return [_rounded(float(np.sqrt(part.mean()) / np.std(y))) for part in parts]
 
 
-def run(job: Job, path: Path, seconds: float) -> Outcome:
-    """Run a job on rows that are kept in a file, in a process of its own; say why it failed if it did."""
-    ours, theirs = _processes().Pipe(duplex=False)
-    process = _processes().Process(target=_answer, args=(job, path, theirs))
+def run_job(job: Job, path: Path, timeout: float) -> Outcome:
+    """Run a job in a new process on the stream in a file; return its figures, or why it failed."""
+    receiver, sender = _process_context().Pipe(duplex=False)
+    process = _process_context().Process(target=_run_in_process, args=(job, path, sender))
     process.start()
-    theirs.close()
+    sender.close()
     try:
-        found: Outcome = ours.recv() if ours.poll(seconds) else {"failed": f"not done after {seconds:,.0f} s"}
+        found: Outcome = (
+            receiver.recv() if receiver.poll(timeout) else {"failed": f"not finished after {timeout:,.0f} s"}
+        )
     except EOFError:
         process.join()
-        found = {"failed": f"its process ended with {process.exitcode}"}
+        found = {"failed": f"its process ended with exit code {process.exitcode}"}
     process.kill()
     process.join()
     return found
 
 
-@cache
-def _processes() -> Any:
-    """Return how processes are made: out of one that has imported everything and done nothing, where that can be."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(_IMPORTED))
-    return context
-
-
-def _answer(job: Job, path: Path, answer: Connection) -> None:
-    """Send the outcome of a job, or why there is none."""
-    warnings.simplefilter("ignore")
-    with np.load(path) as stream:
-        X, y = stream["X"], stream["y"]
-    # Rows are checked once, here, and not by scikit-learn in every call, which would take most of a round.
-    sklearn.set_config(assume_finite=bool(np.isfinite(X).all()), skip_parameter_validation=True)
-    try:
-        with threadpool_limits(1):
-            found = outcome(job.learner, job.seed, X, y)
-    except Exception as error:  # whatever it is, it is this learner's, and the others go on
-        found = {"failed": f"{type(error).__name__}: {error}"[:200]}
-    answer.send(found)
-
-
-def _short(figure: float) -> float:
-    """Return a figure to four digits: no more is known, and the file stays small."""
-    return float(f"{figure:.4g}")
-
-
-def _forget_peak() -> int:
-    """Give back what is free, and let the system forget what was taken at most, where it can; return what is taken."""
-    gc.collect()
-    with suppress(AttributeError, OSError):  # only glibc has it
-        ctypes.CDLL(None).malloc_trim(0)
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return _memory("VmHWM")  # it can't: what is taken beyond the peak so far is all that can be told
-    return _memory("VmRSS")
-
-
-def _memory(field: str) -> int:
-    """Return the bytes that this process takes now (VmRSS) or took at most (VmHWM)."""
-    if _STATUS.exists():
-        for line in _STATUS.read_text().splitlines():
-            if line.startswith(f"{field}:"):
-                return 1024 * int(line.split()[1])
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-Results = dict[str, dict[str, dict[str, Outcome]]]
-"""Outcomes by stream, learner and seed."""
-
-Shown = Callable[[str], None]
-
-
-def jobs(sources: Mapping[str, Source], learners: Mapping[str, Learner], seeds: int) -> list[Job]:
-    """Return what is to be run; once, where the seed changes nothing."""
+def list_jobs(datasets: Mapping[str, Dataset], models: Mapping[str, Model], seeds: int) -> list[Job]:
+    """Return all runs; a single one where the seed changes nothing."""
     return [
         Job(stream, learner, seed)
-        for stream, source in sources.items()
-        for learner, each in learners.items()
-        for seed in range(seeds if source.seeded or each.seeded else 1)
+        for stream, dataset in datasets.items()
+        for learner, model in models.items()
+        for seed in range(seeds if dataset.seeded or model.seeded else 1)
     ]
 
 
-def race(sources: Mapping[str, Source], todo: Iterable[Job], rows: int, limits: tuple[int, float], done: Shown) -> Any:
-    """Run jobs; return outcomes, and each stream's rows and features.
+def run_jobs(
+    datasets: Mapping[str, Dataset],
+    jobs: Iterable[Job],
+    rows: int,
+    limits: tuple[int, float],
+    on_done: Callable[[str], None],
+) -> tuple[Outcomes, dict[str, tuple[int, int]]]:
+    """Run jobs, several at a time; return their outcomes, and the rows and features of each stream.
 
-    Interrupted by the keyboard, it returns the outcomes on the streams that it is through with.
+    After a keyboard interrupt, return the outcomes of those streams on which all jobs are done.
 
     Parameters
     ----------
-    sources : the streams, by name.
-    todo : the jobs.
-    rows : the most rows of a stream that are played.
-    limits : how many jobs run at a time, and the seconds that one may take.
-    done : is told after each job which it was.
+    datasets : mapping
+        The streams by name.
+    jobs : iterable of Job
+        The runs.
+    rows : int
+        Maximal number of rows of a stream.
+    limits : tuple of int and float
+        Number of jobs at a time, and the maximal seconds of one job.
+    on_done : callable
+        Called with the name of each job after it.
     """
-    workers, seconds = limits
-    results: Results = {}
+    workers, timeout = limits
+    outcomes: Outcomes = {}
     shapes: dict[str, tuple[int, int]] = {}
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(workers) as pool:
         paths: dict[tuple[str, int], Path] = {}
         waiting = {}
         try:
-            for job in todo:
-                seed = job.seed if sources[job.stream].seeded else 0
+            for job in jobs:
+                seed = job.seed if datasets[job.stream].seeded else 0
                 if (job.stream, seed) not in paths:
-                    stream = sources[job.stream].draw(seed, rows)
-                    shapes[job.stream] = stream.X.shape
-                    paths[job.stream, seed] = _write(stream, Path(folder, f"{len(paths)}.npz"))
-                waiting[pool.submit(run, job, paths[job.stream, seed], seconds)] = job
+                    stream = datasets[job.stream].draw(seed, rows)
+                    n, d = stream.X.shape
+                    shapes[job.stream] = n, d
+                    paths[job.stream, seed] = _write_stream(stream, Path(folder, f"{len(paths)}.npz"))
+                waiting[pool.submit(run_job, job, paths[job.stream, seed], timeout)] = job
             for future in as_completed(waiting):
                 name, learner, number = waiting[future]
-                results.setdefault(name, {}).setdefault(learner, {})[str(number)] = future.result()
-                done(f"{name}, {learner}")
+                outcomes.setdefault(name, {}).setdefault(learner, {})[str(number)] = future.result()
+                on_done(f"{name}, {learner}")
         except KeyboardInterrupt:
             pool.shutdown(wait=False, cancel_futures=True)
-    return whole(results, waiting.values()), shapes
+    return complete_streams(outcomes, waiting.values()), shapes
 
 
-def whole(results: Results, todo: Iterable[Job]) -> Results:
-    """Return the outcomes on those streams where every job was done: all, unless the race was interrupted."""
-    missing = {name for name, learner, seed in todo if str(seed) not in results.get(name, {}).get(learner, {})}
-    return {name: found for name, found in results.items() if name not in missing}
+def complete_streams(outcomes: Outcomes, jobs: Iterable[Job]) -> Outcomes:
+    """Return the outcomes on those streams on which all jobs are done."""
+    missing = {name for name, learner, seed in jobs if str(seed) not in outcomes.get(name, {}).get(learner, {})}
+    return {name: found for name, found in outcomes.items() if name not in missing}
 
 
-def _write(stream: Stream, path: Path) -> Path:
+@cache
+def _process_context() -> Any:
+    """Return a context whose processes fork from a server that has imported everything, or else are spawned."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(_PRELOADED))
+    return context
+
+
+def _run_in_process(job: Job, path: Path, sender: Connection) -> None:
+    """Send the outcome of a job."""
+    warnings.simplefilter("ignore")
+    with np.load(path) as stream:
+        X, y = stream["X"], stream["y"]
+    # Check the rows once, here. Otherwise scikit-learn's checks in every call take most of the time of a round.
+    sklearn.set_config(assume_finite=bool(np.isfinite(X).all()), skip_parameter_validation=True)
+    try:
+        with threadpool_limits(1):
+            found = measure_model(job.learner, job.seed, X, y)
+    except Exception as error:  # a failure of one model must not stop the others
+        found = {"failed": f"{type(error).__name__}: {error}"[:200]}
+    sender.send(found)
+
+
+def _rounded(figure: float) -> float:
+    """Round a figure to four digits, to keep the file of results small."""
+    return float(f"{figure:.4g}")
+
+
+def _settle_memory() -> int:
+    """Return free memory to the system, reset the peak where possible, and return what peaks are compared with."""
+    gc.collect()
+    with suppress(AttributeError, OSError):  # glibc only
+        ctypes.CDLL(None).malloc_trim(0)
+    # Without a reset, only memory beyond the peak so far can be seen.
+    return memory_bytes("VmRSS" if reset_peak_memory() else "VmHWM")
+
+
+def _write_stream(stream: Stream, path: Path) -> Path:
     np.savez(path, X=stream.X, y=stream.y)
     return path

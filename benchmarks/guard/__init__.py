@@ -1,1 +1,1 @@
-"""What got worse since a base revision. Run as ``python -m benchmarks.guard``."""
+"""Which measures got worse since a base revision: ``python -m benchmarks.guard``."""

@@ -1,10 +1,10 @@
-"""Small fixed measures of whatever library is installed, asked for by name on standard input, answered in JSON.
+"""Small fixed measures of the installed library: requests as JSON on standard input, answers on standard output.
 
-One file, run by path beside the library of one tree or another: it imports nothing of the benchmarks, takes of the
-library only what is public, and draws its own streams, so that an older library is asked the very same. What a library
-lacks for a measure, or refuses, is an answer too.
+This file is run as a script with the library of either tree. It imports nothing else from the benchmarks, uses only the
+public interface of the library, and generates its own streams, so that an older library runs exactly the same measures.
+If a library lacks something that a measure needs, the answer says so.
 
-    {"name": "Algorithm 1", "size": 1.0}  ->  {"value": 0.12}  or  {"lacks": "module 'ellipack' has no attribute ..."}
+    {"name": "Algorithm 1", "size": 1.0}  ->  {"value": 0.12}  or  {"missing": "module 'ellipack' has no attribute ..."}
 """
 
 import json
@@ -24,14 +24,14 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Measure = Callable[[float], float]
 
-_FEWEST = 60  # rows of a stream, however small
+_MIN_ROWS = 60  # of a stream, whatever the size
 
 
 def ball(n: int, d: int, size: float, seed: int = 0) -> tuple[Array, Array, Array]:
-    """Return rows of the unit ball, labels in [0, 1] that two directions make, and these directions, a column each."""
+    """Return rows in the unit ball, labels in [0, 1] that depend on two directions, and these directions as columns."""
     rng = np.random.default_rng(seed)
     directions = np.linalg.qr(rng.normal(size=(d, 2)))[0]
-    count = max(_FEWEST, int(n * size))
+    count = max(_MIN_ROWS, int(n * size))
     X = rng.normal(size=(count, d))
     X *= rng.random((count, 1)) ** (1 / d) / np.linalg.norm(X, axis=1, keepdims=True)
     angles = X @ directions * np.sqrt(d + 2)
@@ -40,30 +40,30 @@ def ball(n: int, d: int, size: float, seed: int = 0) -> tuple[Array, Array, Arra
 
 
 def friedman(size: float) -> tuple[Array, Array]:
-    """Return Friedman's first stream, half of whose ten features say nothing."""
+    """Return Friedman's first stream: five of ten features are irrelevant."""
     rng = np.random.default_rng(1)
-    X = rng.random((max(_FEWEST, int(3_000 * size)), 10))
+    X = rng.random((max(_MIN_ROWS, int(3_000 * size)), 10))
     y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4]
     return X, y + rng.normal(size=len(y))
 
 
 def steps(size: float) -> tuple[Array, Array]:
-    """Return a stream of jumps over features in units far apart, with heavy tails."""
+    """Return a discontinuous stream with heavy-tailed features of very different scales."""
     rng = np.random.default_rng(2)
-    X = rng.standard_t(3, size=(max(_FEWEST, int(3_000 * size)), 6))
+    X = rng.standard_t(3, size=(max(_MIN_ROWS, int(3_000 * size)), 6))
     y = np.floor(X[:, 0]).clip(-3, 3) + (X[:, 1] > 0) * X[:, 2] + 0.1 * rng.normal(size=len(X))
     return X * 10.0 ** np.arange(-3, 3), y
 
 
 def late_nrmse(learner: Any, X: Array, y: Array) -> float:
-    """Return the root mean square error over the second half, over the labels' standard deviation there."""
+    """Return the root mean squared error over the second half, divided by the standard deviation of its labels."""
     late = slice(len(y) // 2, None)
     predictions = learner.progressive(X, y)
     return float(np.sqrt(np.mean((predictions[late] - y[late]) ** 2)) / np.std(y[late]))
 
 
 def _library() -> Any:
-    import ellipack  # noqa: PLC0415 - which one is known only here, and its import is measured too
+    import ellipack  # noqa: PLC0415 - the import itself is one of the measures
 
     return ellipack
 
@@ -75,7 +75,7 @@ def _phased() -> Any:
 
 @cache
 def _learned(size: float) -> tuple[Any, Array]:
-    """Return a learner that has learned, and rows to predict."""
+    """Return a fitted learner, and rows to predict."""
     X, y, _ = ball(8_000, 8, size)
     known = len(X) // 4
     learner = _library().MetricRegressor()
@@ -84,7 +84,7 @@ def _learned(size: float) -> tuple[Any, Array]:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Return the processor time that something took, of all threads."""
+    """Return the processor time of a function, over all threads."""
     start = time.process_time()
     work()
     return time.process_time() - start
@@ -108,7 +108,7 @@ def _one_call(size: float) -> float:
     return _seconds(lambda: learner.progressive(X, y))
 
 
-def _calls(size: float) -> float:
+def _row_by_row(size: float) -> float:
     X, y, _ = ball(1_500, 8, size)
     learner = _library().MetricRegressor()
 
@@ -138,12 +138,12 @@ def _save_and_load(size: float) -> float:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "learner"
 
-        def there_and_back() -> None:
+        def save_and_load() -> None:
             for _ in range(10):
                 save(path)
                 load(path)
 
-        return _seconds(there_and_back)
+        return _seconds(save_and_load)
 
 
 def _angle(size: float) -> float:
@@ -160,11 +160,11 @@ SPEED: dict[str, Measure] = {
     "Algorithm 1": _algorithm,
     "phased": _phases,
     "MetricRegressor, one call": _one_call,
-    "MetricRegressor, a call a row": _calls,
+    "MetricRegressor, one row per call": _row_by_row,
     "MetricRegressor, predict many rows": _predict,
     "MetricRegressor, save and load": _save_and_load,
 }
-"""Seconds of processor time, by name."""
+"""Seconds of processor time."""
 
 ACCURACY: dict[str, Measure] = {
     "late NRMSE, Algorithm 1, sines": lambda size: late_nrmse(_library().PackingRegressor(), *ball(8_000, 5, size)[:2]),
@@ -174,27 +174,27 @@ ACCURACY: dict[str, Measure] = {
     ),
     "late NRMSE, MetricRegressor, Friedman": lambda size: late_nrmse(_library().MetricRegressor(), *friedman(size)),
     "late NRMSE, MetricRegressor, steps": lambda size: late_nrmse(_library().MetricRegressor(), *steps(size)),
-    "late NRMSE, MetricRegressor, 300 centres": lambda size: late_nrmse(
+    "late NRMSE, MetricRegressor, 300 centers": lambda size: late_nrmse(
         _library().MetricRegressor(300), *friedman(size)
     ),
     "degrees from the true directions": _angle,
 }
-"""What is to be small and the same each time, by name."""
+"""Deterministic errors."""
 
 
-def answer(name: str, size: float) -> dict[str, Any]:
-    """Return what a measure gives, or what the library lacks for it."""
+def measure(name: str, size: float) -> dict[str, Any]:
+    """Return the value of a measure, or why the library does not support it."""
     try:
         return {"value": (SPEED | ACCURACY)[name](size)}
-    except Exception as error:  # whatever an older library has against it
-        return {"lacks": f"{type(error).__name__}: {error}"}
+    except Exception as error:  # an older library may fail in any way
+        return {"missing": f"{type(error).__name__}: {error}"}
 
 
 def main() -> None:
-    """Answer until nothing more is asked."""
+    """Answer requests until standard input ends."""
     for line in sys.stdin:
-        asked = json.loads(line)
-        print(json.dumps(answer(asked["name"], asked["size"])), flush=True)
+        request = json.loads(line)
+        print(json.dumps(measure(request["name"], request["size"])), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""The practical learner: its error, what a round costs, and its memory. Run as ``python -m benchmarks.metric``."""
+"""Error, cost and memory limit of MetricRegressor: ``python -m benchmarks.metric``."""

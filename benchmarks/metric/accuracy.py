@@ -1,4 +1,4 @@
-"""What others reach on the same streams: errors from a table, and the cost of a round of River's AMF measured here."""
+"""Error of MetricRegressor next to published errors of peers, cost next to River's AMF, and error on pure noise."""
 
 import math
 import time
@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.command_line import Verdict, at_most
+from benchmarks.command_line import TargetResult, at_most
 from benchmarks.comparison.adapters import MeanLabel
 from benchmarks.comparison.models import river_amf
-from benchmarks.streams import Stream, late_nrmse, noise
+from benchmarks.streams import Stream, late_nrmse, noise_stream
 from ellipack import MetricRegressor
 
 STREAMING = ("KNN", "AMF", "ARF", "SOKNL")
@@ -18,13 +18,13 @@ BATCH = ("LightGBM", "XGBoost", "ExtraTrees", "CatBoost", "xRFM")
 INSTALL_RIVER = "River is not installed, so its AMF was not timed: pip install 'river>=0.22'"
 
 Errors = dict[str, float]
-"""A stream's errors, by peer."""
+"""The errors on one stream, by peer."""
 
 
 def read_peers(path: Path) -> dict[str, Errors]:
-    """Return the errors in a table of streams (its first column) and peers, in Markdown or as CSV.
+    """Read the errors of peers from a Markdown or CSV table: one row per stream, one column per peer.
 
-    Of a Markdown file it is the first table that counts. What is not a number is left out.
+    Of a Markdown file, only the first table is read. Cells that are not numbers are ignored.
     """
     lines = path.read_text(encoding="utf-8").splitlines()
     if path.suffix == ".csv":
@@ -33,7 +33,7 @@ def read_peers(path: Path) -> dict[str, Errors]:
         table = [line.strip().strip("|").split("|") for line in _first_table(lines)]
     cells = [[cell.strip() for cell in row] for row in table]
     if not cells or not {*STREAMING, *BATCH} & {*cells[0]}:
-        raise ValueError(f"{path} must hold a table with columns among {', '.join(STREAMING + BATCH)}")
+        raise ValueError(f"{path} must contain a table with columns among {', '.join(STREAMING + BATCH)}")
     heads = cells[0][1:]
     return {
         row[0]: {head: float(cell) for head, cell in zip(heads, row[1:], strict=True) if _is_number(cell)}
@@ -42,15 +42,18 @@ def read_peers(path: Path) -> dict[str, Errors]:
     }
 
 
-def best_of(errors: Errors, names: tuple[str, ...]) -> float:
-    """Return the least error among these peers, NaN if none of them has one."""
+def best_error(errors: Errors, names: tuple[str, ...]) -> float:
+    """Return the least error of these peers, NaN if there is none."""
     return min((errors[name] for name in names if name in errors), default=np.nan)
 
 
 def amf_cost(stream: Stream) -> float:
-    """Return the microseconds that a round (predict, then learn) of River's AMF takes over all rows of a stream.
+    """Return the microseconds per round (predict, then learn) of River's AMF over a stream.
 
-    Raises ImportError where River is not installed.
+    Raises
+    ------
+    ImportError
+        If River is not installed.
     """
     model = river_amf(seed=1)
     rows = [dict(enumerate(row)) for row in stream.X.tolist()]
@@ -62,7 +65,7 @@ def amf_cost(stream: Stream) -> float:
 
 
 def our_costs(stream: Stream, views: int) -> tuple[float, float]:
-    """Return the microseconds that a round of ours takes, rows in one call and in a call each."""
+    """Return the microseconds per round of MetricRegressor: all rows in one call, and one row per call."""
     start = time.perf_counter()
     MetricRegressor(views=views).progressive(stream.X, stream.y)
     together = time.perf_counter() - start
@@ -88,16 +91,18 @@ def _is_number(cell: str) -> bool:
         return False
 
 
-ROWS = 10_000
-DIMENSIONS = (2, 8, 20)
-_WORSE = 2.0
+NOISE_ROWS = 10_000
+NOISE_DIMENSIONS = (2, 8, 20)
+_NOISE_PERCENT = 2.0
 
 
-def noise_verdicts(views: int = 1, rows: int = ROWS) -> Iterator[Verdict]:
-    """Say how much worse than the running mean the learner is, over the second half of the rounds."""
-    for d in DIMENSIONS:
-        stream = noise(d, rows)
+def noise_targets(views: int = 1, rows: int = NOISE_ROWS) -> Iterator[TargetResult]:
+    """Yield the error over that of the running mean, in the second half of streams without any signal."""
+    for d in NOISE_DIMENSIONS:
+        stream = noise_stream(d, rows)
         made = MetricRegressor(views=views).progressive(stream.X, stream.y)
-        means = MeanLabel().play(stream.X, stream.y)
+        means = MeanLabel().predict_then_learn(stream.X, stream.y)
         worse = 100 * (late_nrmse(made, stream.y) / late_nrmse(means, stream.y) - 1)
-        yield at_most(f"pure noise, d = {d}, {rows:,} rows: error above the running mean's", worse, _WORSE, " %")
+        yield at_most(
+            f"pure noise, d = {d}, {rows:,} rows: error above that of the running mean", worse, _NOISE_PERCENT, " %"
+        )

@@ -1,1 +1,1 @@
-"""How cost and memory grow with rounds, dimension, rank and centres. Run as ``python -m benchmarks.scaling``."""
+"""Growth of cost and memory with rounds, dimension, rank and centers: ``python -m benchmarks.scaling``."""

@@ -1,4 +1,4 @@
-"""What is measured: the curves, and the settings of the points on them."""
+"""The curves: the settings of their points, the measurement of each in its own process, and fitted exponents."""
 
 import json
 import subprocess
@@ -9,61 +9,97 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.command_line import following
-from benchmarks.power_law import fit
+from benchmarks.command_line import track_progress
+from benchmarks.power_law import fit_exponent
 from ellipack import MetricRegressor, PackingRegressor
 from ellipack.synthetic import LowRankStream
 
 METRIC, PACKING = MetricRegressor.__name__, PackingRegressor.__name__
-LEARNERS = METRIC, PACKING
+SCALING_LEARNERS = METRIC, PACKING
+
+CURVES = {"rounds": "rounds", "dimension": "d", "rank": "rank", "centers": "max_centers"}
+"""For each curve, the key of a point that varies along it."""
+
+MEASURES = {
+    "microseconds": "cost of a round",
+    "peak_bytes": "peak memory",
+    "file_bytes": "saved file",
+    "n_centers": "centers",
+}
+"""The keys of what is measured at a point, and their headings."""
+
+Point = dict[str, Any]
+"""A setting, without its checkpoints, and what was measured at one of them."""
 
 _D, _RANK = 20, 2
-_WIDE = 40  # features where ranks go up to 20
-_CENTERS = 20_000
-_FADED = 1e-8  # the other eigenvalues of Algorithm 1's metric: too small to count in any number of rounds played
+_WIDE_D = 40  # features along the curve of ranks up to 20
+_MAX_CENTERS = 20_000
+_SMALL_EIGENVALUE = 1e-8  # of Algorithm 1's metric: too small to raise the effective rank in any run here
 
 
 @dataclass(frozen=True)
 class Setting:
-    """A learner on a stream, and the rounds after which it is looked at.
+    """A learner, a stream, and the rounds after which to measure.
 
-    Attributes
+    Parameters
     ----------
-    curve : of which this is a point, or several: "rounds", "dimension", "rank" or "centers".
-    learner : "MetricRegressor", or "PackingRegressor" in a metric that knows the directions that matter.
-    marks : the rounds, in rising order. A mark's cost is that of the rounds since the mark before.
-    d, rank : of the stream.
-    max_centers : of `MetricRegressor`; Algorithm 1 has as many as it has.
-    seed : of the stream.
+    curve : str
+        "rounds", "dimension", "rank" or "centers".
+    learner : str
+        "MetricRegressor", or "PackingRegressor" with a metric of the relevant directions.
+    checkpoints : tuple of int
+        Rounds after which to measure, increasing. Cost is that of the rounds since the checkpoint before.
+    d, rank : int
+        Dimension and rank of the stream.
+    max_centers : int
+        Of `MetricRegressor`. Algorithm 1 has no limit.
+    seed : int
+        Of the stream.
     """
 
     curve: str
     learner: str
-    marks: tuple[int, ...]
+    checkpoints: tuple[int, ...]
     d: int = _D
     rank: int = _RANK
-    max_centers: int = _CENTERS
+    max_centers: int = _MAX_CENTERS
     seed: int = 0
 
     def stream(self) -> LowRankStream:
-        """Return the stream, from which rows are drawn elsewhere: never all at once."""
+        """Return the stream."""
         return LowRankStream(d=self.d, rank=self.rank, random_state=self.seed)
 
-    def make(self) -> MetricRegressor | PackingRegressor:
-        """Return the learner, before its first round."""
+    def make_learner(self) -> MetricRegressor | PackingRegressor:
+        """Return a new learner."""
         if self.learner == METRIC:
             return MetricRegressor(self.max_centers)
-        matters = self.stream().subspace @ self.stream().subspace.T
-        return PackingRegressor(matters + _FADED * (np.eye(self.d) - matters))
+        relevant = self.stream().subspace @ self.stream().subspace.T
+        return PackingRegressor(relevant + _SMALL_EIGENVALUE * (np.eye(self.d) - relevant))
 
 
 @dataclass(frozen=True)
-class Extent:
-    """How far the curves go: the longest run, the rounds of all other points, their places, and seeds of each."""
+class ScalingSize:
+    """Extent of the curves.
+
+    Parameters
+    ----------
+    rounds : int
+        Rounds of the longest run, along the curve "rounds".
+    rounds_per_point : int
+        Rounds of each point along dimension and rank.
+    rounds_along_centers : int
+        Rounds of each point along centers.
+    dimensions, ranks, centers : tuple of int
+        Places of the points.
+    seeds : int
+        Number of streams for each point.
+    long_seeds : int
+        Number of streams along the curve "rounds".
+    """
 
     rounds: int = 50_000
-    fixed: int = 4_000
-    crowded: int = 20_000
+    rounds_per_point: int = 4_000
+    rounds_along_centers: int = 20_000
     dimensions: tuple[int, ...] = (2, 5, 10, 20, 50, 100, 200)
     ranks: tuple[int, ...] = (1, 2, 5, 10, 20)
     centers: tuple[int, ...] = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
@@ -71,94 +107,80 @@ class Extent:
     long_seeds: int = 1
 
 
-QUICK = Extent()
-FULL = Extent(
+QUICK = ScalingSize()
+FULL = ScalingSize(
     rounds=1_000_000,
-    fixed=20_000,
-    crowded=100_000,
+    rounds_per_point=20_000,
+    rounds_along_centers=100_000,
     centers=(500, 2_000, 5_000, 20_000, 50_000, 100_000),
     seeds=3,
     long_seeds=2,
 )
 
 
-def marks_up_to(rounds: int, first: int = 1_000) -> tuple[int, ...]:
+def checkpoints_up_to(rounds: int, first: int = 1_000) -> tuple[int, ...]:
     """Return rounds from the first to the last, each about twice the one before.
 
-    >>> marks_up_to(10_000)
+    >>> checkpoints_up_to(10_000)
     (1000, 2154, 4642, 10000)
     """
     count = 1 + max(1, round(3 * np.log10(rounds / first))) if rounds > first else 1
     return tuple(np.unique(np.geomspace(min(first, rounds), rounds, count).round().astype(int)).tolist())
 
 
-def settings(extent: Extent) -> Iterator[Setting]:
-    """Yield every setting of all curves, the longest runs last."""
-    half = extent.fixed // 2, extent.fixed
-    for seed in range(extent.seeds):
-        for learner in LEARNERS:
-            for d in extent.dimensions:
-                yield Setting("dimension", learner, half, d=d, seed=seed)
-            for rank in extent.ranks:
-                yield Setting("rank", learner, half, d=max(_WIDE, rank), rank=rank, seed=seed)
-        for most in extent.centers:
-            yield Setting("centers", METRIC, (extent.crowded // 2, extent.crowded), max_centers=most, seed=seed)
-    for seed in range(extent.long_seeds):
-        for learner in LEARNERS:
-            yield Setting("rounds", learner, marks_up_to(extent.rounds), seed=seed)
+def list_settings(size: ScalingSize) -> Iterator[Setting]:
+    """Yield the settings of all curves, the longest runs last."""
+    halves = size.rounds_per_point // 2, size.rounds_per_point
+    halves_along_centers = size.rounds_along_centers // 2, size.rounds_along_centers
+    for seed in range(size.seeds):
+        for learner in SCALING_LEARNERS:
+            for d in size.dimensions:
+                yield Setting("dimension", learner, halves, d=d, seed=seed)
+            for rank in size.ranks:
+                yield Setting("rank", learner, halves, d=max(_WIDE_D, rank), rank=rank, seed=seed)
+        for max_centers in size.centers:
+            yield Setting("centers", METRIC, halves_along_centers, max_centers=max_centers, seed=seed)
+    for seed in range(size.long_seeds):
+        for learner in SCALING_LEARNERS:
+            yield Setting("rounds", learner, checkpoints_up_to(size.rounds), seed=seed)
 
 
-Point = dict[str, Any]
-"""A mark beside its setting, less the marks."""
-
-CURVES = {"rounds": "rounds", "dimension": "d", "rank": "rank", "centers": "max_centers"}
-"""For each curve, what of a point is laid out across."""
-
-MEASURES = {
-    "microseconds": "cost of a round",
-    "peak": "peak memory",
-    "saved": "saved file",
-    "n_centers": "centres",
-}
-"""What is measured at a point, and what it is called."""
-
-
-def run(settings: Iterable[Setting]) -> list[Point]:
+def measure_settings(settings: Iterable[Setting]) -> list[Point]:
     """Return the points of all settings."""
-    named = [(f"{each.learner} over {each.curve}, to {each.marks[-1]:,} rounds", each) for each in settings]
-    return [point for setting in following(named) for point in points(setting)]
+    named = [(f"{each.learner} over {each.curve}, to {each.checkpoints[-1]:,} rounds", each) for each in settings]
+    return [point for setting in track_progress(named) for point in measure_points(setting)]
 
 
-def points(setting: Setting) -> list[Point]:
-    """Measure a setting in a process of its own; along "rounds" each mark is a point, elsewhere the last alone."""
+def measure_points(setting: Setting) -> list[Point]:
+    """Measure a setting in a new process; return a point for each checkpoint of "rounds", else for the last alone."""
     command = [sys.executable, "-m", "benchmarks.scaling.measure"]
     done = subprocess.run(command, input=json.dumps(asdict(setting)), capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{setting} could not be measured: {done.stderr}")
-    marks = json.loads(done.stdout)
-    what = {name: value for name, value in asdict(setting).items() if name != "marks"}
-    return [what | mark for mark in (marks if setting.curve == "rounds" else marks[-1:])]
+    measured = json.loads(done.stdout)
+    keys = {name: value for name, value in asdict(setting).items() if name != "checkpoints"}
+    return [keys | each for each in (measured if setting.curve == "rounds" else measured[-1:])]
 
 
-def along(every: Iterable[Point], curve: str, learner: str) -> list[tuple[float, Point]]:
-    """Return a learner's points on a curve, each with where it is, in rising order.
+def points_along(points: Iterable[Point], curve: str, learner: str) -> list[tuple[float, Point]]:
+    """Return the points of a learner along a curve, each with its place, in increasing order.
 
-    Algorithm 1 has no `max_centers`: it has as many centres as it has, so those of its points along "rounds" stand.
+    Algorithm 1 has no `max_centers`. Its points along "centers" are those along "rounds", placed by number of centers.
     """
-    founds = curve == "centers" and learner == PACKING
-    source, across = ("rounds", "n_centers") if founds else (curve, CURVES[curve])
-    chosen = [each for each in every if (each["curve"], each["learner"]) == (source, learner)]
-    return sorted(((float(each[across]), each) for each in chosen), key=lambda pair: pair[0])
+    unlimited = curve == "centers" and learner == PACKING
+    source, key = ("rounds", "n_centers") if unlimited else (curve, CURVES[curve])
+    chosen = [each for each in points if (each["curve"], each["learner"]) == (source, learner)]
+    return sorted(((float(each[key]), each) for each in chosen), key=lambda pair: pair[0])
 
 
-def exponents(every: list[Point]) -> list[dict[str, Any]]:
+def fit_exponents(points: list[Point]) -> list[dict[str, Any]]:
     """Return the exponent of each measure along each curve, with its standard error."""
-    found = []
+    fitted = []
     for curve in CURVES:
-        for learner in LEARNERS:
-            placed = along(every, curve, learner)
+        for learner in SCALING_LEARNERS:
+            placed = points_along(points, curve, learner)
             for measure in MEASURES:
-                power = fit([x for x, _ in placed], [each[measure] for _, each in placed])
-                if power is not None:
-                    found.append({"curve": curve, "learner": learner, "measure": measure, **power._asdict()})
-    return found
+                exponent = fit_exponent([x for x, _ in placed], [each[measure] for _, each in placed])
+                if exponent is not None:
+                    fitted.append({"curve": curve, "learner": learner, "measure": measure, **exponent._asdict()})
+    return fitted

@@ -1,4 +1,4 @@
-"""What a terminal is told, and that nothing else is."""
+"""Progress is shown in a terminal, and nowhere else."""
 
 from collections.abc import Iterator
 from io import StringIO
@@ -6,17 +6,17 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from benchmarks.command_line import following, telling
-from benchmarks.speed import Comparison, run
+from benchmarks.command_line import show_activity, track_progress
+from benchmarks.speed import SpeedComparison, run_benchmarks
 
 
-def slow() -> Iterator[Comparison]:
+def slow() -> Iterator[SpeedComparison]:
     """Compare slowly.
 
-    Not to be told.
+    Not shown.
     """
-    yield Comparison("this", "that", 1.0, 2.0, 1.0)
-    yield Comparison("this", "other", 1.0, 3.0, 1.0)
+    yield SpeedComparison("this", "that", 1.0, 2.0, 1.0)
+    yield SpeedComparison("this", "other", 1.0, 3.0, 1.0)
 
 
 @pytest.fixture
@@ -28,24 +28,24 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> StringIO:
     return written
 
 
-def test_a_terminal_is_told_what_and_how_far(terminal: StringIO) -> None:
-    assert list(following([("first", 1), ("second", 2)])) == [1, 2]
+def test_progress_in_a_terminal(terminal: StringIO) -> None:
+    assert list(track_progress([("first", 1), ("second", 2)])) == [1, 2]
     assert "second" in terminal.getvalue()
     assert "2/2" in terminal.getvalue()
-    with telling("something long"):
+    with show_activity("a long task"):
         pass
-    assert "something long" in terminal.getvalue()
+    assert "a long task" in terminal.getvalue()
 
 
-def test_benchmarks_are_told_by_their_first_line(terminal: StringIO) -> None:
-    assert [each.peer for each in run([slow])] == ["that", "other"]
+def test_benchmarks_are_named_by_the_first_line_of_their_docstring(terminal: StringIO) -> None:
+    assert [each.peer for each in run_benchmarks([slow])] == ["that", "other"]
     assert "Compare slowly." in terminal.getvalue()
-    assert "Not to be told." not in terminal.getvalue()
+    assert "Not shown." not in terminal.getvalue()
 
 
-def test_where_nobody_looks_nothing_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list(following([("first", 1)])) == [1]
-    with telling("something long"):
+def test_nothing_is_shown_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert list(track_progress([("first", 1)])) == [1]
+    with show_activity("a long task"):
         pass
-    assert [each.ratio for each in run([slow])] == [2.0, 3.0]
+    assert [each.ratio for each in run_benchmarks([slow])] == [2.0, 3.0]
     assert capsys.readouterr() == ("", "")

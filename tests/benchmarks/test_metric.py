@@ -1,4 +1,4 @@
-"""The benchmark of the practical learner, on next to nothing."""
+"""The benchmark of MetricRegressor on tiny streams."""
 
 import gzip
 import itertools
@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from benchmarks.command_line import at_least, at_most, table_of
+from benchmarks.command_line import at_least, at_most, targets_table
 from benchmarks.metric import accuracy, cost, memory
-from benchmarks.metric.__main__ import Score, error_verdicts, errors_table, parse, score
-from benchmarks.metric.accuracy import BATCH, STREAMING, best_of, read_peers
-from benchmarks.streams import Stream, late_nrmse, low_rank, read, read_folder
-from benchmarks.streams import noise as pure_noise
+from benchmarks.metric.__main__ import Score, error_targets, errors_table, parse, score
+from benchmarks.metric.accuracy import BATCH, STREAMING, best_error, read_peers
+from benchmarks.streams import Stream, late_nrmse, low_rank_stream, noise_stream, read_folder, read_stream
 from ellipack import MetricRegressor
 
-TABLE = """Some words.
+TABLE = """Some text.
 
-| stream | KNN | AMF | CatBoost | of no interest |
+| stream | KNN | AMF | CatBoost | ignored |
 |---|---|---|---:|---|
 | one | 0.5 | 0.4 | 0.3 | 0.001 |
 | two | 0.8 | none | - | 0.001 |
@@ -38,14 +37,14 @@ def shown(thing: object) -> str:
 
 
 def tiny(rows: int = 120) -> Stream:
-    return low_rank(8, 3, rows)
+    return low_rank_stream(8, 3, rows)
 
 
 def test_reads_plain_and_compressed_files(tmp_path: Path) -> None:
     (tmp_path / "two.csv").write_text(TEXT)
     with gzip.open(tmp_path / "one.csv.gz", "wt") as file:
         file.write(TEXT)
-    (tmp_path / "words.md").write_text("no stream")
+    (tmp_path / "text.md").write_text("no stream")
     streams = read_folder(tmp_path)
     assert [stream.name for stream in streams] == ["one", "two"]
     for stream in streams:
@@ -55,18 +54,18 @@ def test_reads_plain_and_compressed_files(tmp_path: Path) -> None:
         assert len(stream.head(None).y) == 2
 
 
-def test_refuses_what_is_no_stream(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="must hold files"):
+def test_files_that_are_not_streams_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="must contain files"):
         read_folder(tmp_path)
     path = tmp_path / "other.csv"
     path.write_text("a,b\n1,2\n")
     with pytest.raises(ValueError, match="must be y, got a,b"):
-        read(path)
+        read_stream(path)
 
 
 def test_late_nrmse_by_hand() -> None:
     y = np.array([100.0, 7.0, 1.0, 3.0])
-    # Errors 1 and 1 over a deviation of 1; of the first half nothing counts.
+    # Errors 1 and 1 over a deviation of 1; the first half does not count.
     assert late_nrmse(np.array([0.0, 0.0, 2.0, 2.0]), y) == pytest.approx(1.0)
     assert late_nrmse(np.array([0.0, 0.0, 1.0, 3.0]), y) == 0.0
 
@@ -78,79 +77,81 @@ def test_reads_peers(tmp_path: Path, ending: str) -> None:
     path.write_text(TABLE if ending == "md" else "\n".join(rows[:3]), encoding="utf-8")
     peers = read_peers(path)
     assert set(peers) == {"one", "two"}
-    assert best_of(peers["one"], STREAMING) == 0.4
-    assert best_of(peers["one"], BATCH) == 0.3
-    assert best_of(peers["two"], STREAMING) == 0.8
-    assert np.isnan(best_of(peers["two"], BATCH))
+    assert best_error(peers["one"], STREAMING) == 0.4
+    assert best_error(peers["one"], BATCH) == 0.3
+    assert best_error(peers["two"], STREAMING) == 0.8
+    assert np.isnan(best_error(peers["two"], BATCH))
 
 
-def test_refuses_what_is_no_table_of_peers(tmp_path: Path) -> None:
-    path = tmp_path / "words.md"
+def test_files_without_a_table_of_peers_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "text.md"
     path.write_text("none\n")
-    with pytest.raises(ValueError, match="must hold a table"):
+    with pytest.raises(ValueError, match="must contain a table"):
         read_peers(path)
 
 
-def test_errors_are_laid_out_and_judged() -> None:
+def test_errors_table_and_targets() -> None:
     scored = score(tiny(), 1, {"KNN": 1e9})
     text = shown(errors_table([scored], 1))
     assert "120" in text
     assert f"{scored.error:.4f}" in text
-    verdicts = list(error_verdicts([scored]))
-    assert all(verdict.reached for verdict in verdicts)
-    assert len(verdicts) == 2  # there is no batch model to compare with
-    assert not list(error_verdicts([score(tiny(), 1, {})]))
+    targets = list(error_targets([scored]))
+    assert all(target.reached for target in targets)
+    assert len(targets) == 2  # no batch model among the peers
+    assert not list(error_targets([score(tiny(), 1, {})]))
 
 
 def test_geometric_means_by_hand() -> None:
     scores = [Score(tiny(), 1.0, 1.0, over, over) for over in (0.1, 1.6)]
-    assert [verdict.figure for verdict in error_verdicts(scores)] == ["0.4", "1.6", "0.4"]
-    assert [verdict.reached for verdict in error_verdicts(scores)] == [True, False, True]
+    assert [target.value for target in error_targets(scores)] == ["0.4", "1.6", "0.4"]
+    assert [target.reached for target in error_targets(scores)] == [True, False, True]
 
 
-def test_verdicts_are_plain_words() -> None:
-    text = shown(table_of([at_most("one", 1.0, 2.0, " s"), at_least("other", 1.0, 2.0)], "Targets"))
+def test_targets_table() -> None:
+    text = shown(targets_table([at_most("one", 1.0, 2.0, " s"), at_least("other", 1.0, 2.0)], "Targets"))
     assert "reached" in text
     assert "missed" in text
     assert "at most 2 s" in text
 
 
-def test_grows_and_is_laid_out() -> None:
-    grown = cost.grow(early=150, late=400, single=30)
-    assert grown.n_centers == 400
-    assert 0 <= grown.degrees <= 90
-    assert len(cost.verdicts(grown)) == 6
-    text = "".join(map(shown, cost.tables(grown)))
+def test_growth_of_cost() -> None:
+    growth = cost.measure_growth(early=150, late=400, single=30)
+    assert growth.n_centers == 400
+    assert 0 <= growth.degrees <= 90
+    assert len(cost.targets(growth)) == 6
+    text = "".join(map(shown, cost.cost_tables(growth)))
     assert "median" in text
     assert "nan" not in text
 
 
-def test_noise_beside_the_running_mean() -> None:
-    first = next(iter(accuracy.noise_verdicts(rows=200)))
-    assert "d = 2" in first.what
-    stream = pure_noise(2, 200)
+def test_noise_against_the_running_mean() -> None:
+    first = next(iter(accuracy.noise_targets(rows=200)))
+    assert "d = 2" in first.name
+    stream = noise_stream(2, 200)
     means = [0.0, *(np.cumsum(stream.y) / np.arange(1, 201))[:-1]]
     error = late_nrmse(MetricRegressor().progressive(stream.X, stream.y), stream.y)
-    assert first.figure == f"{100 * (error / late_nrmse(np.array(means), stream.y) - 1):.3g} %"
+    assert first.value == f"{100 * (error / late_nrmse(np.array(means), stream.y) - 1):.3g} %"
 
 
 def test_latest_keeps_the_latest_rows() -> None:
     stream = tiny(100)
     learner = MetricRegressor(1000).fit(stream.X, stream.y)
-    memory.forget(learner.state_, 40)
+    memory.keep_latest(learner.state_, 40)
     assert learner.n_centers_ == 40
     np.testing.assert_array_equal(learner.state_.core.parts().centers.rows, stream.X[60:])
     learner.partial_fit(stream.X + 1, stream.y)
     assert learner.n_centers_ == 140
-    assert memory.latest(stream, 200, 1) == memory.chosen(stream, 200, 1)  # nothing to forget, the same learner
+    assert memory.error_of_latest(stream, 200, 1) == memory.error_with_eviction(
+        stream, 200, 1
+    )  # below the limit both are the same learner
 
 
-def test_bounded_memory_is_laid_out() -> None:
+def test_errors_with_a_limit_on_centers() -> None:
     errors = {"tiny": memory.compare(tiny(200))}
-    assert [part for part, _, _ in errors["tiny"]] == [1, *memory.PARTS]
+    assert [part for part, _, _ in errors["tiny"]] == [1, *memory.FRACTIONS]
     assert all(np.isfinite(error) for error in itertools.chain.from_iterable(errors["tiny"]))
-    assert "1/8" in shown(memory.table_of(errors))
-    assert len(memory.verdicts(errors)) == 1
+    assert "1/8" in shown(memory.errors_table(errors))
+    assert len(memory.targets(errors)) == 1
 
 
 def test_options() -> None:

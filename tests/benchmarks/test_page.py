@@ -1,4 +1,4 @@
-"""The page is made of the results and nothing else."""
+"""The page is made from the results alone."""
 
 import argparse
 from pathlib import Path
@@ -9,32 +9,34 @@ from matplotlib.figure import Figure
 
 from benchmarks import page, results
 from benchmarks.comparison import page as comparison_page
-from benchmarks.comparison.summary import Standings
-from tests.benchmarks.comparison.fake_results import made
+from benchmarks.comparison.summary import Summary
+from tests.benchmarks.comparison.fake_results import fake_results
 
 ROOT = Path(__file__).parents[2]
-COMMITTED = ROOT / results.PATH
-FIGURES = made(
+COMMITTED = ROOT / results.RESULTS_PATH
+FIGURES = fake_results(
     {
         "one": {
             "MetricRegressor": [0.3],
             "Packing": [0.1],
             "KNN": [0.6],
-            "LightGBM": ["it fell over"],
+            "LightGBM": ["it crashed"],
             "Last label": [0.9],
         },
         "two": {"MetricRegressor": [0.8], "Packing": [0.9], "KNN": [0.4123], "LightGBM": [0.2], "Last label": [0.7]},
     }
 )
-WON = made({"one": {"MetricRegressor": [0.1], "Packing": [0.2], "KNN": [0.3], "LightGBM": [0.4], "Last label": [0.5]}})
+WON = fake_results(
+    {"one": {"MetricRegressor": [0.1], "Packing": [0.2], "KNN": [0.3], "LightGBM": [0.4], "Last label": [0.5]}}
+)
 
 
-def test_the_same_results_are_the_same_page_and_pictures(tmp_path: Path) -> None:
+def test_page_and_plots_are_deterministic(tmp_path: Path) -> None:
     folders = [tmp_path / name / "benchmarks" for name in ("here", "there")]
-    texts = [page.text({"peers": FIGURES, "of no section": {}}, folder) for folder in folders]
+    texts = [page.render_page({"peers": FIGURES, "unknown section": {}}, folder) for folder in folders]
     assert texts[0] == texts[1]
-    assert "Made by `python -m benchmarks.comparison --rows 100` on 2026-01-01 at revision abc" in texts[0]
-    assert texts[0].endswith("Nobody ran it.\n")
+    assert "Measured by `python -m benchmarks.comparison --rows 100` on 2026-01-01 at revision abc" in texts[0]
+    assert texts[0].endswith("Never run.\n")
     pictures = [sorted(folder.iterdir()) for folder in folders]
     assert [path.name for path in pictures[0]] == ["peers-costs.png", "peers-errors.png"]
     for one, other in zip(*pictures, strict=True):
@@ -44,49 +46,51 @@ def test_the_same_results_are_the_same_page_and_pictures(tmp_path: Path) -> None
 
 def test_every_loss_and_failure_is_on_the_page(tmp_path: Path) -> None:
     text = comparison_page.section(FIGURES, tmp_path)
-    assert [(each.stream, each.peer) for each in Standings(FIGURES).losses()] == [
+    assert [(each.stream, each.peer) for each in Summary(FIGURES).losses()] == [
         ("two", "LightGBM"),
         ("two", "KNN"),
         ("two", "Last label"),
     ]
     for row in ("LightGBM | 0.200 | 0.800 | 4.00", "KNN | 0.412 | 0.800 | 1.94", "Last label | 0.700 | 0.800 | 1.14"):
         assert f"| two | {row} |" in text
-    assert "- LightGBM on one: it fell over" in text
+    assert "- LightGBM on one: it crashed" in text
     assert "| the best streaming peer of each stream | 1 | 1 |" in comparison_page.quoted(FIGURES)
 
 
-def test_without_a_loss_it_says_so(tmp_path: Path) -> None:
-    assert "No peer had a lower late error" in comparison_page.section(WON, tmp_path)
+def test_the_page_says_if_there_is_no_loss(tmp_path: Path) -> None:
+    assert "No peer has a lower late error" in comparison_page.section(WON, tmp_path)
 
 
-def test_a_readme_quotes_between_its_markers(tmp_path: Path) -> None:
+def test_the_readme_is_updated_between_its_markers(tmp_path: Path) -> None:
     path, readme = tmp_path / "results.json", tmp_path / "README.md"
-    results.store("peers", FIGURES, path)
-    readme.write_text("Words.\n<!-- bench-peers -->\nby hand\n<!-- end -->\nMore <!-- end -->.\n", encoding="utf-8")
+    results.store_section("peers", FIGURES, path)
+    readme.write_text("Text.\n<!-- bench-peers -->\nby hand\n<!-- end -->\nMore <!-- end -->.\n", encoding="utf-8")
     page.main(["--json", str(path), "--page", str(tmp_path / "page.md"), "--readme", str(readme)])
-    quoted = comparison_page.quoted(results.read(path)["peers"])
-    wanted = f"Words.\n<!-- bench-peers -->\n{quoted}\n<!-- end -->\nMore <!-- end -->.\n"
+    quoted = comparison_page.quoted(results.read_results(path)["peers"])
+    wanted = f"Text.\n<!-- bench-peers -->\n{quoted}\n<!-- end -->\nMore <!-- end -->.\n"
     assert readme.read_text(encoding="utf-8") == wanted
     assert (tmp_path / "page" / "peers-costs.png").exists()
-    for unmarked in ("Words.\n", "<!-- bench-peers -->\nno end\n"):
-        assert page.quote(results.read(path), unmarked) == unmarked
-    with pytest.raises(ValueError, match="must hold results, got none"):
+    for unmarked in ("Text.\n", "<!-- bench-peers -->\nno end\n"):
+        assert page.quote_in_readme(results.read_results(path), unmarked) == unmarked
+    with pytest.raises(ValueError, match="must contain results, got none"):
         page.main(["--json", str(tmp_path / "none.json")])
 
 
-def test_what_is_committed_is_what_the_results_give(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_committed_page_is_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save = Figure.savefig
 
     def sketch(figure: Figure, *arguments: Any, **options: Any) -> None:
-        """Draw all there is, but coarsely and not laid out, since nobody looks at it here."""
+        """Draw everything, at a low resolution and without a layout, to save time."""
         figure.set_layout_engine("none")
         save(figure, *arguments, **options, dpi=10)
 
     monkeypatch.setattr(Figure, "savefig", sketch)
-    sections = results.read(COMMITTED)
-    assert page.text(sections, tmp_path / "benchmarks") == (ROOT / "docs/benchmarks.md").read_text(encoding="utf-8")
+    sections = results.read_results(COMMITTED)
+    assert page.render_page(sections, tmp_path / "benchmarks") == (ROOT / "docs/benchmarks.md").read_text(
+        encoding="utf-8"
+    )
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert page.quote(sections, readme) == readme
+    assert page.quote_in_readme(sections, readme) == readme
 
 
 def options(*words: str) -> argparse.Namespace:
@@ -96,17 +100,17 @@ def options(*words: str) -> argparse.Namespace:
 
 
 @pytest.mark.parametrize(("words", "where"), [([], "out"), (["--publish"], "docs")])
-def test_only_what_is_published_is_quoted(
+def test_only_published_results_change_the_readme(
     words: list[str], where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     readme = "<!-- bench-peers -->\n<!-- end -->\n"
     Path("README.md").write_text(readme, encoding="utf-8")
-    figures = {name: value for name, value in WON.items() if name not in {"made", "command", "note"}}
+    figures = {name: value for name, value in WON.items() if name not in {"environment", "command", "note"}}
     written = page.publish("peers", figures, options(*words, "--note", "Quietly."), ["--rows", "7", *words])
     assert written == Path(where, "benchmarks.md")
-    (section,) = results.read(Path(where, "benchmarks", "results.json")).values()
+    (section,) = results.read_results(Path(where, "benchmarks", "results.json")).values()
     assert section["command"] == " ".join(["python -m benchmarks.comparison --rows 7", *words])
-    assert section["made"]["revision"]
+    assert section["environment"]["revision"]
     assert written.read_text(encoding="utf-8").endswith("Quietly.\n")
     assert (Path("README.md").read_text(encoding="utf-8") == readme) == (where == "out")

@@ -1,13 +1,13 @@
-"""The benchmark of the command, on next to nothing."""
+"""The benchmark of the command on a tiny table."""
 
 from pathlib import Path
 
 import pytest
 
-from benchmarks.run_command import Cost, parse, read_and_encode, run_command, verdicts, write_table
+from benchmarks.run_command import CommandCost, parse, read_and_encode, run_command, targets, write_table
 
 
-def test_the_table_is_as_long_as_asked_and_the_command_takes_it(tmp_path: Path) -> None:
+def test_the_command_runs_over_the_table(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     write_table(path, 50)
     header, first, *rest = path.read_text().splitlines()
@@ -21,13 +21,13 @@ def test_the_table_is_as_long_as_asked_and_the_command_takes_it(tmp_path: Path) 
     assert read_and_encode(path) > 0
 
 
-def test_verdicts_follow_from_the_figures() -> None:
-    good, bad = Cost(10, 9.0, 0.9, 2.9), Cost(10, 9.0, 1.1, 3.1)
-    assert [verdict.reached for verdict in verdicts(good)] == [True, True]
-    assert [verdict.reached for verdict in verdicts(bad)] == [False, False]
+def test_targets() -> None:
+    good, bad = CommandCost(10, 9.0, 0.9, 2.9), CommandCost(10, 9.0, 1.1, 3.1)
+    assert [target.reached for target in targets(good)] == [True, True]
+    assert [target.reached for target in targets(bad)] == [False, False]
 
 
-def test_rows_must_be_some(capsys: pytest.CaptureFixture[str]) -> None:
+def test_rows_must_be_positive(capsys: pytest.CaptureFixture[str]) -> None:
     assert parse([]).rows == 100_000
     with pytest.raises(SystemExit):
         parse(["--rows", "0"])

@@ -7,11 +7,11 @@ from benchmarks import saving
 from ellipack import MetricRegressor
 
 
-def test_a_learner_is_stretched_and_both_writers_write_it_all(tmp_path: Path) -> None:
+def test_both_writers_write_all_bytes_of_an_enlarged_learner(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 3))
     learner = MetricRegressor().fit(X, X[:, 0])
-    archive = saving.stretched(learner, 1000)
+    archive = saving.enlarged(learner, 1000)
     assert {len(array) for array in archive.arrays.values() if array.ndim} >= {1000}
     ours, theirs, size = saving.measure(archive, tmp_path, 2)
     assert (len(ours), len(theirs)) == (2, 2)
@@ -19,8 +19,8 @@ def test_a_learner_is_stretched_and_both_writers_write_it_all(tmp_path: Path) ->
     assert (tmp_path / "model").read_bytes() == (tmp_path / "bare").read_bytes()
 
 
-def test_it_prints_a_figure_beside_its_peer(capsys: pytest.CaptureFixture[str]) -> None:
-    saving.main(["--rows", "500", "--learned", "50", "--turns", "1"])
+def test_output(capsys: pytest.CaptureFixture[str]) -> None:
+    saving.main(["--rows", "500", "--learned", "50", "--repeats", "1"])
     out = capsys.readouterr().out
     assert "writing as many bytes" in out
-    assert "saving over bare writing" in out
+    assert "saving over writing the bytes" in out
