@@ -118,7 +118,7 @@ def test_what_is_missing_is_said_in_one_line(package: str, module: str, monkeypa
     monkeypatch.setitem(sys.modules, module, None)
     # As in a fresh interpreter: what imports it must not have been imported yet.
     monkeypatch.delitem(sys.modules, "ellipack.report.plots")
-    monkeypatch.delattr(report, "figures")
+    monkeypatch.delattr(report, "plots")
     with pytest.raises(SystemExit) as stopped:
         runpy.run_path(demo.__file__, run_name="__main__")
     expected = f"The demo needs rich and matplotlib, and {package} is missing: pip install 'ellipack[demo]'"

@@ -319,7 +319,7 @@ def test_bad_parameters_are_refused_before_anything_is_learned(model: RiverRegre
 
 def test_columns_of_one_name_are_refused() -> None:
     frame = pd.DataFrame(np.ones((2, 2)), columns=["a", "a"])
-    with pytest.raises(EllipackError, match="X must have a name of its own for each column"):
+    with pytest.raises(EllipackError, match="X must have different names of columns"):
         PackingRegressor().learn_many(frame, pd.Series([1.0, 2.0]))
 
 

@@ -1,4 +1,4 @@
-"""The learners as scikit-learn knows them."""
+"""Regressors and a transformer with scikit-learn's methods."""
 
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.estimators.loading import load

@@ -1,4 +1,4 @@
-"""The verbs that every regressor here has, over a learner's state."""
+"""Base class of the regressors with scikit-learn's methods."""
 
 import os
 from abc import ABC, abstractmethod
@@ -21,21 +21,21 @@ State = TypeVar("State")
 
 
 class StreamingRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # type: ignore[misc]  # untyped bases
-    """A regressor that learns row by row, always ready to predict.
+    """Base class of regressors that learn row by row and can predict at any time.
 
-    A subclass says how its state begins, predicts and learns. Whatever a call refuses, it refuses before the
-    state moves: after an error the regressor is what it was.
+    A subclass defines its initial state, how the state predicts and how it learns. A call that raises an error leaves
+    the state unchanged.
 
-    No verb takes weights: a row is a round, and to play it thrice is to pass it thrice. What scikit-learn wants of
-    weights, that rows may be shuffled first, no learner can give to whom their order matters.
+    Methods take no sample weights. Each row is one round of online learning, and the order of the rows matters. To
+    give a row the weight 3, pass it three times.
     """
 
     state_: State
 
     @property
     def _fitted_state(self) -> State:
-        """The state, if there is one yet."""
-        if "state_" not in self.__dict__:  # scikit-learn, who says it in its own words, takes a while to look
+        """The state; raises `NotFittedError` before the first row."""
+        if "state_" not in self.__dict__:  # faster than check_is_fitted, which composes the message
             check_is_fitted(self, "state_")
         return self.state_
 
@@ -45,58 +45,126 @@ class StreamingRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  #
 
     @abstractmethod
     def _predict(self, state: State, X: ArrayLike) -> Floats:
-        """Return predictions; change nothing."""
+        """Return predictions without a change of the state."""
 
     @abstractmethod
     def _learn(self, state: State, X: ArrayLike, y: ArrayLike) -> Floats:
-        """Move the state on by a round a row; return the predictions made before each label was seen."""
+        """Update the state by one round per row; return the predictions made before each label."""
 
     @abstractmethod
     def _to_archive(self, state: State) -> Archive:
-        """Return what is saved of the state."""
+        """Return the archive of a state."""
 
     @abstractmethod
     def _from_archive(self, archive: Archive, d: int) -> State:
-        """Return the state for d features that was saved as this archive."""
+        """Return the state for d features from its archive."""
 
     @abstractmethod
     def _add_features(self, state: State, scales: Floats) -> None:
-        """Let the state take more features, which were 0 in every row so far, of these typical sizes."""
+        """Add features of given typical sizes, which are 0 in all earlier rows."""
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Forget everything, then learn from rows in their order."""
+        """Learn from rows in their order, after a reset.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
         self._fit_from_scratch(X, check_targets(y))
         return self
 
     def partial_fit(self, X: Any, y: Any) -> Self:
-        """Learn from more rows, in their order."""
+        """Learn from more rows in their order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
         self._fit_more(X, check_targets(y))
         return self
 
     def progressive(self, X: Any, y: Any) -> Floats:
-        """Learn from more rows; return what was predicted for each before its label was seen."""
+        """Predict each row, then learn from its label.
+
+        The state afterwards is the same as after `partial_fit`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        predictions : array of shape (n_samples,)
+            The prediction for each row, made before its label was seen.
+        """
         return self._fit_more(X, check_targets(y))
 
     def predict(self, X: Any) -> Floats:
-        """Return the prediction for each row as things stand."""
+        """Predict rows with the current state.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        predictions : array of shape (n_samples,)
+        """
         state = self._fitted_state
         return self._predict(state, check_features(self, X))
 
     def add_features(self, scales: ArrayLike) -> Self:
-        """Take more features from now on, as last columns, which were 0 in every row so far; nothing is forgotten.
+        """Add features as last columns and keep the fitted state.
 
-        `scales` has a positive number for each, its typical size: a hint for units until there is more to go by.
-        Names of columns, if there were any, are forgotten: they would not name all.
+        The new features count as 0 in all earlier rows. ``feature_names_in_`` is removed, because it would not name
+        all columns.
+
+        Parameters
+        ----------
+        scales : array-like of shape (n_new_features,)
+            Typical size of each new feature, above 0. It sets the unit of the feature until rows give a better one.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+
+        Examples
+        --------
+        >>> from ellipack import PackingRegressor
+        >>> model = PackingRegressor().fit([[0.1], [0.9]], [0.0, 1.0])
+        >>> model.add_features([0.5]).predict([[0.1, 0.0]]).tolist()
+        [0.0]
         """
         state = self._fitted_state
-        hints = check_all_positive(scales, "scales")
-        self._add_features(state, hints)
-        self.n_features_in_ += len(hints)
+        sizes = check_all_positive(scales, "scales")
+        self._add_features(state, sizes)
+        self.n_features_in_ += len(sizes)
         self.__dict__.pop("feature_names_in_", None)
         return self
 
     def _fit_from_scratch(self, X: Any, y: ArrayLike) -> Floats:
-        """Learn from nothing, and only then take the new state for one's own."""
+        """Learn from an initial state, and replace the old state only after success."""
         table = check_rows(X)
         state = self._initial_state(table.shape[1])
         predictions = self._learn(state, table, y)
@@ -105,37 +173,81 @@ class StreamingRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  #
         return predictions
 
     def _fit_more(self, X: Any, y: ArrayLike) -> Floats:
-        """Learn from where one is."""
+        """Learn from the current state, or from an initial one if there is none."""
         if "state_" not in self.__dict__:
             return self._fit_from_scratch(X, y)
         return self._learn(self.state_, check_features(self, X), y)
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         super().__setstate__(attributes)
-        # joblib may hand over arrays that lie on disk: some can't be written, and others change the file they came in.
+        # joblib may map arrays from disk. Some are read-only, and writing to others would change the file.
         if "state_" in attributes:
             self.state_ = deepcopy(self.state_)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to a file, from which `ellipack.load` goes on with the same bits.
+        """Save the parameters and the fitted state to a file.
 
-        The file is whole or not there at all: whatever fails before it is in its place, one that was there stays there.
+        `ellipack.load` reads the file. The loaded model continues with the same results, bit for bit. Writing is
+        atomic: after a failure an existing file is unchanged.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file. An existing file is replaced.
+
+        Raises
+        ------
+        CheckpointError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> from pathlib import Path
+        >>> from tempfile import TemporaryDirectory
+        >>> import ellipack
+        >>> model = ellipack.PackingRegressor().fit([[0.1], [0.9]], [0.0, 1.0])
+        >>> with TemporaryDirectory() as folder:
+        ...     model.save(Path(folder) / "model")
+        ...     loaded = ellipack.load(Path(folder) / "model")
+        >>> loaded.predict([[0.8]]).tolist()
+        [1.0]
         """
         serialization.write(path, type(self).__name__, self.to_archive())
 
     def to_archive(self) -> Archive:
-        """Return what is saved: the parameters, and what was learned, if anything was."""
+        """Return an archive of the parameters and, if fitted, of the state.
+
+        Returns
+        -------
+        archive : Archive
+        """
         names = getattr(self, "feature_names_in_", None)
-        learned = hasattr(self, "state_")
+        is_fitted = hasattr(self, "state_")
         facts = {
-            "features": self.n_features_in_ if learned else 0,
+            "features": self.n_features_in_ if is_fitted else 0,
             "feature_names": [] if names is None else [str(name) for name in names],
         }
-        parts = {"state": self._to_archive(self.state_)} if learned else {}
+        parts = {"state": self._to_archive(self.state_)} if is_fitted else {}
         return Archive(facts).with_parts(parameters=object_to_archive(self), **parts)
 
     def restore_state(self, archive: Archive) -> Self:
-        """Take for one's own what was learned by the learner that this archive was saved of."""
+        """Restore the fitted state from an archive.
+
+        Parameters
+        ----------
+        archive : Archive
+            Result of `to_archive` of a regressor with the same parameters.
+
+        Returns
+        -------
+        self : object
+            This estimator, fitted if the archived one was.
+
+        Raises
+        ------
+        CheckpointError
+            If the archive is incomplete or inconsistent.
+        """
         d = archive.integer("features", 0)
         if d == 0:
             return self
@@ -143,8 +255,9 @@ class StreamingRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  #
         if names and len(names) != d:
             raise CheckpointError(f"feature_names must be {d} strings or none, got {len(names)}")
         try:
-            state = self._from_archive(archive.part("state"), d)  # first: it knows that d is as large as the file says
-            self._initial_state(d)  # which checks the parameters
+            # The state comes first: it checks that the arrays are as large as d, before anything of size d is made.
+            state = self._from_archive(archive.part("state"), d)
+            self._initial_state(d)  # checks the parameters
         except InputError as error:
             raise CheckpointError(f"parameters: {error}") from error
         self.state_ = state

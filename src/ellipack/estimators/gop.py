@@ -1,4 +1,4 @@
-"""The gradient outer product as a scikit-learn transformer."""
+"""The gradient outer product as a transformer of scikit-learn."""
 
 from typing import Any, Self
 
@@ -15,22 +15,42 @@ from ellipack.validation import Floats, check_integer, check_labels, check_rows
 
 
 class GradientOuterProduct(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The expected gradient outer product of a regression function, estimated from rows and labels.
+    """Estimator of the expected gradient outer product of a regression function.
 
-    Its leading eigenvectors are the directions along which the target varies; `transform` projects on them.
+    Its leading eigenvectors are the directions along which the target varies. `transform` projects rows on them.
 
     Parameters
     ----------
-    gradients : `KernelDifferences` (appendix A, its letter if not given) or `LocalSlopes`.
-    diagonal : estimate a weight for each feature (Kpotufe et al.'s gradient weights), not the whole matrix.
-    anchors : estimate gradients at so many rows, drawn at random; at all of them if not given.
-    n_components : how many directions to project on; all if not given.
-    random_state : of the draw of anchors.
+    gradients : KernelDifferences or LocalSlopes, optional
+        Estimator of gradients. The default is ``KernelDifferences()``, which is appendix A of the paper.
+    diagonal : bool, default False
+        Estimate one weight for each feature [2]_ instead of the full matrix.
+    anchors : int, optional
+        Number of rows, drawn at random, at which gradients are estimated. The default is all rows.
+    n_components : int, optional
+        Number of directions to project on. The default is all.
+    random_state : int, default 0
+        Random seed of the draw of anchors.
 
     Attributes
     ----------
-    gop_ : the estimate.
-    eigenvalues_, directions_ : its spectrum, in falling order, and a row for each direction.
+    gop_ : array of shape (n_features, n_features)
+        The estimate.
+    eigenvalues_ : array of shape (n_components,)
+        Largest eigenvalues of the estimate, in descending order.
+    directions_ : array of shape (n_components, n_features)
+        Eigenvectors of the estimate, one per row.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str, shape (n_features_in_,)
+        Names of the features, if the columns had names.
+
+    References
+    ----------
+    .. [1] I. Kuzborskij and N. Cesa-Bianchi. Nonparametric Online Regression while Learning the Metric. NeurIPS 2017,
+       section 4 and appendix A.
+    .. [2] S. Kpotufe, A. Boularias, T. Schultz and K. Kim. Gradients Weights Improve Regression and Classification.
+       JMLR 17, 2016.
 
     Examples
     --------
@@ -59,14 +79,36 @@ class GradientOuterProduct(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         self.random_state = random_state
 
     def estimator(self) -> GopEstimator:
-        """Return the parameters, checked, in the form that learners take."""
+        """Return the checked parameters in the form that learners use.
+
+        Returns
+        -------
+        estimator : GopEstimator
+        """
         gradients = KernelDifferences() if self.gradients is None else self.gradients
         return GopEstimator(gradients, self.diagonal, self.anchors, self.random_state)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Estimate the gradient outer product from rows and their labels.
+        """Estimate the gradient outer product.
 
-        A row of weight 3 counts as three rows, one of weight 0 as none: weights are whole numbers, each 1 if not given.
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        sample_weight : array-like of int, shape (n_samples,), optional
+            Number of times that each row counts. The default is once.
+
+        Returns
+        -------
+        self : object
+            Fitted transformer.
+
+        Raises
+        ------
+        DomainError
+            If the estimate is 0 and `n_components` is less than the number of features.
         """
         table = check_rows(X)
         d = table.shape[1]
@@ -77,10 +119,10 @@ class GradientOuterProduct(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
             *repeat_by_weight(table, check_labels(check_targets(y), len(table)), sample_weight)
         )
         if kept < d and not gop.any():
-            seen = "1 sample" if len(table) == 1 else f"{len(table)} samples"
+            samples = "1 sample" if len(table) == 1 else f"{len(table)} samples"
             raise DomainError(
-                f"n_components asks for the leading directions, but the gop estimated from {seen} is 0: either the "
-                "labels never vary, or no ball had enough mass (try LocalSlopes(), or larger scales)"
+                f"n_components needs leading directions, but the gop estimated from {samples} is 0: either the labels "
+                "are constant, or no ball had enough mass (try LocalSlopes(), or larger scales)"
             )
         record_features(self, X)
         eigenvalues, eigenvectors = eigensystem(gop)
@@ -90,7 +132,17 @@ class GradientOuterProduct(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
         return self
 
     def transform(self, X: Any) -> Floats:
-        """Return each row's coordinates along the leading directions."""
+        """Project rows on the leading directions.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        coordinates : array of shape (n_samples, n_components)
+        """
         check_is_fitted(self, "gop_")
         return project(check_rows(check_features(self, X)), np.ascontiguousarray(self.directions_.T))
 

@@ -1,4 +1,4 @@
-"""Rows, labels and weights in whatever form scikit-learn's users pass them."""
+"""Checks of rows, labels and weights in the forms that scikit-learn accepts: arrays, lists and data frames."""
 
 import warnings
 from typing import Any, cast
@@ -14,18 +14,34 @@ from ellipack.validation import Floats, as_floats, check_finite, check_rows
 
 
 def check_features(estimator: BaseEstimator, X: Any) -> ArrayLike:
-    """Return rows whose width, and names if they have any, are those that an estimator has learned from.
+    """Return rows that have the number and the names of the features of a fitted estimator.
 
-    A plain array comes back as it is, its entries yet to be checked by whoever takes it.
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        Fitted estimator.
+    X : array-like of shape (n_samples, n_features)
+        Rows. The entries of a plain array are not checked here; the learner checks them.
+
+    Returns
+    -------
+    X : array-like of shape (n_samples, n_features)
+
+    Raises
+    ------
+    ShapeError
+        If the number of columns differs.
+    InputError
+        If the names of the columns differ.
     """
     width = estimator.n_features_in_
-    plain = type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == width
-    if plain and not hasattr(estimator, "feature_names_in_"):
-        # The common case of a stream: scikit-learn takes as long to see that there are no names as a row to predict.
+    is_plain = type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == width
+    if is_plain and not hasattr(estimator, "feature_names_in_"):
+        # The common case. For one row, validate_data would take as long as the prediction.
         return cast(ArrayLike, X)
     table = X if len(getattr(X, "shape", ())) == 2 else check_rows(X)
     try:
-        # Before the entries are looked at: in columns that nobody has learned from, they are beside the point.
+        # Names first: the entries of wrong columns do not matter.
         validate_data(estimator, table, reset=False, skip_check_array=True)
     except TypeError as error:
         raise KindError(str(error)) from error
@@ -35,7 +51,7 @@ def check_features(estimator: BaseEstimator, X: Any) -> ArrayLike:
 
 
 def record_features(estimator: BaseEstimator, X: Any) -> None:
-    """Let an estimator know how many features it has learned from, and what they are called if they have names."""
+    """Set `n_features_in_` of an estimator and, if the columns of `X` have names, `feature_names_in_`."""
     try:
         validate_data(estimator, X, reset=True, skip_check_array=True)
     except TypeError as error:
@@ -43,7 +59,10 @@ def record_features(estimator: BaseEstimator, X: Any) -> None:
 
 
 def check_targets(y: Any) -> ArrayLike:
-    """Return labels, in a row even if they came in a column; their number is yet to be checked."""
+    """Return labels as a one-dimensional array; a column vector is flattened with a warning.
+
+    The number of labels is not checked here.
+    """
     if type(y) is np.ndarray and y.ndim == 1:
         return cast(ArrayLike, y)
     if y is None:
@@ -57,18 +76,39 @@ def check_targets(y: Any) -> ArrayLike:
 
 
 def repeat_by_weight(table: Floats, y: Floats, sample_weight: Any) -> tuple[Floats, Floats]:
-    """Return rows and labels, each as often as its weight says: a row of weight 3 thrice, of weight 0 not at all."""
+    """Return rows and labels repeated according to integer weights.
+
+    Parameters
+    ----------
+    table : array of float64, shape (n_samples, n_features)
+        Rows.
+    y : array of float64, shape (n_samples,)
+        Labels.
+    sample_weight : array-like of int, shape (n_samples,), or None
+        Number of times that each row counts. None counts each row once.
+
+    Returns
+    -------
+    table, y : arrays of float64
+        Rows and labels with repetitions.
+
+    Examples
+    --------
+    >>> table, y = repeat_by_weight(np.array([[1.0], [2.0]]), np.array([3.0, 4.0]), [2, 0])
+    >>> table.tolist(), y.tolist()
+    ([[1.0], [1.0]], [3.0, 3.0])
+    """
     if sample_weight is None:
         return table, y
     weights = check_finite(as_floats(sample_weight, "sample_weight"), "sample_weight")
     if weights.shape != (len(table),):
         raise ShapeError(f"sample_weight must hold one number per row: {len(table)} rows, got shape {weights.shape}")
-    odd = (weights < 0) | (weights % 1 != 0)
-    if odd.any():
-        row = int(np.argmax(odd))
+    invalid = (weights < 0) | (weights % 1 != 0)
+    if invalid.any():
+        row = int(np.argmax(invalid))
         rule = "integers >= 0, the number of times that each row counts"
         raise DomainError(f"sample_weight must hold {rule}, got {weights[row]:g} at row {row}")
     if not weights.any():
         raise DomainError("sample_weight must be > 0 for at least one row, got zero for every row")
-    often = weights.astype(np.int64)
-    return table.repeat(often, axis=0), y.repeat(often)
+    counts = weights.astype(np.int64)
+    return table.repeat(counts, axis=0), y.repeat(counts)

@@ -1,4 +1,4 @@
-"""Learners out of files."""
+"""Loading of saved models."""
 
 import os
 from typing import Any, Final
@@ -19,23 +19,46 @@ from ellipack.serialization import Archive
 SAVED_LEARNERS: Final[dict[str, type[StreamingRegressor[Any]]]] = {
     each.__name__: each for each in (MetricRegressor, PackingRegressor, PhasedRegressor, RescaledRegressor)
 }
-"""What a file may hold, by name."""
+"""Classes of saved models, by name."""
 
 RUN_KIND: Final = "Run"
-"""What a file of a run over a table is called, which holds a learner among other things."""
+"""Kind of a file that `ellipack run` saves: a learner, its encoder, and scores."""
 
 PARAMETER_CLASSES: Final = {
     **SAVED_LEARNERS,
     **{each.__name__: each for each in (GradientOuterProduct, KernelDifferences, LocalSlopes, MetricConfig)},
 }
-"""What a parameter may be, by name."""
+"""Classes of parameters that a file may hold, by name."""
 
 
 def load(path: str | os.PathLike[str]) -> StreamingRegressor[Any]:
-    """Return the learner that `save` wrote to a file; it goes on with the same bits as if it had never stopped.
+    """Load a model from a file.
 
-    A file that is damaged, foreign or of a later version is refused with a `CheckpointError`. Nothing in a file is
-    ever run or imported.
+    The loaded model continues with the same results, bit for bit. Loading executes and imports nothing from the file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Path of a file that `save` or ``ellipack run --save`` wrote.
+
+    Returns
+    -------
+    model : MetricRegressor, PackingRegressor, PhasedRegressor or RescaledRegressor
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged, foreign or from a later version.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     PackingRegressor().fit([[0.1], [0.9]], [0.0, 1.0]).save(Path(folder) / "model")
+    ...     model = load(Path(folder) / "model")
+    >>> model.predict([[0.8]]).tolist()
+    [1.0]
     """
     kind, archive = serialization.read(path)
     try:
@@ -45,7 +68,19 @@ def load(path: str | os.PathLike[str]) -> StreamingRegressor[Any]:
 
 
 def learner_from_archive(kind: str, archive: Archive) -> StreamingRegressor[Any]:
-    """Return the learner that was saved as this archive, or that a saved run is a run of."""
+    """Return the model in an archive.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the class, or `RUN_KIND`.
+    archive : Archive
+        Archive of a model or of a run.
+
+    Returns
+    -------
+    model : StreamingRegressor
+    """
     if kind == RUN_KIND:
         archive = archive.part("learner")
         kind, archive = archive.fact("class", str), archive.part("contents")
@@ -55,7 +90,7 @@ def learner_from_archive(kind: str, archive: Archive) -> StreamingRegressor[Any]
     try:
         learner = object_from_archive(archive.part("parameters"), PARAMETER_CLASSES)
     except RecursionError as error:
-        raise CheckpointError("parameters must not be nested without end") from error
+        raise CheckpointError("parameters are nested too deeply") from error
     if type(learner) is not SAVED_LEARNERS[kind]:
         raise CheckpointError(f"parameters/kind must be {kind}, got {type(learner).__name__}")
     return learner.restore_state(archive)

@@ -1,4 +1,4 @@
-"""The practical learner with scikit-learn's verbs."""
+"""The practical learner with scikit-learn's methods."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,25 @@ from ellipack.validation import Floats, Ints
 
 
 class MetricHistory(NamedTuple):
-    """What was learned by the end of each phase, an entry or a row a phase."""
+    """What had been learned by the end of each phase; arrays have one entry or row per phase.
+
+    Attributes
+    ----------
+    end : array of int, shape (n_phases,)
+        Last round of the phase.
+    n_centers : array of int, shape (n_phases,)
+        Number of centers.
+    effective_rank : array of int, shape (n_phases,)
+        Effective rank of the metric chosen at the end of the phase.
+    eigenvalues : array of float, shape (n_phases, n_features)
+        Eigenvalues of that metric.
+    feature_importances : array of float, shape (n_phases, n_features)
+        Diagonal of that metric, divided by its sum.
+    expert_weights : array of float, shape (n_phases, n_experts)
+        Weights of the experts in the aggregation.
+    choices : list of tuple of str
+        The chosen candidate for the metric, for each view.
+    """
 
     end: Ints
     n_centers: Ints
@@ -34,11 +52,11 @@ class MetricHistory(NamedTuple):
 class MetricRegressor(StreamingRegressor[MetricState]):
     """Regression on a stream that learns its own metric while it predicts.
 
-    It takes any features and any labels, without scaling or tuning. Experts (a running mean, ridge regressions, the
-    paper's Algorithm 1, and means, local linear fits and kriging over the nearest centers) are aggregated so that the
-    prediction is nearly as good as the best of them, on any stream; the theorem is in
+    It accepts any numeric features and labels, without scaling or tuning. Experts (a running mean, ridge regressions,
+    the paper's Algorithm 1, and means, local linear fits and kriging over the nearest centers) are aggregated. On any
+    stream, the prediction is nearly as good as that of the best expert; the theorem is in
     `ellipack.learners.aggregation`. The slopes of the local fits add up to a gradient outer product. At the end of each
-    phase a new metric is made of it, in which neighbors are searched from then on.
+    phase the learner derives a new metric from it, in which it searches neighbors from then on.
 
     Parameters
     ----------
@@ -54,6 +72,20 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         Number of threads for predictions and for the end of a phase; -1 uses all cores. Results do not depend on it.
     config : MetricConfig, optional
         Settings that few users change.
+
+    Attributes
+    ----------
+    state_ : MetricState
+        Fitted state.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str, shape (n_features_in_,)
+        Names of the features, if the columns had names.
+
+    References
+    ----------
+    .. [1] I. Kuzborskij and N. Cesa-Bianchi. Nonparametric Online Regression while Learning the Metric. NeurIPS 2017.
+       This learner keeps the phases, the packing and the regularized gradient outer product of section 4.
 
     Examples
     --------
@@ -109,27 +141,27 @@ class MetricRegressor(StreamingRegressor[MetricState]):
 
     @property
     def metric_(self) -> Metric:
-        """The metric, of spectral norm 1, on features in standard units."""
+        """Current metric on standardized features, of spectral norm 1."""
         return self._fitted_state.phase.metrics[0]
 
     @property
     def eigenvalues_(self) -> Floats:
-        """The spectrum of the metric, in falling order, the largest 1."""
+        """Eigenvalues of the metric in descending order; the largest is 1."""
         return self.metric_.eigenvalues
 
     @property
     def directions_(self) -> Floats:
-        """The directions of the metric, a row each, in falling order, for features in their own units."""
+        """Directions of the metric on features in their own units, one per row, in the order of `eigenvalues_`."""
         return np.asarray(self.metric_.eigenvectors.T / self._fitted_state.core.parts().views[0].scale)
 
     @property
     def effective_rank_(self) -> int:
-        """The effective rank of the metric at the last round."""
+        """Effective rank of the metric at the last round."""
         return int(effective_rank(self.eigenvalues_, max(1, self._fitted_state.clock)))
 
     @property
     def feature_importances_(self) -> Floats:
-        """How much each feature counts: the diagonal of the metric in standard units, adding up to 1."""
+        """Importance of each feature: the diagonal of the metric on standardized features, divided by its sum."""
         return _importances(self.metric_)
 
     @property
@@ -148,7 +180,19 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         return self._fitted_state.n_centers
 
     def history(self) -> MetricHistory:
-        """Return what had been learned by the end of each phase."""
+        """Return what had been learned by the end of each phase.
+
+        Returns
+        -------
+        history : MetricHistory
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(300, 2))
+        >>> history = MetricRegressor().fit(X, X[:, 0]).history()
+        >>> bool(history.end[-1] <= 300)
+        True
+        """
         phases = self._fitted_state.phase.finished
         metrics = [phase.metrics[0] for phase in phases]
         d = self.metric_.dimension
@@ -167,5 +211,6 @@ class MetricRegressor(StreamingRegressor[MetricState]):
 
 
 def _importances(metric: Metric) -> Floats:
+    """Return the diagonal of a metric, divided by its sum."""
     diagonal = np.diag(metric.matrix)
     return np.asarray(diagonal / diagonal.sum())

@@ -1,4 +1,4 @@
-"""Algorithm 1 with scikit-learn's verbs."""
+"""Algorithm 1 of the paper with scikit-learn's methods."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,18 +15,38 @@ from ellipack.validation import Floats
 
 
 class PackingRegressor(StreamingRegressor[PackingState]):
-    """The paper's Algorithm 1: online regression over a packing of ellipsoids in a fixed metric.
+    """Online regression over a packing of ellipsoids in a fixed metric (Algorithm 1 of the paper).
 
-    To the letter: instances must lie in the unit ball and labels in [0, 1]. Anything else is a `DomainError`, never
-    rescaled in silence; those of scikit-learn's checks that feed such rows are expected to fail, and are listed in
-    ``tests/test_sklearn.py``. `RescaledRegressor` lets this one take any data.
+    The prediction for a row is the mean label of its nearest center. A row farther from all centers than the current
+    radius becomes a center.
+
+    As in the paper, instances must lie in the unit ball and labels in [0, 1]. Other data raise a `DomainError`; they
+    are never rescaled. Use `RescaledRegressor` for other data. Some of scikit-learn's checks pass rows outside the unit
+    ball; ``tests/test_sklearn.py`` lists them as expected failures.
 
     Parameters
     ----------
-    metric : a `Metric`, a positive definite matrix, or its diagonal; Euclidean if not given, which makes this
-        Hazan and Megiddo's algorithm.
-    keep_founding_label : whether a new center absorbs the label of the instance that founds it, as the paper's
-        proof has it, or starts without labels, as its algorithm is printed.
+    metric : Metric or array-like of shape (n_features, n_features) or (n_features,), optional
+        A metric, a positive definite matrix, or the diagonal of one. The default is the Euclidean metric, which gives
+        the algorithm of Hazan and Megiddo [2]_.
+    keep_founding_label : bool, default True
+        Whether a new center counts the label of its own instance, as in the paper's proof. If False, it starts without
+        labels, as in the printed algorithm.
+
+    Attributes
+    ----------
+    state_ : PackingState
+        Fitted state.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str, shape (n_features_in_,)
+        Names of the features, if the columns had names.
+
+    References
+    ----------
+    .. [1] I. Kuzborskij and N. Cesa-Bianchi. Nonparametric Online Regression while Learning the Metric. NeurIPS 2017,
+       Algorithm 1 and Theorem 1.
+    .. [2] E. Hazan and N. Megiddo. Online Learning with Prior Knowledge. COLT 2007.
 
     Examples
     --------
@@ -43,7 +63,7 @@ class PackingRegressor(StreamingRegressor[PackingState]):
         self.keep_founding_label = keep_founding_label
 
     def _initial_state(self, d: int) -> PackingState:
-        return packing.init(_metric(self.metric, d))
+        return packing.init(_as_metric(self.metric, d))
 
     def _predict(self, state: PackingState, X: ArrayLike) -> Floats:
         return packing.predict(state, X)
@@ -62,40 +82,56 @@ class PackingRegressor(StreamingRegressor[PackingState]):
 
     @property
     def metric_(self) -> Metric:
-        """The metric, of spectral norm 1."""
+        """Metric, divided by its spectral norm."""
         return self._fitted_state.metric
 
     @property
     def n_centers_(self) -> int:
-        """How many centers there are."""
+        """Number of centers."""
         return self._fitted_state.core.size
 
     @property
     def centers_(self) -> Floats:
-        """Where the centers are, in feature coordinates, a row each, in order of founding."""
+        """Centers in feature coordinates, one per row, in order of insertion."""
         directions = self.metric_.eigenvectors / np.sqrt(self.metric_.eigenvalues)
         return np.asarray(self._fitted_state.core.coordinates @ directions.T)
 
     @property
     def radius_(self) -> float:
-        """How far a center reached at the last round."""
+        """Radius at the last round, ``eps_t`` of the paper."""
         return float(radius(self.metric_.eigenvalues, self._fitted_state.clock))
 
     @property
     def effective_rank_(self) -> int:
-        """The effective rank of the metric at the last round."""
+        """Effective rank of the metric at the last round, ``rho_t`` of the paper."""
         return int(effective_rank(self.metric_.eigenvalues, self._fitted_state.clock))
 
     def history(self, t: ArrayLike | None = None) -> PackingHistory:
-        """Return radius, effective rank and number of centers at rounds `t`, at all rounds if not given."""
+        """Return radius, effective rank and number of centers by round.
+
+        Parameters
+        ----------
+        t : array-like of int, optional
+            Rounds, starting at 1. The default is all rounds so far.
+
+        Returns
+        -------
+        history : PackingHistory
+
+        Examples
+        --------
+        >>> PackingRegressor().fit([[0.1], [0.9], [0.2]], [0.0, 1.0, 0.5]).history().n_centers.tolist()
+        [1, 2, 2]
+        """
         return packing.history(self._fitted_state, t)
 
 
-def _metric(metric: Metric | ArrayLike | None, d: int) -> Metric:
+def _as_metric(metric: Metric | ArrayLike | None, d: int) -> Metric:
+    """Return the parameter `metric` as a metric on d features."""
     if metric is None:
         return Metric.identity(d)
     width = metric.dimension if isinstance(metric, Metric) else next(iter(np.shape(metric)), d)
-    if width != d:  # before anything is made that large
+    if width != d:  # checked before anything of size d is allocated
         raise ShapeError(f"X must have {width} columns, got {d}")
     if isinstance(metric, Metric):
         return metric

@@ -1,4 +1,4 @@
-"""Parameters of estimators as they are saved: numbers, texts, arrays, and the few kinds of object that we know."""
+"""Archives of the parameters of estimators: numbers, strings, arrays and objects of a few known classes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
@@ -11,8 +11,8 @@ from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.validation import Floats
 
-Kinds = Mapping[str, Callable[..., Any]]
-"""What may be made again, by name: constructors, which check what they are given."""
+Constructors = Mapping[str, Callable[..., Any]]
+"""Constructors of the classes that an archive may hold, by name. They check their arguments."""
 
 _SEQUENCES: dict[str, Callable[[Floats], Any]] = {
     "ndarray": np.array,
@@ -22,7 +22,13 @@ _SEQUENCES: dict[str, Callable[[Floats], Any]] = {
 
 
 def parameter_to_archive(value: Any) -> Archive:
-    """Return what is saved of a parameter's value; refuse a kind of value that could not be made again."""
+    """Return the archive of the value of a parameter.
+
+    Raises
+    ------
+    CheckpointError
+        If the value is an object of a class outside this package.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -36,50 +42,53 @@ def parameter_to_archive(value: Any) -> Archive:
 
 
 def object_to_archive(value: Any) -> Archive:
-    """Return what is saved of an object that its constructor makes of its parameters."""
+    """Return the archive of an object that its constructor can rebuild from parameters."""
     if not type(value).__module__.startswith("ellipack."):
         raise CheckpointError(
             f"parameters must be numbers, strings, arrays or objects of ellipack to be saved, got {value!r}"
         )
-    values = _values(value)
+    values = _parameters(value)
     archive = Archive({"kind": type(value).__name__, "names": sorted(values)})
     return archive.with_parts(**{f"value {name}": parameter_to_archive(each) for name, each in values.items()})
 
 
-def parameter_from_archive(archive: Archive, kinds: Kinds) -> Any:
-    """Return the value that was saved as this archive."""
+def parameter_from_archive(archive: Archive, constructors: Constructors) -> Any:
+    """Return the value of a parameter from its archive."""
     kind = archive.fact("kind", str)
     if kind == "plain":
         value = archive.facts.get("value")
         if value is not None and not isinstance(value, bool | int | float | str):
-            raise CheckpointError(f"{archive.prefix}value must be a number, a text or nothing")
+            raise CheckpointError(f"{archive.prefix}value must be a number, a string or null")
         return value
     if kind == "Metric":
         part = archive.part("value")
         return Metric.from_archive(part, part.shape("eigenvalues", 1)[0])
     if kind in _SEQUENCES:
         array = archive.arrays.get("value")
-        # A list of lists without entries could be as long as it likes, and take no room in the file.
+        # An array of shape (n, 0) takes no space in a file but could become a list of n lists.
         if array is None or array.dtype != np.float64 or not (array.ndim == 1 or (array.ndim == 2 and array.size)):
             raise CheckpointError(f"{archive.prefix}value must be an array of numbers")
         return _SEQUENCES[kind](array)
-    return object_from_archive(archive, kinds)
+    return object_from_archive(archive, constructors)
 
 
-def object_from_archive(archive: Archive, kinds: Kinds) -> Any:
-    """Return the object, of one of these kinds, that was saved as this archive."""
+def object_from_archive(archive: Archive, constructors: Constructors) -> Any:
+    """Rebuild an object from its archive with one of the given constructors."""
     kind = archive.fact("kind", str)
-    if kind not in kinds:
-        raise CheckpointError(f"{archive.prefix}kind must be one of {', '.join(sorted(kinds))}, got {kind!r}")
-    values = {name: parameter_from_archive(archive.part(f"value {name}"), kinds) for name in archive.strings("names")}
+    if kind not in constructors:
+        raise CheckpointError(f"{archive.prefix}kind must be one of {', '.join(sorted(constructors))}, got {kind!r}")
+    values = {
+        name: parameter_from_archive(archive.part(f"value {name}"), constructors) for name in archive.strings("names")
+    }
     try:
-        return kinds[kind](**values)
+        return constructors[kind](**values)
     except (InputError, TypeError) as error:
-        raise CheckpointError(f"{archive.prefix}{kind} can't be made: {error}") from error
+        raise CheckpointError(f"{archive.prefix}{kind} can't be built: {error}") from error
 
 
-def _values(value: Any) -> dict[str, Any]:
+def _parameters(value: Any) -> dict[str, Any]:
+    """Return the parameters of an object by name."""
     if is_dataclass(value):
         return {each.name: getattr(value, each.name) for each in fields(value)}
-    # scikit-learn's estimators say theirs in public, River's in private.
+    # scikit-learn has a public method for this, River a private one.
     return dict(value.get_params(deep=False) if hasattr(value, "get_params") else value._get_params())

@@ -1,4 +1,4 @@
-"""The phased algorithm of section 4 with scikit-learn's verbs."""
+"""The phased algorithm of section 4 with scikit-learn's methods."""
 
 from numpy.typing import ArrayLike
 
@@ -16,20 +16,38 @@ from ellipack.validation import Floats, check_positive
 
 
 class PhasedRegressor(StreamingRegressor[PhasedState]):
-    """The paper's section 4: Algorithm 1 in phases, each in the metric learned from all rounds before it.
+    """Algorithm 1 in phases of doubling length, with a metric learned between phases (section 4 of the paper).
 
-    To the letter: instances must lie in the unit ball and labels in [0, 1], or there is a `DomainError` (what that
-    means for scikit-learn's checks stands in `PackingRegressor`); all rows are kept, because the
-    gradient outer product is estimated from all of them at the end of every phase. By default that estimate is
-    appendix A's to the letter too, which from about 3 features on is 0, so that the metric stays Euclidean; pass
-    ``GradientOuterProduct(LocalSlopes())`` for one that finds directions.
+    At the end of each phase the learner estimates the gradient outer product from all rows so far. The regularized
+    estimate is the metric of the next phase.
+
+    As in the paper, instances must lie in the unit ball and labels in [0, 1]. Other data raise a `DomainError`; see
+    `PackingRegressor`. All rows are kept in memory. The default estimator is appendix A of the paper. From about 3
+    features on, its estimate is 0 and the metric stays Euclidean. Pass ``GradientOuterProduct(LocalSlopes())`` to learn
+    directions.
 
     Parameters
     ----------
-    alpha : the regularization at round t is ``t**-alpha``.
-    gop : how the gradient outer product is estimated, a `GradientOuterProduct`; appendix A to the letter if not
-        given.
-    keep_founding_label : see `PackingRegressor`.
+    alpha : float, default 0.5
+        Exponent of the regularization, which is ``t**-alpha`` at round t.
+    gop : GradientOuterProduct, optional
+        Estimator of the gradient outer product. The default is ``GradientOuterProduct()``, which is appendix A.
+    keep_founding_label : bool, default True
+        Whether a new center counts the label of its own instance; see `PackingRegressor`.
+
+    Attributes
+    ----------
+    state_ : PhasedState
+        Fitted state.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str, shape (n_features_in_,)
+        Names of the features, if the columns had names.
+
+    References
+    ----------
+    .. [1] I. Kuzborskij and N. Cesa-Bianchi. Nonparametric Online Regression while Learning the Metric. NeurIPS 2017,
+       section 4, Theorem 2 and appendix A.
 
     Examples
     --------
@@ -51,12 +69,12 @@ class PhasedRegressor(StreamingRegressor[PhasedState]):
 
     def _initial_state(self, d: int) -> PhasedState:
         check_positive(self.alpha, "alpha")
-        metric = getattr(self._estimator().gradients, "metric", None)
+        metric = getattr(self._gop_estimator().gradients, "metric", None)
         if metric is not None and metric.dimension != d:
-            raise ShapeError(f"X must have {metric.dimension} columns, as the metric of slopes has, got {d}")
+            raise ShapeError(f"X must have {metric.dimension} columns, like the metric of the slopes, got {d}")
         return phased.init(d)
 
-    def _estimator(self) -> GopEstimator:
+    def _gop_estimator(self) -> GopEstimator:
         gop = GradientOuterProduct() if self.gop is None else self.gop
         if not isinstance(gop, GradientOuterProduct):
             raise InputError(f"gop must be a GradientOuterProduct, got {gop!r}")
@@ -67,7 +85,7 @@ class PhasedRegressor(StreamingRegressor[PhasedState]):
 
     def _learn(self, state: PhasedState, X: ArrayLike, y: ArrayLike) -> Floats:
         return phased.learn(
-            state, X, y, alpha=self.alpha, estimator=self._estimator(), keep_founding_label=self.keep_founding_label
+            state, X, y, alpha=self.alpha, estimator=self._gop_estimator(), keep_founding_label=self.keep_founding_label
         )
 
     def _to_archive(self, state: PhasedState) -> Archive:
@@ -81,29 +99,39 @@ class PhasedRegressor(StreamingRegressor[PhasedState]):
 
     @property
     def metric_(self) -> Metric:
-        """The metric of the present phase, of spectral norm 1."""
+        """Metric of the current phase, of spectral norm 1."""
         return self._fitted_state.packing.metric
 
     @property
     def n_centers_(self) -> int:
-        """How many centers there are in the present phase, which began with none."""
+        """Number of centers in the current phase, which began without centers."""
         return self._fitted_state.packing.core.size
 
     @property
     def effective_rank_(self) -> int:
-        """The effective rank of the metric at the last round of the present phase, or at its first to come."""
+        """Effective rank at the last round of the current phase; at its first round before that."""
         return int(effective_rank(self.metric_.eigenvalues, max(1, self._fitted_state.packing.clock)))
 
     @property
     def radius_(self) -> float:
-        """How far a center reached at the last round of the present phase, or will at its first."""
+        """Radius at the last round of the current phase; at its first round before that."""
         return float(radius(self.metric_.eigenvalues, max(1, self._fitted_state.packing.clock)))
 
     @property
     def phases_(self) -> list[Phase]:
-        """What each phase that is over was like: its metric, effective rank, centers, and the estimate at its end."""
+        """Finished phases: metric, effective rank, centers, and the gradient outer product at the end of each."""
         return list(self._fitted_state.phases)
 
     def history(self) -> PackingHistory:
-        """Return radius, effective rank and number of centers at the end of every round, phase after phase."""
+        """Return radius, effective rank and number of centers for every round.
+
+        Returns
+        -------
+        history : PackingHistory
+
+        Examples
+        --------
+        >>> PhasedRegressor().fit([[0.1], [0.9], [0.2]], [0.0, 1.0, 0.5]).history().n_centers.tolist()
+        [1, 2, 1]
+        """
         return phased.history(self._fitted_state)

@@ -1,4 +1,4 @@
-"""Any features and labels for the paper's learners, with scikit-learn's verbs."""
+"""The paper's learners on any features and labels, with scikit-learn's methods."""
 
 from copy import copy
 from typing import Any, cast
@@ -17,15 +17,25 @@ from ellipack.validation import Floats
 
 
 class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
-    """A learner of the paper on any features and labels.
+    """Wrapper that lets the paper's learners accept any features and labels.
 
-    The paper wants instances in the unit ball and labels in [0, 1]. Here each feature and the label have a range, which
-    grows whenever a value falls outside of it; the learner sees rows and labels in units of these ranges, and when
-    they change, what it has learned is converted. A row outside of the ranges is predicted as if it were at their edge.
+    The paper requires instances in the unit ball and labels in [0, 1]. The wrapper keeps a range for each feature and
+    for the label, and scales rows and labels by these ranges. A range grows when a value falls outside of it; the
+    fitted state is then converted to the new scale. Predictions clip rows to the ranges.
 
     Parameters
     ----------
-    regressor : a `PackingRegressor` or a `PhasedRegressor`; a metric that it is given is on rows in the unit ball.
+    regressor : PackingRegressor or PhasedRegressor
+        The learner. Its parameter `metric`, if it has one, applies to scaled rows.
+
+    Attributes
+    ----------
+    state_ : RescaledState
+        Fitted state.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str, shape (n_features_in_,)
+        Names of the features, if the columns had names.
 
     Examples
     --------
@@ -42,7 +52,7 @@ class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
 
     @property
     def _checked_regressor(self) -> StreamingRegressor[Any]:
-        """The learner of the paper, if it is one."""
+        """The parameter `regressor`, after a check of its class."""
         if not isinstance(self.regressor, PackingRegressor | PhasedRegressor):
             raise InputError(f"regressor must be a PackingRegressor or a PhasedRegressor, got {self.regressor!r}")
         return self.regressor
@@ -67,27 +77,27 @@ class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
 
     @property
     def regressor_(self) -> PackingRegressor | PhasedRegressor:
-        """The learner of the paper with all that was learned, on rows in the unit ball."""
+        """Fitted learner on scaled rows."""
         inner: Any = copy(self._checked_regressor)
         inner.state_, inner.n_features_in_ = self._fitted_state.inner, self.n_features_in_
         return cast(PackingRegressor | PhasedRegressor, inner)
 
     @property
     def metric_(self) -> Metric:
-        """The metric, of spectral norm 1, on rows in the unit ball."""
+        """Metric on scaled rows, of spectral norm 1."""
         return self.regressor_.metric_
 
     @property
     def n_centers_(self) -> int:
-        """How many centers there are."""
+        """Number of centers."""
         return self.regressor_.n_centers_
 
     @property
     def effective_rank_(self) -> int:
-        """The effective rank of the metric at the last round."""
+        """Effective rank of the metric at the last round."""
         return self.regressor_.effective_rank_
 
     @property
     def radius_(self) -> float:
-        """How far a center reached at the last round, in the unit ball."""
+        """Radius at the last round, on scaled rows."""
         return self.regressor_.radius_

@@ -1,13 +1,14 @@
-"""The learners as River knows them: dictionaries in, a row at a time, features that come and go.
+"""The learners with River's methods: one row at a time, as a dictionary of features.
 
-A feature that is absent counts as 0, as in River; one that comes late widens the learner, and nothing is forgotten.
+A missing feature counts as 0, as usual in River. Features may appear later: the learner adds them and keeps what it
+has learned.
 """
 
 try:
     import river as _river  # noqa: F401
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "ellipack.river needs River, which is not installed: pip install 'ellipack[river]'", name="river"
+        "ellipack.river needs the package river, which is not installed: pip install 'ellipack[river]'", name="river"
     ) from error
 
 from ellipack.river.regressors import MetricRegressor, PackingRegressor, PhasedRegressor, load

@@ -1,4 +1,4 @@
-"""From dictionaries and data frames to rows of numbers: which feature is which column, and what is refused."""
+"""Conversion of dictionaries and data frames to rows of floats."""
 
 import math
 import reprlib
@@ -19,123 +19,163 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-PLAIN: Final = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_})
-"""Kinds of numbers that are most of them all, and need no closer look."""
+_COMMON_NUMBERS: Final = frozenset({float, int, bool, np.float64, np.float32, np.int64, np.int32, np.bool_})
+"""Types of numbers that need no check of their own."""
 
 
-class Columns:
-    """The columns of features, in the order in which they first were other than 0.
+class FeatureColumns:
+    """Columns of features, in the order in which features first had a value other than 0.
+
+    Parameters
+    ----------
+    largest : float
+        Largest absolute value of a feature.
 
     Attributes
     ----------
-    largest : the size that no feature may exceed.
-    width : how many columns a row has: one for each name, and at least one.
+    positions : dict of name to int
+        Column of each feature.
+    width : int
+        Number of columns: one for each feature, and at least one.
+
+    Examples
+    --------
+    >>> columns = FeatureColumns(largest=1e100)
+    >>> columns.add(["height", "age"])
+    >>> columns.row_from_numbers({"age": 40.0})
+    [0.0, 40.0]
     """
 
     def __init__(self, largest: float) -> None:
         self.largest = largest
-        self.places: dict[Hashable, int] = {}
+        self.positions: dict[Hashable, int] = {}
         self.width = 1
-        self._all: itemgetter[Any] | None = None
+        self._get_all: itemgetter[Any] | None = None
 
     def add(self, names: Iterable[Hashable]) -> None:
-        """Give columns to more features."""
+        """Add columns for features."""
         for name in names:
-            self.places[name] = len(self.places)
-        self.width = max(1, len(self.places))
-        self._all = itemgetter(*self.places) if len(self.places) > 1 else None
+            self.positions[name] = len(self.positions)
+        self.width = max(1, len(self.positions))
+        self._get_all = itemgetter(*self.positions) if len(self.positions) > 1 else None
 
-    def row(self, x: Mapping[Any, Any]) -> Row | None:
-        """Return the row of a dictionary that has all columns, no other and only numbers; of others, nothing."""
-        if self._all is None or len(x) != len(self.places):
+    def complete_row(self, x: Mapping[Any, Any]) -> Row | None:
+        """Return the row of a dictionary with exactly these features and common numbers; None for others.
+
+        This is the fast path. `numbers` and `row_from_numbers` handle all other dictionaries.
+        """
+        if self._get_all is None or len(x) != len(self.positions):
             return None
         try:
-            values: Row = self._all(x)
-            # NaN compares with nothing.
-            return values if PLAIN.issuperset(map(type, values)) and math.hypot(*values) <= self.largest else None
+            values: Row = self._get_all(x)
+            # The comparison is False for NaN.
+            are_valid = _COMMON_NUMBERS.issuperset(map(type, values)) and math.hypot(*values) <= self.largest
+            return values if are_valid else None
         except (KeyError, OverflowError):
             return None
 
     def numbers(self, x: Mapping[Any, Any]) -> dict[Hashable, float]:
-        """Return a dictionary's values as numbers, or say which feature has none."""
-        return {name: self._number(name, value) for name, value in x.items()}
+        """Return the values of a dictionary as floats; an error names the feature."""
+        return {name: self._check_feature(name, value) for name, value in x.items()}
 
-    def fill(self, numbers: Mapping[Hashable, float]) -> Row:
-        """Return the row in which features stand at their columns; those without a column are left out."""
+    def row_from_numbers(self, numbers: Mapping[Hashable, float]) -> Row:
+        """Return a row with values in their columns; features without a column are ignored."""
         values = [0.0] * self.width
         for name, value in numbers.items():
-            place = self.places.get(name)
-            if place is not None:
-                values[place] = value
+            position = self.positions.get(name)
+            if position is not None:
+                values[position] = value
         return values
 
-    def newcomers(self, numbers: Mapping[Hashable, float]) -> dict[Hashable, float]:
-        """Return the features that have no column yet and are not 0, in an order that is not the dictionary's."""
-        new = {name: value for name, value in numbers.items() if value != 0.0 and name not in self.places}
-        return {name: new[name] for name in in_order(new)}
+    def new_features(self, numbers: Mapping[Hashable, float]) -> dict[Hashable, float]:
+        """Return the features without a column whose value is not 0, sorted by name."""
+        new = {name: value for name, value in numbers.items() if value != 0.0 and name not in self.positions}
+        return {name: new[name] for name in _sorted_names(new)}
 
-    def table(self, X: "pd.DataFrame") -> dict[Hashable, Floats]:
-        """Return a data frame's columns as numbers, or say which feature has none."""
+    def frame_columns(self, X: "pd.DataFrame") -> dict[Hashable, Floats]:
+        """Return the columns of a data frame as floats; an error names the feature."""
         if not isinstance(X, import_pandas().DataFrame):
             raise KindError(f"X must be a pandas DataFrame, got {type(X).__module__}.{type(X).__qualname__}")
         if not X.columns.is_unique:
-            raise ShapeError(f"X must have a name of its own for each column, got {list(X.columns)}")
-        return {name: self._column(name, X[name].to_numpy()) for name in X.columns}
+            raise ShapeError(f"X must have different names of columns, got {list(X.columns)}")
+        return {name: self._check_column(name, X[name].to_numpy()) for name in X.columns}
 
-    def fill_table(self, columns: Mapping[Hashable, Floats], rows: slice, count: int) -> Floats:
-        """Return these of so many rows in which features stand at their columns."""
+    def rows_from_columns(self, columns: Mapping[Hashable, Floats], rows: slice, count: int) -> Floats:
+        """Return a slice of `count` rows, with features in their columns."""
         table = np.zeros((len(range(count)[rows]), self.width))
         for name, values in columns.items():
-            place = self.places.get(name)
-            if place is not None:
-                table[:, place] = values[rows]
+            position = self.positions.get(name)
+            if position is not None:
+                table[:, position] = values[rows]
         return table
 
-    def _column(self, name: Hashable, values: Any) -> Floats:
+    def _check_column(self, name: Hashable, values: Any) -> Floats:
+        """Return a column as floats."""
         if values.dtype.kind not in "biuf":
-            return np.array([self._number(name, value) for value in values], dtype=np.float64)
-        with np.errstate(over="ignore"):  # what is too large for a float is refused
+            return np.array([self._check_feature(name, value) for value in values], dtype=np.float64)
+        with np.errstate(over="ignore"):  # an overflow gives an infinity, which is refused
             column = np.asarray(values, dtype=np.float64)
-        bad = ~(np.abs(column) <= self.largest)
-        if bad.any():
-            self._number(name, float(column[bad.argmax()]))
+        invalid = ~(np.abs(column) <= self.largest)
+        if invalid.any():
+            self._check_feature(name, float(column[invalid.argmax()]))
         return column
 
-    def _number(self, name: Hashable, value: Any) -> float:
-        return number(value, f"feature {name!r}", self.largest)
+    def _check_feature(self, name: Hashable, value: Any) -> float:
+        return check_number(value, f"feature {name!r}", self.largest)
 
 
-def in_order(names: Iterable[Hashable]) -> list[Hashable]:
-    """Return names sorted, by what they look like if they can't be compared."""
+def _sorted_names(names: Iterable[Hashable]) -> list[Hashable]:
+    """Return sorted names; by type and representation if they cannot be compared."""
     try:
         return sorted(names)  # type: ignore[type-var]
     except TypeError:
         return sorted(names, key=lambda name: (type(name).__name__, repr(name)))
 
 
-def number(value: Any, what: str, largest: float) -> float:
-    """Return a value as a float, or say what is wrong with it.
+def check_number(value: Any, name: str, largest: float) -> float:
+    """Return a real number as a float.
 
     Parameters
     ----------
-    value : any real number there is: Python's, NumPy's, decimals, fractions, yes and no.
-    what : what messages call it.
-    largest : the size that it may have.
+    value : real number
+        Number of Python or NumPy, decimal, fraction or bool.
+    name : str
+        Name of the value for messages.
+    largest : float
+        Largest absolute value.
+
+    Returns
+    -------
+    number : float
+
+    Raises
+    ------
+    KindError
+        If `value` is not a real number.
+    NonFiniteError
+        If `value` is NaN, infinite, or too large for a float.
+    DomainError
+        If `value` is larger than `largest`.
+
+    Examples
+    --------
+    >>> check_number(True, "y", 1e100)
+    1.0
     """
     if not isinstance(value, Real | Decimal | np.bool_):
-        raise KindError(f"{what} must be a number, got {_shown(value)}")
+        raise KindError(f"{name} must be a number, got {_shortened(value)}")
     try:
-        with np.errstate(over="ignore"):  # of NumPy's long floats, which become infinite
-            found = float(value)
-    except (OverflowError, ValueError):  # a whole number beyond all floats; a decimal that signals
-        found = math.inf
-    if not math.isfinite(found):
-        raise NonFiniteError(f"{what} must be a finite number, got {_shown(value)}")
-    if abs(found) > largest:
-        raise DomainError(f"{what} must be at most {largest:g} in size, got {_shown(value)}")
-    return found
+        with np.errstate(over="ignore"):  # NumPy's long floats may overflow
+            number = float(value)
+    except (OverflowError, ValueError):  # an integer beyond the largest float; a signaling NaN of Decimal
+        number = math.inf
+    if not math.isfinite(number):
+        raise NonFiniteError(f"{name} must be a finite number, got {_shortened(value)}")
+    if abs(number) > largest:
+        raise DomainError(f"{name} must be at most {largest:g} in size, got {_shortened(value)}")
+    return number
 
 
-def _shown(value: object) -> str:
-    """Return a value for a message: one line, not too long, and numbers plainly."""
+def _shortened(value: object) -> str:
+    """Return a short representation in one line; NumPy's numbers look like Python's."""
     return reprlib.repr(value.item() if isinstance(value, np.number | np.bool_) else value)

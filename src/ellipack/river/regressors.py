@@ -1,4 +1,4 @@
-"""The three learners with River's verbs."""
+"""The three learners with River's methods, and loading of saved ones."""
 
 import os
 from typing import Any, Final, cast
@@ -23,22 +23,23 @@ from ellipack.validation import check_positive
 
 
 class MetricRegressor(RiverRegressor):
-    """The practical learner, `ellipack.MetricRegressor`, with River's verbs.
+    """Regression on a stream that learns its own metric while it predicts.
 
-    Any features, any labels; no scaling, no tuning. It learns which directions matter while it predicts.
+    This is `ellipack.MetricRegressor` with River's methods. It accepts any numeric features and labels, without scaling
+    or tuning.
 
     Parameters
     ----------
-    max_centers
+    max_centers : int, default 100_000
         Largest number of rows in memory. When memory is full, centers that newer ones make redundant are evicted.
-    neighbors
+    neighbors : int, default 32
         Number of neighbors that kriging uses.
-    views
+    views : {1, 2}, default 1
         2 adds a view of the features by their ranks: a little more accurate, at twice the cost.
-    seed
-        Random seed.
-    config
-        An `ellipack.MetricConfig` with settings that few users change.
+    seed : int, default 0
+        Random seed of the draw of centers that score candidates for the metric.
+    config : MetricConfig, optional
+        Settings that few users change.
 
     Examples
     --------
@@ -72,22 +73,22 @@ class MetricRegressor(RiverRegressor):
 
     @property
     def metric_(self) -> Metric | None:
-        """The metric, of spectral norm 1, on features in standard units, in the order of `feature_names`."""
+        """Metric on standardized features in the order of `feature_names`; None before the first row."""
         return None if self._learner is None else cast(MetricRows, self._learner).state.phase.metrics[0]
 
     @property
     def n_centers(self) -> int:
-        """How many centres there are."""
+        """Number of centers."""
         return 0 if self._learner is None else cast(MetricRows, self._learner).state.n_centers
 
     @property
     def effective_rank(self) -> int:
-        """The effective rank of the metric at the last round; 0 before the first."""
+        """Effective rank of the metric at the last round; 0 before the first row."""
         return _rank_at(self.metric_, 0 if self._learner is None else cast(MetricRows, self._learner).state.clock)
 
 
 class _RescaledRegressor(RiverRegressor):
-    """What the paper's learners have in common here: ranges of features and labels that grow with what comes."""
+    """Base class of the paper's learners, with ranges of features and labels that grow."""
 
     @property
     def _packing(self) -> PackingState | None:
@@ -98,30 +99,37 @@ class _RescaledRegressor(RiverRegressor):
 
     @property
     def metric_(self) -> Metric | None:
-        """The metric, of spectral norm 1, on features in units of their ranges, in the order of `feature_names`."""
+        """Metric on features scaled by their ranges, in the order of `feature_names`; None before the first row."""
         return None if self._packing is None else self._packing.metric
 
     @property
     def n_centers(self) -> int:
-        """How many centres there are."""
+        """Number of centers."""
         return 0 if self._packing is None else self._packing.core.size
 
     @property
     def effective_rank(self) -> int:
-        """The effective rank of the metric at the last round; 0 before the first."""
+        """Effective rank of the metric at the last round; 0 before the first row."""
         return _rank_at(self.metric_, 0 if self._packing is None else self._packing.clock)
 
 
 class PackingRegressor(_RescaledRegressor):
-    """The paper's Algorithm 1 in the Euclidean metric (Hazan and Megiddo's), with River's verbs.
+    """Online regression over a packing of balls in the Euclidean metric (Algorithm 1 of the paper).
 
-    Any features and labels: they are seen in units of ranges that grow when a value falls outside. For a metric of
-    your own, see `ellipack.PackingRegressor` and `ellipack.RescaledRegressor`.
+    In the Euclidean metric this is the algorithm of Hazan and Megiddo [2]_. It accepts any features and labels: it
+    scales them by ranges, which grow when a value falls outside. For another metric, use `ellipack.PackingRegressor`
+    in `ellipack.RescaledRegressor`.
 
     Parameters
     ----------
-    keep_founding_label
-        Whether a new centre takes in the label of the instance that founds it.
+    keep_founding_label : bool, default True
+        Whether a new center counts the label of its own instance.
+
+    References
+    ----------
+    .. [1] I. Kuzborskij and N. Cesa-Bianchi. Nonparametric Online Regression while Learning the Metric. NeurIPS 2017,
+       Algorithm 1.
+    .. [2] E. Hazan and N. Megiddo. Online Learning with Prior Knowledge. COLT 2007.
 
     Examples
     --------
@@ -141,19 +149,25 @@ class PackingRegressor(_RescaledRegressor):
 
 
 class PhasedRegressor(_RescaledRegressor):
-    """The paper's section 4, Algorithm 1 in phases that learn the metric, with River's verbs.
+    """Algorithm 1 in phases of doubling length, with a metric learned between phases (section 4 of the paper).
 
-    Any features and labels: they are seen in units of ranges that grow when a value falls outside. All rows are kept.
+    It accepts any features and labels: it scales them by ranges, which grow when a value falls outside. All rows are
+    kept in memory.
 
     Parameters
     ----------
-    alpha
-        The regularization at round t is ``t**-alpha``.
-    gop
-        How the gradient outer product is estimated, an `ellipack.GradientOuterProduct`; appendix A to the letter if not
-        given, which from about 3 features on finds no direction.
-    keep_founding_label
-        Whether a new centre takes in the label of the instance that founds it.
+    alpha : float, default 0.5
+        Exponent of the regularization, which is ``t**-alpha`` at round t.
+    gop : GradientOuterProduct, optional
+        Estimator of the gradient outer product. The default is appendix A of the paper, which finds no directions from
+        about 3 features on.
+    keep_founding_label : bool, default True
+        Whether a new center counts the label of its own instance.
+
+    References
+    ----------
+    .. [1] I. Kuzborskij and N. Cesa-Bianchi. Nonparametric Online Regression while Learning the Metric. NeurIPS 2017,
+       section 4 and appendix A.
 
     Examples
     --------
@@ -180,25 +194,51 @@ class PhasedRegressor(_RescaledRegressor):
 
 
 def _rank_at(metric: Metric | None, clock: int) -> int:
+    """Return the effective rank of a metric at a round; 0 before the first round."""
     return 0 if metric is None or clock == 0 else int(effective_rank(metric.eigenvalues, clock))
 
 
 SAVED_RIVER_LEARNERS: Final[dict[str, type[RiverRegressor]]] = {
     each.__name__: each for each in (MetricRegressor, PackingRegressor, PhasedRegressor)
 }
-"""What a file may hold, by name."""
+"""Classes of saved models, by name."""
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return the learner that its `save` wrote to a file; it goes on with the same bits as if it had never stopped.
+    """Load a model from a file.
 
-    A file that is damaged, foreign or of a later version is refused with a `CheckpointError`. Nothing in a file is
-    ever run or imported.
+    The loaded model continues with the same results, bit for bit. Loading executes and imports nothing from the file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Path of a file that `save` of a regressor in `ellipack.river` wrote.
+
+    Returns
+    -------
+    model : MetricRegressor, PackingRegressor or PhasedRegressor
+
+    Raises
+    ------
+    CheckpointError
+        If the file is damaged, foreign or from a later version.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> model = PackingRegressor()
+    >>> model.learn_one({"height": 1.2}, 310.0)
+    >>> with TemporaryDirectory() as folder:
+    ...     model.save(Path(folder) / "model")
+    ...     loaded = load(Path(folder) / "model")
+    >>> loaded.predict_one({"height": 1.3})
+    310.0
     """
     kind, archive = serialization.read(path)
     name = kind.removeprefix("river.")
     if name == kind or name not in SAVED_RIVER_LEARNERS:
-        raise CheckpointError(f"{path} holds a {kind} and no learner of ellipack.river: try ellipack.load")
+        raise CheckpointError(f"{path} holds a {kind}, which ellipack.river cannot load: try ellipack.load")
     try:
         learner = object_from_archive(archive.part("parameters"), {**PARAMETER_CLASSES, **SAVED_RIVER_LEARNERS})
         if type(learner) is not SAVED_RIVER_LEARNERS[name]:
