@@ -77,7 +77,7 @@ def test_what_is_no_metric_is_refused(matrix: object, error: type[Exception], me
         Metric.from_matrix(matrix)  # type: ignore[arg-type]
 
 
-def test_other_doors_refuse_too() -> None:
+def test_other_constructors_and_methods_refuse_invalid_input() -> None:
     with pytest.raises(MetricError, match=r"diagonal must be > 0, got 0 at 1"):
         Metric.from_diagonal([1.0, 0.0])
     with pytest.raises(MetricError, match="diagonal must span less than 1e308"):
@@ -92,7 +92,7 @@ def test_other_doors_refuse_too() -> None:
         Metric.from_gop([[1.0]], 0.0)
     with pytest.raises(ShapeError, match="X must have 2 columns, got 3"):
         Metric.identity(2).whiten([[1.0, 2.0, 3.0]])
-    with pytest.raises(ShapeError, match="X and Z must have as many rows, got 1 and 2"):
+    with pytest.raises(ShapeError, match="X and Z must have the same number of rows, got 1 and 2"):
         Metric.identity(1).distance([[1.0]], [[1.0], [2.0]])
 
 

@@ -1,4 +1,4 @@
-"""Metrics, and the gradient outer product that the paper learns them from."""
+"""Mahalanobis metrics, estimators of gradients, and the gradient outer product."""
 
 from ellipack._core import project
 from ellipack.metric.gop import GopEstimator, gradient_weights, mean_outer_product

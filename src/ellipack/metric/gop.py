@@ -1,4 +1,4 @@
-"""The gradient outer product: gradients in, the matrix whose metric the paper learns out."""
+"""Estimates of the expected gradient outer product."""
 
 from dataclasses import dataclass, field
 
@@ -9,19 +9,35 @@ from ellipack.errors import DomainError, InputError
 from ellipack.metric.gradients import GradientEstimator, KernelDifferences
 from ellipack.validation import Floats, check_integer, check_rows
 
-_LARGEST = 1e150  # the sum of 10**8 squares of these is finite
+_LARGEST_GRADIENT = 1e150  # the sum of 10**8 squares of such numbers is finite
 
 
 @dataclass(frozen=True)
 class GopEstimator:
-    """How a gradient outer product is estimated from rows: gradients at anchors, and then their average.
+    """Estimator of the gradient outer product: the average over gradients at anchors.
 
-    Attributes
+    Parameters
     ----------
-    gradients : what estimates a gradient; the letter of appendix A if not given.
-    diagonal : average to `gradient_weights`, not to the whole matrix.
-    anchors : estimate gradients at so many of the rows, drawn at random; at all of them if not given.
-    random_state : of that draw.
+    gradients : GradientEstimator, default KernelDifferences()
+        Estimator of gradients. The default is appendix A of the paper.
+    diagonal : bool, default False
+        Return `gradient_weights` instead of the full matrix.
+    anchors : int, optional
+        Number of rows, drawn at random, at which gradients are estimated. The default is all rows.
+    random_state : int, default 0
+        Random seed of the draw of anchors.
+
+    References
+    ----------
+    .. [1] I. Kuzborskij and N. Cesa-Bianchi. Nonparametric Online Regression while Learning the Metric. NeurIPS 2017,
+       section 4 and appendix A.
+
+    Examples
+    --------
+    >>> from ellipack.metric import LocalSlopes
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> GopEstimator(LocalSlopes()).estimate(X, 2 * X[:, 0]).round().tolist()
+    [[4.0, 0.0], [0.0, 0.0]]
     """
 
     gradients: GradientEstimator = field(default_factory=KernelDifferences)
@@ -30,7 +46,7 @@ class GopEstimator:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        # Here and not on use: a learner must not find out in the middle of a batch.
+        # Checked here, so that a learner does not fail in the middle of a batch.
         if not callable(getattr(self.gradients, "gradients", None)):
             raise InputError(f"gradients must be an estimator such as LocalSlopes(), got {self.gradients!r}")
         if self.anchors is not None:
@@ -38,7 +54,19 @@ class GopEstimator:
         check_integer(self.random_state, "random_state", 0)
 
     def estimate(self, X: ArrayLike, y: ArrayLike) -> Floats:
-        """Return the estimate ``G-hat_n`` from n rows and their labels."""
+        """Return the estimate ``G-hat_n`` of the paper.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+
+        Returns
+        -------
+        gop : array of shape (n_features, n_features)
+        """
         table = check_rows(X)
         at = table
         if self.anchors is not None and self.anchors < len(table):
@@ -49,16 +77,29 @@ class GopEstimator:
 
 
 def mean_outer_product(gradients: ArrayLike) -> Floats:
-    """Return ``G-hat``, the mean outer product of gradients with themselves, a gradient a row (eq. gradEst).
+    """Return ``G-hat``, the mean of the outer products of gradients with themselves (section 4 of the paper).
 
+    The result does not depend on the order of the gradients.
+
+    Parameters
+    ----------
+    gradients : array-like of shape (n_gradients, n_features)
+        One gradient per row.
+
+    Returns
+    -------
+    gop : array of shape (n_features, n_features)
+
+    Examples
+    --------
     >>> mean_outer_product([[1.0, 2.0], [3.0, 0.0]]).tolist()
     [[5.0, 1.0], [1.0, 2.0]]
     """
     table = check_rows(gradients, name="gradients")
-    if np.abs(table).max() > _LARGEST:
-        raise DomainError(f"gradients must be at most {_LARGEST:g} in size, got {np.abs(table).max():.6g}")
-    # In one order, whatever the order of the rows, and not by `table.T @ table`, whose last bits may depend on the
-    # number of BLAS threads: directions of eigenvalue 0 go by the last bits.
+    if np.abs(table).max() > _LARGEST_GRADIENT:
+        raise DomainError(f"gradients must be at most {_LARGEST_GRADIENT:g} in size, got {np.abs(table).max():.6g}")
+    # Directions of eigenvalue 0 depend on the last bits. Sorting makes the sum independent of the order of the rows;
+    # einsum without optimization avoids BLAS, whose last bits depend on its number of threads.
     entries = np.ascontiguousarray(table).view(np.dtype((np.void, table.itemsize * table.shape[1])))
     ordered = table[np.argsort(entries.ravel(), kind="stable")]
     sums: Floats = np.einsum("ti,tj->ij", ordered, ordered, optimize=False)
@@ -66,12 +107,29 @@ def mean_outer_product(gradients: ArrayLike) -> Floats:
 
 
 def gradient_weights(gradients: ArrayLike) -> Floats:
-    """Return a diagonal stand-in for the gradient outer product, after Kpotufe et al.'s gradient weights.
+    """Return a diagonal estimate of the gradient outer product from gradient weights.
 
-    A feature counts in proportion to the mean size of the derivative along it: an L1 norm, steadier than the L2
-    norm on the diagonal of the gradient outer product. Unlike theirs, the weights are squared, which puts them in
-    the units of the gradient outer product, whose place they take.
+    The weight of a feature is the mean absolute derivative along it [1]_. This L1 norm varies less than the L2 norm on
+    the diagonal of the gradient outer product. Here the weights are squared, to have the units of the gradient outer
+    product.
 
+    Parameters
+    ----------
+    gradients : array-like of shape (n_gradients, n_features)
+        One gradient per row.
+
+    Returns
+    -------
+    gop : array of shape (n_features, n_features)
+        Diagonal matrix.
+
+    References
+    ----------
+    .. [1] S. Kpotufe, A. Boularias, T. Schultz and K. Kim. Gradients Weights Improve Regression and Classification.
+       JMLR 17, 2016.
+
+    Examples
+    --------
     >>> gradient_weights([[1.0, 2.0], [3.0, -2.0]]).tolist()
     [[4.0, 0.0], [0.0, 4.0]]
     """

@@ -1,4 +1,4 @@
-"""Gradients of the regression function, estimated from instances and labels."""
+"""Estimators of the gradients of a regression function: the kernel differences of appendix A."""
 
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -19,33 +19,60 @@ KERNELS: Final = {
     "triweight": (2, 3),
     "tricube": (3, 3),
 }
-"""Kernels ``K(u) = (1 - u^a)^b`` by name: nonincreasing, positive on [0, 1), 0 at 1, as appendix A asks."""
+"""Exponents (a, b) of the kernels ``K(u) = (1 - u**a)**b``.
 
-_SAMPLE, _FEW = 16, 0.2
-"""If so many anchors have less than this part of all rows in reach, an index finds them."""
+Each is nonincreasing, positive on [0, 1) and 0 at 1, as appendix A requires.
+"""
 
-_SCALES: Final = (1e-100, 1e100)  # within these no square, quotient or sum of squares over- or underflows
+_SAMPLED_ANCHORS, _INDEX_FRACTION = 16, 0.2
+"""An index is built if sampled anchors have less than this fraction of the rows in reach."""
+
+_SCALES: Final = (1e-100, 1e100)  # no square, quotient or sum of squares over- or underflows in this range
 
 
 class GradientEstimator(Protocol):
-    """What estimates gradients at anchors from rows and their labels."""
+    """Protocol of estimators of gradients."""
 
     def gradients(self, X: ArrayLike, y: ArrayLike, anchors: ArrayLike | None = None) -> Floats:
-        """Return the estimated gradient at each anchor, a row each; `anchors` are the rows themselves if not given."""
+        """Return the estimated gradient at each anchor, one per row; anchors default to the rows of `X`."""
         ...
 
 
 @dataclass(frozen=True)
 class KernelDifferences:
-    """Appendix A's estimator: central differences of a kernel regression, 0 where there is not `enough_mass`.
+    """Central differences of a kernel regression (appendix A of the paper).
 
-    With n rows of d features the bandwidth is ``bandwidth_scale * n**(-1/(2(d+1)))``, the step is ``step_scale *
-    bandwidth**(1/4)``, and a shifted ball of half a bandwidth has enough mass from ``mass_scale * 2 d ln(2n)``
-    rows. Scales of 1 are the letter of the paper; there, from about d = 3 and for any number of rows one is
-    likely to have, no ball has enough mass and every gradient is 0.
+    With n rows of d features, the bandwidth is ``bandwidth_scale * n**(-1/(2(d+1)))`` and the step is ``step_scale *
+    bandwidth**(1/4)``. The estimate is 0 unless both shifted balls of half a bandwidth have enough mass: at least
+    ``mass_scale * 2 d ln(2n)`` rows. Scales of 1 follow the paper. From about d = 3 on, no ball has enough mass at any
+    practical number of rows, and every gradient is 0.
 
-    A ball with no row in it predicts the mean label (weights 1/n). So does a ball whose only rows lie on its very
-    edge: they are in it, but the kernel gives them no weight, and the paper's ratio would be 0/0.
+    A ball without rows predicts the mean label (weights 1/n). So does a ball with rows only on its boundary, where the
+    kernel is 0 and the paper's ratio would be 0/0.
+
+    Parameters
+    ----------
+    kernel : {"triangular", "epanechnikov", "biweight", "triweight", "tricube"}, default "epanechnikov"
+        Kernel of the regression.
+    bandwidth_scale : float, default 1.0
+        Factor of the bandwidth.
+    step_scale : float, default 1.0
+        Factor of the step.
+    mass_scale : float, default 1.0
+        Factor of the mass threshold; 0 turns the condition off.
+    n_jobs : int, default 1
+        Number of threads; -1 is one for each core.
+
+    References
+    ----------
+    .. [1] I. Kuzborskij and N. Cesa-Bianchi. Nonparametric Online Regression while Learning the Metric. NeurIPS 2017,
+       appendix A.
+
+    Examples
+    --------
+    >>> X = np.linspace(-1, 1, 200)[:, None]
+    >>> KernelDifferences(step_scale=0.2).gradients(X, 3 * X[:, 0], anchors=[[0.0]]).round(1).tolist()
+    [[3.0]]
     """
 
     kernel: str = "epanechnikov"
@@ -55,7 +82,7 @@ class KernelDifferences:
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
-        # Here and not on use: a learner must not find out in the middle of a batch.
+        # Checked here, so that a learner does not fail in the middle of a batch.
         if self.kernel not in KERNELS:
             raise DomainError(f"kernel must be one of {', '.join(KERNELS)}, got {self.kernel!r}")
         for name in ("bandwidth_scale", "step_scale"):
@@ -64,12 +91,38 @@ class KernelDifferences:
         thread_count(self.n_jobs)
 
     def gradients(self, X: ArrayLike, y: ArrayLike, anchors: ArrayLike | None = None) -> Floats:
-        """Return the estimated gradient at each anchor, a row each; `anchors` are the rows themselves if not given."""
+        """Estimate the gradient at each anchor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        anchors : array-like of shape (n_anchors, n_features), optional
+            Points at which to estimate. The default is the rows of `X`.
+
+        Returns
+        -------
+        gradients : array of shape (n_anchors, n_features)
+        """
         table = check_rows(X)
         return self._estimate(table, check_labels(y, len(table)), anchors)[0]
 
     def enough_mass(self, X: ArrayLike, anchors: ArrayLike | None = None) -> NDArray[np.bool_]:
-        """Return ``A_i(x)`` for each anchor and feature: whether both shifted balls hold rows enough."""
+        """Return ``A_i(x)`` of appendix A: whether both shifted balls hold enough rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        anchors : array-like of shape (n_anchors, n_features), optional
+            Points x. The default is the rows of `X`.
+
+        Returns
+        -------
+        enough : array of bool, shape (n_anchors, n_features)
+        """
         table = check_rows(X)
         return self._estimate(table, np.zeros(len(table)), anchors)[1]
 
@@ -80,7 +133,7 @@ class KernelDifferences:
         shift = step(reach, self.step_scale)
         threshold = mass_threshold(n, d, self.mass_scale)
         estimator = DifferenceEstimator(X, y, (reach, shift), threshold, KERNELS[self.kernel])
-        if _few_in_reach(at[:: -(-len(at) // _SAMPLE)], X, reach + shift):
+        if _few_in_reach(at[:: -(-len(at) // _SAMPLED_ANCHORS)], X, reach + shift):
             estimator.build_index()
         out, enough = np.empty_like(at), np.empty(at.shape, dtype=np.bool_)
 
@@ -92,6 +145,6 @@ class KernelDifferences:
 
 
 def _few_in_reach(anchors: Floats, X: Floats, farthest: float) -> bool:
-    """Whether so few rows are in reach of these anchors that an index pays."""
+    """Return whether so few rows are in reach of anchors that an index is faster."""
     squared = ((anchors[:, None, :] - X[None]) ** 2).sum(axis=2)
-    return bool(np.mean(squared <= farthest**2) < _FEW)
+    return bool(np.mean(squared <= farthest**2) < _INDEX_FRACTION)

@@ -1,4 +1,4 @@
-"""Mahalanobis metrics, kept as a spectrum so that whitening is one product."""
+"""Mahalanobis metrics, stored as eigenvalues and eigenvectors."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,23 +19,32 @@ from ellipack.validation import (
     check_rows,
 )
 
-_ASYMMETRY = 1e-9  # relative to the largest entry: more than rounding in a product of matrices, less than a mistake
+_TOLERANCE = 1e-9  # relative to the largest entry: above the rounding errors of a product of matrices
 
 UNSEEN = float(np.finfo(np.float64).tiny)
-"""The eigenvalue of a feature that no row has been seen to differ in: the least whose root is good for dividing."""
+"""Eigenvalue of a feature that has been constant so far: the smallest whose square root is a safe divisor."""
 
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """A positive definite matrix M of spectral norm 1, the paper's ``|x - z|_M``.
+    """Mahalanobis metric ``|x - z|_M`` of a positive definite matrix M of spectral norm 1.
 
-    Make one by `from_matrix`, `from_gop`, `from_diagonal` or `identity`.
+    Use `from_matrix`, `from_gop`, `from_diagonal` or `identity` instead of the constructor.
 
-    Attributes
+    Parameters
     ----------
-    eigenvalues : in falling order, the largest 1.
-    eigenvectors : a column each, the entry largest in size positive.
-    norm : the spectral norm that the matrix had before it was divided by it.
+    eigenvalues : array of shape (d,)
+        Eigenvalues in descending order; the largest is 1.
+    eigenvectors : array of shape (d, d)
+        Eigenvectors, one per column. The entry of largest absolute value is positive.
+    norm : float
+        Spectral norm of the matrix before the division by it.
+
+    Examples
+    --------
+    >>> metric = Metric.from_matrix([[2.0, 0.0], [0.0, 8.0]])
+    >>> metric.matrix.tolist(), metric.norm
+    ([[0.25, 0.0], [0.0, 1.0]], 8.0)
     """
 
     eigenvalues: Floats
@@ -44,8 +53,24 @@ class Metric:
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> "Metric":
-        """Return the metric of a symmetric positive definite matrix, divided by its spectral norm.
+        """Return the metric of a positive definite matrix, divided by its spectral norm.
 
+        Parameters
+        ----------
+        matrix : array-like of shape (d, d)
+            Symmetric positive definite matrix.
+
+        Returns
+        -------
+        metric : Metric
+
+        Raises
+        ------
+        MetricError
+            If the matrix is not symmetric or not positive definite.
+
+        Examples
+        --------
         >>> Metric.from_matrix([[2.0, 0.0], [0.0, 8.0]]).eigenvalues.tolist()
         [1.0, 0.25]
         >>> Metric.from_matrix([[1.0, 2.0], [2.0, 1.0]])
@@ -53,9 +78,9 @@ class Metric:
             ...
         ellipack.errors.MetricError: matrix must be positive definite, got the eigenvalue -1 beside the largest, 3
         """
-        values, vectors = eigensystem(_symmetric(matrix, "matrix"))
+        values, vectors = eigensystem(_check_symmetric(matrix, "matrix"))
         smallest, largest = values[-1], values[0]
-        # Below this an eigenvalue can't be told from 0 in the arithmetic that found it.
+        # A smaller eigenvalue could be the rounding error of a 0.
         if smallest <= len(values) * np.finfo(np.float64).eps * abs(largest):
             got = f"the eigenvalue {smallest:.6g} beside the largest, {largest:.6g}"
             raise MetricError(f"matrix must be positive definite, got {got}")
@@ -63,26 +88,50 @@ class Metric:
 
     @classmethod
     def from_gop(cls, gop: ArrayLike, regularization: float) -> "Metric":
-        """Return section 4's metric ``G-hat + gamma I`` over its spectral norm.
+        """Return the metric ``G-hat + gamma I`` divided by its spectral norm (section 4 of the paper).
 
-        The ridge is added to the spectrum, not to the matrix, so that it is not lost in rounding beside a large
-        eigenvalue: the metric is positive definite for any ridge above 0.
+        The ridge gamma is added to the eigenvalues, where rounding cannot lose it. The metric is therefore positive
+        definite for any ridge above 0.
 
+        Parameters
+        ----------
+        gop : array-like of shape (d, d)
+            Gradient outer product, positive semidefinite.
+        regularization : float
+            Ridge gamma, above 0.
+
+        Returns
+        -------
+        metric : Metric
+
+        Examples
+        --------
         >>> Metric.from_gop([[3.0, 0.0], [0.0, 0.0]], regularization=1.0).eigenvalues.tolist()
         [1.0, 0.25]
         """
-        values, vectors = eigensystem(_symmetric(gop, "gop"))
-        if values[-1] < -_ASYMMETRY * abs(values[0]) - UNSEEN:  # beside numbers this small, rounding is all there is
+        values, vectors = eigensystem(_check_symmetric(gop, "gop"))
+        if values[-1] < -_TOLERANCE * abs(values[0]) - UNSEEN:  # tiny numbers are rounding errors
             raise MetricError(f"gop must be positive semidefinite, got the eigenvalue {values[-1]:.6g}")
         regularized = np.maximum(values, 0) + check_positive(regularization, "regularization")
-        # A ratio below the smallest normal float would be 0 to a square root further on.
+        # Keeps the square roots safe to divide by.
         scaled = np.maximum(regularized / regularized[0], np.finfo(np.float64).tiny)
         return cls(scaled, vectors, float(regularized[0]))
 
     @classmethod
     def from_diagonal(cls, diagonal: ArrayLike) -> "Metric":
-        """Return the metric that weighs each coordinate by its entry of `diagonal`, divided by the largest.
+        """Return the metric of a diagonal matrix, divided by its largest entry.
 
+        Parameters
+        ----------
+        diagonal : array-like of shape (d,)
+            Weights of the coordinates, above 0.
+
+        Returns
+        -------
+        metric : Metric
+
+        Examples
+        --------
         >>> Metric.from_diagonal([1.0, 4.0]).eigenvectors.tolist()
         [[0.0, 1.0], [1.0, 0.0]]
         """
@@ -92,53 +141,89 @@ class Metric:
         check_finite(weights, "diagonal")
         if weights.min() <= 0:
             raise MetricError(f"diagonal must be > 0, got {weights.min():.6g} at {int(weights.argmin())}")
-        falling = np.argsort(-weights, kind="stable")
-        scaled = weights[falling] / weights.max()
+        order = np.argsort(-weights, kind="stable")
+        scaled = weights[order] / weights.max()
         if scaled[-1] == 0:
             raise MetricError(f"diagonal must span less than 1e308, got {weights.min():.6g} and {weights.max():.6g}")
-        return cls(scaled, np.ascontiguousarray(np.eye(len(weights))[:, falling]), float(weights.max()))
+        return cls(scaled, np.ascontiguousarray(np.eye(len(weights))[:, order]), float(weights.max()))
 
     @classmethod
     def identity(cls, d: int) -> "Metric":
-        """Return the Euclidean metric in d dimensions."""
+        """Return the Euclidean metric in d dimensions.
+
+        Examples
+        --------
+        >>> Metric.identity(2).matrix.tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+        """
         return cls.from_diagonal(np.ones(check_integer(d, "d", 1)))
 
     @classmethod
     def from_archive(cls, archive: Archive, d: int) -> "Metric":
-        """Return the metric in d dimensions that was saved as this archive."""
+        """Return the metric in d dimensions from its archive.
+
+        Parameters
+        ----------
+        archive : Archive
+            Result of `to_archive`.
+        d : int
+            Number of dimensions.
+
+        Returns
+        -------
+        metric : Metric
+
+        Raises
+        ------
+        CheckpointError
+            If the archive does not hold a metric in d dimensions.
+        """
         eigenvalues = archive.floats_above(0.0, "eigenvalues", d)
         if d == 0 or eigenvalues[0] != 1 or (np.diff(eigenvalues) > 0).any():
-            raise CheckpointError(f"{archive.prefix}eigenvalues must fall, from 1 on")
-        eigenvectors = archive.floats_between(-2.0, 2.0, "eigenvectors", d, d)  # so that squares are finite
-        if not np.abs((eigenvectors**2).sum(axis=0) - 1).max() <= _ASYMMETRY:
-            raise CheckpointError(f"{archive.prefix}eigenvectors must be of length 1")
+            raise CheckpointError(f"{archive.prefix}eigenvalues must be in descending order, the first 1")
+        eigenvectors = archive.floats_between(-2.0, 2.0, "eigenvectors", d, d)  # keeps squares finite
+        if not np.abs((eigenvectors**2).sum(axis=0) - 1).max() <= _TOLERANCE:
+            raise CheckpointError(f"{archive.prefix}eigenvectors must have length 1")
         return cls(eigenvalues, eigenvectors, archive.number("norm"))
 
     def to_archive(self) -> Archive:
-        """Return what is saved."""
+        """Return an archive of the metric."""
         arrays = {"eigenvalues": self.eigenvalues, "eigenvectors": self.eigenvectors}
         return Archive({"norm": self.norm}, arrays)
 
     @property
     def dimension(self) -> int:
-        """The number of features."""
+        """Number of features."""
         return len(self.eigenvalues)
 
     @property
     def matrix(self) -> Floats:
-        """M itself, of spectral norm 1."""
+        """The matrix M, of spectral norm 1."""
         return np.asarray((self.eigenvectors * self.eigenvalues) @ self.eigenvectors.T)
 
     @cached_property
     def directions(self) -> Floats:
-        """The columns ``sqrt(lambda_i) u_i`` that whitening projects on."""
+        """Columns ``sqrt(lambda_i) u_i``, on which whitening projects."""
         return np.ascontiguousarray(self.eigenvectors * np.sqrt(self.eigenvalues))
 
     def with_added_features(self, count: int, weight: float = 1.0) -> "Metric":
-        """Return the metric on so many more features, the last ones, each an axis of its own with this eigenvalue.
+        """Return the metric with features added as last ones.
 
-        Points that are 0 in the new features are as far apart as before.
+        Each new feature is an eigenvector. Distances between points that are 0 in the new features stay the same.
 
+        Parameters
+        ----------
+        count : int
+            Number of new features.
+        weight : float, default 1.0
+            Eigenvalue of the new features, at most 1.
+
+        Returns
+        -------
+        metric : Metric
+
+        Examples
+        --------
         >>> Metric.from_diagonal([4.0, 1.0]).with_added_features(1).eigenvalues.tolist()
         [1.0, 1.0, 0.25]
         """
@@ -146,51 +231,96 @@ class Metric:
         vectors = np.eye(d + more)
         vectors[:d, :d] = self.eigenvectors
         values = np.append(self.eigenvalues, np.full(more, check_in_range(weight, "weight", UNSEEN, 1.0)))
-        falling = np.argsort(-values, kind="stable")
-        return Metric(values[falling], np.ascontiguousarray(vectors[:, falling]), self.norm)
+        order = np.argsort(-values, kind="stable")
+        return Metric(values[order], np.ascontiguousarray(vectors[:, order]), self.norm)
 
     def whiten(self, X: ArrayLike) -> Floats:
-        """Return coordinates in which this metric is the Euclidean one: ``sqrt(lambda_i) u_i . x``, a row each.
+        """Return the coordinates ``sqrt(lambda_i) u_i . x``, in which this metric is Euclidean.
 
-        A row's coordinates do not depend on the rows beside it: same row, same bits.
+        The coordinates of a row do not depend on other rows, to the last bit.
 
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Points.
+
+        Returns
+        -------
+        coordinates : array of shape (n, d)
+            Coordinates in descending order of eigenvalues.
+
+        Examples
+        --------
         >>> Metric.from_diagonal([0.25, 1.0]).whiten([[2.0, 3.0]]).tolist()
         [[3.0, 1.0]]
         """
         return project(check_rows(X, self.dimension), self.directions)
 
     def pull_back(self, slopes: ArrayLike) -> Floats:
-        """Return gradients with respect to features, given gradients with respect to whitened coordinates."""
+        """Convert gradients with respect to whitened coordinates to gradients with respect to features.
+
+        Parameters
+        ----------
+        slopes : array-like of shape (n, d)
+            Gradients with respect to whitened coordinates, one per row.
+
+        Returns
+        -------
+        gradients : array of shape (n, d)
+
+        Examples
+        --------
+        >>> Metric.from_diagonal([1.0, 0.25]).pull_back([[1.0, 1.0]]).tolist()
+        [[1.0, 0.5]]
+        """
         return project(check_rows(slopes, self.dimension, "slopes"), np.ascontiguousarray(self.directions.T))
 
     def distance(self, X: ArrayLike, Z: ArrayLike) -> Floats:
-        """Return ``|x - z|_M`` for each row of `X` and the same row of `Z`.
+        """Return the distance ``|x - z|_M`` between each row of `X` and the same row of `Z`.
 
+        Parameters
+        ----------
+        X, Z : array-like of shape (n, d)
+            Points.
+
+        Returns
+        -------
+        distances : array of shape (n,)
+
+        Examples
+        --------
         >>> Metric.from_diagonal([1.0, 0.25]).distance([[0.0, 0.0]], [[3.0, 8.0]]).tolist()
         [5.0]
         """
         left, right = check_rows(X, self.dimension), check_rows(Z, self.dimension, "Z")
         if left.shape != right.shape:
-            raise ShapeError(f"X and Z must have as many rows, got {len(left)} and {len(right)}")
+            raise ShapeError(f"X and Z must have the same number of rows, got {len(left)} and {len(right)}")
         return np.asarray(np.sqrt((self.whiten(left - right) ** 2).sum(axis=1)))
 
 
-def _symmetric(matrix: ArrayLike, name: str) -> Floats:
+def _check_symmetric(matrix: ArrayLike, name: str) -> Floats:
+    """Return a finite symmetric matrix; rounding errors are averaged out."""
     array = as_floats(matrix, name)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
         raise ShapeError(f"{name} must be square and not empty, got shape {array.shape}")
     check_finite(array, name)
     asymmetry, size = np.abs(array - array.T), np.abs(array).max()
-    if asymmetry.max() > _ASYMMETRY * size:
+    if asymmetry.max() > _TOLERANCE * size:
         i, j = np.unravel_index(int(asymmetry.argmax()), array.shape)
         raise MetricError(f"{name} must be symmetric, got {array[i, j]:.6g} at [{i}, {j}], {array[j, i]:.6g} across")
-    # Halves first, so that the sum of two entries near the largest float stays finite.
+    # Halves first, to keep the sum of two entries near the largest float finite.
     return np.asarray(array / 2 + array.T / 2)
 
 
 def eigensystem(matrix: Floats) -> tuple[Floats, Floats]:
-    """Return eigenvalues in falling order and eigenvectors, the sign of each settled by its largest entry."""
-    rising, columns = np.linalg.eigh(matrix)
+    """Return eigenvalues in descending order, and eigenvectors whose largest entry in size is positive.
+
+    Examples
+    --------
+    >>> eigensystem(np.diag([1.0, 2.0]))[0].tolist()
+    [2.0, 1.0]
+    """
+    ascending, columns = np.linalg.eigh(matrix)
     vectors = columns[:, ::-1]
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(len(matrix))])
-    return rising[::-1].copy(), np.ascontiguousarray(vectors * signs)
+    return ascending[::-1].copy(), np.ascontiguousarray(vectors * signs)

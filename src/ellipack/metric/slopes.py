@@ -1,4 +1,4 @@
-"""Gradients from local linear fits: where appendix A's estimator has too few rows in its balls, these have enough."""
+"""Estimates of gradients from local linear fits, which need fewer rows than appendix A."""
 
 import math
 from dataclasses import dataclass
@@ -12,18 +12,31 @@ from ellipack.metric.mahalanobis import Metric
 from ellipack.parallel import for_row_slices, thread_count
 from ellipack.validation import Floats, check_in_range, check_integer, check_labels, check_rows
 
-_SMALLEST_RIDGE = 1e-8  # below, a factorization of many features could lose it to rounding
+_SMALLEST_RIDGE = 1e-8  # a smaller one could be lost to rounding in the factorization
 
 
 @dataclass(frozen=True)
 class LocalSlopes:
-    """Slopes of ridge regressions on nearest neighbors, weights falling to 0 at the last of them.
+    """Slopes of local ridge regressions on the nearest neighbors.
 
-    Attributes
+    The weights of the neighbors decrease to 0 at the farthest one.
+
+    Parameters
     ----------
-    neighbors : how many; ``3 d + 20`` if not given, and never more than there are rows.
-    ridge : relative to the neighbors' mean variance along a coordinate.
-    metric : in which neighbors are near, Euclidean if not given. Slopes are pulled back to features.
+    neighbors : int, optional
+        Number of neighbors, at most the number of rows. The default is ``3 * n_features + 20``.
+    ridge : float, default 0.01
+        Ridge, relative to the mean variance of the neighbors along a coordinate.
+    metric : Metric, optional
+        Metric of the search. The default is Euclidean. Slopes are with respect to the features in any case.
+    n_jobs : int, default 1
+        Number of threads; -1 is one for each core.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(300, 2))
+    >>> LocalSlopes().gradients(X, 2 * X[:, 0] - X[:, 1], anchors=[[0.0, 0.0]]).round(1).tolist()
+    [[2.0, -1.0]]
     """
 
     neighbors: int | None = None
@@ -32,7 +45,7 @@ class LocalSlopes:
     n_jobs: int = 1
 
     def __post_init__(self) -> None:
-        # Here and not on use: a learner must not find out in the middle of a batch.
+        # Checked here, so that a learner does not fail in the middle of a batch.
         if self.neighbors is not None:
             check_integer(self.neighbors, "neighbors", 2)
         check_in_range(self.ridge, "ridge", _SMALLEST_RIDGE, math.inf)
@@ -41,14 +54,28 @@ class LocalSlopes:
             raise InputError(f"metric must be a Metric, got {self.metric!r}")
 
     def gradients(self, X: ArrayLike, y: ArrayLike, anchors: ArrayLike | None = None) -> Floats:
-        """Return the estimated gradient at each anchor, a row each; `anchors` are the rows themselves if not given."""
+        """Estimate the gradient at each anchor.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        anchors : array-like of shape (n_anchors, n_features), optional
+            Points at which to estimate. The default is the rows of `X`.
+
+        Returns
+        -------
+        gradients : array of shape (n_anchors, n_features)
+        """
         table = check_rows(X)
         targets = check_labels(y, len(table))
         at = table if anchors is None else check_rows(anchors, table.shape[1], "anchors")
-        wanted = 3 * table.shape[1] + 20 if self.neighbors is None else self.neighbors
+        neighbors = 3 * table.shape[1] + 20 if self.neighbors is None else self.neighbors
         metric = Metric.identity(table.shape[1]) if self.metric is None else self.metric
-        known, queries = metric.whiten(table), metric.whiten(at)
-        tree, k, slopes = KdTree.build(known), min(wanted, len(table)), np.empty_like(queries)
+        points, queries = metric.whiten(table), metric.whiten(at)
+        tree, k, slopes = KdTree.build(points), min(neighbors, len(table)), np.empty_like(queries)
 
         def work(part: slice) -> None:
             slopes[part] = local_slopes(tree, targets, queries[part], k, self.ridge)

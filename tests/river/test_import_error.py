@@ -7,5 +7,6 @@ def test_without_river_it_says_how_to_get_it() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
-        "ModuleNotFoundError: ellipack.river needs the package river, which is not installed: pip install 'ellipack[river]'"
+        "ModuleNotFoundError: ellipack.river needs the package river, which is not installed: "
+        "pip install 'ellipack[river]'"
     )
