@@ -75,7 +75,7 @@ def test_names_of_features_are_shown_as_they_are() -> None:
     assert "$\\frac{1}" in labels
     assert len(labels) == 2
     assert max(map(len, labels)) <= 32
-    assert drawn.get_title(loc="left") == "Features that matter (1 more)"
+    assert drawn.get_title(loc="left") == "Most important features (1 more)"
 
 
 def test_progress_of_a_record_is_drawn_bin_by_bin(axes: Axes) -> None:
@@ -106,7 +106,7 @@ def test_a_figure_of_its_own_is_one_that_pyplot_shows() -> None:
 
 def test_what_can_not_be_drawn_is_refused_before_a_figure_is_made() -> None:
     record = records.full()
-    with pytest.raises(InputError, match="learner must have a metric_, got a LinearRegression, which has none"):
+    with pytest.raises(InputError, match="learner must have a metric_, got a LinearRegression without one"):
         plot_spectrum(LinearRegression())
     with pytest.raises(InputError, match="learner must have a metric_"):
         plot_importances(LinearRegression())
@@ -116,7 +116,7 @@ def test_what_can_not_be_drawn_is_refused_before_a_figure_is_made() -> None:
         plot_importances(MetricRegressor())
     with pytest.raises(InputError, match="top must be an integer >= 1, got 0"):
         plot_importances(learned(PackingRegressor()), top=0)
-    with pytest.raises(InputError, match="window must not be given with a record"):
+    with pytest.raises(InputError, match="window must be None with a record"):
         plot_progress(record, window=3)
     with pytest.raises(ShapeError, match="at least one bin"):
         plot_progress(replace(record, progress=Progress([], [], [], [])))

@@ -119,7 +119,7 @@ def test_a_missing_field_and_an_unknown_one_are_named(path: tuple[str | int, ...
         Record.from_json(json.dumps(value))
     holder[name] = kept
     holder["unheard of"] = 1
-    with pytest.raises(InputError, match=r"^record\S* must have no fields but .*, got 'unheard of'$"):
+    with pytest.raises(InputError, match=r"^record\S* must have only the fields .*, got 'unheard of'$"):
         Record.from_json(json.dumps(value))
 
 
@@ -139,7 +139,7 @@ def test_a_number_that_is_not_finite_is_refused(path: tuple[str | int, ...]) -> 
     value = tree()
     for wrong in (math.nan, math.inf, -math.inf):
         at(value, path[:-1])[path[-1]] = wrong
-        with pytest.raises(NonFiniteError, match=r"^record must hold finite numbers or null, got -?(NaN|Infinity)$"):
+        with pytest.raises(NonFiniteError, match=r"^record must contain finite numbers or null, got -?(NaN|Infinity)$"):
             Record.from_json(json.dumps(value))
     text = json.dumps(value).replace("-Infinity", "1e999")  # which Python reads as infinite
     with pytest.raises(NonFiniteError, match=r"^record\S* must be finite, got inf$"):
@@ -180,10 +180,10 @@ BROKEN: list[tuple[Callable[[Record], dict[str, Any]], type[InputError], str]] =
     (lambda r: {"n_centers": np.int64(3)}, InputError, r"n_centers must be a whole number, got np.int64\(3\)"),
     (lambda r: {"importances": np.ones(2)}, InputError, r"importances must be a list, got array\("),
     (lambda r: {"parameters": {"x": object()}}, InputError, r"parameters.x must be null, true, false, a number"),
-    (lambda r: {"parameters": {1: 2}}, InputError, "parameters must have text for keys, got 1"),
+    (lambda r: {"parameters": {1: 2}}, InputError, "parameters must have strings as keys, got 1"),
     (lambda r: {"parameters": {"x": [math.nan]}}, NonFiniteError, r"parameters.x\[0\] must be finite, got NaN"),
-    (lambda r: {"features": r.features[1:]}, ShapeError, "importances must have an entry for each of 13 features"),
-    (lambda r: {"importances": [2 * i for i in r.importances]}, DomainError, "importances must add up to 1, got 2"),
+    (lambda r: {"features": r.features[1:]}, ShapeError, "importances must have one entry for each of 13 features"),
+    (lambda r: {"importances": [2 * i for i in r.importances]}, DomainError, "importances must sum to 1, got 2"),
     (
         lambda r: {"importances": [-0.5, *r.importances[1:-1], 1.0]},
         DomainError,
@@ -192,9 +192,9 @@ BROKEN: list[tuple[Callable[[Record], dict[str, Any]], type[InputError], str]] =
     (
         lambda r: {"directions": [Direction(1.0, [1.0])]},
         ShapeError,
-        r"directions\[0\].loadings must have an entry for each of 14 features, got 1",
+        r"directions\[0\].loadings must have one entry for each of 14 features, got 1",
     ),
-    (lambda r: {"eigenvalues": [0.5, 1.0]}, DomainError, "eigenvalues must be in falling order, got 1 after 0.5"),
+    (lambda r: {"eigenvalues": [0.5, 1.0]}, DomainError, "eigenvalues must be in decreasing order, got 1 after 0.5"),
     (lambda r: {"eigenvalues": [1.0, -0.1]}, DomainError, "eigenvalues must be >= 0, got -0.1"),
     (lambda r: {"effective_rank": -1}, DomainError, "effective_rank must be >= 0, got -1"),
     (lambda r: {"summary": replace(r.summary, rows=-1)}, DomainError, "summary.rows must be >= 0, got -1"),
@@ -202,29 +202,29 @@ BROKEN: list[tuple[Callable[[Record], dict[str, Any]], type[InputError], str]] =
     (
         lambda r: {"progress": replace(r.progress, last_rmse=[1.0])},
         ShapeError,
-        "progress.last_rmse must have an entry for each of 60 bins, got 1",
+        "progress.last_rmse must have one entry for each of 60 bins, got 1",
     ),
     (
         lambda r: {"progress": Progress([5, 5], [1.0, 1.0], [None, None], [None, None])},
         DomainError,
-        "progress.end must be row numbers that rise, got 5 after 5",
+        "progress.end must be increasing row numbers, got 5 after 5",
     ),
     (
         lambda r: {"residuals": Residuals([1], [1.0], [])},
         ShapeError,
-        "residuals.labels must have an entry for each of 1 rows, got 0",
+        "residuals.labels must have one entry for each of 1 rows, got 0",
     ),
-    (lambda r: {"speed": [(0, 1.0)]}, DomainError, "speed must be row numbers that rise, got 0 after 0"),
+    (lambda r: {"speed": [(0, 1.0)]}, DomainError, "speed must be increasing row numbers, got 0 after 0"),
     (lambda r: {"speed": [(1, 1.0, 2)]}, InputError, r"speed\[0\] must be a list of 2, got \(1, 1.0, 2\)"),
     (
         lambda r: {"phases": [replace(r.phases[0], expert_weights=[1.0])]},
         ShapeError,
-        r"phases\[0\].expert_weights must have an entry for each of 15 experts, got 1",
+        r"phases\[0\].expert_weights must have one entry for each of 15 experts, got 1",
     ),
     (
         lambda r: {"phases": r.phases[::-1]},
         DomainError,
-        r"phases: end must be row numbers that rise, got \d+ after \d+",
+        r"phases: end must be increasing row numbers, got \d+ after \d+",
     ),
     (
         lambda r: {"columns": [Column("<x>", "number", "", -1)]},

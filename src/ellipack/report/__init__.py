@@ -1,6 +1,6 @@
-"""What a person looks at: a record of a run, a page about it, plots and figures.
+"""Record of a run, a report page about it, and plots.
 
-Figures and plots need the extra `plot`, the page the extra `report`; neither is imported before it is asked for.
+Plots need the extra `plot`, the page needs the extra `report`. Both are imported on first use.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Plain data of a run, the whole of what is shown of it; JSON in and out."""
+"""Record of a run: everything that the report and the terminal show, as plain data that JSON can hold."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -19,15 +19,24 @@ from ellipack.report.schema import (
 
 @dataclass(frozen=True)
 class Summary:
-    """How good the predictions were, each made before its label was seen. None: not defined.
+    """Errors of the predictions, each made before its label was revealed. None means not defined.
 
     Attributes
     ----------
-    rows, skipped : how many rows were played, and how many were left out.
-    rmse, mae, r2 : of the predictions.
-    skill : 1 - rmse / mean_rmse.
-    mean_rmse, last_rmse : of predicting the running mean, or the last label again.
-    label_mean, label_std : of the labels.
+    rows : int
+        Number of rows learned.
+    skipped : int
+        Number of rows skipped because they could not be read.
+    rmse, mae, r2 : float or None
+        Root mean square error, mean absolute error and coefficient of determination.
+    skill : float or None
+        ``1 - rmse / mean_rmse``.
+    mean_rmse : float or None
+        RMSE of predicting the mean of all earlier labels.
+    last_rmse : float or None
+        RMSE of predicting the last label.
+    label_mean, label_std : float or None
+        Mean and standard deviation of the labels.
     """
 
     rows: int
@@ -44,12 +53,14 @@ class Summary:
 
 @dataclass(frozen=True)
 class Progress:
-    """Errors over bins of consecutive rows, an entry a bin.
+    """Errors over bins of consecutive rows, one entry per bin.
 
     Attributes
     ----------
-    end : the number of the last row, counted from 1.
-    rmse, mean_rmse, last_rmse : as in `Summary`, over the bin.
+    end : list of int
+        Number of the last row of the bin, counted from 1.
+    rmse, mean_rmse, last_rmse : list of float or None
+        As in `Summary`, over the bin.
     """
 
     end: list[int]
@@ -60,7 +71,15 @@ class Progress:
 
 @dataclass(frozen=True)
 class Direction:
-    """A direction of the metric: its eigenvalue, and for each feature, in standard units, how much it takes part."""
+    """A direction of the metric.
+
+    Attributes
+    ----------
+    eigenvalue : float
+        Weight of the direction in the metric.
+    loadings : list of float
+        Entry of the eigenvector for each feature, in standard units.
+    """
 
     eigenvalue: float
     loadings: list[float]
@@ -68,14 +87,22 @@ class Direction:
 
 @dataclass(frozen=True)
 class Phase:
-    """What was known at the end of a phase.
+    """State of the learner at the end of a phase.
 
     Attributes
     ----------
-    end : the number of its last row.
-    n_centers, effective_rank, eigenvalues : of the packing and the metric, the eigenvalues falling.
-    expert_weights : in the order of the experts' names, or empty.
-    choice : which candidate for the metric was chosen.
+    end : int
+        Number of the last row of the phase.
+    n_centers : int
+        Number of centers.
+    effective_rank : int
+        Effective rank of the metric.
+    eigenvalues : list of float
+        Eigenvalues of the metric, in decreasing order.
+    expert_weights : list of float
+        One weight per expert, or empty.
+    choice : str
+        Candidate that was chosen as the next metric.
     """
 
     end: int
@@ -88,7 +115,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Experts:
-    """The experts' names and their weights at the end; both empty where a learner has none."""
+    """Names of the experts and their weights at the end. Both are empty for a learner without experts."""
 
     names: list[str]
     weights: list[float]
@@ -96,7 +123,7 @@ class Experts:
 
 @dataclass(frozen=True)
 class Residuals:
-    """A sample of rows (numbers counted from 1), with what was predicted and what the label was."""
+    """Sample of rows, by number counted from 1, with their predictions and labels."""
 
     rows: list[int]
     predictions: list[float]
@@ -105,7 +132,19 @@ class Residuals:
 
 @dataclass(frozen=True)
 class Column:
-    """What a column of the table was taken for, and in how many rows it was missing."""
+    """A column of the table.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    kind : str
+        What the column holds, or how it is used.
+    note : str
+        Remark for the user, may be empty.
+    missing : int
+        Number of rows without a value.
+    """
 
     name: str
     kind: str
@@ -115,21 +154,45 @@ class Column:
 
 @dataclass(frozen=True)
 class Record:
-    """The whole of what is shown of a run.
+    """Results of a run.
 
-    Making one checks every type and length, so a record that exists can be shown and written. Build it out of plain
-    Python numbers and lists (`array.tolist()`).
+    A record consists of plain Python numbers, strings and lists (``array.tolist()``). It checks all types and lengths
+    when it is created, so every record can be shown and written.
 
     Attributes
     ----------
-    source, target : where rows came from, and the name of the label.
-    learner, parameters, version : the learner's class, its settings, and the version of ellipack.
-    summary, progress : how good the predictions were, in all and over time.
-    features, importances : the names, and how much each counts, adding up to 1.
-    eigenvalues, effective_rank, directions : of the metric at the end; the leading few directions.
-    n_centers : at the end.
-    phases, experts, residuals, columns : see there; each may be empty.
-    speed : pairs of a row's number and rows per second there; may be empty.
+    source, target : str
+        Name of the table and of the label column.
+    learner : str
+        Class of the learner.
+    parameters : dict
+        Parameters of the learner.
+    version : str
+        Version of ellipack.
+    summary : Summary
+        Errors over all rows.
+    progress : Progress
+        Errors over time.
+    features : list of str
+        Names of the features.
+    importances : list of float
+        Importance of each feature; they sum to 1.
+    eigenvalues : list of float
+        Eigenvalues of the metric at the end, in decreasing order.
+    effective_rank, n_centers : int
+        Effective rank of the metric and number of centers at the end.
+    directions : list of Direction
+        Leading directions of the metric at the end.
+    phases : list of Phase
+        Phases that have ended, may be empty.
+    experts : Experts
+        Experts and their weights.
+    residuals : Residuals
+        Sample of predictions and labels.
+    columns : list of Column
+        Columns of the table, may be empty.
+    speed : list of (int, float)
+        Row number and rows per second, may be empty.
     """
 
     source: str
@@ -160,29 +223,41 @@ class Record:
         _check_phases(self)
 
     def to_json(self) -> str:
-        """Return the record as JSON, with all digits."""
+        """Return the record as JSON, without rounding."""
         return json.dumps(asdict(self), allow_nan=False, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> "Record":
-        """Return the record that `to_json` wrote, or say what of it is not one.
+        """Return the record that `to_json` wrote.
 
+        Parameters
+        ----------
+        text : str
+            JSON text.
+
+        Raises
+        ------
+        InputError
+            If the text is not the JSON of a record.
+
+        Examples
+        --------
         >>> Record.from_json("{}")
         Traceback (most recent call last):
             ...
         ellipack.errors.InputError: record must have the field 'source', got only none
         """
         try:
-            made: Record = parse_value(cls, json.loads(text, parse_constant=_refuse_constant), "record")
+            record: Record = parse_value(cls, json.loads(text, parse_constant=_reject_constant), "record")
         except InputError:
             raise
         except (ValueError, RecursionError) as error:
             raise InputError(f"record must be JSON: {error}") from error
-        return made
+        return record
 
 
-def _refuse_constant(constant: str) -> NoReturn:
-    raise NonFiniteError(f"record must hold finite numbers or null, got {constant}")
+def _reject_constant(constant: str) -> NoReturn:
+    raise NonFiniteError(f"record must contain finite numbers or null, got {constant}")
 
 
 def _check_summary(summary: Summary) -> None:

@@ -1,4 +1,4 @@
-"""The record of a run: what its learner, its encoder and its scores have to say."""
+"""Construction of the record of a run from its learner, encoder and scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,12 +13,25 @@ from ellipack.evaluation.scores import Scores
 from ellipack.report.record import Column, Direction, Experts, Phase, Progress, Record, Residuals, Summary
 from ellipack.validation import Floats
 
-_DIRECTIONS = 5
-_SPECTRUM = 64  # eigenvalues kept of each phase: beyond, nothing is to be seen
+_N_DIRECTIONS = 5
+_MAX_EIGENVALUES = 64  # of each phase; the charts show no more
 
 
 def build_record(run: Run, speed: Sequence[tuple[int, float]] = ()) -> Record:
-    """Return what is shown of a run that has learned at least one row, with how fast it went, if that is known."""
+    """Return the record of a run.
+
+    Parameters
+    ----------
+    run : Run
+        Run that has learned at least one row.
+    speed : sequence of (int, float), default ()
+        Row number and rows per second.
+
+    Returns
+    -------
+    Record
+        Results of the run.
+    """
     columns = [Column(*column) for column in run.encoder.column_summaries()]
     info = RunInfo(run.source, run.encoder.target, run.scores, run.skipped, columns, list(speed))
     return build_learner_record(run.learner, run.encoder.feature_names, info)
@@ -26,7 +39,7 @@ def build_record(run: Run, speed: Sequence[tuple[int, float]] = ()) -> Record:
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What is known of a run besides its learner."""
+    """Facts about a run besides its learner."""
 
     source: str
     target: str
@@ -37,26 +50,41 @@ class RunInfo:
 
 
 def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Record:
-    """Return what is shown of a learner that has learned at least one row, and of the run in which it has."""
+    """Return the record of a learner and of the run that trained it.
+
+    Parameters
+    ----------
+    learner : estimator
+        Regressor that has learned at least one row.
+    features : list of str
+        Names of the features.
+    info : RunInfo
+        Facts about the run.
+
+    Returns
+    -------
+    Record
+        Results of the run.
+    """
     inner, metric = getattr(learner, "regressor_", learner), learner.metric_
     diagonal = np.diag(metric.matrix)
-    directions = zip(metric.eigenvalues[:_DIRECTIONS].tolist(), metric.eigenvectors.T.tolist(), strict=False)
+    directions = zip(metric.eigenvalues[:_N_DIRECTIONS].tolist(), metric.eigenvectors.T.tolist(), strict=False)
     return Record(
         source=info.source,
         target=info.target,
         learner=type(inner).__name__,
-        parameters={name: _plain(value) for name, value in inner.get_params(deep=False).items()},
+        parameters={name: _json_value(value) for name, value in inner.get_params(deep=False).items()},
         version=__version__,
         summary=build_summary(info.scores, info.skipped),
-        progress=_progress(info.scores),
+        progress=_build_progress(info.scores),
         features=features,
         importances=(diagonal / diagonal.sum()).tolist(),
         eigenvalues=metric.eigenvalues.tolist(),
         effective_rank=int(learner.effective_rank_),
         n_centers=int(learner.n_centers_),
         directions=[Direction(value, loadings) for value, loadings in directions],
-        phases=_phases(inner),
-        experts=_experts(learner),
+        phases=_build_phases(inner),
+        experts=_build_experts(learner),
         residuals=Residuals(info.scores.sample_rows.tolist(), *info.scores.sample_pairs.T.tolist()),
         columns=info.columns,
         speed=info.speed,
@@ -64,7 +92,7 @@ def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Re
 
 
 def build_summary(scores: Scores, skipped: int) -> Summary:
-    """Return how good the predictions were so far."""
+    """Return the errors over all rows so far."""
     return Summary(
         rows=scores.n_rows,
         skipped=skipped,
@@ -79,44 +107,44 @@ def build_summary(scores: Scores, skipped: int) -> Summary:
     )
 
 
-def _progress(scores: Scores) -> Progress:
+def _build_progress(scores: Scores) -> Progress:
     learner, mean, last = scores.bin_errors().T.tolist()
     return Progress(scores.bin_ends().tolist(), learner, mean, last)
 
 
-def _experts(learner: Any) -> Experts:
+def _build_experts(learner: Any) -> Experts:
     if not isinstance(learner, MetricRegressor):
         return Experts([], [])
     return Experts(learner.expert_names_, learner.expert_weights_.tolist())
 
 
-def _phases(learner: Any) -> list[Phase]:
-    """Return what was known at the end of each phase, where a learner has any."""
+def _build_phases(learner: Any) -> list[Phase]:
+    """Return the phases that have ended, or an empty list for a learner without phases."""
     if isinstance(learner, MetricRegressor):
-        past = learner.history()
+        history = learner.history()
         columns = zip(
-            past.end.tolist(),
-            past.n_centers.tolist(),
-            past.effective_rank.tolist(),
-            map(_spectrum, past.eigenvalues),
-            past.expert_weights.tolist(),
-            [", ".join(choices) for choices in past.choices],
+            history.end.tolist(),
+            history.n_centers.tolist(),
+            history.effective_rank.tolist(),
+            map(_leading_eigenvalues, history.eigenvalues),
+            history.expert_weights.tolist(),
+            [", ".join(choices) for choices in history.choices],
             strict=True,
         )
         return [Phase(*column) for column in columns]
     if isinstance(learner, PhasedRegressor):
         ends = np.cumsum([phase.rounds for phase in learner.phases_]).tolist()
         return [
-            Phase(end, phase.n_centers, phase.effective_rank, _spectrum(phase.metric.eigenvalues), [], "")
+            Phase(end, phase.n_centers, phase.effective_rank, _leading_eigenvalues(phase.metric.eigenvalues), [], "")
             for end, phase in zip(ends, learner.phases_, strict=True)
         ]
     return []
 
 
-def _spectrum(eigenvalues: Floats) -> list[float]:
-    values: list[float] = eigenvalues[:_SPECTRUM].tolist()
+def _leading_eigenvalues(eigenvalues: Floats) -> list[float]:
+    values: list[float] = eigenvalues[:_MAX_EIGENVALUES].tolist()
     return values
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else repr(value)

@@ -1,4 +1,4 @@
-"""Plain data: dataclasses of text, numbers and lists, held to their own type hints, made out of what JSON holds."""
+"""Parsing of JSON into dataclasses by their type hints, and checks of the numbers in them."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -17,13 +17,29 @@ _TYPE_NAMES = {NoneType: "null", bool: "true or false", int: "a whole number", f
 
 
 def parse_value(hint: Any, value: object, name: str) -> Any:
-    """Return what `value` is as a `hint`: lists of two as pairs, whole numbers as floats, dictionaries as dataclasses.
+    """Return `value` converted to the type `hint`.
 
-    What is of that type already stays as it is. Anything else is refused by `name`.
+    Lists become tuples, integers become floats and dictionaries become dataclasses where the hint requires it.
 
-    >>> read(list[float | None], [1.5, None], "rmse")
+    Parameters
+    ----------
+    hint : type
+        Scalar type, list, tuple, dictionary, dataclass, `JsonValue`, or an optional one of these.
+    value : object
+        Value to convert, as in JSON, or already of that type.
+    name : str
+        Name of the value in error messages.
+
+    Raises
+    ------
+    InputError
+        If the value is of another type.
+
+    Examples
+    --------
+    >>> parse_value(list[float | None], [1.5, None], "rmse")
     [1.5, None]
-    >>> read(list[float], [1.5, "2"], "rmse")
+    >>> parse_value(list[float], [1.5, "2"], "rmse")
     Traceback (most recent call last):
         ...
     ellipack.errors.InputError: rmse[1] must be a number, got '2'
@@ -47,7 +63,7 @@ def field_types(cls: type) -> dict[str, Any]:
 
 
 def _parse_optional(hint: UnionType, value: object, name: str) -> Any:
-    """Return `value`, which may be None; the only unions that plain data has."""
+    """Parse a value that may be None. Records have no other unions."""
     if value is None:
         return None
     (present,) = (each for each in get_args(hint) if each is not NoneType)
@@ -64,7 +80,7 @@ def _parse_fields(cls: Any, value: object, name: str) -> Any:
     expected = field_types(cls)
     for field in values:
         if field not in expected:
-            raise InputError(f"{name} must have no fields but {', '.join(expected)}, got {field!r}")
+            raise InputError(f"{name} must have only the fields {', '.join(expected)}, got {field!r}")
     for field in expected:
         if field not in values:
             raise InputError(f"{name} must have the field {field!r}, got only {', '.join(values) or 'none'}")
@@ -90,7 +106,7 @@ def _parse_dict(entries: tuple[Any, ...], value: object, name: str) -> dict[str,
         raise InputError(f"{name} must be an object, got {_short_repr(value)}")
     for key in value:
         if not isinstance(key, str):
-            raise InputError(f"{name} must have text for keys, got {_short_repr(key)}")
+            raise InputError(f"{name} must have strings as keys, got {_short_repr(key)}")
     return {key: parse_value(entries[1], each, f"{name}.{key}") for key, each in value.items()}
 
 
@@ -102,7 +118,7 @@ _COLLECTIONS: dict[Any, Callable[[tuple[Any, ...], object, str], Any]] = {
 
 
 def _parse_scalar(hint: type, value: object, name: str) -> Any:
-    # True is a whole number to Python, not to a reader.
+    # In Python, True is an integer; here it is not.
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         try:
             value = float(value)
@@ -122,52 +138,52 @@ def _parse_json(value: object, name: str) -> JsonValue:
         return _parse_dict((str, JsonValue), value, name)
     for hint in _TYPE_NAMES:
         if type(value) is hint:
-            return _parse_scalar(hint, value, name)  # type: ignore[no-any-return]  # it is what it was
+            return _parse_scalar(hint, value, name)  # type: ignore[no-any-return]  # its type is unchanged
     raise InputError(f"{name} must be null, true, false, a number, text, a list or an object, got {_short_repr(value)}")
 
 
 def _short_repr(value: object) -> str:
-    """Return a value as it stands, cut short if it is long."""
+    """Return the representation of a value, truncated if it is long."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-_SLACK = 1e-6  # how far shares may be from adding up to 1
+_TOLERANCE = 1e-6  # of a sum that must be 1
 
 
 def check_length(values: Sequence[object], name: str, others: Sequence[object], what: str) -> None:
-    """Refuse values that are not one for each of `others`."""
+    """Raise unless there is one value for each of `others`."""
     if len(values) != len(others):
-        raise ShapeError(f"{name} must have an entry for each of {len(others)} {what}, got {len(values)}")
+        raise ShapeError(f"{name} must have one entry for each of {len(others)} {what}, got {len(values)}")
 
 
 def check_proportions(values: Sequence[float], name: str, others: Sequence[object], what: str) -> None:
-    """Refuse what is not an entry for each of `others`, 0 or more, adding up to 1."""
+    """Raise unless there is one value for each of `others`, none is negative and they sum to 1."""
     check_length(values, name, others, what)
     for i, value in enumerate(values):
         check_non_negative(value, f"{name}[{i}]")
     total = math.fsum(values)
-    if values and abs(total - 1) > _SLACK:
-        raise DomainError(f"{name} must add up to 1, got {total:.6g}")
+    if values and abs(total - 1) > _TOLERANCE:
+        raise DomainError(f"{name} must sum to 1, got {total:.6g}")
 
 
 def check_non_negative(value: float, name: str) -> None:
-    """Refuse what is below 0."""
+    """Raise if a value is negative."""
     if value < 0:
         raise DomainError(f"{name} must be >= 0, got {value}")
 
 
 def check_increasing(numbers: Sequence[int], name: str) -> None:
-    """Refuse what are not row numbers, counted from 1, in rising order."""
+    """Raise unless the numbers are increasing row numbers, counted from 1."""
     for before, after in pairwise([0, *numbers]):
         if after <= before:
-            raise DomainError(f"{name} must be row numbers that rise, got {after} after {before}")
+            raise DomainError(f"{name} must be increasing row numbers, got {after} after {before}")
 
 
 def check_decreasing(values: Sequence[float], name: str) -> None:
-    """Refuse what is not in falling order, or ends below 0."""
+    """Raise unless the values are non-negative and in decreasing order."""
     for before, after in pairwise(values):
         if after > before:
-            raise DomainError(f"{name} must be in falling order, got {after:.6g} after {before:.6g}")
+            raise DomainError(f"{name} must be in decreasing order, got {after:.6g} after {before:.6g}")
     if values:
         check_non_negative(values[-1], name)
