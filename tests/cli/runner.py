@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROGRAM = [sys.executable, "-m", "ellipack"]
-PATIENCE = 120  # seconds, after which something hangs
-PLAIN = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+TIMEOUT = 120  # seconds, after which something hangs
+PLAIN_TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 """What the environment must have for a text to be the same everywhere."""
 
 _SERVER = """
@@ -39,9 +39,9 @@ for line in sys.stdin:
         os.chdir(asked["folder"])
         os.environ.update(asked["environment"])
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background has it ignored
-        if asked["most_bytes"] is not None:
+        if asked["max_file_size"] is not None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (asked["most_bytes"], resource.RLIM_INFINITY))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (asked["max_file_size"], resource.RLIM_INFINITY))
         sys.argv = ["ellipack", *asked["arguments"]]
         main()
     print(child, flush=True)
@@ -49,7 +49,7 @@ for line in sys.stdin:
 """
 
 
-class Done(NamedTuple):
+class CommandResult(NamedTuple):
     """What a command that has ended has left behind."""
 
     code: int
@@ -59,22 +59,22 @@ class Done(NamedTuple):
 
 def command(
     *arguments: str | Path, folder: Path, stdin: str = "", environment: Mapping[str, str] | None = None
-) -> Done:
+) -> CommandResult:
     """Run the command as a shell would."""
     done = subprocess.run(
         [*PROGRAM, *map(str, arguments)],
         cwd=folder,
         input=stdin,
-        env={**os.environ, **PLAIN, **(environment or {})},
+        env={**os.environ, **PLAIN_TERMINAL, **(environment or {})},
         capture_output=True,
         text=True,
         encoding="utf-8",
         check=False,
     )
-    return Done(done.returncode, done.stdout, done.stderr)
+    return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
-class Started(NamedTuple):
+class RunningCommand(NamedTuple):
     """A command that goes on: the number of its process, its standard files, and what waits for its end.
 
     The latter takes seconds, and returns the exit code or, if it has not ended by then, None.
@@ -97,7 +97,7 @@ class Started(NamedTuple):
     def stop(self, number: signal.Signals) -> int | None:
         """Send it a signal, wait for its end and return how it ended."""
         os.kill(self.number, number)
-        return self.end(PATIENCE)
+        return self.end(TIMEOUT)
 
     def out(self) -> str:
         """Return what it has printed."""
@@ -125,13 +125,18 @@ def standard_files(folder: Path) -> Iterator[tuple[int, list[Path]]]:
 
 
 @contextmanager
-def started(*arguments: str, folder: Path, streams: Path) -> Iterator[Started]:
+def started(*arguments: str, folder: Path, streams: Path) -> Iterator[RunningCommand]:
     """Start a command as a shell would, its standard input a pipe that stays open; in the end it is killed."""
     # A job in the background of a shell has it ignored, and so would have the command.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with standard_files(streams) as (stdin, files), files[1].open("wb") as out, files[2].open("wb") as err:
         process = subprocess.Popen(
-            [*PROGRAM, *arguments], cwd=folder, env={**os.environ, **PLAIN}, stdin=stdin, stdout=out, stderr=err
+            [*PROGRAM, *arguments],
+            cwd=folder,
+            env={**os.environ, **PLAIN_TERMINAL},
+            stdin=stdin,
+            stdout=out,
+            stderr=err,
         )
         signal.signal(signal.SIGINT, before)
 
@@ -143,7 +148,7 @@ def started(*arguments: str, folder: Path, streams: Path) -> Iterator[Started]:
 
         with process:
             try:
-                yield Started(process.pid, stdin, files, end)
+                yield RunningCommand(process.pid, stdin, files, end)
             finally:
                 process.kill()
 
@@ -158,7 +163,7 @@ class CliRunner:
             [sys.executable, "-c", _SERVER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, **PLAIN},
+            env={**os.environ, **PLAIN_TERMINAL},
             bufsize=0,  # so that what has not been read is there to be seen
         )
 
@@ -168,15 +173,15 @@ class CliRunner:
         folder: Path,
         stdin: str | bytes = "",
         environment: Mapping[str, str] | None = None,
-        most_bytes: int | None = None,
-    ) -> Done:
-        """Run a command in a folder; no file may get longer than `most_bytes`, as on a disk that is full."""
+        max_file_size: int | None = None,
+    ) -> CommandResult:
+        """Run a command in a folder; no file may get longer than `max_file_size`, as on a disk that is full."""
         for file in self._files:
             file.write_bytes(b"")
         self._files[0].write_bytes(stdin.encode() if isinstance(stdin, str) else stdin)
-        self._ask(arguments, folder, environment or {}, most_bytes)
+        self._ask(arguments, folder, environment or {}, max_file_size)
         code = self._answer()
-        return Done(code, *(file.read_text(encoding="utf-8") for file in self._files[1:]))
+        return CommandResult(code, *(file.read_text(encoding="utf-8") for file in self._files[1:]))
 
     def killed(self, *arguments: str | Path, folder: Path, wait: Callable[[Callable[[], bool]], None]) -> int:
         """Start a command, kill it when `wait` returns, and return how it ended; `wait` can ask if it runs still."""
@@ -187,7 +192,7 @@ class CliRunner:
         return self._answer()
 
     @contextmanager
-    def started(self, *arguments: str, folder: Path) -> Iterator[Started]:
+    def started(self, *arguments: str, folder: Path) -> Iterator[RunningCommand]:
         """Start a command, its standard input a pipe that stays open; in the end it is killed."""
         with standard_files(self._folder) as (stdin, files):
             child = self._ask(arguments, folder, {}, None, files)
@@ -199,11 +204,11 @@ class CliRunner:
                 return codes[0] if codes else None
 
             try:
-                yield Started(child, stdin, files, end)
+                yield RunningCommand(child, stdin, files, end)
             finally:
                 if end(0) is None:
                     os.kill(child, signal.SIGKILL)
-                    end(PATIENCE)
+                    end(TIMEOUT)
 
     def _runs(self, seconds: float = 0) -> bool:
         """Return whether the command that was started last has not ended, even after so many seconds."""
@@ -215,7 +220,7 @@ class CliRunner:
         arguments: Iterable[str | Path],
         folder: Path,
         environment: Mapping[str, str],
-        most_bytes: int | None,
+        max_file_size: int | None,
         files: list[Path] | None = None,
     ) -> int:
         """Have a command started, and return the number of its process."""
@@ -223,7 +228,7 @@ class CliRunner:
             "files": list(map(str, files or self._files)),
             "folder": str(folder),
             "environment": dict(environment),
-            "most_bytes": most_bytes,
+            "max_file_size": max_file_size,
             "arguments": list(map(str, arguments)),
         }
         assert self._server.stdin is not None

@@ -17,14 +17,14 @@ import numpy as np
 import pytest
 
 from ellipack.evaluation.run import load_run
-from tests.cli.runner import PLAIN, PROGRAM, CliRunner
+from tests.cli.runner import PLAIN_TERMINAL, PROGRAM, CliRunner
 from tests.cli.tables import TARGET, rides, write
 
 KILLS = int(os.environ.get("ELLIPACK_KILLS", "50"))
 SHARES = [("p.csv", 0.5, 0), ("p.csv", 0.5, 1), ("p.parquet", 0.1, 2)]
 """What predictions are written to, how many of the kills that gets, and the seed of their moments."""
 
-ROWS, EVERY = 800, 20
+ROWS, SAVE_EVERY = 800, 20
 STARTING, LEARNING, ENDING = "starting", "learning", "ending"
 STAGES = (
     *(LEARNING, STARTING, STARTING, ENDING, STARTING, LEARNING),
@@ -40,7 +40,9 @@ All others begin warm, with everything imported already.
 
 REACH = {LEARNING: 0.2, ENDING: 0.05}  # seconds
 
-ENVIRONMENT = {name: value for name, value in {**os.environ, **PLAIN}.items() if name != "PYTHONDONTWRITEBYTECODE"}
+ENVIRONMENT = {
+    name: value for name, value in {**os.environ, **PLAIN_TERMINAL}.items() if name != "PYTHONDONTWRITEBYTECODE"
+}
 """Compiled modules are kept: Python starts often here."""
 
 
@@ -53,7 +55,7 @@ class Whole(NamedTuple):
 
 def arguments(predictions: str) -> list[str]:
     """Return the one command that is given again and again."""
-    places = ["--predictions", predictions, "--save", "model", "--resume", "model", "--every", str(EVERY)]
+    places = ["--predictions", predictions, "--save", "model", "--resume", "model", "--save-every", str(SAVE_EVERY)]
     return ["run", "rides.csv", "--target", TARGET, *places]
 
 
@@ -132,7 +134,7 @@ def test_a_run_killed_at_any_moment_loses_and_doubles_nothing(
         kills -= 1
         if (folder / "model").exists():
             saved = load_run(folder / "model")
-            assert saved.position % EVERY == 0
+            assert saved.position % SAVE_EVERY == 0
             assert appended_in(folder, predictions) >= saved.output_position.size or (folder / "p.parquet").exists()
     assert cli(*arguments(predictions), folder=folder).code == 0
     assert files_in(folder) == whole.files

@@ -8,7 +8,7 @@ import pytest
 from ellipack import __version__
 from ellipack.choices import LEARNER_NAMES
 from ellipack.cli import run
-from tests.cli.runner import PLAIN, PROGRAM, CliRunner, command
+from tests.cli.runner import PLAIN_TERMINAL, PROGRAM, CliRunner, command
 from tests.cli.tables import TARGET, rides, write
 
 COMMANDS = ("completion", "demo", "inspect", "predict", "report", "run")
@@ -71,7 +71,7 @@ def test_whoever_stops_reading_gets_no_complaint(tmp_path: Path) -> None:
     write(tmp_path / "rides.csv", rides(3000))
     run = [*PROGRAM, "run", "rides.csv", "--target", TARGET, "--predictions", "-"]
     with subprocess.Popen(
-        run, cwd=tmp_path, env={**os.environ, **PLAIN}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        run, cwd=tmp_path, env={**os.environ, **PLAIN_TERMINAL}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -107,4 +107,4 @@ def test_help_and_completion_wait_for_nothing_heavy() -> None:
 
 
 def test_the_shell_knows_the_learners_there_are() -> None:
-    assert tuple(run.LEARNERS) == LEARNER_NAMES
+    assert tuple(run.LEARNER_FACTORIES) == LEARNER_NAMES

@@ -39,7 +39,11 @@ def folder(tmp_path: Path) -> Path:
         (["--kind", "km"], 2, "--kind must be COLUMN=KIND, got 'km'"),
         (["--kind", "km=length"], 2, "the kind of column 'km' must be one of number, boolean, time, category"),
         (["--drop", "miles"], 3, "rides.csv has no column called 'miles', to drop; there are: when, km, traffic"),
-        (["--every", "0"], 2, "Invalid value for '--every': 0 is not in the range x>=1. (see ellipack run --help)"),
+        (
+            ["--save-every", "0"],
+            2,
+            "Invalid value for '--save-every': 0 is not in the range x>=1. (see ellipack run --help)",
+        ),
         (["--format", "xls"], 2, "Invalid value for '--format': 'xls' is not one of"),
         (["--colour", "red"], 2, "No such option '--colour'"),
     ],
@@ -87,10 +91,10 @@ def test_a_full_disk_is_an_error_in_a_line_and_the_old_model_stays(folder: Path,
     write(folder / "rides.csv", rides(400))
     resume = "run", "rides.csv", "--resume", "m", "--predictions", "p.csv"
     # Room for no prediction more, and for predictions but no model.
-    done = cli(*resume, folder=folder, most_bytes=len(before["p.csv"]) + 1000)
+    done = cli(*resume, folder=folder, max_file_size=len(before["p.csv"]) + 1000)
     assert (done.code, done.out) == (3, "")
     assert done.err.splitlines()[-1] == "ellipack: p.csv can't be written: File too large"
-    done = cli(*resume, folder=folder, most_bytes=len(before["m"]) + 100)
+    done = cli(*resume, folder=folder, max_file_size=len(before["m"]) + 100)
     assert (done.code, done.out) == (4, "")
     assert done.err.splitlines()[-1].startswith("ellipack: m can't be written; the existing file is unchanged: ")
     assert (folder / "m").read_bytes() == before["m"]
@@ -112,7 +116,7 @@ def test_a_device_that_is_full_is_an_error_and_one_that_takes_all_is_none(folder
 @pytest.mark.parametrize("place", ["p.parquet", "page.html"])
 def test_a_disk_that_fills_up_at_the_very_end_is_an_error_in_a_line(place: str, folder: Path, cli: CliRunner) -> None:
     option = "--predictions" if place == "p.parquet" else "--report"
-    done = cli(*RUN, option, place, folder=folder, most_bytes=2_000)
+    done = cli(*RUN, option, place, folder=folder, max_file_size=2_000)
     assert (done.code, done.out) == (3, "")
     assert done.err == f"ellipack: {place} can't be written: File too large\n"
     assert not (folder / "p.parquet").exists()

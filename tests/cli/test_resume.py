@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ellipack import MetricRegressor
-from tests.cli.runner import CliRunner, Done
+from tests.cli.runner import CliRunner, CommandResult
 from tests.cli.tables import COLUMNS, TARGET, rides, write
 
 RUN = "run", "rides.csv", "--target", TARGET
@@ -40,7 +40,7 @@ def half(half_done: Path, tmp_path: Path) -> Path:
     return shutil.copytree(half_done, tmp_path / "half")
 
 
-def last(done: Done) -> str:
+def last(done: CommandResult) -> str:
     return done.err.splitlines()[-1]
 
 

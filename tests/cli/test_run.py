@@ -17,7 +17,7 @@ from ellipack import MetricRegressor
 from ellipack.evaluation.run import load_run
 from ellipack.tabular import TableEncoder, open_table
 from ellipack.validation import Floats
-from tests.cli.runner import PLAIN, PROGRAM, CliRunner, Done, command
+from tests.cli.runner import PLAIN_TERMINAL, PROGRAM, CliRunner, CommandResult, command
 from tests.cli.tables import COLUMNS, TARGET, rides, write
 
 ROWS = 400
@@ -55,7 +55,7 @@ What drives it: directions
 
 class Ran(NamedTuple):
     folder: Path
-    done: Done
+    done: CommandResult
     predictions: Floats
 
 
@@ -73,7 +73,7 @@ def unpadded(text: str) -> str:
     return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
 
-def json_of(done: Done) -> dict[str, Any]:
+def json_of(done: CommandResult) -> dict[str, Any]:
     """Return what was printed, without what no two runs have in common."""
     found: dict[str, Any] = json.loads(done.out)
     return found | {"speed": []}
@@ -216,12 +216,12 @@ def test_rows_before_a_bad_one_are_saved_and_it_goes_on_once_that_is_mended(cli:
     good = rows[250][1]
     rows[250][1] = "far"
     write(tmp_path / "rides.csv", rows)
-    run = "run", "rides.csv", "--target", TARGET, "--save", "m", "--predictions", "p.csv", "--every", "100"
+    run = "run", "rides.csv", "--target", TARGET, "--save", "m", "--predictions", "p.csv", "--save-every", "100"
     done = cli(*run, folder=tmp_path)
     assert done.code == 3
     assert done.err.splitlines()[-1] == (
         "ellipack: rides.csv, row 251, column 'km': 'far' is not a number: fix it, or run with --on-error skip "
-        "(the 200 rows before are saved; then: ellipack run rides.csv --resume m --predictions p.csv --every 100)"
+        "(the 200 rows before are saved; then: ellipack run rides.csv --resume m --predictions p.csv --save-every 100)"
     )
     rows[250][1] = good
     write(tmp_path / "rides.csv", rows)
@@ -300,8 +300,8 @@ def test_the_learner_is_asked_and_taught_as_the_library_would(ran: Ran, tmp_path
 def test_on_a_terminal_a_bar_shows_how_it_goes_and_vanishes(tmp_path: Path) -> None:
     write(tmp_path / "rides.csv", rides(30_000))  # long enough for the bar to move
     ours, theirs = pty.openpty()
-    environment = {**os.environ, **PLAIN, "TERM": "xterm-256color"}
-    run = [*PROGRAM, "run", "rides.csv", "--target", TARGET, "--every", "200"]
+    environment = {**os.environ, **PLAIN_TERMINAL, "TERM": "xterm-256color"}
+    run = [*PROGRAM, "run", "rides.csv", "--target", TARGET, "--save-every", "200"]
     with subprocess.Popen(run, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=theirs) as process:
         os.close(theirs)
         seen = b""

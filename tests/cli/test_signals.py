@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from ellipack.cli.signals import Stops
+from ellipack.cli.signals import StopSignals
 from ellipack.evaluation.run import load_run
-from tests.cli.runner import PATIENCE, CliRunner, Started, started
+from tests.cli.runner import TIMEOUT, CliRunner, RunningCommand, started
 from tests.cli.tables import TARGET, rides, write
 
 ROWS = 3000
 
 
-def await_that(holds: Callable[[], bool], run: Started) -> None:
+def await_that(holds: Callable[[], bool], run: RunningCommand) -> None:
     """Wait until something holds, as long as a run goes on."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT
     while not holds() and run.runs() and time.monotonic() < until:
         time.sleep(0.01)
     assert holds()
@@ -43,7 +43,19 @@ def test_a_run_that_waits_for_rows_stops_saves_and_says_how_to_go_on(
     number: signal.Signals, code: int, table: bytes, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     # This one as a shell starts it; those below come by the cli, which takes a tenth of the time.
-    run = "-", "--target", TARGET, "--drop", "remark", "--every", "100", "--save", "my model", "--predictions", "p.csv"
+    run = (
+        "-",
+        "--target",
+        TARGET,
+        "--drop",
+        "remark",
+        "--save-every",
+        "100",
+        "--save",
+        "my model",
+        "--predictions",
+        "p.csv",
+    )
     with started("run", *run, folder=tmp_path, streams=tmp_path_factory.mktemp("streams")) as going:
         going.feed(table)
         await_that((tmp_path / "my model").exists, going)
@@ -54,7 +66,7 @@ def test_a_run_that_waits_for_rows_stops_saves_and_says_how_to_go_on(
     assert out == ""
     assert err == (
         f"ellipack: stopped after {saved.position:,} rows, and saved; to go on: "
-        "ellipack run - --resume 'my model' --predictions p.csv --every 100\n"
+        "ellipack run - --resume 'my model' --predictions p.csv --save-every 100\n"
     )
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 1 + saved.position
     assert saved.output_position.size == (tmp_path / "p.csv").stat().st_size
@@ -62,7 +74,7 @@ def test_a_run_that_waits_for_rows_stops_saves_and_says_how_to_go_on(
 
 def test_a_run_over_a_file_stops_between_batches_and_goes_on_to_the_same_end(cli: CliRunner, tmp_path: Path) -> None:
     write(tmp_path / "rides.csv", rides(ROWS))
-    run = "rides.csv", "--target", TARGET, "--every", "100"
+    run = "rides.csv", "--target", TARGET, "--save-every", "100"
     resume = "--save", "m", "--resume", "m", "--predictions", "p.parquet"
     with cli.started("run", *run, *resume, folder=tmp_path) as going:
         await_that((tmp_path / "m").exists, going)
@@ -112,11 +124,11 @@ def test_a_second_signal_ends_it_at_once(cli: CliRunner, tmp_path: Path) -> None
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_are_taken_down_once_and_handlers_come_back(number: signal.Signals) -> None:
     before = signal.getsignal(number)
-    stops = Stops()
-    with stops.heeded():
-        assert not stops.wanted()
+    stop = StopSignals()
+    with stop.installed():
+        assert not stop.received()
         signal.raise_signal(number)
-        assert (stops.wanted(), stops.number) == (True, number)
+        assert (stop.received(), stop.number) == (True, number)
         assert signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     assert signal.getsignal(number) is before
 
@@ -124,10 +136,10 @@ def test_signals_are_taken_down_once_and_handlers_come_back(number: signal.Signa
 def test_what_was_ignored_stays_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        stops = Stops()
-        with stops.heeded():
+        stop = StopSignals()
+        with stop.installed():
             signal.raise_signal(signal.SIGINT)
-            assert not stops.wanted()
+            assert not stop.received()
             signal.raise_signal(signal.SIGTERM)
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

@@ -3,12 +3,12 @@
 import sys
 from typing import NoReturn
 
-from ellipack.cli.messages import in_words
+from ellipack.cli.messages import missing_package_message
 
 try:
     from ellipack.cli.main import main
 except ModuleNotFoundError as missing:
-    lacking = in_words(missing)
+    lacking = missing_package_message(missing)
 
     def main() -> NoReturn:
         """Say what is missing, and how to get it."""

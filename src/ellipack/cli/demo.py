@@ -6,23 +6,23 @@ from types import ModuleType
 
 import click
 
-from ellipack.cli.messages import say
+from ellipack.cli.messages import print_message
 from ellipack.cli.options import Options, check_writable
-from ellipack.cli.run import run_over
+from ellipack.cli.run import run_table
 from ellipack.errors import StreamError
 from ellipack.synthetic import LowRankStream
 
 
-def demonstrate(rounds: int, seed: int, out: str) -> int:
+def run_demo(rounds: int, seed: int, out: str) -> int:
     """Let learners learn a made-up stream, then run over a file of it; return the exit code."""
     comparison = _comparison()
     picture, table, report, model = _files(Path(out))
     comparison.main(["--rounds", str(rounds), "--seed", str(seed), "--output", str(picture)])
-    write_stream(table, rounds, seed)
+    write_table(table, rounds, seed)
     click.echo(f"\n$ ellipack run {table} --target load --report {report} --save {model}")
-    code = run_over(Options(str(table), target="load", report=str(report), save=str(model)))
+    code = run_table(Options(str(table), target="load", report=str(report), save=str(model)))
     if code == 0:
-        say(f"open {report} in a browser; `ellipack inspect {model}` shows more")
+        print_message(f"open {report} in a browser; `ellipack inspect {model}` shows more")
     return code
 
 
@@ -47,7 +47,7 @@ def _files(folder: Path) -> list[Path]:
     return files
 
 
-def write_stream(path: Path, rounds: int, seed: int) -> None:
+def write_table(path: Path, rounds: int, seed: int) -> None:
     """Write a made-up stream as a table, with names as a real one has."""
     X, y = LowRankStream(random_state=seed).draw(rounds)
     names = [f"sensor {i + 1:02d}" for i in range(X.shape[1])]

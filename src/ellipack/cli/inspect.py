@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from ellipack import serialization
-from ellipack.cli.messages import say
-from ellipack.cli.options import check_apart, check_writable
-from ellipack.cli.terminal import screen, show_model
+from ellipack.cli.messages import print_message
+from ellipack.cli.options import check_distinct_paths, check_writable
+from ellipack.cli.terminal import make_console, print_model
 from ellipack.errors import CheckpointError, InputError, StreamError
 from ellipack.estimators.loading import RUN_KIND, load
 from ellipack.evaluation.run import load_run
@@ -20,25 +20,25 @@ from ellipack.report.run_record import RunInfo, build_learner_record, build_reco
 
 def inspect(model: str, as_json: bool) -> None:
     """Show what a model has learned."""
-    record = record_at(model)
+    record = read_record(model)
     if as_json:
         click.echo(record.to_json())
     else:
-        show_model(record, screen())
+        print_model(record, make_console())
 
 
 def report(model: str, output: str | None) -> None:
     """Write a page about a model or a run's JSON."""
     target = output or ("-" if model == "-" else f"{model}.html")
-    check_apart({"MODEL": model, "--output": target})
+    check_distinct_paths({"MODEL": model, "--output": target})
     if target != "-":
         check_writable(target)
-    write_page(record_at(model), target)
+    write_report(read_record(model), target)
     if target != "-":
-        say(f"report: {target}")
+        print_message(f"report: {target}")
 
 
-def write_page(record: Record, target: str) -> None:
+def write_report(record: Record, target: str) -> None:
     """Write the page about a record to a file, or to standard output."""
     text = render_page(record)
     if target == "-":
@@ -50,36 +50,36 @@ def write_page(record: Record, target: str) -> None:
         raise StreamError(f"{target} can't be written: {error.strerror or error}") from error
 
 
-def record_at(path: str) -> Record:
+def read_record(path: str) -> Record:
     """Return what there is to see in a file; standard input (``-``) has JSON."""
     if path == "-":
-        return _record_in(sys.stdin.buffer.read(), "standard input")
+        return _parse_record(sys.stdin.buffer.read(), "standard input")
     if _first_bytes(path).lstrip().startswith(b"{"):
-        return _record_in(Path(path).read_bytes(), path)
+        return _parse_record(Path(path).read_bytes(), path)
     kind, _ = serialization.read(path)
     if kind != RUN_KIND:
-        return _record_of(load(path), path)
+        return _learner_record(load(path), path)
     run = load_run(path)
-    _check_learned(run.learner, path)
+    _check_fitted(run.learner, path)
     return build_record(run)
 
 
-def _record_in(data: bytes, source: str) -> Record:
+def _parse_record(data: bytes, source: str) -> Record:
     try:
         return Record.from_json(data.decode())
     except (InputError, UnicodeDecodeError) as error:
         raise CheckpointError(f"{source} is no result of `ellipack run --json`: {error}") from error
 
 
-def _record_of(learner: Any, path: str) -> Record:
+def _learner_record(learner: Any, path: str) -> Record:
     """Return what there is to see of a learner that was saved without a run."""
-    _check_learned(learner, path)
+    _check_fitted(learner, path)
     names = getattr(learner, "feature_names_in_", None)
     features = [f"x{i}" for i in range(learner.n_features_in_)] if names is None else list(names)
     return build_learner_record(learner, features, RunInfo(path, "y"))
 
 
-def _check_learned(learner: Any, path: str) -> None:
+def _check_fitted(learner: Any, path: str) -> None:
     if not hasattr(learner, "state_"):
         raise CheckpointError(f"{path} holds a learner that has learned nothing yet")
 

@@ -13,8 +13,8 @@ from click.shell_completion import get_completion_class
 
 from ellipack._version import __version__
 from ellipack.choices import COLUMN_KINDS, LEARNER_NAMES, ON_ERROR_CHOICES, TABLE_FORMATS
-from ellipack.cli.messages import in_words, say
-from ellipack.cli.options import DEFAULT, EVERY, Options
+from ellipack.cli.messages import missing_package_message, print_message
+from ellipack.cli.options import DEFAULT_LEARNER, DEFAULT_SAVE_EVERY, Options
 from ellipack.errors import CheckpointError, EllipackError, InputError, StreamError
 
 _EPILOG = """\b
@@ -58,7 +58,7 @@ Examples:
   ellipack run rides.csv --target duration --json | ellipack report - > rides.html"""
 
 
-class ReaderGoneError(Exception):
+class OutputClosedError(Exception):
     """Whoever read standard output has gone; no BrokenPipeError, of which click makes an exit code of its own."""
 
 
@@ -70,7 +70,7 @@ class _Group(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
-            raise ReaderGoneError from error
+            raise OutputClosedError from error
 
 
 @click.group(
@@ -113,7 +113,7 @@ def completion(shell: str) -> None:
     show_default=True,
     help="What to do at a bad row.",
 )
-@click.option("--learner", type=click.Choice(LEARNER_NAMES), help=f"Who learns.  [default: {DEFAULT}]")
+@click.option("--learner", type=click.Choice(LEARNER_NAMES), help=f"Who learns.  [default: {DEFAULT_LEARNER}]")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the learner.")
 @click.option(
     "--predictions", type=click.Path(), metavar="OUT", help="Write each row's prediction to a .csv or .parquet file."
@@ -129,10 +129,10 @@ def completion(shell: str) -> None:
     help="Go on with a saved run, and save it there, unless by --save elsewhere.",
 )
 @click.option(
-    "--every",
+    "--save-every",
     type=click.IntRange(1),
     metavar="ROWS",
-    default=EVERY,
+    default=DEFAULT_SAVE_EVERY,
     show_default=True,
     help="How often to save on the way.",
 )
@@ -148,9 +148,9 @@ def run(context: click.Context, /, **given: Any) -> None:
     it learns from the first row on. If --save and --resume name the same MODEL and there is none yet, the run begins:
     so the same command can be given again whenever it was killed, and loses and doubles nothing.
     """
-    from ellipack.cli.run import run_over
+    from ellipack.cli.run import run_table
 
-    context.exit(run_over(Options(**given)))
+    context.exit(run_table(Options(**given)))
 
 
 @ellipack.command(short_help="Predict the rows of a table with a saved run.", epilog=_PREDICT)
@@ -229,9 +229,9 @@ def demo(context: click.Context, rounds: int, seed: int, out: str) -> None:
     First, six learners side by side: a table, and a picture. Then the way that a file of your own would go: the stream
     is written to a CSV file, `ellipack run` learns it, and writes a report and a model.
     """
-    from ellipack.cli.demo import demonstrate
+    from ellipack.cli.demo import run_demo
 
-    context.exit(demonstrate(rounds, seed, out))
+    context.exit(run_demo(rounds, seed, out))
 
 
 EXIT_CODES: Final[dict[type[EllipackError], int]] = {InputError: 2, StreamError: 3, CheckpointError: 4}
@@ -245,38 +245,38 @@ def main() -> NoReturn:
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # no name may be more than a terminal can take
     try:
-        code = _code()
+        code = _run_command()
         sys.stdout.flush()
-    except (ReaderGoneError, BrokenPipeError):
+    except (OutputClosedError, BrokenPipeError):
         code = _BROKEN_PIPE
     sys.stderr.flush()
     # At once: Python would complain if a reader has gone, and pyarrow wait for ever if standard input does not end.
     os._exit(code)
 
 
-def _code() -> int:
+def _run_command() -> int:
     """Run the command, say in a line what went wrong if anything has, and return the exit code."""
     try:
         return int(ellipack.main(prog_name="ellipack", standalone_mode=False) or 0)
     except click.ClickException as error:
-        return _failed(_objection(error), error.exit_code)
+        return _fail(_usage_message(error), error.exit_code)
     except EllipackError as error:
-        return _failed(str(error), next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
+        return _fail(str(error), next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
     except ModuleNotFoundError as missing:
-        return _failed(in_words(missing), 1)
+        return _fail(missing_package_message(missing), 1)
     except (click.Abort, KeyboardInterrupt):
-        return _failed("interrupted", _INTERRUPTED)
+        return _fail("interrupted", _INTERRUPTED)
     except OSError as error:
-        return _failed(str(error), EXIT_CODES[StreamError])
+        return _fail(str(error), EXIT_CODES[StreamError])
 
 
-def _objection(error: click.ClickException) -> str:
+def _usage_message(error: click.ClickException) -> str:
     """Return what click has against the command line, and where to read more."""
     context = getattr(error, "ctx", None)
     where = f" (see {context.command_path} --help)" if context is not None else ""
     return error.format_message() + where
 
 
-def _failed(message: str, code: int) -> int:
-    say(message)
+def _fail(message: str, code: int) -> int:
+    print_message(message)
     return code

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from ellipack.tabular import BadRow
 
 
-def say(message: str) -> None:
+def print_message(message: str) -> None:
     """Print a line."""
     print(f"ellipack: {clean(message)}", file=sys.stderr, flush=True)
 
 
-def in_words(missing: ModuleNotFoundError) -> str:
+def missing_package_message(missing: ModuleNotFoundError) -> str:
     """Return which package the command line lacks, and how to get it; a module of our own that is not there raises."""
     package = (missing.name or "a package").partition(".")[0]
     if package == "ellipack":
@@ -26,7 +26,7 @@ def in_words(missing: ModuleNotFoundError) -> str:
 _SHOWN = 5
 
 
-class Skipped:
+class SkippedRows:
     """Tells on standard error of rows of a source that are skipped.
 
     Attributes
@@ -41,10 +41,10 @@ class Skipped:
         """Tell of more rows, if not of enough already."""
         for row in bad[: max(0, _SHOWN - self.count)]:
             place = f"{self._source}, row {row.row_number:,}" + (f", column '{row.column}'" if row.column else "")
-            say(f"skipped: {place}: {row.reason}")
+            print_message(f"skipped: {place}: {row.reason}")
         self.count += len(bad)
 
-    def sum_up(self) -> None:
+    def print_total(self) -> None:
         """Tell of those that were not told of."""
         if self.count > _SHOWN:
-            say(f"skipped: {self.count:,} rows in all")
+            print_message(f"skipped: {self.count:,} rows in all")

@@ -9,10 +9,10 @@ from tempfile import TemporaryFile
 
 from ellipack.errors import CheckpointError, EllipackError, InputError, StreamError
 
-DEFAULT = "metric"
+DEFAULT_LEARNER = "metric"
 """Who learns, if nobody else is asked for."""
 
-EVERY = 100_000
+DEFAULT_SAVE_EVERY = 100_000
 """Rows between two savings, if nothing else is asked for."""
 
 
@@ -32,39 +32,39 @@ class Options:
     report: str | None = None
     save: str | None = None
     resume: str | None = None
-    every: int = EVERY
+    save_every: int = DEFAULT_SAVE_EVERY
     on_error: str = "stop"
     as_json: bool = False
 
     @property
-    def model(self) -> str | None:
+    def model_path(self) -> str | None:
         """Where the run is saved: `save`, or where it was resumed from."""
         return self.save or self.resume
 
     @property
-    def begins_anew(self) -> bool:
+    def starts_new_run(self) -> bool:
         """Whether there is no saved run to go on with, which is no error where the run is to be saved just there."""
         return self.resume is None or (self.resume == self.save and not os.path.exists(self.resume))
 
-    def kind_of(self) -> dict[str, str]:
+    def column_kinds(self) -> dict[str, str]:
         """Return the kinds that columns are to be taken for."""
         for given in self.kinds:
             if "=" not in given:
                 raise InputError(f"--kind must be COLUMN=KIND, got {given!r}")
         return {column: kind for column, _, kind in (given.rpartition("=") for given in self.kinds)}
 
-    def going_on(self) -> str:
+    def resume_command(self) -> str:
         """Return the command by which a run that was stopped goes on."""
-        words = ["ellipack", "run", self.stream, "--resume", self.model or ""]
+        words = ["ellipack", "run", self.stream, "--resume", self.model_path or ""]
         for name in ("format", "predictions", "report"):
             value = getattr(self, name)
             words += [f"--{name}", value] if value else []
-        words += ["--every", str(self.every)] if self.every != EVERY else []
+        words += ["--save-every", str(self.save_every)] if self.save_every != DEFAULT_SAVE_EVERY else []
         words += ["--on-error", self.on_error] if self.on_error != "stop" else []
         return shlex.join(words + ["--json"] * self.as_json)
 
 
-def check_places(options: Options) -> None:
+def check_paths(options: Options) -> None:
     """Raise unless all that is to be written can be: not after an hour, but now."""
     given = {
         "STREAM": options.stream,
@@ -73,13 +73,13 @@ def check_places(options: Options) -> None:
         "--save": options.save,
         "--resume": options.resume,
     }
-    check_apart(given)
+    check_distinct_paths(given)
     if options.predictions == options.report == "-":
         raise InputError("--predictions and --report can't both go to standard output")
     for path, failure in (
         (options.predictions, StreamError),
         (options.report, StreamError),
-        (options.model, _no_model),
+        (options.model_path, _model_error),
     ):
         if path not in (None, "-"):
             check_writable(path, failure)
@@ -102,7 +102,7 @@ def check_writable(path: str, failure: Callable[[str], EllipackError] = StreamEr
         raise failure(f"{path} can't be written: {error.strerror or error}") from error
 
 
-def check_apart(given: Mapping[str, str | None]) -> None:
+def check_distinct_paths(given: Mapping[str, str | None]) -> None:
     """Raise if a file is to be written that is also read, or written as something else."""
     seen: dict[str, str] = {}
     for name, path in given.items():
@@ -117,5 +117,5 @@ def _is_device(path: str) -> bool:
     return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
 
 
-def _no_model(message: str) -> EllipackError:
+def _model_error(message: str) -> EllipackError:
     return CheckpointError(message)

@@ -1,7 +1,7 @@
 """``ellipack predict``: predictions for the rows of a file, by a saved run."""
 
-from ellipack.cli.messages import Skipped, say
-from ellipack.cli.options import check_apart, check_writable
+from ellipack.cli.messages import SkippedRows, print_message
+from ellipack.cli.options import check_distinct_paths, check_writable
 from ellipack.errors import CheckpointError
 from ellipack.evaluation.prediction_writer import UNLABELED_COLUMNS, open_prediction_writer
 from ellipack.evaluation.prefetch import prefetch
@@ -11,7 +11,7 @@ from ellipack.tabular import open_table
 
 def predict(model: str, file: str, output: str, format: str | None, on_error: str) -> None:
     """Predict the rows of a file with the run saved in a model."""
-    check_apart({"MODEL": model, "FILE": file, "--output": output})
+    check_distinct_paths({"MODEL": model, "FILE": file, "--output": output})
     if output != "-":
         check_writable(output)
     run = load_run(model)
@@ -20,8 +20,8 @@ def predict(model: str, file: str, output: str, format: str | None, on_error: st
     source = open_table(file, format=format, on_error=on_error)
     unused = [name for name in run.encoder.unused_columns(source.columns) if name != run.encoder.target]
     if unused:
-        say(f"columns that the model does not use: {', '.join(unused)}")
-    skipped, out = Skipped(source.name), open_prediction_writer(output, UNLABELED_COLUMNS)
+        print_message(f"columns that the model does not use: {', '.join(unused)}")
+    skipped, out = SkippedRows(source.name), open_prediction_writer(output, UNLABELED_COLUMNS)
     try:
         for batch in prefetch(source):
             rows = run.encoder.parse_unlabeled(batch, on_error)
@@ -31,4 +31,4 @@ def predict(model: str, file: str, output: str, format: str | None, on_error: st
         out.finish()
     finally:
         out.close()
-    skipped.sum_up()
+    skipped.print_total()

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import click
 
-from ellipack.cli.inspect import write_page
-from ellipack.cli.messages import Skipped, say
-from ellipack.cli.options import DEFAULT, Options, check_places
-from ellipack.cli.signals import Stops
-from ellipack.cli.terminal import Ticker, screen, show_record
+from ellipack.cli.inspect import write_report
+from ellipack.cli.messages import SkippedRows, print_message
+from ellipack.cli.options import DEFAULT_LEARNER, Options, check_paths
+from ellipack.cli.signals import StopSignals
+from ellipack.cli.terminal import ProgressLine, make_console, print_record
 from ellipack.errors import DomainError, InputError, StreamError
 from ellipack.estimators import (
     GradientOuterProduct,
@@ -31,51 +31,51 @@ from ellipack.report.run_record import build_record
 from ellipack.serialization import remove_partial_files
 from ellipack.tabular import INFERENCE_ROWS, TableBatch, TableEncoder, TableStream, open_table
 
-_BATCH = 1024  # rows, after which a signal is heeded: a fraction of a second
+_BATCH = 1024  # rows, after which a signal is replaced: a fraction of a second
 
 
-def run_over(options: Options) -> int:
+def run_table(options: Options) -> int:
     """Run as the options ask, and show what came of it; return the exit code."""
-    stops = Stops()
-    with stops.heeded():
-        record = _run(options, stops)
+    stop = StopSignals()
+    with stop.installed():
+        record = _run(options, stop)
     if record is not None:
-        _show(options, record)
-    return 128 + stops.number if stops.number else 0
+        _show_result(options, record)
+    return 128 + stop.number if stop.number else 0
 
 
-def _run(options: Options, stops: Stops) -> Record | None:
+def _run(options: Options, stop: StopSignals) -> Record | None:
     """Play the whole stream, or up to a signal; return what there is to show."""
-    check_places(options)
-    run, passed = (None, 0) if options.begins_anew else resumed(options)
-    if options.model:
-        remove_partial_files(options.model)
-    source = run_in_thread(lambda: _opened(options, passed), stops.wanted)
+    check_paths(options)
+    run, passed = (None, 0) if options.starts_new_run else load_resumed_run(options)
+    if options.model_path:
+        remove_partial_files(options.model_path)
+    source = run_in_thread(lambda: _open_stream(options, passed), stop.received)
     if source is None:
-        say("stopped before the first row; there is nothing to save")
+        print_message("stopped before the first row; there is nothing to save")
         return None
     if run is None:
-        run = _begun(options, source)
+        run = _new_run(options, source)
         for warning in run.encoder.warnings:
-            say(f"warning: {warning}")
+            print_message(f"warning: {warning}")
     output = open_prediction_writer(options.predictions, LABELED_COLUMNS, run.output_position)
     try:
-        speed = _play(run, options, source, output, stops)
+        speed = _learn_table(run, options, source, output, stop)
     finally:
         output.close()
-    if stops.number:
-        _explain_stop(run, options)
+    if stop.number:
+        _report_stop(run, options)
         return None
     if not run.scores.n_rows:
         raise StreamError(f"{source.name} has no row that could be learned from")
     return build_record(run, speed)
 
 
-def _opened(options: Options, passed: int) -> TableStream:
+def _open_stream(options: Options, passed: int) -> TableStream:
     """Return the stream, with rows enough of it at hand to tell what its columns are."""
     source = open_table(
         options.stream,
-        batch_rows=min(_BATCH, options.every),
+        batch_rows=min(_BATCH, options.save_every),
         format=options.format,
         skip_rows=passed,
         on_error=options.on_error,
@@ -84,7 +84,7 @@ def _opened(options: Options, passed: int) -> TableStream:
     return source
 
 
-def _begun(options: Options, source: TableStream) -> Run:
+def _new_run(options: Options, source: TableStream) -> Run:
     """Return a run that has seen no row yet."""
     if options.target is None:
         raise InputError(f"--target must be one of the columns of {source.name}: {', '.join(source.columns)}")
@@ -93,36 +93,36 @@ def _begun(options: Options, source: TableStream) -> Run:
         options.target,
         take=options.take or None,
         drop=options.drop,
-        kinds=options.kind_of(),
+        kinds=options.column_kinds(),
     )
-    return Run(learner_of(options.learner or DEFAULT, options.settings), encoder, options.stream)
+    return Run(make_learner(options.learner or DEFAULT_LEARNER, options.settings), encoder, options.stream)
 
 
-def _play(
-    run: Run, options: Options, source: TableStream, output: PredictionWriter, stops: Stops
+def _learn_table(
+    run: Run, options: Options, source: TableStream, output: PredictionWriter, stop: StopSignals
 ) -> list[tuple[int, float]]:
     """Play batch after batch, saving on the way and at the end; return how fast it went."""
     begun, saved = run.position, run.scores.n_rows
-    skipped, failures = Skipped(source.name), list[StreamError]()
-    with Ticker(run) as ticker:
-        for result in _playing(run, options, prefetch(source, stops.wanted), failures):
+    skipped, failures = SkippedRows(source.name), list[StreamError]()
+    with ProgressLine(run) as progress:
+        for result in _learn_batches(run, options, prefetch(source, stop.received), failures):
             output.write(result.row_numbers, result.predictions, result.labels)
             skipped.add(result.bad_rows)
-            if options.model and run.scores.n_rows - saved >= options.every:
-                _settle(run, options, output)
+            if options.model_path and run.scores.n_rows - saved >= options.save_every:
+                _save(run, options, output)
                 saved = run.scores.n_rows
-            ticker.tick()
-    skipped.sum_up()
-    _settle(run, options, output)
+            progress.update()
+    skipped.print_total()
+    _save(run, options, output)
     output.finish()
     if failures:
-        raise _explained(failures[0], run, options)
-    if run.position == begun and not stops.number:
-        say(f"{source.name} has no rows that are new")
-    return ticker.speed
+        raise _add_resume_hint(failures[0], run, options)
+    if run.position == begun and not stop.number:
+        print_message(f"{source.name} has no rows that are new")
+    return progress.speed
 
 
-def _playing(
+def _learn_batches(
     run: Run, options: Options, batches: Iterator[TableBatch], failures: list[StreamError]
 ) -> Iterator[BatchResult]:
     """Yield what becomes of batches, up to one that can't be read, which is taken down."""
@@ -133,44 +133,44 @@ def _playing(
         failures.append(error)
 
 
-def _settle(run: Run, options: Options, output: PredictionWriter) -> None:
+def _save(run: Run, options: Options, output: PredictionWriter) -> None:
     """Bring predictions to the disk, and then save the run, which knows how many there are."""
     run.output_position = output.sync()
-    if options.model and run.scores.n_rows:
-        run.save(options.model)
+    if options.model_path and run.scores.n_rows:
+        run.save(options.model_path)
 
 
-def _explained(error: StreamError, run: Run, options: Options) -> StreamError:
+def _add_resume_hint(error: StreamError, run: Run, options: Options) -> StreamError:
     """Return an error that says what became of the rows before it."""
-    if options.model is None or not run.scores.n_rows:
+    if options.model_path is None or not run.scores.n_rows:
         return error
-    return StreamError(f"{error} (the {run.position:,} rows before are saved; then: {options.going_on()})")
+    return StreamError(f"{error} (the {run.position:,} rows before are saved; then: {options.resume_command()})")
 
 
-def _explain_stop(run: Run, options: Options) -> None:
+def _report_stop(run: Run, options: Options) -> None:
     said = f"stopped after {run.position:,} rows"
-    if options.model is None:
-        say(f"{said}; nothing was saved: with --save MODEL one can go on")
+    if options.model_path is None:
+        print_message(f"{said}; nothing was saved: with --save MODEL one can go on")
     elif not run.scores.n_rows:
-        say(f"{said}, with nothing learned that could be saved")
+        print_message(f"{said}, with nothing learned that could be saved")
     else:
-        say(f"{said}, and saved; to go on: {options.going_on()}")
+        print_message(f"{said}, and saved; to go on: {options.resume_command()}")
 
 
-def _show(options: Options, record: Record) -> None:
+def _show_result(options: Options, record: Record) -> None:
     """Write the page if one is wanted, and print the result."""
     if options.report:
-        write_page(record, options.report)
+        write_report(record, options.report)
     piped = "-" in (options.predictions, options.report)
     if options.as_json:
         click.echo(record.to_json(), err=piped)
     else:
-        show_record(record, screen(to_error=piped))
+        print_record(record, make_console(to_error=piped))
     if options.report not in (None, "-"):
-        say(f"report: {options.report}")
+        print_message(f"report: {options.report}")
 
 
-def resumed(options: Options) -> tuple[Run, int]:
+def load_resumed_run(options: Options) -> tuple[Run, int]:
     """Return the run to go on with, and how many rows of the stream to pass over.
 
     Under the name of the same stream it goes on behind the last row that was learned. Standard input can't be told by
@@ -178,20 +178,20 @@ def resumed(options: Options) -> tuple[Run, int]:
     are its own.
     """
     run = load_run(str(options.resume))
-    _check_same(run, options)
+    _check_options(run, options)
     said = f"going on with {options.resume} ({run.scores.n_rows:,} rows learned)"
     if options.stream == run.source == "-":
         run.row_offset = run.position
-        say(f"{said}, with what comes on standard input")
+        print_message(f"{said}, with what comes on standard input")
         passed = 0
     elif "-" not in (options.stream, run.source) and _same_path(options.stream, run.source):
         passed = run.position
-        say(f"{said}, behind row {passed:,} of {options.stream}")
+        print_message(f"{said}, behind row {passed:,} of {options.stream}")
     else:
-        say(f"{said}, from the first row of {options.stream}: what it has learned is from {run.source}")
+        print_message(f"{said}, from the first row of {options.stream}: what it has learned is from {run.source}")
         run.position, run.output_position, passed = 0, OutputPosition(), 0
     if run.output_position.size and options.predictions is None:
-        say("warning: no --predictions, though the run has written some: there will be none from here on")
+        print_message("warning: no --predictions, though the run has written some: there will be none from here on")
     run.source = options.stream
     return run, passed
 
@@ -200,36 +200,36 @@ def _same_path(one: str, other: str) -> bool:
     return os.path.abspath(one) == os.path.abspath(other)
 
 
-def _check_same(run: Run, options: Options) -> None:
+def _check_options(run: Run, options: Options) -> None:
     """Raise if an option asks for anything else than the saved run has."""
-    _agree("--target", options.target, run.encoder.target)
+    _check_equal("--target", options.target, run.encoder.target)
     learner: Any = getattr(run.learner, "regressor", run.learner)
-    if options.learner is not None and type(learner) is not type(LEARNERS[options.learner]()):
-        raise _refusal("--learner", type(learner).__name__, options.learner)
+    if options.learner is not None and type(learner) is not type(LEARNER_FACTORIES[options.learner]()):
+        raise _mismatch("--learner", type(learner).__name__, options.learner)
     for text in options.settings:
-        name, value = setting_of(text, learner)
-        _agree(f"--set {name}", value, learner.get_params(deep=False)[name])
+        name, value = parse_setting(text, learner)
+        _check_equal(f"--set {name}", value, learner.get_params(deep=False)[name])
     kinds = {column.name: column.kind for column in run.encoder.column_summaries()}
     if options.take and {*options.take} != {*kinds}:
-        raise _refusal("--take", ", ".join(kinds), ", ".join(options.take))
+        raise _mismatch("--take", ", ".join(kinds), ", ".join(options.take))
     for name in options.drop:
         if name in kinds:
-            raise _refusal("--drop", f"{name!r} among its columns", repr(name))
-    for name, kind in options.kind_of().items():
+            raise _mismatch("--drop", f"{name!r} among its columns", repr(name))
+    for name, kind in options.column_kinds().items():
         if name != run.encoder.target:
-            _agree(f"--kind of {name!r}", kind, kinds.get(name))
+            _check_equal(f"--kind of {name!r}", kind, kinds.get(name))
 
 
-def _agree(option: str, given: Any, has: Any) -> None:
+def _check_equal(option: str, given: Any, has: Any) -> None:
     if given is not None and given != has:
-        raise _refusal(option, repr(has), repr(given))
+        raise _mismatch(option, repr(has), repr(given))
 
 
-def _refusal(option: str, has: str, given: str) -> InputError:
+def _mismatch(option: str, has: str, given: str) -> InputError:
     return InputError(f"{option} must be that of the resumed run, which has {has}, got {given}: leave it out")
 
 
-LEARNERS: Final[dict[str, Callable[..., Any]]] = {
+LEARNER_FACTORIES: Final[dict[str, Callable[..., Any]]] = {
     "metric": MetricRegressor,
     "packing": PackingRegressor,
     # With an estimate that finds directions: appendix A to the letter would find none.
@@ -238,16 +238,16 @@ LEARNERS: Final[dict[str, Callable[..., Any]]] = {
 """By the names that the command line has for them."""
 
 
-def learner_of(name: str, settings: Sequence[str]) -> StreamingRegressor[Any]:
+def make_learner(name: str, settings: Sequence[str]) -> StreamingRegressor[Any]:
     """Return a learner by its name, with settings ``NAME=VALUE``; the paper's for any features and labels."""
-    learner: StreamingRegressor[Any] = LEARNERS[name]()
+    learner: StreamingRegressor[Any] = LEARNER_FACTORIES[name]()
     for text in settings:
-        key, value = setting_of(text, learner)
+        key, value = parse_setting(text, learner)
         learner.set_params(**{key: value})
     return learner if name == "metric" else RescaledRegressor(learner)
 
 
-def setting_of(text: str, learner: StreamingRegressor[Any]) -> tuple[str, Any]:
+def parse_setting(text: str, learner: StreamingRegressor[Any]) -> tuple[str, Any]:
     """Return the name and the value of a setting ``NAME=VALUE``; the learner itself says what values it takes."""
     plain = {name: value for name, value in learner.get_params(deep=False).items() if isinstance(value, int | float)}
     name, equals, given = text.partition("=")

@@ -8,7 +8,7 @@ from types import FrameType
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
-class Stops:
+class StopSignals:
     """Which of SIGINT and SIGTERM has come, 0 if none; a second one ends the process at once.
 
     Nothing is raised: a signal is taken down, and whoever works or waits looks from time to time.
@@ -18,23 +18,23 @@ class Stops:
         self.number = 0
 
     @contextmanager
-    def heeded(self) -> Iterator["Stops"]:
+    def installed(self) -> Iterator["StopSignals"]:
         """Take signals down as long as the block runs, but for those that the process was started to ignore."""
         found = {number: signal.getsignal(number) for number in _NUMBERS}
-        heeded = {number: handler for number, handler in found.items() if handler is not signal.SIG_IGN}
-        for number in heeded:
-            signal.signal(number, self._take_down)
+        replaced = {number: handler for number, handler in found.items() if handler is not signal.SIG_IGN}
+        for number in replaced:
+            signal.signal(number, self._receive)
         try:
             yield self
         finally:
-            for number, handler in heeded.items():
+            for number, handler in replaced.items():
                 signal.signal(number, handler)
 
-    def wanted(self) -> bool:
+    def received(self) -> bool:
         """Return whether to stop."""
         return self.number != 0
 
-    def _take_down(self, number: int, _: FrameType | None) -> None:
+    def _receive(self, number: int, _: FrameType | None) -> None:
         self.number = number
         for each in _NUMBERS:
             if signal.getsignal(each) is not signal.SIG_IGN:

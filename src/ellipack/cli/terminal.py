@@ -18,29 +18,29 @@ _LEAST_SHARE, _LEAST_LOADING = 0.0005, 0.05  # below, nothing would be seen of i
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
-def screen(*, to_error: bool = False) -> Console:
+def make_console(*, to_error: bool = False) -> Console:
     """Return where tables go."""
     return Console(stderr=to_error, highlight=False, markup=False, emoji=False)
 
 
-def show_record(record: Record, console: Console) -> None:
+def print_record(record: Record, console: Console) -> None:
     """Print what came of a run: how good it was, and what drives the target."""
     console.print(Text(clean(f"{record.learner} on {record.source}, target {record.target}"), style="bold"))
-    console.print(_figures(record))
-    console.print(_features(record, console))
-    console.print(_directions(record))
+    console.print(_score_table(record))
+    console.print(_feature_table(record, console))
+    console.print(_direction_table(record))
 
 
-def show_model(record: Record, console: Console) -> None:
+def print_model(record: Record, console: Console) -> None:
     """Print what a model has learned, all of it."""
-    show_record(record, console)
+    print_record(record, console)
     if record.experts.names:
-        console.print(_experts(record, console))
+        console.print(_expert_table(record, console))
     if record.phases:
-        console.print(_phases(record))
+        console.print(_phase_table(record))
     if record.columns:
-        console.print(_columns(record))
-    console.print(_settings(record))
+        console.print(_column_table(record))
+    console.print(_parameter_table(record))
 
 
 def _table(title: str | None, *headings: str) -> Table:
@@ -52,17 +52,17 @@ def _table(title: str | None, *headings: str) -> Table:
     return table
 
 
-def _figures(record: Record) -> Table:
+def _score_table(record: Record) -> Table:
     table = _table(None, "", ">")
     table.show_header = False
-    for name, value in _lines(record.summary) if record.summary.rows else []:
+    for name, value in _score_rows(record.summary) if record.summary.rows else []:
         table.add_row(name, value)
     table.add_row("effective rank", f"{record.effective_rank} of {len(record.features)}")
     table.add_row("centres", f"{record.n_centers:,}")
     return table
 
 
-def _lines(summary: Summary) -> list[tuple[str, str]]:
+def _score_rows(summary: Summary) -> list[tuple[str, str]]:
     return [
         ("rows", f"{summary.rows:,}"),
         ("rows skipped", f"{summary.skipped:,}"),
@@ -75,7 +75,7 @@ def _lines(summary: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _features(record: Record, console: Console) -> Table:
+def _feature_table(record: Record, console: Console) -> Table:
     table = _table("What drives it: features", "feature", ">share", "")
     ranked = sorted(zip(record.importances, record.features, strict=True), key=lambda pair: (-pair[0], pair[1]))
     shown = [pair for pair in ranked[:_FEATURES] if pair[0] >= _LEAST_SHARE] or ranked[:1]
@@ -87,15 +87,15 @@ def _features(record: Record, console: Console) -> Table:
     return table
 
 
-def _directions(record: Record) -> Table:
+def _direction_table(record: Record) -> Table:
     table = _table("What drives it: directions", ">weight", "made of (features in standard units)")
     table.columns[0].no_wrap, table.columns[1].no_wrap = True, False
     for direction in record.directions[: max(1, record.effective_rank)]:
-        table.add_row(f"{direction.eigenvalue:.3g}", Text(_made_of(direction, record.features)))
+        table.add_row(f"{direction.eigenvalue:.3g}", Text(_describe_direction(direction, record.features)))
     return table
 
 
-def _made_of(direction: Direction, features: list[str]) -> str:
+def _describe_direction(direction: Direction, features: list[str]) -> str:
     """Return the features that a direction is made of; which of its two ends is the positive one means nothing."""
     ranked = sorted(zip(direction.loadings, features, strict=True), key=lambda pair: -abs(pair[0]))
     seen = [pair for pair in ranked[:_LOADINGS] if abs(pair[0]) >= _LEAST_LOADING] or ranked[:1]
@@ -103,7 +103,7 @@ def _made_of(direction: Direction, features: list[str]) -> str:
     return "  ".join(f"{sign * loading:+.2f} {clean(name)}" for loading, name in seen)
 
 
-def _experts(record: Record, console: Console) -> Table:
+def _expert_table(record: Record, console: Console) -> Table:
     table = _table("Who predicts: experts", "expert", ">weight", "")
     pairs = zip(record.experts.weights, record.experts.names, strict=True)
     for weight, name in sorted(pairs, key=lambda pair: (-pair[0], pair[1])):
@@ -111,7 +111,7 @@ def _experts(record: Record, console: Console) -> Table:
     return table
 
 
-def _phases(record: Record) -> Table:
+def _phase_table(record: Record) -> Table:
     has_choice = any(phase.choice for phase in record.phases)
     table = _table("Phases", ">last row", ">centres", ">effective rank", *["metric chosen"] * has_choice)
     for phase in record.phases[-_PHASES:]:
@@ -122,7 +122,7 @@ def _phases(record: Record) -> Table:
     return table
 
 
-def _columns(record: Record) -> Table:
+def _column_table(record: Record) -> Table:
     has_note = any(column.note for column in record.columns)
     table = _table("Columns", "column", "taken for", ">missing", *["note"] * has_note)
     for each in record.columns:
@@ -130,7 +130,7 @@ def _columns(record: Record) -> Table:
     return table
 
 
-def _settings(record: Record) -> Table:
+def _parameter_table(record: Record) -> Table:
     table = _table("Settings", "parameter", "value")
     for name, value in record.parameters.items():
         table.add_row(Text(clean(name)), Text(clean(str(value))))
@@ -140,7 +140,7 @@ def _settings(record: Record) -> Table:
 def bar(share: float, console: Console) -> str:
     """Return a bar as long as a share of its full length, to an eighth of a character where there are such.
 
-    >>> bar(0.5, screen())
+    >>> bar(0.5, make_console())
     '████████████'
     """
     eighths = round(max(0.0, min(1.0, share)) * _BAR * 8)
@@ -157,14 +157,14 @@ _INTERVAL = 0.5  # seconds that a speed is measured over
 _KEPT = 256
 
 
-class Ticker:
+class ProgressLine:
     """A line on a terminal's standard error that is rewritten as a run goes on, and vanishes at its end.
 
     Where standard error is no terminal, nothing is shown. `speed` has pairs of a row's number and rows per second.
     """
 
     def __init__(self, run: Run) -> None:
-        self._run, self._console = run, screen(to_error=True)
+        self._run, self._console = run, make_console(to_error=True)
         self.speed: list[tuple[int, float]] = []
         self._rows, self._since, self._every = run.scores.n_rows, monotonic(), 1
         self._progress = Progress(
@@ -188,7 +188,7 @@ class Ticker:
     ) -> None:
         self._progress.stop()
 
-    def tick(self) -> None:
+    def update(self) -> None:
         """Show how things stand, if that was not done just now."""
         now, rows = monotonic(), self._run.scores.n_rows
         if now - self._since < _INTERVAL:
