@@ -107,7 +107,7 @@ def mean_outer_product(gradients: Matrix) -> list[list[float]]:
 
 
 Spectral = Callable[[Matrix], tuple[list[float], list[list[float]]]]
-"""What takes a symmetric matrix to its norm-1 version: eigenvalues in falling order, and the matrix itself."""
+"""What takes a symmetric matrix to its norm-1 version: eigenvalues in descending order, and the matrix itself."""
 
 
 def phased(

@@ -11,7 +11,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 @st.composite
 def spectra(draw: st.DrawFn, max_d: int = 6) -> Floats:
-    """Return eigenvalues in falling order, the largest 1: flat, steep, or anything between."""
+    """Return eigenvalues in descending order, the largest 1: flat, steep, or anything between."""
     logarithms = draw(st.lists(st.floats(-12, 0), min_size=0, max_size=max_d - 1))
     return np.sort(np.exp([0.0, *logarithms]))[::-1].copy()
 

@@ -190,7 +190,7 @@ def test_theorem_2_needs_a_square_of_directions() -> None:
     needed = {"alpha": 0.5, "delta": 0.1, "gradients": [[1.0, 0.0]]}
     for directions, message in (
         (np.eye(2)[:, :1], "directions must have 2 columns, got 1"),
-        (np.eye(3)[:, :2], "directions must have 2 rows, as many as gradients columns, got 3"),
+        (np.eye(3)[:, :2], "directions must have 2 rows, one per column of gradients, got 3"),
     ):
         with pytest.raises(ShapeError, match=message):
             learned_metric_regret_bound([1.0, 0.5], 20, directions=directions, **needed)  # type: ignore[arg-type]
@@ -240,7 +240,7 @@ def test_rounds_are_whole(bound: Callable[[list[float], float, float], float]) -
 @pytest.mark.parametrize(
     ("directions", "error", "message"),
     [
-        ([[1.0, 0.0]], ShapeError, "directions must have 2 rows, as many as gradients columns, got 1"),
+        ([[1.0, 0.0]], ShapeError, "directions must have 2 rows, one per column of gradients, got 1"),
         ([1.0, 0.0], ShapeError, r"directions must be two-dimensional \(rows, columns\), got shape \(2,\)"),
         ([[1.0], [np.nan]], NonFiniteError, "directions must be finite, got NaN at row 1, column 0"),
         ([["a"], ["b"]], InputError, "directions must hold real numbers"),

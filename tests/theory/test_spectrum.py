@@ -127,7 +127,7 @@ def test_a_gradient_outer_product_may_have_zeros() -> None:
 
 @pytest.mark.parametrize("eigenvalues", [[0.0], [0.0, 0.0], [1.0, -1e-3], [0.5, 1.0]])
 def test_what_is_no_gradient_outer_products_spectrum_is_refused(eigenvalues: list[float]) -> None:
-    with pytest.raises(MetricError, match="eigenvalues must be >= 0, the first > 0, and in falling order, got"):
+    with pytest.raises(MetricError, match="eigenvalues must be >= 0, the first > 0, and in descending order, got"):
         check_semidefinite_spectrum(eigenvalues)
 
 
@@ -179,8 +179,8 @@ def test_separated_are_those_a_gap_apart() -> None:
         ([], ShapeError, r"eigenvalues must be one-dimensional and not empty, got shape \(0,\)"),
         ([[1.0]], ShapeError, r"got shape \(1, 1\)"),
         ([1.0, np.nan], NonFiniteError, "eigenvalues must be finite, got NaN at row 1"),
-        ([1.0, 0.0], MetricError, "eigenvalues must be > 0 and in falling order"),
-        ([0.5, 1.0], MetricError, "eigenvalues must be > 0 and in falling order"),
+        ([1.0, 0.0], MetricError, "eigenvalues must be > 0 and in descending order"),
+        ([0.5, 1.0], MetricError, "eigenvalues must be > 0 and in descending order"),
         ([0.5, 0.1], MetricError, r"eigenvalues must be normalized \(largest 1\), got 0.5"),
         ([2.0, 0.1], MetricError, r"eigenvalues must be normalized \(largest 1\), got 2"),
     ],

@@ -1,4 +1,11 @@
-"""The paper's quantities, in plain NumPy and without state."""
+"""Quantities and bounds of the paper, in plain NumPy and without state.
+
+The names of the paper's symbols, and the errata that the docstrings cite, are in ``docs/paper.md``.
+
+References
+----------
+.. [1] I. Kuzborskij and N. Cesa-Bianchi. Nonparametric Online Regression while Learning the Metric. NeurIPS 2017.
+"""
 
 from ellipack.theory.bounds import (
     directional_lipschitz,

@@ -1,4 +1,4 @@
-"""What the paper lets depend on time alone: the radius, the phases, the regularization, the estimator's scales."""
+"""Schedules of the paper: radius, phases, regularization, and the scales of appendix A's estimator."""
 
 from typing import Final
 
@@ -9,14 +9,27 @@ from ellipack.errors import DomainError
 from ellipack.theory.spectrum import check_normalized_spectrum, check_rounds, effective_rank, rank_starts
 from ellipack.validation import Floats, check_integer, check_nonnegative, check_positive
 
-_LAST_PHASE: Final = 62  # it ends at round 2**63 - 2, the last of a phase that an int64 can count
+_LAST_PHASE: Final = 62  # ends at round 2**63 - 2; the end of the next one would overflow int64
 
 
 def radius(eigenvalues: ArrayLike, t: ArrayLike) -> Floats:
-    """Return ``eps_t = t**(-1/(1+rho_t))`` for each `t`: how far a centre reaches at round t of Algorithm 1.
+    """Return the radius ``eps_t = t**(-1/(1+rho_t))`` of the packing at rounds of Algorithm 1.
 
-    Erratum 7: it does not always shrink. Where the effective rank steps up, so does the radius.
+    The radius does not always decrease (erratum 7): it increases where the effective rank does.
 
+    Parameters
+    ----------
+    eigenvalues : array-like of shape (d,)
+        Eigenvalues of the metric in descending order; the largest is 1.
+    t : array-like of int
+        Rounds, at least 1.
+
+    Returns
+    -------
+    radius : array of float, of the shape of `t`
+
+    Examples
+    --------
     >>> radius([1.0, 0.25], [1, 3, 4]).round(3).tolist()
     [1.0, 0.577, 0.63]
     """
@@ -26,47 +39,68 @@ def radius(eigenvalues: ArrayLike, t: ArrayLike) -> Floats:
 def smallest_radius(eigenvalues: ArrayLike, t: int) -> float:
     """Return the smallest radius of rounds 1 to `t`.
 
-    Erratum 7: the proof of Theorem 1 takes the centres to be farther apart than the *last* radius. A centre
-    founded before a step of the effective rank was only farther than the radius *then*, which may be smaller.
-    What holds is that all centres are farther apart than the smallest radius so far.
+    All centers are farther apart than this radius. The proof of Theorem 1 uses the *last* radius instead (erratum 7).
+    That is wrong for centers inserted before an increase of the effective rank, when the radius may have been smaller.
 
+    Parameters
+    ----------
+    eigenvalues : array-like of shape (d,)
+        Eigenvalues of the metric in descending order; the largest is 1.
+    t : int
+        Last round.
+
+    Returns
+    -------
+    radius : float
+
+    Examples
+    --------
     >>> round(smallest_radius([1.0, 0.25], 4), 3)
     0.577
     """
     last = check_integer(t, "t", 1)
-    # Between two steps of the rank the radius shrinks, so the ends of the treads are enough to look at.
-    treads = rank_starts(check_normalized_spectrum(eigenvalues)) - 1
-    ends = np.append(treads[(treads >= 1) & (treads < last)], last)
+    # Between increases of the rank the radius decreases, so that the minimum is at the round before an increase.
+    before = rank_starts(check_normalized_spectrum(eigenvalues)) - 1
+    ends = np.append(before[(before >= 1) & (before < last)], last)
     return float(radius(eigenvalues, ends).min())
 
 
 def phase_length(phase: int) -> int:
-    """Return the number of rounds of a phase, ``2**i``.
+    """Return the number of rounds of phase i, ``2**i`` (section 4 of the paper).
 
+    Examples
+    --------
     >>> [phase_length(i) for i in (1, 2, 3)]
     [2, 4, 8]
     """
-    return 1 << _countable(check_integer(phase, "phase", 1))
+    return 1 << _check_phase(check_integer(phase, "phase", 1))
 
 
 def phase_end(phase: int) -> int:
-    """Return the last round of a phase, ``T(i) = 2**(i+1) - 2`` (0 for phase 0, before the first).
+    """Return the last round of phase i, ``T(i) = 2**(i+1) - 2`` (section 4 of the paper).
 
+    It is 0 for phase 0, before the first round.
+
+    Examples
+    --------
     >>> [phase_end(i) for i in (0, 1, 2, 3)]
     [0, 2, 6, 14]
     """
-    return (2 << _countable(check_integer(phase, "phase", 0))) - 2
+    return (2 << _check_phase(check_integer(phase, "phase", 0))) - 2
 
 
-def _countable(phase: int) -> int:
+def _check_phase(phase: int) -> int:
+    """Return a phase whose rounds fit int64."""
     if phase > _LAST_PHASE:
         raise DomainError(f"phase must be at most {_LAST_PHASE}, got {phase}")
     return phase
 
 
 def phase_of(t: int) -> int:
-    """Return the phase that round `t` belongs to.
+    """Return the phase of round `t`.
 
+    Examples
+    --------
     >>> [phase_of(t) for t in (1, 2, 3, 6, 7)]
     [1, 1, 2, 2, 3]
     """
@@ -74,21 +108,49 @@ def phase_of(t: int) -> int:
 
 
 def regularization(t: int, alpha: float) -> float:
-    """Return ``gamma-bar_t = t**-alpha``, with ``gamma-bar_0 = 1``.
+    """Return the regularization ``gamma-bar_t = t**-alpha``, with ``gamma-bar_0 = 1`` (section 4 of the paper).
 
+    Parameters
+    ----------
+    t : int
+        Round, at least 0.
+    alpha : float
+        Exponent, above 0.
+
+    Returns
+    -------
+    gamma : float
+        At least the smallest normal float.
+
+    Examples
+    --------
     >>> [regularization(t, alpha=0.5) for t in (0, 1, 4)]
     [1.0, 1.0, 0.5]
     """
     check_positive(alpha, "alpha")
-    # A power that underflows would be 0, and no ridge at all.
+    # An underflow to 0 would turn the regularization off.
     return 1.0 if check_integer(t, "t", 0) == 0 else max(float(t) ** -alpha, float(np.finfo(np.float64).tiny))
 
 
 def burn_in(smallest_eigenvalue: float, d: int, alpha: float) -> float:
-    """Return ``((d+1) / (2 mu_d))**(1/alpha)``, the rounds that Theorem 2 does without (eq. phaseCondition).
+    """Return ``((d+1) / (2 mu_d))**(1/alpha)``, the number of rounds before Theorem 2 applies (eq. phaseCondition).
 
-    It is infinite where ``mu_d`` is 0: the theorem says nothing of a function that is flat in some direction.
+    Parameters
+    ----------
+    smallest_eigenvalue : float
+        Smallest eigenvalue ``mu_d`` of the expected gradient outer product.
+    d : int
+        Number of features.
+    alpha : float
+        Exponent of the regularization.
 
+    Returns
+    -------
+    rounds : float
+        Infinite if ``mu_d`` is 0: the theorem does not cover functions that are constant in some direction.
+
+    Examples
+    --------
     >>> burn_in(0.5, d=3, alpha=0.5)
     16.0
     """
@@ -98,8 +160,23 @@ def burn_in(smallest_eigenvalue: float, d: int, alpha: float) -> float:
 
 
 def bandwidth(n: int, d: int, scale: float = 1.0) -> float:
-    """Return ``eps_n`` of appendix A, `scale` times the largest order the paper allows, ``n**(-1/(2(d+1)))``.
+    """Return the bandwidth ``eps_n`` of appendix A: `scale` times ``n**(-1/(2(d+1)))``, the largest allowed order.
 
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    d : int
+        Number of features.
+    scale : float, default 1.0
+        Factor, above 0.
+
+    Returns
+    -------
+    bandwidth : float
+
+    Examples
+    --------
     >>> bandwidth(256, d=1)
     0.25
     """
@@ -107,9 +184,15 @@ def bandwidth(n: int, d: int, scale: float = 1.0) -> float:
 
 
 def bandwidth_limits(n: int, d: int) -> tuple[float, float]:
-    """Return the smallest and the largest order of ``eps_n`` for which appendix A's estimate converges.
+    """Return the smallest and the largest order of ``eps_n`` for which the estimator of appendix A converges.
 
-    The paper fixes them up to constants: ``(ln n)**(2/d) n**(-1/d)`` and ``n**(-1/(2(d+1)))``.
+    The paper gives them up to constants: ``(ln n)**(2/d) n**(-1/d)`` and ``n**(-1/(2(d+1)))``.
+
+    Examples
+    --------
+    >>> smallest, largest = bandwidth_limits(256, d=1)
+    >>> round(smallest, 2), largest
+    (0.12, 0.25)
     """
     points, dimension = float(check_integer(n, "n", 1)), check_integer(d, "d", 1)
     smallest = np.log(points) ** (2 / dimension) * points ** (-1 / dimension)
@@ -117,8 +200,10 @@ def bandwidth_limits(n: int, d: int) -> tuple[float, float]:
 
 
 def step(bandwidth: float, scale: float = 1.0) -> float:
-    """Return ``tau_n`` of appendix A, `scale` times ``eps_n**(1/4)``.
+    """Return the step ``tau_n`` of appendix A: `scale` times ``eps_n**(1/4)``.
 
+    Examples
+    --------
     >>> step(0.0625)
     0.5
     """
@@ -126,8 +211,10 @@ def step(bandwidth: float, scale: float = 1.0) -> float:
 
 
 def mass_threshold(n: int, d: int, scale: float = 1.0) -> float:
-    """Return how many of n points a ball must hold to have `enough_mass`: `scale` times ``2 d ln(2n)``.
+    """Return the number of rows that a ball of appendix A needs to have enough mass: `scale` times ``2 d ln(2n)``.
 
+    Examples
+    --------
     >>> round(mass_threshold(100, d=2), 2)
     21.19
     """
