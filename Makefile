@@ -1,4 +1,4 @@
-# Everything runs in .venv, which each target makes for itself out of Python 3.11+ and a C++ compiler.
+# Everything runs in .venv, which each target creates if needed. Requires Python 3.11+ and a C++ compiler.
 PYTHON ?= python3
 BIN := .venv/bin
 CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
@@ -10,15 +10,15 @@ CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
-demo: .venv/demo.stamp ## learners side by side on a synthetic stream; then `ellipack run` over it, with a report
+demo: .venv/demo.stamp ## compare learners on a synthetic stream, then run `ellipack run` on it and write a report
 	@$(BIN)/ellipack demo
 
-# Threads of the linear algebra would take the cores from the other process that tests.
+# BLAS threads would compete with the other test process for cores.
 test: export OPENBLAS_NUM_THREADS := 1
-test: .venv/dev.stamp ## all tests
+test: .venv/dev.stamp ## run all tests
 	$(BIN)/python -m pytest --numprocesses 2
 
-check: .venv/dev.stamp ## what CI runs: lint, format, types, layers, C++ checks, doctests, a sanitizer run, all tests
+check: .venv/dev.stamp ## run what CI runs: lint, format, types, layers, C++ checks, doctests, a sanitizer run, all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -28,12 +28,12 @@ check: .venv/dev.stamp ## what CI runs: lint, format, types, layers, C++ checks,
 	$(MAKE) sanitize-quick
 	$(MAKE) test
 
-# clang-tidy reads the commands of the build for the oldest processors; the bindings are mostly nanobind's templates.
-check-cpp: .venv/dev.stamp ## format and lint of the C++ sources, and whether the stubs are those of the module
+# clang-tidy uses the commands of the latest build. It skips the bindings, which are mostly templates of nanobind.
+check-cpp: .venv/dev.stamp ## check format and lint of the C++ sources, and that the stub is up to date
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/clang-tidy --quiet -p "$$(ls -td build/cp*/ | head -n 1)" $(filter-out cpp/bindings%,$(wildcard cpp/*.cpp))
 	$(BIN)/python -m nanobind.stubgen --quiet --module ellipack._core_baseline --output-file build/_core.pyi
-	@cmp build/_core.pyi src/ellipack/_core.pyi || { echo "run 'make stubs': the module's interface has changed" >&2; exit 1; }
+	@cmp build/_core.pyi src/ellipack/_core.pyi || { echo "the interface of the module has changed: run 'make stubs'" >&2; exit 1; }
 
 stubs: .venv/dev.stamp ## write the typed stub of the compiled module
 	$(BIN)/python -m nanobind.stubgen --module ellipack._core_baseline --output-file src/ellipack/_core.pyi
@@ -46,76 +46,76 @@ SANITIZED := build/sanitize/venv
 SANITIZE = LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 ELLIPACK_CPU=baseline \
   $(SANITIZED)/bin/python -m pytest -p no:cacheprovider
 
-sanitize: $(SANITIZED)/made.stamp ## kernel, loader and fuzz tests with address and undefined-behavior sanitizers
+sanitize: $(SANITIZED)/made.stamp ## run the tests of kernels and loading and the fuzzers with address and undefined-behavior sanitizers
 	$(SANITIZE) tests/core tests/test_neighbors.py tests/learners tests/metric tests/fuzz tests/serialization
 
-sanitize-quick: $(SANITIZED)/made.stamp ## a quick part of that
+sanitize-quick: $(SANITIZED)/made.stamp ## run a quick part of these
 	$(SANITIZE) --hypothesis-profile quick tests/core tests/test_neighbors.py
 
-fuzz: .venv/dev.stamp ## the fuzzers, FUZZ=20 times as long as in the tests
+fuzz: .venv/dev.stamp ## run the fuzzers FUZZ=20 times as long as in the tests
 	FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest --numprocesses 2 tests/fuzz tests/estimators/test_threads.py tests/tabular/test_csv_reader.py
 
-soak: .venv/bench.stamp ## a stream without end, for MINUTES=3: memory and waiting over time
-	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),3) || [ $$? = 2 ]  # too short to tell is no failure
+soak: .venv/bench.stamp ## learn an endless stream for MINUTES=3: memory and latency over time
+	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),3) || [ $$? = 2 ]  # 2: the run was too short, which is not a failure
 
-bench: .venv/bench.stamp ## speed, each figure beside its peer's from the same run
+bench: .venv/bench.stamp ## speed of the paper's algorithms against NumPy
 	@$(BIN)/python -m benchmarks.speed
 
-bench-index: .venv/bench-index.stamp ## the index against a NumPy scan, SciPy's kd-tree and HNSW
+bench-index: .venv/bench-index.stamp ## the neighbor index against a NumPy scan, SciPy's kd-tree and HNSW
 	@$(BIN)/python -m benchmarks.index
 
-bench-metric: .venv/peers.stamp ## MetricRegressor; on a folder of CSV files beside River by DATA=FOLDER [PEERS=TABLE.md]
+bench-metric: .venv/peers.stamp ## error and cost of MetricRegressor; DATA=FOLDER of CSV files adds River [PEERS=TABLE.md: errors of peers]
 	@$(BIN)/python -m benchmarks.metric $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS))
 
-bench-peers: .venv/peers.stamp ## beside River, scikit-learn and LightGBM on public streams, a few minutes; RACE='--full', '--help'
+bench-peers: .venv/peers.stamp ## compare with River, scikit-learn and LightGBM on public streams, a few minutes; ARGS='--full', '--help'
 	@$(BIN)/python -m benchmarks.comparison $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(ARGS)
 
-bench-page: .venv/peers.stamp ## docs/benchmarks.md, its pictures and the README's quotes, out of docs/benchmarks/results.json
+bench-page: .venv/peers.stamp ## write docs/benchmarks.md, its plots and the README table from docs/benchmarks/results.json
 	@$(BIN)/python -m benchmarks.page
 
-bench-river: .venv/peers.stamp ## a call a row, beside River's KNN
+bench-river: .venv/peers.stamp ## cost of predict_one and learn_one against River's KNN
 	@$(BIN)/python -m benchmarks.river
 
-bench-run: .venv/bench-reading.stamp ## `ellipack run` over a long table (ROWS=100000), and what reading takes of it
+bench-run: .venv/bench-reading.stamp ## time and memory of `ellipack run` over a table of ROWS=100000, and of reading alone
 	@$(BIN)/python -m benchmarks.reading
 	@$(BIN)/python -m benchmarks.run_command $(if $(ROWS),--rows $(ROWS))
 
-bench-saving: .venv/bench.stamp ## saving a learner of a million rows, beside writing as many bytes
+bench-saving: .venv/bench.stamp ## save a learner of a million rows, against writing as many bytes
 	@$(BIN)/python -m benchmarks.saving
 
-bench-scaling: .venv/bench-figures.stamp ## cost and memory against rounds, dimension, rank, centres; FULL=1 to 1,000,000 rounds
+bench-scaling: .venv/bench-figures.stamp ## cost and memory against rounds, dimension, rank, centers; FULL=1: to 1,000,000 rounds
 	@$(BIN)/python -m benchmarks.scaling $(if $(FULL),--full)
 
-figures: .venv/bench-figures.stamp ## the paper's claims: regret, effective rank, error of the metric; FULL=1 for longer
+figures: .venv/bench-figures.stamp ## check the paper's claims: regret, effective rank, error of the metric; FULL=1: longer
 	@$(BIN)/python -m benchmarks.claims $(if $(FULL),--full)
 
-bench-guard: .venv/bench.stamp ## what got worse since BASE=revision: where this branch left main unless told, on main the last commit
+bench-guard: .venv/bench.stamp ## which measures got worse since BASE=revision (default: where this branch left main; on main, the last commit)
 	@$(BIN)/python -m benchmarks.guard $(if $(BASE),--base $(BASE))
 
-clean: ## remove the environment and what was made
+clean: ## remove the environment and all build products
 	rm -rf .venv build out dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# A stamp, and not the interpreter, is what is made: when venv fails half-way it leaves an interpreter behind.
+# The target is a stamp, not the interpreter, because a failed venv leaves an interpreter behind.
 .venv/made.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "ellipack needs Python 3.11 or later: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@$(PYTHON) -m venv --clear .venv \
-	  || { echo "$(PYTHON) -m venv failed: Debian and Ubuntu have it in a package of its own, python3-venv" >&2; exit 1; }
+	  || { echo "$(PYTHON) -m venv failed: on Debian and Ubuntu, install python3-venv" >&2; exit 1; }
 	@touch $@
 
-# The build tools are installed beside the package, so that a change of the C++ sources compiles what changed and no more.
+# The build tools are installed into the same environment, so that a rebuild compiles only what has changed.
 .venv/%.stamp: .venv/made.stamp pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*)
 	@command -v $${CXX:-c++} >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { echo "ellipack needs a \
 	C++20 compiler, g++ 12 or clang 15 or later: apt-get install g++, dnf install gcc-c++ or xcode-select --install" >&2; exit 1; }
-	@echo "Installing what 'make $(MAKECMDGOALS)' needs into .venv ..."
+	@echo "Installing the packages for 'make $(MAKECMDGOALS)' into .venv ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 	  cmake nanobind ninja scikit-build-core
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 	  --no-build-isolation --editable '.[$*]'
 	@touch $@
 
-# A second environment, which sees the packages of the first but has a compiled module of its own.
+# A second environment that uses the packages of the first, with its own compiled module.
 $(SANITIZED)/made.stamp: .venv/dev.stamp
 	@echo "Building with sanitizers ..."
 	@$(BIN)/python -m venv --clear --without-pip $(SANITIZED)
