@@ -1,15 +1,15 @@
-"""Words that the shell and the library share; here, below everything, so that the shell knows them at once."""
+"""Allowed values of options. This module imports nothing, so that the command line can list them quickly."""
 
 from typing import Final
 
 TABLE_FORMATS: Final = ("csv", "tsv", "ndjson", "parquet")
-"""What a table can be written as."""
+"""File formats of tables."""
 
 COLUMN_KINDS: Final = ("number", "boolean", "time", "category")
-"""What a column of a table can hold."""
+"""Kinds of table columns."""
 
 ON_ERROR_CHOICES: Final = ("stop", "skip")
-"""What to do at a row that can't be read."""
+"""What to do at a bad row."""
 
 LEARNER_NAMES: Final = ("metric", "packing", "phased")
-"""Who can learn a table."""
+"""Learners of `ellipack run`."""

@@ -83,7 +83,7 @@ def test_columns_are_missed_or_left_aside(folder: Path, cli: CliRunner) -> None:
     write(folder / "less.csv", [row[1:] for row in rides(3)], COLUMNS[1:])
     done = cli("predict", "model", "less.csv", folder=folder)
     assert done.code == 3
-    assert done.err.startswith("ellipack: less.csv has no column called 'when', which features are made of; there are")
+    assert done.err.startswith("ellipack: less.csv has no column named 'when' (a feature column); its columns are")
 
 
 def test_bad_rows_stop_it_or_are_skipped(folder: Path, cli: CliRunner) -> None:
@@ -107,7 +107,7 @@ def test_what_cannot_be_done_is_refused_in_a_line(folder: Path, cli: CliRunner) 
         (["none", "new.csv"], 4, "none can't be read: No such file or directory"),
         (["new.csv", "new.csv"], 2, "MODEL and FILE must be different files, got 'new.csv' for both"),
         (["new.csv", "model"], 4, "new.csv is not an ellipack model, or is truncated"),
-        (["model", "none.csv"], 3, "none.csv: there is no such file: check the path"),
+        (["model", "none.csv"], 3, "none.csv: no such file: check the path"),
         (["model", "new.csv", "-o", "new.csv"], 2, "FILE and --output must be different files, got 'new.csv' for both"),
         (["model", "new.csv", "-o", "no/out.csv"], 3, "no/out.csv can't be written: there is no folder no"),
     ):

@@ -102,10 +102,10 @@ def test_what_comes_on_standard_input_is_taken_for_what_comes_next(whole: Path, 
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "has only {fewer:,}"),
-        (lambda path: path.unlink(), "has only 0"),
-        (lambda path: path.write_bytes(path.read_bytes().replace(b"7", b"8")), "has others"),
-        (lambda path: path.write_bytes(b"#" + path.read_bytes()), "has others"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "it has only {fewer:,}"),
+        (lambda path: path.unlink(), "it has only 0"),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b"7", b"8")), "it starts with other bytes"),
+        (lambda path: path.write_bytes(b"#" + path.read_bytes()), "it starts with other bytes"),
     ],
 )
 def test_predictions_that_are_not_as_they_were_left_are_not_gone_on_with(
@@ -116,7 +116,7 @@ def test_predictions_that_are_not_as_they_were_left_are_not_gone_on_with(
     before = {path: path.read_bytes() for path in half.iterdir()}
     done = cli("run", "rides.csv", "--resume", "model of p.csv", "--predictions", "p.csv", folder=half)
     assert done.code == 3
-    expected = f"p.csv must begin with the {size:,} bytes of predictions that the saved run wrote, and {said}"
+    expected = f"p.csv must begin with the {size:,} bytes of predictions that the saved run wrote, but {said}"
     assert expected.format(fewer=size - 1) in last(done)
     assert {path: path.read_bytes() for path in half.iterdir()} == before
 
@@ -125,7 +125,7 @@ def test_parquet_predictions_that_are_gone_or_foreign_are_not_gone_on_with(half:
     run = "run", "rides.csv", "--resume", "model of p.parquet", "--predictions", "p.parquet"
     (half / "p.parquet").write_bytes(b"nothing of the kind")
     done = cli(*run, folder=half)
-    assert (done.code, last(done).partition(" to go on with")[0]) == (3, "ellipack: p.parquet holds no predictions")
+    assert (done.code, last(done).partition(" to resume")[0]) == (3, "ellipack: p.parquet contains no predictions")
     (half / "p.parquet").unlink()
     done = cli(*run, folder=half)
     assert done.code == 3
@@ -200,7 +200,7 @@ def test_only_a_whole_model_of_a_run_is_gone_on_with(half: Path, cli: CliRunner)
     for name, said in {
         "damaged": "damaged is damaged: its checksum does not match; use another copy",
         "short": "short is not an ellipack model, or is truncated: 1000 bytes",
-        "learner": "learner holds a MetricRegressor and not a run: `ellipack run --save` makes one",
+        "learner": "learner holds a MetricRegressor and not a run: create one with `ellipack run --save`",
         "nothing": "nothing can't be read: No such file or directory",
     }.items():
         done = cli("run", "rides.csv", "--target", TARGET, "--resume", name, folder=half)

@@ -276,9 +276,9 @@ def test_columns_that_say_nothing_are_pointed_out(cli: CliRunner, tmp_path: Path
     assert done.code == 0
     warned = done.err.splitlines()
     assert len(warned) == 2
-    assert "column 'id' has 60 different texts in 60 rows" in warned[0]
-    assert warned[0].endswith("leave it out by --drop 'id'")
-    assert warned[1].endswith("leave it out by --drop 'line'")
+    assert "column 'id' has 60 different values in 60 rows" in warned[0]
+    assert warned[0].endswith("exclude it with --drop 'id'")
+    assert warned[1].endswith("exclude it with --drop 'line' unless the trend matters")
     notes = cli("inspect", "m", folder=tmp_path).out
     assert "an identifier" in notes
     assert "constant at first" in notes

@@ -18,12 +18,12 @@ HEAD = b"a,b,y"
 
 REFUSED = {
     "text": (b"0.1,high,0.5", "row 60, column 'b': 'high' is not a number"),
-    "too large": (b"0.1,-1e308,0.5", "row 60, column 'b': '-1e308' is too large, over 1e\\+140"),
+    "too large": (b"0.1,-1e308,0.5", "row 60, column 'b': '-1e308' is too large \\(the maximum is 1e\\+140\\)"),
     "infinite": (b"0.1,inf,0.5", "row 60, column 'b': 'inf' is too large"),
     "label missing": (b"0.1,0.2,", "row 60, column 'y': .*missing"),
     "label NaN": (b"0.1,0.2,nan", "row 60, column 'y': .*missing"),
     "label text": (b"0.1,0.2,high", "row 60, column 'y': 'high' is not a number"),
-    "label too large": (b"0.1,0.2,1e61", "row 60, column 'y': '1e61' is too large, over 1e\\+60"),
+    "label too large": (b"0.1,0.2,1e61", "row 60, column 'y': '1e61' is too large \\(the maximum is 1e\\+60\\)"),
     "a cell too few": (b"0.1,0.2", "row 60"),
     "a cell too many": (b"0.1,0.2,0.3,0.4", "row 60"),
     "no UTF-8": (b"0.1,\xff,0.5", "row 60"),
@@ -102,10 +102,10 @@ def test_an_odd_row_is_learned(last: bytes, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "code", "message"),
     [
-        (b"a,b,y\n1,2,high\n", 3, "ellipack: rows.csv: the target 'y' must hold numbers, got 'high'"),
+        (b"a,b,y\n1,2,high\n", 3, "ellipack: rows.csv: the target 'y' must contain numbers, got 'high'"),
         (b"a,b,y\n", 3, "ellipack: rows.csv.* no row"),
         (b"", 3, "ellipack: rows.csv"),
-        (b"a,b\n1,2\n", 3, "ellipack: rows.csv has no column called 'y', the target; there are: a, b"),
+        (b"a,b\n1,2\n", 3, r"ellipack: rows.csv has no column named 'y' \(the target\); its columns are: a, b"),
     ],
 )
 def test_the_command_says_what_is_wrong_in_a_line(

@@ -97,7 +97,7 @@ def test_what_is_not_known_again_is_refused_and_left_as_it_is(name: str, known: 
 
 
 def test_names_that_promise_something_else_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"which are not compressed, got 'p\.csv\.gz'"):
+    with pytest.raises(InputError, match=r"uncompressed .csv or .parquet file, got 'p\.csv\.gz'"):
         open_prediction_writer("p.csv.gz", LABELED_COLUMNS)
     with pytest.raises(StreamError, match="No such file or directory"):
         open_prediction_writer(str(tmp_path / "no" / "p.csv"), LABELED_COLUMNS)

@@ -108,7 +108,7 @@ def test_only_runs_are_loaded_and_only_if_their_parts_fit(tmp_path: Path) -> Non
         ({"position": -1}, "position must be from 0"),
         ({"predictions": {"size": 0}}, "predictions/checksum must be an integer, got nothing"),
         ({"source": 3}, "source must be a string, got 3"),
-        ({"encoder": begun().encoder.to_dict()}, "features must be as many as are encoded"),
+        ({"encoder": begun().encoder.to_dict()}, "the number of features must match that of the encoder"),
     ):
         changed = serialization.Archive({**archive.facts, **change}, archive.arrays)
         serialization.write(tmp_path / "changed", RUN_KIND, changed)

@@ -76,7 +76,9 @@ def test_rows_that_can_not_be_read_are_told_and_the_others_keep_their_numbers(
 
 
 def test_a_file_of_ragged_rows_is_given_up(path: Path) -> None:
-    with pytest.raises(StreamError, match=r"rows from row 1 on can't be read; that one has 1 fields .*: is it a table"):
+    with pytest.raises(
+        StreamError, match=r"rows from row 1 on can't be read; the first one has 1 fields .*: is it a table"
+    ):
         read(path, b"a,b\n" + b"1\n" * 100_000, on_error="skip")
 
 
@@ -120,7 +122,7 @@ def test_where_blocks_are_cut_changes_nothing(path: Path, text: str, block: int)
 def test_numbers_that_count_up_may_be_names(path: Path) -> None:
     assert read(path, b"0,1,2\n5,1,4\n")[0].table.schema.names == ["0", "1", "2"]
     for header in (b"5,1,4\n", b"0.5,1,2\n", b"1e3,2e3\n"):
-        with pytest.raises(StreamError, match="the first row holds numbers, not names"):
+        with pytest.raises(StreamError, match="the first row contains numbers, not names"):
             read(path, header * 2)
 
 

@@ -172,7 +172,7 @@ def test_columns_are_found_by_name(table: Table, random: Any) -> None:
     )
     assert encoder.unused_columns(names) == ["extra"]
     for name in table.kinds:
-        with pytest.raises(StreamError, match=f"table has no column called '{name}', which features are made of"):
+        with pytest.raises(StreamError, match=rf"table has no column named '{name}' \(a feature column\)"):
             encoder.parse_unlabeled(TableBatch.from_table(mixed.table.drop_columns([name])))
 
 

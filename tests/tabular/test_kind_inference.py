@@ -67,10 +67,18 @@ def test_kinds_are_told_by_the_types(cells: pa.Array, kind: str, form: str) -> N
 @pytest.mark.parametrize(
     ("cells", "note", "warning"),
     [
-        ([f"{a}{b}" for a in LETTERS[:5] for b in LETTERS[:5]], "an identifier", "25 different texts in 25 rows, and"),
-        ([str(i) for i in range(7, 30)], "counts the rows", "counts the rows: .* leave it out by --drop 'c'"),
-        ([None] * 5, "no value at first", "no value in the first 5 rows, and is taken for category"),
-        (["1", "2", "1", "3"] * 20 + ["one"], "", "taken for number, though 1 of its first 81 values are none"),
+        (
+            [f"{a}{b}" for a in LETTERS[:5] for b in LETTERS[:5]],
+            "an identifier",
+            "25 different values in 25 rows, which",
+        ),
+        ([str(i) for i in range(7, 30)], "counts the rows", "counts the rows: exclude it with --drop 'c'"),
+        ([None] * 5, "no values at first", "no values in the first 5 rows and is treated as category"),
+        (
+            ["1", "2", "1", "3"] * 20 + ["one"],
+            "",
+            "treated as number, although 1 of its first 81 values are not numbers",
+        ),
         (["7"] * 30, "constant at first", ""),
         (["x"] * 30, "constant at first", ""),
         ([str(i) for i in range(7, 15)], "", ""),  # too few to tell
@@ -90,5 +98,5 @@ def test_a_kind_that_is_given_is_not_guessed() -> None:
     assert infer_kind("c", pa.array(["12:30", "2:30"]), "time").form == "time of day"
     assert (
         infer_kind("c", pa.array(["x"]), "number").warning
-        == "column 'c' is taken for number, though 1 of its first 1 values are none"
+        == "column 'c' is treated as number, although 1 of its first 1 values are not numbers"
     )

@@ -78,13 +78,13 @@ BAD = [
     (b'{"a": 1} // why', None, "is not JSON"),
     (b"7", None, "is not a JSON object: '7'"),
     (b"[1]", None, "is not a JSON object"),
-    (b'{"a": [1, 2]}', "a", "is a list or an object, not a number or a text: flatten it"),
-    (b'{"a": {"b": 2}}', "a", "is a list or an object, not a number or a text: flatten it"),
-    (b'{"a": 1, "a": 2}', "a", "comes twice"),
+    (b'{"a": [1, 2]}', "a", "is a list or an object, not a number or a string: flatten it"),
+    (b'{"a": {"b": 2}}', "a", "is a list or an object, not a number or a string: flatten it"),
+    (b'{"a": 1, "a": 2}', "a", "is a duplicate key"),
     (b'{"a": "\\ud800"}', "a", "is not valid Unicode"),
     (b'{"\\ud800": "a"}', None, "is not valid Unicode"),
     (b'{"a": "\xff"}', None, "is not valid UTF-8"),
-    (b'{"z": 1}', "z", "is a key that no row of the first 8 bytes has"),
+    (b'{"z": 1}', "z", "is a key that does not occur in the first 8 bytes"),
     (b'{"a": ' + b"[" * 200_000 + b"]" * 200_000 + b"}", None, "is not JSON"),
     (b'{"a": ' + b'{"a": ' * 40_000 + b"1" + b"}" * 40_000 + b"}", None, "is not JSON"),
 ]
@@ -109,7 +109,7 @@ def test_a_key_of_the_first_block_is_a_column_whenever_it_comes(path: Path) -> N
 
 
 def test_a_line_without_end_is_given_up(path: Path) -> None:
-    with pytest.raises(StreamError, match="a line is longer than 16,777,216 bytes: is it one JSON object a line"):
+    with pytest.raises(StreamError, match="a line is longer than 16,777,216 bytes: is it one JSON object per line"):
         read(path, b'{"a": "' + b"x" * (1 << 25))
 
 

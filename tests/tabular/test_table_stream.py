@@ -144,12 +144,12 @@ BAD = {
     "twice.csv": (b"a,b,a\n1,2,3\n", "two columns are called 'a': rename one of them"),
     "twice_with_space.csv": (b"a,b, a\n1,2,3\n", "two columns are called 'a': rename one of them"),
     "nameless.csv": (b"a,,c\n1,2,3\n", "column 2 of 3 has no name: name it in the header"),
-    "headless.csv": (b"5.1,3.5\n4.9,3.0\n", "the first row holds numbers, not names: put a row of names"),
+    "headless.csv": (b"5.1,3.5\n4.9,3.0\n", "the first row contains numbers, not names: add a header row"),
     "short.csv": (b"a,b\n1,2\n3\n", "row 2: has 1 fields where the header has 2: '3': fix it, or run with --on-error"),
     "long.csv": (b"a,b\n1,2\n\n3,4,5\n", "row 2: has 3 fields where the header has 2: '3,4,5': fix it, or run"),
     "latin.csv": ("a,b\n1,2\n3,é\n".encode("latin1"), "row 2, column 'b': is not valid UTF-8: fix it"),
     "latin_header.csv": ("a,é\n1,2\n".encode("latin1"), "the header is not UTF-8: convert the file"),
-    "utf16.csv": ("a,b\n1,2\n".encode("utf-16"), "is not text in UTF-8 .zero bytes in it."),
+    "utf16.csv": ("a,b\n1,2\n".encode("utf-16"), "is not text in UTF-8 .it contains null bytes."),
     "picture.csv": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20, "is not text in UTF-8"),
     "open.csv": (b'a,b\n1,2\n3,"4\n5,6\n', "row 2: opens a quote that is never closed: fix it"),
     "open_at_the_end.csv": (b'a\n1\n"2', "row 2: opens a quote that is never closed: fix it"),
@@ -161,7 +161,7 @@ BAD = {
     ),
     "open_too_long.csv": (
         b'a,b\n1,"2\n3,"4,5\n',
-        "row 1: has 3 fields where the header has 2 .a quote left open..: '1,",
+        "row 1: has 3 fields where the header has 2 .is a quote left open..: '1,",
     ),
     "cut.csv.gz": (gzip.compress(as_csv())[:-9], "is damaged or cut short .Truncated .*: make or fetch it again"),
     "cut_early.csv.gz": (gzip.compress(as_csv())[:12], "is damaged or cut short .*: make or fetch it again"),
@@ -171,7 +171,7 @@ BAD = {
     "not.parquet": (as_csv(), "can't be read as Parquet"),
     "cut.parquet": (as_parquet()[:-9], "can't be read as Parquet"),
     "holed.parquet": (as_parquet()[:100] + b"\0" * 900 + as_parquet()[1000:], "can't be read as Parquet"),
-    "array.ndjson": (b'[{"a": 1},\n {"a": 2}]\n', "looks like a JSON array: write one object a line instead"),
+    "array.ndjson": (b'[{"a": 1},\n {"a": 2}]\n', "looks like a JSON array: write one object per line instead"),
 }
 
 
@@ -189,11 +189,11 @@ def test_what_can_not_be_read_says_so_in_one_line(tmp_path: Path, name: str) -> 
 def test_what_can_not_be_opened_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path, message in {
-        tmp_path / "none.csv": "there is no such file: check the path",
-        tmp_path / "file" / "none.csv": "there is no such file: check the path",
-        tmp_path: "is a directory: give a file in it",
-        tmp_path / "none.parquet": "there is no such file: check the path",
-        tmp_path / "zero\0.csv": "can not be read",
+        tmp_path / "none.csv": "no such file: check the path",
+        tmp_path / "file" / "none.csv": "no such file: check the path",
+        tmp_path: "is a directory: give the path of a file",
+        tmp_path / "none.parquet": "no such file: check the path",
+        tmp_path / "zero\0.csv": "can't be read",
     }.items():
         with pytest.raises(StreamError, match=message):
             open_table(str(path))
@@ -204,7 +204,7 @@ def test_permission_denied_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("builtins.open", denied)  # for real it would not happen to root
-    with pytest.raises(StreamError, match=r"t.csv: may not be read: check its permissions"):
+    with pytest.raises(StreamError, match=r"t.csv: permission denied: check its permissions"):
         open_table("t.csv")
 
 

@@ -1,1 +1,1 @@
-"""Progressive evaluation: a run over a table, its scores, and the file of its predictions. Needs the extra `cli`."""
+"""Progressive evaluation: runs over a table, their scores and prediction files. Requires the extra `cli`."""

@@ -1,4 +1,4 @@
-"""A file that is only ever appended to, and can be gone on with at any place that was brought to the disk."""
+"""Append-only output that a run can resume at any position that was synced to disk."""
 
 import os
 import stat
@@ -17,14 +17,24 @@ _CHUNK_BYTES = 1 << 20
 
 
 class OutputPosition(NamedTuple):
-    """How much was position: how many bytes, and their checksum, by which they are known again."""
+    """Position in an output: the number of bytes written, and their CRC-32 checksum.
+
+    Attributes
+    ----------
+    size : int, default 0
+        Number of bytes.
+    checksum : int, default 0
+        CRC-32 of these bytes.
+    """
 
     size: int = 0
     checksum: int = 0
 
     def extended_by(self, data: bytes) -> "OutputPosition":
-        """Return how much it is with more data behind.
+        """Return the position after more data.
 
+        Examples
+        --------
         >>> OutputPosition().extended_by(b"one").extended_by(b"two") == OutputPosition().extended_by(b"onetwo")
         True
         """
@@ -32,7 +42,13 @@ class OutputPosition(NamedTuple):
 
 
 class OutputStream(ABC):
-    """Where bytes go: `write` them, and `settle` what was position."""
+    """Output of bytes. `write` appends, `sync` makes what was written durable.
+
+    Attributes
+    ----------
+    position : OutputPosition
+        Current end of the output.
+    """
 
     position: OutputPosition
 
@@ -42,19 +58,20 @@ class OutputStream(ABC):
         self.position = self.position.extended_by(data)
 
     @abstractmethod
-    def _write(self, data: bytes) -> None: ...
+    def _write(self, data: bytes) -> None:
+        """Write all bytes."""
 
     def sync(self) -> OutputPosition:
-        """Bring to the disk what was position, and return how much it is."""
+        """Sync the output to disk, if it is a file, and return the position."""
         return self.position
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
 
 class StandardOutput(OutputStream):
-    """Standard output, which is flushed at once: whoever reads may be waiting."""
+    """Standard output. Every write is flushed, because a reader may be waiting."""
 
     def __init__(self, position: OutputPosition) -> None:
         self.position = position
@@ -65,13 +82,23 @@ class StandardOutput(OutputStream):
             sys.stdout.buffer.flush()
 
     def close(self) -> None:
-        """Do nothing: it is not ours."""
+        """Do nothing; standard output stays open."""
 
 
 class AppendOnlyFile(OutputStream):
-    """A file, cut off behind what was position when it was last known, and then appended to.
+    """File that is truncated to a known position and then appended to.
 
-    Going on with a file that has not what was position in it is refused, and leaves it as it is.
+    Parameters
+    ----------
+    path : str or os.PathLike
+        Path of the file.
+    position : OutputPosition
+        Where to resume. If its size is 0, the file is overwritten.
+
+    Raises
+    ------
+    StreamError
+        If the file does not start with the bytes up to `position`. The file is left unchanged.
     """
 
     def __init__(self, path: str | os.PathLike[str], position: OutputPosition) -> None:
@@ -80,7 +107,7 @@ class AppendOnlyFile(OutputStream):
             if position.size and not _is_device(self._path):
                 _check_prefix(self._path, position)
                 os.truncate(self._path, position.size)
-            # Not buffered: what could not be position must not be tried again when the file is closed.
+            # Unbuffered: closing the file must not retry a failed write.
             self._file = FileIO(path, "ab" if position.size else "wb")
             self._is_regular_file = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
 
@@ -91,20 +118,20 @@ class AppendOnlyFile(OutputStream):
                 left = left[self._file.write(left) :]
 
     def sync(self) -> OutputPosition:
-        """Bring to the disk what was position."""
-        if self._is_regular_file:  # a pipe or a device can't be brought to the disk
+        """Sync the file to disk and return the position."""
+        if self._is_regular_file:  # pipes and devices cannot be synced
             with _report_write_errors(self._path):
                 os.fsync(self._file.fileno())
         return self.position
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
 
 @contextmanager
 def _report_write_errors(path: str) -> Iterator[None]:
-    """Let errors of the system say which file it was; that a reader has gone is nobody's error."""
+    """Convert OSError to StreamError with the path. A broken pipe is not an error of the output."""
     try:
         yield
     except BrokenPipeError:
@@ -114,12 +141,12 @@ def _report_write_errors(path: str) -> Iterator[None]:
 
 
 def _is_device(path: str) -> bool:
-    """Return whether there is something that is no file, and has nothing in it to go on with."""
+    """Return whether a path exists but is not a regular file, so that it has no contents to resume."""
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 def _check_prefix(path: str, position: OutputPosition) -> None:
-    """Raise unless a file begins with what was position."""
+    """Raise StreamError unless a file starts with the bytes up to `position`."""
     found = OutputPosition()
     try:
         with Path(path).open("rb") as file:
@@ -128,8 +155,8 @@ def _check_prefix(path: str, position: OutputPosition) -> None:
     except FileNotFoundError:
         pass
     if found != position:
-        short = f"has only {found.size:,}" if found.size < position.size else "has others"
+        actual = f"it has only {found.size:,}" if found.size < position.size else "it starts with other bytes"
         raise StreamError(
-            f"{path} must begin with the {position.size:,} bytes of predictions that the saved run wrote, and {short}: "
-            "bring that file back, or write to another one by a run from the start"
+            f"{path} must begin with the {position.size:,} bytes of predictions that the saved run wrote, "
+            f"but {actual}: restore that file, or start a new run with another file"
         )

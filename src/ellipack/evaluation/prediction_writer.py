@@ -1,7 +1,7 @@
-"""Predictions position as they are made, so that a run that was killed goes on with none lost and none twice.
+"""Write predictions to a file so that an interrupted run can resume without losing or repeating any.
 
-They are only ever appended to a file. A saved run remembers how many bytes of it there are, after they were brought to
-the disk; going on from there begins by cutting off whatever was position later.
+Predictions are only appended. A saved run contains the position up to which the file was synced to disk. Resuming
+truncates the file to that position.
 """
 
 import os
@@ -17,40 +17,48 @@ from ellipack.tabular.arrow import pa, parquet
 from ellipack.validation import Floats, Ints
 
 LABELED_COLUMNS, UNLABELED_COLUMNS = ("prediction", "label"), ("prediction",)
-"""What there is of each row, besides its number."""
+"""Columns of a prediction file besides the row number, with and without labels."""
 
 _GROUP_ROWS = 65_536
 _PARQUET, _COMPRESSED = (".parquet", ".pq"), (".gz", ".zst")
 
 
 class PredictionWriter(ABC):
-    """Where predictions go: `add` them, `settle` what was added, and `finish`."""
+    """Writer of predictions. Call `write` for each batch, `sync` before saving a run, and `finish` at the end."""
 
     @abstractmethod
     def write(self, rows: Ints, *values: Floats) -> None:
-        """Append a record for each row."""
+        """Append rows.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Row numbers.
+        *values : ndarray of float
+            One array for each column.
+        """
 
     @abstractmethod
     def sync(self) -> OutputPosition:
-        """Bring to the disk what was added; return how much there is."""
+        """Sync the rows written so far to disk and return the position."""
 
     @abstractmethod
     def finish(self) -> None:
-        """Make the file whole, after the last row."""
+        """Complete the file after the last row."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the file, whole or not."""
+        """Close the file, complete or not."""
 
 
 class NullPredictionWriter(PredictionWriter):
-    """Predictions that nobody asked for."""
+    """Writer that discards predictions."""
 
     def write(self, rows: Ints, *values: Floats) -> None:
-        """Forget them."""
+        """Discard rows."""
 
     def sync(self) -> OutputPosition:
-        """Return that there are none."""
+        """Return the position at the start."""
         return OutputPosition()
 
     def finish(self) -> None:
@@ -61,7 +69,15 @@ class NullPredictionWriter(PredictionWriter):
 
 
 class CsvPredictionWriter(PredictionWriter):
-    """A line of text for each row, all digits of each number given."""
+    """Writer of a CSV file, with enough digits to restore each float exactly.
+
+    Parameters
+    ----------
+    output : OutputStream
+        Where to write.
+    names : tuple of str
+        Column names besides ``row``.
+    """
 
     def __init__(self, output: OutputStream, names: tuple[str, ...]) -> None:
         self._output = output
@@ -74,44 +90,56 @@ class CsvPredictionWriter(PredictionWriter):
         self._output.write("".join(f"{','.join(map(repr, record))}\n" for record in records).encode())
 
     def sync(self) -> OutputPosition:
-        """Bring to the disk what was added."""
+        """Sync the rows written so far to disk."""
         return self._output.sync()
 
     def finish(self) -> None:
-        """Bring the last lines to the disk."""
+        """Sync the last rows to disk."""
         self.sync()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._output.close()
 
 
 class ParquetPredictionWriter(PredictionWriter):
-    """A Parquet file, which can't be appended to: records gather in a file beside it until the last row."""
+    """Writer of a Parquet file.
+
+    Parquet files cannot be appended to. Rows are collected in a hidden row file beside it, and `finish` converts them.
+
+    Parameters
+    ----------
+    path : str
+        Path of the Parquet file.
+    names : tuple of str
+        Column names besides ``row``.
+    position : OutputPosition
+        Where to resume in the row file.
+    """
 
     def __init__(self, path: str, names: tuple[str, ...], position: OutputPosition) -> None:
         self._path, self._dtype = Path(path), np.dtype([("row", "<i8"), *((name, "<f8") for name in names)])
         self._row_file = self._path.with_name(f".{self._path.name}.rows")
         self._partial = self._path.with_name(f".{self._path.name}.partial")
         if position.size and not self._row_file.exists() and self._path.exists():
-            self._read_back_parquet()  # it was made whole, and now goes on
+            self._read_back_parquet()  # the Parquet file is complete, and the run continues
         self._output = AppendOnlyFile(self._row_file, position)
         self._keep_row_file = position.size > 0
 
     def write(self, rows: Ints, *values: Floats) -> None:
-        """Append a record for each row."""
+        """Append rows to the row file."""
         records = np.empty(len(rows), dtype=self._dtype)
         for name, column in zip(self._dtype.names or (), (rows, *values), strict=True):
             records[name] = column
         self._output.write(records.tobytes())
 
     def sync(self) -> OutputPosition:
-        """Bring to the disk what was added."""
+        """Sync the rows written so far to disk."""
         self._keep_row_file = True
         return self._output.sync()
 
     def finish(self) -> None:
-        """Write the Parquet file, whole or not at all."""
+        """Write the Parquet file atomically."""
         self.sync()
         try:
             self._write_parquet()
@@ -121,13 +149,13 @@ class ParquetPredictionWriter(PredictionWriter):
         self._keep_row_file = False
 
     def close(self) -> None:
-        """Let go of the records gathered, and remove them if no saved run can go on with them."""
+        """Close the row file, and remove it unless a saved run may need it."""
         self._output.close()
         if not self._keep_row_file:
             self._row_file.unlink(missing_ok=True)
 
     def _write_parquet(self) -> None:
-        """Write the records as Parquet."""
+        """Convert the row file to Parquet."""
         names = self._dtype.names or ()
         schema = pa.schema([(name, pa.int64() if name == "row" else pa.float64()) for name in names])
         empty = not self._row_file.stat().st_size
@@ -142,7 +170,7 @@ class ParquetPredictionWriter(PredictionWriter):
         self._partial.replace(self._path)
 
     def _read_back_parquet(self) -> None:
-        """Write the rows of the Parquet file as records."""
+        """Convert the Parquet file back to a row file."""
         try:
             rows = parquet.ParquetFile(self._path)
             with self._partial.open("wb") as file:
@@ -153,20 +181,48 @@ class ParquetPredictionWriter(PredictionWriter):
                     file.write(records.tobytes())
         except (pa.ArrowException, KeyError, OSError) as error:
             self._partial.unlink(missing_ok=True)
-            raise StreamError(f"{self._path} holds no predictions to go on with: {error}") from error
+            raise StreamError(f"{self._path} contains no predictions to resume: {error}") from error
         self._partial.replace(self._row_file)
 
 
 def open_prediction_writer(
     path: str | None, names: tuple[str, ...], position: OutputPosition | None = None
 ) -> PredictionWriter:
-    """Return where predictions go: by its name a CSV or a Parquet file, ``-`` for standard output, nowhere if None.
+    """Open a writer of predictions.
 
     Parameters
     ----------
-    path : the file.
-    names : of the numbers that there are for each row.
-    position : how much of it a run that goes on has position; if nothing, the file begins anew.
+    path : str or None
+        Path of a CSV or Parquet file, which the extension determines; ``-`` for standard output as CSV. If None,
+        predictions are discarded.
+    names : tuple of str
+        Column names besides ``row``.
+    position : OutputPosition or None, default None
+        Where a resumed run continues. If None, the file is overwritten.
+
+    Returns
+    -------
+    PredictionWriter
+        The writer.
+
+    Raises
+    ------
+    InputError
+        If the extension is that of a compressed file.
+    StreamError
+        If the file cannot be written or is not the one to resume.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "predictions.csv"
+    ...     writer = open_prediction_writer(str(path), UNLABELED_COLUMNS)
+    ...     writer.write(np.array([1, 2]), np.array([0.5, 0.25]))
+    ...     writer.finish()
+    ...     writer.close()
+    ...     print(path.read_text().split())
+    ['row,prediction', '1,0.5', '2,0.25']
     """
     position = position or OutputPosition()
     if path is None:
@@ -174,5 +230,5 @@ def open_prediction_writer(
     if path.endswith(_PARQUET):
         return ParquetPredictionWriter(path, names, position)
     if path.endswith(_COMPRESSED):
-        raise InputError(f"predictions must go to a .csv or .parquet file, which are not compressed, got {path!r}")
+        raise InputError(f"predictions must go to an uncompressed .csv or .parquet file, got {path!r}")
     return CsvPredictionWriter(StandardOutput(position) if path == "-" else AppendOnlyFile(path, position), names)

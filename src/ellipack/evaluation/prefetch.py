@@ -1,4 +1,4 @@
-"""Items made ready ahead on a thread of their own, so that reading costs little and a signal need not wait."""
+"""Run an iterator in a background thread, so that reading overlaps with learning and signals are handled promptly."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -9,21 +9,29 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 _QUEUE_SIZE = 2  # items
-_POLL_SECONDS = 0.1  # seconds between two looks at whether there is still anyone to wait, or to wait for
+_POLL_SECONDS = 0.1  # interval for checks of cancellation
 
 
 def _never() -> bool:
+    """Return False."""
     return False
 
 
 def prefetch(items: Iterator[Item], cancelled: Callable[[], bool] = _never) -> Iterator[Item]:
-    """Yield items, a few of them made ready ahead; what making them raises is raised here.
+    """Iterate in a background thread, a few items ahead. Exceptions of the iterator are raised here.
 
     Parameters
     ----------
-    items : to be iterated on the other thread, and closed there if they can be: nobody else may close what another
-        thread may be reading from.
-    cancelled : asked before each item, and and again while waiting; once it holds, nothing more comes.
+    items : iterator
+        Iterated, and closed if it has a method `close`, in the background thread only.
+    cancelled : callable, optional
+        Called before each item and repeatedly while waiting for one. Iteration ends when it returns True. By default
+        it always returns False.
+
+    Yields
+    ------
+    object
+        The items in order.
 
     Examples
     --------
@@ -46,12 +54,12 @@ def prefetch(items: Iterator[Item], cancelled: Callable[[], bool] = _never) -> I
                 if stopped.is_set():
                     break
             put(None)
-        except BaseException as error:  # whatever it is, it is for whoever waits
+        except BaseException as error:  # raised in the main thread
             put(error)
         finally:
             getattr(items, "close", _never)()
 
-    # Daemonic: it may wait for standard input for ever.
+    # A daemon thread, because it may block on standard input forever.
     Thread(target=read, daemon=True, name="ellipack-reader").start()
     try:
         while not cancelled():
@@ -67,8 +75,17 @@ def prefetch(items: Iterator[Item], cancelled: Callable[[], bool] = _never) -> I
 
 
 def run_in_thread(make: Callable[[], Item], cancelled: Callable[[], bool]) -> Item | None:
-    """Return what is made on a thread of its own, or nothing if it was given up on before that was done.
+    """Call a function in a background thread and return its result, or None if cancelled before.
 
+    Parameters
+    ----------
+    make : callable
+        The function.
+    cancelled : callable
+        Called repeatedly while waiting. Waiting ends when it returns True.
+
+    Examples
+    --------
     >>> run_in_thread(lambda: 7, lambda: False)
     7
     """

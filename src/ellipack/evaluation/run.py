@@ -1,4 +1,7 @@
-"""A run over a table: each row encoded, predicted, learned and scored; to be saved and gone on with at any batch."""
+"""Progressive run over a table: encode, predict, learn and score each row.
+
+A run can be saved and resumed after any batch.
+"""
 
 import os
 from dataclasses import dataclass, field
@@ -19,7 +22,19 @@ from ellipack.validation import Floats, Ints
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What became of a batch: its rows by number, what was predicted, the labels, and the rows left out."""
+    """Result of one batch.
+
+    Attributes
+    ----------
+    row_numbers : ndarray of int
+        Numbers of the learned rows.
+    predictions : ndarray of float
+        Prediction for each row, made before its label was seen.
+    labels : ndarray of float
+        Label of each row.
+    bad_rows : tuple of BadRow
+        Rows that were skipped.
+    """
 
     row_numbers: Ints
     predictions: Floats
@@ -29,16 +44,35 @@ class BatchResult:
 
 @dataclass(eq=False)
 class Run:
-    """What a run carries from batch to batch.
+    """State of a run between two batches.
 
     Attributes
     ----------
-    learner, encoder, scores : which all move on with every row.
-    source : what the stream is called.
-    position : how many of its rows are behind, those left out included.
-    skipped : how many were left out.
-    output_position : how much was written of the predictions for the rows behind.
-    row_offset : how many of the rows behind the source does not have; not saved, since it is another source then.
+    learner : StreamingRegressor
+        The learner.
+    encoder : TableEncoder
+        Encoder of the table.
+    source : str
+        Path of the table, or ``-`` for standard input.
+    scores : Scores
+        Scores of the predictions so far.
+    position : int, default 0
+        Number of rows processed, skipped rows included.
+    skipped : int, default 0
+        Number of skipped rows.
+    output_position : OutputPosition
+        Position of the prediction file after these rows.
+    row_offset : int, default 0
+        Number to add to the row numbers of the source, if the run continues with another source. It is not saved.
+
+    Examples
+    --------
+    >>> from ellipack import MetricRegressor
+    >>> from ellipack.tabular.arrow import pa
+    >>> batch = TableBatch.from_table(pa.table({"x": [0.0, 1.0, 2.0], "y": [1.0, 1.0, 1.0]}))
+    >>> run = Run(MetricRegressor(), TableEncoder.from_head(batch, "y"), "table")
+    >>> run.learn_batch(batch).predictions.tolist()
+    [0.0, 1.0, 1.0]
     """
 
     learner: StreamingRegressor[Any]
@@ -51,8 +85,16 @@ class Run:
     row_offset: int = 0
 
     def learn_batch(self, batch: TableBatch, on_error: str = "stop") -> BatchResult:
-        """Predict and then learn each row of a batch."""
-        rows = self.encoder.parse(batch, on_error)  # raises before anything has moved
+        """Predict and then learn each row of a batch.
+
+        Parameters
+        ----------
+        batch : TableBatch
+            The rows.
+        on_error : {"stop", "skip"}, default "stop"
+            "stop" raises StreamError at a bad row and leaves the run unchanged; "skip" omits it.
+        """
+        rows = self.encoder.parse(batch, on_error)  # raises before the state changes
         predictions = np.empty(len(rows))
         for block in self.encoder.partial_fit_transform(rows) if len(rows) else []:
             if len(block.new_scales) and self.scores.n_rows + block.rows.start > 0:
@@ -65,7 +107,7 @@ class Run:
         return BatchResult(self.row_offset + rows.row_numbers, predictions, rows.labels, bad)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the whole run to a file, from which `load_run` goes on with the same bits."""
+        """Save the run to a file. A run loaded with `load_run` continues with exactly the same results."""
         facts = {"source": self.source, "position": self.position, "skipped": self.skipped}
         learner = self.learner.to_archive()
         archive = Archive(facts).with_parts(
@@ -78,10 +120,10 @@ class Run:
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
-    """Return the run that `Run.save` wrote to a file."""
+    """Load a run that was saved with `Run.save`; raise CheckpointError if the file is invalid."""
     kind, archive = serialization.read(path)
     if kind != RUN_KIND:
-        raise CheckpointError(f"{path} holds a {kind} and not a run: `ellipack run --save` makes one")
+        raise CheckpointError(f"{path} holds a {kind} and not a run: create one with `ellipack run --save`")
     try:
         predictions = archive.part("predictions")
         run = Run(
@@ -96,5 +138,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error
     if run.scores.n_rows and len(run.encoder.feature_names) != getattr(run.learner, "n_features_in_", 0):
-        raise CheckpointError(f"{path}: features must be as many as are encoded, {len(run.encoder.feature_names)}")
+        raise CheckpointError(
+            f"{path}: the number of features must match that of the encoder, {len(run.encoder.feature_names)}"
+        )
     return run

@@ -1,7 +1,7 @@
-"""How good predictions were, summed up as they are made, beside those of the running mean and of the last label.
+"""Scores of progressive predictions, compared with two baselines: the running mean and the last label.
 
-Every sum goes row after row, so that it has the same bits however rows are grouped, and after a resume. What is kept
-does not grow with the rows: bins are joined in pairs and the sample is thinned out by half when they are full.
+Sums are accumulated in row order, so that they do not depend on how rows are batched or on a resume. Memory is bounded:
+when there are too many bins, neighboring bins are merged; when the sample is full, every other row is dropped.
 """
 
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ from ellipack.errors import CheckpointError
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, Ints
 
-_BINS, _FIRST_WIDTH = 256, 16  # of rows
-_SAMPLE = 2048
+_MAX_BINS, _FIRST_BIN_WIDTH = 256, 16
+_MAX_SAMPLE = 2048
 _SQUARED, _ABSOLUTE, _SQUARED_OF_MEAN, _SQUARED_OF_LAST, _LABELS, _SQUARED_LABELS = range(6)
-"""What is summed up; labels less the first one, so that their variance is not lost in rounding."""
+"""Indices of `Scores.sums`. The first label is subtracted from labels, which keeps the variance accurate."""
 _SAVED_FACTS = ("n_rows", "first_label", "last_label", "bin_width", "sample_stride")
 _SAVED_ARRAYS = ("sums", "bin_sums", "sample_rows", "sample_pairs")
 _BINNED = [_SQUARED, _SQUARED_OF_MEAN, _SQUARED_OF_LAST]
@@ -23,30 +23,50 @@ _BINNED = [_SQUARED, _SQUARED_OF_MEAN, _SQUARED_OF_LAST]
 
 @dataclass(eq=False)
 class Scores:
-    """The sums so far.
+    """Running scores of predictions, each made before its label was seen.
+
+    Properties are None before the first row, or where they are not defined.
 
     Attributes
     ----------
-    n_rows : how many rows there were.
-    sums : over all rows.
-    first_label, last_label : labels.
-    bin_width, bin_sums : rows in a bin, and its sums of squared errors: the learner's, the mean's, the last's.
-    sample_stride : of the rows that are sampled.
-    sample_rows, sample_pairs : their numbers, from 1, and for each the prediction and the label.
+    n_rows : int
+        Number of rows.
+    sums : ndarray of float, shape (6,)
+        Sums over all rows: squared and absolute errors, squared errors of the running mean and of the last label,
+        and labels and squared labels.
+    first_label, last_label : float
+        First and last label.
+    bin_width : int
+        Rows per bin.
+    bin_sums : ndarray of float, shape (n_bins, 3)
+        Sums of squared errors in each bin: of the predictions, the running mean and the last label.
+    sample_stride : int
+        Step between sampled rows.
+    sample_rows : ndarray of int
+        Numbers of the sampled rows, starting at 1.
+    sample_pairs : ndarray of float, shape (n_sampled, 2)
+        Prediction and label of each sampled row.
+
+    Examples
+    --------
+    >>> scores = Scores()
+    >>> scores.update(np.array([0.0, 1.0, 2.0]), np.array([1.0, 1.0, 4.0]))
+    >>> scores.n_rows, scores.mae
+    (3, 1.0)
     """
 
     n_rows: int = 0
     sums: Floats = field(default_factory=lambda: np.zeros(6))
     first_label: float = 0.0
     last_label: float = 0.0
-    bin_width: int = _FIRST_WIDTH
+    bin_width: int = _FIRST_BIN_WIDTH
     bin_sums: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     sample_stride: int = 1
     sample_rows: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sample_pairs: Floats = field(default_factory=lambda: np.zeros((0, 2)))
 
     def update(self, predictions: Floats, labels: Floats) -> None:
-        """Count in more rows."""
+        """Add predictions and their labels."""
         if len(labels) == 0:
             return
         if self.n_rows == 0:
@@ -54,7 +74,7 @@ class Scores:
         shifted = labels - self.first_label
         running = np.add.accumulate(np.append(self.sums[_LABELS], shifted))
         seen = self.n_rows + np.arange(len(labels))
-        # Before any label all three predict 0.
+        # Before the first label, both baselines predict 0.
         means = np.where(seen > 0, self.first_label + running[:-1] / np.maximum(seen, 1), 0.0)
         lasts = np.append(self.last_label, labels[:-1])
         errors = predictions - labels
@@ -69,65 +89,66 @@ class Scores:
 
     @property
     def label_variance(self) -> float:
-        """The variance of the labels."""
+        """Variance of the labels."""
         mean = self.sums[_LABELS] / max(1, self.n_rows)
         return float(max(0.0, self.sums[_SQUARED_LABELS] / max(1, self.n_rows) - mean**2))
 
     @property
     def label_mean(self) -> float:
-        """The mean of the labels."""
+        """Mean of the labels."""
         return float(self.first_label + self.sums[_LABELS] / max(1, self.n_rows))
 
     @property
     def rmse(self) -> float | None:
-        """The root mean squared error of the predictions."""
+        """Root mean squared error of the predictions."""
         return self._root_mean(_SQUARED)
 
     @property
     def mean_rmse(self) -> float | None:
-        """The root mean squared error of the running mean."""
+        """Root mean squared error of the running mean."""
         return self._root_mean(_SQUARED_OF_MEAN)
 
     @property
     def last_rmse(self) -> float | None:
-        """The root mean squared error of the last label."""
+        """Root mean squared error of the last label."""
         return self._root_mean(_SQUARED_OF_LAST)
 
     @property
     def mae(self) -> float | None:
-        """The mean absolute error."""
+        """Mean absolute error of the predictions."""
         return float(self.sums[_ABSOLUTE] / self.n_rows) if self.n_rows else None
 
     @property
     def r2(self) -> float | None:
-        """The part of the labels' variance that was predicted; nothing where they have none."""
+        """Coefficient of determination; None if the labels are constant."""
         total = self.label_variance * self.n_rows
         return float(1 - self.sums[_SQUARED] / total) if total > 0 else None
 
     @property
     def skill(self) -> float | None:
-        """By what part the error is below that of the running mean; nothing where that has none."""
+        """Skill score, ``1 - rmse / mean_rmse``; None if the running mean has no error."""
         mean = self.sums[_SQUARED_OF_MEAN]
         return float(1 - np.sqrt(self.sums[_SQUARED] / mean)) if mean > 0 else None
 
     def bin_ends(self) -> Ints:
-        """Return the number of the last row of each bin."""
+        """Return the number of the last row in each bin."""
         return np.minimum(self.bin_width * np.arange(1, len(self.bin_sums) + 1), self.n_rows)
 
     def bin_errors(self) -> Floats:
-        """Return the root mean square errors of each bin, a row each: the learner's, the mean's, the last's."""
+        """Return the root mean squared errors in each bin: of the predictions, the running mean and the last label."""
         sizes = np.diff(self.bin_ends(), prepend=0)
         return np.asarray(np.sqrt(self.bin_sums / np.maximum(sizes, 1)[:, None]))
 
     def _root_mean(self, which: int) -> float | None:
-        """Return the root of the mean of squares, nothing before the first row."""
+        """Return the root of a mean of squares, None before the first row."""
         return float(np.sqrt(self.sums[which] / self.n_rows)) if self.n_rows else None
 
     def _bin(self, terms: Floats) -> None:
+        """Add squared errors to the bins; merge pairs of bins when there are too many."""
         at, done = self.n_rows, 0
         while done < len(terms):
             number = at // self.bin_width
-            if number == _BINS:
+            if number == _MAX_BINS:
                 self.bin_width *= 2
                 self.bin_sums = self.bin_sums[::2] + self.bin_sums[1::2]
                 continue
@@ -139,34 +160,30 @@ class Scores:
             at, done = at + ahead, done + ahead
 
     def _sample(self, predictions: Floats, labels: Floats) -> None:
+        """Add every `sample_stride`-th row to the sample; double the stride when the sample is too large."""
         numbers = self.n_rows + 1 + np.arange(len(labels))
-        held, pairs = (
-            np.append(self.sample_rows, numbers),
-            np.vstack([self.sample_pairs, np.column_stack([predictions, labels])]),
-        )
+        rows = np.append(self.sample_rows, numbers)
+        pairs = np.vstack([self.sample_pairs, np.column_stack([predictions, labels])])
         while True:
-            kept = (held - 1) % self.sample_stride == 0
-            held, pairs = held[kept], pairs[kept]
-            if len(held) <= _SAMPLE:
+            kept = (rows - 1) % self.sample_stride == 0
+            rows, pairs = rows[kept], pairs[kept]
+            if len(rows) <= _MAX_SAMPLE:
                 break
             self.sample_stride *= 2
-        self.sample_rows, self.sample_pairs = held, pairs
+        self.sample_rows, self.sample_pairs = rows, pairs
 
     def to_archive(self) -> Archive:
-        """Return what is saved."""
+        """Return the state as an archive."""
         facts = {name: getattr(self, name) for name in _SAVED_FACTS}
         return Archive(facts, {name: getattr(self, name) for name in _SAVED_ARRAYS})
 
     @classmethod
     def from_archive(cls, archive: Archive) -> "Scores":
-        """Return the scores that were saved as this archive."""
-        rows, width, stride = (
-            archive.integer("n_rows", 0),
-            archive.integer("bin_width", 1),
-            archive.integer("sample_stride", 1),
-        )
+        """Restore the state from an archive; raise CheckpointError if it is invalid."""
+        rows = archive.integer("n_rows", 0)
+        width, stride = archive.integer("bin_width", 1), archive.integer("sample_stride", 1)
         bins, sampled = -(-rows // width), -(-rows // stride)
-        if bins > _BINS or sampled > _SAMPLE:
+        if bins > _MAX_BINS or sampled > _MAX_SAMPLE:
             raise CheckpointError(
                 f"{archive.prefix}bin_width and sample_stride must fit {rows} rows, got {width} and {stride}"
             )

@@ -1,4 +1,4 @@
-"""Tables read as a stream, and encoded as features while the rows come. Needs the extra `cli`."""
+"""Read tables as streams of batches and encode their rows as features. Requires the extra `cli`."""
 
 from ellipack.tabular.encoder import ColumnSummary, FeatureBlock, ParsedRows, TableEncoder
 from ellipack.tabular.kind_inference import INFERENCE_ROWS

@@ -1,4 +1,4 @@
-"""The one door to pyarrow, which the extra `cli` brings: without it, this module says how to get it."""
+"""Import of pyarrow. If pyarrow is not installed, the error says that the extra `cli` installs it."""
 
 try:
     import pyarrow as pa

@@ -1,4 +1,7 @@
-"""What all kinds of columns share: their interface, conversion of cells, missing values, and checks of saved state."""
+"""What all column kinds share: interface, conversion of cells, missing indicator, checked access to saved state.
+
+Each kind has a module of its own: `number_column`, `category_column` and `time_column`.
+"""
 
 import math
 from collections.abc import Callable
@@ -14,28 +17,31 @@ from ellipack.validation import Floats
 Bools = NDArray[np.bool_]
 State = dict[str, Any]
 NewFeature = tuple[int, str | None]
-"""A row with which a column gets a feature more, and the level that it is for, if it is for a level."""
+"""Row at which a column gets a new feature, and the category that the feature stands for, if any."""
 
 
 class Cells(Protocol):
-    """A column's cells in some rows, parsed; what that comes to is the column's own business."""
+    """Parsed cells of a column. Each column kind has its own representation."""
 
     @property
     def invalid(self) -> Bools:
-        """Which of them do not fit the column's kind."""
+        """Mask of the cells that do not fit the kind of the column."""
 
     def filter(self, rows: Bools) -> Self:
-        """Return the cells of some of the rows."""
+        """Return the cells of the rows where the mask is true."""
 
 
 class Column(Protocol):
-    """A column: how its cells become features, and what was learned of it for that.
+    """Encoder of one column: turns cells into features and keeps the statistics that this needs.
 
     Attributes
     ----------
-    name : as in the table.
-    kind : one of `COLUMN_KINDS`.
-    note : what there is to say about it in a report.
+    name : str
+        Name of the column in the table.
+    kind : str
+        One of `ellipack.choices.COLUMN_KINDS`.
+    note : str
+        Remark for the report.
     """
 
     name: str
@@ -44,38 +50,52 @@ class Column(Protocol):
 
     @property
     def n_missing(self) -> int:
-        """How many values were missing so far."""
+        """Number of missing values so far."""
 
     def parse(self, column: pa.Array) -> Any:
-        """Return cells as this column reads them; changes nothing."""
+        """Parse cells. Does not change the state."""
 
     def explain_invalid(self, value: str) -> str:
-        """Return why a value does not fit."""
+        """Return why a value is invalid."""
 
     def partial_fit_transform(self, cells: Any) -> tuple[Any, list[NewFeature]]:
-        """Return what to write, each row by what came before it, and the rows that bring a feature more; learn."""
+        """Encode cells row by row and update the state. Return the encoded cells and the new features."""
 
     def transform(self, cells: Any) -> Any:
-        """Return what to write by what was learned so far; changes nothing."""
+        """Encode cells with the current state, without changing it."""
 
     def write_features(self, encoded: Any, X: Floats) -> None:
-        """Write features into their columns of `X`, which is 0 so far."""
+        """Write encoded cells to the columns of `X` that belong to this column. `X` must be zero there."""
 
-    def add_feature(self, level: str | None, feature: int) -> None:
-        """Take the feature that an event asked for."""
+    def add_feature(self, category: str | None, feature: int) -> None:
+        """Assign an index to a new feature."""
 
     def feature_names(self) -> dict[int, str]:
-        """Return the names of the column's features, by where they stand in a row."""
+        """Return the names of the features by index."""
 
     def to_dict(self) -> State:
-        """Return all that is known of the column."""
+        """Return the state as JSON-compatible data."""
 
 
 def convert_each_cell(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> tuple[pa.Array, Bools]:
-    """Return what `convert` makes of each cell, null where it raises, and the cells where it does.
+    """Convert the cells that can be converted.
 
-    Halves what can't be converted until what is left is one cell: quick if few are bad, and what a cell comes to
-    never depends on the cells beside it.
+    Splits the column in halves until `convert` succeeds or a single cell is left. This is fast if few cells are
+    invalid, and the result for a cell does not depend on its neighbors.
+
+    Parameters
+    ----------
+    column : pyarrow.Array
+        The cells.
+    convert : callable
+        Converts an array, or raises pyarrow.ArrowInvalid.
+
+    Returns
+    -------
+    converted : pyarrow.Array
+        The converted cells, null where the cell is invalid.
+    invalid : ndarray of bool
+        Mask of the invalid cells.
     """
     try:
         return convert(column), np.zeros(len(column), dtype=bool)
@@ -83,63 +103,61 @@ def convert_each_cell(column: pa.Array, convert: Callable[[pa.Array], pa.Array])
         if len(column) == 1:
             return convert(pa.nulls(1, column.type)), np.ones(1, dtype=bool)
     middle = len(column) // 2
-    (first, first_bad), (second, second_bad) = (
+    (first, first_invalid), (second, second_invalid) = (
         convert_each_cell(part, convert) for part in (column.slice(0, middle), column.slice(middle))
     )
-    return pa.concat_arrays([first, second]), np.concatenate([first_bad, second_bad])
+    return pa.concat_arrays([first, second]), np.concatenate([first_invalid, second_invalid])
 
 
 def is_string_type(kind: pa.DataType) -> bool:
-    """Return whether a column of that type holds text."""
+    """Return whether a type is a string type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def is_numeric_type(kind: pa.DataType) -> bool:
-    """Return whether a column of that type holds numbers."""
+    """Return whether a type is numeric."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
 
 
 def is_datetime_type(kind: pa.DataType) -> bool:
-    """Return whether a column of that type holds dates, or dates with a time of day."""
+    """Return whether a type is a date or a timestamp."""
     return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
 
 
 def decode_column(column: pa.Array, source: str, name: str) -> pa.Array:
-    """Return a column if it is of a type that can be read, no longer as a dictionary."""
+    """Return a column with dictionary encoding removed; raise StreamError if its type is not supported."""
     kind = column.type
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     known = (is_string_type, is_numeric_type, is_datetime_type, pa.types.is_time, pa.types.is_boolean, pa.types.is_null)
     if not any(test(value) for test in known):
-        raise StreamError(
-            f"{source}, column '{name}': is of type {kind}, which can't be read: run with --drop '{name}'"
-        )
+        raise StreamError(f"{source}, column '{name}': type {kind} is not supported: run with --drop '{name}'")
     return column if kind is value else column.cast(value)
 
 
-_LARGEST = 2**62
+_MAX_INT = 2**62  # of integers in a saved state
 
 
 def get_entry(data: object, key: str) -> Any:
-    """Return an entry of what should be an object."""
+    """Return an entry of a saved state; raise CheckpointError if it is missing."""
     if not isinstance(data, dict) or key not in data:
-        raise CheckpointError(f"the encoder is invalid_entry: it has no {key!r} where there should be one")
+        raise CheckpointError(f"the saved encoder is invalid: {key!r} is missing")
     return data[key]
 
 
 def get_int(data: State, key: str, least: int = 0) -> int:
-    """Return an entry that is a whole number."""
+    """Return an integer entry."""
     value = get_entry(data, key)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < _LARGEST:
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < _MAX_INT:
         raise invalid_entry(key, f"a whole number >= {least}", value)
     return value
 
 
 def get_optional_int(data: State, key: str) -> int | None:
-    """Return an entry that is a whole number or nothing."""
+    """Return an entry that is an integer or null."""
     return None if get_entry(data, key) is None else get_int(data, key)
 
 
@@ -152,7 +170,7 @@ def get_float(data: State, key: str) -> float:
 
 
 def get_bool(data: State, key: str) -> bool:
-    """Return an entry that is true or false."""
+    """Return a Boolean entry."""
     value = get_entry(data, key)
     if not isinstance(value, bool):
         raise invalid_entry(key, "true or false", value)
@@ -160,15 +178,15 @@ def get_bool(data: State, key: str) -> bool:
 
 
 def get_str(data: State, key: str) -> str:
-    """Return an entry that is a text."""
+    """Return a string entry."""
     value = get_entry(data, key)
     if not isinstance(value, str):
-        raise invalid_entry(key, "a text", value)
+        raise invalid_entry(key, "a string", value)
     return value
 
 
 def get_list(data: State, key: str) -> list[Any]:
-    """Return an entry that is a list."""
+    """Return a list entry."""
     value = get_entry(data, key)
     if not isinstance(value, list):
         raise invalid_entry(key, "a list", value)
@@ -176,48 +194,50 @@ def get_list(data: State, key: str) -> list[Any]:
 
 
 def get_ints(data: State, key: str) -> list[int]:
-    """Return an entry that is a list of whole numbers."""
+    """Return an entry that is a list of integers."""
     return [get_int({key: value}, key) for value in get_list(data, key)]
 
 
 def invalid_entry(key: str, rule: str, value: object) -> CheckpointError:
-    """Return the error that says which entry breaks which rule."""
+    """Return the error for an entry that breaks a rule."""
     got = repr(value) if isinstance(value, int | float | str | None) else type(value).__name__
-    return CheckpointError(f"the encoder is invalid_entry: {key!r} must be {rule}, got {got[:60]}")
+    return CheckpointError(f"the saved encoder is invalid: {key!r} must be {rule}, got {got[:60]}")
 
 
 class MissingIndicator:
-    """How many values of a column were missing, and the feature that says where.
+    """Feature that is 1 where a value is missing. A column gets it with its first missing value.
 
-    Attributes
+    Parameters
     ----------
-    count : how many were missing so far.
-    feature : where in a row the mark stands, if there was any.
+    count : int, default 0
+        Number of missing values so far.
+    feature : int or None, default None
+        Index of the feature; None before the first missing value.
     """
 
     def __init__(self, count: int = 0, feature: int | None = None) -> None:
         self.count, self.feature = count, feature
 
     def update(self, missing: Bools) -> list[NewFeature]:
-        """Count what is missing; return the first such row if it is the first ever."""
+        """Count missing values. Return the new feature if these are the first ones."""
         found = int(np.count_nonzero(missing))
         self.count += found
         return [(int(missing.argmax()), None)] if found and self.feature is None else []
 
     def write_features(self, missing: Bools, X: Floats) -> None:
-        """Write the mark, if there is one."""
+        """Write the indicator to `X`, if there is one."""
         if self.feature is not None:
             X[:, self.feature] = missing
 
     def feature_names(self, column: str) -> dict[int, str]:
-        """Return the mark's name by its place."""
+        """Return the name of the feature by index; empty before the first missing value."""
         return {} if self.feature is None else {self.feature: f"{column} is missing"}
 
     def to_dict(self) -> State:
-        """Return all that is known."""
+        """Return the state as JSON-compatible data."""
         return {"missing": self.count, "indicator": self.feature}
 
     @classmethod
     def from_dict(cls, data: State) -> "MissingIndicator":
-        """Return what `to_dict` was taken of."""
+        """Restore the state from `to_dict`."""
         return cls(get_int(data, "missing"), get_optional_int(data, "indicator"))

@@ -1,4 +1,4 @@
-"""CSV: fields told apart by a comma, a semicolon or a tab, read as text whatever they hold."""
+"""Reader of CSV files, delimited by commas, semicolons or tabs. All fields are read as strings."""
 
 import re
 from collections.abc import Iterator
@@ -12,32 +12,46 @@ from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, Chunk, check_co
 from ellipack.validation import Ints
 
 BLOCK_BYTES = 1 << 20
-"""Bytes that are parsed at once, and a row may have."""
+"""Bytes parsed at once, and the maximum size of a row."""
 
 _DELIMITERS = (",", ";", "\t")
 
 
 class CsvReader:
-    """A CSV file with a header. Empty lines are passed over, and are no rows.
+    """Reads a CSV file with a header. Empty lines do not count as rows.
 
-    A row with too few or too many fields is unreadable, and so is one with bytes that are not UTF-8 and one that opens
-    a quote and never closes it. It keeps its number all the same.
+    A row is unreadable if it has too few or too many fields, bytes that are not valid UTF-8, or a quote that is never
+    closed. Unreadable rows count in the row numbers.
 
-    Rows are cut into blocks here and parsed block by block: pyarrow's own stream would read from threads of its own,
-    which the interpreter may not survive if it ends before they do.
+    This class splits the file into blocks of whole rows and lets pyarrow parse one block at a time. The streaming
+    reader of pyarrow reads from background threads, which can crash the interpreter if it exits before they finish.
+
+    Parameters
+    ----------
+    content : Utf8Reader
+        The contents of the file.
+    source : str
+        Name of the source in messages.
+    delimiter : str or None, default None
+        Field delimiter. If None, the one that occurs most often in the header.
+
+    Attributes
+    ----------
+    columns : list of str
+        Column names, stripped of whitespace.
     """
 
     def __init__(self, content: Utf8Reader, source: str, delimiter: str | None = None) -> None:
         self._content, self._source = content, source
         self._delimiter = delimiter or _detect_delimiter(content)
-        self._rows_read = 0  # rows that were parsed
+        self._rows_read = 0
         self._has_open_quote = False
         self.columns: list[str] = []
         self._blocks = self._split_blocks()
         self._first = self._parse_block(next(self._blocks, b"\n"))
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the rows."""
+        """Yield the rows block by block."""
         yield self._first
         for block in self._blocks:
             yield self._parse_block(block)
@@ -46,11 +60,11 @@ class CsvReader:
             yield Chunk(self._first.table.slice(0, 0), np.empty(0, np.int64), [row])
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._content.close()
 
     def _split_blocks(self) -> Iterator[bytes]:
-        """Yield whole rows, about `BLOCK_BYTES` bytes of them at a time."""
+        """Yield blocks of whole rows, about `BLOCK_BYTES` bytes each."""
         rest, splitter = b"", _RowSplitter(self._delimiter)
         while more := self._content.read(BLOCK_BYTES):
             rest += more
@@ -68,7 +82,7 @@ class CsvReader:
             yield rest + b"\n"
 
     def _parse_block(self, block: bytes) -> Chunk:
-        """Return the rows of a block, the first of which has the names of the columns in its first row."""
+        """Parse a block of rows. The first block starts with the header."""
         ragged: list[csv.InvalidRow] = []
         table = self._read_table(block, ragged)
         is_first = not self.columns
@@ -82,6 +96,8 @@ class CsvReader:
         return self._drop_invalid_utf8(chunk) if self._content.has_invalid_bytes else chunk
 
     def _read_table(self, block: bytes, ragged: list[csv.InvalidRow]) -> pa.Table:
+        """Parse a block with pyarrow and append the rows with a wrong number of fields to `ragged`."""
+
         def collect(row: csv.InvalidRow) -> str:
             ragged.append(row)
             return "skip"
@@ -103,16 +119,16 @@ class CsvReader:
             raise StreamError(f"{place}: can't be read as CSV ({str(error).splitlines()[0]})") from error
 
     def _check_header(self, header: list[str]) -> list[str]:
-        """Return the names in the header, without space around them, if they are names."""
+        """Return the stripped column names; raise StreamError if they are not distinct names in UTF-8."""
         names = check_column_names([name.strip() for name in header], self._source)
         if any(INVALID_UTF8 in name for name in names):
             raise StreamError(f"{self._source}: the header is not UTF-8: convert the file (iconv -t utf-8)")
         if _is_data_row(names):
-            raise StreamError(f"{self._source}: the first row holds numbers, not names: put a row of names above it")
+            raise StreamError(f"{self._source}: the first row contains numbers, not names: add a header row")
         return names
 
     def _drop_invalid_utf8(self, chunk: Chunk) -> Chunk:
-        """Return a chunk without the rows that are not UTF-8."""
+        """Move rows with invalid UTF-8 to the unreadable rows of a chunk."""
         table, numbers, unreadable = chunk
         kept, found = np.ones(len(numbers), dtype=bool), []
         for name, column in zip(self.columns, table.columns, strict=True):
@@ -124,15 +140,18 @@ class CsvReader:
 
 
 class _RowSplitter:
-    """Where rows end: at a line's end that is not in quotes. A quote begins where a field does, others are text."""
+    """Finds the ends of rows: line ends outside quoted fields.
+
+    A quote opens a quoted field only at the start of a field; elsewhere it is an ordinary character.
+    """
 
     def __init__(self, delimiter: str) -> None:
-        # It starts with the quote, and only then looks at what is before it, since a literal is quick to find.
+        # The pattern starts with the quote and looks behind afterwards, because a literal prefix is fast to search.
         before = rb'(?:(?<=[%s\r\n]")|(?<=\A"))' % delimiter.encode()
         self._quoted = re.compile(rb'"' + before + rb'[^"]*(?:""[^"]*)*("|\Z)')
 
     def last_row_end(self, block: bytes) -> int:
-        """Return where the last whole row ends, 0 if there is none."""
+        """Return the end of the last complete row, 0 if there is none."""
         end = _line_end(block, len(block))
         if b'"' not in block:
             return end
@@ -144,18 +163,20 @@ class _RowSplitter:
         return end
 
     def has_open_quote(self, rest: bytes) -> bool:
-        """Return whether what is left ends inside of quotes."""
+        """Return whether the bytes end inside a quoted field."""
         return any(not match[1] for match in self._quoted.finditer(rest))
 
 
 def _line_end(block: bytes, before: int) -> int:
-    """Return the place after the last line's end in the first bytes of a block, 0 if there is none."""
+    """Return the position after the last line end in ``block[:before]``, 0 if there is none."""
     return max(block.rfind(b"\n", 0, before), block.rfind(b"\r", 0, before)) + 1
 
 
 def _numbers_excluding(left_out: list[int], count: int) -> Ints:
-    """Return the first numbers from 1 on, without those that are left out.
+    """Return the first `count` positive integers that are not in the sorted list `left_out`.
 
+    Examples
+    --------
     >>> _numbers_excluding([1, 4], 3).tolist()
     [2, 3, 5]
     """
@@ -165,19 +186,20 @@ def _numbers_excluding(left_out: list[int], count: int) -> Ints:
 
 
 def _describe_ragged_row(row: csv.InvalidRow) -> str:
-    hint = " (a quote left open?)" if "\n" in row.text.strip() else ""
+    """Return why a row with a wrong number of fields is unreadable."""
+    hint = " (is a quote left open?)" if "\n" in row.text.strip() else ""
     fields = f"has {row.actual_columns:,} fields where the header has {row.expected_columns:,}"
     return f"{fields}{hint}: {quote_value(row.text)}"
 
 
 def _detect_delimiter(content: Utf8Reader) -> str:
-    """Return which delimiter the header has the most of, outside of quotes; a comma if there is none."""
+    """Return the delimiter that occurs most often in the header outside quotes; a comma if there is none."""
     header = re.sub(rb'"[^"]*"', b"", content.peek(BLOCK_BYTES).lstrip()).splitlines()[0]
     return max(_DELIMITERS, key=lambda delimiter: header.count(delimiter.encode()))
 
 
 def _is_data_row(names: list[str]) -> bool:
-    """Return whether names are rather the first row of data: all of them numbers, and not counting up (0, 1, 2)."""
+    """Return whether the header looks like data: all names are numbers and not increasing integers such as 0, 1, 2."""
     try:
         numbers = [float(name) for name in names]
     except ValueError:

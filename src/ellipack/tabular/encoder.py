@@ -1,4 +1,4 @@
-"""From the rows of a table to features, learning on the way: `TableEncoder`."""
+"""Encode the rows of a table as features, with statistics that are updated row by row: `TableEncoder`."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,14 +30,18 @@ from ellipack.validation import Floats, Ints
 
 @dataclass(frozen=True)
 class ParsedRows:
-    """Rows that are ready to be encoded: read, and found to fit.
+    """Parsed and valid rows, ready to be encoded.
 
     Attributes
     ----------
-    row_numbers : for each row, its place in the source, from 1.
-    labels : their labels; none if they were read without.
-    bad_rows : the rows that were skipped, and why.
-    cells : the rows, column by column.
+    row_numbers : ndarray of int
+        Number of each row in the source, starting at 1.
+    labels : ndarray of float
+        Labels; empty if the rows were parsed without labels.
+    bad_rows : tuple of BadRow
+        Rows that were skipped because a value is invalid.
+    cells : list of Cells
+        Parsed cells of each column.
     """
 
     row_numbers: Ints
@@ -50,13 +54,16 @@ class ParsedRows:
 
 
 class FeatureBlock(NamedTuple):
-    """Features of consecutive rows, within which there are no new ones.
+    """Features of consecutive rows with the same number of features.
 
     Attributes
     ----------
-    rows : which of the rows they are of.
-    X : their features.
-    scales : sizes of the features that are new with this part, for `StreamingRegressor.add_features`. Mostly empty.
+    rows : slice
+        Which of the parsed rows belong to the block.
+    X : ndarray of float, shape (n_rows, n_features)
+        Features.
+    new_scales : ndarray of float
+        Scales of the features that are new in this block, for `StreamingRegressor.add_features`. Usually empty.
     """
 
     rows: slice
@@ -65,7 +72,7 @@ class FeatureBlock(NamedTuple):
 
 
 class ColumnSummary(NamedTuple):
-    """What there is to say about a column in a report."""
+    """Summary of a column for the report: name, kind, note and number of missing values."""
 
     name: str
     kind: str
@@ -83,28 +90,32 @@ _COLUMN_TYPES: dict[str, Callable[[State], Column]] = {
 
 
 class TableEncoder:
-    """Features for the rows of a table, as they come.
+    """Encodes the rows of a table as features.
 
-    A row's features depend on that row and those before it, on nothing else: not on how rows are cut into batches, nor
-    on whether the run was interrupted and went on from `to_dict`. New features come up on the way (a text that was
-    seen often enough, a first missing value), always as last columns, and are 0 in all rows before.
+    The features of a row depend only on that row and the rows before it. They do not depend on how rows are batched,
+    or on whether the encoder was saved with `to_dict` and restored in between. New features appear with a frequent
+    category or with the first missing value of a column. They are appended as last columns and are 0 in all rows
+    before.
 
     ========= ====================================================================================================
     kind      features
     ========= ====================================================================================================
-    number    the number; whole numbers past 2^53 are rounded to what a float holds. If missing, the mean so far, and
-              from the first that is missing on, ``NAME is missing``
-    boolean   1 or 0; if missing, as a number
+    number    the number as a float; for a missing value, the mean so far, and the indicator ``NAME is missing``
+    boolean   1 or 0; missing values as for numbers
     time      sine and cosine of the hour (if the first rows have a time of day), the weekday and the day of the year,
-              and the days since the first row, all in UTC; if missing, ``NAME is missing``
-    text      ``NAME=LEVEL`` for each text that came often enough, up to a number; ``NAME=other`` for all others. What
-              is missing is a level as well
+              and the days since the first row, all in UTC; indicator ``NAME is missing``
+    category  ``NAME=CATEGORY`` for each frequent category, up to a maximum number; ``NAME=other`` for all others. A
+              missing value is a category, too
     ========= ====================================================================================================
 
     Attributes
     ----------
-    target : the name of the column to predict.
-    warnings : what to tell whoever chose the columns.
+    target : str
+        Name of the target column.
+    feature_names : list of str
+        Names of the features so far.
+    warnings : list of str
+        Warnings about the columns, for the user.
 
     Examples
     --------
@@ -139,93 +150,128 @@ class TableEncoder:
         min_frequency: int = 5,
         max_categories: int = 32,
     ) -> "TableEncoder":
-        """Return an encoder that has learned nothing yet but what kind each column is.
+        """Create an encoder for a table, and infer the kinds of its columns from the first rows.
 
         Parameters
         ----------
-        head : the first rows of the table; the first `INFERENCE_ROWS` of them tell.
-        target : the column to predict.
-        take : the columns to make features of; all others if left out.
-        drop : columns to make none of.
-        kinds : for some columns, their kinds, where they are not to be inferred.
-        min_frequency : the how-manieth time a text comes it gets a feature of its own.
-        max_categories : the features that a column of texts may have, that of all the other texts included.
+        head : TableBatch
+            First rows of the table. At most `INFERENCE_ROWS` of them are used.
+        target : str
+            Name of the target column.
+        take : collection of str or None, default None
+            Feature columns. If None, all columns except the target.
+        drop : collection of str, default ()
+            Columns to exclude.
+        kinds : mapping of str to str or None, default None
+            Kinds of columns that are not inferred, by column name.
+        min_frequency : int, default 5
+            Number of occurrences before a category gets its own feature.
+        max_categories : int, default 32
+            Maximum number of features of a category column, including that of all other categories.
+
+        Returns
+        -------
+        TableEncoder
+            An encoder that has not seen any rows.
+
+        Raises
+        ------
+        StreamError
+            If a column does not exist, its type is not supported, or the target does not contain numbers.
         """
-        choice = ColumnOptions(take, drop, kinds or {}, min_frequency, max_categories)
-        columns, warnings = build_columns(head, target, choice)
-        return cls(build_target(head, target, choice.kinds.get(target)), columns, warnings)
+        options = ColumnOptions(take, drop, kinds or {}, min_frequency, max_categories)
+        columns, warnings = build_columns(head, target, options)
+        return cls(build_target(head, target, options.kinds.get(target)), columns, warnings)
 
     @property
     def target(self) -> str:
-        """The name of the column to predict."""
+        """Name of the target column."""
         return self._target.name
 
     @property
     def feature_names(self) -> list[str]:
-        """The names of the features so far, each one once."""
+        """Names of the features so far, without duplicates."""
         return list(self._names)
 
     def column_summaries(self) -> list[ColumnSummary]:
-        """Return what there is to say about each column."""
+        """Return a summary of each feature column."""
         return [ColumnSummary(column.name, column.kind, column.note, column.n_missing) for column in self._columns]
 
     def unused_columns(self, names: Sequence[str]) -> list[str]:
-        """Return which columns of a table are neither made features of nor predicted."""
+        """Return the columns that are neither features nor the target."""
         used = {self._target.name, *(column.name for column in self._columns)}
         return [name for name in names if name not in used]
 
     def parse(self, batch: TableBatch, on_error: str = "stop") -> ParsedRows:
-        """Return the rows of a batch with their labels; changes nothing.
+        """Parse the rows of a batch and their labels. Does not change the encoder.
 
         Parameters
         ----------
-        batch : rows with at least the columns that are used, in any order.
-        on_error : ``stop`` raises StreamError at the first value that does not fit its column's kind, or is larger than
-            `MAX_ABS_VALUE`, and at a label that is missing or larger than `MAX_ABS_LABEL`; ``skip`` leaves them out.
+        batch : TableBatch
+            Rows with the target and all feature columns, in any order.
+        on_error : {"stop", "skip"}, default "stop"
+            A row is bad if a value does not fit the kind of its column or exceeds `MAX_ABS_VALUE`, or if its label is
+            missing or exceeds `MAX_ABS_LABEL`. "stop" raises StreamError at a bad row, "skip" omits it.
+
+        Returns
+        -------
+        ParsedRows
+            The valid rows, and the bad rows that were skipped.
         """
         require_column(batch, self._target.name, "the target")
         column = decode_column(batch.table.column(self._target.name), batch.source, self._target.name)
         return self._parse(batch, on_error, column)
 
     def parse_unlabeled(self, batch: TableBatch, on_error: str = "stop") -> ParsedRows:
-        """Return the rows of a batch that has no labels, or whose labels don't matter; changes nothing."""
+        """Parse the rows of a batch without labels. Does not change the encoder."""
         return self._parse(batch, on_error, None)
 
     def partial_fit_transform(self, rows: ParsedRows) -> list[FeatureBlock]:
-        """Return the features of rows, in parts within which their number does not change, and learn from them."""
-        outcomes = [
-            column.partial_fit_transform(cells) for column, cells in zip(self._columns, rows.cells, strict=True)
-        ]
-        asked = sorted((row, i, level) for i, (_, events) in enumerate(outcomes) for row, level in events)
+        """Encode rows one after another and update the statistics.
+
+        Parameters
+        ----------
+        rows : ParsedRows
+            The rows.
+
+        Returns
+        -------
+        list of FeatureBlock
+            The features, split where the number of features grows.
+        """
+        results = [column.partial_fit_transform(cells) for column, cells in zip(self._columns, rows.cells, strict=True)]
+        new_features = sorted((row, i, category) for i, (_, added) in enumerate(results) for row, category in added)
         width = len(self._names)
-        for feature, (_, i, level) in enumerate(asked, start=width):
-            self._columns[i].add_feature(level, feature)
-        if asked:
+        for feature, (_, i, category) in enumerate(new_features, start=width):
+            self._columns[i].add_feature(category, feature)
+        if new_features:
             self._names = _unique_names(self._columns)
         X = np.zeros((len(rows), len(self._names)))
-        for column, (encoded, _) in zip(self._columns, outcomes, strict=True):
+        for column, (encoded, _) in zip(self._columns, results, strict=True):
             column.write_features(encoded, X)
-        return _split_blocks(X, [row for row, _, _ in asked])
+        return _split_blocks(X, [row for row, _, _ in new_features])
 
     def transform(self, rows: ParsedRows) -> Floats:
-        """Return the features of rows by what was learned so far; changes nothing. A text that is new is another."""
+        """Encode rows with the current statistics, without changing them. A new category counts as ``other``."""
         X = np.zeros((len(rows), len(self._names)))
         for column, cells in zip(self._columns, rows.cells, strict=True):
             column.write_features(column.transform(cells), X)
         return X
 
     def to_dict(self) -> State:
-        """Return all that was learned, as JSON holds it without loss."""
+        """Return the state as JSON-compatible data, without loss of precision."""
         columns = [column.to_dict() for column in self._columns]
         own = {"version": _VERSION, "target": self._target.to_dict(), "warnings": list(self.warnings)}
         return own | {"columns": columns}
 
     @classmethod
     def from_dict(cls, data: Any) -> "TableEncoder":
-        """Return the encoder that `to_dict` was taken of; raise CheckpointError if it was of none."""
+        """Restore an encoder from `to_dict`; raise CheckpointError if the state is invalid."""
         version = get_int(data, "version", 1)
         if version > _VERSION:
-            raise CheckpointError(f"the encoder was saved by a later ellipack (version {version}, ours is {_VERSION})")
+            raise CheckpointError(
+                f"the encoder was saved by a later version of ellipack (format {version}, this is {_VERSION})"
+            )
         columns = []
         for saved in get_list(data, "columns"):
             kind = get_str(saved, "kind")
@@ -234,59 +280,60 @@ class TableEncoder:
             columns.append(_COLUMN_TYPES[kind](saved))
         target = TargetColumn.from_dict(get_entry(data, "target"))
         names = [target.name, *(column.name for column in columns)]
-        places = sorted(place for column in columns for place in column.feature_names())
-        if len(set(names)) != len(names) or not columns or places != list(range(len(places))):
-            raise invalid_entry("columns", "columns of different names, with features that are numbered through", names)
+        indices = sorted(index for column in columns for index in column.feature_names())
+        if len(set(names)) != len(names) or not columns or indices != list(range(len(indices))):
+            raise invalid_entry("columns", "columns with distinct names and consecutive feature indices", names)
         return cls(target, columns, [get_str({"warnings": each}, "warnings") for each in get_list(data, "warnings")])
 
     def _parse(self, batch: TableBatch, on_error: str, labels: Any) -> ParsedRows:
+        """Parse the feature columns, and `labels` unless it is None."""
         if on_error not in ON_ERROR_CHOICES:
             raise DomainError(f"on_error must be one of {', '.join(ON_ERROR_CHOICES)}, got {on_error!r}")
         cells: list[Cells] = []
-        faults: dict[int, BadRow] = {}
+        bad_by_index: dict[int, BadRow] = {}
         for column in self._columns:
-            require_column(batch, column.name, "which features are made of")
+            require_column(batch, column.name, "a feature column")
             found = decode_column(batch.table.column(column.name), batch.source, column.name)
             cells.append(column.parse(found))
             for row in np.flatnonzero(cells[-1].invalid).tolist():
                 reason = column.explain_invalid(to_clean_strings(found.slice(row, 1))[0].as_py())
-                faults.setdefault(row, BadRow(int(batch.row_numbers[row]), reason, column.name))
+                bad_by_index.setdefault(row, BadRow(int(batch.row_numbers[row]), reason, column.name))
         values = np.empty(0)
         if labels is not None:
             parsed = self._target.parse(labels)
             values = parsed.values
             for row in np.flatnonzero(parsed.invalid).tolist():
                 reason = self._target.explain_invalid(to_clean_strings(labels.slice(row, 1))[0].as_py())
-                faults.setdefault(row, BadRow(int(batch.row_numbers[row]), reason, self._target.name))
-        bad = tuple(faults[row] for row in sorted(faults))
+                bad_by_index.setdefault(row, BadRow(int(batch.row_numbers[row]), reason, self._target.name))
+        bad = tuple(bad_by_index[row] for row in sorted(bad_by_index))
         if not bad:
             return ParsedRows(batch.row_numbers, values, bad, cells)
         if on_error == "stop":
             raise bad[0].to_error(batch.source)
         kept: Bools = np.ones(len(batch), dtype=bool)
-        kept[list(faults)] = False
+        kept[list(bad_by_index)] = False
         values = values if labels is None else values[kept]
         return ParsedRows(batch.row_numbers[kept], values, bad, [each.filter(kept) for each in cells])
 
 
-def _split_blocks(X: Floats, growth: list[int]) -> list[FeatureBlock]:
-    """Cut features into parts, given the row that each of the last columns came up in."""
-    parts = []
-    starts = sorted({0, *growth})
-    width = X.shape[1] - len(growth)
+def _split_blocks(X: Floats, first_rows: list[int]) -> list[FeatureBlock]:
+    """Split features into blocks, given the first row of each of the last columns."""
+    blocks = []
+    starts = sorted({0, *first_rows})
+    width = X.shape[1] - len(first_rows)
     for start, stop in zip(starts, [*starts[1:], len(X)], strict=True):
-        new = growth.count(start)
+        new = first_rows.count(start)
         width += new
         if stop > start:
-            parts.append(FeatureBlock(slice(start, stop), np.ascontiguousarray(X[start:stop, :width]), np.ones(new)))
-    return parts
+            blocks.append(FeatureBlock(slice(start, stop), np.ascontiguousarray(X[start:stop, :width]), np.ones(new)))
+    return blocks
 
 
 def _unique_names(columns: list[Column]) -> list[str]:
-    """Return the features' names in their order; one that was there before gets a number after it."""
-    by_place = sorted((place, name) for column in columns for place, name in column.feature_names().items())
+    """Return the feature names in order. A number is appended to duplicates."""
+    by_index = sorted((index, name) for column in columns for index, name in column.feature_names().items())
     names: dict[str, None] = {}
-    for _, name in by_place:
+    for _, name in by_index:
         unique, number = name, 2
         while unique in names:
             unique, number = f"{name} ({number})", number + 1

@@ -1,4 +1,4 @@
-"""From a path to UTF-8 text: opening, decompressing, and which format it is."""
+"""Open an input file or standard input, decompress it, detect its format and decode it as UTF-8."""
 
 import codecs
 import errno
@@ -12,31 +12,40 @@ from ellipack.errors import StreamError
 from ellipack.tabular.arrow import pa
 
 INVALID_UTF8 = "\ufdd0"
-"""Stands where bytes were not UTF-8. Unicode keeps this code point out of all text, so nothing else can be meant."""
+"""Replaces bytes that are not valid UTF-8. This code point is a Unicode noncharacter, so it does not occur in text."""
 
-_SURROGATES = re.compile("[\udc80-\udcff]+")  # what Python makes of bytes that it can't decode
+_SURROGATES = re.compile("[\udc80-\udcff]+")  # the surrogateescape handler decodes invalid bytes to these
 _BOM = codecs.BOM_UTF8
-_MIN_READ, _MAX_READ = 1 << 16, 1 << 20  # bytes read at once
+_MIN_READ, _MAX_READ = 1 << 16, 1 << 20  # bytes per read
 
 
 class ReadableFile(Protocol):
-    """What bytes are read from."""
+    """A binary file that can be read."""
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return some bytes, none at the end."""
+        """Return at most `size` bytes; an empty result means the end of the file."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
 
 
 class Utf8Reader:
-    """A file to read from, without byte order mark, in which `INVALID_UTF8` stands for what is not UTF-8.
+    """Reads a file as valid UTF-8, without a byte order mark.
 
-    A parser may so hold what it gets for text, and the cell that can't be read is found by its mark.
+    `INVALID_UTF8` replaces each run of invalid bytes. Parsers can therefore rely on UTF-8, and the readers find the
+    cells that contain invalid bytes.
+
+    Parameters
+    ----------
+    raw : ReadableFile
+        The file, already decompressed.
+    source : str
+        Name of the source in messages.
 
     Attributes
     ----------
-    marked : whether there is a mark in what was read so far.
+    has_invalid_bytes : bool
+        Whether invalid bytes have been found so far.
     """
 
     def __init__(self, raw: ReadableFile, source: str) -> None:
@@ -48,23 +57,24 @@ class Utf8Reader:
             self._buffer = self._buffer[len(_BOM) :]
 
     def peek(self, size: int) -> bytes:
-        """Return the next `size` bytes, or all that are left, and leave them to be read."""
+        """Return the next `size` bytes, fewer only at the end, without consuming them."""
         while len(self._buffer) < size and not self._ended:
             self._buffer += self._decode_next(min(max(size - len(self._buffer), _MIN_READ), _MAX_READ))
         return self._buffer[:size]
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next `size` bytes, fewer only at the end; all that are left if `size` is negative."""
+        """Return the next `size` bytes, fewer only at the end; the rest of the file if `size` is negative."""
         size = sys.maxsize if size < 0 else size
         out = self.peek(size)
         self._buffer = self._buffer[size:]
         return out
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._raw.close()
 
     def _decode_next(self, size: int) -> bytes:
+        """Read at most `size` bytes and replace the invalid ones."""
         try:
             chunk = self._raw.read(size)
         except OSError as error:
@@ -91,24 +101,26 @@ _FORMAT_BY_EXTENSION = {
 _COMPRESSED_EXTENSIONS = {".gz", ".zst"}
 _CODEC_BY_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _PARQUET_MAGIC = b"PAR1"
-_SNIFFED_BYTES = 4096  # bytes that a format is told by
+_SNIFFED_BYTES = 4096  # read to detect the format
 _REASON_BY_ERRNO = {
-    errno.ENOENT: "there is no such file: check the path",
-    errno.ENOTDIR: "there is no such file: check the path",
-    errno.EISDIR: "is a directory: give a file in it",
-    errno.EACCES: "may not be read: check its permissions",
-    errno.EPERM: "may not be read: check its permissions",
+    errno.ENOENT: "no such file: check the path",
+    errno.ENOTDIR: "no such file: check the path",
+    errno.EISDIR: "is a directory: give the path of a file",
+    errno.EACCES: "permission denied: check its permissions",
+    errno.EPERM: "permission denied: check its permissions",
 }
 
 
 def display_name(path: str) -> str:
-    """Return what messages call a path, on one line whatever is in it."""
+    """Return the name of a path in messages, escaped to fit on one line."""
     return "standard input" if path == "-" else path.encode("unicode_escape").decode()
 
 
 def format_from_extension(path: str) -> str | None:
-    """Return the format that a file's name tells, if it does.
+    """Return the format that belongs to the extension of a path, or None.
 
+    Examples
+    --------
     >>> format_from_extension("rides.csv.gz")
     'csv'
     """
@@ -119,18 +131,18 @@ def format_from_extension(path: str) -> str | None:
 
 
 def open_input(path: str) -> ReadableFile:
-    """Return an open file, or standard input for ``-``."""
+    """Open a file for reading, or standard input for ``-``."""
     try:
         return _KeepOpen(sys.stdin.buffer) if path == "-" else open(path, "rb")
-    except (OSError, ValueError) as error:  # a ValueError is a path with a zero byte in it
+    except (OSError, ValueError) as error:  # ValueError: the path contains a null byte
         raise _open_error(path, error) from error
 
 
 def decompress(file: ReadableFile, path: str) -> Utf8Reader:
-    """Return what is in a file, decompress if its first bytes say that it is compressed."""
+    """Return a reader of the contents, decompressed if the first bytes are those of gzip or zstd."""
     try:
         head = file.read(4)
-        while 0 < len(head) < 4 and (more := file.read(4 - len(head))):  # a pipe may hand them out one by one
+        while 0 < len(head) < 4 and (more := file.read(4 - len(head))):  # a pipe may return fewer bytes
             head += more
     except OSError as error:
         file.close()
@@ -143,7 +155,7 @@ def decompress(file: ReadableFile, path: str) -> Utf8Reader:
 
 
 def detect_format(content: Utf8Reader, path: str) -> str:
-    """Return the format that content looks like: newline-delimited JSON if it starts with ``{``, else CSV."""
+    """Return the format of the contents: ``ndjson`` if they start with ``{``, otherwise ``csv``."""
     head = content.peek(_SNIFFED_BYTES)
     if head.startswith(_PARQUET_MAGIC):
         raise StreamError(
@@ -153,23 +165,25 @@ def detect_format(content: Utf8Reader, path: str) -> str:
 
 
 def check_is_text(content: Utf8Reader, path: str) -> None:
-    """Raise if content is empty, or looks like anything but text in UTF-8."""
+    """Raise StreamError if the contents are empty, binary, or a JSON array."""
     name, head = display_name(path), content.peek(_SNIFFED_BYTES)
     if not head.strip():
         raise StreamError(f"{name} is empty: it needs a header and rows")
     if b"\0" in head:
-        raise StreamError(f"{name} is not text in UTF-8 (zero bytes in it): convert it, or say which format it is")
+        raise StreamError(f"{name} is not text in UTF-8 (it contains null bytes): convert it, or give its format")
     if re.match(rb"\s*\[\s*\{", head):
-        raise StreamError(f"{name} looks like a JSON array: write one object a line instead (jq -c '.[]')")
+        raise StreamError(f"{name} looks like a JSON array: write one object per line instead (jq -c '.[]')")
 
 
 def _open_error(path: str, error: Exception) -> StreamError:
-    number = error.errno if isinstance(error, OSError) else None
-    return StreamError(f"{display_name(path)}: {_REASON_BY_ERRNO.get(number or 0, f'can not be read ({error})')}")
+    """Return the error for a file that cannot be opened."""
+    code = error.errno if isinstance(error, OSError) else None
+    reason = _REASON_BY_ERRNO.get(code or 0, f"can't be read ({error})")
+    return StreamError(f"{display_name(path)}: {reason}")
 
 
 class _KeepOpen:
-    """A file that is someone else's to close."""
+    """Wraps a file so that closing the wrapper leaves the file open."""
 
     def __init__(self, file: ReadableFile) -> None:
         self._file = file
@@ -182,7 +196,7 @@ class _KeepOpen:
 
 
 class _PrefixedFile:
-    """A file whose first bytes were read already."""
+    """Puts bytes that were already read back in front of a file."""
 
     closed = False
 

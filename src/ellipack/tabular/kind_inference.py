@@ -1,4 +1,4 @@
-"""Which columns of a table are used, and which kind each is, told by its first rows."""
+"""Infer the kinds of columns from the first rows of a table, and build the column encoders."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -17,24 +17,29 @@ from ellipack.tabular.time_column import TIME_FEATURES, TimeCells, TimeColumn, p
 from ellipack.validation import check_integer
 
 INFERENCE_ROWS = 1000
-"""Rows that a column's kind is told by."""
+"""Number of rows from which the kind of a column is inferred."""
 
-_MIN_SHARE = 0.95  # of the values: more can't be chance
-_MIN_VALUES = 20  # values, to tell the rule from an exception
-_PREVIEW_VALUES = 20  # values that are tried before all are
+_MIN_SHARE = 0.95  # of the values that must parse
+_MIN_VALUES = 20  # needed to tolerate invalid values, or to find identifiers and row counters
+_PREVIEW_VALUES = 20  # parsed first, to reject a kind early
 _DAY = 86_400 * 10**6
 
 
 class InferredKind(NamedTuple):
-    """What a column is taken for.
+    """Inferred kind of a column.
 
     Attributes
     ----------
-    kind : one of `COLUMN_KINDS`.
-    form : one of `TIME_FORMS`, for times.
-    note : what there is to say about it in a report.
-    warning : what someone should know before going on, if there is anything.
-    is_identifier : whether it names rows, and says nothing else.
+    kind : str
+        One of `ellipack.choices.COLUMN_KINDS`.
+    form : str, default ""
+        One of `TIME_FORMS` if the kind is ``time``.
+    note : str, default ""
+        Remark for the report.
+    warning : str, default ""
+        Warning for the user.
+    is_identifier : bool, default False
+        Whether the values identify rows, so that they do not help to predict.
     """
 
     kind: str
@@ -45,12 +50,34 @@ class InferredKind(NamedTuple):
 
 
 def infer_kind(name: str, column: pa.Array, kind: str | None = None) -> InferredKind:
-    """Return what a column is, by its first values, or as `kind` says."""
+    """Infer the kind of a column from its first values.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column in warnings.
+    column : pyarrow.Array
+        The first values of the column.
+    kind : str or None, default None
+        Kind, if it is given and not inferred.
+
+    Returns
+    -------
+    InferredKind
+        The kind, with a note and a warning.
+
+    Examples
+    --------
+    >>> infer_kind("sky", pa.array(["clear", "rain", "clear"])).kind
+    'category'
+    >>> infer_kind("when", pa.array(["2024-05-31", "2024-06-01"])).form
+    'date'
+    """
     values = _present_values(column)
     count, found = len(values), kind or _detect_kind(column.type, values)
     if not count:
-        warning = f"column '{name}' has no value in the first {len(column):,} rows, and is taken for {found}"
-        return InferredKind(found, _time_form(values) if found == "time" else "", "no value at first", warning)
+        warning = f"column '{name}' has no values in the first {len(column):,} rows and is treated as {found}"
+        return InferredKind(found, _time_form(values) if found == "time" else "", "no values at first", warning)
     if found == "category":
         return _infer_category(name, values)
     if found == "time":
@@ -61,13 +88,14 @@ def infer_kind(name: str, column: pa.Array, kind: str | None = None) -> Inferred
 
 
 def _present_values(column: pa.Array) -> pa.Array:
-    """Return the values that are not missing; numbers and times as they are, others as stripped strings."""
+    """Return the values that are not missing: numbers, times and Booleans unchanged, others as stripped strings."""
     if is_numeric_type(column.type) or is_datetime_type(column.type) or pa.types.is_time(column.type):
         return column.drop_null()
     return to_clean_strings(column).drop_null() if not pa.types.is_boolean(column.type) else column.drop_null()
 
 
 def _detect_kind(kind: pa.DataType, values: pa.Array) -> str:
+    """Return the kind for a type and values."""
     if pa.types.is_boolean(kind):
         return "boolean"
     if is_datetime_type(kind) or pa.types.is_time(kind):
@@ -82,53 +110,57 @@ def _detect_kind(kind: pa.DataType, values: pa.Array) -> str:
 
 
 def _mostly_parses(parse: Callable[[pa.Array], Cells], values: pa.Array) -> bool:
-    """Return whether all values can be read so, or so many that the others must be mistakes."""
+    """Return whether all values parse, or enough of them that the others are probably errors."""
     if not len(values) or parse(values.slice(0, _PREVIEW_VALUES)).invalid.mean() > 0.5:
         return False
-    bad = int(np.count_nonzero(parse(values).invalid))
-    return bad == 0 or (len(values) >= _MIN_VALUES and bad <= (1 - _MIN_SHARE) * len(values))
+    n_invalid = int(np.count_nonzero(parse(values).invalid))
+    return n_invalid == 0 or (len(values) >= _MIN_VALUES and n_invalid <= (1 - _MIN_SHARE) * len(values))
 
 
 def _time_form(values: pa.Array) -> str:
-    """Return the form of times: by themselves, or dates with or without a time of day."""
+    """Return the form of a time column, one of `TIME_FORMS`."""
     if pa.types.is_time(values.type) or (
         not is_datetime_type(values.type) and _mostly_parses(parse_times_of_day, values)
     ):
         return "time of day"
-    moments: TimeCells = parse_datetimes(values)
-    return "datetime" if (moments.values[~moments.invalid] % _DAY).any() else "date"
+    cells: TimeCells = parse_datetimes(values)
+    return "datetime" if (cells.values[~cells.invalid] % _DAY).any() else "date"
 
 
 def _infer_number(name: str, column: pa.Array, values: pa.Array) -> InferredKind:
+    """Infer notes and warnings of a number column."""
     cells = parse_numbers(column)
-    bad = int(np.count_nonzero(cells.invalid))
-    if bad:
-        warning = f"column '{name}' is taken for number, though {bad:,} of its first {len(column):,} values are none"
+    n_invalid = int(np.count_nonzero(cells.invalid))
+    if n_invalid:
+        share = f"{n_invalid:,} of its first {len(column):,} values"
+        warning = f"column '{name}' is treated as number, although {share} are not numbers"
         return InferredKind("number", "", "", warning)
     if len(cells.values) >= _MIN_VALUES and (np.diff(cells.values) == 1).all():
-        warning = f"column '{name}' counts the rows: unless time itself matters, leave it out by --drop '{name}'"
+        warning = f"column '{name}' counts the rows: exclude it with --drop '{name}' unless the trend matters"
         return InferredKind("number", "", "counts the rows", warning)
     return InferredKind("number", "", _constant_note(values))
 
 
 def _infer_category(name: str, values: pa.Array) -> InferredKind:
-    different = len(values.unique())
-    if len(values) >= _MIN_VALUES and different >= _MIN_SHARE * len(values):
+    """Infer notes and warnings of a category column."""
+    n_distinct = len(values.unique())
+    if len(values) >= _MIN_VALUES and n_distinct >= _MIN_SHARE * len(values):
         warning = (
-            f"column '{name}' has {different:,} different texts in {len(values):,} rows, and tells nothing: "
-            f"leave it out by --drop '{name}'"
+            f"column '{name}' has {n_distinct:,} different values in {len(values):,} rows, "
+            f"which do not help to predict: exclude it with --drop '{name}'"
         )
         return InferredKind("category", "", "an identifier", warning, is_identifier=True)
     return InferredKind("category", "", _constant_note(values))
 
 
 def _constant_note(values: pa.Array) -> str:
+    """Return a note if all values are equal."""
     return "constant at first" if len(values) > 1 and len(values.unique()) == 1 else ""
 
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """Which columns to use and how, as `TableEncoder.from_head` has them."""
+    """Options for the columns. See `TableEncoder.from_head`."""
 
     take: Collection[str] | None
     drop: Collection[str]
@@ -144,59 +176,65 @@ class ColumnOptions:
                 raise DomainError(f"the kind of column '{name}' must be one of {', '.join(COLUMN_KINDS)}, got {kind!r}")
 
 
-def build_columns(head: TableBatch, target: str, choice: ColumnOptions) -> tuple[list[Column], list[str]]:
-    """Return the columns to make features of, in the order of the table, and what to warn of."""
+def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> tuple[list[Column], list[str]]:
+    """Return the encoders of the selected columns, in table order, and the warnings."""
     columns: list[Column] = []
     warnings, width = [], 0
-    for name in _select_columns(head, target, choice):
+    for name in _select_columns(head, target, options):
         found = decode_column(head.table.column(name).slice(0, INFERENCE_ROWS), head.source, name)
-        inferred = infer_kind(name, found, choice.kinds.get(name))
-        columns.append(_make_column(name, inferred, width, choice))
+        inferred = infer_kind(name, found, options.kinds.get(name))
+        columns.append(_make_column(name, inferred, width, options))
         width += len(columns[-1].feature_names())
         warnings += [inferred.warning] if inferred.warning else []
     return columns, warnings
 
 
 def build_target(head: TableBatch, name: str, kind: str | None) -> TargetColumn:
-    """Return the column to predict, if it holds numbers, or yes and no."""
+    """Return the target column; raise StreamError unless it contains numbers or Booleans."""
     column = decode_column(head.table.column(name).slice(0, INFERENCE_ROWS), head.source, name)
     found = kind or infer_kind(name, column).kind
     if found not in ("number", "boolean"):
         cell = column.drop_null()
-        value = quote_value(cell[0]) if len(cell) else "nothing"
-        raise StreamError(f"{head.source}: the target '{name}' must hold numbers, got {value}: choose another column")
+        value = quote_value(cell[0]) if len(cell) else "no value"
+        raise StreamError(
+            f"{head.source}: the target '{name}' must contain numbers, got {value}: choose another column"
+        )
     return TargetColumn(name, found)
 
 
-def _select_columns(head: TableBatch, target: str, choice: ColumnOptions) -> list[str]:
+def _select_columns(head: TableBatch, target: str, options: ColumnOptions) -> list[str]:
+    """Return the names of the feature columns; raise StreamError if the options do not fit the table."""
     names = head.table.schema.names
-    asked = {target: "the target", **dict.fromkeys(choice.kinds, "of a given kind")}
-    asked |= dict.fromkeys(choice.drop, "to drop") | dict.fromkeys(choice.take or (), "to take")
-    for name, role in asked.items():
+    roles = {target: "the target", **dict.fromkeys(options.kinds, "with a given kind")}
+    roles |= dict.fromkeys(options.drop, "to drop") | dict.fromkeys(options.take or (), "to take")
+    for name, role in roles.items():
         require_column(head, name, role)
-    if target in choice.drop or target in (choice.take or ()):
-        raise StreamError(f"{head.source}: the target '{target}' can't be taken or dropped as well: choose one")
-    taken = names if choice.take is None else choice.take
-    chosen = [name for name in names if name in taken and name not in choice.drop and name != target]
+    if target in options.drop or target in (options.take or ()):
+        raise StreamError(f"{head.source}: the target '{target}' cannot also be taken or dropped")
+    taken = names if options.take is None else options.take
+    chosen = [name for name in names if name in taken and name not in options.drop and name != target]
     if not chosen:
-        raise StreamError(f"{head.source}: no column is left to predict '{target}' from: take more, or drop fewer")
+        raise StreamError(
+            f"{head.source}: no column is left to predict '{target}' from: take more columns or drop fewer"
+        )
     return chosen
 
 
 def require_column(batch: TableBatch, name: str, role: str) -> None:
-    """Raise unless a table has one column of that name."""
+    """Raise StreamError unless a table has exactly one column of a name."""
     names = batch.table.schema.names
     if names.count(name) != 1:
-        many = "two columns" if name in names else "no column"
+        count = "several columns" if name in names else "no column"
         listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-        raise StreamError(f"{batch.source} has {many} called {quote_value(name)}, {role}; there are: {listed}")
+        raise StreamError(f"{batch.source} has {count} named {quote_value(name)} ({role}); its columns are: {listed}")
 
 
-def _make_column(name: str, inferred: InferredKind, feature: int, choice: ColumnOptions) -> Column:
+def _make_column(name: str, inferred: InferredKind, feature: int, options: ColumnOptions) -> Column:
+    """Return the encoder of a column."""
     if inferred.kind == "time":
         count = len(TIME_FEATURES[inferred.form])
         return TimeColumn(name, inferred.form, list(range(feature, feature + count)), inferred.note)
     if inferred.kind == "category":
-        most = 1 if inferred.is_identifier else choice.max_categories
-        return CategoryColumn(name, feature, choice.min_frequency, most, inferred.note)
+        max_categories = 1 if inferred.is_identifier else options.max_categories
+        return CategoryColumn(name, feature, options.min_frequency, max_categories, inferred.note)
     return NumberColumn(name, inferred.kind, feature, inferred.note)

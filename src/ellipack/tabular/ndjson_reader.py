@@ -1,4 +1,7 @@
-"""JSON, an object a line: parsed in blocks by pyarrow, and line by line where that fails, to say which line and why."""
+"""Reader of newline-delimited JSON (NDJSON), one object per line.
+
+pyarrow parses blocks of lines. If that fails, the block is parsed line by line to find the invalid lines.
+"""
 
 import json
 from collections.abc import Iterator
@@ -12,25 +15,39 @@ from ellipack.tabular.input_file import INVALID_UTF8, Utf8Reader
 from ellipack.tabular.table_batch import BadRow, Chunk, check_column_names, quote_value, to_strings
 
 BLOCK_BYTES = 1 << 20
-"""Bytes that are parsed at once; the columns are the keys found in the first so many."""
+"""Bytes parsed at once. The keys in the first block are the columns."""
 
-_MAX_LINE_BYTES = 1 << 24  # bytes of a line
-_MAX_EXTRA_BRACKETS = 100  # brackets more than lines: pyarrow follows nesting by recursion, and must not be led deep
+_MAX_LINE_BYTES = 1 << 24
+_MAX_EXTRA_BRACKETS = 100  # beyond one per line: pyarrow recurses into nested values, so limit the depth
 _Cell = float | bool | str | None
 _Object = dict[str, _Cell]
 
 
 class NdjsonReader:
-    """A file of newline-delimited JSON objects, whose values are numbers, texts, true, false or null.
+    """Reads newline-delimited JSON objects whose values are numbers, strings, true, false or null.
 
-    The columns are the keys in the first `BLOCK_BYTES` bytes; a row with a key that comes later is unreadable, and so
-    is one that is no object, has a key twice, or a list or an object for a value. A key that a row does not have is
-    missing there. A row is a line that is not blank. Numbers are floats.
+    Each nonblank line is a row. The columns are the keys in the first `BLOCK_BYTES` bytes; a key that a row lacks is a
+    missing value. Numbers are read as floats. A row is unreadable if it is not an object, has a duplicate key, a list
+    or an object as a value, or a key that is not a column.
+
+    Parameters
+    ----------
+    content : Utf8Reader
+        The contents of the file.
+    source : str
+        Name of the source in messages.
+    skip_rows : int
+        Number of rows that the caller skips. Blocks that end before are not parsed.
+
+    Attributes
+    ----------
+    columns : list of str
+        Column names.
     """
 
     def __init__(self, content: Utf8Reader, source: str, skip_rows: int) -> None:
         self._source, self._content, self._skip_rows = source, content, skip_rows
-        self._types: dict[str, pa.DataType] = {}  # of the columns in which there was a value so far
+        self._types: dict[str, pa.DataType] = {}  # of columns with at least one value so far
         self.columns: list[str] = []
         self._blocks = _split_blocks(content, source)
         first = next(self._blocks, b"")
@@ -38,7 +55,7 @@ class NdjsonReader:
         self.columns = check_column_names(self.columns, source)
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the rows, without parsing those that are to be skipped."""
+        """Yield the rows, without parsing blocks that are skipped entirely."""
         yield self._first
         rows_read = len(self._first.row_numbers) + len(self._first.unreadable_rows)
         for block in self._blocks:
@@ -48,17 +65,18 @@ class NdjsonReader:
             rows_read += count
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._content.close()
 
     def _parse_block(self, block: bytes, count: int, first: int) -> Chunk:
+        """Parse a block of `count` rows, the first of which has number `first`."""
         table = self._parse_with_pyarrow(block, count)
         if table is not None:
             return Chunk(table, np.arange(first, first + count), [])
         return self._parse_by_line(block, first)
 
     def _parse_with_pyarrow(self, block: bytes, count: int) -> pa.RecordBatch | None:
-        """Return a block as a table, or nothing if there is anything unusual about it."""
+        """Parse a block with pyarrow; return None if it needs parsing line by line."""
         brackets = block.count(b"{") + block.count(b"[")
         begun = block.count(b"\n{") + block.startswith(b"{")
         if (
@@ -80,7 +98,7 @@ class NdjsonReader:
         return pa.RecordBatch.from_arrays(columns, names=self.columns)
 
     def _read_typed(self, block: bytes) -> pa.Table | None:
-        """Return a block as pyarrow reads it; read it again if pyarrow inferred a type that we do not use."""
+        """Parse a block with the column types of `_column_type`; parse it again if pyarrow inferred other types."""
         options = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
         order: list[str] = []
         while True:
@@ -95,21 +113,21 @@ class NdjsonReader:
                 return None
             known = {name: _column_type(kind) for name, kind in inferred.items() if not pa.types.is_null(kind)}
             self._types |= known
-            order = order or table.schema.names  # with types given, pyarrow has those columns first
+            order = order or table.schema.names  # pyarrow puts columns with explicit types first
             if all(inferred[name] == kind for name, kind in known.items()):
                 return table.select(order)
 
     def _parse_by_line(self, block: bytes, first: int) -> Chunk:
-        """Return a block as a table of the lines that can be read, and the others."""
+        """Parse a block line by line and separate readable and unreadable rows."""
         objects, numbers, unreadable = [], [], []
-        learning = not self.columns
+        is_first_block = not self.columns
         for number, line in enumerate(_nonblank_lines(block), start=first):
             try:
-                objects.append(_parse_object(line.decode(), None if learning else self.columns))
+                objects.append(_parse_object(line.decode(), None if is_first_block else self.columns))
                 numbers.append(number)
             except _InvalidLineError as error:
                 unreadable.append(BadRow(number, str(error), error.column))
-        if learning:
+        if is_first_block:
             self.columns = list(dict.fromkeys(key for each in objects for key in each))
             if not self.columns and unreadable:
                 raise unreadable[0].to_error(self._source)
@@ -118,7 +136,7 @@ class NdjsonReader:
 
 
 class _InvalidLineError(ValueError):
-    """A line that is no row."""
+    """A line that is not a valid row."""
 
     def __init__(self, reason: str, column: str | None = None) -> None:
         super().__init__(reason)
@@ -126,7 +144,7 @@ class _InvalidLineError(ValueError):
 
 
 def _split_blocks(content: Utf8Reader, source: str) -> Iterator[bytes]:
-    """Yield whole lines, about `BLOCK_BYTES` bytes of them at a time."""
+    """Yield blocks of whole lines, about `BLOCK_BYTES` bytes each."""
     rest = b""
     while more := content.read(BLOCK_BYTES):
         lines, newline, after = more.rpartition(b"\n")
@@ -137,19 +155,19 @@ def _split_blocks(content: Utf8Reader, source: str) -> Iterator[bytes]:
             rest += more
         if len(rest) > _MAX_LINE_BYTES:
             raise StreamError(
-                f"{source}: a line is longer than {_MAX_LINE_BYTES:,} bytes: is it one JSON object a line?"
+                f"{source}: a line is longer than {_MAX_LINE_BYTES:,} bytes: is it one JSON object per line?"
             )
     if rest.strip():
         yield rest + b"\n"
 
 
 def _nonblank_lines(block: bytes) -> list[bytes]:
-    """Return the lines that are not blank."""
+    """Return the nonblank lines of a block."""
     return [line for line in block.split(b"\n") if line.strip(b" \t\r")]
 
 
 def _parse_object(line: str, columns: list[str] | None) -> _Object:
-    """Return a line as a flat object with no other keys than `columns`, or say why it is none."""
+    """Parse a line as a flat object whose keys are in `columns`; raise _InvalidLineError if it is not one."""
     if INVALID_UTF8 in line:
         raise _InvalidLineError("is not valid UTF-8")
     try:
@@ -161,29 +179,30 @@ def _parse_object(line: str, columns: list[str] | None) -> _Object:
     cells: _Object = {}
     for key, value in found:
         if key in cells:
-            raise _InvalidLineError("comes twice", key)
+            raise _InvalidLineError("is a duplicate key", key)
         if isinstance(value, list):
-            raise _InvalidLineError("is a list or an object, not a number or a text: flatten it", key)
+            raise _InvalidLineError("is a list or an object, not a number or a string: flatten it", key)
         if not _is_valid_unicode(key) or (isinstance(value, str) and not _is_valid_unicode(value)):
             raise _InvalidLineError("is not valid Unicode", key if _is_valid_unicode(key) else None)
         if columns is not None and key not in columns:
             raise _InvalidLineError(
-                f"is a key that no row of the first {BLOCK_BYTES:,} bytes has: write it there, as null", key
+                f"is a key that does not occur in the first {BLOCK_BYTES:,} bytes: add it there as null", key
             )
         cells[key] = value
     return cells
 
 
 class _KeyValuePairs(list[tuple[str, _Cell]]):
-    """The keys and values of an object, as they come."""
+    """The items of a JSON object, duplicate keys included."""
 
 
 def _key_value_pairs(pairs: list[tuple[str, _Cell]]) -> _KeyValuePairs:
+    """Mark a list of items as a JSON object."""
     return _KeyValuePairs(pairs)
 
 
 def _is_valid_unicode(text: str) -> bool:
-    """Return whether a text has no half of a surrogate pair in it."""
+    """Return whether a string contains no lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -192,14 +211,14 @@ def _is_valid_unicode(text: str) -> bool:
 
 
 def _column_type(kind: pa.DataType) -> pa.DataType:
-    """Return what is read as a type that pyarrow inferred: all numbers are floats, and dates are texts for now."""
+    """Return the column type to use for a type that pyarrow inferred: boolean, float or string."""
     if pa.types.is_boolean(kind):
         return kind
     return pa.float64() if pa.types.is_integer(kind) or pa.types.is_floating(kind) else pa.string()
 
 
 def _to_column(values: list[_Cell]) -> pa.Array:
-    """Return a column of the type that its values have, or of texts if they have several."""
+    """Make a column of the type of its values, or of strings if they have several types."""
     if len({type(value) for value in values if value is not None}) <= 1:
         return pa.array(values)
     return pa.array([None if value is None else to_strings(pa.array([value]))[0].as_py() for value in values])

@@ -1,4 +1,4 @@
-"""Columns of numbers, and the target."""
+"""Columns of numbers and Booleans, and the target column."""
 
 from dataclasses import dataclass
 
@@ -21,55 +21,78 @@ from ellipack.tabular.table_batch import quote_value, to_clean_strings, to_strin
 from ellipack.validation import Floats
 
 MAX_ABS_VALUE = 1e140
-"""How large a value may be; the square of a larger one is close to what a float can't hold."""
+"""Maximum absolute value of a number. Sums of squares of larger numbers could overflow."""
 
 MAX_ABS_LABEL = 1e60
-"""How large a label may be."""
+"""Maximum absolute value of a label."""
 
 BOOLEAN_PAIRS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("1", "0"))
-"""The spellings of yes and no, in upper or lower case."""
+"""Words for true and false, in upper or lower case."""
 
 _BOOLEAN_WORDS = pa.array([word for pair in BOOLEAN_PAIRS for word in pair])
 
 
 @dataclass(frozen=True)
 class NumberCells:
-    """Numbers, NaN where one is missing."""
+    """Parsed numbers.
+
+    Attributes
+    ----------
+    values : ndarray of float
+        The numbers, NaN where the value is missing.
+    invalid : ndarray of bool
+        Mask of the invalid cells.
+    """
 
     values: Floats
     invalid: Bools
 
     def filter(self, rows: Bools) -> "NumberCells":
-        """Return the numbers in some of the rows."""
+        """Return the cells of the rows where the mask is true."""
         return NumberCells(self.values[rows], self.invalid[rows])
 
 
 def parse_numbers(column: pa.Array) -> NumberCells:
-    """Return a column as floats; whole numbers past 2^53 are rounded to those that a float holds."""
+    """Parse a column as floats. Integers beyond 2^53 are rounded to the nearest float."""
     if is_numeric_type(column.type):
-        floats, bad = pc.cast(column, pa.float64(), safe=False), np.zeros(len(column), dtype=bool)
+        floats, invalid = pc.cast(column, pa.float64(), safe=False), np.zeros(len(column), dtype=bool)
     else:
         try:
-            floats, bad = pc.cast(to_strings(column), pa.float64()), np.zeros(len(column), dtype=bool)
+            floats, invalid = pc.cast(to_strings(column), pa.float64()), np.zeros(len(column), dtype=bool)
         except pa.ArrowInvalid:
-            floats, bad = convert_each_cell(to_clean_strings(column), lambda cells: pc.cast(cells, pa.float64()))
+            floats, invalid = convert_each_cell(to_clean_strings(column), lambda cells: pc.cast(cells, pa.float64()))
     values = floats.to_numpy(zero_copy_only=False)
-    return NumberCells(values, bad | (np.abs(values) > MAX_ABS_VALUE))
+    return NumberCells(values, invalid | (np.abs(values) > MAX_ABS_VALUE))
 
 
 def parse_booleans(column: pa.Array) -> NumberCells:
-    """Return a column as 1 where it says yes and 0 where it says no."""
+    """Parse a column as 1 for true and 0 for false."""
     if pa.types.is_boolean(column.type):
         values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
         return NumberCells(values, np.zeros(len(column), dtype=bool))
     cells = to_clean_strings(column)
     found = pc.index_in(pc.utf8_lower(cells), value_set=_BOOLEAN_WORDS).to_numpy(zero_copy_only=False)
-    bad = np.isnan(found) & cells.is_valid().to_numpy(zero_copy_only=False)
-    return NumberCells(np.where(np.isnan(found), np.nan, 1.0 - found % 2), bad)
+    invalid = np.isnan(found) & cells.is_valid().to_numpy(zero_copy_only=False)
+    return NumberCells(np.where(np.isnan(found), np.nan, 1.0 - found % 2), invalid)
 
 
 class NumberColumn:
-    """A column of kind ``number`` or ``boolean``; sums in the order of the rows, so that batching changes no bit."""
+    """Column of kind ``number`` or ``boolean``. Its feature is the number.
+
+    A missing value is replaced by the mean of the values before it. Sums are accumulated in row order, so that the
+    result does not depend on how rows are batched.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    kind : {"number", "boolean"}
+        Kind of the column.
+    feature : int
+        Index of the feature.
+    note : str, default ""
+        Remark for the report.
+    """
 
     def __init__(self, name: str, kind: str, feature: int, note: str = "") -> None:
         self.name, self.kind, self.note = name, kind, note
@@ -78,21 +101,21 @@ class NumberColumn:
 
     @property
     def n_missing(self) -> int:
-        """How many values were missing so far."""
+        """Number of missing values so far."""
         return self._indicator.count
 
     def parse(self, column: pa.Array) -> NumberCells:
-        """Return cells as numbers."""
+        """Parse cells as numbers."""
         return parse_numbers(column) if self.kind == "number" else parse_booleans(column)
 
     def explain_invalid(self, value: str) -> str:
-        """Return why a value is no number that can be taken."""
-        return explain_invalid_number(value) if self.kind == "number" else f"{quote_value(value)} is not yes or no"
+        """Return why a value is invalid."""
+        return explain_invalid_number(value) if self.kind == "number" else f"{quote_value(value)} is not a Boolean"
 
     def partial_fit_transform(self, cells: NumberCells) -> tuple[tuple[Floats, Bools], list[NewFeature]]:
-        """Return the values, missing ones filled with the mean of those before."""
+        """Replace each missing value by the mean of the values before it, and update the mean."""
         values, missing = cells.values, np.isnan(cells.values)
-        events = self._indicator.update(missing)
+        new_features = self._indicator.update(missing)
         known = np.where(missing, 0.0, values) if missing.any() else values
         totals = np.add.accumulate(np.concatenate([[self._total], known]))
         if missing.any():
@@ -100,34 +123,34 @@ class NumberColumn:
             values = np.where(missing, totals[:-1] / np.maximum(counts[:-1], 1), values)
         self._total = float(totals[-1])
         self._count += len(values) - int(np.count_nonzero(missing))
-        return (values, missing), events
+        return (values, missing), new_features
 
     def transform(self, cells: NumberCells) -> tuple[Floats, Bools]:
-        """Return the values, missing ones filled with the mean."""
+        """Replace missing values by the current mean."""
         missing = np.isnan(cells.values)
         return np.where(missing, self._total / max(self._count, 1), cells.values), missing
 
     def write_features(self, encoded: tuple[Floats, Bools], X: Floats) -> None:
-        """Write the values, and where they are missing."""
+        """Write the values and the missing indicator to `X`."""
         X[:, self._feature], missing = encoded
         self._indicator.write_features(missing, X)
 
-    def add_feature(self, level: str | None, feature: int) -> None:
-        """Take a feature for what is missing."""
+    def add_feature(self, category: str | None, feature: int) -> None:
+        """Assign an index to the missing indicator."""
         self._indicator.feature = feature
 
     def feature_names(self) -> dict[int, str]:
-        """Return the names of the features by their places."""
+        """Return the names of the features by index."""
         return {self._feature: self.name} | self._indicator.feature_names(self.name)
 
     def to_dict(self) -> State:
-        """Return all that is known of the column."""
+        """Return the state as JSON-compatible data."""
         own = {"name": self.name, "kind": self.kind, "note": self.note, "feature": self._feature}
         return own | {"total": self._total, "count": self._count} | self._indicator.to_dict()
 
     @classmethod
     def from_dict(cls, data: State) -> "NumberColumn":
-        """Return what `to_dict` was taken of."""
+        """Restore the state from `to_dict`; raise CheckpointError if it is invalid."""
         column = cls(get_str(data, "name"), get_str(data, "kind"), get_int(data, "feature"), get_str(data, "note"))
         column._total, column._count = get_float(data, "total"), get_int(data, "count")
         if abs(column._total) > MAX_ABS_VALUE * column._count:
@@ -136,43 +159,51 @@ class NumberColumn:
         return column
 
 
-def explain_invalid_number(value: str, largest: float = MAX_ABS_VALUE) -> str:
-    """Return what is wrong with a value where a number is wanted."""
+def explain_invalid_number(value: str, maximum: float = MAX_ABS_VALUE) -> str:
+    """Return why a value is not a valid number."""
     try:
-        is_large = abs(float(value)) > largest
+        is_large = abs(float(value)) > maximum
     except ValueError:
         is_large = False
-    return f"{quote_value(value)} is " + (f"too large, over {largest:g}" if is_large else "not a number")
+    return f"{quote_value(value)} is " + (f"too large (the maximum is {maximum:g})" if is_large else "not a number")
 
 
 class TargetColumn:
-    """The labels: numbers, or yes and no as 1 and 0. A label that is missing is a bad one."""
+    """Column of labels: numbers, or Booleans as 1 and 0. A missing label is invalid.
+
+    Parameters
+    ----------
+    name : str
+        Name of the column.
+    kind : {"number", "boolean"}
+        Kind of the column.
+    """
 
     def __init__(self, name: str, kind: str) -> None:
         self.name, self.kind = name, kind
 
     def parse(self, column: pa.Array) -> NumberCells:
-        """Return labels."""
+        """Parse labels."""
         cells = parse_numbers(column) if self.kind == "number" else parse_booleans(column)
         return NumberCells(
             cells.values, cells.invalid | np.isnan(cells.values) | (np.abs(cells.values) > MAX_ABS_LABEL)
         )
 
     def explain_invalid(self, value: str | None) -> str:
-        """Return why a label can't be used."""
+        """Return why a label is invalid."""
         if value is None:
             return "the label is missing"
         if self.kind == "boolean":
-            return f"{quote_value(value)} is not yes or no"
+            return f"{quote_value(value)} is not a Boolean"
         return explain_invalid_number(value, MAX_ABS_LABEL)
 
     def to_dict(self) -> State:
-        """Return all that is known of it."""
+        """Return the state as JSON-compatible data."""
         return {"name": self.name, "kind": self.kind}
 
     @classmethod
     def from_dict(cls, data: State) -> "TargetColumn":
-        """Return what `to_dict` was taken of."""
+        """Restore the state from `to_dict`; raise CheckpointError if it is invalid."""
         kind = get_str(data, "kind")
         if kind not in ("number", "boolean"):
             raise invalid_entry("kind", "number or boolean", kind)

@@ -1,4 +1,4 @@
-"""Parquet: columns with types of their own, in groups of rows that can be passed over unread."""
+"""Reader of Parquet files. Row groups that are skipped entirely are not read."""
 
 from collections.abc import Iterator
 
@@ -8,16 +8,29 @@ from ellipack.errors import StreamError
 from ellipack.tabular.arrow import pa, parquet
 from ellipack.tabular.table_batch import Chunk, check_column_names
 
-_CHUNK_ROWS = 1 << 14  # a chunk
+_CHUNK_ROWS = 1 << 14
 
 
 class ParquetReader:
-    """A Parquet file."""
+    """Reads a Parquet file.
+
+    Parameters
+    ----------
+    path : str
+        Path of the file.
+    skip_rows : int
+        Number of rows that the caller skips. Row groups that end before are not read.
+
+    Attributes
+    ----------
+    columns : list of str
+        Column names.
+    """
 
     def __init__(self, path: str, skip_rows: int) -> None:
         self._source, self._skip_rows = path, skip_rows
         try:
-            # Not buffered ahead: that would hold a whole group of rows, however many they are.
+            # Pre-buffering would hold a whole row group in memory.
             self._file = parquet.ParquetFile(path, pre_buffer=False, memory_map=True)
         except (pa.ArrowException, OSError) as error:
             raise self._read_error(error, 0) from error
@@ -27,7 +40,7 @@ class ParquetReader:
             raise self._read_error(error, 0) from error
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the rows, without reading groups in which all are to be skipped."""
+        """Yield the rows, without reading row groups that are skipped entirely."""
         sizes = [self._file.metadata.row_group(i).num_rows for i in range(self._file.num_row_groups)]
         ends = np.cumsum(sizes, dtype=np.int64)
         groups = [i for i, end in enumerate(ends) if end > self._skip_rows] or list(range(len(sizes)))[-1:]
@@ -40,9 +53,10 @@ class ParquetReader:
             raise self._read_error(error, rows_read) from error
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def _read_error(self, error: Exception, rows_read: int) -> StreamError:
+        """Return the error for a file that is not valid Parquet."""
         place = f", after row {rows_read:,}" if rows_read else ""
         return StreamError(f"{self._source}{place}: can't be read as Parquet ({str(error).splitlines()[0]})")

@@ -1,4 +1,4 @@
-"""Rows of a table as the readers hand them out, and what a cell means whatever file it came in."""
+"""Batches of table rows, the interface of the file readers, and rules for cells that all file formats share."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,17 +11,29 @@ from ellipack.tabular.arrow import pa, pc
 from ellipack.validation import Ints
 
 MISSING_VALUES = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?")
-"""The spellings of a missing value, in any column, once space around them is taken off; quotes make no difference."""
+"""Strings that mean a missing value in any column, after stripping whitespace. Quoting makes no difference."""
 
 _MISSING_ARRAY = pa.array(MISSING_VALUES)
-_MAX_QUOTED = 40  # characters of a value that a message shows
+_MAX_QUOTED = 40  # characters of a value in an error message
 
 
 def to_strings(column: pa.Array) -> pa.Array:
-    """Return a column as strings, so that equal values are equal strings however they were stored.
+    """Convert a column to strings; equal values give equal strings, whatever their type.
 
-    A whole number reads the same whether it was stored as an integer or as a float.
+    An integer gives the same string whether it is stored as an integer or as a float.
 
+    Parameters
+    ----------
+    column : pyarrow.Array
+        Column of any type that pyarrow can cast to strings.
+
+    Returns
+    -------
+    pyarrow.Array
+        Array of strings, with nulls where `column` has nulls.
+
+    Examples
+    --------
     >>> to_strings(pa.array([1.0, 0.5])).to_pylist()
     ['1', '0.5']
     """
@@ -31,8 +43,10 @@ def to_strings(column: pa.Array) -> pa.Array:
 
 
 def to_clean_strings(column: pa.Array) -> pa.Array:
-    """Return a column as strings without space around them, missing ones as nulls.
+    """Convert a column to stripped strings, with null for each of `MISSING_VALUES`.
 
+    Examples
+    --------
     >>> to_clean_strings(pa.array([" rain", "NA ", None])).to_pylist()
     ['rain', None, None]
     """
@@ -41,8 +55,10 @@ def to_clean_strings(column: pa.Array) -> pa.Array:
 
 
 def quote_value(value: object) -> str:
-    """Return a value as a message shows it: quoted, on one line, and shortened if it is long.
+    """Format a value for an error message: quoted, on one line, truncated if it is long.
 
+    Examples
+    --------
     >>> quote_value("a" * 100)
     "'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...'"
     """
@@ -52,13 +68,16 @@ def quote_value(value: object) -> str:
 
 @dataclass(frozen=True)
 class BadRow:
-    """A row that can't be used.
+    """A row that cannot be read or encoded.
 
     Attributes
     ----------
-    row_number : its place among the rows of data, from 1.
-    reason : what is wrong with it.
-    column : the name of the column at fault, if it is one column's.
+    row_number : int
+        Position among the data rows of the source, starting at 1.
+    reason : str
+        What is wrong with the row.
+    column : str or None, default None
+        Name of the invalid column, if a single column is invalid.
     """
 
     row_number: int
@@ -66,21 +85,31 @@ class BadRow:
     column: str | None = None
 
     def to_error(self, source: str) -> StreamError:
-        """Return the error that stops at this row."""
+        """Return the error to raise when the run stops at this row."""
         place = f"{source}, row {self.row_number:,}" + (f", column '{self.column}'" if self.column is not None else "")
         return StreamError(f"{place}: {self.reason}: fix it, or run with --on-error skip")
 
 
 @dataclass(frozen=True)
 class TableBatch:
-    """Consecutive rows of a source.
+    """Consecutive rows of a table.
 
     Attributes
     ----------
-    table : the rows.
-    row_numbers : for each, its place among the rows of data in the source, from 1.
-    source : what messages call the source.
-    unreadable_rows : rows before the last of these that could not be read, and so are not among them.
+    table : pyarrow.RecordBatch
+        The rows.
+    row_numbers : ndarray of int
+        Position of each row among the data rows of the source, starting at 1.
+    source : str
+        Name of the source in messages.
+    unreadable_rows : tuple of BadRow, default ()
+        Rows that could not be read. They precede the last row of `table` and are not in it.
+
+    Examples
+    --------
+    >>> batch = TableBatch.from_table(pa.table({"a": [1.5, 2.5]}), first=11)
+    >>> batch.row_numbers.tolist(), batch.last_row
+    ([11, 12], 12)
     """
 
     table: pa.RecordBatch
@@ -90,7 +119,17 @@ class TableBatch:
 
     @classmethod
     def from_table(cls, table: pa.Table | pa.RecordBatch, source: str = "table", first: int = 1) -> "TableBatch":
-        """Return a table that was not read from a source as a batch, its first row numbered `first`."""
+        """Make a batch of an in-memory table.
+
+        Parameters
+        ----------
+        table : pyarrow.Table or pyarrow.RecordBatch
+            The rows.
+        source : str, default "table"
+            Name of the source in messages.
+        first : int, default 1
+            Number of the first row.
+        """
         if isinstance(table, pa.Table):
             arrays = [column.combine_chunks() for column in table.columns]
             table = pa.RecordBatch.from_arrays(arrays, schema=table.schema)
@@ -101,39 +140,55 @@ class TableBatch:
 
     @property
     def last_row(self) -> int:
-        """The rows of the source that are behind once this batch is: where to resume, as `skip_rows`."""
+        """Number of the last row read, unreadable rows included. Pass it as `skip_rows` to resume after this batch."""
         last = int(self.row_numbers[-1]) if len(self) else 0
         return max(last, self.unreadable_rows[-1].row_number if self.unreadable_rows else 0)
 
 
 class Chunk(NamedTuple):
-    """Some rows, their numbers in the file, and those among and before them that could not be read."""
+    """Consecutive rows as a reader returns them.
+
+    Attributes
+    ----------
+    table : pyarrow.RecordBatch
+        The readable rows.
+    row_numbers : ndarray of int
+        Their numbers in the file, starting at 1.
+    unreadable_rows : list of BadRow
+        Unreadable rows among and before them.
+    """
 
     table: pa.RecordBatch
     row_numbers: Ints
     unreadable_rows: list[BadRow]
 
     def after_row(self, row_number: int) -> "Chunk":
-        """Return the part of the chunk that comes after the first `row_number` rows of the file."""
+        """Return the rows with numbers greater than `row_number`."""
         cut = int(np.searchsorted(self.row_numbers, row_number, side="right"))
         later = [row for row in self.unreadable_rows if row.row_number > row_number]
         return Chunk(self.table.slice(cut), self.row_numbers[cut:], later)
 
 
 class Reader(Protocol):
-    """A file of one format: what its columns are called, and its rows in order."""
+    """Interface of the readers, one for each file format.
+
+    Attributes
+    ----------
+    columns : list of str
+        Column names.
+    """
 
     columns: list[str]
 
     def chunks(self) -> Iterator[Chunk]:
-        """Yield the rows; raise StreamError where the file can't be read on."""
+        """Yield the rows in order. Raise StreamError where the file cannot be read any further."""
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
 
 
 def check_column_names(names: list[str], source: str) -> list[str]:
-    """Return column names if there are any, none is empty and no two are the same."""
+    """Return the column names if there are any and all are distinct and nonempty; raise StreamError if not."""
     if not names:
         raise StreamError(f"{source} has no columns")
     seen = set()
@@ -147,7 +202,7 @@ def check_column_names(names: list[str], source: str) -> list[str]:
 
 
 def concat_tables(tables: list[pa.RecordBatch], names: list[str]) -> pa.RecordBatch:
-    """Return tables one below the other; a column that is of several types becomes text."""
+    """Concatenate tables by rows. A column with several types becomes a column of strings."""
     if len(tables) == 1:
         return tables[0]
     columns = [_concat_arrays([table.column(i) for table in tables]) for i in range(len(names))]
@@ -155,6 +210,7 @@ def concat_tables(tables: list[pa.RecordBatch], names: list[str]) -> pa.RecordBa
 
 
 def _concat_arrays(arrays: list[pa.Array]) -> pa.Array:
+    """Concatenate the parts of one column."""
     types = {array.type for array in arrays if not pa.types.is_null(array.type)}
     if not arrays:
         return pa.nulls(0)

@@ -1,4 +1,4 @@
-"""Tables as streams of batches, whatever the file: `open_table`."""
+"""Read a table of any format as a stream of batches: `open_table`."""
 
 from collections.abc import Iterator
 from types import TracebackType
@@ -22,16 +22,33 @@ from ellipack.tabular.parquet_reader import ParquetReader
 from ellipack.tabular.table_batch import BadRow, Chunk, Reader, TableBatch, concat_tables
 from ellipack.validation import check_integer
 
-_MAX_PENDING_UNREADABLE = 10_000  # waiting to be told at once, if there are even fewer that can be read
+_MAX_PENDING_UNREADABLE = 10_000  # give up beyond this many, if fewer rows are readable
 
 
 class TableStream:
-    """The rows of a table in batches of one size, the last one maybe smaller; a context manager, to be iterated once.
+    """Iterator over the batches of a table. All batches have the same size, except that the last may be smaller.
+
+    Use it as a context manager to close the file. Create it with `open_table`.
+
+    Parameters
+    ----------
+    reader : Reader
+        Reader of the file.
+    name : str
+        Name of the table in messages.
+    batch_rows : int
+        Rows per batch.
+    skip_rows : int
+        Data rows to skip.
+    on_error : {"stop", "skip"}
+        What to do at an unreadable row.
 
     Attributes
     ----------
-    name : what messages call it.
-    columns : the names of its columns.
+    name : str
+        Name of the table in messages.
+    columns : list of str
+        Column names.
     """
 
     def __init__(self, reader: Reader, name: str, *, batch_rows: int, skip_rows: int, on_error: str) -> None:
@@ -50,7 +67,7 @@ class TableStream:
             )
 
     def peek(self, rows: int) -> TableBatch:
-        """Return the next `rows` rows, fewer if there are no more, and leave them to be iterated over."""
+        """Return the next `rows` rows, fewer only at the end, without consuming them."""
         self._fetch(check_integer(rows, "rows", 1))
         return self._batch(rows)
 
@@ -58,7 +75,7 @@ class TableStream:
         return self
 
     def __next__(self) -> TableBatch:
-        # One row more than is handed out, so that the last batch is known to be the last.
+        # Fetch one row more than the batch needs, to find out whether this batch is the last one.
         self._fetch(self._batch_rows + 1)
         batch = self._batch(self._batch_rows)
         if not len(batch) and not batch.unreadable_rows:
@@ -78,11 +95,11 @@ class TableStream:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._reader.close()
 
     def _fetch(self, rows: int) -> None:
-        """Have `rows` rows ready, or all that are left."""
+        """Read chunks until `rows` rows are pending or the file ends."""
         while not self._ended and sum(len(chunk.row_numbers) for chunk in self._pending_chunks) < rows:
             chunk = next(self._chunks, None)
             if chunk is None:
@@ -97,11 +114,11 @@ class TableStream:
                 _MAX_PENDING_UNREADABLE, sum(len(chunk.row_numbers) for chunk in self._pending_chunks)
             ):
                 first, count = self._pending_unreadable[0], len(self._pending_unreadable)
-                reason = f"{count:,} rows from row {first.row_number:,} on can't be read; that one {first.reason}"
+                reason = f"{count:,} rows from row {first.row_number:,} on can't be read; the first one {first.reason}"
                 raise StreamError(f"{self.name}: {reason}: is it a table?")
 
     def _batch(self, rows: int) -> TableBatch:
-        """Return the first `rows` rows that are ready; raise if one before the last of them can't be read."""
+        """Return the first `rows` pending rows; with ``on_error="stop"``, raise at an unreadable row among them."""
         chunks, wanted = [], rows
         for chunk in self._pending_chunks:
             chunks.append(Chunk(chunk.table.slice(0, wanted), chunk.row_numbers[:wanted], []))
@@ -122,18 +139,46 @@ class TableStream:
 def open_table(
     path: str, *, batch_rows: int = 4096, format: str | None = None, skip_rows: int = 0, on_error: str = "stop"
 ) -> TableStream:
-    """Open a table as a stream of batches, in memory that does not grow with it.
+    r"""Open a table as a stream of batches. Memory use does not depend on the size of the table.
 
     Parameters
     ----------
-    path : a file, or ``-`` for standard input. What is compressed by gzip or zstd is found to be so by its first bytes.
-    batch_rows : rows in a batch, but for the last.
-    format : ``csv``, ``tsv``, ``ndjson`` or ``parquet``. Left out, the file's name tells; if that does not either, it
-        is NDJSON if it starts with ``{``, else CSV. A CSV file's delimiter is the one that its header has the most of:
-        comma, semicolon or tab.
-    skip_rows : rows of data to pass over, to go on where an earlier batch's `end` was.
-    on_error : ``stop`` raises StreamError at a row that can't be read; ``skip`` goes on without it, the batch names it
-        among its `unreadable`, and the rows after it keep their numbers.
+    path : str
+        Path of a file, or ``-`` for standard input. Compression by gzip or zstd is detected from the first bytes.
+    batch_rows : int, default 4096
+        Rows per batch. The last batch may be smaller.
+    format : {"csv", "tsv", "ndjson", "parquet"} or None, default None
+        File format. If None, the extension of the path decides; without a known extension, the format is NDJSON if
+        the file starts with ``{``, otherwise CSV. The delimiter of a CSV file is the comma, semicolon or tab that
+        occurs most often in the header.
+    skip_rows : int, default 0
+        Data rows to skip. To resume after a batch, pass its `last_row`.
+    on_error : {"stop", "skip"}, default "stop"
+        At an unreadable row, "stop" raises StreamError. "skip" omits the row and adds it to the `unreadable_rows` of
+        its batch; the rows after it keep their numbers.
+
+    Returns
+    -------
+    TableStream
+        Iterator over the batches.
+
+    Raises
+    ------
+    StreamError
+        If the file cannot be read, or at an unreadable row if `on_error` is "stop".
+    DomainError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "rides.csv"
+    ...     _ = path.write_text("km,minutes\n1.5,9\n3,17\n2,12\n")
+    ...     with open_table(str(path), batch_rows=2) as stream:
+    ...         print(stream.columns, [len(batch) for batch in stream])
+    ['km', 'minutes'] [2, 1]
     """
     skipped = check_integer(skip_rows, "skip_rows", 0)
     size = check_integer(batch_rows, "batch_rows", 1)
@@ -150,10 +195,10 @@ def open_table(
 
 
 def _open_reader(path: str, format: str | None, skip_rows: int) -> Reader:
-    """Return what reads a file of that format, or of the one it is found to have."""
+    """Return the reader for a format; detect the format if it is None."""
     file = open_input(path)
     if format == "parquet":
-        file.close()  # it was open_input only to say in our words if it can't be
+        file.close()  # opened only to report errors in the same way as for the other formats
         return ParquetReader(path, skip_rows)
     content = decompress(file, path)
     try:
