@@ -46,10 +46,10 @@ SANITIZED := build/sanitize/venv
 SANITIZE = LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 ELLIPACK_CPU=baseline \
   $(SANITIZED)/bin/python -m pytest -p no:cacheprovider
 
-sanitize: $(SANITIZED)/made.stamp ## run the tests of kernels and loading and the fuzzers with address and undefined-behavior sanitizers
+sanitize: $(SANITIZED)/created.stamp ## run the tests of kernels and loading and the fuzzers with address and undefined-behavior sanitizers
 	$(SANITIZE) tests/core tests/test_neighbors.py tests/learners tests/metric tests/fuzz tests/serialization
 
-sanitize-quick: $(SANITIZED)/made.stamp ## run a quick part of these
+sanitize-quick: $(SANITIZED)/created.stamp ## run a quick part of these
 	$(SANITIZE) --hypothesis-profile quick tests/core tests/test_neighbors.py
 
 fuzz: .venv/dev.stamp ## run the fuzzers FUZZ=20 times as long as in the tests
@@ -97,7 +97,7 @@ clean: ## remove the environment and all build products
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The target is a stamp, not the interpreter, because a failed venv leaves an interpreter behind.
-.venv/made.stamp:
+.venv/created.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "ellipack needs Python 3.11 or later: make $(MAKECMDGOALS) PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@$(PYTHON) -m venv --clear .venv \
@@ -105,7 +105,7 @@ clean: ## remove the environment and all build products
 	@touch $@
 
 # The build tools are installed into the same environment, so that a rebuild compiles only what has changed.
-.venv/%.stamp: .venv/made.stamp pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*)
+.venv/%.stamp: .venv/created.stamp pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*)
 	@command -v $${CXX:-c++} >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { echo "ellipack needs a \
 	C++20 compiler, g++ 12 or clang 15 or later: apt-get install g++, dnf install gcc-c++ or xcode-select --install" >&2; exit 1; }
 	@echo "Installing the packages for 'make $(MAKECMDGOALS)' into .venv ..."
@@ -116,7 +116,7 @@ clean: ## remove the environment and all build products
 	@touch $@
 
 # A second environment that uses the packages of the first, with its own compiled module.
-$(SANITIZED)/made.stamp: .venv/dev.stamp
+$(SANITIZED)/created.stamp: .venv/dev.stamp
 	@echo "Building with sanitizers ..."
 	@$(BIN)/python -m venv --clear --without-pip $(SANITIZED)
 	@$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' \

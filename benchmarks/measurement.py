@@ -30,7 +30,7 @@ def best_of(repeats: int, *functions: Callable[[], object]) -> list[float]:
 def memory_bytes(field: Literal["VmRSS", "VmHWM"]) -> int:
     """Return the resident memory of this process now (VmRSS) or at its peak (VmHWM).
 
-    `getrusage` is only the fallback: on Linux its peak includes that of the parent process. It knows the peak alone.
+    `getrusage` is the fallback. It returns the peak only, and on Linux includes the peak of the parent process.
     """
     if STATUS_FILE.exists():
         for line in STATUS_FILE.read_text().splitlines():

@@ -28,7 +28,7 @@ from ellipack.tabular import TableEncoder, open_table
 from ellipack.tabular.arrow import csv, pa, parquet
 from ellipack.tabular.arrow import json as arrow_json
 
-ROWS, BATCH, REPEATS = 300_000, 4096, 3
+ROWS, BATCH_ROWS, REPEATS = 300_000, 4096, 3
 _MAX_MICROSECONDS, _MAX_MEGABYTES = 10.0, 50.0
 _TABLES = ("numbers", "mixed")
 _FORMATS = ("csv", "csv.gz", "parquet", "ndjson")
@@ -78,13 +78,13 @@ def write_formats(table: pa.Table, folder: Path, name: str) -> Iterator[Path]:
 
 def _write_ndjson(table: pa.Table, path: Path) -> None:
     with path.open("w") as sink:
-        for batch in table.to_batches(BATCH):
+        for batch in table.to_batches(BATCH_ROWS):
             sink.writelines(json.dumps(row) + "\n" for row in batch.to_pylist())
 
 
 def read_with_ellipack(path: Path) -> Iterator[int]:
     """Read and encode a file; yield the rows of each batch."""
-    with open_table(str(path), batch_rows=BATCH) as source:
+    with open_table(str(path), batch_rows=BATCH_ROWS) as source:
         encoder = TableEncoder.from_head(source.peek(1000), "y")
         for batch in source:
             rows = encoder.parse(batch)
@@ -95,7 +95,7 @@ def read_with_ellipack(path: Path) -> Iterator[int]:
 def read_with_pyarrow(path: Path) -> Iterator[int]:
     """Read a file with pyarrow; yield the rows of each batch."""
     if path.suffix == ".parquet":
-        batches = parquet.ParquetFile(path).iter_batches(BATCH)
+        batches = parquet.ParquetFile(path).iter_batches(BATCH_ROWS)
     else:
         batches = arrow_json.open_json(path) if path.suffix == ".ndjson" else csv.open_csv(path)
     return (batch.num_rows for batch in batches)
@@ -106,8 +106,8 @@ def read_with_pandas(path: Path) -> Iterator[int]:
     if path.suffix == ".parquet":
         return iter([len(pd.read_parquet(path))])
     if path.suffix == ".ndjson":
-        return (len(chunk) for chunk in pd.read_json(path, lines=True, chunksize=BATCH))
-    return (len(chunk) for chunk in pd.read_csv(path, chunksize=BATCH))
+        return (len(chunk) for chunk in pd.read_json(path, lines=True, chunksize=BATCH_ROWS))
+    return (len(chunk) for chunk in pd.read_csv(path, chunksize=BATCH_ROWS))
 
 
 def memory_growth(path: Path) -> float:

@@ -32,12 +32,12 @@ from benchmarks.measurement import memory_bytes
 from ellipack import MetricRegressor
 from ellipack.validation import Floats
 
-BATCH = 64
+BATCH_ROWS = 64
 """Rows per call of the learning thread."""
 
 _D = 6
 _SAMPLE_INTERVAL = 0.5  # seconds between two measurements of memory
-_CHECK_INTERVAL, _CHECK_ROWS = 2.0, 16 * BATCH  # seconds between checks of consistency, rows of each
+_CHECK_INTERVAL, _CHECK_ROWS = 2.0, 16 * BATCH_ROWS  # seconds between checks of consistency, rows of each
 _TABLE_ROWS = 12
 _MAX_GROWTH = 1.0  # percent per hour
 _BINS, _SHORTEST_WAIT, _BIN_WIDTH = 2000, 1e-6, 0.01  # the first bin ends at 1 us, each next 1 % later
@@ -52,7 +52,7 @@ class DriftingStream:
         self._rng, self._t = np.random.default_rng(seed), 0
         self._phases = self._rng.uniform(0, 2 * np.pi, _D + 1)
 
-    def draw(self, n: int = BATCH) -> tuple[Floats, Floats]:
+    def draw(self, n: int = BATCH_ROWS) -> tuple[Floats, Floats]:
         """Return the next rows and labels."""
         t = self._t + np.arange(n)[:, None]
         self._t += n
@@ -134,8 +134,8 @@ def batches(
             state.known_states = KnownStates(learner, X, y)
         finally:
             state.may_predict.set()
-        for start in range(0, _CHECK_ROWS, BATCH):
-            yield X[start : start + BATCH], y[start : start + BATCH]
+        for start in range(0, _CHECK_ROWS, BATCH_ROWS):
+            yield X[start : start + BATCH_ROWS], y[start : start + BATCH_ROWS]
         state.known_states = None
         due = state.elapsed + _CHECK_INTERVAL
 

@@ -16,7 +16,7 @@ FIRST_TRAINING, TRAINING_GROWTH = 50, 1.15
 """A batch model is trained at so many rows, and again whenever their number has grown by this factor."""
 
 INSTALL_CAPYMOA = (
-    "CapyMOA can't be imported: it needs Java on the path and, in an environment of its own, since it wants an older "
+    "CapyMOA cannot be imported: it needs Java on the path and, in a separate environment because it needs an older "
     "pandas, pip install torch capymoa"
 )
 

@@ -15,8 +15,17 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.command_line import make_parser, new_table, require_positive
-from benchmarks.guard.comparison import MARGIN, TOLERANCE, Change, Kind, Measurements, Plan, classify, compare_trees
 from benchmarks.guard.measures import ACCURACY, SPEED
+from benchmarks.guard.tree_comparison import (
+    MARGIN,
+    TOLERANCE,
+    Change,
+    Kind,
+    Measurements,
+    Plan,
+    classify,
+    compare_trees,
+)
 from benchmarks.guard.trees import GuardError, checked_out, default_base, git
 
 _STYLES = {"worse": "bold red", "gone": "bold red", "better": "green", "same": "dim", "new": "cyan"}

@@ -31,9 +31,9 @@ from benchmarks.command_line import (
 from benchmarks.comparison.models import TREES
 from benchmarks.metric import accuracy, cost, memory
 from benchmarks.metric.accuracy import (
-    BATCH,
+    BATCH_PEERS,
     INSTALL_RIVER,
-    STREAMING,
+    STREAMING_PEERS,
     Errors,
     amf_cost,
     best_error,
@@ -63,7 +63,9 @@ def score(stream: Stream, views: int, peers: Errors) -> Score:
     predictions = MetricRegressor(views=views).progressive(stream.X, stream.y)
     microseconds = 1e6 * (time.perf_counter() - start) / len(stream.y)
     error = late_nrmse(predictions, stream.y)
-    return Score(stream, error, microseconds, error / best_error(peers, STREAMING), error / best_error(peers, BATCH))
+    return Score(
+        stream, error, microseconds, error / best_error(peers, STREAMING_PEERS), error / best_error(peers, BATCH_PEERS)
+    )
 
 
 def errors_table(scores: Iterable[Score], views: int) -> Table:

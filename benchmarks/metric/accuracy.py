@@ -13,8 +13,8 @@ from benchmarks.comparison.models import river_amf
 from benchmarks.streams import Stream, late_nrmse, noise_stream
 from ellipack import MetricRegressor
 
-STREAMING = ("KNN", "AMF", "ARF", "SOKNL")
-BATCH = ("LightGBM", "XGBoost", "ExtraTrees", "CatBoost", "xRFM")
+STREAMING_PEERS = ("KNN", "AMF", "ARF", "SOKNL")
+BATCH_PEERS = ("LightGBM", "XGBoost", "ExtraTrees", "CatBoost", "xRFM")
 INSTALL_RIVER = "River is not installed, so its AMF was not timed: pip install 'river>=0.22'"
 
 Errors = dict[str, float]
@@ -32,8 +32,8 @@ def read_peers(path: Path) -> dict[str, Errors]:
     else:
         table = [line.strip().strip("|").split("|") for line in _first_table(lines)]
     cells = [[cell.strip() for cell in row] for row in table]
-    if not cells or not {*STREAMING, *BATCH} & {*cells[0]}:
-        raise ValueError(f"{path} must contain a table with columns among {', '.join(STREAMING + BATCH)}")
+    if not cells or not {*STREAMING_PEERS, *BATCH_PEERS} & {*cells[0]}:
+        raise ValueError(f"{path} must contain a table with columns among {', '.join(STREAMING_PEERS + BATCH_PEERS)}")
     heads = cells[0][1:]
     return {
         row[0]: {head: float(cell) for head, cell in zip(heads, row[1:], strict=True) if _is_number(cell)}
@@ -100,9 +100,9 @@ def noise_targets(views: int = 1, rows: int = NOISE_ROWS) -> Iterator[TargetResu
     """Yield the error over that of the running mean, in the second half of streams without any signal."""
     for d in NOISE_DIMENSIONS:
         stream = noise_stream(d, rows)
-        made = MetricRegressor(views=views).progressive(stream.X, stream.y)
+        predictions = MetricRegressor(views=views).progressive(stream.X, stream.y)
         means = MeanLabel().predict_then_learn(stream.X, stream.y)
-        worse = 100 * (late_nrmse(made, stream.y) / late_nrmse(means, stream.y) - 1)
+        worse = 100 * (late_nrmse(predictions, stream.y) / late_nrmse(means, stream.y) - 1)
         yield at_most(
             f"pure noise, d = {d}, {rows:,} rows: error above that of the running mean", worse, _NOISE_PERCENT, " %"
         )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.guard import measures
 from benchmarks.guard.__main__ import changes_table, guard, parse, summarize
-from benchmarks.guard.comparison import MARGIN, MIN_PAIRS, TOLERANCE, Measurements, Plan, classify, median_interval
+from benchmarks.guard.tree_comparison import MARGIN, MIN_PAIRS, TOLERANCE, Measurements, Plan, classify, median_interval
 from benchmarks.guard.trees import GuardError, checked_out, default_base, git
 
 LIBRARY = "TIME = {time}\nERROR = {error}\n"

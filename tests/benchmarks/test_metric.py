@@ -11,7 +11,7 @@ from rich.console import Console
 from benchmarks.command_line import at_least, at_most, targets_table
 from benchmarks.metric import accuracy, cost, memory
 from benchmarks.metric.__main__ import Score, error_targets, errors_table, parse, score
-from benchmarks.metric.accuracy import BATCH, STREAMING, best_error, read_peers
+from benchmarks.metric.accuracy import BATCH_PEERS, STREAMING_PEERS, best_error, read_peers
 from benchmarks.streams import Stream, late_nrmse, low_rank_stream, noise_stream, read_folder, read_stream
 from ellipack import MetricRegressor
 
@@ -77,10 +77,10 @@ def test_reads_peers(tmp_path: Path, ending: str) -> None:
     path.write_text(TABLE if ending == "md" else "\n".join(rows[:3]), encoding="utf-8")
     peers = read_peers(path)
     assert set(peers) == {"one", "two"}
-    assert best_error(peers["one"], STREAMING) == 0.4
-    assert best_error(peers["one"], BATCH) == 0.3
-    assert best_error(peers["two"], STREAMING) == 0.8
-    assert np.isnan(best_error(peers["two"], BATCH))
+    assert best_error(peers["one"], STREAMING_PEERS) == 0.4
+    assert best_error(peers["one"], BATCH_PEERS) == 0.3
+    assert best_error(peers["two"], STREAMING_PEERS) == 0.8
+    assert np.isnan(best_error(peers["two"], BATCH_PEERS))
 
 
 def test_files_without_a_table_of_peers_are_refused(tmp_path: Path) -> None:

@@ -86,8 +86,10 @@ def test_a_failed_measurement_has_a_reason(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_exponents_are_those_of_the_points() -> None:
-    made = [{"curve": "dimension", "learner": METRIC, "d": d, **dict.fromkeys(MEASURES, 3.0 * d**2)} for d in (2, 4, 8)]
-    assert {(each["curve"], round(each["exponent"], 4)) for each in fit_exponents(made)} == {("dimension", 2.0)}
+    points = [
+        {"curve": "dimension", "learner": METRIC, "d": d, **dict.fromkeys(MEASURES, 3.0 * d**2)} for d in (2, 4, 8)
+    ]
+    assert {(each["curve"], round(each["exponent"], 4)) for each in fit_exponents(points)} == {("dimension", 2.0)}
 
 
 @pytest.mark.parametrize("size", [QUICK, FULL, replace(QUICK, rounds=10)])

@@ -68,8 +68,8 @@ def test_unknown_outcomes() -> None:
 def test_known_states_are_distinguished_from_others() -> None:
     stream, state = DriftingStream(), SoakState([CallStatistics()])
     learner = MetricRegressor(64, n_jobs=1).fit(*stream.draw(128))
-    played = batches(learner, stream, state, 0.0)
-    X, y = next(played)
+    pending = batches(learner, stream, state, 0.0)
+    X, y = next(pending)
     known_states = state.known_states
     assert known_states is not None
     assert len(known_states.states) > 900
@@ -79,13 +79,13 @@ def test_known_states_are_distinguished_from_others() -> None:
     assert (state.calls[0].checked, state.calls[0].inconsistent) == (len(y), 0)
     before, after = (
         learner.predict(known_states.probes),
-        learner.partial_fit(*next(played)).predict(known_states.probes),
+        learner.partial_fit(*next(pending)).predict(known_states.probes),
     )
     state.calls[0].check(known_states, np.r_[before[:4], after[4:]])
     assert state.calls[0].inconsistent == 1
     while state.known_states is known_states:
         last = learner.predict(known_states.probes)
-        learner.partial_fit(*next(played))
+        learner.partial_fit(*next(pending))
     assert known_states.contains(last)
     assert not known_states.contains(learner.predict(known_states.probes))
     assert state.known_states is None

@@ -4,7 +4,7 @@ from typing import Any
 
 Errors = dict[str, dict[str, list[float | str]]]
 
-KINDS = {
+MODEL_KINDS = {
     "MetricRegressor": "ours",
     "Packing": "paper",
     "KNN": "streaming",
@@ -29,7 +29,7 @@ def fake_results(errors: Errors) -> dict[str, Any]:
         "rows": 100,
         "seeds": 2,
         "note": "Never run.",
-        "learners": [{"name": name, "kind": kind, "settings": "defaults"} for name, kind in KINDS.items()],
+        "learners": [{"name": name, "kind": kind, "settings": "defaults"} for name, kind in MODEL_KINDS.items()],
         "streams": [
             {"name": name, "description": "synthetic", "ours": name == "mine", "rows": 100, "features": 3}
             for name in errors

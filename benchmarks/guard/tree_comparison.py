@@ -66,9 +66,8 @@ def median_interval(ratios: Sequence[float]) -> tuple[float, float]:
 
 def classify(measurements: Measurements) -> Change:
     """Classify the change of a measure."""
-    if (
-        "this" in measurements.missing
-    ):  # the measures belong to this tree, so a missing one was lost, even if the base lacks it, too
+    # The measures belong to this tree: a missing one was lost, even if the base lacks it, too.
+    if "this" in measurements.missing:
         return Change(measurements.name, measurements.kind, "gone", reason=measurements.missing["this"])
     if "base" in measurements.missing:
         return Change(measurements.name, measurements.kind, "new", reason=measurements.missing["base"])
