@@ -181,6 +181,15 @@ def test_bad_parameters_are_refused(choice: dict[str, object], message: str) -> 
         encoded(HEAD, **choice)
 
 
+def test_messages_stay_on_one_line_whatever_the_names() -> None:
+    batch = TableBatch.from_table(pa.table({"two\nlines": ["1", "x"], "odd\n": [[1], [2]], "y": [1, 2]}))
+    for target, drop in (("z", []), ("y", []), ("y", ["odd\n"])):
+        with pytest.raises(StreamError) as caught:
+            TableEncoder.from_head(batch, target, drop=drop, kinds={"two\nlines": "number"}).parse(batch)
+        assert "\n" not in str(caught.value)
+        assert r"two\nlines" in str(caught.value) or r"odd\n" in str(caught.value)
+
+
 def test_targets() -> None:
     batch = TableBatch.from_table(
         pa.table({**HEAD, "when": ["2024-01-01", "2024-01-02"], "ok": ["yes", "no"], "none": [None, None]})

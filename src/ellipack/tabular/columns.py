@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ellipack.errors import CheckpointError, StreamError
 from ellipack.tabular.arrow import pa
+from ellipack.tabular.table_batch import escape_name
 from ellipack.validation import Floats
 
 Bools = NDArray[np.bool_]
@@ -134,6 +135,7 @@ def decode_column(column: pa.Array, source: str, name: str) -> pa.Array:
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     known = (is_string_type, is_numeric_type, is_datetime_type, pa.types.is_time, pa.types.is_boolean, pa.types.is_null)
     if not any(test(value) for test in known):
+        name = escape_name(name)
         raise StreamError(f"{source}, column '{name}': type {kind} is not supported: run with --drop '{name}'")
     return column if kind is value else column.cast(value)
 

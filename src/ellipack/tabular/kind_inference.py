@@ -12,7 +12,7 @@ from ellipack.tabular.arrow import pa, pc
 from ellipack.tabular.category_column import CategoryColumn
 from ellipack.tabular.columns import Cells, Column, decode_column, is_datetime_type, is_numeric_type
 from ellipack.tabular.number_column import BOOLEAN_PAIRS, NumberColumn, TargetColumn, parse_numbers
-from ellipack.tabular.table_batch import TableBatch, quote_value, to_clean_strings
+from ellipack.tabular.table_batch import TableBatch, escape_name, quote_value, to_clean_strings
 from ellipack.tabular.time_column import TIME_FEATURES, TimeCells, TimeColumn, parse_datetimes, parse_times_of_day
 from ellipack.validation import check_integer
 
@@ -225,7 +225,7 @@ def require_column(batch: TableBatch, name: str, role: str) -> None:
     names = batch.table.schema.names
     if names.count(name) != 1:
         count = "several columns" if name in names else "no column"
-        listed = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+        listed = ", ".join(map(escape_name, names[:20])) + (", ..." if len(names) > 20 else "")
         raise StreamError(f"{batch.source} has {count} named {quote_value(name)} ({role}); its columns are: {listed}")
 
 

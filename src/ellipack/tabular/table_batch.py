@@ -66,6 +66,17 @@ def quote_value(value: object) -> str:
     return repr(text if len(text) <= _MAX_QUOTED else text[:_MAX_QUOTED] + "...")
 
 
+def escape_name(name: str) -> str:
+    r"""Format a column name for an error message, on one line.
+
+    Examples
+    --------
+    >>> print(escape_name("two\nlines"))
+    two\nlines
+    """
+    return name if name.isprintable() else repr(name)[1:-1]
+
+
 @dataclass(frozen=True)
 class BadRow:
     """A row that cannot be read or encoded.
@@ -86,8 +97,10 @@ class BadRow:
 
     def to_error(self, source: str) -> StreamError:
         """Return the error to raise when the run stops at this row."""
-        place = f"{source}, row {self.row_number:,}" + (f", column '{self.column}'" if self.column is not None else "")
-        return StreamError(f"{place}: {self.reason}: fix it, or run with --on-error skip")
+        column = f", column '{escape_name(self.column)}'" if self.column is not None else ""
+        return StreamError(
+            f"{source}, row {self.row_number:,}{column}: {self.reason}: fix it, or run with --on-error skip"
+        )
 
 
 @dataclass(frozen=True)
