@@ -53,7 +53,7 @@ sanitize-quick: $(SANITIZED)/created.stamp ## run a quick part of these
 	$(SANITIZE) --hypothesis-profile quick tests/core tests/test_neighbors.py
 
 fuzz: .venv/dev.stamp ## run the fuzzers FUZZ=20 times as long as in the tests
-	FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest --numprocesses 2 tests/fuzz tests/estimators/test_threads.py tests/tabular/test_csv_reader.py
+	FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest --numprocesses 2 tests/fuzz tests/estimators/test_concurrency.py tests/tabular/test_csv_reader.py
 
 soak: .venv/bench.stamp ## learn an endless stream for MINUTES=3: memory and latency over time
 	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),3) || [ $$? = 2 ]  # 2: the run was too short, which is not a failure

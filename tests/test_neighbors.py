@@ -264,7 +264,7 @@ def test_points_that_are_kept_get_new_positions(drawn: Cloud, seed: int) -> None
 
 def test_a_mask_that_does_not_fit_is_refused() -> None:
     index = NeighborIndex.build([[0.0], [1.0]])
-    with pytest.raises(ShapeError, match=r"mask must have shape \(2,\), one entry a point, got \(3,\)"):
+    with pytest.raises(ShapeError, match=r"mask must have shape \(2,\), one entry per point, got \(3,\)"):
         index.keep([True, False, True])
     with pytest.raises(InputError, match="mask must hold booleans, got int64"):
         index.keep([0, 1])

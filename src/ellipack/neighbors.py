@@ -1,4 +1,4 @@
-"""Exact nearest neighbors among points that keep being inserted.
+"""Exact nearest neighbors in a growing set of points.
 
 `NeighborIndex` is a kd-tree. It answers every query as a comparison with all points would, to the last bit, at a cost
 that hardly grows with the number of points as long as their effective dimension is low.
@@ -103,7 +103,7 @@ class NeighborIndex:
         Parameters
         ----------
         points : array-like of shape (n_points, d)
-            Finite coordinates, one point a row.
+            Finite coordinates, one point per row.
 
         Returns
         -------
@@ -143,7 +143,7 @@ class NeighborIndex:
         return self._tree.memory_bytes
 
     def points(self) -> Floats:
-        """Return the coordinates of all points, one a row, in order of position.
+        """Return the coordinates of all points, one per row, in order of position.
 
         Examples
         --------
@@ -159,7 +159,7 @@ class NeighborIndex:
         Parameters
         ----------
         points : array-like of shape (n_points, d)
-            Finite coordinates, one point a row.
+            Finite coordinates, one point per row.
 
         Examples
         --------
@@ -194,7 +194,7 @@ class NeighborIndex:
         if kept.dtype != np.bool_:
             raise InputError(f"mask must hold booleans, got {kept.dtype}")
         if kept.shape != (len(points),):
-            raise ShapeError(f"mask must have shape {(len(points),)}, one entry a point, got {kept.shape}")
+            raise ShapeError(f"mask must have shape {(len(points),)}, one entry per point, got {kept.shape}")
         return type(self)(KdTree.build(points[kept]))
 
     def nearest(self, queries: ArrayLike, n_jobs: int = 1) -> tuple[Ints, Floats]:
@@ -203,7 +203,7 @@ class NeighborIndex:
         Parameters
         ----------
         queries : array-like of shape (n_queries, d)
-            Finite coordinates, one query a row.
+            Finite coordinates, one query per row.
         n_jobs : int, default 1
             Number of threads; -1 is one for each core.
 
@@ -228,7 +228,7 @@ class NeighborIndex:
         Parameters
         ----------
         queries : array-like of shape (n_queries, d)
-            Finite coordinates, one query a row.
+            Finite coordinates, one query per row.
         k : int
             Number of neighbors, at least 1.
         n_jobs : int, default 1
@@ -256,7 +256,7 @@ class NeighborIndex:
         Parameters
         ----------
         queries : array-like of shape (n_queries, d)
-            Finite coordinates, one query a row.
+            Finite coordinates, one query per row.
         radius : float
             Largest distance (not squared), above 0.
         n_jobs : int, default 1

@@ -28,9 +28,9 @@ from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.loading import learner_from_archive
 from ellipack.serialization import Archive, write
 from ellipack.validation import Floats
+from tests.estimators.test_contract import EVERY as BARE
+from tests.estimators.test_contract import stream
 from tests.strategies import seeds
-from tests.test_estimators import EVERY as BARE
-from tests.test_estimators import stream
 
 Regressor = MetricRegressor | PackingRegressor | PhasedRegressor | RescaledRegressor
 EVERY: dict[str, Callable[[], Regressor]] = {

@@ -22,7 +22,7 @@ class PackingRegressor(StreamingRegressor[PackingState]):
 
     As in the paper, instances must lie in the unit ball and labels in [0, 1]. Other data raise a `DomainError`; they
     are never rescaled. Use `RescaledRegressor` for other data. Some of scikit-learn's checks pass rows outside the unit
-    ball; ``tests/test_sklearn.py`` lists them as expected failures.
+    ball; ``tests/estimators/test_sklearn.py`` lists them as expected failures.
 
     Parameters
     ----------
