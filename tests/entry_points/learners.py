@@ -1,10 +1,12 @@
 """The learners that the doors are tried on, and what they carry, to the bit."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig, MetricRegressor, PackingRegressor, PhasedRegressor
+from ellipack.estimators.base import StreamingRegressor
 from ellipack.validation import Floats
 from tests.strategies import ball
 
@@ -40,7 +42,7 @@ def stream(n: int, seed: int = 0, d: int = 3) -> tuple[Floats, Floats]:
 Bits = tuple[object, dict[str, tuple[str, tuple[int, ...], bytes]]]
 
 
-def bits(learner: Regressor) -> Bits:
+def bits(learner: StreamingRegressor[Any]) -> Bits:
     """Return everything that a learner carries, to the bit: what it would save, and which attributes it has."""
     saved = learner.to_archive()
     arrays = {name: (str(array.dtype), array.shape, array.tobytes()) for name, array in saved.arrays.items()}

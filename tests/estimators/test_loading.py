@@ -3,9 +3,7 @@
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -24,34 +22,27 @@ from ellipack import (
 )
 from ellipack.errors import CheckpointError
 from ellipack.estimators import GradientOuterProduct
-from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.loading import learner_from_archive
 from ellipack.serialization import Archive, write
 from ellipack.validation import Floats
-from tests.estimators.test_contract import EVERY as BARE
-from tests.estimators.test_contract import stream
+from tests.entry_points.learners import bits, stream
+from tests.estimators.factories import PAPER, PRACTICAL, Factory, Regressor
 from tests.strategies import seeds
 
-Regressor = MetricRegressor | PackingRegressor | PhasedRegressor | RescaledRegressor
-EVERY: dict[str, Callable[[], Regressor]] = {
-    **BARE,
+EVERY: dict[str, Factory] = {
+    **PAPER,
+    **PRACTICAL,
     "rescaled": lambda: RescaledRegressor(PackingRegressor()),
     "rescaled, phased": lambda: RescaledRegressor(PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10)))),
 }
 learners = pytest.mark.parametrize("make", EVERY.values(), ids=EVERY.keys())
 
 
-def bits(learner: StreamingRegressor[Any]) -> tuple[object, dict[str, bytes]]:
-    """Return everything a learner has learned, to the bit."""
-    archive = learner.to_archive()
-    return archive.facts, {name: array.tobytes() for name, array in archive.arrays.items()}
-
-
 @learners
 @settings(max_examples=8)
 @given(seed=seeds, at=st.integers(0, 79))
 def test_going_on_from_a_file_is_going_on(
-    make: Callable[[], Regressor], seed: int, at: int, tmp_path_factory: pytest.TempPathFactory
+    make: Factory, seed: int, at: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("saved") / "model"
     X, y = stream(80, seed)
@@ -135,7 +126,7 @@ def test_what_could_not_be_made_again_is_not_saved(tmp_path: Path) -> None:
 
 
 def test_a_file_holds_nothing_that_runs(tmp_path: Path) -> None:
-    MetricRegressor().fit(*stream()).save(tmp_path / "model")
+    MetricRegressor().fit(*stream(80)).save(tmp_path / "model")
     with pytest.raises(pickle.UnpicklingError):
         pickle.loads((tmp_path / "model").read_bytes())
     write(tmp_path / "model", "os.system", Archive())
@@ -144,9 +135,9 @@ def test_a_file_holds_nothing_that_runs(tmp_path: Path) -> None:
 
 
 @learners
-def test_contents_with_anything_missing_or_misshapen_are_refused(make: Callable[[], Regressor]) -> None:
+def test_contents_with_anything_missing_or_misshapen_are_refused(make: Factory) -> None:
     """Take away or bend each array and each fact in turn: an error, or a learner that still predicts."""
-    X, y = stream()
+    X, y = stream(80)
     learner = make().fit(X[:37], y[:37])
     kind, archive = type(learner).__name__, learner.to_archive()
     for name, array in archive.arrays.items():

@@ -1,0 +1,58 @@
+"""Learners and streams that the tests of the estimators share."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ellipack import (
+    GradientOuterProduct,
+    KernelDifferences,
+    LocalSlopes,
+    MetricConfig,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+    RescaledRegressor,
+)
+from ellipack.validation import Floats
+
+Regressor = PackingRegressor | PhasedRegressor | MetricRegressor | RescaledRegressor
+Factory = Callable[[], Regressor]
+
+PAPER: dict[str, Factory] = {
+    "euclidean": PackingRegressor,
+    "diagonal": lambda: PackingRegressor([1.0, 0.1, 0.01]),
+    "as printed": lambda: PackingRegressor(keep_founding_label=False),
+    "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(KernelDifferences(mass_scale=0.02))),
+    "phased, slopes": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10), anchors=30)),
+    "phased, weights": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10), diagonal=True)),
+}
+"""Learners that require rows in the unit ball and labels in [0, 1]."""
+
+PRACTICAL: dict[str, Factory] = {
+    "practical": lambda: MetricRegressor(config=MetricConfig(validation_points=16, pool=64)),
+    "practical, two views": lambda: MetricRegressor(
+        views=2, neighbors=8, config=MetricConfig(validation_points=16, pool=32)
+    ),
+    "practical, bounded": lambda: MetricRegressor(
+        max_centers=24, n_jobs=1, config=MetricConfig(validation_points=16, pool=32)
+    ),
+}
+
+RESCALED: dict[str, Callable[[], RescaledRegressor]] = {
+    "rescaled euclidean": lambda: RescaledRegressor(PackingRegressor()),
+    "rescaled diagonal": lambda: RescaledRegressor(PackingRegressor([1.0, 0.1, 0.01])),
+    "rescaled as printed": lambda: RescaledRegressor(PackingRegressor(keep_founding_label=False)),
+    "rescaled phased": lambda: RescaledRegressor(PhasedRegressor()),
+    "rescaled phased, slopes": lambda: RescaledRegressor(
+        PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10), anchors=30))
+    ),
+}
+
+
+def unscaled_stream(n: int = 80, seed: int = 0) -> tuple[Floats, Floats]:
+    """Return rows and labels in very different units, with outliers that extend the ranges."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3)) * [1.0, 1e6, 1e-6] + [0.0, 3.0, 5.0]
+    X[rng.random(n) < 0.05] *= 20
+    return X, -1e4 + 500 * np.sin(X[:, 0]) + 50 * rng.normal(size=n)
