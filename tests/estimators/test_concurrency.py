@@ -15,7 +15,7 @@ import ellipack
 from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig, MetricRegressor, PackingRegressor, PhasedRegressor
 from ellipack.validation import Floats
 from tests.entry_points.learners import stream
-from tests.fuzz.effort import effort
+from tests.fuzz.strategies import effort
 
 ROWS = effort(700)
 PREDICTORS = 4

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from ellipack.errors import StreamError
 from ellipack.tabular import MISSING_VALUES, TableBatch, csv_reader, open_table
-from tests.fuzz.bytes import mutations
-from tests.fuzz.effort import effort
+from tests.fuzz.strategies import effort, mutations
 
 cells = st.text(st.sampled_from("ab1é\u2028\U0001f600 ,;\t\"'\n"), max_size=6) | st.sampled_from(MISSING_VALUES)
 

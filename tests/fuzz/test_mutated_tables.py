@@ -15,8 +15,7 @@ from ellipack.evaluation.run import Run
 from ellipack.tabular import TableEncoder, open_table
 from tests.entry_points.learners import SMALL
 from tests.entry_points.test_command import carried
-from tests.fuzz.bytes import mutations
-from tests.fuzz.effort import effort
+from tests.fuzz.strategies import effort, mutations
 
 ROWS = [
     {"n": i / 7, "where": ["north", "the, south"][i % 2], "when": f"2026-01-{1 + i % 28:02d} 07:30", "y": i % 5}

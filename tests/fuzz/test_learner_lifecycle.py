@@ -23,8 +23,7 @@ from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig, MetricRegr
 from ellipack.errors import InputError
 from ellipack.validation import Floats
 from tests.entry_points.learners import bits
-from tests.fuzz.effort import effort
-from tests.fuzz.rows import Batch, batches
+from tests.fuzz.strategies import Batch, batches, effort
 
 PROBES = Batch(6, "any", 1.0, "any", 1.0, 7)
 MOST_CENTERS = 40

@@ -23,8 +23,8 @@ from ellipack import (
 from ellipack.evaluation.run import Run
 from ellipack.tabular import TableBatch, TableEncoder
 from tests.entry_points.learners import stream
-from tests.fuzz.effort import FUZZ, effort
-from tests.fuzz.loading import table
+from tests.fuzz.hostile_files import table
+from tests.fuzz.strategies import FUZZ, effort
 
 SMALL = MetricConfig(validation_points=16, pool=32)
 SLOPES = GradientOuterProduct(LocalSlopes(8, metric=Metric.from_diagonal([1.0, 1.0, 0.5])), anchors=20)
@@ -65,7 +65,7 @@ def test_no_hostile_file_gets_further_than_an_error(tmp_path: Path) -> None:
     for name, make in MODELS.items():
         make().save(tmp_path / name)
     first = 0 if FUZZ == 1 else int(np.random.default_rng().integers(2**40))
-    command = [sys.executable, "-m", "tests.fuzz.loading", str(first), str(effort(150))]
+    command = [sys.executable, "-m", "tests.fuzz.hostile_files", str(first), str(effort(150))]
     # In a process of its own: whatever a hostile file could do to it, this one lives to tell.
     command += [str(tmp_path / name) for name in MODELS]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

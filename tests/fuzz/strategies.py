@@ -1,5 +1,6 @@
-"""Adversarial rows and labels: what hypothesis draws for the fuzzers."""
+"""Strategies of the fuzz tests and their numbers of examples."""
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,37 @@ from hypothesis import strategies as st
 
 from ellipack.validation import Floats
 from tests.strategies import ball, seeds
+
+FUZZ = int(os.environ.get("FUZZ", "1"))
+
+
+def effort(quick: int) -> int:
+    """Return how many examples to try, given how many a quick run tries."""
+    return quick * FUZZ
+
+
+TELLING = [b'"', b"\n", b"\r", b",", b"\0", b"\xff", b"\xef\xbb\xbf", b"{", b"}", b"nan", b"-inf", b"1e999", b"\t"]
+"""Bytes that mean something somewhere."""
+
+
+@st.composite
+def mutations(draw: st.DrawFn, content: bytes) -> bytes:
+    """Draw a content that was changed in one to six places."""
+    changed = bytearray(content)
+    for _ in range(draw(st.integers(1, 6))):
+        place = draw(st.integers(0, len(changed)))
+        change = draw(st.sampled_from(["set", "insert", "cut", "copy"]))
+        piece = draw(st.binary(max_size=4) | st.sampled_from(TELLING))
+        if change == "set":
+            changed[place : place + len(piece)] = piece
+        elif change == "insert":
+            changed[place:place] = piece
+        elif change == "cut":
+            del changed[place : place + draw(st.integers(0, 200))]
+        else:
+            changed[place:place] = changed[place // 2 : place]
+    return bytes(changed)
+
 
 SIZES = [1.0, 1e3, 1e-3, 1e9, 1e-9, 1e30, 1e-30, 1e139, 1e-150, 1e-300, 5e-324]
 LABEL_SIZES = [1.0, 1e3, 1e-3, 1e9, 1e-9, 1e30, 1e59, 1e-60, 1e-160, 1e-300]
