@@ -111,7 +111,7 @@ class FeatureView:
     def whiten(self, rows: Floats) -> Floats:
         """Return whitened coordinates, summed feature by feature: equal rows get equal coordinates, to the bit."""
         standard = self.standardize(rows)
-        total = np.zeros_like(standard)
+        total = np.zeros((len(standard), self.directions.shape[1]))
         for k in range(rows.shape[1]):
             total = total + standard[:, k : k + 1] * self.directions[k]
         return total

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.subspace import leading_subspace
 from tests.reference.aggregation import BernsteinAggregation, LeastSquares
 from tests.reference.algorithm_1 import Algorithm1, effective_rank
 from tests.reference.eviction import evicted_centers
@@ -114,7 +115,7 @@ class ReferenceMetricLearner:
         config: MetricConfig | None = None,
         choices: Sequence[tuple[str, ...]] = (),
     ) -> None:
-        self.d, self.fitted, self.neighbors, self.max_centers = d, min(d, MOST_FITTED), neighbors, max_centers
+        self.d, self.neighbors, self.max_centers = d, neighbors, max_centers
         self.random_state, self.config, self.learner_choices = random_state, config or MetricConfig(), choices
         self.clock, self.phase_end = 0, FIRST_PHASE
         self.labels, self.features = RunningStatistics(), [RunningStatistics() for _ in range(d)]
@@ -175,7 +176,7 @@ class ReferenceMetricLearner:
         slopes, nearest = [], (0, math.inf)
         for v, query in enumerate(queries):
             near = self._neighborhood(v, query, standard)
-            local, slope = local_predictions(near, self.fitted, self.neighbors)
+            local, slope = local_predictions(near, self._fitted(v), self.neighbors)
             predictions.extend(local + self.centers.labels[near.positions[0]])
             slopes.append(slope)
             if v == 0:
@@ -189,7 +190,7 @@ class ReferenceMetricLearner:
 
     def _neighborhood(self, v: int, query: Floats, standard: Floats) -> Neighborhood:
         """Return as many neighbors as kriging or the local fits take, if there are so many."""
-        points, count = self.centers.coordinates[v], max(self.neighbors, 2 * self.fitted + 10)
+        points, count = self.centers.coordinates[v], max(self.neighbors, 2 * self._fitted(v) + 10)
         near, squared = nearest_neighbors(points, query, count)
         counts, labels = self.centers.label_counts[near], self.centers.labels[near]
         gaps = self.views[0].standardize(self.centers.rows[near]) - standard[:-1]
@@ -235,7 +236,7 @@ class ReferenceMetricLearner:
         """Let both regressions learn; every fourth round one forgets, at a rate of an eighth of all rounds."""
         self.ridge.learn(standard, label)
         if self.labels.count % 4 == 0:
-            span = max(self.labels.count / 8, 4 * (self.fitted + 1))
+            span = max(self.labels.count / 8, 4 * (self._fitted(0) + 1))
             self.forgetting.forget(1 - 4 / span)
         self.forgetting.learn(standard, label)
 
@@ -255,10 +256,11 @@ class ReferenceMetricLearner:
         old, self.finalist_gaps, names, spectra = self.views[0], [], [], []
         for v in range(len(self.views)):
             fresh = self._rescaled(v, pool)
-            name, directions = self._chosen(v, fresh, pool, rng)
+            name, basis, directions = self._chosen(v, fresh, pool, rng)
             vectors, lengths, _ = np.linalg.svd(directions)
-            eigenvalues = np.maximum((lengths / lengths[0]) ** 2, LEAST_EIGENVALUE)
-            fresh.directions = vectors * np.sqrt(eigenvalues)
+            eigenvalues = np.full(len(vectors), LEAST_EIGENVALUE)
+            eigenvalues[: len(lengths)] = np.maximum((lengths / lengths[0]) ** 2, LEAST_EIGENVALUE)
+            fresh.directions = basis @ vectors * np.sqrt(eigenvalues)
             self.views[v] = fresh
             self.centers.coordinates[v] = fresh.whiten(self.centers.rows)
             names.append(name)
@@ -271,7 +273,8 @@ class ReferenceMetricLearner:
         self.metric = self.views[0].directions @ self.views[0].directions.T
         rank, weights = effective_rank(eigenvalues, self.clock), self.aggregation.weights()
         gap = min(self.finalist_gaps, default=math.inf)
-        self.phases.append(Phase(self.clock, len(self.centers), rank, eigenvalues, self.metric, names, weights, gap))
+        padded = np.append(eigenvalues, np.zeros(self.d - len(eigenvalues)))
+        self.phases.append(Phase(self.clock, len(self.centers), rank, padded, self.metric, names, weights, gap))
 
     def _restart_experts(self, old: FeatureView, eigenvalues: Floats) -> None:
         """Restart Algorithm 1 and the aggregations, and convert or refit the regressions to the new units."""
@@ -287,6 +290,10 @@ class ReferenceMetricLearner:
         self._start_stack()
         for known in (self.labels, *self.features):
             known.outliers /= 2
+
+    def _fitted(self, v: int) -> int:
+        """Return how many coordinates local fits use."""
+        return min(int(self.views[v].directions.shape[1]), MOST_FITTED)
 
     def _packing_size(self) -> int:
         """Return how many centers Algorithm 1 may have: a quarter of all."""
@@ -307,26 +314,31 @@ class ReferenceMetricLearner:
         fresh.shift, fresh.scale = ranks.mean(axis=0), standard_deviations(ranks.var(axis=0), np.ones(self.d))
         return fresh
 
-    def _chosen(self, v: int, fresh: FeatureView, pool: Ints, rng: np.random.Generator) -> tuple[str, Floats]:
-        """Return name and directions of the candidate with the lowest score.
+    def _chosen(self, v: int, fresh: FeatureView, pool: Ints, rng: np.random.Generator) -> tuple[str, Floats, Floats]:
+        """Return the candidate with the lowest score: its name, a basis of the subspace, directions in that basis.
 
-        Gradients and directions are in the old units; they are converted first.
+        Gradients and directions are in the old units; they are converted first. The subspace is the learner's, which
+        has tests of its own.
         """
         view = self.views[v]
         ratio = np.minimum(fresh.scale / view.scale, LARGEST_RATIO)
         gop, current = view.gradient_sum * np.outer(ratio, ratio), np.diag(ratio) @ view.directions
+        rows, labels = fresh.standardize(self.centers.rows[pool]), self.centers.labels[pool]
+        basis = leading_subspace(gop, rows)
+        current = basis.T @ current
         if len(pool) < FEWEST_SCORED:
-            return "current", current
+            return "current", basis, current
         most = self.config.validation_points
         scored = max(min(60, most), min(most, len(self.centers) // 8))
         left_out = _draw(rng, len(pool), scored)
-        rows, labels = fresh.standardize(self.centers.rows[pool]), self.centers.labels[pool]
-        named = candidates(gop, current, self.config)
-        selection = score_candidates(named, Validation(rows, labels, left_out, self.neighbors), self.past_scores[v])
+        diagonal = basis.T @ np.diag(np.diag(gop)) @ basis
+        named = candidates(basis.T @ gop @ basis, diagonal, current, self.config)
+        validation = Validation(rows @ basis, labels, left_out, self.neighbors)
+        selection = score_candidates(named, validation, self.past_scores[v])
         self.past_scores[v] = selection.past
         self.finalist_gaps.append(selection.finalist_gap)
         name = self._best(v, selection.scores, named)
-        return name, named[name]
+        return name, basis, named[name]
 
     def _best(self, v: int, scores: dict[str, float], named: dict[str, Floats]) -> str:
         """Return the name with the lowest score, or the learner's choice if that is tied or the same metric."""

@@ -39,14 +39,13 @@ class Validation(NamedTuple):
         return Validation(self.rows[kept], self.labels[kept], at, min(self.neighbors, 20))
 
 
-def candidates(gop: Floats, current: Floats, config: MetricConfig) -> dict[str, Floats]:
+def candidates(gop: Floats, diagonal: Floats, current: Floats, config: MetricConfig) -> dict[str, Floats]:
     """Return whitening directions by name: the current ones, the identity, powers of the gradient outer product."""
     named = {"current": current, "identity": np.eye(len(gop))}
     norm = np.linalg.norm(gop, 2)
     if norm == 0:
         return named
-    full = gop / norm
-    diagonal = np.diag(np.diag(full))
+    full, diagonal = gop / norm, diagonal / norm
     for kind, matrix in (("full", full), ("diagonal", diagonal), ("mixed", (full + diagonal) / 2)):
         for ridge in config.ridges:
             for power in config.powers:

@@ -162,7 +162,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     @property
     def feature_importances_(self) -> Floats:
         """Importance of each feature: the diagonal of the metric on standardized features, divided by its sum."""
-        return _importances(self.metric_)
+        return _normalized(self.metric_.feature_weights)
 
     @property
     def expert_names_(self) -> list[str]:
@@ -194,23 +194,21 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         True
         """
         phases = self._fitted_state.phase.finished
-        metrics = [phase.metrics[0] for phase in phases]
         d = self.metric_.dimension
         return MetricHistory(
             end=np.array([phase.end for phase in phases], dtype=np.int64),
             n_centers=np.array([phase.n_centers for phase in phases], dtype=np.int64),
             effective_rank=np.array(
-                [int(effective_rank(m.eigenvalues, p.end)) for m, p in zip(metrics, phases, strict=True)],
+                [int(effective_rank(phase.eigenvalues[phase.eigenvalues > 0], phase.end)) for phase in phases],
                 dtype=np.int64,
             ),
-            eigenvalues=np.array([metric.eigenvalues for metric in metrics]).reshape(-1, d),
-            feature_importances=np.array([_importances(metric) for metric in metrics]).reshape(-1, d),
+            eigenvalues=np.array([phase.eigenvalues for phase in phases]).reshape(-1, d),
+            feature_importances=np.array([_normalized(phase.feature_weights) for phase in phases]).reshape(-1, d),
             expert_weights=np.array([phase.expert_weights for phase in phases]).reshape(-1, len(self.expert_names_)),
             choices=[phase.choices for phase in phases],
         )
 
 
-def _importances(metric: Metric) -> Floats:
-    """Return the diagonal of a metric, divided by its sum."""
-    diagonal = np.diag(metric.matrix)
-    return np.asarray(diagonal / diagonal.sum())
+def _normalized(weights: Floats) -> Floats:
+    """Return weights divided by their sum."""
+    return np.asarray(weights / weights.sum())

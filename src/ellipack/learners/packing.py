@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import PackingCore
-from ellipack.errors import CheckpointError, DomainError
+from ellipack.errors import CheckpointError, DomainError, MetricError
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.theory.schedules import radius
@@ -68,6 +68,8 @@ class PackingHistory(NamedTuple):
 
 def init(metric: Metric) -> PackingState:
     """Return Algorithm 1 before its first round."""
+    if metric.rank < metric.dimension:
+        raise MetricError(f"metric must be positive definite, got rank {metric.rank} of {metric.dimension}")
     return PackingState(metric, PackingCore(metric.dimension, rank_starts(metric.eigenvalues)))
 
 

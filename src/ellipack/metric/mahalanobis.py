@@ -33,10 +33,11 @@ class Metric:
 
     Parameters
     ----------
-    eigenvalues : array of shape (d,)
+    eigenvalues : array of shape (rank,)
         Eigenvalues in descending order; the largest is 1.
-    eigenvectors : array of shape (d, d)
-        Eigenvectors, one per column. The entry of largest absolute value is positive.
+    eigenvectors : array of shape (d, rank)
+        Eigenvectors, one per column. The rank is d, except for the metrics that `MetricRegressor` learns from many
+        features: these measure along their leading directions only, and M is positive semidefinite.
     norm : float
         Spectral norm of the matrix before the division by it.
 
@@ -159,7 +160,7 @@ class Metric:
         return cls.from_diagonal(np.ones(check_integer(d, "d", 1)))
 
     @classmethod
-    def from_archive(cls, archive: Archive, d: int) -> "Metric":
+    def from_archive(cls, archive: Archive, d: int, rank: int | None = None) -> "Metric":
         """Return the metric in d dimensions from its archive.
 
         Parameters
@@ -168,6 +169,8 @@ class Metric:
             Result of `to_archive`.
         d : int
             Number of dimensions.
+        rank : int, optional
+            Number of eigenvectors; d by default.
 
         Returns
         -------
@@ -176,12 +179,13 @@ class Metric:
         Raises
         ------
         CheckpointError
-            If the archive does not hold a metric in d dimensions.
+            If the archive does not hold a metric of this rank in d dimensions.
         """
-        eigenvalues = archive.floats_above(0.0, "eigenvalues", d)
-        if d == 0 or eigenvalues[0] != 1 or (np.diff(eigenvalues) > 0).any():
+        rank = d if rank is None else rank
+        eigenvalues = archive.floats_above(0.0, "eigenvalues", rank)
+        if rank == 0 or eigenvalues[0] != 1 or (np.diff(eigenvalues) > 0).any():
             raise CheckpointError(f"{archive.prefix}eigenvalues must be in descending order, the first 1")
-        eigenvectors = archive.floats_between(-2.0, 2.0, "eigenvectors", d, d)  # keeps squares finite
+        eigenvectors = archive.floats_between(-2.0, 2.0, "eigenvectors", d, rank)  # keeps squares finite
         if not np.abs((eigenvectors**2).sum(axis=0) - 1).max() <= _TOLERANCE:
             raise CheckpointError(f"{archive.prefix}eigenvectors must have length 1")
         return cls(eigenvalues, eigenvectors, archive.number("norm"))
@@ -194,12 +198,22 @@ class Metric:
     @property
     def dimension(self) -> int:
         """Number of features."""
+        return len(self.eigenvectors)
+
+    @property
+    def rank(self) -> int:
+        """Number of directions along which the metric measures."""
         return len(self.eigenvalues)
 
     @property
     def matrix(self) -> Floats:
         """The matrix M, of spectral norm 1."""
         return np.asarray((self.eigenvectors * self.eigenvalues) @ self.eigenvectors.T)
+
+    @property
+    def feature_weights(self) -> Floats:
+        """Diagonal of M, one entry per feature."""
+        return np.asarray((self.eigenvectors**2) @ self.eigenvalues)
 
     @cached_property
     def directions(self) -> Floats:
@@ -227,9 +241,10 @@ class Metric:
         >>> Metric.from_diagonal([4.0, 1.0]).with_added_features(1).eigenvalues.tolist()
         [1.0, 1.0, 0.25]
         """
-        d, more = self.dimension, check_integer(count, "count", 1)
-        vectors = np.eye(d + more)
-        vectors[:d, :d] = self.eigenvectors
+        d, rank, more = self.dimension, self.rank, check_integer(count, "count", 1)
+        vectors = np.zeros((d + more, rank + more))
+        vectors[:d, :rank] = self.eigenvectors
+        vectors[d:, rank:] = np.eye(more)
         values = np.append(self.eigenvalues, np.full(more, check_in_range(weight, "weight", UNSEEN, 1.0)))
         order = np.argsort(-values, kind="stable")
         return Metric(values[order], np.ascontiguousarray(vectors[:, order]), self.norm)
@@ -273,7 +288,7 @@ class Metric:
         >>> Metric.from_diagonal([1.0, 0.25]).pull_back([[1.0, 1.0]]).tolist()
         [[1.0, 0.5]]
         """
-        return project(check_rows(slopes, self.dimension, "slopes"), np.ascontiguousarray(self.directions.T))
+        return project(check_rows(slopes, self.rank, "slopes"), np.ascontiguousarray(self.directions.T))
 
     def distance(self, X: ArrayLike, Z: ArrayLike) -> Floats:
         """Return the distance ``|x - z|_M`` between each row of `X` and the same row of `Z`.

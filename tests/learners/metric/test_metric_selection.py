@@ -10,6 +10,7 @@ from ellipack.learners.metric.metric_selection import (
     Score,
     ValidationSet,
     candidates,
+    restricted,
     scaled_to_unit_range,
     select_metric,
 )
@@ -35,14 +36,14 @@ def gop(*diagonal: float) -> Floats:
 
 
 def select(gop: Floats, current: Floats, data: ValidationSet, reputation: Reputation) -> tuple[str, Floats, Reputation]:
-    field = dict(candidates(gop, current, CONFIG))
+    field = dict(candidates(restricted(gop, np.eye(len(gop))), current, CONFIG))
     name, after = select_metric(field, data, reputation)
     return name, field[name].directions, after
 
 
 def test_candidates_are_powers_of_the_gop_of_its_diagonal_and_of_their_mean() -> None:
     matrix = np.array([[1.0, 0.4], [0.4, 0.5]])
-    named = {name: each.directions for name, each in candidates(matrix, 2 * np.eye(2), CONFIG)}
+    named = {name: each.directions for name, each in candidates(restricted(matrix, np.eye(2)), 2 * np.eye(2), CONFIG)}
     assert len(named) == 2 + 3 * len(CONFIG.ridges) * len(CONFIG.powers)
     np.testing.assert_array_equal(named["current"], 2 * np.eye(2))
     np.testing.assert_array_equal(named["identity"], np.eye(2))
@@ -59,7 +60,10 @@ def test_candidates_are_powers_of_the_gop_of_its_diagonal_and_of_their_mean() ->
 
 @pytest.mark.parametrize("useless", [np.zeros((3, 3)), np.full((3, 3), np.nan), np.full((3, 3), np.inf)])
 def test_without_a_gop_there_are_two_candidates(useless: Floats) -> None:
-    assert [name for name, _ in candidates(useless, np.eye(3), CONFIG)] == ["current", "identity"]
+    assert [name for name, _ in candidates(restricted(useless, np.eye(3)), np.eye(3), CONFIG)] == [
+        "current",
+        "identity",
+    ]
 
 
 def test_the_direction_that_matters_wins() -> None:
@@ -139,7 +143,7 @@ def test_a_score_depends_neither_on_other_candidates_nor_on_threads(n: int, d: i
 
 def test_threads_score_the_same_bits() -> None:
     data = sample(3000)
-    field = dict(candidates(gop(1.0, 0.5, 0.1, 0.0), np.eye(4), CONFIG))
+    field = dict(candidates(restricted(gop(1.0, 0.5, 0.1, 0.0), np.eye(4)), np.eye(4), CONFIG))
     assert data.errors(field, 1) == data.errors(field, 3)
 
 

@@ -5,13 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ellipack._core import FeatureView, LeastSquares, MetricCore
+from ellipack._core import MetricCore
 from ellipack.learners.metric import learner, phase_end, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.rows import MetricRows
 from ellipack.learners.metric.state import COUNT, FIRST_PHASE, OUTLIERS, SQUARES, embedded
 from ellipack.theory.spectrum import rank_starts
-from ellipack.validation import Floats
 from tests.learners.metric.learners import bits, fresh, smooth, trained
 from tests.strategies import seeds
 
@@ -80,29 +79,6 @@ def test_outliers_count_half_in_the_next_phase() -> None:
     assert after.label_statistics[OUTLIERS] == before.label_statistics[OUTLIERS] / 2
     np.testing.assert_array_equal(after.feature_statistics[OUTLIERS], before.feature_statistics[OUTLIERS] / 2)
     assert (before.feature_statistics[OUTLIERS] >= 1).all()
-
-
-@given(st.integers(1, 6), seeds)
-def test_a_converted_regression_predicts_the_same(d: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-
-    def view() -> FeatureView:
-        shift, scale = rng.normal(size=d), 10.0 ** rng.uniform(-1, 1, size=d)
-        return FeatureView(np.zeros((0, d)), shift, scale, np.eye(d), np.zeros((d, d)), d)
-
-    old, new, X = view(), view(), rng.normal(size=(30, d))
-    regression = LeastSquares(np.eye(d + 1), np.zeros(d + 1))
-
-    def features(of: FeatureView, rows: Floats) -> Floats:
-        return np.column_stack([of.standardize(rows), np.ones(len(rows))])
-
-    for x in features(old, X):
-        regression.update(x, rng.normal())
-    converted = phase_end._converted(regression, old, new)
-    before, after = features(old, X), features(new, X)
-    np.testing.assert_allclose(after @ converted.coefficients, before @ regression.coefficients, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(after @ converted.inverse @ after.T, before @ regression.inverse @ before.T, atol=1e-8)
-    assert np.array_equal(converted.inverse, converted.inverse.T)
 
 
 def test_the_stack_starts_when_labels_vary_and_again_when_they_vary_far_more() -> None:

@@ -165,7 +165,7 @@ def test_facts_that_do_not_fit_are_refused(fact: str, value: object, message: st
 
 
 def test_an_archive_of_another_width_is_refused() -> None:
-    with pytest.raises(CheckpointError, match="view0/directions must be 4 by 4, one a feature"):
+    with pytest.raises(CheckpointError, match="view0/directions must have 4 rows, one a feature"):
         from_archive(archive(), 4)
 
 

@@ -152,6 +152,8 @@ CASES = [
     Case(outliers, 3, parameters={"max_centers": 32, "neighbors": 12}, seed=1),
     Case(louder, 2),
     Case(silent_first, 41, 460, {"config": MetricConfig(growth=10.0)}),
+    Case(smooth, 60),
+    Case(drift, 70, 100, {"views": 2, "max_centers": 64}),
 ]
 
 

@@ -20,7 +20,7 @@ from ellipack._core import (
     PackingExpert,
 )
 from ellipack.learners.metric.state import MetricState
-from ellipack.metric import UNSEEN, Metric
+from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats
 
@@ -55,7 +55,10 @@ def _add_features(state: MetricState, scales: Floats) -> None:
         clock=parts.clock,
     )
     finished = tuple(
-        phase._replace(metrics=tuple(metric.with_added_features(count, UNSEEN) for metric in phase.metrics))
+        phase._replace(
+            eigenvalues=np.append(phase.eigenvalues, np.zeros(count)),
+            feature_weights=np.append(phase.feature_weights, np.zeros(count)),
+        )
         for phase in state.phase.finished
     )
     core = MetricCore(state.core.settings, wider)

@@ -83,19 +83,32 @@ def scaled_to_unit_range(labels: Floats) -> Floats:
     return np.asarray((labels - least) / max(labels.max() - least, _LEAST_RANGE))
 
 
-def candidates(gop: Floats, current: Floats, config: MetricConfig) -> Iterator[tuple[str, Candidate]]:
+class GradientOuterProducts(NamedTuple):
+    """The gradient outer product, and its diagonal alone, both in the coordinates of a subspace."""
+
+    full: Floats
+    diagonal: Floats
+
+
+def restricted(gop: Floats, basis: Floats) -> GradientOuterProducts:
+    """Return the gradient outer product in the coordinates of an orthonormal basis."""
+    with np.errstate(over="ignore", invalid="ignore"):  # if it is not finite, there are no candidates from it
+        return GradientOuterProducts(basis.T @ gop @ basis, (basis.T * np.diag(gop)) @ basis)
+
+
+def candidates(gop: GradientOuterProducts, current: Floats, config: MetricConfig) -> Iterator[tuple[str, Candidate]]:
     """Yield names and candidates: the present metric, the identity, and powers of the gradient outer product.
 
     The gradient outer product is taken as it is, as its diagonal alone (for streams whose axes matter), and as the
     mean of both.
     """
-    d = len(gop)
+    d = len(gop.full)
     yield "current", Candidate(current, np.ones(current.shape[1]))
     yield "identity", Candidate(np.eye(d), np.ones(d))
-    norm = np.linalg.norm(gop, 2) if np.isfinite(gop).all() else 0.0
+    norm = np.linalg.norm(gop.full, 2) if np.isfinite(gop.full).all() else 0.0
     if not norm > 0:
         return
-    full, diagonal = gop / norm, np.diag(np.diag(gop) / norm)
+    full, diagonal = gop.full / norm, gop.diagonal / norm
     for name, matrix in (("full", full), ("diagonal", diagonal), ("mixed", (full + diagonal) / 2)):
         rising, columns = np.linalg.eigh(matrix)
         values, basis = rising[::-1], np.ascontiguousarray(columns[:, ::-1])  # the heaviest first: searches end sooner

@@ -1,18 +1,26 @@
 """The end of a phase: new scales, a new metric, and everything converted to them.
 
-The order is that of `next_phase`: draw a pool of centers; for each view, set new scales and select a metric; place the
-centers anew; convert the regressions to the new units; restart the aggregations. The result is a new core, which
-replaces the old one in a single step.
+The order is that of `next_phase`: draw a pool of centers; for each view, set new scales and select a metric in the
+leading subspace; place the centers anew; convert the regressions to the new units; restart the aggregations. The result
+is a new core, which replaces the old one in a single step.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from ellipack._core import ExpertAggregation, FeatureView, GlobalRegressions, LeastSquares, MetricCore, MetricParts
+from ellipack._core import (
+    ExpertAggregation,
+    FeatureView,
+    LeastSquares,
+    MetricCore,
+    MetricParts,
+    project,
+)
 from ellipack.learners.aggregation import restarted
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.metric_selection import Reputation, ValidationSet, candidates, select_metric
+from ellipack.learners.metric.global_regressions import in_new_units
+from ellipack.learners.metric.metric_selection import Reputation, ValidationSet, candidates, restricted, select_metric
 from ellipack.learners.metric.state import (
     COUNT,
     FIRST_PHASE,
@@ -27,6 +35,7 @@ from ellipack.learners.metric.state import (
     empty_packing,
     fitted_coordinates,
 )
+from ellipack.learners.metric.subspace import leading_subspace
 from ellipack.linear_algebra import single_threaded_blas
 from ellipack.metric import Metric
 from ellipack.validation import Floats, Ints
@@ -38,8 +47,6 @@ _OUTGROWN = 1e4  # times the variance by which the stack's prior was set
 _ROUNDING = 1e-13  # of a feature's size: the running mean of a constant is that far off
 _LARGEST_CONVERSION = 1e3
 _LEAST_WEIGHT = 1e-8  # of a direction beside the heaviest: a lighter one could not be told from rounding in the heavier
-_REFIT = 1000  # up to so many centers the ridge regression is fitted again in the new units; then it is converted
-_REFIT_FORGETTING = 100  # the same for the regression that forgets, in rounds: centers still know what it has forgotten
 _LONGEST = 1e150  # a direction whose square is finite
 _LEAST_PRIOR = 1e-150  # of the stack; with a smaller one, growing labels would overflow
 
@@ -73,7 +80,11 @@ def next_phase(phase: PhaseState, config: MetricConfig, random_state: int, n_job
         core = MetricCore(phase.core.settings, _converted_parts(end, changes))
     metrics, choices = tuple(each.metric for each in changes), tuple(each.choice for each in changes)
     weights = parts.aggregation.experts.weights()
-    summary = MetricPhase(number + 1, parts.clock, len(parts.centers), metrics, choices, weights)
+    spectrum = np.zeros(phase.core.dimension)
+    spectrum[: metrics[0].rank] = metrics[0].eigenvalues
+    summary = MetricPhase(
+        number + 1, parts.clock, len(parts.centers), spectrum, metrics[0].feature_weights, choices, weights
+    )
     return PhaseState(
         core=core,
         metrics=metrics,
@@ -92,19 +103,22 @@ def _changed_view(end: _FinishedPhase, v: int, pool: Ints) -> ViewChange:
     centers, config = end.parts.centers, end.config
     old, rows = end.parts.views[v], centers.rows[pool]
     scaled = _rescaled(end.parts, old) if v == 0 else _ranked(old, rows)
+    standard = scaled.standardize(rows)
     gop, directions = _in_new_units(old, scaled)
+    basis = leading_subspace(gop, standard)
+    directions = basis.T @ directions
     choice, reputation = "current", end.phase.reputations[v]
     if len(pool) >= _FEWEST_VALIDATION_POINTS:
         labels = centers.label_sums[pool] / centers.label_counts[pool]
         validation = _draw(end.rng, len(pool), _validation_points(config, len(centers)))
         neighbors = end.phase.core.settings.neighbors
-        data = ValidationSet(scaled.standardize(rows), labels, validation, neighbors)
-        field = dict(candidates(gop, directions, config))
+        data = ValidationSet(project(standard, basis), labels, validation, neighbors)
+        field = dict(candidates(restricted(gop, basis), directions, config))
         choice, reputation = select_metric(field, data, reputation, end.n_jobs)
         directions = field[choice].directions
-    metric = _orthogonal_metric(directions)
-    d = len(scaled.scale)
-    view = _with_metric(scaled, metric.directions, np.zeros((d, d)), fitted_coordinates(d))
+    metric = _orthogonal_metric(basis, directions)
+    d, rank = metric.directions.shape
+    view = _with_metric(scaled, metric.directions, np.zeros((d, d)), fitted_coordinates(rank))
     return ViewChange(view, metric, choice, reputation)
 
 
@@ -120,8 +134,8 @@ def _converted_parts(end: _FinishedPhase, changes: list[ViewChange]) -> MetricPa
     return MetricParts(
         views=views,
         centers=parts.centers,
-        packing=empty_packing(changes[0].metric, reach if reach > 0 else 1.0, max_centers),
-        regressions=_new_regressions(parts, views[0]),
+        packing=empty_packing(changes[0].metric.eigenvalues, reach if reach > 0 else 1.0, max_centers),
+        regressions=in_new_units(parts, views[0]),
         aggregation=ExpertAggregation(
             restarted(parts.aggregation.experts),
             _new_stack(parts, end.config.stack_prior),
@@ -174,49 +188,18 @@ def _in_new_units(old: FeatureView, new: FeatureView) -> tuple[Floats, Floats]:
         return old.gop * np.outer(ratio, ratio), ratio[:, None] * old.directions
 
 
-def _orthogonal_metric(directions: Floats) -> Metric:
-    """Return the metric of directions: the same distances by orthogonal directions in falling order of length."""
+def _orthogonal_metric(basis: Floats, directions: Floats) -> Metric:
+    """Return the metric of directions in a subspace: the same distances, by orthogonal directions, longest first."""
     vectors, lengths, _ = np.linalg.svd(directions)
-    weights = np.maximum((lengths / lengths[0]) ** 2, _LEAST_WEIGHT)
-    return Metric(weights, np.ascontiguousarray(vectors), float(min(lengths[0], _LONGEST) ** 2))
+    weights = np.full(len(vectors), _LEAST_WEIGHT)
+    weights[: len(lengths)] = np.maximum((lengths / lengths[0]) ** 2, _LEAST_WEIGHT)
+    return Metric(weights, np.ascontiguousarray(basis @ vectors), float(min(lengths[0], _LONGEST) ** 2))
 
 
 def _validation_points(config: MetricConfig, size: int) -> int:
     """Return the number of validation points: a part of all centers, so that the many early phases are cheap."""
     most = config.validation_points
     return max(min(_EARLY_VALIDATION_POINTS, most), min(most, size // _VALIDATION_PART))
-
-
-def _new_regressions(parts: MetricParts, new: FeatureView) -> GlobalRegressions:
-    """Return the regressions in the new units: fitted again while that is cheap, converted later."""
-    old, before = parts.views[0], parts.regressions
-    refitted = _refitted(parts, new) if len(parts.centers) <= _REFIT else None
-    ridge = _converted(before.ridge, old, new) if refitted is None else refitted
-    if parts.clock > _REFIT_FORGETTING or refitted is None:
-        return GlobalRegressions(ridge, _converted(before.forgetting, old, new))
-    return GlobalRegressions(ridge, refitted)
-
-
-def _refitted(parts: MetricParts, new: FeatureView) -> LeastSquares:
-    """Return the ridge regression of all centers, so that its prior counts in the new standard units."""
-    centers = parts.centers
-    features = np.column_stack([new.standardize(centers.rows), np.ones(len(centers))])
-    gram = (features * centers.label_counts[:, None]).T @ features
-    inverse = np.linalg.inv(gram + np.diag([1.0] * len(new.scale) + [1e-6]))
-    return LeastSquares((inverse + inverse.T) / 2, inverse @ features.T @ centers.label_sums)
-
-
-def _converted(regression: LeastSquares, old: FeatureView, new: FeatureView) -> LeastSquares:
-    """Return a regression in the new units of the features.
-
-    With ``s = r s' + c`` between old and new units, the coefficients become ``A^T theta`` and the inverse Gram matrix
-    ``A^T P A``, where A is the matrix of that map.
-    """
-    d = len(new.scale)
-    map_ = np.diag(np.append(new.scale / old.scale, 1.0))
-    map_[:d, d] = (new.shift - old.shift) / old.scale
-    inverse = map_.T @ regression.inverse @ map_
-    return LeastSquares(np.ascontiguousarray(inverse + inverse.T) / 2, map_.T @ regression.coefficients)
 
 
 def _new_stack(parts: MetricParts, prior: float) -> LeastSquares:

@@ -102,8 +102,8 @@ def to_archive(state: MetricState) -> Archive:
 
 def from_archive(saved: Archive, d: int) -> MetricState:
     """Return the state for d features that was saved as this archive."""
-    if saved.part("view0").shape("directions", 2) != (d, d):  # before anything is made that large
-        raise CheckpointError(f"view0/directions must be {d} by {d}, one a feature")
+    if saved.part("view0").shape("directions", 2)[0] != d:  # before anything is made that large
+        raise CheckpointError(f"view0/directions must have {d} rows, one a feature")
     config = config_from_archive(saved.part("config"))
     size = Size(saved.integer("views", 1, 2), saved.integer("neighbors", 2), saved.integer("max_centers", 16))
     try:
@@ -112,7 +112,7 @@ def from_archive(saved: Archive, d: int) -> MetricState:
         raise CheckpointError(str(error)) from error
     clock = saved.integer("clock", 1, _MOST_ROUNDS)
     bounds = _Bounds(d, clock, saved.part("packing").integer("clock", 0, clock))
-    metrics = tuple(Metric.from_archive(saved.part(f"view{v}").part("metric"), d) for v in range(size.views))
+    metrics = tuple(_metric(saved.part(f"view{v}"), d) for v in range(size.views))
     parts = _parts(saved, size, bounds, metrics)
     state.phase = PhaseState(
         core=MetricCore(MetricSettings(size.neighbors, size.max_centers, config.label_margin), parts),
@@ -146,7 +146,7 @@ def _parts(saved: Archive, size: Size, bounds: _Bounds, metrics: tuple[Metric, .
     _check_statistics(label_statistics, feature_statistics, bounds.rounds)
     farthest = 2 * d * _FARTHEST_STANDARD
     return MetricParts(
-        views=[_view(view, d) for view in views],
+        views=[_view(view, d, metric.rank) for view, metric in zip(views, metrics, strict=True)],
         centers=centers,
         packing=_packing(saved.part("packing"), bounds, metrics[0], size.max_centers),
         regressions=GlobalRegressions(
@@ -159,7 +159,10 @@ def _parts(saved: Archive, size: Size, bounds: _Bounds, metrics: tuple[Metric, .
         ),
         label_statistics=label_statistics,
         feature_statistics=feature_statistics,
-        coordinates=[view.floats_between(-farthest, farthest, "coordinates", len(centers), d) for view in views],
+        coordinates=[
+            view.floats_between(-farthest, farthest, "coordinates", len(centers), metric.rank)
+            for view, metric in zip(views, metrics, strict=True)
+        ],
         clock=bounds.rounds,
     )
 
@@ -201,7 +204,7 @@ def _packing(saved: Archive, bounds: _Bounds, metric: Metric, max_centers: int) 
     reach = saved.number("reach")
     if not 1 / _LARGEST_REACH <= reach <= _LARGEST_REACH:
         raise CheckpointError(f"{saved.prefix}reach must be from {1 / _LARGEST_REACH:g} to {_LARGEST_REACH:g}")
-    coordinates = saved.floats("coordinates", count, bounds.d)
+    coordinates = saved.floats("coordinates", count, metric.rank)
     starts = rank_starts(metric.eigenvalues)
     return PackingExpert(coordinates, sums, counts, founded, starts, bounds.played, reach, most)
 
@@ -212,19 +215,27 @@ def _view_archive(view: FeatureView, coordinates: Floats, metric: Metric) -> Arc
     return archive.with_parts(metric=metric.to_archive())
 
 
-def _view(saved: Archive, d: int) -> FeatureView:
+def _metric(saved: Archive, d: int) -> Metric:
+    """Return the metric of a view, with as many directions as the view has coordinates."""
+    rank = saved.shape("directions", 2)[1]
+    if not 1 <= rank <= d:
+        raise CheckpointError(f"{saved.prefix}directions must have from 1 to {d} columns, got {rank}")
+    return Metric.from_archive(saved.part("metric"), d, rank)
+
+
+def _view(saved: Archive, d: int, rank: int) -> FeatureView:
     count = saved.shape("knots", 2)[0]
     knots = saved.floats_between(-_FEATURE, _FEATURE, "knots", count, d)
     if count == 1 or (np.diff(knots, axis=0) < 0).any():
         raise CheckpointError(f"{saved.prefix}knots must be none, or two and more that rise")
-    directions = saved.floats_between(-2.0, 2.0, "directions", d, d)  # none is longer than 1
+    directions = saved.floats_between(-2.0, 2.0, "directions", d, rank)  # none is longer than 1
     lengths = np.sqrt((directions**2).sum(axis=0))
     if not lengths.min() >= _LEAST_LENGTH:
         raise CheckpointError(
             f"{saved.prefix}directions must be at least {_LEAST_LENGTH:g} long, got {lengths.min():g}"
         )
     cosines = directions.T @ directions / np.outer(lengths, lengths)
-    if np.abs(cosines - np.eye(d)).max() > _LARGEST_COSINE:
+    if np.abs(cosines - np.eye(rank)).max() > _LARGEST_COSINE:
         raise CheckpointError(f"{saved.prefix}directions must be orthogonal")
     if saved.prefix == "view0/" and count:
         raise CheckpointError("view0/knots must be none: the first view takes features as they are")
@@ -234,7 +245,7 @@ def _view(saved: Archive, d: int) -> FeatureView:
         scale=saved.floats_between(_LEAST_SCALE, _FEATURE, "scale", d),
         directions=directions,
         gop=saved.any_floats("gop", d, d),  # slopes may overflow; the choice of the metric allows for that
-        fitted=saved.integer("fitted", 1, fitted_coordinates(d)),
+        fitted=saved.integer("fitted", 1, fitted_coordinates(rank)),
     )
 
 
@@ -272,8 +283,7 @@ def _check_statistics(labels: Floats, features: Floats, rounds: int) -> None:
 
 def _phase_archive(phase: MetricPhase) -> Archive:
     facts = {"number": phase.number, "end": phase.end, "n_centers": phase.n_centers, "choices": list(phase.choices)}
-    metrics = {f"metric{v}": metric.to_archive() for v, metric in enumerate(phase.metrics)}
-    return Archive(facts, {"expert_weights": phase.expert_weights}).with_parts(**metrics)
+    return Archive(facts, _arrays(phase, "eigenvalues", "feature_weights", "expert_weights").arrays)
 
 
 def _phase(saved: Archive, d: int, views: int) -> MetricPhase:
@@ -281,10 +291,18 @@ def _phase(saved: Archive, d: int, views: int) -> MetricPhase:
         saved.integer("number", 1),
         saved.integer("end", 1),
         saved.integer("n_centers", 0),
-        tuple(Metric.from_archive(saved.part(f"metric{v}"), d) for v in range(views)),
+        _eigenvalues(saved, d),
+        saved.floats_between(0.0, 2.0, "feature_weights", d),
         tuple(saved.strings("choices", views)),
         saved.floats("expert_weights", len(expert_names(views))),
     )
+
+
+def _eigenvalues(saved: Archive, d: int) -> Floats:
+    eigenvalues = saved.floats_between(0.0, 1.0, "eigenvalues", d)
+    if eigenvalues[0] != 1 or (np.diff(eigenvalues) > 0).any():
+        raise CheckpointError(f"{saved.prefix}eigenvalues must be in descending order, the first 1")
+    return eigenvalues
 
 
 def _reputations(saved: Archive, views: int) -> tuple[Reputation, ...]:

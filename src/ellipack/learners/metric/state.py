@@ -45,7 +45,8 @@ class MetricPhase(NamedTuple):
     number: int
     end: int  # its last round
     n_centers: int
-    metrics: tuple[Metric, ...]  # chosen, one for each view, in standard units
+    eigenvalues: Floats  # of the metric that was chosen for the first view; 0 along directions that were cut off
+    feature_weights: Floats  # the diagonal of that metric
     choices: tuple[str, ...]  # names of the chosen candidates
     expert_weights: Floats  # at its end
 
@@ -115,7 +116,7 @@ def initial_state(d: int, size: Size, random_state: int, config: MetricConfig) -
     parts = MetricParts(
         views=[_initial_view(d)] * views,
         centers=CenterMemory(np.zeros((0, d)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0)),
-        packing=empty_packing(identity, 1.0, most),
+        packing=empty_packing(identity.eigenvalues, 1.0, most),
         regressions=GlobalRegressions(unknown, unknown),
         aggregation=ExpertAggregation(
             uniform_aggregation(experts),
@@ -133,13 +134,13 @@ def initial_state(d: int, size: Size, random_state: int, config: MetricConfig) -
     return MetricState(phase, config, random_state)
 
 
-def empty_packing(metric: Metric, reach: float, max_centers: int) -> PackingExpert:
-    """Return Algorithm 1 before its first round, in a metric whose coordinates are divided by `reach`."""
+def empty_packing(eigenvalues: Floats, reach: float, max_centers: int) -> PackingExpert:
+    """Return Algorithm 1 before its first round, in the coordinates of a metric, divided by `reach`."""
     none = np.zeros(0, dtype=np.int64)
     most = packing_bound(max_centers)
-    coordinates = np.zeros((0, metric.dimension))
+    coordinates = np.zeros((0, len(eigenvalues)))
     return PackingExpert(
-        coordinates, np.zeros(0), none, none, rank_starts(metric.eigenvalues), clock=0, reach=reach, max_centers=most
+        coordinates, np.zeros(0), none, none, rank_starts(eigenvalues), clock=0, reach=reach, max_centers=most
     )
 
 
@@ -148,9 +149,9 @@ def packing_bound(max_centers: int) -> int:
     return max(_LEAST_PACKING_CENTERS, max_centers // _PACKING_PART)
 
 
-def fitted_coordinates(d: int) -> int:
-    """Return how many of d coordinates local linear fits use."""
-    return min(d, _MOST_FITTED)
+def fitted_coordinates(rank: int) -> int:
+    """Return how many of the coordinates local linear fits use."""
+    return min(rank, _MOST_FITTED)
 
 
 def embedded(view: FeatureView, rows: Floats) -> Floats:
