@@ -18,7 +18,7 @@ def streams(draw: st.DrawFn) -> LowRankStream:
 
 
 @given(streams(), st.integers(1, 300))
-def test_rows_are_in_the_ball_and_labels_in_the_interval(stream: LowRankStream, n: int) -> None:
+def test_instances_are_in_the_unit_ball_and_labels_in_the_unit_interval(stream: LowRankStream, n: int) -> None:
     X, y = stream.draw(n)
     assert X.shape == (n, stream.d)
     assert y.shape == (n,)
@@ -28,9 +28,7 @@ def test_rows_are_in_the_ball_and_labels_in_the_interval(stream: LowRankStream, 
 
 
 @given(streams(), st.integers(1, 50), st.integers(1, 50))
-def test_same_seed_same_bits_and_a_longer_draw_begins_with_the_shorter(
-    stream: LowRankStream, n: int, more: int
-) -> None:
+def test_same_seed_gives_the_same_stream_and_prefixes(stream: LowRankStream, n: int, more: int) -> None:
     again = LowRankStream(stream.d, stream.rank, stream.noise, stream.random_state)
     X, y = stream.draw(n)
     longer, labels = again.draw(n + more)
@@ -40,14 +38,14 @@ def test_same_seed_same_bits_and_a_longer_draw_begins_with_the_shorter(
 
 
 @given(streams(), st.integers(1, 40), st.integers(1, 5))
-def test_chunks_are_the_rows_of_one_draw(stream: LowRankStream, size: int, count: int) -> None:
+def test_chunks_equal_one_draw(stream: LowRankStream, size: int, count: int) -> None:
     parts = list(itertools.islice(stream.chunks(size), count))
     X, y = stream.draw(size * count)
     np.testing.assert_array_equal(np.concatenate([rows for rows, _ in parts]), X)
     np.testing.assert_array_equal(np.concatenate([labels for _, labels in parts]), y)
 
 
-def test_another_seed_is_another_stream() -> None:
+def test_another_seed_gives_another_stream() -> None:
     one, other = LowRankStream(random_state=1), LowRankStream(random_state=2)
     assert not np.allclose(one.subspace, other.subspace)
     assert not np.allclose(one.draw(5)[0], other.draw(5)[0])
@@ -60,7 +58,7 @@ def test_subspace_is_orthonormal(stream: LowRankStream) -> None:
 
 
 @given(streams())
-def test_gradients_are_the_functions(stream: LowRankStream) -> None:
+def test_gradients_match_finite_differences(stream: LowRankStream) -> None:
     X, _ = stream.draw(3)
     step = 1e-5
     numeric = [(stream.function(X + step * e) - stream.function(X - step * e)) / (2 * step) for e in np.eye(stream.d)]
@@ -68,7 +66,7 @@ def test_gradients_are_the_functions(stream: LowRankStream) -> None:
 
 
 @given(streams())
-def test_nothing_changes_across_the_subspace(stream: LowRankStream) -> None:
+def test_function_depends_on_the_subspace_only(stream: LowRankStream) -> None:
     X, _ = stream.draw(5)
     along = X @ stream.subspace @ stream.subspace.T
     np.testing.assert_allclose(stream.function(along), stream.function(X), atol=1e-12)
@@ -91,7 +89,7 @@ def test_gop_is_the_mean_outer_product_of_gradients(d: int, rank: int) -> None:
     np.testing.assert_allclose(gradients.T @ gradients / len(gradients), gop, atol=0.01 * float(np.trace(gop)))
 
 
-def test_noise_is_as_large_as_said_and_centred() -> None:
+def test_noise_has_the_given_standard_deviation_and_mean_zero() -> None:
     stream = LowRankStream(noise=0.05)
     X, y = stream.draw(50_000)
     noise = y - stream.function(X)
@@ -99,7 +97,7 @@ def test_noise_is_as_large_as_said_and_centred() -> None:
     assert abs(noise.mean()) < 0.001
 
 
-def test_rows_fill_the_ball_evenly() -> None:
+def test_instances_are_uniform_in_the_ball() -> None:
     X, _ = LowRankStream(d=3).draw(50_000)
     # Evenly means that half of the rows are within the ball of half the volume.
     assert abs(np.mean(np.linalg.norm(X, axis=1) < 0.5 ** (1 / 3)) - 0.5) < 0.01
@@ -127,12 +125,12 @@ def test_function_is_neither_linear_nor_symmetric() -> None:
         ({"random_state": -1}, "random_state must be an integer >= 0, got -1"),
     ],
 )
-def test_bad_parameters_are_refused(arguments: dict[str, int], message: str) -> None:
+def test_invalid_parameters_raise(arguments: dict[str, int], message: str) -> None:
     with pytest.raises(DomainError, match=message):
         LowRankStream(**arguments)
 
 
-def test_bad_rows_are_refused() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ShapeError, match="X must have 20 columns, got 2"):
         LowRankStream().gradients([[0.0, 0.0]])
     with pytest.raises(DomainError, match="n must be an integer >= 1, got 0"):

@@ -15,9 +15,9 @@ import ellipack
 from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig, MetricRegressor, PackingRegressor, PhasedRegressor
 from ellipack.validation import Floats
 from tests.entry_points.learners import stream
-from tests.fuzz.strategies import effort
+from tests.fuzz.strategies import n_examples
 
-ROWS = effort(700)
+ROWS = n_examples(700)
 PREDICTORS = 4
 PROBES = stream(9, seed=9)[0]
 

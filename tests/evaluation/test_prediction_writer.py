@@ -28,7 +28,7 @@ def write_whole(path: Path, rows: int, seed: int = 0) -> bytes:
 
 
 @given(seeds, st.sampled_from(["p.csv", "p.parquet"]), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3))))
-def test_however_often_it_is_cut_off_the_file_is_the_same(
+def test_interruptions_do_not_change_the_file(
     tmp_path_factory: pytest.TempPathFactory, seed: int, name: str, lives: list[tuple[int, int]]
 ) -> None:
     """A life settles some records, adds some more that no save knows of, and is over; or was made whole before."""
@@ -57,7 +57,7 @@ def test_however_often_it_is_cut_off_the_file_is_the_same(
     assert not list(folder.glob(".*"))
 
 
-def test_all_digits_are_written(tmp_path: Path) -> None:
+def test_floats_are_written_exactly(tmp_path: Path) -> None:
     write_whole(tmp_path / "p.csv", 20)
     read = np.loadtxt(tmp_path / "p.csv", delimiter=",", skiprows=1)
     np.testing.assert_array_equal(read, np.column_stack(drawn(20)))
@@ -67,7 +67,7 @@ def test_all_digits_are_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
-def test_no_rows_make_a_file_without_rows(name: str, tmp_path: Path) -> None:
+def test_no_rows_give_an_empty_table(name: str, tmp_path: Path) -> None:
     output = open_prediction_writer(str(tmp_path / name), UNLABELED_COLUMNS)
     output.finish()
     output.close()
@@ -77,7 +77,7 @@ def test_no_rows_make_a_file_without_rows(name: str, tmp_path: Path) -> None:
         assert parquet.read_table(tmp_path / name).to_pydict() == {"row": [], "prediction": []}
 
 
-def test_a_parquet_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
+def test_parquet_file_is_replaced_atomically(tmp_path: Path) -> None:
     before = write_whole(tmp_path / "p.parquet", 5)
     output = open_prediction_writer(str(tmp_path / "p.parquet"), LABELED_COLUMNS)
     output.write(*drawn(30))
@@ -89,21 +89,21 @@ def test_a_parquet_file_is_whole_or_as_it_was(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("known", [OutputPosition(10, 0), OutputPosition(10**6, 5)])
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
-def test_what_is_not_known_again_is_refused_and_left_as_it_is(name: str, known: OutputPosition, tmp_path: Path) -> None:
+def test_unexpected_contents_raise_and_are_left_unchanged(name: str, known: OutputPosition, tmp_path: Path) -> None:
     before = write_whole(tmp_path / name, 50)
     with pytest.raises(StreamError, match=f"must begin with the {known.size:,} bytes of predictions"):
         open_prediction_writer(str(tmp_path / name), LABELED_COLUMNS, known)
     assert (tmp_path / name).read_bytes() == before
 
 
-def test_names_that_promise_something_else_are_refused(tmp_path: Path) -> None:
+def test_invalid_paths_raise(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"uncompressed .csv or .parquet file, got 'p\.csv\.gz'"):
         open_prediction_writer("p.csv.gz", LABELED_COLUMNS)
     with pytest.raises(StreamError, match="No such file or directory"):
         open_prediction_writer(str(tmp_path / "no" / "p.csv"), LABELED_COLUMNS)
 
 
-def test_nobody_asked() -> None:
+def test_no_path_discards_predictions() -> None:
     output = open_prediction_writer(None, LABELED_COLUMNS)
     output.write(*drawn(3))
     assert output.sync() == OutputPosition()

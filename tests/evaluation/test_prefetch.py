@@ -34,7 +34,7 @@ class Items:
 
 
 @given(st.lists(st.integers()))
-def test_items_come_in_order_from_one_other_thread(numbers: list[int]) -> None:
+def test_items_come_in_order_from_one_background_thread(numbers: list[int]) -> None:
     items = Items(numbers)
     assert list(prefetch(items)) == numbers
     assert items.closed.wait(10)
@@ -42,7 +42,7 @@ def test_items_come_in_order_from_one_other_thread(numbers: list[int]) -> None:
     assert threading.get_ident() not in items.threads
 
 
-def test_what_is_raised_comes_behind_the_items_before_it() -> None:
+def test_exceptions_come_after_the_items_before_them() -> None:
     items = Items([1, 2, 3, 4, 5], OSError("the end"))
     ahead = prefetch(items)
     got = [next(ahead) for _ in range(5)]
@@ -52,7 +52,7 @@ def test_what_is_raised_comes_behind_the_items_before_it() -> None:
     assert items.closed.wait(10)
 
 
-def test_only_a_few_are_made_ahead_and_none_once_nobody_wants_them() -> None:
+def test_prefetches_a_few_items_and_stops_when_closed() -> None:
     items = Items(list(range(1000)))
     ahead = prefetch(items)
     assert next(ahead) == 0
@@ -63,7 +63,7 @@ def test_only_a_few_are_made_ahead_and_none_once_nobody_wants_them() -> None:
     assert items.made <= 6
 
 
-def test_waiting_ends_when_it_is_given_up() -> None:
+def test_cancelling_ends_the_wait() -> None:
     over, never = threading.Event(), threading.Event()
 
     def endless() -> Iterator[int]:
@@ -80,7 +80,7 @@ def test_waiting_ends_when_it_is_given_up() -> None:
     never.set()
 
 
-def test_one_thing_is_awaited_or_raises() -> None:
+def test_run_in_thread_returns_or_raises() -> None:
     assert run_in_thread(lambda: 3, lambda: False) == 3
     with pytest.raises(ZeroDivisionError):
         run_in_thread(lambda: 1 // 0, lambda: False)

@@ -31,11 +31,11 @@ def table() -> pa.Table:
     )
 
 
-def begun(target: str = "y") -> Run:
+def new_run(target: str = "y") -> Run:
     return Run(MetricRegressor(n_jobs=1), TableEncoder.from_head(TableBatch.from_table(table()), target), "sky.csv")
 
 
-def played(run: Run, cuts: list[int], path: Path | None = None) -> tuple[Run, Floats]:
+def play_batches(run: Run, cuts: list[int], path: Path | None = None) -> tuple[Run, Floats]:
     """Play the table, cut into batches; if a path is given, saved and loaded between any two."""
     predictions = []
     edges = sorted({0, ROWS, *cuts})
@@ -50,20 +50,20 @@ def played(run: Run, cuts: list[int], path: Path | None = None) -> tuple[Run, Fl
 
 @settings(max_examples=20)
 @given(st.lists(st.integers(1, ROWS - 1), max_size=5), st.booleans())
-def test_neither_batches_nor_saving_change_a_bit(
+def test_results_do_not_depend_on_batching_or_saving(
     tmp_path_factory: pytest.TempPathFactory, cuts: list[int], is_saved: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
-    whole, expected = played(begun(), [])
-    parts, got = played(begun(), cuts, folder / "between" if is_saved else None)
+    whole, expected = play_batches(new_run(), [])
+    parts, got = play_batches(new_run(), cuts, folder / "between" if is_saved else None)
     np.testing.assert_array_equal(got, expected)
     whole.save(folder / "whole")
     parts.save(folder / "parts")
     assert (folder / "whole").read_bytes() == (folder / "parts").read_bytes()
 
 
-def test_what_is_carried_is_saved(tmp_path: Path) -> None:
-    run, _ = played(begun(), [])
+def test_state_is_saved(tmp_path: Path) -> None:
+    run, _ = play_batches(new_run(), [])
     run.skipped, run.output_position = 3, OutputPosition(1234, 2**32 - 1)
     run.save(tmp_path / "model")
     again = load_run(tmp_path / "model")
@@ -73,16 +73,16 @@ def test_what_is_carried_is_saved(tmp_path: Path) -> None:
     assert again.row_offset == 0
 
 
-def test_rows_that_a_source_does_not_have_count() -> None:
-    run = begun()
+def test_row_offset_shifts_row_numbers() -> None:
+    run = new_run()
     run.row_offset = 1000
     result = run.learn_batch(TableBatch.from_table(table().slice(0, 10)))
     assert result.row_numbers.tolist() == list(range(1001, 1011))
     assert run.position == 1010
 
 
-def test_a_bad_row_changes_nothing_or_is_left_out(tmp_path: Path) -> None:
-    run, _ = played(begun(), [])
+def test_bad_row_raises_without_effect_or_is_skipped(tmp_path: Path) -> None:
+    run, _ = play_batches(new_run(), [])
     run.save(tmp_path / "before")
     bad = pa.table({"x": ["1", "far", "2"], "sky": ["rain"] * 3, "y": ["1", "2", "?"]})
     with pytest.raises(StreamError, match="row 92, column 'x': 'far' is not a number"):
@@ -97,8 +97,8 @@ def test_a_bad_row_changes_nothing_or_is_left_out(tmp_path: Path) -> None:
     assert (run.position, run.skipped, run.scores.n_rows) == (ROWS + 4, 3, ROWS + 1)
 
 
-def test_only_runs_are_loaded_and_only_if_their_parts_fit(tmp_path: Path) -> None:
-    run, _ = played(begun(), [])
+def test_invalid_run_files_raise(tmp_path: Path) -> None:
+    run, _ = play_batches(new_run(), [])
     run.learner.save(tmp_path / "learner")
     with pytest.raises(CheckpointError, match="learner holds a MetricRegressor and not a run"):
         load_run(tmp_path / "learner")
@@ -108,7 +108,7 @@ def test_only_runs_are_loaded_and_only_if_their_parts_fit(tmp_path: Path) -> Non
         ({"position": -1}, "position must be from 0"),
         ({"predictions": {"size": 0}}, "predictions/checksum must be an integer, got nothing"),
         ({"source": 3}, "source must be a string, got 3"),
-        ({"encoder": begun().encoder.to_dict()}, "the number of features must match that of the encoder"),
+        ({"encoder": new_run().encoder.to_dict()}, "the number of features must match that of the encoder"),
     ):
         changed = serialization.Archive({**archive.facts, **change}, archive.arrays)
         serialization.write(tmp_path / "changed", RUN_KIND, changed)

@@ -17,7 +17,7 @@ def drawn(seed: int, rows: int) -> tuple[Floats, Floats]:
 
 
 @given(seeds, st.integers(1, 400))
-def test_scores_are_what_they_say(seed: int, rows: int) -> None:
+def test_scores_match_their_definitions(seed: int, rows: int) -> None:
     predictions, labels = drawn(seed, rows)
     scores = Scores()
     scores.update(predictions, labels)
@@ -36,7 +36,7 @@ def test_scores_are_what_they_say(seed: int, rows: int) -> None:
 
 @settings(max_examples=30)
 @given(seeds, st.integers(1, 12_000), st.lists(st.integers(0, 12_000), max_size=6))
-def test_grouping_changes_no_bit(seed: int, rows: int, cuts: list[int]) -> None:
+def test_scores_do_not_depend_on_batching(seed: int, rows: int, cuts: list[int]) -> None:
     predictions, labels = drawn(seed, rows)
     whole, parts = Scores(), Scores()
     whole.update(predictions, labels)
@@ -49,7 +49,7 @@ def test_grouping_changes_no_bit(seed: int, rows: int, cuts: list[int]) -> None:
     assert all(one.arrays[name].tobytes() == other.arrays[name].tobytes() for name in one.arrays)
 
 
-def test_what_is_kept_stays_small_and_covers_all_rows() -> None:
+def test_bins_and_sample_are_bounded_and_cover_all_rows() -> None:
     predictions, labels = drawn(0, 50_000)
     scores = Scores()
     scores.update(predictions, labels)
@@ -64,7 +64,7 @@ def test_what_is_kept_stays_small_and_covers_all_rows() -> None:
     assert scores.sample_rows[-1] > 49_900
 
 
-def test_constant_labels_have_no_r2() -> None:
+def test_r2_of_constant_labels_is_none() -> None:
     scores = Scores()
     assert scores.rmse is None
     scores.update(np.zeros(5), np.zeros(5))

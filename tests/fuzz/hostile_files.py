@@ -68,7 +68,7 @@ FACTS += [
 Random = np.random.Generator
 
 
-def signed(data: bytes) -> bytes:
+def with_checksum(data: bytes) -> bytes:
     """Return a file with its checksum made right."""
     place = file._CHECKSUM_BYTES
     blank = data[: place.start] + b"0" * 64 + data[place.stop :]
@@ -80,7 +80,7 @@ def flip_bytes(rng: Random, data: bytes) -> bytes:
     changed = bytearray(data)
     for at in rng.integers(file._CHECKSUM_BYTES.stop, len(data), size=rng.integers(1, 4)):
         changed[at] = rng.choice([0, 0xFF, 0x7F, int(rng.integers(256)), changed[at] ^ (1 << int(rng.integers(8)))])
-    return signed(bytes(changed))
+    return with_checksum(bytes(changed))
 
 
 def flip_header(rng: Random, data: bytes) -> bytes:
@@ -92,13 +92,13 @@ def flip_header(rng: Random, data: bytes) -> bytes:
         changed[digits[rng.integers(len(digits))]] = ord("0") + int(rng.integers(10))
     else:
         changed[rng.integers(file._CHECKSUM_BYTES.stop, size)] = int(rng.integers(32, 127))
-    return signed(bytes(changed))
+    return with_checksum(bytes(changed))
 
 
 def cut(rng: Random, data: bytes) -> bytes:
     """Leave out, or double, a stretch of bytes."""
     a, b = np.sort(rng.integers(file._CHECKSUM_BYTES.stop, len(data), size=2))
-    return signed(data[:a] + data[b:] if rng.random() < 0.5 else data[:b] + data[a:])
+    return with_checksum(data[:a] + data[b:] if rng.random() < 0.5 else data[:b] + data[a:])
 
 
 def change_array(rng: Random, archive: Archive) -> Archive:
@@ -172,29 +172,29 @@ def _places(facts: Any) -> Any:
             yield from _places(value)
 
 
-RAW = [flip_bytes, flip_header, cut]
-KNOWING = [change_array, change_array, change_array, change_fact, change_fact, change_shape, swap]
+BYTE_MUTATIONS = [flip_bytes, flip_header, cut]
+STRUCTURED_MUTATIONS = [change_array, change_array, change_array, change_fact, change_fact, change_shape, swap]
 
 
-MEMORY = 2**30
+EXTRA_MEMORY = 2**30
 """Bytes that a hostile file may make us ask for beyond what a good one does."""
 
-SECONDS = 100
+TIMEOUT_SECONDS = 100
 """After which a load hangs: a good one takes milliseconds."""
 
 _CODES = {"float64": "F64", "int64": "I64", "float32": "F32"}
 
 
-def mutated(rng: Random, data: bytes, kind: str, archive: Archive) -> bytes:
+def mutate_file(rng: Random, data: bytes, kind: str, archive: Archive) -> bytes:
     """Return one of the files that a hostile author makes of a good one."""
     if rng.random() < 0.25:
-        return RAW[rng.integers(len(RAW))](rng, data)
+        return BYTE_MUTATIONS[rng.integers(len(BYTE_MUTATIONS))](rng, data)
     for _ in range(rng.integers(1, 3)):
-        archive = KNOWING[rng.integers(len(KNOWING))](rng, archive)
-    return packed(kind, archive)
+        archive = STRUCTURED_MUTATIONS[rng.integers(len(STRUCTURED_MUTATIONS))](rng, archive)
+    return pack(kind, archive)
 
 
-def packed(kind: str, archive: Archive) -> bytes:
+def pack(kind: str, archive: Archive) -> bytes:
     """Return a file with this archive, also such that the writer would refuse, and a right checksum."""
     header: dict[str, Any] = {}
     body = b""
@@ -206,7 +206,7 @@ def packed(kind: str, archive: Archive) -> bytes:
     facts = {"format": file.FORMAT, "version": "1", "kind": kind, "facts": archive.facts}
     metadata = {"__metadata__": {"ellipack": "0" * 64 + json.dumps(facts)}}
     text = json.dumps({**metadata, **header}, separators=(",", ":")).encode()
-    return signed(len(text).to_bytes(8, "little") + text + body)
+    return with_checksum(len(text).to_bytes(8, "little") + text + body)
 
 
 def table(n: int) -> pa.Table:
@@ -216,12 +216,12 @@ def table(n: int) -> pa.Table:
     return pa.table({"a": X[:, 0], "b": [None if x > 0.7 else x for x in X[:, 1].tolist()], "c": texts, "y": y})
 
 
-def refused_or_sound(path: Path, X: Floats, y: Floats) -> bool:
+def is_refused(path: Path, X: Floats, y: Floats) -> bool:
     """Load a file; return whether it was refused, and fail unless it was, or holds what works."""
     try:
         kind = read(path)[0]
         if kind.startswith("river."):
-            goes_on_with_river(ellipack.river.load(path), path, X, y)
+            check_river_learner(ellipack.river.load(path), path, X, y)
             return False
         if kind == RUN_KIND:
             run = load_run(path)
@@ -247,7 +247,7 @@ def refused_or_sound(path: Path, X: Floats, y: Floats) -> bool:
     return False
 
 
-def goes_on_with_river(learner: Any, path: Path, X: Floats, y: Floats) -> None:
+def check_river_learner(learner: Any, path: Path, X: Floats, y: Floats) -> None:
     """Fail unless one of River's, loaded from a file, predicts and learns, and can be saved and loaded again."""
     names = learner.feature_names or ["a", "b", "c"]
     values = np.resize(X, (len(X), len(names))) / np.sqrt(len(names))
@@ -264,7 +264,7 @@ def limit_memory() -> None:
     """From now on let the system refuse what goes far beyond what is taken already, where it can."""
     taken = Path("/proc/self/statm")
     if taken.exists():
-        most = int(taken.read_text().split()[0]) * resource.getpagesize() + MEMORY
+        most = int(taken.read_text().split()[0]) * resource.getpagesize() + EXTRA_MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
@@ -276,7 +276,7 @@ def main(first: int, count: int, models: list[Path]) -> None:
     good = {model: model.read_bytes() for model in models}
     for data in good.values():  # which compiles all that will be needed
         copy.write_bytes(data)
-        assert not refused_or_sound(copy, X, y)
+        assert not is_refused(copy, X, y)
     limit_memory()
     for model, data in good.items():
         copy.write_bytes(data)
@@ -284,9 +284,9 @@ def main(first: int, count: int, models: list[Path]) -> None:
         refused = 0
         for seed in range(first, first + count):
             print(f"{model.name}, seed {seed}", flush=True)
-            faulthandler.dump_traceback_later(SECONDS, exit=True)
-            copy.write_bytes(mutated(np.random.default_rng(seed), data, *saved))
-            refused += refused_or_sound(copy, X, y)
+            faulthandler.dump_traceback_later(TIMEOUT_SECONDS, exit=True)
+            copy.write_bytes(mutate_file(np.random.default_rng(seed), data, *saved))
+            refused += is_refused(copy, X, y)
             faulthandler.cancel_dump_traceback_later()
         print(f"{model.name}: {refused} of {count} refused")
 

@@ -9,26 +9,40 @@ from hypothesis import strategies as st
 from ellipack.validation import Floats
 from tests.strategies import ball, seeds
 
-FUZZ = int(os.environ.get("FUZZ", "1"))
+FUZZ_FACTOR = int(os.environ.get("FUZZ", "1"))
 
 
-def effort(quick: int) -> int:
+def n_examples(quick: int) -> int:
     """Return how many examples to try, given how many a quick run tries."""
-    return quick * FUZZ
+    return quick * FUZZ_FACTOR
 
 
-TELLING = [b'"', b"\n", b"\r", b",", b"\0", b"\xff", b"\xef\xbb\xbf", b"{", b"}", b"nan", b"-inf", b"1e999", b"\t"]
+SPECIAL_BYTES = [
+    b'"',
+    b"\n",
+    b"\r",
+    b",",
+    b"\0",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"{",
+    b"}",
+    b"nan",
+    b"-inf",
+    b"1e999",
+    b"\t",
+]
 """Bytes that mean something somewhere."""
 
 
 @st.composite
-def mutations(draw: st.DrawFn, content: bytes) -> bytes:
+def mutated_bytes(draw: st.DrawFn, content: bytes) -> bytes:
     """Draw a content that was changed in one to six places."""
     changed = bytearray(content)
     for _ in range(draw(st.integers(1, 6))):
         place = draw(st.integers(0, len(changed)))
         change = draw(st.sampled_from(["set", "insert", "cut", "copy"]))
-        piece = draw(st.binary(max_size=4) | st.sampled_from(TELLING))
+        piece = draw(st.binary(max_size=4) | st.sampled_from(SPECIAL_BYTES))
         if change == "set":
             changed[place : place + len(piece)] = piece
         elif change == "insert":
@@ -43,11 +57,11 @@ def mutations(draw: st.DrawFn, content: bytes) -> bytes:
 SIZES = [1.0, 1e3, 1e-3, 1e9, 1e-9, 1e30, 1e-30, 1e139, 1e-150, 1e-300, 5e-324]
 LABEL_SIZES = [1.0, 1e3, 1e-3, 1e9, 1e-9, 1e30, 1e59, 1e-60, 1e-160, 1e-300]
 SHAPES = ["any", "copies", "near copies", "sorted", "constant", "two places", "one feature", "far away", "grid"]
-LABEL_SHAPES = ["any", "constant", "linear", "jump", "alternating", "one wild", "sorted", "zeros", "copies differ"]
+LABEL_SHAPES = ["any", "constant", "linear", "jump", "alternating", "one outlier", "sorted", "zeros", "copies differ"]
 
 
 @dataclass(frozen=True)
-class Batch:
+class RowRecipe:
     """How rows and labels are made: short to print, and the same rows again for the same words."""
 
     count: int
@@ -109,7 +123,7 @@ def _labels(rng: np.random.Generator, X: Floats, shape: str) -> Floats:
             y[n // 2 :] += 10.0 ** rng.integers(0, 10)
         case "alternating":
             y = np.where(np.arange(n) % 2, 1.0, -1.0)
-        case "one wild":
+        case "one outlier":
             y[rng.integers(n)] *= 1e12
         case "sorted":
             y = np.sort(y)
@@ -120,8 +134,8 @@ def _labels(rng: np.random.Generator, X: Floats, shape: str) -> Floats:
     return np.clip(y, -10, 10) if shape == "any" else y
 
 
-batches = st.builds(
-    Batch,
+row_recipes = st.builds(
+    RowRecipe,
     st.integers(1, 24),
     st.sampled_from(SHAPES),
     st.sampled_from(SIZES),

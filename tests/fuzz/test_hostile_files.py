@@ -24,7 +24,7 @@ from ellipack.evaluation.run import Run
 from ellipack.tabular import TableBatch, TableEncoder
 from tests.entry_points.learners import stream
 from tests.fuzz.hostile_files import table
-from tests.fuzz.strategies import FUZZ, effort
+from tests.fuzz.strategies import FUZZ_FACTOR, n_examples
 
 SMALL = MetricConfig(validation_points=16, pool=32)
 SLOPES = GradientOuterProduct(LocalSlopes(8, metric=Metric.from_diagonal([1.0, 1.0, 0.5])), anchors=20)
@@ -34,7 +34,7 @@ def learned(learner: Any) -> Any:
     return learner.fit(*stream(80))
 
 
-def of_river(learner: Any) -> Any:
+def learned_by_river(learner: Any) -> Any:
     X, y = stream(80)
     for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
         learner.learn_one(dict(zip(["a", 7, "late"] if t > 30 else ["a", 7], row, strict=False)), label)
@@ -56,16 +56,16 @@ MODELS: dict[str, Callable[[], Any]] = {
     "kernels": lambda: learned(PhasedRegressor(gop=GradientOuterProduct(KernelDifferences(mass_scale=0.02)))),
     "fresh": lambda: PackingRegressor([1.0, 0.5]),
     "run": run_over_table,
-    "river-metric": lambda: of_river(ellipack.river.MetricRegressor(24, neighbors=8, config=SMALL)),
-    "river-packing": lambda: of_river(ellipack.river.PackingRegressor()),
+    "river-metric": lambda: learned_by_river(ellipack.river.MetricRegressor(24, neighbors=8, config=SMALL)),
+    "river-packing": lambda: learned_by_river(ellipack.river.PackingRegressor()),
 }
 
 
-def test_no_hostile_file_gets_further_than_an_error(tmp_path: Path) -> None:
+def test_hostile_files_raise_or_load_a_working_learner(tmp_path: Path) -> None:
     for name, make in MODELS.items():
         make().save(tmp_path / name)
-    first = 0 if FUZZ == 1 else int(np.random.default_rng().integers(2**40))
-    command = [sys.executable, "-m", "tests.fuzz.hostile_files", str(first), str(effort(150))]
+    first = 0 if FUZZ_FACTOR == 1 else int(np.random.default_rng().integers(2**40))
+    command = [sys.executable, "-m", "tests.fuzz.hostile_files", str(first), str(n_examples(150))]
     # In a process of its own: whatever a hostile file could do to it, this one lives to tell.
     command += [str(tmp_path / name) for name in MODELS]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -74,4 +74,4 @@ def test_no_hostile_file_gets_further_than_an_error(tmp_path: Path) -> None:
         pytest.fail(f"at {told[-1:]}, exit code {done.returncode}: {done.stderr[-3000:]}")
     counts = [int(line.split()[1]) for line in told if line.endswith("refused")]
     assert len(counts) == len(MODELS)
-    assert all(0 < count < effort(150) for count in counts)
+    assert all(0 < count < n_examples(150) for count in counts)

@@ -23,15 +23,15 @@ from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig, MetricRegr
 from ellipack.errors import InputError
 from ellipack.validation import Floats
 from tests.entry_points.learners import bits
-from tests.fuzz.strategies import Batch, batches, effort
+from tests.fuzz.strategies import RowRecipe, n_examples, row_recipes
 
-PROBES = Batch(6, "any", 1.0, "any", 1.0, 7)
-MOST_CENTERS = 40
+PROBES = RowRecipe(6, "any", 1.0, "any", 1.0, 7)
+MAX_CENTERS = 40
 SMALL = MetricConfig(validation_points=8, pool=32)
-MOST_FEATURES = 4
+MAX_FEATURES = 4
 
 
-class Life(RuleBasedStateMachine):
+class LearnerLifecycle(RuleBasedStateMachine):
     """What may happen to a learner."""
 
     learner: ClassVar[Any]
@@ -46,31 +46,31 @@ class Life(RuleBasedStateMachine):
         self.saved: bytes | None = None
         self.since: list[Callable[[Any], Any]] = []  # what has happened since it was saved
 
-    @initialize(batch=batches)
-    def begin(self, batch: Batch) -> None:
-        self.learn(batch)
+    @initialize(recipe=row_recipes)
+    def begin(self, recipe: RowRecipe) -> None:
+        self.learn(recipe)
 
-    @rule(batch=batches)
-    def learn(self, batch: Batch) -> None:
-        X, y = self._made(batch)
+    @rule(recipe=row_recipes)
+    def learn(self, recipe: RowRecipe) -> None:
+        X, y = self._make_rows(recipe)
         predictions = self.one.progressive(X, y)
         singly = [self.twin.progressive(x[None], [label]) for x, label in zip(X, y, strict=True)]
         assert predictions.tobytes() == np.concatenate(singly).tobytes()
-        self._judge(predictions[1:] if self.count == 0 else predictions, y)
+        self._check_predictions(predictions[1:] if self.count == 0 else predictions, y)
         self.log.append((X, y))
         self.since.append(lambda learner: learner.partial_fit(X, y))
         self.count += len(y)
 
-    @rule(batch=batches)
-    def predict(self, batch: Batch) -> None:
-        X, _ = self._made(batch)
+    @rule(recipe=row_recipes)
+    def predict(self, recipe: RowRecipe) -> None:
+        X, _ = self._make_rows(recipe)
         predictions = self.one.predict(X)
         assert predictions.tobytes() == self.twin.predict(X).tobytes()
         assert np.isfinite(predictions).all()
 
-    @rule(batch=batches, bad=st.sampled_from(["NaN", "infinite", "label", "width", "large"]))
-    def refuse(self, batch: Batch, bad: str) -> None:
-        X, y = (np.array(part) for part in self._made(batch))
+    @rule(recipe=row_recipes, bad=st.sampled_from(["NaN", "infinite", "label", "width", "large"]))
+    def refuse(self, recipe: RowRecipe, bad: str) -> None:
+        X, y = (np.array(part) for part in self._make_rows(recipe))
         if bad in ("NaN", "infinite", "large"):
             X[-1, -1] = {"NaN": np.nan, "infinite": -np.inf, "large": 1e300}[bad]
         elif bad == "label":
@@ -112,7 +112,7 @@ class Life(RuleBasedStateMachine):
         X, y = (np.concatenate(parts) for parts in zip(*self.log, strict=True))
         self.one = clone(self.one).fit(X, y)
 
-    @precondition(lambda self: self.d < MOST_FEATURES)
+    @precondition(lambda self: self.d < MAX_FEATURES)
     @rule(scale=st.sampled_from([1.0, 1e-100, 1e100]))
     def add_features(self, scale: float) -> None:
         for each in (self.one, self.twin):
@@ -121,20 +121,20 @@ class Life(RuleBasedStateMachine):
         self.d, self.has_added_features = self.d + 1, True
 
     @invariant()
-    def is_what_its_twin_is(self) -> None:
+    def equals_its_twin(self) -> None:
         if self.count:
             assert bits(self.one) == bits(self.twin)
 
     @invariant()
-    def takes_no_more_memory_than_it_may(self) -> None:
+    def memory_is_bounded(self) -> None:
         if self.count and not self.domain:
-            assert self.one.n_centers_ <= MOST_CENTERS
+            assert self.one.n_centers_ <= MAX_CENTERS
             assert sum(array.nbytes for array in self.one.to_archive().arrays.values()) < 200_000
 
-    def _made(self, batch: Batch) -> tuple[Floats, Floats]:
-        return batch.in_domain(self.d) if self.domain else batch.rows(self.d)
+    def _make_rows(self, recipe: RowRecipe) -> tuple[Floats, Floats]:
+        return recipe.in_domain(self.d) if self.domain else recipe.rows(self.d)
 
-    def _judge(self, predictions: Floats, y: Floats) -> None:
+    def _check_predictions(self, predictions: Floats, y: Floats) -> None:
         """Check that predictions are finite and, once there was a label, in the labels' range, a little widened."""
         assert np.isfinite(predictions).all()
         self.low, self.high = min(self.low, y.min()), max(self.high, y.max())
@@ -157,31 +157,31 @@ def _loaded(data: bytes) -> Any:
         return ellipack.load(Path(folder) / "model")
 
 
-class PackingLife(Life):
+class PackingLifecycle(LearnerLifecycle):
     learner = PackingRegressor()
 
 
-class PhasedLife(Life):
+class PhasedLifecycle(LearnerLifecycle):
     learner = PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(6), anchors=12))
 
 
-class MetricLife(Life):
-    learner = MetricRegressor(MOST_CENTERS, neighbors=6, n_jobs=1, config=SMALL)
+class MetricLifecycle(LearnerLifecycle):
+    learner = MetricRegressor(MAX_CENTERS, neighbors=6, n_jobs=1, config=SMALL)
     domain = False
 
 
-class ViewsLife(Life):
-    learner = MetricRegressor(MOST_CENTERS, neighbors=6, views=2, n_jobs=2, config=SMALL)
+class ViewsLifecycle(LearnerLifecycle):
+    learner = MetricRegressor(MAX_CENTERS, neighbors=6, views=2, n_jobs=2, config=SMALL)
     domain = False
 
 
-def _test(life: type[Life], examples: int) -> Any:
+def _test(life: type[LearnerLifecycle], examples: int) -> Any:
     """Return the life as a test of so many examples."""
-    life.TestCase.settings = settings(max_examples=effort(examples), stateful_step_count=20)
+    life.TestCase.settings = settings(max_examples=n_examples(examples), stateful_step_count=20)
     return life.TestCase
 
 
-TestPackingLife = _test(PackingLife, 8)
-TestPhasedLife = _test(PhasedLife, 6)
-TestMetricLife = _test(MetricLife, 12)
-TestViewsLife = _test(ViewsLife, 8)
+TestPackingLifecycle = _test(PackingLifecycle, 8)
+TestPhasedLifecycle = _test(PhasedLifecycle, 6)
+TestMetricLifecycle = _test(MetricLifecycle, 12)
+TestViewsLifecycle = _test(ViewsLifecycle, 8)

@@ -1,4 +1,4 @@
-"""Tables with bytes changed anywhere, played from the file to the learner: rows that are learned, or a clear error."""
+"""Tables with bytes changed anywhere, result from the file to the learner: rows that are learned, or a clear error."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ from ellipack.evaluation.run import Run
 from ellipack.tabular import TableEncoder, open_table
 from tests.entry_points.learners import SMALL
 from tests.entry_points.test_command import carried
-from tests.fuzz.strategies import effort, mutations
+from tests.fuzz.strategies import mutated_bytes, n_examples
 
 ROWS = [
     {"n": i / 7, "where": ["north", "the, south"][i % 2], "when": f"2026-01-{1 + i % 28:02d} 07:30", "y": i % 5}
@@ -29,7 +29,7 @@ TABLES = {
 }
 
 anything = st.sampled_from(sorted(TABLES)).flatmap(
-    lambda kind: st.tuples(st.just(kind.partition(",")[0]), mutations(TABLES[kind]))
+    lambda kind: st.tuples(st.just(kind.partition(",")[0]), mutated_bytes(TABLES[kind]))
 )
 
 
@@ -38,27 +38,25 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tables") / "table"
 
 
-@settings(max_examples=effort(120), derandomize=effort(1) == 1, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=n_examples(120), derandomize=n_examples(1) == 1, suppress_health_check=[HealthCheck.too_slow])
 @given(anything, st.sampled_from(["stop", "skip"]))
-def test_a_table_is_learned_up_to_its_end_or_to_an_error_that_says_why(
-    path: Path, table: tuple[str, bytes], on_error: str
-) -> None:
+def test_mutated_tables_are_learned_or_give_a_clear_error(path: Path, table: tuple[str, bytes], on_error: str) -> None:
     form, content = table
     path.write_bytes(content)
-    run, refusal, learned, before = None, "", 0, None
+    run, message, learned, before = None, "", 0, None
     try:
         with open_table(str(path), batch_rows=7, format=form, on_error=on_error) as source:
             encoder = TableEncoder.from_head(source.peek(20), "y")
             run = Run(MetricRegressor(24, neighbors=8, config=SMALL), encoder, source.name)
             for batch in source:
-                played = run.learn_batch(batch, on_error)
-                assert np.isfinite(played.predictions).all()
-                learned += len(played.predictions)
+                result = run.learn_batch(batch, on_error)
+                assert np.isfinite(result.predictions).all()
+                learned += len(result.predictions)
                 before = carried(run) if learned else None
     except EllipackError as error:
-        refusal = str(error)
-    if refusal:
-        assert "\n" not in refusal
+        message = str(error)
+    if message:
+        assert "\n" not in message
         # Of a batch that was refused nothing has been learned: all there is comes from those before.
         assert before is None or run is None or carried(run) == before
     else:

@@ -13,7 +13,7 @@ def is_missing(cell: str | None) -> bool:
     return cell is None or cell.strip() in MISSING_VALUES
 
 
-def instant(cell: str) -> datetime | time:
+def parse_time(cell: str) -> datetime | time:
     """Return a date or a time of day, a date without a zone being one in UTC."""
     text = cell.strip()
     if "-" not in text[:5]:
@@ -31,20 +31,20 @@ class ReferenceEncoder:
         self.sums = dict.fromkeys(kinds, 0.0)
         self.counts = dict.fromkeys(kinds, 0)
         self.seen: dict[str, dict[str | None, int]] = {name: {} for name in kinds}
-        self.levels: dict[str, list[str | None]] = {name: [] for name in kinds}
+        self.categories: dict[str, list[str | None]] = {name: [] for name in kinds}
         self.first: dict[str, datetime] = {}
         self.trend = dict.fromkeys(kinds, 0.0)
         self.forms = {name: self.form([row[name] for row in rows]) for name in kinds if kinds[name] == "time"}
         for name, kind in kinds.items():
-            self.names += self.begin(name, kind)
+            self.names += self.first_names(name, kind)
 
     def form(self, cells: list[str | None]) -> str:
-        found = [instant(cell) for cell in cells if cell is not None and not is_missing(cell)]
+        found = [parse_time(cell) for cell in cells if cell is not None and not is_missing(cell)]
         if any(isinstance(each, time) for each in found):
             return "time of day"
         return "datetime" if any(each.time() != time() for each in found if isinstance(each, datetime)) else "date"
 
-    def begin(self, name: str, kind: str) -> list[str]:
+    def first_names(self, name: str, kind: str) -> list[str]:
         if kind == "category":
             return [f"{name}=other"]
         if kind != "time":
@@ -57,7 +57,7 @@ class ReferenceEncoder:
     def encode(self, row: Row) -> list[float]:
         features: dict[str, float] = {}
         for name, kind in self.kinds.items():
-            encode = {"number": self.number, "boolean": self.number, "time": self.time, "category": self.text}[kind]
+            encode = {"number": self.number, "boolean": self.number, "time": self.time, "category": self.category}[kind]
             features |= encode(name, row[name])
         self.names += [name for name in features if name not in self.names]
         return [features.get(name, 0.0) for name in self.names]
@@ -77,31 +77,31 @@ class ReferenceEncoder:
         if cell is None or is_missing(cell):
             features = {f"{name} is missing": 1.0}
             return features if form == "time of day" else features | {f"{name} days since start": self.trend[name]}
-        found = instant(cell)
+        found = parse_time(cell)
         clock = found if isinstance(found, time) else found.time()
-        features = self.circle(f"{name} hour", clock.hour * 3600 + clock.minute * 60 + clock.second, 86_400)
+        features = self.sin_cos(f"{name} hour", clock.hour * 3600 + clock.minute * 60 + clock.second, 86_400)
         if isinstance(found, time):
             return features
         first = self.first.setdefault(name, found)
         self.trend[name] = float((found - first) // timedelta(microseconds=1)) / (86_400 * 10**6)
         features = features if form == "datetime" else {}
-        features |= self.circle(f"{name} weekday", found.weekday(), 7)
-        features |= self.circle(f"{name} day of year", (found.date() - date(found.year, 1, 1)).days, 366)
+        features |= self.sin_cos(f"{name} weekday", found.weekday(), 7)
+        features |= self.sin_cos(f"{name} day of year", (found.date() - date(found.year, 1, 1)).days, 366)
         return features | {f"{name} days since start": self.trend[name]}
 
-    def circle(self, name: str, step: int, steps: int) -> dict[str, float]:
+    def sin_cos(self, name: str, step: int, steps: int) -> dict[str, float]:
         turn = 2 * math.pi * step / steps
         return {f"{name} sin": math.sin(turn), f"{name} cos": math.cos(turn)}
 
-    def text(self, name: str, cell: str | None) -> dict[str, float]:
-        level = None if cell is None or is_missing(cell) else cell.strip()
-        levels, seen = self.levels[name], self.seen[name]
-        if level not in levels and len(levels) + 1 < self.max_categories:
-            seen[level] = seen.get(level, 0) + 1
-            if seen[level] == self.min_frequency:
-                levels.append(level)
-        if level not in levels:
+    def category(self, name: str, cell: str | None) -> dict[str, float]:
+        category = None if cell is None or is_missing(cell) else cell.strip()
+        categories, seen = self.categories[name], self.seen[name]
+        if category not in categories and len(categories) + 1 < self.max_categories:
+            seen[category] = seen.get(category, 0) + 1
+            if seen[category] == self.min_frequency:
+                categories.append(category)
+        if category not in categories:
             return {f"{name}=other": 1.0}
-        if level is None:
+        if category is None:
             return {f"{name} is missing": 1.0}
-        return {f"{name}='other'" if level == "other" else f"{name}={level}": 1.0}
+        return {f"{name}='other'" if category == "other" else f"{name}={category}": 1.0}

@@ -24,29 +24,29 @@ def encoded(columns: Mapping[str, Any], **choice: Any) -> tuple[TableEncoder, li
     return encoder, [block.X for block in encoder.partial_fit_transform(encoder.parse(batch))]
 
 
-def typed_and_text(count: int) -> tuple[dict[str, pa.Array], list[dict[str, object]]]:
+def typed_columns_and_json_rows(count: int) -> tuple[dict[str, pa.Array], list[dict[str, object]]]:
     start = datetime(2024, 2, 27, 22, tzinfo=UTC)
-    moments = [None if i % 11 == 5 else start + timedelta(hours=5 * i, microseconds=7 * i) for i in range(count)]
+    datetimes = [None if i % 11 == 5 else start + timedelta(hours=5 * i, microseconds=7 * i) for i in range(count)]
     typed = {
         "i": pa.array([None if i % 7 == 3 else i * i for i in range(count)], pa.int32()),
         "f": pa.array([float("nan") if i % 9 == 4 else i / 7 for i in range(count)]),
         "d": pa.array([Decimal(i) / 4 for i in range(count)], pa.decimal128(9, 2)),
         "b": pa.array([None if i % 5 == 2 else i % 3 == 0 for i in range(count)]),
         "s": pa.array(["rain", "sun", None, "fog"] * (count // 4)).dictionary_encode(),
-        "t": pa.array(moments, pa.timestamp("ns", "Asia/Tokyo")),
-        "day": pa.array([None if moment is None else moment.date() for moment in moments], pa.date64()),
-        "time of day": pa.array([None if moment is None else moment.time() for moment in moments], pa.time64("ns")),
+        "t": pa.array(datetimes, pa.timestamp("ns", "Asia/Tokyo")),
+        "day": pa.array([None if moment is None else moment.date() for moment in datetimes], pa.date64()),
+        "time of day": pa.array([None if moment is None else moment.time() for moment in datetimes], pa.time64("ns")),
         "y": pa.array(range(count)),
     }
     rows = [{name: cells[i].as_py() for name, cells in typed.items()} for i in range(count)]
-    for row, moment in zip(rows, moments, strict=True):
+    for row, moment in zip(rows, datetimes, strict=True):
         row["t"] = None if moment is None else moment.isoformat()
         row |= {name: None if row[name] is None else str(row[name]) for name in ("d", "day", "time of day")}
     return typed, rows
 
 
-def test_every_format_and_type_has_the_same_features(tmp_path: Path) -> None:
-    typed, rows = typed_and_text(80)
+def test_features_do_not_depend_on_file_format_or_column_type(tmp_path: Path) -> None:
+    typed, rows = typed_columns_and_json_rows(80)
     parquet.write_table(pa.table(typed), tmp_path / "t.parquet")
     lines = [",".join("" if cell is None else str(cell) for cell in row.values()) for row in rows]
     (tmp_path / "t.csv").write_text("\n".join([",".join(typed), *lines, ""]))
@@ -65,7 +65,7 @@ def test_every_format_and_type_has_the_same_features(tmp_path: Path) -> None:
     assert results[0] == results[1] == results[2]
 
 
-def test_whole_numbers_past_what_a_float_holds_are_rounded() -> None:
+def test_large_integers_are_rounded_to_floats() -> None:
     _, (X,) = encoded({"n": pa.array([2**53 + 1, -(2**63)])})
     assert X[:, 0].tolist() == [2.0**53, -(2.0**63)]
 
@@ -73,13 +73,13 @@ def test_whole_numbers_past_what_a_float_holds_are_rounded() -> None:
 @pytest.mark.parametrize(
     "cells", [pa.array([[1]]), pa.array([{"a": 1}]), pa.array([b"x"]), pa.array([1], pa.duration("s"))]
 )
-def test_types_that_can_not_be_read_are_refused_unless_dropped(cells: pa.Array) -> None:
+def test_unsupported_types_raise_unless_dropped(cells: pa.Array) -> None:
     with pytest.raises(StreamError, match=r"table, column 'odd': type .* is not supported: run with --drop 'odd'"):
         encoded({"odd": cells, "a": [1]})
     assert encoded({"odd": cells, "a": [1]}, drop=["odd"])[0].feature_names == ["a"]
 
 
-def test_times_no_calendar_has_are_bad() -> None:
+def test_times_outside_the_calendar_are_bad() -> None:
     batch = TableBatch.from_table(pa.table({"t": pa.array([0, 10**14, -(10**12)], pa.timestamp("s")), "y": [1, 2, 3]}))
     rows = TableEncoder.from_head(batch, "y").parse(batch, on_error="skip")
     assert [row.row_number for row in rows.bad_rows] == [2, 3]
@@ -92,7 +92,7 @@ def test_an_identifier_gets_one_feature() -> None:
     assert "--drop 'id'" in encoder.warnings[0]
 
 
-def test_counting_starts_anew_when_there_are_too_many_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_are_reset_when_there_are_too_many_categories(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(category_column, "MAX_COUNTED_CATEGORIES", 3)
     cells = ["a", "b", "c", "a", "d", "b", "b", "a", "a"]  # at d, a counts 2 and is forgotten
     encoder, parts = encoded({"s": cells}, min_frequency=3)
@@ -103,18 +103,18 @@ def test_counting_starts_anew_when_there_are_too_many_levels(monkeypatch: pytest
     assert encoded({"s": [*cells, "a"]}, min_frequency=3)[0].feature_names == ["s=other", "s=a"]
 
 
-def test_prose_is_no_level() -> None:
+def test_long_strings_get_no_feature() -> None:
     assert encoded({"s": ["x" * 100, "x" * 101] * 9})[0].feature_names == ["s=other", "s=" + "x" * 100]
 
 
-def test_levels_are_at_most_so_many() -> None:
+def test_max_categories_limits_features() -> None:
     cells = [f"level {i % 40:02d}" for i in range(400)]
     encoder, parts = encoded({"s": cells}, min_frequency=1)
     assert encoder.feature_names == ["s=other", *(f"s=level {i:02d}" for i in range(31))]
     assert parts[-1].sum(axis=1).tolist() == [1.0] * len(parts[-1])
 
 
-def test_no_two_features_have_one_name() -> None:
+def test_feature_names_are_unique() -> None:
     columns = {"a": ["b=c", "other", "'other'"], "a=b": ["c", "c", "c"], "a=other": [1, 2, 3]}
     encoder, _ = encoded(columns, min_frequency=1)
     assert encoder.feature_names == [
@@ -128,7 +128,7 @@ def test_no_two_features_have_one_name() -> None:
     ]
 
 
-def test_a_level_is_missing_by_its_own_name() -> None:
+def test_missing_is_distinct_from_a_category_named_missing() -> None:
     assert encoded({"s": ["missing", None, "missing", None]}, min_frequency=2)[0].feature_names == [
         "s=other",
         "s=missing",
@@ -139,7 +139,7 @@ def test_a_level_is_missing_by_its_own_name() -> None:
 HEAD = {"a": ["1", "2"], "b": ["x", "y"], "c": ["2", "1"]}
 
 
-def test_columns_can_be_chosen() -> None:
+def test_take_drop_and_kinds_select_columns() -> None:
     assert encoded(HEAD)[0].feature_names == ["a", "b=other", "c"]
     assert encoded(HEAD, take=["c", "a"])[0].feature_names == ["a", "c"]
     assert encoded(HEAD, drop=["a"])[0].feature_names == ["b=other", "c"]
@@ -160,7 +160,7 @@ def test_columns_can_be_chosen() -> None:
         ({"drop": ["a", "b", "c"]}, "no column is left to predict 'y' from: take more columns or drop fewer"),
     ],
 )
-def test_columns_that_are_not_there_can_not_be_chosen(choice: dict[str, object], message: str) -> None:
+def test_invalid_column_selections_raise(choice: dict[str, object], message: str) -> None:
     with pytest.raises(StreamError, match=message):
         encoded(HEAD, **choice)
 
@@ -176,12 +176,12 @@ def test_columns_that_are_not_there_can_not_be_chosen(choice: dict[str, object],
         ({"max_categories": 0}, "max_categories must be an integer >= 1, got 0"),
     ],
 )
-def test_bad_parameters_are_refused(choice: dict[str, object], message: str) -> None:
+def test_invalid_parameters_raise(choice: dict[str, object], message: str) -> None:
     with pytest.raises(DomainError, match=message):
         encoded(HEAD, **choice)
 
 
-def test_messages_stay_on_one_line_whatever_the_names() -> None:
+def test_messages_escape_line_breaks_in_column_names() -> None:
     batch = TableBatch.from_table(pa.table({"two\nlines": ["1", "x"], "odd\n": [[1], [2]], "y": [1, 2]}))
     for target, drop in (("z", []), ("y", []), ("y", ["odd\n"])):
         with pytest.raises(StreamError) as caught:
@@ -190,7 +190,7 @@ def test_messages_stay_on_one_line_whatever_the_names() -> None:
         assert r"two\nlines" in str(caught.value) or r"odd\n" in str(caught.value)
 
 
-def test_targets() -> None:
+def test_target_must_contain_numbers_or_booleans() -> None:
     batch = TableBatch.from_table(
         pa.table({**HEAD, "when": ["2024-01-01", "2024-01-02"], "ok": ["yes", "no"], "none": [None, None]})
     )
@@ -212,7 +212,7 @@ def test_targets() -> None:
         encoder.parse(batch, on_error="infer_kind")
 
 
-def test_a_later_version_is_refused() -> None:
+def test_later_format_version_raises() -> None:
     encoder, _ = encoded(HEAD)
     saved = encoder.to_dict() | {"version": 2}
     with pytest.raises(CheckpointError, match="the encoder was saved by a later version of ellipack"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ellipack.errors import StreamError
 from ellipack.tabular import MISSING_VALUES, TableBatch, csv_reader, open_table
-from tests.fuzz.strategies import effort, mutations
+from tests.fuzz.strategies import mutated_bytes, n_examples
 
 cells = st.text(st.sampled_from("ab1é\u2028\U0001f600 ,;\t\"'\n"), max_size=6) | st.sampled_from(MISSING_VALUES)
 
@@ -41,7 +41,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(tables(), st.integers(1, 40), st.integers(200, 1000))
-def test_what_python_writes_is_read_as_it_was(path: Path, rows: list[list[str]], batch_rows: int, block: int) -> None:
+def test_reads_what_the_csv_module_writes(path: Path, rows: list[list[str]], batch_rows: int, block: int) -> None:
     width = len(rows[0])
     batches = read(path, written(rows, width).encode(), block, batch_rows=batch_rows)
     found = [list(row.values()) for batch in batches for row in batch.table.to_pylist()]
@@ -49,9 +49,7 @@ def test_what_python_writes_is_read_as_it_was(path: Path, rows: list[list[str]],
 
 
 @given(st.lists(st.sampled_from(["1,2", "", "3", "4,5,6", "\xff,7", ""]), min_size=1, max_size=60), st.data())
-def test_rows_that_can_not_be_read_are_told_and_the_others_keep_their_numbers(
-    path: Path, lines: list[str], data: st.DataObject
-) -> None:
+def test_unreadable_rows_are_reported_and_keep_row_numbers(path: Path, lines: list[str], data: st.DataObject) -> None:
     content = "\n".join(["a,b", "0,0", *lines, ""]).encode("latin1")
     numbered = dict(enumerate(["0,0", *(line for line in lines if line)], start=1))
     good = [number for number, line in numbered.items() if line in ("0,0", "1,2")]
@@ -74,7 +72,7 @@ def test_rows_that_can_not_be_read_are_told_and_the_others_keep_their_numbers(
         assert read(path, content, skip_rows=bad[-1], **options) or max(numbered) == bad[-1]
 
 
-def test_a_file_of_ragged_rows_is_given_up(path: Path) -> None:
+def test_too_many_ragged_rows_raise(path: Path) -> None:
     with pytest.raises(
         StreamError, match=r"rows from row 1 on can't be read; the first one has 1 fields .*: is it a table"
     ):
@@ -98,14 +96,14 @@ def test_a_file_of_ragged_rows_is_given_up(path: Path) -> None:
         (b'"x\n,",4\n', False),
     ],
 )
-def test_only_a_quote_that_is_open_at_the_end_is_bad(path: Path, end: bytes, is_open: bool) -> None:
+def test_only_a_quote_open_at_the_end_is_unreadable(path: Path, end: bytes, is_open: bool) -> None:
     batches = read(path, b"a,b\n1,2\n" + end, on_error="skip")
     reasons = [row.reason for batch in batches for row in batch.unreadable_rows]
     assert reasons == (["opens a quote that is never closed"] if is_open else [])
 
 
 @given(st.text(st.sampled_from('ab"\n\r,'), max_size=120), st.integers(8, 40))
-def test_where_blocks_are_cut_changes_nothing(path: Path, text: str, block: int) -> None:
+def test_result_does_not_depend_on_block_size(path: Path, text: str, block: int) -> None:
     def found(block: int) -> list[object]:
         try:
             batches = read(path, b"a,b\n1,2\n" + text.encode(), block, on_error="skip")
@@ -118,25 +116,23 @@ def test_where_blocks_are_cut_changes_nothing(path: Path, text: str, block: int)
     assert cut == whole or "is longer than" in str(cut[0])
 
 
-def test_numbers_that_count_up_may_be_names(path: Path) -> None:
+def test_increasing_integers_are_valid_column_names(path: Path) -> None:
     assert read(path, b"0,1,2\n5,1,4\n")[0].table.schema.names == ["0", "1", "2"]
     for header in (b"5,1,4\n", b"0.5,1,2\n", b"1e3,2e3\n"):
         with pytest.raises(StreamError, match="the first row contains numbers, not names"):
             read(path, header * 2)
 
 
-def test_names_lose_the_space_around_them(path: Path) -> None:
+def test_column_names_are_stripped(path: Path) -> None:
     assert read(path, b"a, b ,c\n1,2,3\n")[0].table.schema.names == ["a", "b", "c"]
 
 
 VALID = ("a,b,c\n" + "".join(f'{i},"x, {i}",2024-01-{1 + i % 28:02d}\n' for i in range(40))).encode()
 
 
-@settings(max_examples=effort(300))
-@given(mutations(VALID), st.sampled_from(["stop", "skip"]), st.sampled_from(["csv", "ndjson", "parquet"]))
-def test_whatever_the_bytes_there_are_rows_or_an_error_that_says_why(
-    path: Path, content: bytes, on_error: str, format: str
-) -> None:
+@settings(max_examples=n_examples(300))
+@given(mutated_bytes(VALID), st.sampled_from(["stop", "skip"]), st.sampled_from(["csv", "ndjson", "parquet"]))
+def test_mutated_bytes_give_rows_or_a_clear_error(path: Path, content: bytes, on_error: str, format: str) -> None:
     explain_invalid = ""
     try:
         batches = read(path, content, on_error=on_error, format=format, batch_rows=7)

@@ -20,19 +20,19 @@ booleans = st.sampled_from(["true", "False", "YES", "no", "t", "f", "1", "0"])
 dates = st.dates().map(str)
 seconds = st.sampled_from(["", ":59", ":05.25", ":00.123456"])
 zones = st.sampled_from(["", "", "Z", "+02:00", "-0930"])
-moments = st.builds(
+datetimes = st.builds(
     lambda moment, second, zone: moment.isoformat(timespec="minutes") + second + zone,
     st.datetimes(datetime(1000, 1, 1), datetime(9000, 1, 1)),
     seconds,
     zones,
 )
-clocks = st.builds(lambda clock, second: f"{clock:%H:%M}{second}", st.times(), seconds)
-texts = st.sampled_from(["rain", "sun", "other", "fog", "snow", "x=y"])
+times_of_day = st.builds(lambda clock, second: f"{clock:%H:%M}{second}", st.times(), seconds)
+categories = st.sampled_from(["rain", "sun", "other", "fog", "snow", "x=y"])
 CELLS = {
     "number": [numbers],
     "boolean": [booleans],
-    "time": [dates, moments, dates | moments, clocks],
-    "category": [texts, st.sampled_from("ab")],
+    "time": [dates, datetimes, dates | datetimes, times_of_day],
+    "category": [categories, st.sampled_from("ab")],
 }
 
 
@@ -64,13 +64,13 @@ class Table:
     def rows(self) -> list[Row]:
         return [{name: some[i] for name, some in self.cells.items()} for i in range(self.height)]
 
-    def begin(self) -> TableEncoder:
+    def encoder(self) -> TableEncoder:
         min_frequency, most = self.rule
         return TableEncoder.from_head(
             self.batch(), "y", kinds=self.kinds, min_frequency=min_frequency, max_categories=most
         )
 
-    def oracle(self) -> ReferenceEncoder:
+    def reference(self) -> ReferenceEncoder:
         return ReferenceEncoder(self.kinds, self.rows(), *self.rule)
 
     def __repr__(self) -> str:
@@ -78,8 +78,8 @@ class Table:
 
 
 @st.composite
-def tables(draw: st.DrawFn, least_rows: int = 1) -> Table:
-    rows = draw(st.integers(least_rows, 25))
+def tables(draw: st.DrawFn, min_rows: int = 1) -> Table:
+    rows = draw(st.integers(min_rows, 25))
     drawn = draw(st.lists(columns(rows), min_size=1, max_size=4))
     kinds = {f"c{i}": kind for i, (kind, _) in enumerate(drawn)}
     cells = {f"c{i}": some for i, (_, some) in enumerate(drawn)}
@@ -109,17 +109,17 @@ def same(found: list[list[float]], expected: list[list[float]]) -> bool:
 
 @settings(max_examples=150)
 @given(tables())
-def test_features_are_the_oracles_to_the_bit(table: Table) -> None:
-    encoder, oracle = table.begin(), table.oracle()
-    assert encoder.feature_names == oracle.names
-    assert same(features(encoder, encoder.parse(table.batch())), [oracle.encode(row) for row in table.rows()])
-    assert encoder.feature_names == oracle.names
+def test_features_equal_those_of_the_reference_encoder(table: Table) -> None:
+    encoder, reference = table.encoder(), table.reference()
+    assert encoder.feature_names == reference.names
+    assert same(features(encoder, encoder.parse(table.batch())), [reference.encode(row) for row in table.rows()])
+    assert encoder.feature_names == reference.names
 
 
 @settings(max_examples=100)
 @given(tables(), st.data())
-def test_batching_changes_nothing_and_nor_does_an_interruption(table: Table, data: st.DataObject) -> None:
-    whole, cut = table.begin(), table.begin()
+def test_features_do_not_depend_on_batching_or_saving(table: Table, data: st.DataObject) -> None:
+    whole, cut = table.encoder(), table.encoder()
     expected = features(whole, whole.parse(table.batch()))
     found = []
     for rows in data.draw(cuts(table.height)):
@@ -132,10 +132,10 @@ def test_batching_changes_nothing_and_nor_does_an_interruption(table: Table, dat
     assert cut.column_summaries() == whole.column_summaries()
 
 
-@given(tables(least_rows=2), st.data())
-def test_no_row_knows_those_after_it(table: Table, data: st.DataObject) -> None:
+@given(tables(min_rows=2), st.data())
+def test_features_do_not_depend_on_later_rows(table: Table, data: st.DataObject) -> None:
     until = data.draw(st.integers(1, table.height - 1))
-    encoder, other = table.begin(), table.begin()
+    encoder, other = table.encoder(), table.encoder()
     order = [*range(until), *data.draw(st.permutations(range(until, table.height)))]
     shuffled = copy.copy(table)
     shuffled.cells = {name: [some[i] for i in order] for name, some in table.cells.items()}
@@ -144,23 +144,23 @@ def test_no_row_knows_those_after_it(table: Table, data: st.DataObject) -> None:
 
 
 @given(tables(), st.data())
-def test_encode_only_is_encode_once_levels_are_settled(table: Table, data: st.DataObject) -> None:
-    encoder = table.begin()
+def test_transform_equals_partial_fit_transform_without_new_features(table: Table, data: st.DataObject) -> None:
+    encoder = table.encoder()
     encoder.partial_fit_transform(encoder.parse(table.batch()))
     before, again = json.dumps(encoder.to_dict()), encoder.parse(table.batch())
     X = encoder.transform(again)
     assert json.dumps(encoder.to_dict()) == before
     width = len(encoder.feature_names)
     later = features(encoder, again)
-    for row, only, learned in zip(table.rows(), X.tolist(), later, strict=True):
+    for row, alone, learned in zip(table.rows(), X.tolist(), later, strict=True):
         filled = any(cell is None or cell.strip() in MISSING_VALUES for cell in row.values())
         if not filled and not any(learned[width:]):
-            assert repr(only) == repr(learned[:width])
+            assert repr(alone) == repr(learned[:width])
 
 
 @given(tables(), st.randoms(use_true_random=False))
-def test_columns_are_found_by_name(table: Table, random: Any) -> None:
-    encoder = table.begin()
+def test_columns_are_matched_by_name(table: Table, random: Any) -> None:
+    encoder = table.encoder()
     encoder.partial_fit_transform(encoder.parse(table.batch()))
     columns = {**table.batch().table.to_pydict(), "extra": [None] * table.height}
     names = random.sample(sorted(columns), len(columns))
@@ -176,7 +176,7 @@ def test_columns_are_found_by_name(table: Table, random: Any) -> None:
             encoder.parse_unlabeled(TableBatch.from_table(mixed.table.drop_columns([name])))
 
 
-UNFIT = {
+INVALID_VALUES = {
     "number": ["abc", "inf", "-Infinity", "1e141", "1,5", "0x10", "1 2"],
     "boolean": ["maybe", "2"],
     "time": ["yesterday", "2024-02-30", "12-30", "2024-13-01T00:00", "31/12/2024", "2024-01-01T25:00"],
@@ -184,51 +184,53 @@ UNFIT = {
 
 
 @given(tables(), st.data())
-def test_bad_rows_are_as_if_they_were_not_there(table: Table, data: st.DataObject) -> None:
+def test_skipped_bad_rows_have_no_effect(table: Table, data: st.DataObject) -> None:
     bad = data.draw(st.sets(st.integers(0, table.height - 1)))
-    invalid_entry, reasons = copy.deepcopy(table), {}
+    damaged, reasons = copy.deepcopy(table), {}
     for row in bad:
-        name = data.draw(st.sampled_from([*(name for name, kind in table.kinds.items() if kind in UNFIT), "y"]))
+        name = data.draw(
+            st.sampled_from([*(name for name, kind in table.kinds.items() if kind in INVALID_VALUES), "y"])
+        )
         if name == "y":
             value = data.draw(st.sampled_from(["", "NA", "abc", "inf", "1e61"]))
-            invalid_entry.labels[row] = value
+            damaged.labels[row] = value
         else:
-            value = data.draw(st.sampled_from(UNFIT[table.kinds[name]]))
-            invalid_entry.cells[name][row] = value
+            value = data.draw(st.sampled_from(INVALID_VALUES[table.kinds[name]]))
+            damaged.cells[name][row] = value
         reasons[row + 1] = name, value
-    encoder, expected = table.begin(), table.begin()
-    rows = encoder.parse(invalid_entry.batch(), on_error="skip")
+    encoder, expected = table.encoder(), table.encoder()
+    rows = encoder.parse(damaged.batch(), on_error="skip")
     assert {row.row_number: row.column for row in rows.bad_rows} == {
         number: name for number, (name, _) in reasons.items()
     }
     good = [i for i in range(table.height) if i not in bad]
     assert rows.row_numbers.tolist() == [i + 1 for i in good]
     assert rows.labels.tolist() == [float(table.labels[i]) for i in good]
-    only = TableBatch.from_table(table.batch().table.take(pa.array(good, pa.int64())))
-    assert same(features(encoder, rows), features(expected, expected.parse(only)))
+    alone = TableBatch.from_table(table.batch().table.take(pa.array(good, pa.int64())))
+    assert same(features(encoder, rows), features(expected, expected.parse(alone)))
     assert encoder.to_dict() == expected.to_dict()
     if bad:
         untouched = json.dumps(encoder.to_dict())
         name, value = reasons[min(reasons)]
         with pytest.raises(StreamError, match=f"^table, row {min(reasons)}, column '{name}': ") as caught:
-            encoder.parse(invalid_entry.batch())
+            encoder.parse(damaged.batch())
         assert str(caught.value).endswith(": fix it, or run with --on-error skip")
         assert ("the label is missing" if value in MISSING_VALUES else repr(value)) in str(caught.value)
         assert json.dumps(encoder.to_dict()) == untouched
 
 
 @st.composite
-def broken_json(draw: st.DrawFn, value: Any) -> Any:
+def mutated_json(draw: st.DrawFn, value: Any) -> Any:
     """Return JSON with one entry somewhere in it replaced, left out or doubled."""
     if isinstance(value, dict) and value and draw(st.integers(0, 9)):
         key = draw(st.sampled_from(sorted(value)))
         if draw(st.integers(0, 4)) == 0:
             return {name: entry for name, entry in value.items() if name != key}
-        return value | {key: draw(broken_json(value[key]))}
+        return value | {key: draw(mutated_json(value[key]))}
     if isinstance(value, list) and value and draw(st.integers(0, 9)):
         place = draw(st.integers(0, len(value) - 1))
         kept = value[place + 1 :] if draw(st.booleans()) else [value[place], *value[place + 1 :]]
-        return [*value[:place], draw(broken_json(value[place])), *kept]
+        return [*value[:place], draw(mutated_json(value[place])), *kept]
     junk: list[Any] = [
         None,
         True,
@@ -251,11 +253,11 @@ def broken_json(draw: st.DrawFn, value: Any) -> Any:
 
 @settings(max_examples=200)
 @given(tables(), st.data())
-def test_a_broken_state_is_refused_or_works(table: Table, data: st.DataObject) -> None:
-    encoder = table.begin()
+def test_mutated_state_raises_or_works(table: Table, data: st.DataObject) -> None:
+    encoder = table.encoder()
     encoder.partial_fit_transform(encoder.parse(table.batch()))
     try:
-        loaded = TableEncoder.from_dict(data.draw(broken_json(encoder.to_dict())))
+        loaded = TableEncoder.from_dict(data.draw(mutated_json(encoder.to_dict())))
     except CheckpointError:
         return
     try:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ellipack.tabular.input_file import INVALID_UTF8, Utf8Reader
 
 
-class Drips(BytesIO):
+class ShortReads(BytesIO):
     """A file that hands out as little as it likes."""
 
     def __init__(self, content: bytes, most: int) -> None:
@@ -24,8 +24,8 @@ class Drips(BytesIO):
     st.integers(1, 9),
     st.lists(st.tuples(st.booleans(), st.integers(1, 20)), max_size=9),
 )
-def test_what_comes_out_is_utf8_whatever_goes_in(content: bytes, most: int, calls: list[tuple[bool, int]]) -> None:
-    stream = Utf8Reader(Drips(content, most), "it")
+def test_output_is_always_valid_utf8(content: bytes, most: int, calls: list[tuple[bool, int]]) -> None:
+    stream = Utf8Reader(ShortReads(content, most), "it")
     out = b""
     for is_read, size in calls:
         seen = stream.peek(size)
@@ -43,5 +43,5 @@ def test_what_comes_out_is_utf8_whatever_goes_in(content: bytes, most: int, call
     assert stream.read(5) == b""
 
 
-def test_a_byte_order_mark_is_left_out() -> None:
+def test_byte_order_mark_is_removed() -> None:
     assert Utf8Reader(BytesIO(b"\xef\xbb\xbfabc"), "it").read() == b"abc"

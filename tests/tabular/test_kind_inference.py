@@ -37,7 +37,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
         ([None, "NA", ""], "category", ""),
     ],
 )
-def test_kinds_are_told_by_the_texts(cells: list[str | None], kind: str, form: str) -> None:
+def test_infers_kind_from_strings(cells: list[str | None], kind: str, form: str) -> None:
     found = infer_kind("c", pa.array(cells, pa.string()))
     assert (found.kind, found.form) == (kind, form)
 
@@ -59,7 +59,7 @@ def test_kinds_are_told_by_the_texts(cells: list[str | None], kind: str, form: s
         (pa.nulls(3), "category", ""),
     ],
 )
-def test_kinds_are_told_by_the_types(cells: pa.Array, kind: str, form: str) -> None:
+def test_infers_kind_from_types(cells: pa.Array, kind: str, form: str) -> None:
     found = infer_kind("c", cells.cast(pa.string()) if pa.types.is_dictionary(cells.type) else cells)
     assert (found.kind, found.form) == (kind, form)
 
@@ -86,14 +86,14 @@ def test_kinds_are_told_by_the_types(cells: pa.Array, kind: str, form: str) -> N
         ([str(-i) for i in range(30)], "", ""),
     ],
 )
-def test_what_should_be_known_is_told(cells: list[str | None], note: str, warning: str) -> None:
+def test_notes_and_warnings(cells: list[str | None], note: str, warning: str) -> None:
     found = infer_kind("c", pa.array(cells, pa.string()))
     assert found.note == note
     assert found.is_identifier == (note == "an identifier")
     assert re.fullmatch(f"column 'c' .*{warning}.*" if warning else "", found.warning)
 
 
-def test_a_kind_that_is_given_is_not_guessed() -> None:
+def test_given_kind_is_not_inferred() -> None:
     assert infer_kind("c", pa.array(["1", "2"]), "category").kind == "category"
     assert infer_kind("c", pa.array(["12:30", "2:30"]), "time").form == "time of day"
     assert (

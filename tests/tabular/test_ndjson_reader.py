@@ -52,7 +52,7 @@ def literal(value: object) -> str | None:
 
 
 @given(tables(), st.integers(1, 30), st.integers(30, 400), st.booleans())
-def test_blocks_and_lines_have_the_same_cells(
+def test_parsing_by_block_and_by_line_agree(
     path: Path, rows: list[dict[str, object]], batch_rows: int, block: int, blank: bool
 ) -> None:
     content = ("\n\n" if blank else "\n").join(json.dumps(row, ensure_ascii=False) for row in rows).encode()
@@ -63,7 +63,7 @@ def test_blocks_and_lines_have_the_same_cells(
 
 
 @given(st.integers(0, 30), st.integers(20, 200), st.lists(st.booleans(), min_size=1, max_size=25))
-def test_rows_are_lines_that_are_not_blank(path: Path, skipped: int, block: int, blanks: list[bool]) -> None:
+def test_blank_lines_are_not_rows(path: Path, skipped: int, block: int, blanks: list[bool]) -> None:
     lines = ["" if blank else json.dumps({"n": i}) for i, blank in enumerate([False, *blanks])]
     whole = [json.loads(line)["n"] for line in lines if line]
     batches = read(path, "\n".join(lines).encode(), block, skip_rows=skipped)
@@ -91,7 +91,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("line", "column", "reason"), BAD)
-def test_a_bad_line_is_named_or_skipped(path: Path, line: bytes, column: str | None, reason: str) -> None:
+def test_invalid_line_raises_or_is_skipped(path: Path, line: bytes, column: str | None, reason: str) -> None:
     content = b'{"a": 0}\n{"a": 1}\n\n' + line + b'\n{"a": 3}\n'
     with pytest.raises(StreamError, match=r"row 3[,:]") as caught:
         read(path, content, block=8)
@@ -103,21 +103,21 @@ def test_a_bad_line_is_named_or_skipped(path: Path, line: bytes, column: str | N
     assert batch.unreadable_rows[0].reason.startswith(reason)
 
 
-def test_a_key_of_the_first_block_is_a_column_whenever_it_comes(path: Path) -> None:
+def test_every_key_of_the_first_block_is_a_column(path: Path) -> None:
     (batch,) = read(path, b'{"a": 1}\n{"b": 2}\n{"a": 3, "b": "x"}\n')
     assert batch.table.to_pydict() == {"a": [1.0, None, 3.0], "b": [None, "2", "x"]}
 
 
-def test_a_line_without_end_is_given_up(path: Path) -> None:
+def test_too_long_line_raises(path: Path) -> None:
     with pytest.raises(StreamError, match="a line is longer than 16,777,216 bytes: is it one JSON object per line"):
         read(path, b'{"a": "' + b"x" * (1 << 25))
 
 
-def test_no_columns_at_all_is_refused(path: Path) -> None:
+def test_no_columns_raises(path: Path) -> None:
     with pytest.raises(StreamError, match="has no columns"):
         read(path, b"{}\n{}\n")
 
 
-def test_infinity_and_not_a_number_are_numbers_for_now(path: Path) -> None:
+def test_infinity_and_nan_are_read_as_floats(path: Path) -> None:
     (batch,) = read(path, b'{"a": 1e999}\n{"a": NaN}\n{"a": -Infinity}\n')
     assert str(batch.table.column("a").to_pylist()) == "[inf, nan, -inf]"

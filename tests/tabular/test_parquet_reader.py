@@ -8,7 +8,7 @@ from ellipack.errors import StreamError
 from ellipack.tabular import open_table
 
 
-def test_groups_that_are_skipped_are_not_read(tmp_path: Path) -> None:
+def test_skipped_row_groups_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "t.parquet"
     parquet.write_table(
         pa.table({"a": range(1000)}), path, row_group_size=100, compression="none", use_dictionary=False
@@ -22,13 +22,13 @@ def test_groups_that_are_skipped_are_not_read(tmp_path: Path) -> None:
         list(source)
 
 
-def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
+def test_table_without_rows_raises(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"a": pa.array([], pa.float64())}), tmp_path / "t.parquet")
     with pytest.raises(StreamError, match="has columns but no rows"):
         open_table(str(tmp_path / "t.parquet"))
 
 
-def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_duplicate_column_names_raise(tmp_path: Path) -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     parquet.write_table(table, tmp_path / "t.parquet")
     with pytest.raises(StreamError, match="two columns are called 'a'"):

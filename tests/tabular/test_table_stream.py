@@ -42,7 +42,7 @@ FILES = {
     "t.CSV.gz": gzip.compress(as_csv()),
     "two.csv.gz": gzip.compress(as_csv()[:1000]) + gzip.compress(as_csv()[1000:]),
     "t.csv.zst": pa.compress(as_csv(), "zstd", asbytes=True),
-    "packed": gzip.compress(as_csv()),
+    "pack": gzip.compress(as_csv()),
     "t.ndjson": as_ndjson(),
     "t.jsonl.gz": gzip.compress(as_ndjson()),
     "unnamed": as_ndjson(),
@@ -68,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", FILES)
 @given(batch_rows=st.integers(1, 600), skip_rows=st.integers(0, 520), seen=st.integers(1, 600))
-def test_every_format_has_the_same_rows_in_batches_of_one_size(
+def test_all_formats_give_the_same_rows_in_equal_batches(
     folder: Path, name: str, batch_rows: int, skip_rows: int, seen: int
 ) -> None:
     with open_table(str(folder / name), batch_rows=batch_rows, skip_rows=skip_rows) as source:
@@ -85,16 +85,16 @@ def test_every_format_has_the_same_rows_in_batches_of_one_size(
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if name != "t.parquet"])
-def test_standard_input_is_told_by_its_bytes(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_format_of_standard_input_is_detected(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     reading, writing = os.pipe()
     content = FILES[name]
 
-    def write_in_drips() -> None:
+    def write_in_pieces() -> None:
         with os.fdopen(writing, "wb", buffering=0) as pipe:
             for start in range(0, len(content), 997):
                 pipe.write(content[start : start + 997])
 
-    writer = threading.Thread(target=write_in_drips)
+    writer = threading.Thread(target=write_in_pieces)
     writer.start()
     with os.fdopen(reading) as pipe, monkeypatch.context() as patch:
         patch.setattr(sys, "stdin", pipe)
@@ -105,31 +105,31 @@ def test_standard_input_is_told_by_its_bytes(monkeypatch: pytest.MonkeyPatch, na
     assert source.name == "standard input"
 
 
-def test_a_stand_in_for_standard_input_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    class StandIn:
+def test_standard_input_may_be_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    class FakeStdin:
         buffer = BytesIO(as_csv())
 
-    monkeypatch.setattr(sys, "stdin", StandIn())
+    monkeypatch.setattr(sys, "stdin", FakeStdin())
     with open_table("-") as source:
         assert rows_of(list(source)) == ROWS
 
 
-def test_parquet_on_standard_input_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    class StandIn:
+def test_parquet_on_standard_input_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    class FakeStdin:
         buffer = BytesIO(as_parquet())
 
-    monkeypatch.setattr(sys, "stdin", StandIn())
+    monkeypatch.setattr(sys, "stdin", FakeStdin())
     with pytest.raises(StreamError, match=r"standard input is Parquet, .*: give the path of a .parquet file"):
         open_table("-")
 
 
-def test_what_is_not_read_to_its_end_is_let_go_of(folder: Path) -> None:
+def test_partly_read_files_are_closed(folder: Path) -> None:
     for name in FILES:
         with open_table(str(folder / name), batch_rows=10) as source:
             assert len(next(source)) == 10
 
 
-def test_a_source_that_is_left_early_lets_the_interpreter_end() -> None:
+def test_interpreter_exits_with_a_partly_read_stream() -> None:
     code = "from ellipack.tabular import open_table; print(len(next(open_table('-'))))"
     content = b"a,b\n" + b"1,2\n" * 3_000_000
     left = subprocess.run([sys.executable, "-c", code], input=content, capture_output=True, check=True)
@@ -176,7 +176,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_what_can_not_be_read_says_so_in_one_line(tmp_path: Path, name: str) -> None:
+def test_unreadable_files_raise_with_a_one_line_message(tmp_path: Path, name: str) -> None:
     content, message = BAD[name]
     path = tmp_path / name
     path.write_bytes(content)
@@ -186,7 +186,7 @@ def test_what_can_not_be_read_says_so_in_one_line(tmp_path: Path, name: str) -> 
     assert "\n" not in str(caught.value)
 
 
-def test_what_can_not_be_opened_says_so(tmp_path: Path) -> None:
+def test_files_that_cannot_be_opened_raise(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path, message in {
         tmp_path / "none.csv": "no such file: check the path",
@@ -199,7 +199,7 @@ def test_what_can_not_be_opened_says_so(tmp_path: Path) -> None:
             open_table(str(path))
 
 
-def test_permission_denied_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_permission_denied_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def denied(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
@@ -208,7 +208,7 @@ def test_permission_denied_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         open_table("t.csv")
 
 
-def test_bad_parameters_are_refused(folder: Path) -> None:
+def test_invalid_parameters_raise(folder: Path) -> None:
     path = str(folder / "t.csv")
     with pytest.raises(DomainError, match="batch_rows must be an integer >= 1, got 0"):
         open_table(path, batch_rows=0)
@@ -224,11 +224,11 @@ def run(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
 
 
-def test_the_package_does_without_pyarrow() -> None:
+def test_package_imports_without_pyarrow() -> None:
     assert run("import sys; sys.modules['pyarrow'] = None; import ellipack, ellipack.synthetic; print(1)") == "1\n"
 
 
-def test_without_pyarrow_it_says_what_to_install() -> None:
+def test_missing_pyarrow_names_the_extra() -> None:
     code = (
         "import sys; sys.modules['pyarrow'] = None\n"
         "try:\n    import ellipack.tabular\n"
