@@ -1,4 +1,4 @@
-"""``python -m ellipack`` is the command `ellipack`."""
+"""``python -m ellipack`` runs the command ``ellipack``."""
 
 from ellipack.cli import main
 

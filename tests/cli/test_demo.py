@@ -13,7 +13,7 @@ def test_the_demo_shows_learners_side_by_side_and_then_the_way_of_a_file(cli: Cl
     assert f"\n$ {command}\nMetricRegressor on made/here/demo.csv, target load\n" in done.out
     assert done.err.splitlines() == [
         "ellipack: report: made/here/demo.html",
-        "ellipack: open made/here/demo.html in a browser; `ellipack inspect made/here/demo.ellipack` shows more",
+        "ellipack: open made/here/demo.html in a browser; `ellipack inspect made/here/demo.ellipack` shows details",
     ]
     made = tmp_path / "made" / "here"
     assert sorted(path.name for path in made.iterdir()) == ["demo.csv", "demo.ellipack", "demo.html", "demo.png"]
@@ -28,4 +28,4 @@ def test_a_folder_that_cannot_be_made_is_refused_first(cli: CliRunner, tmp_path:
     (tmp_path / "file").touch()
     done = cli("demo", "--out", "file/here", folder=tmp_path)
     assert (done.code, done.out) == (3, "")
-    assert done.err == "ellipack: file/here can't be made: Not a directory\n"
+    assert done.err == "ellipack: file/here can't be created: Not a directory\n"

@@ -27,16 +27,16 @@ def test_a_model_shows_all_that_its_run_did_and_more(folder: Path, cli: CliRunne
     assert done.out.startswith((folder / "shown").read_text())
     titles = re.findall(r"^[A-Z][a-z]+(?: [a-z :]+)?$", "\n".join(map(str.rstrip, done.out.splitlines())), re.MULTILINE)
     assert titles == [
-        "What drives it: features",
-        "What drives it: directions",
-        "Who predicts: experts",
+        "Feature importance",
+        "Leading directions",
+        "Expert weights",
         "Phases",
         "Columns",
-        "Settings",
+        "Parameters",
     ]
     assert "│ max_centers  │ 100000 │" in done.out
-    assert "┃ column  ┃ taken for ┃ missing ┃\n" in done.out  # no column for notes, since there are none
-    weights = [float(each) for each in re.findall(r"([0-9.]+)% │ ", done.out.partition("experts")[2])]
+    assert "┃ column  ┃ kind     ┃ missing ┃\n" in done.out  # no column for notes, since there are none
+    weights = [float(each) for each in re.findall(r"([0-9.]+)% │ ", done.out.partition("Expert weights")[2])]
     assert sum(weights) == pytest.approx(100, abs=1)
 
 
@@ -63,7 +63,7 @@ def test_a_learner_saved_without_a_run_is_shown_without_scores(cli: CliRunner, t
     assert cli("inspect", "new", folder=tmp_path) == (
         4,
         "",
-        "ellipack: new holds a learner that has learned nothing yet\n",
+        "ellipack: new holds a learner that is not fitted yet\n",
     )
 
 
@@ -73,8 +73,8 @@ def test_what_is_no_model_is_refused_in_a_line(command: str, folder: Path, cli: 
     (tmp_path / "cut.json").write_text((folder / "run.json").read_text()[:500])
     (tmp_path / "cut").write_bytes((folder / "model").read_bytes()[:500])
     for name, said in (
-        ("no.json", "no.json is no result of `ellipack run --json`: record"),
-        ("cut.json", "cut.json is no result of `ellipack run --json`: record must be JSON"),
+        ("no.json", "no.json is not the output of `ellipack run --json`: record"),
+        ("cut.json", "cut.json is not the output of `ellipack run --json`: record must be JSON"),
         ("cut", "cut is not an ellipack model, or is truncated: 500 bytes"),
         ("none", "none can't be read: No such file or directory"),
         (".", ". can't be read: Is a directory"),
@@ -103,7 +103,7 @@ def test_a_report_that_has_nowhere_to_go_is_refused(folder: Path, cli: CliRunner
     done = cli("report", "model", "-o", "no/page.html", folder=folder)
     assert (done.code, done.err) == (
         3,
-        "ellipack: no/page.html can't be written: there is no folder no: make it first\n",
+        "ellipack: no/page.html can't be written: the directory no does not exist\n",
     )
     done = cli("report", "model", "-o", "model", folder=folder)
     assert (done.code, done.err) == (2, "ellipack: MODEL and --output must be different files, got 'model' for both\n")

@@ -21,7 +21,7 @@ def test_version_and_help(cli: CliRunner, tmp_path: Path) -> None:
         assert (code, err) == (0, "")
         assert out.startswith("Usage: ellipack [OPTIONS] [COMMAND] [ARGS]...\n")
         assert all(f"\n  {name} " in out for name in COMMANDS)
-        assert "\n    3    the stream can't be read, or its predictions or report not written\n" in out
+        assert "\n    3    the table can't be read, or predictions or report can't be written\n" in out
 
 
 @pytest.mark.parametrize("name", COMMANDS)

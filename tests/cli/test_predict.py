@@ -79,7 +79,7 @@ def test_the_order_of_columns_and_the_kind_of_file_make_no_difference(
 def test_columns_are_missed_or_left_aside(folder: Path, cli: CliRunner) -> None:
     write(folder / "more.csv", [[*row, "x"] for row in rides(3)], [*COLUMNS, "remark"])
     done = cli("predict", "model", "more.csv", folder=folder)
-    assert (done.code, done.err) == (0, "ellipack: columns that the model does not use: remark\n")
+    assert (done.code, done.err) == (0, "ellipack: columns ignored by the model: remark\n")
     write(folder / "less.csv", [row[1:] for row in rides(3)], COLUMNS[1:])
     done = cli("predict", "model", "less.csv", folder=folder)
     assert done.code == 3
@@ -105,11 +105,15 @@ def test_bad_rows_stop_it_or_are_skipped(folder: Path, cli: CliRunner) -> None:
 def test_what_cannot_be_done_is_refused_in_a_line(folder: Path, cli: CliRunner) -> None:
     for arguments, code, said in (
         (["none", "new.csv"], 4, "none can't be read: No such file or directory"),
-        (["new.csv", "new.csv"], 2, "MODEL and FILE must be different files, got 'new.csv' for both"),
+        (["new.csv", "new.csv"], 2, "MODEL and TABLE must be different files, got 'new.csv' for both"),
         (["new.csv", "model"], 4, "new.csv is not an ellipack model, or is truncated"),
         (["model", "none.csv"], 3, "none.csv: no such file: check the path"),
-        (["model", "new.csv", "-o", "new.csv"], 2, "FILE and --output must be different files, got 'new.csv' for both"),
-        (["model", "new.csv", "-o", "no/out.csv"], 3, "no/out.csv can't be written: there is no folder no"),
+        (
+            ["model", "new.csv", "-o", "new.csv"],
+            2,
+            "TABLE and --output must be different files, got 'new.csv' for both",
+        ),
+        (["model", "new.csv", "-o", "no/out.csv"], 3, "no/out.csv can't be written: the directory no does not exist"),
     ):
         done = cli("predict", *arguments, folder=folder)
         assert (done.code, done.out) == (code, "")

@@ -50,11 +50,11 @@ def test_a_run_goes_on_behind_its_last_row_as_if_never_stopped(
 ) -> None:
     done = cli("run", "rides.csv", "--resume", f"model of {name}", "--predictions", name, folder=half)
     assert done.code == 0
-    assert done.err == f"ellipack: going on with model of {name} (120 rows learned), behind row 120 of rides.csv\n"
+    assert done.err == f"ellipack: resuming model of {name} (120 rows learned) after row 120 of rides.csv\n"
     assert (half / name).read_bytes() == (whole / name).read_bytes()
     assert (half / f"model of {name}").read_bytes() == (whole / f"model of {name}").read_bytes()
     again = cli("run", "./rides.csv", "--resume", f"model of {name}", "--predictions", name, folder=half)
-    assert (again.code, last(again)) == (0, "ellipack: ./rides.csv has no rows that are new")
+    assert (again.code, last(again)) == (0, "ellipack: ./rides.csv has no new rows")
     assert again.out == done.out.replace("rides.csv", "./rides.csv")
     assert (half / name).read_bytes() == (whole / name).read_bytes()
     assert sorted(path.name for path in half.iterdir()) == sorted(path.name for path in whole.iterdir())
@@ -76,8 +76,8 @@ def test_another_stream_is_learned_from_its_first_row_with_predictions_of_its_ow
     done = cli("run", "more.csv", "--resume", "model of p.csv", "--predictions", "more_p.csv", folder=half)
     assert done.code == 0
     assert last(done) == (
-        "ellipack: going on with model of p.csv (120 rows learned), from the first row of more.csv: "
-        "what it has learned is from rides.csv"
+        "ellipack: resuming model of p.csv (120 rows learned) from the first row of more.csv; "
+        "it was trained on rides.csv"
     )
     assert (half / "p.csv").read_bytes() == before
     made = [line.split(",") for line in (half / "more_p.csv").read_text().splitlines()[1:]]
@@ -86,7 +86,7 @@ def test_another_stream_is_learned_from_its_first_row_with_predictions_of_its_ow
     assert [rest for _, *rest in made] == [rest for _, *rest in expected]
     # Killed then, the same command would go on in more.csv, and would find nothing left to do.
     again = cli("run", "more.csv", "--resume", "model of p.csv", "--predictions", "more_p.csv", folder=half)
-    assert last(again) == "ellipack: more.csv has no rows that are new"
+    assert last(again) == "ellipack: more.csv has no new rows"
 
 
 def test_what_comes_on_standard_input_is_taken_for_what_comes_next(whole: Path, cli: CliRunner, tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_what_comes_on_standard_input_is_taken_for_what_comes_next(whole: Path, 
         stdin = write(tmp_path / "part.csv", part).read_text()
         done = cli(*run, folder=tmp_path, stdin=stdin)
         assert done.code == 0
-    assert done.err == "ellipack: going on with m (120 rows learned), with what comes on standard input\n"
+    assert done.err == "ellipack: resuming m (120 rows learned) from standard input\n"
     assert (tmp_path / "p.csv").read_bytes() == (whole / "p.csv").read_bytes()
 
 
@@ -142,20 +142,21 @@ def test_what_was_written_behind_the_last_save_is_cut_off(whole: Path, half: Pat
 def test_predictions_left_out_are_missed(half: Path, cli: CliRunner) -> None:
     done = cli("run", "rides.csv", "--resume", "model of p.csv", folder=half)
     assert done.code == 0
-    assert last(done).startswith("ellipack: warning: no --predictions, though the run has written some")
+    warning = "ellipack: warning: the saved run wrote predictions; without --predictions, no more are written"
+    assert last(done) == warning
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--target", "km"], "--target must be that of the resumed run, which has 'duration', got 'km'"),
-        (["--learner", "packing"], "--learner must be that of the resumed run, which has MetricRegressor, got packing"),
-        (["--set", "views=2"], "--set views must be that of the resumed run, which has 1, got 2"),
-        (["--drop", "km"], "--drop must be that of the resumed run, which has 'km' among its columns, got 'km'"),
-        (["--take", "km"], "--take must be that of the resumed run"),
+        (["--target", "km"], "--target must match the resumed run, which has 'duration', got 'km'"),
+        (["--learner", "packing"], "--learner must match the resumed run, which has MetricRegressor, got packing"),
+        (["--set", "views=2"], "--set views must match the resumed run, which has 1, got 2"),
+        (["--drop", "km"], "--drop must match the resumed run, which has 'km' among its columns, got 'km'"),
+        (["--take", "km"], "--take must match the resumed run"),
         (
             ["--kind", "km=category"],
-            "--kind of 'km' must be that of the resumed run, which has 'number', got 'category'",
+            "--kind of 'km' must match the resumed run, which has 'number', got 'category'",
         ),
     ],
 )

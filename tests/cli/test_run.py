@@ -33,23 +33,23 @@ MetricRegressor on rides.csv, target duration
 │ R2                          │  0.9526 │
 │ skill over the running mean │   78.5% │
 │ effective rank              │ 2 of 16 │
-│ centres                     │     400 │
+│ centers                     │     400 │
 └─────────────────────────────┴─────────┘
-What drives it: features
-┏━━━━━━━━━┳━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━┓
-┃ feature ┃ share ┃                          ┃
-┡━━━━━━━━━╇━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━┩
-│ km      │ 74.0% │ ████████████████████████ │
-│ traffic │ 25.8% │ ████████▍                │
-└─────────┴───────┴──────────────────────────┘
-and 14 more, with 0.1% in all
-What drives it: directions
-┏━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
-┃ weight ┃ made of (features in standard units) ┃
-┡━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
-│      1 │ +1.00 km                             │
-│  0.349 │ +1.00 traffic                        │
-└────────┴──────────────────────────────────────┘
+Feature importance
+┏━━━━━━━━━┳━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━┓
+┃ feature ┃ importance ┃                          ┃
+┡━━━━━━━━━╇━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━┩
+│ km      │      74.0% │ ████████████████████████ │
+│ traffic │      25.8% │ ████████▍                │
+└─────────┴────────────┴──────────────────────────┘
+and 14 more, 0.1% in total
+Leading directions
+┏━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
+┃ eigenvalue ┃ loadings (features in standard units) ┃
+┡━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
+│          1 │ +1.00 km                              │
+│      0.349 │ +1.00 traffic                         │
+└────────────┴───────────────────────────────────────┘
 """
 
 
@@ -206,7 +206,7 @@ def test_bad_rows_stop_the_run_or_are_skipped_and_counted(cli: CliRunner, tmp_pa
     said = [line for line in done.err.splitlines() if "skipped" in line]
     assert said[0] == "ellipack: skipped: rides.csv, row 10, column 'km': 'far9' is not a number"
     assert len(said) == 6
-    assert said[-1] == "ellipack: skipped: 7 rows in all"
+    assert said[-1] == "ellipack: skipped: 7 rows in total"
     played = np.loadtxt(tmp_path / "p.csv", delimiter=",", skiprows=1)[:, 0].astype(int).tolist()
     assert played == [t for t in range(1, 61) if t not in (10, 20, 30, 40, 45, 50, 55)]
 
@@ -221,7 +221,8 @@ def test_rows_before_a_bad_one_are_saved_and_it_goes_on_once_that_is_mended(cli:
     assert done.code == 3
     assert done.err.splitlines()[-1] == (
         "ellipack: rides.csv, row 251, column 'km': 'far' is not a number: fix it, or run with --on-error skip "
-        "(the 200 rows before are saved; then: ellipack run rides.csv --resume m --predictions p.csv --save-every 100)"
+        "(the 200 rows before it are saved; to resume: "
+        "ellipack run rides.csv --resume m --predictions p.csv --save-every 100)"
     )
     rows[250][1] = good
     write(tmp_path / "rides.csv", rows)
@@ -236,7 +237,7 @@ def test_a_stream_with_nothing_to_learn_from_is_an_error(cli: CliRunner, tmp_pat
     run = "run", "rides.csv", "--kind", "duration=number", "--target", TARGET, "--save", "m"
     done = cli(*run, "--on-error", "skip", folder=tmp_path)
     assert (done.code, done.out) == (3, "")
-    assert done.err.splitlines()[-1] == "ellipack: rides.csv has no row that could be learned from"
+    assert done.err.splitlines()[-1] == "ellipack: rides.csv has no row to learn from"
     assert not (tmp_path / "m").exists()
 
 

@@ -65,7 +65,7 @@ def test_a_run_that_waits_for_rows_stops_saves_and_says_how_to_go_on(
     assert saved.position % 100 == 0
     assert out == ""
     assert err == (
-        f"ellipack: stopped after {saved.position:,} rows, and saved; to go on: "
+        f"ellipack: stopped after {saved.position:,} rows and saved; to resume: "
         "ellipack run - --resume 'my model' --predictions p.csv --save-every 100\n"
     )
     assert len((tmp_path / "p.csv").read_text().splitlines()) == 1 + saved.position
@@ -82,8 +82,8 @@ def test_a_run_over_a_file_stops_between_batches_and_goes_on_to_the_same_end(cli
         err = going.err()
     saved = load_run(tmp_path / "m")
     assert 0 < saved.position < ROWS
-    assert f"stopped after {saved.position:,} rows, and saved" in err
-    command = err.partition("to go on: ellipack ")[2].split()
+    assert f"stopped after {saved.position:,} rows and saved; to resume: " in err
+    command = err.partition("to resume: ellipack ")[2].split()
     assert cli(*command, folder=tmp_path).code == 0
     assert cli("run", *run, "--save", "whole", "--predictions", "whole.parquet", folder=tmp_path).code == 0
     assert (tmp_path / "p.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
@@ -95,7 +95,7 @@ def test_nothing_to_save_and_nowhere_to_save_it_are_said(table: bytes, cli: CliR
         going.feed(b"when,km,duration\n")
         await_that(lambda: unread_in(going.stdin) == 0, going)
         assert going.stop(signal.SIGTERM) == 143
-        assert going.err() == "ellipack: stopped before the first row; there is nothing to save\n"
+        assert going.err() == "ellipack: stopped before the first row; nothing was saved\n"
     assert not list(tmp_path.iterdir())
     run = "run", "-", "--target", TARGET, "--drop", "remark", "--predictions", "p.csv"
     with cli.started(*run, folder=tmp_path) as going:
@@ -104,7 +104,7 @@ def test_nothing_to_save_and_nowhere_to_save_it_are_said(table: bytes, cli: CliR
         assert going.stop(signal.SIGINT) == 130
         err = going.err()
     assert err.startswith("ellipack: stopped after ")
-    assert err.endswith("; nothing was saved: with --save MODEL one can go on\n")
+    assert err.endswith("; nothing was saved: use --save MODEL to be able to resume\n")
 
 
 def test_a_second_signal_ends_it_at_once(cli: CliRunner, tmp_path: Path) -> None:

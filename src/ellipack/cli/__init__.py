@@ -1,4 +1,4 @@
-"""The command `ellipack`."""
+"""The command ``ellipack``."""
 
 import sys
 from typing import NoReturn
@@ -7,12 +7,12 @@ from ellipack.cli.messages import missing_package_message
 
 try:
     from ellipack.cli.main import main
-except ModuleNotFoundError as missing:
-    lacking = missing_package_message(missing)
+except ModuleNotFoundError as error:
+    message = missing_package_message(error)
 
     def main() -> NoReturn:
-        """Say what is missing, and how to get it."""
-        sys.exit(f"ellipack: {lacking}")
+        """Exit with a message about the missing package."""
+        sys.exit(f"ellipack: {message}")
 
 
 __all__ = ["main"]

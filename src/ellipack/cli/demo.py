@@ -1,4 +1,4 @@
-"""``ellipack demo``: a made-up stream, learners side by side, and then the way that a file of your own would go."""
+"""``ellipack demo``: a comparison of learners on a synthetic stream, then ``ellipack run`` on the same stream."""
 
 from importlib import import_module
 from pathlib import Path
@@ -14,41 +14,41 @@ from ellipack.synthetic import LowRankStream
 
 
 def run_demo(rounds: int, seed: int, out: str) -> int:
-    """Let learners learn a made-up stream, then run over a file of it; return the exit code."""
-    comparison = _comparison()
-    picture, table, report, model = _files(Path(out))
-    comparison.main(["--rounds", str(rounds), "--seed", str(seed), "--output", str(picture)])
+    """Compare learners on a synthetic stream, then run over it as a table; return the exit code."""
+    comparison = _import_comparison()
+    figure, table, report, model = _output_files(Path(out))
+    comparison.main(["--rounds", str(rounds), "--seed", str(seed), "--output", str(figure)])
     write_table(table, rounds, seed)
     click.echo(f"\n$ ellipack run {table} --target load --report {report} --save {model}")
     code = run_table(Options(str(table), target="load", report=str(report), save=str(model)))
     if code == 0:
-        print_message(f"open {report} in a browser; `ellipack inspect {model}` shows more")
+        print_message(f"open {report} in a browser; `ellipack inspect {model}` shows details")
     return code
 
 
-def _comparison() -> ModuleType:
-    """Return the comparison of learners, which draws a picture and needs a package more than the rest."""
+def _import_comparison() -> ModuleType:
+    """Return the module that compares learners, which also needs matplotlib."""
     try:
         return import_module("ellipack.demo")
-    except ModuleNotFoundError as missing:
-        package = (missing.name or "a package").partition(".")[0]
-        raise click.ClickException(f"the demo needs {package}: pip install 'ellipack[demo]'") from missing
+    except ModuleNotFoundError as error:
+        package = (error.name or "a package").partition(".")[0]
+        raise click.ClickException(f"the demo needs {package}: pip install 'ellipack[demo]'") from error
 
 
-def _files(folder: Path) -> list[Path]:
-    """Return the files to write, in a folder that is there by then."""
-    files = [folder / f"demo.{ending}" for ending in ("png", "csv", "html", "ellipack")]
+def _output_files(directory: Path) -> list[Path]:
+    """Create the directory and return the files to write."""
+    files = [directory / f"demo.{extension}" for extension in ("png", "csv", "html", "ellipack")]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise StreamError(f"{folder} can't be made: {error.strerror or error}") from error
+        raise StreamError(f"{directory} can't be created: {error.strerror or error}") from error
     for file in files:
         check_writable(str(file))
     return files
 
 
 def write_table(path: Path, rounds: int, seed: int) -> None:
-    """Write a made-up stream as a table, with names as a real one has."""
+    """Write a synthetic stream as a CSV file, with realistic names and units."""
     X, y = LowRankStream(random_state=seed).draw(rounds)
     names = [f"sensor {i + 1:02d}" for i in range(X.shape[1])]
     lines = [",".join([*names, "load"])]

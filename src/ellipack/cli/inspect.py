@@ -1,4 +1,4 @@
-"""``ellipack inspect``: what a model has learned."""
+"""``ellipack inspect`` and ``ellipack report``: show a saved run, a saved learner or the JSON of a run."""
 
 import sys
 from pathlib import Path
@@ -18,8 +18,8 @@ from ellipack.report.record import Record
 from ellipack.report.run_record import RunInfo, build_learner_record, build_record
 
 
-def inspect(model: str, as_json: bool) -> None:
-    """Show what a model has learned."""
+def inspect_model(model: str, as_json: bool) -> None:
+    """Print what a model has learned."""
     record = read_record(model)
     if as_json:
         click.echo(record.to_json())
@@ -27,8 +27,8 @@ def inspect(model: str, as_json: bool) -> None:
         print_model(record, make_console())
 
 
-def report(model: str, output: str | None) -> None:
-    """Write a page about a model or a run's JSON."""
+def report_model(model: str, output: str | None) -> None:
+    """Write the report page of a model or of the JSON of a run."""
     target = output or ("-" if model == "-" else f"{model}.html")
     check_distinct_paths({"MODEL": model, "--output": target})
     if target != "-":
@@ -39,7 +39,7 @@ def report(model: str, output: str | None) -> None:
 
 
 def write_report(record: Record, target: str) -> None:
-    """Write the page about a record to a file, or to standard output."""
+    """Write the report page of a record to a file, or to standard output (``-``)."""
     text = render_page(record)
     if target == "-":
         click.echo(text, nl=False)
@@ -51,7 +51,7 @@ def write_report(record: Record, target: str) -> None:
 
 
 def read_record(path: str) -> Record:
-    """Return what there is to see in a file; standard input (``-``) has JSON."""
+    """Return the record of a saved run, a saved learner or a JSON file. Standard input (``-``) must be JSON."""
     if path == "-":
         return _parse_record(sys.stdin.buffer.read(), "standard input")
     if _first_bytes(path).lstrip().startswith(b"{"):
@@ -68,11 +68,11 @@ def _parse_record(data: bytes, source: str) -> Record:
     try:
         return Record.from_json(data.decode())
     except (InputError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"{source} is no result of `ellipack run --json`: {error}") from error
+        raise CheckpointError(f"{source} is not the output of `ellipack run --json`: {error}") from error
 
 
 def _learner_record(learner: Any, path: str) -> Record:
-    """Return what there is to see of a learner that was saved without a run."""
+    """Return the record of a learner that was saved without a run."""
     _check_fitted(learner, path)
     names = getattr(learner, "feature_names_in_", None)
     features = [f"x{i}" for i in range(learner.n_features_in_)] if names is None else list(names)
@@ -81,7 +81,7 @@ def _learner_record(learner: Any, path: str) -> Record:
 
 def _check_fitted(learner: Any, path: str) -> None:
     if not hasattr(learner, "state_"):
-        raise CheckpointError(f"{path} holds a learner that has learned nothing yet")
+        raise CheckpointError(f"{path} holds a learner that is not fitted yet")
 
 
 def _first_bytes(path: str) -> bytes:

@@ -1,6 +1,6 @@
-"""The command line: which commands there are, what they take, and how they are explained.
+"""Commands of the command line, their options and exit codes.
 
-What does the work is imported when a command runs: help, the version and the shell's completion answer at once.
+Each command imports what it needs when it runs, so that help, version and shell completion are fast.
 """
 
 import os
@@ -17,29 +17,34 @@ from ellipack.cli.messages import missing_package_message, print_message
 from ellipack.cli.options import DEFAULT_LEARNER, DEFAULT_SAVE_EVERY, Options
 from ellipack.errors import CheckpointError, EllipackError, InputError, StreamError
 
+EXIT_CODES: Final[dict[type[EllipackError], int]] = {InputError: 2, StreamError: 3, CheckpointError: 4}
+"""Exit codes of commands that fail. A command stopped by a signal exits with 128 plus its number, as in a shell."""
+
+_INTERRUPTED, _BROKEN_PIPE = 130, 141
+
 _EPILOG = """\b
-To begin:
-  ellipack demo                              see it work
-  ellipack run rides.csv --target duration   learn a table of yours
-  ellipack COMMAND --help                    all the rest
+To get started:
+  ellipack demo                              run an example
+  ellipack run rides.csv --target duration   learn from a table
+  ellipack COMMAND --help                    show all options of a command
 \n\b
 Exit codes:
-  0    done
-  1    a package is missing, or there is a mistake in ellipack
-  2    an option is wrong
-  3    the stream can't be read, or its predictions or report not written
+  0    success
+  1    a package is missing, or there is a bug in ellipack
+  2    an option is invalid
+  3    the table can't be read, or predictions or report can't be written
   4    the model can't be read or written
-  130  stopped by Ctrl-C, 143 by SIGTERM; saved, if --save was given
-  141  whoever read the output has gone"""
+  130  stopped by Ctrl-C (143: by SIGTERM); the run is saved if --save is given
+  141  the reader of standard output has closed it"""
 
 
-_SHELLS = """\b
+_COMPLETION_EXAMPLES = """\b
 To install:
   bash: ellipack completion bash >> ~/.bashrc
   zsh:  ellipack completion zsh >> ~/.zshrc
   fish: ellipack completion fish > ~/.config/fish/completions/ellipack.fish"""
 
-_RUN = """\b
+_RUN_EXAMPLES = """\b
 Examples:
   ellipack run rides.csv --target duration --report rides.html
   ellipack run rides.csv --target duration --save rides.model
@@ -47,26 +52,26 @@ Examples:
   ellipack run huge.csv.gz --target duration --save m --resume m
   zcat huge.csv.gz | ellipack run - --target duration --predictions - > out.csv"""
 
-_PREDICT = """\b
+_PREDICT_EXAMPLES = """\b
 Examples:
   ellipack predict rides.model tomorrow.csv
   zcat tomorrow.csv.gz | ellipack predict rides.model - | head"""
 
-_REPORT = """\b
+_REPORT_EXAMPLES = """\b
 Examples:
   ellipack report rides.model
   ellipack run rides.csv --target duration --json | ellipack report - > rides.html"""
 
 
 class OutputClosedError(Exception):
-    """Whoever read standard output has gone; no BrokenPipeError, of which click makes an exit code of its own."""
+    """The reader of standard output has closed it. Click would turn a BrokenPipeError into exit code 1."""
 
 
 class _Group(click.Group):
-    """The command, which hands on that a reader has gone."""
+    """Command group that raises `OutputClosedError` in place of BrokenPipeError."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a subcommand."""
+        """Run a command."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -82,51 +87,55 @@ class _Group(click.Group):
 @click.version_option(__version__, "-V", "--version", message="ellipack %(version)s")
 @click.pass_context
 def ellipack(context: click.Context) -> None:
-    """Regression on a stream that learns its own metric while it predicts."""
+    """Streaming regression that learns its own metric while it predicts."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
 
 
-@ellipack.command(short_help="Print what makes your shell complete commands.", epilog=_SHELLS)
+@ellipack.command(short_help="Print a script for shell completion.", epilog=_COMPLETION_EXAMPLES)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print a script that completes ellipack's commands and options."""
+    """Print a script that makes a shell complete the commands and options of ellipack."""
     kind = get_completion_class(shell)
     if kind is None:
         raise click.UsageError(f"there is no completion for {shell}")
     click.echo(kind(ellipack, {}, "ellipack", "_ELLIPACK_COMPLETE").source())
 
 
-@ellipack.command(short_help="Predict, then learn, every row of a table.", epilog=_RUN)
-@click.argument("stream", type=click.Path())
-@click.option("-t", "--target", metavar="COLUMN", help="The column to predict; needed unless a run is resumed.")
-@click.option("--take", multiple=True, metavar="COLUMN", help="Use only this column; repeat it for more.")
-@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave this column out; repeat it for more.")
+@ellipack.command(short_help="Predict and then learn each row of a table.", epilog=_RUN_EXAMPLES)
+@click.argument("table", type=click.Path())
+@click.option("-t", "--target", metavar="COLUMN", help="Column to predict. Required unless a run is resumed.")
+@click.option("--take", multiple=True, metavar="COLUMN", help="Use only this column. May be repeated.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Ignore this column. May be repeated.")
 @click.option(
-    "--kind", "kinds", multiple=True, metavar="COLUMN=KIND", help=f"Take a column for {', '.join(COLUMN_KINDS)}."
+    "--kind",
+    "kinds",
+    multiple=True,
+    metavar="COLUMN=KIND",
+    help=f"Set a column's kind: {', '.join(COLUMN_KINDS)}.",
 )
-@click.option("--format", type=click.Choice(TABLE_FORMATS), help="What STREAM is, if its name does not tell.")
+@click.option("--format", type=click.Choice(TABLE_FORMATS), help="Format of TABLE, if its name does not show it.")
 @click.option(
     "--on-error",
     type=click.Choice(ON_ERROR_CHOICES),
     default="stop",
     show_default=True,
-    help="What to do at a bad row.",
+    help="What to do with a row that can't be read.",
 )
-@click.option("--learner", type=click.Choice(LEARNER_NAMES), help=f"Who learns.  [default: {DEFAULT_LEARNER}]")
+@click.option("--learner", type=click.Choice(LEARNER_NAMES), help=f"Learner to use.  [default: {DEFAULT_LEARNER}]")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the learner.")
 @click.option(
-    "--predictions", type=click.Path(), metavar="OUT", help="Write each row's prediction to a .csv or .parquet file."
+    "--predictions", type=click.Path(), metavar="OUT", help="Write the predictions to a .csv or .parquet file."
 )
-@click.option("--report", type=click.Path(), metavar="OUT.html", help="Write a page to look at.")
+@click.option("--report", type=click.Path(), metavar="OUT.html", help="Write a report page.")
 @click.option(
-    "--save", type=click.Path(), metavar="MODEL", help="Save the run: at its end, when it is stopped, and on the way."
+    "--save", type=click.Path(), metavar="MODEL", help="Save the run when it ends or is stopped, and in between."
 )
 @click.option(
     "--resume",
     type=click.Path(),
     metavar="MODEL",
-    help="Go on with a saved run, and save it there, unless by --save elsewhere.",
+    help="Resume a saved run. Without --save, it is saved to the same file.",
 )
 @click.option(
     "--save-every",
@@ -134,136 +143,136 @@ def completion(shell: str) -> None:
     metavar="ROWS",
     default=DEFAULT_SAVE_EVERY,
     show_default=True,
-    help="How often to save on the way.",
+    help="Number of rows between saves.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, which `ellipack report` reads too.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, which `ellipack report` can read.")
 @click.pass_context
-def run(context: click.Context, /, **given: Any) -> None:
-    """Predict each row's target, then learn from it, from the first row to the last.
+def run(context: click.Context, /, **options: Any) -> None:
+    """Predict the target of each row and then learn from the row, from the first to the last.
 
-    STREAM is a CSV, Parquet or newline-delimited JSON file, plain or compressed by gzip or zstd; - is standard input.
-    OUT may be -, standard output; then the result goes to standard error.
+    TABLE is a CSV, Parquet or newline-delimited JSON file, uncompressed or compressed with gzip or zstd; - is standard
+    input. OUT may be - for standard output; the result then goes to standard error.
 
-    A resumed run goes on behind the last row that it learned if STREAM is the one that it was saved with; of any other
-    it learns from the first row on. If --save and --resume name the same MODEL and there is none yet, the run begins:
-    so the same command can be given again whenever it was killed, and loses and doubles nothing.
+    A resumed run continues after the last row that it learned if TABLE is the table it was saved with. It learns any
+    other table from the first row. If --save and --resume name the same MODEL and the file does not exist yet, a new
+    run starts. The same command can therefore be repeated after an interruption: no row is lost or learned twice.
     """
     from ellipack.cli.run import run_table
 
-    context.exit(run_table(Options(**given)))
+    context.exit(run_table(Options(**options)))
 
 
-@ellipack.command(short_help="Predict the rows of a table with a saved run.", epilog=_PREDICT)
+@ellipack.command(short_help="Predict the rows of a table with a saved run.", epilog=_PREDICT_EXAMPLES)
 @click.argument("model", type=click.Path())
-@click.argument("file", type=click.Path())
+@click.argument("table", type=click.Path())
 @click.option(
     "-o",
     "--output",
     type=click.Path(),
     metavar="OUT",
     default="-",
-    help="A .csv or .parquet file.  [default: standard output]",
+    help="A .csv or .parquet file to write.  [default: standard output]",
 )
-@click.option("--format", type=click.Choice(TABLE_FORMATS), help="What FILE is, if its name does not tell.")
+@click.option("--format", type=click.Choice(TABLE_FORMATS), help="Format of TABLE, if its name does not show it.")
 @click.option(
     "--on-error",
     type=click.Choice(ON_ERROR_CHOICES),
     default="stop",
     show_default=True,
-    help="What to do at a bad row.",
+    help="What to do with a row that can't be read.",
 )
-def predict(model: str, file: str, output: str, format: str | None, on_error: str) -> None:
-    """Predict the rows of FILE with the run saved in MODEL; learn nothing.
+def predict(model: str, table: str, output: str, format: str | None, on_error: str) -> None:
+    """Predict the rows of TABLE with the run saved in MODEL, without learning from them.
 
-    FILE needs the columns that the run makes features of, in any order, and no target; - is standard input. The output
-    has a line for each row: its number, counted from 1, and its prediction.
+    TABLE needs the columns that the run uses, in any order, but no target; - is standard input. The output has one line
+    for each row: the row number, counted from 1, and the prediction.
     """
-    from ellipack.cli import predict as prediction
+    from ellipack.cli.predict import predict_table
 
-    prediction.predict(model, file, output, format, on_error)
+    predict_table(model, table, output, format, on_error)
 
 
 @ellipack.command(short_help="Show what a model has learned.")
 @click.argument("model", type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON, as `ellipack run --json` does.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, as `ellipack run --json` does.")
 def inspect(model: str, as_json: bool) -> None:
-    """Show what MODEL has learned: how good it was, what drives the target, which experts it trusts.
+    """Show what MODEL has learned: its errors, feature importance, directions, expert weights and phases.
 
-    MODEL is what `ellipack run` saved, or the JSON that it printed; - is such JSON on standard input.
+    MODEL is a file saved by `ellipack run --save`, or the output of `ellipack run --json`; - is such JSON on standard
+    input.
     """
-    from ellipack.cli import inspect as inspection
+    from ellipack.cli.inspect import inspect_model
 
-    inspection.inspect(model, as_json)
+    inspect_model(model, as_json)
 
 
-@ellipack.command(short_help="Write a page to look at, of a model or of a run's JSON.", epilog=_REPORT)
-@click.argument("model", type=click.Path(), metavar="MODEL|RUN")
+@ellipack.command(short_help="Write a report page about a model.", epilog=_REPORT_EXAMPLES)
+@click.argument("model", type=click.Path(), metavar="MODEL")
 @click.option(
-    "-o", "--output", type=click.Path(), metavar="OUT.html", help="Where.  [default: MODEL.html, or - if RUN is -]"
+    "-o",
+    "--output",
+    type=click.Path(),
+    metavar="OUT.html",
+    help="File to write.  [default: MODEL.html, or - if MODEL is -]",
 )
 def report(model: str, output: str | None) -> None:
-    """Write a page about MODEL, which `ellipack run` saved, or RUN, the JSON that it printed; - is standard input.
+    """Write a report page about MODEL: one HTML file that needs no other file and no network.
 
-    The page is one file that needs nothing else, for any browser. An OUT.html of - is standard output.
+    MODEL is a file saved by `ellipack run --save`, or the output of `ellipack run --json`; - is such JSON on standard
+    input. If OUT.html is -, the page goes to standard output.
     """
-    from ellipack.cli import inspect as inspection
+    from ellipack.cli.inspect import report_model
 
-    inspection.report(model, output)
+    report_model(model, output)
 
 
-@ellipack.command(short_help="Make a stream up, learn it, and write a report.")
-@click.option("--rounds", type=click.IntRange(16), default=8000, show_default=True, help="How long the stream is.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of everything drawn.")
+@ellipack.command(short_help="Compare learners on a synthetic stream.")
+@click.option("--rounds", type=click.IntRange(16), default=8000, show_default=True, help="Length of the stream.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
 @click.option(
     "--out",
     type=click.Path(),
-    metavar="FOLDER",
+    metavar="DIRECTORY",
     default="out",
     show_default=True,
-    help="Where files go; made if need be.",
+    help="Directory of the output files.",
 )
 @click.pass_context
 def demo(context: click.Context, rounds: int, seed: int, out: str) -> None:
-    """Make up a stream of 20 sensors whose target depends on 2 directions, and let ellipack learn it.
+    """Generate a synthetic stream of 20 sensors whose target depends on 2 directions, and learn it.
 
-    First, six learners side by side: a table, and a picture. Then the way that a file of your own would go: the stream
-    is written to a CSV file, `ellipack run` learns it, and writes a report and a model.
+    First, six learners are compared in a table and a figure. Then the stream is written to a CSV file, and `ellipack
+    run` learns it and writes a report and a model, as it would for your own table.
     """
     from ellipack.cli.demo import run_demo
 
     context.exit(run_demo(rounds, seed, out))
 
 
-EXIT_CODES: Final[dict[type[EllipackError], int]] = {InputError: 2, StreamError: 3, CheckpointError: 4}
-"""Of commands that failed; those stopped by a signal have 128 and its number, as in a shell."""
-
-_INTERRUPTED, _BROKEN_PIPE = 130, 141
-
-
 def main() -> NoReturn:
-    """Run the command as the command line asks, and exit."""
+    """Run the command line and exit."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # no name may be more than a terminal can take
+        sys.stdout.reconfigure(errors="backslashreplace")  # column names may have characters that the terminal lacks
     try:
         code = _run_command()
         sys.stdout.flush()
     except (OutputClosedError, BrokenPipeError):
         code = _BROKEN_PIPE
     sys.stderr.flush()
-    # At once: Python would complain if a reader has gone, and pyarrow wait for ever if standard input does not end.
+    # Skip Python's shutdown: it would report a closed output, and pyarrow would wait for the end of standard input.
     os._exit(code)
 
 
 def _run_command() -> int:
-    """Run the command, say in a line what went wrong if anything has, and return the exit code."""
+    """Run the command, print one line if it fails, and return the exit code."""
     try:
         return int(ellipack.main(prog_name="ellipack", standalone_mode=False) or 0)
     except click.ClickException as error:
         return _fail(_usage_message(error), error.exit_code)
     except EllipackError as error:
         return _fail(str(error), next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
-    except ModuleNotFoundError as missing:
-        return _fail(missing_package_message(missing), 1)
+    except ModuleNotFoundError as error:
+        return _fail(missing_package_message(error), 1)
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted", _INTERRUPTED)
     except OSError as error:
@@ -271,7 +280,7 @@ def _run_command() -> int:
 
 
 def _usage_message(error: click.ClickException) -> str:
-    """Return what click has against the command line, and where to read more."""
+    """Return the message of an error in the usage, with a reference to the help."""
     context = getattr(error, "ctx", None)
     where = f" (see {context.command_path} --help)" if context is not None else ""
     return error.format_message() + where

@@ -1,4 +1,7 @@
-"""Lines for a person, on standard error."""
+"""Messages to the user on standard error.
+
+This module imports no optional package, so that it can report a missing one.
+"""
 
 import sys
 from collections.abc import Sequence
@@ -9,42 +12,47 @@ from ellipack.report.formatting import clean
 if TYPE_CHECKING:
     from ellipack.tabular import BadRow
 
+_MAX_REPORTED = 5
+
 
 def print_message(message: str) -> None:
-    """Print a line."""
+    """Print a line on standard error."""
     print(f"ellipack: {clean(message)}", file=sys.stderr, flush=True)
 
 
-def missing_package_message(missing: ModuleNotFoundError) -> str:
-    """Return which package the command line lacks, and how to get it; a module of our own that is not there raises."""
-    package = (missing.name or "a package").partition(".")[0]
+def missing_package_message(error: ModuleNotFoundError) -> str:
+    """Return which package is missing and how to install it. Raise if it is a module of ellipack itself."""
+    package = (error.name or "a package").partition(".")[0]
     if package == "ellipack":
-        raise missing
+        raise error
     return f"the command line needs {package}: pip install 'ellipack[cli]'"
 
 
-_SHOWN = 5
-
-
 class SkippedRows:
-    """Tells on standard error of rows of a source that are skipped.
+    """Reports skipped rows on standard error: the first few one by one, then their number.
+
+    Parameters
+    ----------
+    source : str
+        Name of the table.
 
     Attributes
     ----------
-    count : how many there were.
+    count : int
+        Number of skipped rows.
     """
 
     def __init__(self, source: str) -> None:
         self._source, self.count = source, 0
 
     def add(self, bad: Sequence["BadRow"]) -> None:
-        """Tell of more rows, if not of enough already."""
-        for row in bad[: max(0, _SHOWN - self.count)]:
+        """Report skipped rows, unless enough have been reported."""
+        for row in bad[: max(0, _MAX_REPORTED - self.count)]:
             place = f"{self._source}, row {row.row_number:,}" + (f", column '{row.column}'" if row.column else "")
             print_message(f"skipped: {place}: {row.reason}")
         self.count += len(bad)
 
     def print_total(self) -> None:
-        """Tell of those that were not told of."""
-        if self.count > _SHOWN:
-            print_message(f"skipped: {self.count:,} rows in all")
+        """Report the total if not every row has been reported."""
+        if self.count > _MAX_REPORTED:
+            print_message(f"skipped: {self.count:,} rows in total")

@@ -1,4 +1,4 @@
-"""What the command line asks of a run, and whether that can be done: looked at before a row is read."""
+"""Options of ``ellipack run``, and checks of all paths before the first row is read."""
 
 import os
 import shlex
@@ -10,17 +10,17 @@ from tempfile import TemporaryFile
 from ellipack.errors import CheckpointError, EllipackError, InputError, StreamError
 
 DEFAULT_LEARNER = "metric"
-"""Who learns, if nobody else is asked for."""
+"""Learner that is used by default."""
 
 DEFAULT_SAVE_EVERY = 100_000
-"""Rows between two savings, if nothing else is asked for."""
+"""Number of rows between saves, by default."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What is asked of a run, as `ellipack run --help` has it."""
+    """Options of a run. See ``ellipack run --help``."""
 
-    stream: str
+    table: str
     target: str | None = None
     learner: str | None = None
     settings: tuple[str, ...] = ()
@@ -38,36 +38,36 @@ class Options:
 
     @property
     def model_path(self) -> str | None:
-        """Where the run is saved: `save`, or where it was resumed from."""
+        """Path where the run is saved: `save`, or else `resume`."""
         return self.save or self.resume
 
     @property
     def starts_new_run(self) -> bool:
-        """Whether there is no saved run to go on with, which is no error where the run is to be saved just there."""
+        """Whether there is no saved run to resume. A missing file is no error if the run is saved to the same path."""
         return self.resume is None or (self.resume == self.save and not os.path.exists(self.resume))
 
     def column_kinds(self) -> dict[str, str]:
-        """Return the kinds that columns are to be taken for."""
+        """Return the kind of each column given by ``--kind``."""
         for given in self.kinds:
             if "=" not in given:
                 raise InputError(f"--kind must be COLUMN=KIND, got {given!r}")
         return {column: kind for column, _, kind in (given.rpartition("=") for given in self.kinds)}
 
     def resume_command(self) -> str:
-        """Return the command by which a run that was stopped goes on."""
-        words = ["ellipack", "run", self.stream, "--resume", self.model_path or ""]
+        """Return the command that resumes the run."""
+        command = ["ellipack", "run", self.table, "--resume", self.model_path or ""]
         for name in ("format", "predictions", "report"):
             value = getattr(self, name)
-            words += [f"--{name}", value] if value else []
-        words += ["--save-every", str(self.save_every)] if self.save_every != DEFAULT_SAVE_EVERY else []
-        words += ["--on-error", self.on_error] if self.on_error != "stop" else []
-        return shlex.join(words + ["--json"] * self.as_json)
+            command += [f"--{name}", value] if value else []
+        command += ["--save-every", str(self.save_every)] if self.save_every != DEFAULT_SAVE_EVERY else []
+        command += ["--on-error", self.on_error] if self.on_error != "stop" else []
+        return shlex.join(command + ["--json"] * self.as_json)
 
 
 def check_paths(options: Options) -> None:
-    """Raise unless all that is to be written can be: not after an hour, but now."""
+    """Raise unless all output files can be written."""
     given = {
-        "STREAM": options.stream,
+        "TABLE": options.table,
         "--predictions": options.predictions,
         "--report": options.report,
         "--save": options.save,
@@ -76,34 +76,34 @@ def check_paths(options: Options) -> None:
     check_distinct_paths(given)
     if options.predictions == options.report == "-":
         raise InputError("--predictions and --report can't both go to standard output")
-    for path, failure in (
+    for path, error_type in (
         (options.predictions, StreamError),
         (options.report, StreamError),
         (options.model_path, _model_error),
     ):
         if path not in (None, "-"):
-            check_writable(path, failure)
+            check_writable(path, error_type)
 
 
-def check_writable(path: str, failure: Callable[[str], EllipackError] = StreamError) -> None:
-    """Raise unless a file can be written there; one that is there is not touched."""
+def check_writable(path: str, error_type: Callable[[str], EllipackError] = StreamError) -> None:
+    """Raise unless a file can be written. An existing file is not changed."""
     target = Path(path)
     if target.is_dir():
-        raise failure(f"{path} can't be written: it is a folder: give the name of a file in it")
+        raise error_type(f"{path} can't be written: it is a directory")
     if target.exists() and not target.is_file():
-        return  # a device, or a pipe that must not be opened twice
+        return  # a device, or a pipe, which must not be opened twice
     if not target.parent.is_dir():
-        raise failure(f"{path} can't be written: there is no folder {target.parent}: make it first")
+        raise error_type(f"{path} can't be written: the directory {target.parent} does not exist")
     try:
         if target.exists():
             target.open("r+b").close()
         TemporaryFile(dir=target.parent).close()
     except OSError as error:
-        raise failure(f"{path} can't be written: {error.strerror or error}") from error
+        raise error_type(f"{path} can't be written: {error.strerror or error}") from error
 
 
 def check_distinct_paths(given: Mapping[str, str | None]) -> None:
-    """Raise if a file is to be written that is also read, or written as something else."""
+    """Raise if two options name the same file. Only ``--save`` and ``--resume`` may."""
     seen: dict[str, str] = {}
     for name, path in given.items():
         if path is None or path == "-" or _is_device(path):

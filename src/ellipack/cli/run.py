@@ -1,4 +1,4 @@
-"""``ellipack run``: predict, then learn, row after row."""
+"""``ellipack run``: predict and then learn each row of a table; start, resume and save the run."""
 
 import json
 import os
@@ -31,11 +31,30 @@ from ellipack.report.run_record import build_record
 from ellipack.serialization import remove_partial_files
 from ellipack.tabular import INFERENCE_ROWS, TableBatch, TableEncoder, TableStream, open_table
 
-_BATCH = 1024  # rows, after which a signal is replaced: a fraction of a second
+_BATCH_ROWS = 1024  # a signal stops the run after a batch, within a fraction of a second
+
+LEARNER_FACTORIES: Final[dict[str, Callable[..., Any]]] = {
+    "metric": MetricRegressor,
+    "packing": PackingRegressor,
+    # Local slopes find directions; the estimator of appendix A does not at practical sizes.
+    "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes())),
+}
+"""Learners by their names on the command line."""
 
 
 def run_table(options: Options) -> int:
-    """Run as the options ask, and show what came of it; return the exit code."""
+    """Run over a table, write and print the results, and return the exit code.
+
+    Parameters
+    ----------
+    options : Options
+        Options of the command line.
+
+    Returns
+    -------
+    int
+        0, or 128 plus the number of the signal that stopped the run.
+    """
     stop = StopSignals()
     with stop.installed():
         record = _run(options, stop)
@@ -45,14 +64,14 @@ def run_table(options: Options) -> int:
 
 
 def _run(options: Options, stop: StopSignals) -> Record | None:
-    """Play the whole stream, or up to a signal; return what there is to show."""
+    """Learn the whole table and return the record of the run, or None if a signal stopped it."""
     check_paths(options)
-    run, passed = (None, 0) if options.starts_new_run else load_resumed_run(options)
+    run, skip_rows = (None, 0) if options.starts_new_run else load_resumed_run(options)
     if options.model_path:
         remove_partial_files(options.model_path)
-    source = run_in_thread(lambda: _open_stream(options, passed), stop.received)
+    source = run_in_thread(lambda: _open_stream(options, skip_rows), stop.received)
     if source is None:
-        print_message("stopped before the first row; there is nothing to save")
+        print_message("stopped before the first row; nothing was saved")
         return None
     if run is None:
         run = _new_run(options, source)
@@ -67,17 +86,17 @@ def _run(options: Options, stop: StopSignals) -> Record | None:
         _report_stop(run, options)
         return None
     if not run.scores.n_rows:
-        raise StreamError(f"{source.name} has no row that could be learned from")
+        raise StreamError(f"{source.name} has no row to learn from")
     return build_record(run, speed)
 
 
-def _open_stream(options: Options, passed: int) -> TableStream:
-    """Return the stream, with rows enough of it at hand to tell what its columns are."""
+def _open_stream(options: Options, skip_rows: int) -> TableStream:
+    """Open the table and read enough rows to infer the kinds of its columns."""
     source = open_table(
-        options.stream,
-        batch_rows=min(_BATCH, options.save_every),
+        options.table,
+        batch_rows=min(_BATCH_ROWS, options.save_every),
         format=options.format,
-        skip_rows=passed,
+        skip_rows=skip_rows,
         on_error=options.on_error,
     )
     source.peek(INFERENCE_ROWS)
@@ -85,7 +104,7 @@ def _open_stream(options: Options, passed: int) -> TableStream:
 
 
 def _new_run(options: Options, source: TableStream) -> Run:
-    """Return a run that has seen no row yet."""
+    """Return a run that has not learned any row."""
     if options.target is None:
         raise InputError(f"--target must be one of the columns of {source.name}: {', '.join(source.columns)}")
     encoder = TableEncoder.from_head(
@@ -95,14 +114,14 @@ def _new_run(options: Options, source: TableStream) -> Run:
         drop=options.drop,
         kinds=options.column_kinds(),
     )
-    return Run(make_learner(options.learner or DEFAULT_LEARNER, options.settings), encoder, options.stream)
+    return Run(make_learner(options.learner or DEFAULT_LEARNER, options.settings), encoder, options.table)
 
 
 def _learn_table(
     run: Run, options: Options, source: TableStream, output: PredictionWriter, stop: StopSignals
 ) -> list[tuple[int, float]]:
-    """Play batch after batch, saving on the way and at the end; return how fast it went."""
-    begun, saved = run.position, run.scores.n_rows
+    """Learn batch after batch, saving at intervals and at the end; return the speed over time."""
+    first_position, saved = run.position, run.scores.n_rows
     skipped, failures = SkippedRows(source.name), list[StreamError]()
     with ProgressLine(run) as progress:
         for result in _learn_batches(run, options, prefetch(source, stop.received), failures):
@@ -117,15 +136,15 @@ def _learn_table(
     output.finish()
     if failures:
         raise _add_resume_hint(failures[0], run, options)
-    if run.position == begun and not stop.number:
-        print_message(f"{source.name} has no rows that are new")
+    if run.position == first_position and not stop.number:
+        print_message(f"{source.name} has no new rows")
     return progress.speed
 
 
 def _learn_batches(
     run: Run, options: Options, batches: Iterator[TableBatch], failures: list[StreamError]
 ) -> Iterator[BatchResult]:
-    """Yield what becomes of batches, up to one that can't be read, which is taken down."""
+    """Yield the results of batches. If one can't be read, append the error to `failures` and stop."""
     try:
         for batch in batches:
             yield run.learn_batch(batch, options.on_error)
@@ -134,66 +153,67 @@ def _learn_batches(
 
 
 def _save(run: Run, options: Options, output: PredictionWriter) -> None:
-    """Bring predictions to the disk, and then save the run, which knows how many there are."""
+    """Write predictions to disk, then save the run together with their position."""
     run.output_position = output.sync()
     if options.model_path and run.scores.n_rows:
         run.save(options.model_path)
 
 
 def _add_resume_hint(error: StreamError, run: Run, options: Options) -> StreamError:
-    """Return an error that says what became of the rows before it."""
+    """Return the error with a note that the rows before it are saved, and how to resume."""
     if options.model_path is None or not run.scores.n_rows:
         return error
-    return StreamError(f"{error} (the {run.position:,} rows before are saved; then: {options.resume_command()})")
+    return StreamError(
+        f"{error} (the {run.position:,} rows before it are saved; to resume: {options.resume_command()})"
+    )
 
 
 def _report_stop(run: Run, options: Options) -> None:
-    said = f"stopped after {run.position:,} rows"
+    message = f"stopped after {run.position:,} rows"
     if options.model_path is None:
-        print_message(f"{said}; nothing was saved: with --save MODEL one can go on")
+        print_message(f"{message}; nothing was saved: use --save MODEL to be able to resume")
     elif not run.scores.n_rows:
-        print_message(f"{said}, with nothing learned that could be saved")
+        print_message(f"{message}; nothing was learned, so nothing was saved")
     else:
-        print_message(f"{said}, and saved; to go on: {options.resume_command()}")
+        print_message(f"{message} and saved; to resume: {options.resume_command()}")
 
 
 def _show_result(options: Options, record: Record) -> None:
-    """Write the page if one is wanted, and print the result."""
+    """Write the report if requested, and print the result."""
     if options.report:
         write_report(record, options.report)
-    piped = "-" in (options.predictions, options.report)
+    stdout_taken = "-" in (options.predictions, options.report)
     if options.as_json:
-        click.echo(record.to_json(), err=piped)
+        click.echo(record.to_json(), err=stdout_taken)
     else:
-        print_record(record, make_console(to_error=piped))
+        print_record(record, make_console(to_error=stdout_taken))
     if options.report not in (None, "-"):
         print_message(f"report: {options.report}")
 
 
 def load_resumed_run(options: Options) -> tuple[Run, int]:
-    """Return the run to go on with, and how many rows of the stream to pass over.
+    """Return the run to resume, and the number of rows of the table to skip.
 
-    Under the name of the same stream it goes on behind the last row that was learned. Standard input can't be told by
-    a name: what comes is taken for what comes next. Another stream is learned from its first row, and its predictions
-    are its own.
+    If the table is the same, the run continues after the last row that it learned. Standard input is assumed to
+    continue where it stopped. Any other table is learned from its first row, with predictions of its own.
     """
     run = load_run(str(options.resume))
     _check_options(run, options)
-    said = f"going on with {options.resume} ({run.scores.n_rows:,} rows learned)"
-    if options.stream == run.source == "-":
+    message = f"resuming {options.resume} ({run.scores.n_rows:,} rows learned)"
+    if options.table == run.source == "-":
         run.row_offset = run.position
-        print_message(f"{said}, with what comes on standard input")
-        passed = 0
-    elif "-" not in (options.stream, run.source) and _same_path(options.stream, run.source):
-        passed = run.position
-        print_message(f"{said}, behind row {passed:,} of {options.stream}")
+        print_message(f"{message} from standard input")
+        skip_rows = 0
+    elif "-" not in (options.table, run.source) and _same_path(options.table, run.source):
+        skip_rows = run.position
+        print_message(f"{message} after row {skip_rows:,} of {options.table}")
     else:
-        print_message(f"{said}, from the first row of {options.stream}: what it has learned is from {run.source}")
-        run.position, run.output_position, passed = 0, OutputPosition(), 0
+        print_message(f"{message} from the first row of {options.table}; it was trained on {run.source}")
+        run.position, run.output_position, skip_rows = 0, OutputPosition(), 0
     if run.output_position.size and options.predictions is None:
-        print_message("warning: no --predictions, though the run has written some: there will be none from here on")
-    run.source = options.stream
-    return run, passed
+        print_message("warning: the saved run wrote predictions; without --predictions, no more are written")
+    run.source = options.table
+    return run, skip_rows
 
 
 def _same_path(one: str, other: str) -> bool:
@@ -201,7 +221,7 @@ def _same_path(one: str, other: str) -> bool:
 
 
 def _check_options(run: Run, options: Options) -> None:
-    """Raise if an option asks for anything else than the saved run has."""
+    """Raise if an option differs from the saved run."""
     _check_equal("--target", options.target, run.encoder.target)
     learner: Any = getattr(run.learner, "regressor", run.learner)
     if options.learner is not None and type(learner) is not type(LEARNER_FACTORIES[options.learner]()):
@@ -226,20 +246,11 @@ def _check_equal(option: str, given: Any, has: Any) -> None:
 
 
 def _mismatch(option: str, has: str, given: str) -> InputError:
-    return InputError(f"{option} must be that of the resumed run, which has {has}, got {given}: leave it out")
-
-
-LEARNER_FACTORIES: Final[dict[str, Callable[..., Any]]] = {
-    "metric": MetricRegressor,
-    "packing": PackingRegressor,
-    # With an estimate that finds directions: appendix A to the letter would find none.
-    "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes())),
-}
-"""By the names that the command line has for them."""
+    return InputError(f"{option} must match the resumed run, which has {has}, got {given}; omit the option")
 
 
 def make_learner(name: str, settings: Sequence[str]) -> StreamingRegressor[Any]:
-    """Return a learner by its name, with settings ``NAME=VALUE``; the paper's for any features and labels."""
+    """Return a learner by its name, with parameters ``NAME=VALUE``. The paper's learners are rescaled to any data."""
     learner: StreamingRegressor[Any] = LEARNER_FACTORIES[name]()
     for text in settings:
         key, value = parse_setting(text, learner)
@@ -248,19 +259,20 @@ def make_learner(name: str, settings: Sequence[str]) -> StreamingRegressor[Any]:
 
 
 def parse_setting(text: str, learner: StreamingRegressor[Any]) -> tuple[str, Any]:
-    """Return the name and the value of a setting ``NAME=VALUE``; the learner itself says what values it takes."""
-    plain = {name: value for name, value in learner.get_params(deep=False).items() if isinstance(value, int | float)}
+    """Return name and value of a parameter ``NAME=VALUE``. The learner checks the value itself."""
+    parameters = learner.get_params(deep=False)
+    names = sorted(name for name, value in parameters.items() if isinstance(value, int | float))
     name, equals, given = text.partition("=")
-    if not equals or name not in plain:
-        raise DomainError(f"--set must be NAME=VALUE with a name of {', '.join(sorted(plain))}, got {text!r}")
-    value = _value(given)
-    if isinstance(plain[name], bool) and not isinstance(value, bool):
+    if not equals or name not in names:
+        raise DomainError(f"--set must be NAME=VALUE with one of the names {', '.join(names)}, got {text!r}")
+    value = _parse_json(given)
+    if isinstance(parameters[name], bool) and not isinstance(value, bool):
         raise DomainError(f"--set {name} must be true or false, got {given!r}")
     return name, value
 
 
-def _value(text: str) -> Any:
-    """Return the number, boolean or list that a text is in JSON, or the text itself."""
+def _parse_json(text: str) -> Any:
+    """Return the value of a JSON text, or the text itself if it is not JSON."""
     try:
         return json.loads(text)
     except ValueError:

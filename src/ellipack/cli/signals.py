@@ -1,17 +1,22 @@
-"""Signals that ask a run to stop: it finishes the rows in hand, saves, and says how to go on."""
+"""Signals that stop a run after the current batch, so that it can be saved and resumed."""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_NUMBERS = (signal.SIGINT, signal.SIGTERM)
+_STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSignals:
-    """Which of SIGINT and SIGTERM has come, 0 if none; a second one ends the process at once.
+    """Handler of SIGINT and SIGTERM that records the first signal. A second one ends the process at once.
 
-    Nothing is raised: a signal is taken down, and whoever works or waits looks from time to time.
+    The handler raises nothing. Code that works or waits calls `received` from time to time.
+
+    Attributes
+    ----------
+    number : int
+        Number of the signal received, 0 if none.
     """
 
     def __init__(self) -> None:
@@ -19,9 +24,9 @@ class StopSignals:
 
     @contextmanager
     def installed(self) -> Iterator["StopSignals"]:
-        """Take signals down as long as the block runs, but for those that the process was started to ignore."""
-        found = {number: signal.getsignal(number) for number in _NUMBERS}
-        replaced = {number: handler for number, handler in found.items() if handler is not signal.SIG_IGN}
+        """Handle the signals inside a ``with`` block, except those that the process ignores."""
+        handlers = {number: signal.getsignal(number) for number in _STOP_SIGNALS}
+        replaced = {number: handler for number, handler in handlers.items() if handler is not signal.SIG_IGN}
         for number in replaced:
             signal.signal(number, self._receive)
         try:
@@ -31,11 +36,11 @@ class StopSignals:
                 signal.signal(number, handler)
 
     def received(self) -> bool:
-        """Return whether to stop."""
+        """Return whether a signal has been received."""
         return self.number != 0
 
     def _receive(self, number: int, _: FrameType | None) -> None:
         self.number = number
-        for each in _NUMBERS:
-            if signal.getsignal(each) is not signal.SIG_IGN:
-                signal.signal(each, signal.SIG_DFL)
+        for other in _STOP_SIGNALS:
+            if signal.getsignal(other) is not signal.SIG_IGN:
+                signal.signal(other, signal.SIG_DFL)
