@@ -99,7 +99,7 @@ def test_noise_has_the_given_standard_deviation_and_mean_zero() -> None:
 
 def test_instances_are_uniform_in_the_ball() -> None:
     X, _ = LowRankStream(d=3).draw(50_000)
-    # Evenly means that half of the rows are within the ball of half the volume.
+    # Half of the instances must be in the concentric ball of half the volume.
     assert abs(np.mean(np.linalg.norm(X, axis=1) < 0.5 ** (1 / 3)) - 0.5) < 0.01
     assert np.abs(X.mean(axis=0)).max() < 0.01
 

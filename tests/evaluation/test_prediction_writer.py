@@ -19,7 +19,7 @@ def drawn(rows: int, seed: int = 0) -> tuple[Ints, Floats, Floats]:
 
 
 def write_whole(path: Path, rows: int, seed: int = 0) -> bytes:
-    """Return what is written without any interruption."""
+    """Write all rows without interruption; return the contents of the file."""
     output = open_prediction_writer(str(path), LABELED_COLUMNS)
     output.write(*drawn(rows, seed))
     output.finish()
@@ -31,7 +31,7 @@ def write_whole(path: Path, rows: int, seed: int = 0) -> bytes:
 def test_interruptions_do_not_change_the_file(
     tmp_path_factory: pytest.TempPathFactory, seed: int, name: str, lives: list[tuple[int, int]]
 ) -> None:
-    """A life settles some records, adds some more that no save knows of, and is over; or was made whole before."""
+    """Each interrupted run syncs some rows, then either finishes the file or writes rows that are lost."""
     folder = tmp_path_factory.mktemp("lives")
     path, known, behind, rows = folder / name, OutputPosition(), 0, 40
     numbers, predictions, labels = drawn(rows, seed)
@@ -82,7 +82,7 @@ def test_parquet_file_is_replaced_atomically(tmp_path: Path) -> None:
     output = open_prediction_writer(str(tmp_path / "p.parquet"), LABELED_COLUMNS)
     output.write(*drawn(30))
     assert (tmp_path / "p.parquet").read_bytes() == before
-    output.close()  # nobody has settled it
+    output.close()  # without sync
     assert (tmp_path / "p.parquet").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["p.parquet"]
 

@@ -10,7 +10,7 @@ from ellipack.evaluation.prefetch import prefetch, run_in_thread
 
 
 class Items:
-    """Numbers, that count how many were made and know whether they were closed."""
+    """Iterator that records how many items it returned, whether it was closed, and the threads that used it."""
 
     def __init__(self, numbers: list[int], error: Exception | None = None) -> None:
         self.made, self.closed, self.threads = 0, threading.Event(), set[int]()

@@ -19,7 +19,7 @@ ROWS = 90
 
 
 def table() -> pa.Table:
-    """Return a table in which texts earn features and values go missing on the way."""
+    """Return a table in which features are added for frequent categories and missing values."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=ROWS)
     return pa.table(
@@ -36,7 +36,7 @@ def new_run(target: str = "y") -> Run:
 
 
 def play_batches(run: Run, cuts: list[int], path: Path | None = None) -> tuple[Run, Floats]:
-    """Play the table, cut into batches; if a path is given, saved and loaded between any two."""
+    """Run over the table in batches; if a path is given, save and load the run before each batch."""
     predictions = []
     edges = sorted({0, ROWS, *cuts})
     for start, stop in pairwise(edges):

@@ -1,10 +1,12 @@
-"""Loads hostile files, one after the other, in a process that may not take much memory or time.
+"""Make hostile model files, with valid checksums, and load them in a process with limited memory and time.
 
     python -m tests.fuzz.hostile_files FIRST COUNT MODEL...
 
-makes of each good MODEL so many others, by the seeds from FIRST on. Each must be refused with a `CheckpointError`, or
-hold a learner that predicts finite numbers, learns 50 more rows and can be saved and loaded again. What is tried is
-printed as it begins, so that whoever reads it knows even if the process dies.
+mutates each MODEL with COUNT seeds, starting at FIRST. Loading a mutated file must raise `CheckpointError`, or return a
+learner that predicts finite numbers, learns 50 more rows, and can be saved and loaded again. Each attempt is printed
+before it starts, so that the output names the file even if the process crashes.
+
+Some mutations change arbitrary bytes. Others change a number, a fact or a shape of the archive.
 """
 
 import faulthandler
@@ -69,14 +71,14 @@ Random = np.random.Generator
 
 
 def with_checksum(data: bytes) -> bytes:
-    """Return a file with its checksum made right."""
+    """Return a file with a valid checksum."""
     place = file._CHECKSUM_BYTES
     blank = data[: place.start] + b"0" * 64 + data[place.stop :]
     return blank[: place.start] + file._checksum(blank).encode() + blank[place.stop :]
 
 
 def flip_bytes(rng: Random, data: bytes) -> bytes:
-    """Change a few bytes, behind the checksum."""
+    """Change a few bytes after the checksum."""
     changed = bytearray(data)
     for at in rng.integers(file._CHECKSUM_BYTES.stop, len(data), size=rng.integers(1, 4)):
         changed[at] = rng.choice([0, 0xFF, 0x7F, int(rng.integers(256)), changed[at] ^ (1 << int(rng.integers(8)))])
@@ -84,7 +86,7 @@ def flip_bytes(rng: Random, data: bytes) -> bytes:
 
 
 def flip_header(rng: Random, data: bytes) -> bytes:
-    """Change a byte of the header: digits to digits, or anything to anything."""
+    """Change a byte of the header: a digit to another digit, or any byte to any character."""
     size = 8 + int.from_bytes(data[:8], "little")
     changed = bytearray(data)
     digits = [at for at in range(file._CHECKSUM_BYTES.stop, size) if chr(data[at]).isdigit()]
@@ -96,13 +98,13 @@ def flip_header(rng: Random, data: bytes) -> bytes:
 
 
 def cut(rng: Random, data: bytes) -> bytes:
-    """Leave out, or double, a stretch of bytes."""
+    """Remove or duplicate a range of bytes."""
     a, b = np.sort(rng.integers(file._CHECKSUM_BYTES.stop, len(data), size=2))
     return with_checksum(data[:a] + data[b:] if rng.random() < 0.5 else data[:b] + data[a:])
 
 
 def change_array(rng: Random, archive: Archive) -> Archive:
-    """Put hostile numbers into an array: one, a row, or all."""
+    """Write a hostile number to an element, a row or all of an array."""
     names = sorted(name for name, array in archive.arrays.items() if array.size)
     if not names:
         return archive
@@ -125,7 +127,7 @@ def change_array(rng: Random, archive: Archive) -> Archive:
 
 
 def change_shape(rng: Random, archive: Archive) -> Archive:
-    """Make an array longer, shorter, empty, wider, or of another kind."""
+    """Change the shape or the type of an array."""
     names = sorted(archive.arrays)
     name = names[rng.integers(len(names))]
     array = archive.arrays[name]
@@ -146,7 +148,7 @@ def change_shape(rng: Random, archive: Archive) -> Archive:
 
 
 def change_fact(rng: Random, archive: Archive) -> Archive:
-    """Replace a fact, however deep, or take it away."""
+    """Replace or remove a fact at any depth."""
     facts = json.loads(json.dumps(archive.facts))
     places = list(_places(facts))
     inside, key = places[rng.integers(len(places))]
@@ -158,7 +160,7 @@ def change_fact(rng: Random, archive: Archive) -> Archive:
 
 
 def swap(rng: Random, archive: Archive) -> Archive:
-    """Let an array stand in for another."""
+    """Replace an array by another one."""
     names = sorted(archive.arrays)
     one, other = (names[i] for i in rng.integers(len(names), size=2))
     return Archive(archive.facts, {**archive.arrays, one: archive.arrays[other]})
@@ -177,16 +179,16 @@ STRUCTURED_MUTATIONS = [change_array, change_array, change_array, change_fact, c
 
 
 EXTRA_MEMORY = 2**30
-"""Bytes that a hostile file may make us ask for beyond what a good one does."""
+"""Bytes that loading a hostile file may allocate beyond the memory in use."""
 
 TIMEOUT_SECONDS = 100
-"""After which a load hangs: a good one takes milliseconds."""
+"""Time limit per file. Loading a valid file takes milliseconds."""
 
 _CODES = {"float64": "F64", "int64": "I64", "float32": "F32"}
 
 
 def mutate_file(rng: Random, data: bytes, kind: str, archive: Archive) -> bytes:
-    """Return one of the files that a hostile author makes of a good one."""
+    """Return a mutated copy of a valid file."""
     if rng.random() < 0.25:
         return BYTE_MUTATIONS[rng.integers(len(BYTE_MUTATIONS))](rng, data)
     for _ in range(rng.integers(1, 3)):
@@ -195,7 +197,7 @@ def mutate_file(rng: Random, data: bytes, kind: str, archive: Archive) -> bytes:
 
 
 def pack(kind: str, archive: Archive) -> bytes:
-    """Return a file with this archive, also such that the writer would refuse, and a right checksum."""
+    """Return a file with an archive and a valid checksum, even if the writer would refuse the archive."""
     header: dict[str, Any] = {}
     body = b""
     for name, array in archive.arrays.items():
@@ -210,14 +212,14 @@ def pack(kind: str, archive: Archive) -> bytes:
 
 
 def table(n: int) -> pa.Table:
-    """Return rows as a table, of which runs are saved here: numbers, texts, some missing, and a label."""
+    """Return a table with numbers, categories, missing values and a label."""
     X, y = stream(n)
     texts = [None if value > 0.8 else "low" if value < 0 else "high" for value in X[:, 2].tolist()]
     return pa.table({"a": X[:, 0], "b": [None if x > 0.7 else x for x in X[:, 1].tolist()], "c": texts, "y": y})
 
 
 def is_refused(path: Path, X: Floats, y: Floats) -> bool:
-    """Load a file; return whether it was refused, and fail unless it was, or holds what works."""
+    """Load a file. Return whether it was refused; if not, check that the learner works."""
     try:
         kind = read(path)[0]
         if kind.startswith("river."):
@@ -248,7 +250,7 @@ def is_refused(path: Path, X: Floats, y: Floats) -> bool:
 
 
 def check_river_learner(learner: Any, path: Path, X: Floats, y: Floats) -> None:
-    """Fail unless one of River's, loaded from a file, predicts and learns, and can be saved and loaded again."""
+    """Check that a loaded River learner predicts and learns, and can be saved and loaded again."""
     names = learner.feature_names or ["a", "b", "c"]
     values = np.resize(X, (len(X), len(names))) / np.sqrt(len(names))
     rows = [dict(zip(names, row, strict=True)) for row in values.tolist()]
@@ -261,7 +263,7 @@ def check_river_learner(learner: Any, path: Path, X: Floats, y: Floats) -> None:
 
 
 def limit_memory() -> None:
-    """From now on let the system refuse what goes far beyond what is taken already, where it can."""
+    """Limit the memory of the process to the memory in use plus `EXTRA_MEMORY`, on systems that support it."""
     taken = Path("/proc/self/statm")
     if taken.exists():
         most = int(taken.read_text().split()[0]) * resource.getpagesize() + EXTRA_MEMORY
@@ -269,12 +271,12 @@ def limit_memory() -> None:
 
 
 def main(first: int, count: int, models: list[Path]) -> None:
-    """Try so many seeds on each model."""
+    """Load mutated copies of each model, for `count` seeds."""
     warnings.simplefilter("error")
     X, y = stream(50, seed=1)
     copy = models[0].with_name("copy")
     good = {model: model.read_bytes() for model in models}
-    for data in good.values():  # which compiles all that will be needed
+    for data in good.values():  # valid files must load, and this imports everything before memory is limited
         copy.write_bytes(data)
         assert not is_refused(copy, X, y)
     limit_memory()

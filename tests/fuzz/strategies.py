@@ -1,4 +1,7 @@
-"""Strategies of the fuzz tests and their numbers of examples."""
+"""Hypothesis strategies of the fuzz tests, and the number of examples.
+
+Set the environment variable ``FUZZ`` to multiply the number of examples.
+"""
 
 import os
 from dataclasses import dataclass
@@ -13,7 +16,7 @@ FUZZ_FACTOR = int(os.environ.get("FUZZ", "1"))
 
 
 def n_examples(quick: int) -> int:
-    """Return how many examples to try, given how many a quick run tries."""
+    """Return the number of examples, given that of a quick run."""
     return quick * FUZZ_FACTOR
 
 
@@ -32,12 +35,12 @@ SPECIAL_BYTES = [
     b"1e999",
     b"\t",
 ]
-"""Bytes that mean something somewhere."""
+"""Bytes with a special meaning in some format."""
 
 
 @st.composite
 def mutated_bytes(draw: st.DrawFn, content: bytes) -> bytes:
-    """Draw a content that was changed in one to six places."""
+    """Draw a copy of some bytes that is changed in one to six places."""
     changed = bytearray(content)
     for _ in range(draw(st.integers(1, 6))):
         place = draw(st.integers(0, len(changed)))
@@ -62,7 +65,7 @@ LABEL_SHAPES = ["any", "constant", "linear", "jump", "alternating", "one outlier
 
 @dataclass(frozen=True)
 class RowRecipe:
-    """How rows and labels are made: short to print, and the same rows again for the same words."""
+    """Recipe for adversarial rows and labels: short to print, and deterministic."""
 
     count: int
     shape: str
@@ -72,14 +75,14 @@ class RowRecipe:
     seed: int
 
     def rows(self, d: int) -> tuple[Floats, Floats]:
-        """Return the rows, of d features, and their labels."""
+        """Return rows with d features, and their labels."""
         rng = np.random.default_rng(self.seed)
         X = _rows(rng, self.count, d, self.shape)
         y = _labels(rng, X, self.labels)
         return np.clip(X * self.size, -1e140, 1e140), np.clip(y * self.label_size, -1e60, 1e60)
 
     def in_domain(self, d: int) -> tuple[Floats, Floats]:
-        """Return rows of the same make in the unit ball, and labels in [0, 1]."""
+        """Return rows of the same shape in the unit ball, and labels in [0, 1]."""
         rng = np.random.default_rng(self.seed)
         X = _rows(rng, self.count, d, self.shape)
         y = _labels(rng, X, self.labels)

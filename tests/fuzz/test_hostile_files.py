@@ -1,4 +1,4 @@
-"""Hostile model files, their checksums right: an error that says so, or a learner that works; never anything else."""
+"""Loading a hostile model file with a valid checksum raises an error or returns a working learner."""
 
 import subprocess
 import sys
@@ -66,7 +66,7 @@ def test_hostile_files_raise_or_load_a_working_learner(tmp_path: Path) -> None:
         make().save(tmp_path / name)
     first = 0 if FUZZ_FACTOR == 1 else int(np.random.default_rng().integers(2**40))
     command = [sys.executable, "-m", "tests.fuzz.hostile_files", str(first), str(n_examples(150))]
-    # In a process of its own: whatever a hostile file could do to it, this one lives to tell.
+    # A separate process, because a hostile file might crash it.
     command += [str(tmp_path / name) for name in MODELS]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     told = done.stdout.splitlines()

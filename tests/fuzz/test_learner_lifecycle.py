@@ -1,7 +1,7 @@
-"""A learner's life, fuzzed: whatever rows come, and however often it is saved, copied or widened on the way.
+"""Fuzz test of the life cycle of a learner: adversarial rows, saving, loading, copying and adding features.
 
-Beside each learner goes a twin that learns the same rows one by one and is never interrupted: all that ever differs is
-how rows came and what was done in between, so all bits must be the same.
+A twin of each learner learns the same rows one by one, without saving, loading or copying. Both must always have
+exactly the same state.
 """
 
 import pickle
@@ -32,7 +32,7 @@ MAX_FEATURES = 4
 
 
 class LearnerLifecycle(RuleBasedStateMachine):
-    """What may happen to a learner."""
+    """Rules and invariants of the life cycle."""
 
     learner: ClassVar[Any]
     domain: ClassVar[bool] = True  # whether rows must lie in the unit ball and labels in [0, 1]
@@ -44,7 +44,7 @@ class LearnerLifecycle(RuleBasedStateMachine):
         self.low, self.high = np.inf, -np.inf
         self.log: list[tuple[Floats, Floats]] = []
         self.saved: bytes | None = None
-        self.since: list[Callable[[Any], Any]] = []  # what has happened since it was saved
+        self.since: list[Callable[[Any], Any]] = []  # actions since the last save
 
     @initialize(recipe=row_recipes)
     def begin(self, recipe: RowRecipe) -> None:
@@ -135,7 +135,7 @@ class LearnerLifecycle(RuleBasedStateMachine):
         return recipe.in_domain(self.d) if self.domain else recipe.rows(self.d)
 
     def _check_predictions(self, predictions: Floats, y: Floats) -> None:
-        """Check that predictions are finite and, once there was a label, in the labels' range, a little widened."""
+        """Check that predictions are finite and within the range of the labels, with a small margin."""
         assert np.isfinite(predictions).all()
         self.low, self.high = min(self.low, y.min()), max(self.high, y.max())
         if self.domain:
@@ -176,7 +176,7 @@ class ViewsLifecycle(LearnerLifecycle):
 
 
 def _test(life: type[LearnerLifecycle], examples: int) -> Any:
-    """Return the life as a test of so many examples."""
+    """Return the test case of a life cycle with a number of examples."""
     life.TestCase.settings = settings(max_examples=n_examples(examples), stateful_step_count=20)
     return life.TestCase
 

@@ -1,4 +1,4 @@
-"""Tables with bytes changed anywhere, result from the file to the learner: rows that are learned, or a clear error."""
+"""Runs over tables with mutated bytes either learn the rows or raise a clear error."""
 
 import gzip
 import json
@@ -57,7 +57,7 @@ def test_mutated_tables_are_learned_or_give_a_clear_error(path: Path, table: tup
         message = str(error)
     if message:
         assert "\n" not in message
-        # Of a batch that was refused nothing has been learned: all there is comes from those before.
+        # A batch that raises must leave the run unchanged.
         assert before is None or run is None or carried(run) == before
     else:
         assert run is not None

@@ -1,4 +1,4 @@
-"""The encoder, literally and slowly: one row after the other, each cell by itself, in decode_column dicts."""
+"""Literal, slow reference of `TableEncoder`: encodes row by row and cell by cell, with dictionaries."""
 
 import math
 from datetime import UTC, date, datetime, time, timedelta
@@ -14,7 +14,7 @@ def is_missing(cell: str | None) -> bool:
 
 
 def parse_time(cell: str) -> datetime | time:
-    """Return a date or a time of day, a date without a zone being one in UTC."""
+    """Parse a date or a time of day. The default time zone is UTC."""
     text = cell.strip()
     if "-" not in text[:5]:
         return time.fromisoformat(text.zfill(5))
@@ -23,7 +23,7 @@ def parse_time(cell: str) -> datetime | time:
 
 
 class ReferenceEncoder:
-    """Features of rows by name, in the order in which the names came up."""
+    """Encodes rows as features by name, in the order in which the names first occur."""
 
     def __init__(self, kinds: dict[str, str], rows: list[Row], min_frequency: int, max_categories: int) -> None:
         self.kinds, self.min_frequency, self.max_categories = kinds, min_frequency, max_categories

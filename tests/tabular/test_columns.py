@@ -1,4 +1,4 @@
-"""What the kinds of columns do that their oracle does not say: types, limits, names."""
+"""Column types, limits, names and options that the reference encoder does not cover."""
 
 import json
 from collections.abc import Mapping
@@ -94,7 +94,7 @@ def test_an_identifier_gets_one_feature() -> None:
 
 def test_counts_are_reset_when_there_are_too_many_categories(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(category_column, "MAX_COUNTED_CATEGORIES", 3)
-    cells = ["a", "b", "c", "a", "d", "b", "b", "a", "a"]  # at d, a counts 2 and is forgotten
+    cells = ["a", "b", "c", "a", "d", "b", "b", "a", "a"]  # "d" resets the counts, when "a" has 2
     encoder, parts = encoded({"s": cells}, min_frequency=3)
     assert encoder.feature_names == ["s=other"]
     assert len(parts) == 1

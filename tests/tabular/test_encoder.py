@@ -46,7 +46,7 @@ def columns(draw: st.DrawFn, rows: int) -> tuple[str, list[str | None]]:
 
 
 class Table:
-    """Rows of a table with labels, how its columns are to be read, and the settings."""
+    """Generated table with labels, column kinds, and parameters of the encoder."""
 
     def __init__(
         self, kinds: dict[str, str], cells: dict[str, list[str | None]], min_frequency: int, most: int
@@ -87,7 +87,7 @@ def tables(draw: st.DrawFn, min_rows: int = 1) -> Table:
 
 
 def features(encoder: TableEncoder, rows: ParsedRows) -> list[list[float]]:
-    """Return rows of features, each as wide as it was at its time."""
+    """Encode rows; return the features of each row, without features that appear later."""
     found: list[list[float]] = []
     width = len(encoder.feature_names)
     for block in encoder.partial_fit_transform(rows):
@@ -103,7 +103,7 @@ def features(encoder: TableEncoder, rows: ParsedRows) -> list[list[float]]:
 
 
 def same(found: list[list[float]], expected: list[list[float]]) -> bool:
-    """Return whether features have the same bits, the sign of 0 included."""
+    """Return whether features are identical, including the sign of zero."""
     return repr(found) == repr(expected)
 
 
@@ -221,7 +221,7 @@ def test_skipped_bad_rows_have_no_effect(table: Table, data: st.DataObject) -> N
 
 @st.composite
 def mutated_json(draw: st.DrawFn, value: Any) -> Any:
-    """Return JSON with one entry somewhere in it replaced, left out or doubled."""
+    """Draw JSON data with one entry replaced, removed or duplicated."""
     if isinstance(value, dict) and value and draw(st.integers(0, 9)):
         key = draw(st.sampled_from(sorted(value)))
         if draw(st.integers(0, 4)) == 0:
@@ -262,7 +262,7 @@ def test_mutated_state_raises_or_works(table: Table, data: st.DataObject) -> Non
         return
     try:
         rows = loaded.parse_unlabeled(table.batch(), on_error="skip")
-    except StreamError:  # a column is called something else now
+    except StreamError:  # the name of a column was changed
         assert {column.name for column in loaded.column_summaries()} != set(table.kinds)
         return
     assert np.isfinite(loaded.transform(rows)).all()

@@ -7,7 +7,7 @@ from ellipack.tabular.input_file import INVALID_UTF8, Utf8Reader
 
 
 class ShortReads(BytesIO):
-    """A file that hands out as little as it likes."""
+    """File whose reads return fewer bytes than requested."""
 
     def __init__(self, content: bytes, most: int) -> None:
         super().__init__(content)

@@ -20,7 +20,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
         (["2019", "2020"], "number", ""),
         (["yes", "No", "NA", "yes"], "boolean", ""),
         (["T", "F"], "boolean", ""),
-        (["true", "true"], "category", ""),  # a constant may vary later, and not only to false
+        (["true", "true"], "category", ""),  # other values than "false" may follow
         (["F", "F", "F"], "category", ""),
         (["t", "no"], "category", ""),
         (["yes", "no", "maybe"], "category", ""),
@@ -30,7 +30,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
         (["12:30", "9:05", "23:59:59.5"], "time", "time of day"),
         (["31/12/2024", "30/12/2024"], "category", ""),
         (["rain", "sun", "rain"], "category", ""),
-        (["1"] * 99 + ["one"], "number", ""),  # a mistake, which is told where it is read
+        (["1"] * 99 + ["one"], "number", ""),  # a single error, which is reported when it is parsed
         ([*DAYS, "soon"], "time", "date"),
         (["1"] * 9 + ["one"], "category", ""),
         (["1"] * 90 + ["one"] * 10, "category", ""),
@@ -81,7 +81,7 @@ def test_infers_kind_from_types(cells: pa.Array, kind: str, form: str) -> None:
         ),
         (["7"] * 30, "constant at first", ""),
         (["x"] * 30, "constant at first", ""),
-        ([str(i) for i in range(7, 15)], "", ""),  # too few to tell
+        ([str(i) for i in range(7, 15)], "", ""),  # too few values
         (["a", "b"] * 20, "", ""),
         ([str(-i) for i in range(30)], "", ""),
     ],

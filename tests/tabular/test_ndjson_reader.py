@@ -19,7 +19,7 @@ COLUMNS = ("a", "b", "c")
 
 @st.composite
 def tables(draw: st.DrawFn) -> list[dict[str, object]]:
-    """Return rows whose columns are mostly of one type, as those of tables are, and sometimes not."""
+    """Draw rows whose columns mostly have a single type."""
     kinds = {name: draw(st.sampled_from([numbers, texts, st.booleans(), values])) for name in COLUMNS}
     rows = st.fixed_dictionaries({}, optional={name: st.none() | kind for name, kind in kinds.items()})
     return [dict.fromkeys(COLUMNS), *draw(st.lists(rows, max_size=25))]
@@ -42,7 +42,7 @@ def as_texts(batches: list[TableBatch]) -> list[list[str | None]]:
 
 
 def literal(value: object) -> str | None:
-    """Return a cell as text by the rules, one by one: numbers are floats, and whole ones have no point."""
+    """Return the expected string of a cell: numbers are floats, and integers have no decimal point."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):

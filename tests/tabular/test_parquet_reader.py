@@ -14,7 +14,7 @@ def test_skipped_row_groups_are_not_read(tmp_path: Path) -> None:
         pa.table({"a": range(1000)}), path, row_group_size=100, compression="none", use_dictionary=False
     )
     content = bytearray(path.read_bytes())
-    content[4:600] = b"\xff" * 596  # the first group is no more
+    content[4:600] = b"\xff" * 596  # overwrite the first row group
     path.write_bytes(content)
     with open_table(str(path), skip_rows=130) as source:
         assert [n for batch in source for n in batch.table.column("a").to_pylist()] == list(range(130, 1000))

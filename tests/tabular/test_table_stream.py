@@ -53,7 +53,7 @@ FILES = {
 
 
 def rows_of(batches: list[TableBatch]) -> list[dict[str, object]]:
-    """Return the rows in batches, numbers as numbers whatever the file had."""
+    """Return the rows of batches, with numbers converted to floats."""
     rows = [row for batch in batches for row in batch.table.to_pylist()]
     return [{**row, "size": float(row["size"])} for row in rows]
 
@@ -203,7 +203,7 @@ def test_permission_denied_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def denied(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("builtins.open", denied)  # for real it would not happen to root
+    monkeypatch.setattr("builtins.open", denied)  # root can read any file
     with pytest.raises(StreamError, match=r"t.csv: permission denied: check its permissions"):
         open_table("t.csv")
 
