@@ -84,7 +84,7 @@ def in_another_thread(work: Callable[[], object]) -> None:
         pool.submit(work).result()
 
 
-def test_the_thread_that_learned_first_does_not_keep_others_from_it() -> None:
+def test_learning_in_one_thread_does_not_block_limits_of_others() -> None:
     before = limits()
 
     def work() -> None:
@@ -97,7 +97,7 @@ def test_the_thread_that_learned_first_does_not_keep_others_from_it() -> None:
         in_another_thread(work)
 
 
-def test_limits_of_other_code_in_other_threads_neither_prevent_nor_outlast_a_block() -> None:
+def test_limits_of_other_code_neither_prevent_nor_outlast_a_block() -> None:
     with threadpool_limits(1, user_api="blas"), threadpool_limits(2, user_api="blas"):
 
         def work() -> None:

@@ -8,7 +8,7 @@ import pytest
 from ellipack.locks import ReaderWriterLock
 
 
-def test_many_look_at_once_and_who_changes_is_alone() -> None:
+def test_readers_share_the_lock_and_a_writer_excludes_all() -> None:
     lock, inside, most, wrong = ReaderWriterLock(), [0, 0], [0], []
 
     def look(_: int) -> None:
@@ -39,7 +39,7 @@ def test_many_look_at_once_and_who_changes_is_alone() -> None:
         pass
 
 
-def test_nobody_waits_for_ever() -> None:
+def test_neither_readers_nor_writers_starve() -> None:
     lock, stop, turns = ReaderWriterLock(), Event(), [0, 0]
 
     def look() -> None:
@@ -64,7 +64,7 @@ def test_nobody_waits_for_ever() -> None:
     assert min(turns) >= 100
 
 
-def test_a_change_that_fails_lets_others_in() -> None:
+def test_an_error_releases_the_lock() -> None:
     lock = ReaderWriterLock()
     with pytest.raises(KeyError), lock.write():
         raise KeyError

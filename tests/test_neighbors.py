@@ -111,7 +111,7 @@ def test_a_tree_built_in_bulk_is_small_from_a_thousand_points_on() -> None:
         assert tree.depth == 5
 
 
-def test_duplicates_without_end_cost_nothing() -> None:
+def test_many_duplicates_are_cheap() -> None:
     index = grown(np.tile([[1.0, 2.0]], (50_000, 1)))
     for query in ([[1.0, 2.0]], [[0.0, 0.0]]):
         assert index.nearest(query)[0] == 0
@@ -343,7 +343,7 @@ def test_numbers_that_are_not_finite_are_refused_and_change_nothing(bad: float) 
     assert len(index) == len(tree) == 1
 
 
-def test_arguments_that_break_a_rule_are_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     index, tree = NeighborIndex.build([[0.0, 1.0]]), KdTree.build(np.array([[0.0, 1.0]]))
     with pytest.raises(ShapeError, match="points must have 2 columns, got 3"):
         index.insert([[0.0, 1.0, 2.0]])

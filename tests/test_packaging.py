@@ -46,7 +46,7 @@ def a_python(checkout: Path, venv: str) -> str:
     return f"PYTHON={fake}"
 
 
-def test_type_checkers_are_told_that_there_are_types() -> None:
+def test_the_package_is_marked_as_typed() -> None:
     assert (files(ellipack) / "py.typed").is_file()
 
 
@@ -55,7 +55,7 @@ def test_there_is_one_version() -> None:
     assert 'dynamic = ["version"]' in (ROOT / "pyproject.toml").read_text()
 
 
-def test_every_constraint_is_a_version_and_nothing_but() -> None:
+def test_every_constraint_is_an_exact_version() -> None:
     first, *lines = (ROOT / "constraints.txt").read_text().splitlines()
     assert first.startswith("#")
     names = [line.split("==")[0].lower() for line in lines]
@@ -67,7 +67,7 @@ def test_every_constraint_is_a_version_and_nothing_but() -> None:
 
 
 @needs_make
-def test_an_environment_that_could_not_be_made_is_made_anew(checkout: Path) -> None:
+def test_a_failed_environment_is_built_again(checkout: Path) -> None:
     failing = a_python(checkout, venv="exit 1")
     for _ in range(2):  # the second finds an interpreter, and must not take it for an environment
         made = make(checkout, "demo", failing)
@@ -98,7 +98,7 @@ def test_a_missing_compiler_is_named(checkout: Path) -> None:
 
 
 @needs_make
-def test_clean_leaves_nothing_compiled_behind(checkout: Path) -> None:
+def test_clean_removes_all_compiled_files(checkout: Path) -> None:
     for tree in ("src/deep", "tests", "benchmarks"):
         (checkout / tree / "__pycache__").mkdir(parents=True)
     (checkout / "build/cp311").mkdir(parents=True)

@@ -10,40 +10,40 @@ from ellipack.parallel import for_row_slices, thread_count
 
 
 @given(st.integers(0, 50), st.integers(1, 8))
-def test_every_row_is_worked_on_once(count: int, n_jobs: int) -> None:
+def test_slices_cover_every_row_once(count: int, n_jobs: int) -> None:
     seen: list[int] = []
     for_row_slices(lambda part: seen.extend(range(count)[part]), count, n_jobs)
     assert sorted(seen) == list(range(count))
 
 
-def test_threads_work_at_the_same_time() -> None:
+def test_slices_run_at_the_same_time() -> None:
     meeting = threading.Barrier(3, timeout=10)
     for_row_slices(lambda _: meeting.wait(), 3, n_jobs=3)  # would time out if one had to wait for another to end
 
 
-def test_what_goes_wrong_in_a_thread_comes_out() -> None:
+def test_errors_in_threads_are_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         for_row_slices(lambda part: 1 / part.start, 4, n_jobs=2)
 
 
-def test_some_thread_must_do_it() -> None:
+def test_zero_threads_are_refused() -> None:
     with pytest.raises(DomainError, match="n_jobs must be >= 1, or -1 for one per core, got 0"):
         for_row_slices(print, 4, n_jobs=0)
 
 
 @pytest.mark.parametrize("n_jobs", [1.5, -1.0, "2", None])
-def test_threads_are_whole(n_jobs: object) -> None:
+def test_n_jobs_must_be_an_integer(n_jobs: object) -> None:
     with pytest.raises(DomainError, match="n_jobs must be an integer >= 1, or -1 for one per core, got "):
         thread_count(n_jobs)  # type: ignore[arg-type]
 
 
-def test_one_a_core_counts_the_cores_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minus_one_counts_the_cores_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 3, 5}, raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     assert thread_count(-1) == 3
 
 
-def test_one_a_core_counts_all_cores_where_the_system_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minus_one_counts_all_cores_where_affinity_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     assert thread_count(-1) == 64

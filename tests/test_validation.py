@@ -19,7 +19,7 @@ from ellipack.errors import DomainError, InputError, KindError, NonFiniteError, 
         np.frombuffer(np.array([[1.0, 2.0], [3.0, 4.0]]).tobytes()).reshape(2, 2),  # read-only
     ],
 )
-def test_rows_of_any_make_become_contiguous_floats(values: object) -> None:
+def test_rows_of_any_type_become_contiguous_floats(values: object) -> None:
     table = validation.check_rows(values)  # type: ignore[arg-type]
     assert table.dtype == np.float64
     assert table.dtype.isnative
@@ -52,12 +52,12 @@ def test_rows_of_any_make_become_contiguous_floats(values: object) -> None:
         (np.empty((0, 3)), ShapeError, r"at least one row and one column, got 0 sample\(s\) \(shape=\(0, 3\)\)"),
     ],
 )
-def test_what_is_no_table_is_refused(values: object, error: type[Exception], message: str) -> None:
+def test_invalid_tables_are_refused(values: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         validation.check_rows(values)  # type: ignore[arg-type]
 
 
-def test_what_cannot_be_written_is_copied_and_what_can_is_not() -> None:
+def test_only_read_only_arrays_are_copied() -> None:
     table = np.ones((4, 3))
     assert validation.as_floats(table, "X") is table
     locked = table.view()
@@ -75,7 +75,7 @@ def test_rounding_does_not_put_a_row_outside_the_unit_ball() -> None:
         validation.check_in_unit_ball(np.vstack([rows[:3], 1.00001 * rows[3:4]]))
 
 
-def test_the_ends_of_an_interval_belong_to_it() -> None:
+def test_ranges_include_their_ends() -> None:
     validation.check_in_unit_interval(np.array([0.0, 1.0]))
     assert validation.check_in_range(2.0, "scale", 2.0, 2.0) == 2.0
     with pytest.raises(DomainError, match="scale must be from 0 to 1, got nan"):
@@ -83,17 +83,17 @@ def test_the_ends_of_an_interval_belong_to_it() -> None:
 
 
 @pytest.mark.parametrize("value", [1.5, "3", None])
-def test_whole_numbers_are_not_rounded_to(value: object) -> None:
+def test_floats_and_strings_are_not_integers(value: object) -> None:
     with pytest.raises(DomainError, match="count must be an integer >= 1, got"):
         validation.check_integer(value, "count", 1)  # type: ignore[arg-type]
 
 
-def test_numpys_whole_numbers_are_whole() -> None:
+def test_numpy_integers_are_integers() -> None:
     assert validation.check_integer(np.int32(3), "count", 1) == 3  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("value", ["3", b"3", None, 1j, [1.0, 2.0], 10**400])
-def test_what_is_no_number_is_refused_by_name(value: object) -> None:
+def test_other_types_than_numbers_are_refused_by_name(value: object) -> None:
     with pytest.raises(DomainError, match="radius must be a number > 0, got "):
         validation.check_positive(value, "radius")  # type: ignore[arg-type]
     with pytest.raises(DomainError, match="radius must be a number >= 0, got "):

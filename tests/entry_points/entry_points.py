@@ -1,4 +1,4 @@
-"""The ways in: how rows and labels, whatever they are, are handed to a learner; River's is in `test_river`."""
+"""Methods through which rows and labels reach a learner; `test_river` has those of River."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,45 +7,44 @@ from typing import Any
 from ellipack.validation import Floats
 from tests.entry_points.data_frame_cases import FRAMES, framed
 from tests.entry_points.input_cases import TABLE, InputCase
-from tests.entry_points.learners import LEARNERS, PAPER, bits
+from tests.entry_points.learners import LEARNERS, PAPER
 
-Enter = Callable[[Any, Any, Any], Floats]
+Call = Callable[[Any, Any, Any], Floats]
 
 
 @dataclass(frozen=True)
 class EntryPoint:
-    """A way in.
+    """A method of the learners.
 
     Attributes
     ----------
-    enter : hands rows and labels to a learner, and returns predictions.
-    learns : whether labels are wanted and learned.
-    forgets : whether what was learned before is forgotten, the number of columns included.
-    table : what is tried.
-    learners : whom it leads to, by name, before they have learned anything.
-    first : what makes of good rows and labels the first that such a learner gets.
-    bits : everything that such a learner carries.
-    messages : what errors say where this door words them in its own way, by entry.
+    call : callable
+        Function of a learner, rows and labels that returns predictions.
+    learns : bool
+        Whether the method learns from labels.
+    resets : bool
+        Whether the method resets the fitted state, including the number of columns.
+    table : mapping of name to InputCase
+        Inputs to test.
+    first : callable
+        Function that converts valid rows and labels to the form of the first batch.
     """
 
-    enter: Enter
+    call: Call
     learns: bool = True
-    forgets: bool = False
+    resets: bool = False
     table: Mapping[str, InputCase] = field(default_factory=lambda: TABLE)
-    learners: Mapping[str, Callable[[], Any]] = field(default_factory=lambda: LEARNERS)
     first: Callable[[Floats, Floats], tuple[Any, Any]] = lambda X, y: (X, y)
-    bits: Callable[[Any], object] = bits
-    messages: Mapping[str, str] = field(default_factory=dict)
 
-    def entries(self) -> list[tuple[str, InputCase, str]]:
-        """Return what is tried on whom: for each the entry's name, the entry, and the learner's name."""
-        spoiled = ["rows", *["labels"] * self.learns, *["width"] * (not self.forgets)]
-        some = [(name, entry) for name, entry in self.table.items() if entry.spoils in spoiled]
-        return [(name, entry, learner) for name, entry in some for learner in self.learners]
+    def cases(self) -> list[tuple[str, InputCase, str]]:
+        """Return the name of each applicable case, the case, and the name of each learner."""
+        invalid_parts = ["rows", *["labels"] * self.learns, *["width"] * (not self.resets)]
+        applicable = [(name, case) for name, case in self.table.items() if case.spoils in invalid_parts]
+        return [(name, case, learner) for name, case in applicable for learner in LEARNERS]
 
 
 def is_paper(learner: str) -> bool:
-    """Whether a learner wants the unit ball and [0, 1]."""
+    """Return whether a learner requires the unit ball and labels in [0, 1]."""
     return learner in PAPER
 
 
@@ -60,11 +59,11 @@ def _partial_fit(learner: Any, X: Any, y: Any) -> Floats:
 
 
 ENTRY_POINTS: dict[str, EntryPoint] = {
-    "fit": EntryPoint(_fit, forgets=True),
+    "fit": EntryPoint(_fit, resets=True),
     "partial_fit": EntryPoint(_partial_fit),
     "progressive": EntryPoint(lambda learner, X, y: learner.progressive(X, y)),
     "predict": EntryPoint(lambda learner, X, y: learner.predict(X), learns=False),
-    "frames, fit": EntryPoint(_fit, forgets=True, table=FRAMES, first=framed),
+    "frames, fit": EntryPoint(_fit, resets=True, table=FRAMES, first=framed),
     "frames, partial_fit": EntryPoint(_partial_fit, table=FRAMES, first=framed),
     "frames, predict": EntryPoint(lambda learner, X, y: learner.predict(X), learns=False, table=FRAMES, first=framed),
 }

@@ -1,8 +1,8 @@
-"""What may stand before a door: one table, each entry with what must become of it.
+"""Unusual and invalid inputs as arrays, each with its expected outcome.
 
-An entry makes of good rows and labels something else, and says what becomes of it: it is handled, or it is refused
-with an error whose message names the thing, the rule and the value. Most spoil the last row of a batch, so that a
-learner who looks only as it goes would have learned all the others by then.
+A case changes valid rows and labels. The outcome is that they are accepted, or refused with an error whose message
+names the thing, the rule and the value. Most cases change the last row of a batch: a learner that checks row by row
+would have learned the others before the error.
 """
 
 from collections.abc import Callable
@@ -22,30 +22,34 @@ Make = Callable[[Floats, Floats], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Refused:
-    """Nothing changes; there is this error, with a message that this is found in (a regular expression)."""
+    """The call raises this error, with a message that matches this regular expression, and changes nothing."""
 
     error: type[EllipackError]
     message: str
 
 
 @dataclass(frozen=True)
-class Handled:
-    """It is learned from: predictions are finite and, to the bit, those for the same numbers in plain arrays."""
+class Accepted:
+    """Predictions are finite and have the same bits as those for the same numbers in plain arrays."""
 
 
-Outcome = Handled | Refused
+Outcome = Accepted | Refused
 
 
 @dataclass(frozen=True)
 class InputCase:
-    """What stands before the door.
+    """An input and its expected outcome.
 
     Attributes
     ----------
-    make : makes it of good rows and labels.
-    outcome : what becomes of it where any rows and labels are taken.
-    paper : the same where only the unit ball and [0, 1] are; as the other, if not given.
-    spoils : what is wrong with it: the rows, the labels, or only what was learned before (the width).
+    make : callable
+        Function that makes the input from valid rows and labels.
+    outcome : Accepted or Refused
+        Outcome for learners that accept any rows and labels.
+    paper : Accepted or Refused, optional
+        Outcome for learners that require the unit ball and [0, 1]. The default is `outcome`.
+    spoils : {"rows", "labels", "width"}
+        What is unusual: the rows, the labels, or only the number of columns compared with earlier rows.
     """
 
     make: Make
@@ -54,12 +58,12 @@ class InputCase:
     spoils: str = "rows"
 
     def of(self, is_paper: bool) -> Outcome:
-        """Return what becomes of it."""
+        """Return the outcome for a learner."""
         return self.paper if is_paper and self.paper is not None else self.outcome
 
 
 def last(value: object) -> Make:
-    """Return what puts a value into the last row, in the middle column."""
+    """Return a function that puts a value into the last row, in the middle column."""
 
     def make(X: Floats, y: Floats) -> tuple[Any, Any]:
         table: NDArray[Any] = X.copy() if isinstance(value, float) else X.astype(object)
@@ -70,7 +74,7 @@ def last(value: object) -> Make:
 
 
 def last_label(value: object) -> Make:
-    """Return what puts a value into the last label."""
+    """Return a function that replaces the last label."""
 
     def make(X: Floats, y: Floats) -> tuple[Any, Any]:
         column: NDArray[Any] = y.copy() if isinstance(value, float) else y.astype(object)
@@ -81,17 +85,17 @@ def last_label(value: object) -> Make:
 
 
 def rows(change: Callable[[Floats], Any]) -> Make:
-    """Return what changes the rows."""
+    """Return a function that changes the rows."""
     return lambda X, y: (change(X), y)
 
 
 def labels(change: Callable[[Floats], Any]) -> Make:
-    """Return what changes the labels."""
+    """Return a function that changes the labels."""
     return lambda X, y: (X, change(y))
 
 
 def both(change: Callable[[Floats], Any]) -> Make:
-    """Return what changes rows and labels alike."""
+    """Return a function that changes rows and labels in the same way."""
     return lambda X, y: (change(X), change(y))
 
 
@@ -102,7 +106,7 @@ def locked(array: Floats) -> Floats:
 
 
 def unaligned(array: Floats) -> NDArray[Any]:
-    """Return the same numbers at an odd address, as in a packed record."""
+    """Return the same numbers at an address that is not aligned, as in a packed record."""
     room = np.empty(array.nbytes + 1, dtype=np.uint8)
     moved = room[1:].view(np.float64).reshape(array.shape)
     moved[...] = array
@@ -110,7 +114,7 @@ def unaligned(array: Floats) -> NDArray[Any]:
 
 
 def spread(array: Floats) -> Floats:
-    """Return the same numbers as every other one of a larger array, back to front."""
+    """Return the same numbers as a reversed view of every other entry of a larger array."""
     room = np.full([2 * n for n in array.shape], np.nan)
     view = room[tuple(slice(None, None, -2) for _ in array.shape)]
     view[...] = array
@@ -137,7 +141,7 @@ UNIT = Refused(DomainError, r"y must lie in \[0, 1\], got \S+ at row \d+")
 REMEDY = ": fill in or drop missing values"
 
 TABLE: dict[str, InputCase] = {
-    # Rows that hold no numbers, or none that are numbers.
+    # Rows with entries that are not finite real numbers.
     "NaN": InputCase(last(np.nan), Refused(NonFiniteError, FINITE_X.format("NaN") + REMEDY)),
     "infinity": InputCase(last(np.inf), Refused(NonFiniteError, FINITE_X.format("inf"))),
     "minus infinity": InputCase(last(-np.inf), Refused(NonFiniteError, FINITE_X.format("-inf"))),
@@ -163,10 +167,10 @@ TABLE: dict[str, InputCase] = {
     "masked": InputCase(
         rows(lambda X: np.ma.masked_less(X, 0)), Refused(KindError, "X must hold real numbers, got a masked array")
     ),
-    "a whole number beyond all floats": InputCase(
+    "an integer beyond the largest float": InputCase(
         last(10**400), Refused(InputError, "X must hold real numbers: int too large")
     ),
-    "a long float beyond all others": InputCase(
+    "a long float beyond the largest float": InputCase(
         rows(lambda X: last(0.0)(X, X)[0].astype(np.longdouble) * np.longdouble("1e4000")),
         Refused(NonFiniteError, r"X must be finite, got -?inf at row \d+, column \d"),
     ),
@@ -181,7 +185,7 @@ TABLE: dict[str, InputCase] = {
     "no columns": InputCase(
         rows(lambda X: X[:, :0]), Refused(ShapeError, r"X must have at least one .* column.*0 feature\(s\)|0 features")
     ),
-    "a row that is no table": InputCase(
+    "a single row": InputCase(
         lambda X, y: (X[0], y[:1]), Refused(ShapeError, r"X must be two-dimensional .*, got shape \(3,\): Reshape")
     ),
     "layers": InputCase(
@@ -201,31 +205,31 @@ TABLE: dict[str, InputCase] = {
     ),
     # Numbers of any size.
     "1e308": InputCase(last(1e308), Refused(DomainError, r"X must be at most 1e\+140 in size, got 1e\+308"), BALL),
-    "1e140": InputCase(last(-1e140), Handled(), BALL),
-    "1e-308": InputCase(rows(lambda X: X * 1e-308), Handled()),
-    "the smallest float there is": InputCase(last(5e-324), Handled()),
-    "minus 0": InputCase(rows(lambda X: -0.0 * np.abs(X)), Handled()),
-    "whole numbers past 2**53": InputCase(
-        rows(lambda X: np.sign(X).astype(np.int64) * 2**53 + np.arange(X.size).reshape(X.shape)), Handled(), BALL
+    "1e140": InputCase(last(-1e140), Accepted(), BALL),
+    "1e-308": InputCase(rows(lambda X: X * 1e-308), Accepted()),
+    "the smallest float": InputCase(last(5e-324), Accepted()),
+    "minus 0": InputCase(rows(lambda X: -0.0 * np.abs(X)), Accepted()),
+    "integers past 2**53": InputCase(
+        rows(lambda X: np.sign(X).astype(np.int64) * 2**53 + np.arange(X.size).reshape(X.shape)), Accepted(), BALL
     ),
-    "whole numbers past 2**64": InputCase(last(2**64 + 1), Handled(), BALL),
-    "one row": InputCase(lambda X, y: (X[:1], y[:1]), Handled()),
-    "copies of a row": InputCase(lambda X, y: (np.repeat(X[:1], 10_000, axis=0), np.resize(y, 10_000)), Handled()),
-    "columns that never vary": InputCase(rows(np.zeros_like), Handled()),
-    # Rows of any make.
-    "float16": InputCase(both(lambda a: (a * 0.9).astype(np.float16)), Handled()),
-    "float32": InputCase(both(lambda a: (a * 0.9).astype(np.float32)), Handled()),
-    "long floats": InputCase(both(lambda a: a.astype(np.longdouble)), Handled()),
-    "big-endian": InputCase(both(lambda a: a.astype(">f8")), Handled()),
-    "yes or no": InputCase(lambda X, y: (X > 2, y > 0.5), Handled()),
-    "read-only": InputCase(both(locked), Handled()),
-    "by columns": InputCase(both(np.asfortranarray), Handled()),
-    "not contiguous": InputCase(both(spread), Handled()),
-    "not aligned": InputCase(both(unaligned), Handled()),
-    "one row repeated without memory": InputCase(rows(lambda X: np.broadcast_to(X[0], X.shape)), Handled()),
-    "objects": InputCase(both(lambda a: a.astype(object)), Handled()),
-    "fractions": InputCase(both(fractions), Handled()),
-    "lists": InputCase(both(lambda a: a.tolist()), Handled()),
+    "integers past 2**64": InputCase(last(2**64 + 1), Accepted(), BALL),
+    "one row": InputCase(lambda X, y: (X[:1], y[:1]), Accepted()),
+    "copies of a row": InputCase(lambda X, y: (np.repeat(X[:1], 10_000, axis=0), np.resize(y, 10_000)), Accepted()),
+    "constant columns": InputCase(rows(np.zeros_like), Accepted()),
+    # Rows of any type and memory layout.
+    "float16": InputCase(both(lambda a: (a * 0.9).astype(np.float16)), Accepted()),
+    "float32": InputCase(both(lambda a: (a * 0.9).astype(np.float32)), Accepted()),
+    "long floats": InputCase(both(lambda a: a.astype(np.longdouble)), Accepted()),
+    "big-endian": InputCase(both(lambda a: a.astype(">f8")), Accepted()),
+    "booleans": InputCase(lambda X, y: (X > 2, y > 0.5), Accepted()),
+    "read-only": InputCase(both(locked), Accepted()),
+    "Fortran order": InputCase(both(np.asfortranarray), Accepted()),
+    "not contiguous": InputCase(both(spread), Accepted()),
+    "not aligned": InputCase(both(unaligned), Accepted()),
+    "a broadcast row": InputCase(rows(lambda X: np.broadcast_to(X[0], X.shape)), Accepted()),
+    "objects": InputCase(both(lambda a: a.astype(object)), Accepted()),
+    "fractions": InputCase(both(fractions), Accepted()),
+    "lists": InputCase(both(lambda a: a.tolist()), Accepted()),
     # Labels.
     "label NaN": InputCase(
         last_label(np.nan), Refused(NonFiniteError, FINITE_Y.format("NaN") + REMEDY), spoils="labels"
@@ -260,7 +264,7 @@ TABLE: dict[str, InputCase] = {
         Refused(ShapeError, r"y must hold one label per row: \d+ rows, got \d+"),
         spoils="labels",
     ),
-    "two labels a row": InputCase(
+    "two labels per row": InputCase(
         labels(lambda y: np.column_stack([y, y])),
         Refused(ShapeError, r"y must be one-dimensional, got shape \("),
         spoils="labels",
@@ -268,12 +272,12 @@ TABLE: dict[str, InputCase] = {
     "a label of 1e308": InputCase(
         last_label(1e308), Refused(DomainError, r"y must be at most 1e\+60 in size, got 1e\+308"), UNIT, spoils="labels"
     ),
-    "labels constant": InputCase(labels(lambda y: np.full_like(y, 0.25)), Handled(), spoils="labels"),
-    "labels 1e-308": InputCase(labels(lambda y: y * 1e-308), Handled(), spoils="labels"),
-    "labels 1e-160": InputCase(labels(lambda y: y * 1e-160), Handled(), spoils="labels"),
-    "labels from 0 to 1 and back": InputCase(labels(numbered), Handled(), spoils="labels"),
+    "labels constant": InputCase(labels(lambda y: np.full_like(y, 0.25)), Accepted(), spoils="labels"),
+    "labels 1e-308": InputCase(labels(lambda y: y * 1e-308), Accepted(), spoils="labels"),
+    "labels 1e-160": InputCase(labels(lambda y: y * 1e-160), Accepted(), spoils="labels"),
+    "labels from 0 to 1 and back": InputCase(labels(numbered), Accepted(), spoils="labels"),
     "labels jump by 1e9": InputCase(
-        labels(lambda y: y + 1e9 * (np.arange(len(y)) > len(y) // 2)), Handled(), UNIT, "labels"
+        labels(lambda y: y + 1e9 * (np.arange(len(y)) > len(y) // 2)), Accepted(), UNIT, "labels"
     ),
-    "a label of 1e60": InputCase(last_label(1e60), Handled(), UNIT, "labels"),
+    "a label of 1e60": InputCase(last_label(1e60), Accepted(), UNIT, "labels"),
 }

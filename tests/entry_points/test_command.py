@@ -1,4 +1,4 @@
-"""Tables at the command line: a row that can't be learned from is named, and nothing of its batch is learned."""
+"""Tables at the command line: an error names the invalid row, and nothing of its batch is learned."""
 
 import re
 from pathlib import Path
@@ -28,7 +28,7 @@ REFUSED = {
     "a cell too many": (b"0.1,0.2,0.3,0.4", "row 60"),
     "no UTF-8": (b"0.1,\xff,0.5", "row 60"),
 }
-"""The last line of a table, and what is said of it."""
+"""The last line of a table, and the error message."""
 
 HANDLED = {
     "nothing in a cell": b"0.1,,0.5",
@@ -42,46 +42,46 @@ HANDLED = {
 }
 
 
-def written(path: Path, last: bytes, rows: int = ROWS) -> str:
-    """Write a table that ends in this line; return its name."""
+def write_table(path: Path, last: bytes, rows: int = ROWS) -> str:
+    """Write a table that ends with a given line; return its path."""
     X, y = stream(rows - 1, d=2)
     lines = [b"%r,%r,%r" % row for row in zip(*X.T.tolist(), y.tolist(), strict=True)]
     path.write_bytes(b"\n".join([HEAD, *lines, last]) + b"\n")
     return str(path)
 
 
-def carried(run: Run) -> tuple[object, ...]:
-    """Return everything that a run carries, to the bit."""
+def run_bits(run: Run) -> tuple[object, ...]:
+    """Return the whole state of a run, to the bit."""
     scores = run.scores.to_archive()
     arrays = {name: array.tobytes() for name, array in scores.arrays.items()}
     return bits(run.learner), run.encoder.to_dict(), scores.facts, arrays, run.position, run.skipped
 
 
-def begin(source: TableStream) -> Run:
-    """Return a run over a source that has played no row yet."""
+def new_run(source: TableStream) -> Run:
+    """Return a run over a table before its first row."""
     return Run(MetricRegressor(neighbors=8, config=SMALL), TableEncoder.from_head(source.peek(50), "y"), source.name)
 
 
 @pytest.mark.parametrize(("last", "message"), REFUSED.values(), ids=REFUSED.keys())
-def test_a_batch_with_a_bad_row_is_not_learned_at_all(last: bytes, message: str, tmp_path: Path) -> None:
-    path = written(tmp_path / "rows.csv", last)
+def test_a_batch_with_an_invalid_row_is_not_learned(last: bytes, message: str, tmp_path: Path) -> None:
+    path = write_table(tmp_path / "rows.csv", last)
     with open_table(path, batch_rows=BATCH) as source:
-        run = begin(source)
+        run = new_run(source)
         run.learn_batch(next(source))
-        before = carried(run)
+        before = run_bits(run)
         with pytest.raises(StreamError, match=f"rows.csv, {message}"):
             run.learn_batch(next(source))
     assert run.position == BATCH
-    assert carried(run) == before
+    assert run_bits(run) == before
 
 
 @pytest.mark.parametrize("last", [last for last, _ in REFUSED.values()], ids=REFUSED.keys())
-def test_a_bad_row_that_is_skipped_is_as_if_it_were_not_there(last: bytes, tmp_path: Path) -> None:
+def test_skipped_rows_have_no_effect(last: bytes, tmp_path: Path) -> None:
     runs = []
     for name, lines in (("with", last), ("without", b"")):
-        path = written(tmp_path / f"{name}.csv", lines)
+        path = write_table(tmp_path / f"{name}.csv", lines)
         with open_table(path, batch_rows=BATCH, on_error="skip") as source:
-            run = begin(source)
+            run = new_run(source)
             made = [run.learn_batch(batch, "skip").predictions for batch in source]
         assert np.isfinite(np.concatenate(made)).all()
         runs.append(run)
@@ -90,10 +90,10 @@ def test_a_bad_row_that_is_skipped_is_as_if_it_were_not_there(last: bytes, tmp_p
 
 
 @pytest.mark.parametrize("last", HANDLED.values(), ids=HANDLED.keys())
-def test_an_odd_row_is_learned(last: bytes, tmp_path: Path) -> None:
-    path = written(tmp_path / "rows.csv", last)
+def test_unusual_rows_are_learned(last: bytes, tmp_path: Path) -> None:
+    path = write_table(tmp_path / "rows.csv", last)
     with open_table(path, batch_rows=BATCH) as source:
-        run = begin(source)
+        run = new_run(source)
         made = [run.learn_batch(batch).predictions for batch in source]
     assert np.isfinite(np.concatenate(made)).all()
     assert (run.position, run.skipped, run.scores.n_rows) == (ROWS, 0, ROWS)
@@ -108,7 +108,7 @@ def test_an_odd_row_is_learned(last: bytes, tmp_path: Path) -> None:
         (b"a,b\n1,2\n", 3, r"ellipack: rows.csv has no column named 'y' \(the target\); its columns are: a, b"),
     ],
 )
-def test_the_command_says_what_is_wrong_in_a_line(
+def test_the_command_reports_errors_in_one_line(
     table: bytes, code: int, message: str, cli: CliRunner, tmp_path: Path
 ) -> None:
     (tmp_path / "rows.csv").write_bytes(table)

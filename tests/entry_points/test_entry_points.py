@@ -1,4 +1,4 @@
-"""Whatever stands before whichever door: it is handled, or refused with nothing changed."""
+"""Every method accepts each input, or refuses it without a change of the learner."""
 
 from copy import deepcopy
 from functools import cache
@@ -9,72 +9,67 @@ import pandas as pd
 import pytest
 
 from ellipack.validation import Floats
-from tests.entry_points.entry_points import ENTRY_POINTS, EntryPoint, is_paper
-from tests.entry_points.input_cases import Handled, InputCase, Refused
-from tests.entry_points.learners import FIRST, stream
+from tests.entry_points.entry_points import ENTRY_POINTS, is_paper
+from tests.entry_points.input_cases import Accepted, InputCase, Refused
+from tests.entry_points.learners import FIRST, LEARNERS, bits, stream
 
 BATCH = 120
 
 CASES = [
-    pytest.param(door, entry, learner, id=f"{way}-{name}-{learner}")
-    for way, door in ENTRY_POINTS.items()
-    for name, entry, learner in door.entries()
+    pytest.param(method, case, learner, id=f"{method}-{name}-{learner}")
+    for method, entry_point in ENTRY_POINTS.items()
+    for name, case, learner in entry_point.cases()
 ]
 
 
-def cases(outcome: type[Handled | Refused]) -> pytest.MarkDecorator:
-    """Return the cases that come to this."""
+def cases(outcome: type[Accepted | Refused]) -> pytest.MarkDecorator:
+    """Return the cases with an outcome of this class."""
     some = [case for case in CASES if isinstance(case.values[1].of(is_paper(case.values[2])), outcome)]  # type: ignore[union-attr, arg-type]
-    return pytest.mark.parametrize(("door", "entry", "learner"), some)
+    return pytest.mark.parametrize(("method", "case", "learner"), some)
 
 
 @cache
-def _taught(way: str, learner: str) -> Any:
-    door = ENTRY_POINTS[way]
-    return door.learners[learner]().partial_fit(*door.first(*stream(FIRST)))
+def _fitted(method: str, learner: str) -> Any:
+    return LEARNERS[learner]().partial_fit(*ENTRY_POINTS[method].first(*stream(FIRST)))
 
 
-def taught(door: EntryPoint, learner: str) -> Any:
-    """Return a learner who has learned a few rows."""
-    return deepcopy(_taught(next(way for way, each in ENTRY_POINTS.items() if each is door), learner))
+def fitted(method: str, learner: str) -> Any:
+    """Return a learner after a few rows."""
+    return deepcopy(_fitted(method, learner))
 
 
 @cases(Refused)
-def test_what_is_refused_changes_nothing(door: EntryPoint, entry: InputCase, learner: str) -> None:
-    expected = entry.of(is_paper(learner))
+def test_refused_input_changes_nothing(method: str, case: InputCase, learner: str) -> None:
+    entry_point, expected = ENTRY_POINTS[method], case.of(is_paper(learner))
     assert isinstance(expected, Refused)
-    X, y = entry.make(*stream(BATCH, seed=1))
-    message = door.messages.get(next(name for name, each in door.table.items() if each is entry), expected.message)
-    someone = taught(door, learner)
-    before = door.bits(someone)
-    with pytest.raises(expected.error, match=message):
-        door.enter(someone, X, y)
-    assert door.bits(someone) == before
-    if door.learns and entry.spoils != "width":
-        nobody = door.learners[learner]()
-        before = door.bits(nobody)
-        with pytest.raises(expected.error, match=message):
-            door.enter(nobody, X, y)
-        assert door.bits(nobody) == before
+    X, y = case.make(*stream(BATCH, seed=1))
+    models = [fitted(method, learner)]
+    if entry_point.learns and case.spoils != "width":
+        models.append(LEARNERS[learner]())
+    for model in models:
+        before = bits(model)
+        with pytest.raises(expected.error, match=expected.message):
+            entry_point.call(model, X, y)
+        assert bits(model) == before
 
 
-def plain(values: Any) -> Any:
-    """Return the same numbers as float64, in the order of C, in memory of its own; names stay."""
+def as_float64(values: Any) -> Any:
+    """Return the same numbers as a new array of float64 in C order; names of columns are kept."""
     if hasattr(values, "columns"):
         return pd.DataFrame(np.array(values, dtype=np.float64), columns=list(values.columns))
     return np.array(values, dtype=np.float64, order="C")
 
 
-@cases(Handled)
-def test_what_is_handled_is_learned_like_the_same_numbers(door: EntryPoint, entry: InputCase, learner: str) -> None:
-    expected = entry.of(is_paper(learner))
-    assert isinstance(expected, Handled)
-    X, y = entry.make(*stream(BATCH, seed=1))
-    one, other = taught(door, learner), taught(door, learner)
-    made: Floats = door.enter(one, X, y)
+@cases(Accepted)
+def test_accepted_input_gives_the_results_of_plain_arrays(method: str, case: InputCase, learner: str) -> None:
+    entry_point, expected = ENTRY_POINTS[method], case.of(is_paper(learner))
+    assert isinstance(expected, Accepted)
+    X, y = case.make(*stream(BATCH, seed=1))
+    one, other = fitted(method, learner), fitted(method, learner)
+    made: Floats = entry_point.call(one, X, y)
     assert np.isfinite(made).all()
-    assert made.tobytes() == door.enter(other, plain(X), plain(y)).tobytes()
-    assert door.bits(one) == door.bits(other)
-    # Whatever it was, the learner goes on.
-    more, labels = door.first(*stream(10, seed=2))
+    assert made.tobytes() == entry_point.call(other, as_float64(X), as_float64(y)).tobytes()
+    assert bits(one) == bits(other)
+    # The learner can continue afterwards.
+    more, labels = entry_point.first(*stream(10, seed=2))
     assert np.isfinite(one.partial_fit(more, labels).predict(more)).all()

@@ -1,4 +1,4 @@
-"""The same table at River's door: rows as dictionaries one by one, and as frames; refused ones leave no trace."""
+"""The same inputs for River's methods: rows as dictionaries, and as frames; refused ones change nothing."""
 
 import pickle
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from ellipack.errors import EllipackError, KindError
 from ellipack.river import MetricRegressor, PackingRegressor, PhasedRegressor
 from ellipack.river.base import RiverRegressor
 from tests.entry_points.data_frame_cases import FRAMES, NAMES
-from tests.entry_points.input_cases import TABLE, Handled, InputCase, Outcome, Refused
+from tests.entry_points.input_cases import TABLE, Accepted, InputCase, Outcome, Refused
 from tests.entry_points.learners import FIRST, SMALL, stream
 
 LEARNERS: dict[str, Callable[[], RiverRegressor]] = {
@@ -24,66 +24,74 @@ LEARNERS: dict[str, Callable[[], RiverRegressor]] = {
 
 BATCH = 120
 
-NO_ROW = {"nothing", "a dictionary of columns", "no rows", "a row that is no table", "a number", "sparse", "polars"}
-"""What has no last row that could be a dictionary."""
-
-NO_FRAME = {
-    *("records", "sparse", "nothing", "a dictionary of columns", "a row that is no table", "layers", "a number"),
-    *("ragged", "labels sparse", "two labels a row"),
+WITHOUT_ROWS = {
+    "nothing",
+    "a dictionary of columns",
+    "no rows",
+    "a single row",
+    "a number",
+    "sparse",
+    "polars",
 }
-"""What pandas itself would not make a frame of."""
+"""Cases without a last row that could be a dictionary."""
 
-OTHERWISE: dict[str, Outcome] = dict.fromkeys(
+NOT_FRAMES = {
+    *("records", "sparse", "nothing", "a dictionary of columns", "a single row", "layers", "a number"),
+    *("ragged", "labels sparse", "two labels per row"),
+}
+"""Cases that pandas cannot convert to a frame."""
+
+ACCEPTED_BY_RIVER: dict[str, Outcome] = dict.fromkeys(
     (
         *("no rows", "no columns", "ragged", "a column too few", "a column too many", "other names", "another order"),
         "names of mixed kinds",
     ),
-    Handled(),
+    Accepted(),
 )
-"""Features come and go here, in any order, and so may all of them: what other doors refuse and this one takes."""
+"""Cases that other methods refuse. In River, features may appear and disappear in any order."""
 
-NO_MATTER = {"labels missing", "a label too few", "a label too many"}
-"""Of many labels, which a row that comes alone does not have."""
+NUMBERS_OF_LABELS = {"labels missing", "a label too few", "a label too many"}
+"""Cases of a wrong number of labels, which do not apply to a single row."""
 
 LARGE = {"1e308", "a label of 1e308"}
-"""What is too large for the practical learner only."""
+"""Cases that only the practical learner refuses as too large."""
 
 
-def outcome(name: str, entry: InputCase, learner: str) -> Outcome:
-    """Return what becomes of an entry at this door."""
+def outcome(name: str, case: InputCase, learner: str) -> Outcome:
+    """Return the expected outcome of a case for River's methods."""
     if name in LARGE and learner != "metric":
-        return Handled()
-    return OTHERWISE.get(name, entry.outcome)
+        return Accepted()
+    return ACCEPTED_BY_RIVER.get(name, case.outcome)
 
 
-def cases(left_out: set[str]) -> pytest.MarkDecorator:
-    """Return every entry of both tables that concerns a way in, for every learner."""
+def cases(excluded: set[str]) -> pytest.MarkDecorator:
+    """Return the cases of both tables, except for some, for every learner."""
     entries = [("array", TABLE), ("frame", FRAMES)]
     some = [
-        pytest.param(name, entry, learner, id=f"{kind}-{name}-{learner}")
+        pytest.param(name, case, learner, id=f"{kind}-{name}-{learner}")
         for kind, table in entries
-        for name, entry in table.items()
-        if name not in left_out
+        for name, case in table.items()
+        if name not in excluded
         for learner in LEARNERS
     ]
-    return pytest.mark.parametrize(("name", "entry", "learner"), some)
+    return pytest.mark.parametrize(("name", "case", "learner"), some)
 
 
 @cache
-def _taught(learner: str) -> bytes:
+def _fitted(learner: str) -> bytes:
     model, (X, y) = LEARNERS[learner](), stream(FIRST)
     model.learn_many(pd.DataFrame(X, columns=NAMES), pd.Series(y))
     return pickle.dumps(model)
 
 
-def taught(learner: str) -> RiverRegressor:
-    """Return a learner who has learned a few rows."""
-    model: RiverRegressor = pickle.loads(_taught(learner))
+def fitted(learner: str) -> RiverRegressor:
+    """Return a learner after a few rows."""
+    model: RiverRegressor = pickle.loads(_fitted(learner))
     return model
 
 
 def bits(model: RiverRegressor) -> object:
-    """Return everything that a learner carries, to the bit: what it would save."""
+    """Return the whole state of a learner, to the bit."""
     assert model._learner is not None
     saved = model._learner.to_archive()
     arrays = {name: (str(array.dtype), array.shape, array.tobytes()) for name, array in saved.arrays.items()}
@@ -91,52 +99,52 @@ def bits(model: RiverRegressor) -> object:
 
 
 def framed(X: Any, y: Any) -> tuple[Any, Any]:
-    """Return rows and labels as River has many of them."""
+    """Return rows and labels as a pandas frame and series."""
     names = NAMES if len(np.shape(X)) < 2 else [*NAMES, "d"][: np.shape(X)[1]]
     frame = X.to_pandas() if hasattr(X, "to_pandas") else X if hasattr(X, "columns") else pd.DataFrame(X, columns=names)
     return frame, y if hasattr(y, "index") else pd.Series(y, dtype=None if y is not None else float)
 
 
-def alone(X: Any, y: Any) -> tuple[dict[Any, Any], Any]:
-    """Return the last row and its label as River has one."""
+def last_row(X: Any, y: Any) -> tuple[dict[Any, Any], Any]:
+    """Return the last row as a dictionary, and its label."""
     row = X.iloc[-1].to_dict() if hasattr(X, "iloc") else dict(zip([*NAMES, "d"], X[-1], strict=False))
     return row, y.iloc[-1] if hasattr(y, "iloc") else y[-1]
 
 
-def judge(expected: Outcome, learner: str, enter: Callable[[RiverRegressor], None]) -> None:
-    """See that a learner takes what is handled and goes on, or refuses it with nothing changed."""
-    model = taught(learner)
+def check_outcome(expected: Outcome, learner: str, call: Callable[[RiverRegressor], None]) -> None:
+    """Check that a learner accepts an input and can continue, or refuses it without a change."""
+    model = fitted(learner)
     before = bits(model)
     if isinstance(expected, Refused):
         with pytest.raises(EllipackError, match=r"^(feature '[abc]'|y) must (be|hold) .*got ") as caught:
-            enter(model)
+            call(model)
         assert "\n" not in str(caught.value)
         assert bits(model) == before
         return
-    enter(model)
+    call(model)
     X, y = stream(10, seed=2)
     model.learn_many(pd.DataFrame(X, columns=NAMES), pd.Series(y))
     assert np.isfinite(model.predict_many(pd.DataFrame(X, columns=NAMES))).all()
 
 
-@cases(NO_ROW | NO_MATTER)
-def test_a_row_is_learned_or_refused_with_nothing_changed(name: str, entry: InputCase, learner: str) -> None:
-    row, label = alone(*entry.make(*stream(BATCH, seed=1)))
-    judge(outcome(name, entry, learner), learner, lambda model: model.learn_one(row, label))
+@cases(WITHOUT_ROWS | NUMBERS_OF_LABELS)
+def test_learn_one_accepts_or_refuses_a_row(name: str, case: InputCase, learner: str) -> None:
+    row, label = last_row(*case.make(*stream(BATCH, seed=1)))
+    check_outcome(outcome(name, case, learner), learner, lambda model: model.learn_one(row, label))
 
 
-@cases(NO_FRAME)
-def test_a_frame_is_learned_or_refused_as_a_whole(name: str, entry: InputCase, learner: str) -> None:
-    X, y = framed(*entry.make(*stream(BATCH, seed=1)))
-    judge(outcome(name, entry, learner), learner, lambda model: model.learn_many(X, y))
+@cases(NOT_FRAMES)
+def test_learn_many_accepts_or_refuses_a_whole_frame(name: str, case: InputCase, learner: str) -> None:
+    X, y = framed(*case.make(*stream(BATCH, seed=1)))
+    check_outcome(outcome(name, case, learner), learner, lambda model: model.learn_many(X, y))
 
 
-@cases(NO_ROW | NO_MATTER)
-def test_a_row_is_predicted_or_refused(name: str, entry: InputCase, learner: str) -> None:
-    row, _ = alone(*entry.make(*stream(BATCH, seed=1)))
-    model = taught(learner)
+@cases(WITHOUT_ROWS | NUMBERS_OF_LABELS)
+def test_predict_one_accepts_or_refuses_a_row(name: str, case: InputCase, learner: str) -> None:
+    row, _ = last_row(*case.make(*stream(BATCH, seed=1)))
+    model = fitted(learner)
     before = bits(model)
-    if entry.spoils == "rows" and isinstance(outcome(name, entry, learner), Refused):
+    if case.spoils == "rows" and isinstance(outcome(name, case, learner), Refused):
         with pytest.raises(EllipackError, match=r"^feature '[abc]' must be .*got "):
             model.predict_one(row)
     else:
@@ -144,10 +152,10 @@ def test_a_row_is_predicted_or_refused(name: str, entry: InputCase, learner: str
     assert bits(model) == before
 
 
-def test_a_frame_is_pandas() -> None:
+def test_other_frames_than_pandas_are_refused() -> None:
     X, y = FRAMES["polars"].make(*stream(BATCH, seed=1))
     with pytest.raises(KindError, match=r"X must be a pandas DataFrame, got polars\S*DataFrame"):
-        taught("metric").learn_many(X, y)
+        fitted("metric").learn_many(X, y)
     rows: Any = [{"a": 1.0}]
     with pytest.raises(KindError, match=r"X must be a pandas DataFrame, got builtins.list"):
-        taught("metric").predict_many(rows)
+        fitted("metric").predict_many(rows)

@@ -41,7 +41,9 @@ def wider(X: Floats, count: int = 2) -> Floats:
 @learners
 @settings(max_examples=15)
 @given(seeds, st.integers(1, 70))
-def test_rows_that_are_0_there_are_predicted_as_before(make: Callable[[], Regressor], seed: int, n: int) -> None:
+def test_rows_with_zeros_in_new_features_are_predicted_as_before(
+    make: Callable[[], Regressor], seed: int, n: int
+) -> None:
     X, y = stream(80, seed=seed)
     learner = make().fit(X[:n], y[:n])
     expected = learner.predict(X)
@@ -53,7 +55,7 @@ def test_rows_that_are_0_there_are_predicted_as_before(make: Callable[[], Regres
 @learners
 @settings(max_examples=8)
 @given(st.data())
-def test_one_by_one_and_in_batches_are_the_same_bits_afterwards(
+def test_single_rows_and_batches_give_the_same_bits_afterwards(
     make: Callable[[], Regressor], data: st.DataObject
 ) -> None:
     X, y = stream(60)
@@ -66,7 +68,7 @@ def test_one_by_one_and_in_batches_are_the_same_bits_afterwards(
 
 
 @learners
-def test_history_has_one_width_and_stays_true(make: Callable[[], Regressor]) -> None:
+def test_history_keeps_its_values_and_gets_the_new_width(make: Callable[[], Regressor]) -> None:
     learner = make().fit(*stream())
     if isinstance(learner, PackingRegressor):
         np.testing.assert_allclose(learner.add_features([1.0]).centers_[:, 3], 0.0)
@@ -77,7 +79,7 @@ def test_history_has_one_width_and_stays_true(make: Callable[[], Regressor]) -> 
     np.testing.assert_array_equal(past.n_centers[:4], before.n_centers[:4])
 
 
-def test_phases_that_are_over_stay_what_they_were() -> None:
+def test_finished_phases_keep_their_values() -> None:
     learner = PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10))).fit(*stream())
     before, ended = learner.history(), 62
     past = learner.add_features([1.0]).partial_fit(*stream(d=4, seed=1)).history()
@@ -97,7 +99,7 @@ def test_phases_that_are_over_stay_what_they_were() -> None:
         (["1"], InputError, "scales must hold real numbers"),
     ],
 )
-def test_hints_that_are_none_are_refused_and_change_nothing(
+def test_invalid_scales_are_refused_and_change_nothing(
     make: Callable[[], Regressor], scales: object, error: type[Exception], message: str
 ) -> None:
     X, y = stream()
@@ -109,12 +111,12 @@ def test_hints_that_are_none_are_refused_and_change_nothing(
 
 
 @learners
-def test_nothing_learned_nothing_widened(make: Callable[[], Regressor]) -> None:
+def test_add_features_before_fit_is_refused(make: Callable[[], Regressor]) -> None:
     with pytest.raises(NotFittedError):
         make().add_features([1.0])
 
 
-def test_names_that_do_not_name_all_are_forgotten() -> None:
+def test_feature_names_are_removed() -> None:
     X, y = stream()
     learner = PackingRegressor().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y).add_features([1.0])
     assert not hasattr(learner, "feature_names_in_")

@@ -52,7 +52,7 @@ def all_states(learner: Any, X: Floats, y: Floats) -> list[bytes]:
 
 
 @learners
-def test_what_threads_see_is_a_state_that_there_was(make: Callable[[], Any], tmp_path: Path) -> None:
+def test_threads_observe_only_states_between_rounds(make: Callable[[], Any], tmp_path: Path) -> None:
     X, y = stream(ROWS, seed=4)
     states = all_states(make(), X, y)
     learner, over, begun = make().fit(X[:1], y[:1]), Event(), Barrier(PREDICTORS + 2)
@@ -94,7 +94,7 @@ def test_what_threads_see_is_a_state_that_there_was(make: Callable[[], Any], tmp
             at = next(t for t in count(max(0, at)) if states[t] == each)
 
 
-def test_threads_that_save_to_one_file_leave_a_whole_one(tmp_path: Path) -> None:
+def test_concurrent_saves_to_one_file_leave_a_complete_file(tmp_path: Path) -> None:
     path = tmp_path / "model"
     short, long = (PackingRegressor().fit(*stream(n)) for n in (3, 3000))
     known = {seen(short), seen(long)}
@@ -111,7 +111,7 @@ def test_threads_that_save_to_one_file_leave_a_whole_one(tmp_path: Path) -> None
 
 
 @learners
-def test_a_refusal_on_one_thread_is_nobody_elses(make: Callable[[], Any]) -> None:
+def test_an_error_in_one_thread_does_not_affect_others(make: Callable[[], Any]) -> None:
     X, y = stream(60)
     learner = make().fit(X, y)
     expected, bad = seen(learner), np.where(np.eye(60, 3) > 0, np.nan, X)

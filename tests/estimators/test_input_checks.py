@@ -66,7 +66,7 @@ LABELS: dict[str, Callable[[Floats], Any]] = {
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
-def test_a_table_of_any_make_is_learned_from_like_an_array(table: Callable[[Floats], Any]) -> None:
+def test_tables_of_any_type_give_the_results_of_arrays(table: Callable[[Floats], Any]) -> None:
     X, y = stream()
     plain, other = MetricRegressor().fit(X[:30], y[:30]), MetricRegressor().fit(table(X[:30]), y[:30])
     assert other.progressive(table(X[30:]), y[30:]).tolist() == plain.progressive(X[30:], y[30:]).tolist()
@@ -76,7 +76,7 @@ def test_a_table_of_any_make_is_learned_from_like_an_array(table: Callable[[Floa
 
 
 @pytest.mark.parametrize("column", LABELS.values(), ids=LABELS.keys())
-def test_labels_of_any_make_are_learned_from_like_an_array(column: Callable[[Floats], Any]) -> None:
+def test_labels_of_any_type_give_the_results_of_arrays(column: Callable[[Floats], Any]) -> None:
     X, y = stream()
     plain, other = MetricRegressor().fit(X[:30], y[:30]), MetricRegressor().fit(X[:30], column(y[:30]))
     assert other.progressive(X[30:], column(y[30:])).tolist() == plain.progressive(X[30:], y[30:]).tolist()
@@ -85,7 +85,7 @@ def test_labels_of_any_make_are_learned_from_like_an_array(column: Callable[[Flo
 
 
 @pytest.mark.parametrize("verb", ["fit", "partial_fit", "progressive"])
-def test_a_column_of_labels_is_taken_with_a_warning(verb: str) -> None:
+def test_a_column_vector_of_labels_gives_a_warning(verb: str) -> None:
     X, y = stream()
     flat, column = MetricRegressor(), MetricRegressor()
     getattr(flat, verb)(X, y)
@@ -124,7 +124,7 @@ def test_a_column_of_labels_is_taken_with_a_warning(verb: str) -> None:
         (pd.Series([1.0, 2.0]), ShapeError, r"got shape \(2,\): Reshape your data"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_said(X: Any, kind: type[EllipackError], message: str) -> None:
+def test_invalid_tables_are_refused(X: Any, kind: type[EllipackError], message: str) -> None:
     with pytest.raises(kind, match=message):
         MetricRegressor().fit(X, [1.0, 2.0])
 
@@ -141,7 +141,7 @@ def test_what_is_wrong_with_a_table_is_said(X: Any, kind: type[EllipackError], m
         (np.ones((2, 2)), ShapeError, r"y must be one-dimensional, got shape \(2, 2\)"),
     ],
 )
-def test_what_is_wrong_with_labels_is_said(y: Any, kind: type[EllipackError], message: str) -> None:
+def test_invalid_labels_are_refused(y: Any, kind: type[EllipackError], message: str) -> None:
     for learner in (MetricRegressor(), GradientOuterProduct(LocalSlopes())):
         with pytest.raises(kind, match=message):
             learner.fit([[1.0], [2.0]], y)
@@ -150,7 +150,7 @@ def test_what_is_wrong_with_labels_is_said(y: Any, kind: type[EllipackError], me
 
 @settings(max_examples=20)
 @given(seeds, st.lists(st.integers(0, 3), min_size=25, max_size=25).filter(any))
-def test_a_row_counts_as_often_as_its_weight_says(seed: int, weights: list[int]) -> None:
+def test_integer_weights_repeat_rows(seed: int, weights: list[int]) -> None:
     X, y = stream(25, seed)
     weighted = GradientOuterProduct(LocalSlopes(6)).fit(X, y, sample_weight=weights)
     again = GradientOuterProduct(LocalSlopes(6)).fit(X.repeat(weights, axis=0), y.repeat(weights))
@@ -174,7 +174,7 @@ def test_a_row_counts_as_often_as_its_weight_says(seed: int, weights: list[int])
         (["a", "b", "c"], KindError, "sample_weight must hold real numbers"),
     ],
 )
-def test_weights_that_no_row_can_have_are_refused(weights: Any, kind: type[EllipackError], message: str) -> None:
+def test_invalid_weights_are_refused(weights: Any, kind: type[EllipackError], message: str) -> None:
     gop = GradientOuterProduct(LocalSlopes())
     with pytest.raises(kind, match=message):
         gop.fit([[1.0], [2.0], [4.0]], [1.0, 2.0, 3.0], sample_weight=weights)

@@ -41,7 +41,7 @@ learners = pytest.mark.parametrize("make", EVERY.values(), ids=EVERY.keys())
 @learners
 @settings(max_examples=8)
 @given(seed=seeds, at=st.integers(0, 79))
-def test_going_on_from_a_file_is_going_on(
+def test_a_loaded_learner_continues_with_the_same_bits(
     make: Factory, seed: int, at: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     path = tmp_path_factory.mktemp("saved") / "model"
@@ -75,7 +75,7 @@ for folder in sys.argv[1:]:
 """
 
 
-def test_going_on_in_another_process_is_going_on(tmp_path: Path) -> None:
+def test_another_process_continues_with_the_same_bits(tmp_path: Path) -> None:
     X, y = stream(80, 5)
     straight = {}
     for number, make in enumerate(EVERY.values()):
@@ -103,7 +103,7 @@ def test_going_on_in_another_process_is_going_on(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_parameters_come_back(learner: Regressor, tmp_path: Path) -> None:
+def test_parameters_are_restored(learner: Regressor, tmp_path: Path) -> None:
     learner.save(tmp_path / "model")
     loaded = ellipack.load(tmp_path / "model")
     assert not hasattr(loaded, "state_")
@@ -112,7 +112,7 @@ def test_parameters_come_back(learner: Regressor, tmp_path: Path) -> None:
     assert loaded.progressive(X[:, :2], y).tobytes() == learner.progressive(X[:, :2], y).tobytes()
 
 
-def test_what_could_not_be_made_again_is_not_saved(tmp_path: Path) -> None:
+def test_objects_of_other_classes_are_not_saved(tmp_path: Path) -> None:
     class Mine:
         def gradients(self, X: object, y: object, anchors: object = None) -> object:
             raise NotImplementedError
@@ -125,7 +125,7 @@ def test_what_could_not_be_made_again_is_not_saved(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_holds_nothing_that_runs(tmp_path: Path) -> None:
+def test_a_file_is_neither_a_pickle_nor_an_import(tmp_path: Path) -> None:
     MetricRegressor().fit(*stream(80)).save(tmp_path / "model")
     with pytest.raises(pickle.UnpicklingError):
         pickle.loads((tmp_path / "model").read_bytes())
@@ -135,7 +135,7 @@ def test_a_file_holds_nothing_that_runs(tmp_path: Path) -> None:
 
 
 @learners
-def test_contents_with_anything_missing_or_misshapen_are_refused(make: Factory) -> None:
+def test_archives_with_missing_or_changed_entries_are_refused(make: Factory) -> None:
     """Take away or bend each array and each fact in turn: an error, or a learner that still predicts."""
     X, y = stream(80)
     learner = make().fit(X[:37], y[:37])
@@ -144,12 +144,12 @@ def test_contents_with_anything_missing_or_misshapen_are_refused(make: Factory) 
         others = {key: value for key, value in archive.arrays.items() if key != name}
         bent = [array[..., None], np.concatenate([array, array]) if array.ndim else array[None], array.astype(np.int32)]
         for arrays in [others, *({**others, name: each} for each in bent)]:
-            _refused_or_sound(kind, Archive(archive.facts, arrays), X, missing=name not in arrays)
-    for facts in _bent(archive.facts):
-        _refused_or_sound(kind, Archive(facts, archive.arrays), X)
+            _check_refused_or_usable(kind, Archive(archive.facts, arrays), X, missing=name not in arrays)
+    for facts in _changed_facts(archive.facts):
+        _check_refused_or_usable(kind, Archive(facts, archive.arrays), X)
 
 
-def _refused_or_sound(kind: str, archive: Archive, X: Floats, *, missing: bool = False) -> None:
+def _check_refused_or_usable(kind: str, archive: Archive, X: Floats, *, missing: bool = False) -> None:
     try:
         learner = learner_from_archive(kind, archive)
     except CheckpointError:
@@ -161,12 +161,12 @@ def _refused_or_sound(kind: str, archive: Archive, X: Floats, *, missing: bool =
 ODD: list[object] = [None, [], {}, "text", -1, 10**18, 0.5, True]
 
 
-def _bent(facts: dict[str, object]) -> list[dict[str, object]]:
+def _changed_facts(facts: dict[str, object]) -> list[dict[str, object]]:
     """Return the facts with each in turn, however deep, replaced by something of another kind or size."""
     every: list[dict[str, object]] = []
     for name, value in facts.items():
         if isinstance(value, dict):
-            every += [{**facts, name: each} for each in _bent(value)]
+            every += [{**facts, name: each} for each in _changed_facts(value)]
         every += [{**facts, name: other} for other in ODD]
         every.append({key: each for key, each in facts.items() if key != name})
     return every

@@ -139,7 +139,7 @@ def test_scikit_learns_checks(estimator: BaseEstimator, check: Callable[[BaseEst
 
 # Checks that scikit-learn holds its own estimators to, and has left out of the public list.
 @pytest.mark.parametrize("estimator", [MetricRegressor(), PackingAnywhere(), GradientOuterProduct(LocalSlopes())])
-def test_names_of_features_are_kept_and_compared(estimator: BaseEstimator) -> None:
+def test_feature_names_are_stored_and_compared(estimator: BaseEstimator) -> None:
     estimator_checks.check_dataframe_column_names_consistency(type(estimator).__name__, estimator)
 
 
@@ -156,7 +156,7 @@ def test_names_of_features_are_kept_and_compared(estimator: BaseEstimator) -> No
         "check_global_set_output_transform_polars",
     ],
 )
-def test_the_transformer_names_what_comes_out(name: str) -> None:
+def test_the_transformer_names_its_outputs(name: str) -> None:
     getattr(estimator_checks, name)("GradientOuterProduct", GradientOuterProduct(LocalSlopes()))
 
 
@@ -170,7 +170,7 @@ def quick() -> MetricRegressor:
     return MetricRegressor(config=MetricConfig(validation_points=16, pool=64))
 
 
-def test_a_search_over_a_pipeline_finds_what_predicts_best() -> None:
+def test_grid_search_over_a_pipeline() -> None:
     X, y = stream()
     pipeline = make_pipeline(StandardScaler(), GradientOuterProduct(LocalSlopes()), quick())
     grid = {"gradientouterproduct__gradients": [LocalSlopes(4), LocalSlopes()], "metricregressor__neighbors": [2, 16]}
@@ -182,7 +182,7 @@ def test_a_search_over_a_pipeline_finds_what_predicts_best() -> None:
     assert search.predict(X[:3]).tolist() == search.best_estimator_.predict(X[:3]).tolist()
 
 
-def test_parameters_of_a_part_are_set_by_their_path() -> None:
+def test_nested_parameters_are_set_by_path() -> None:
     learner = PhasedRegressor(gop=GradientOuterProduct(LocalSlopes())).set_params(gop__diagonal=True)
     copy = clone(learner)
     assert copy.gop.diagonal
@@ -190,7 +190,7 @@ def test_parameters_of_a_part_are_set_by_their_path() -> None:
     assert copy.get_params()["gop__gradients"] == LocalSlopes()
 
 
-def test_the_papers_learners_are_cross_validated_behind_scalers() -> None:
+def test_cross_validation_of_the_papers_learners_behind_scalers() -> None:
     X, y = stream()
     inside = make_pipeline(MinMaxScaler((-0.5, 0.5), clip=True), PackingRegressor())
     learner = TransformedTargetRegressor(inside, transformer=MinMaxScaler())
@@ -200,7 +200,7 @@ def test_the_papers_learners_are_cross_validated_behind_scalers() -> None:
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
-def test_a_frame_in_and_a_frame_out(frame: Any) -> None:
+def test_data_frames_in_and_out(frame: Any) -> None:
     X, y = stream()
     table = frame({name: X[:, i] for i, name in enumerate(["heat", "wind", "load"])})
     gop = GradientOuterProduct(LocalSlopes(), n_components=2)
@@ -214,7 +214,7 @@ def test_a_frame_in_and_a_frame_out(frame: Any) -> None:
     assert learner.predict(table).tolist() == quick().fit(np.asarray(out), y).predict(np.asarray(out)).tolist()
 
 
-def test_other_names_are_refused_and_change_nothing() -> None:
+def test_other_feature_names_are_refused_and_change_nothing() -> None:
     X, y = stream()
     table = pd.DataFrame(X, columns=["heat", "wind", "load"])
     learner = quick().fit(table, y)
@@ -245,7 +245,7 @@ def test_scores_are_weighted() -> None:
     assert learner.score(X[100:], y[100:]) != expected
 
 
-def test_weights_go_where_they_are_requested() -> None:
+def test_sample_weights_are_routed_where_requested() -> None:
     X, y = stream()
     weights = np.random.default_rng(1).integers(0, 4, len(X))
     folds = KFold(3)
@@ -269,7 +269,7 @@ def test_weights_go_where_they_are_requested() -> None:
         assert other["test_score"].tolist() != expected
 
 
-def test_a_notebook_shows_parameters_and_what_was_learned() -> None:
+def test_the_html_representation_shows_parameters_and_state() -> None:
     X, y = stream()
     pipeline = make_pipeline(FunctionTransformer(), GradientOuterProduct(LocalSlopes(7)), quick())
     assert "feature_importances_" not in pipeline._repr_html_()
@@ -280,7 +280,7 @@ def test_a_notebook_shows_parameters_and_what_was_learned() -> None:
 
 @pytest.mark.parametrize("make", [quick, PackingAnywhere, PhasedAnywhere])
 @pytest.mark.parametrize("mode", ["r", "r+", "c"])
-def test_a_learner_on_disk_goes_on_in_memory(make: Callable[[], Any], mode: str, tmp_path: Path) -> None:
+def test_a_memory_mapped_learner_continues_in_memory(make: Callable[[], Any], mode: str, tmp_path: Path) -> None:
     X, y = stream()
     learner = make().fit(X[:100], y[:100])
     file = tmp_path / "learner.joblib"

@@ -14,7 +14,7 @@ from ellipack.errors import EllipackError
 from ellipack.evaluation.run import Run
 from ellipack.tabular import TableEncoder, open_table
 from tests.entry_points.learners import SMALL
-from tests.entry_points.test_command import carried
+from tests.entry_points.test_command import run_bits
 from tests.fuzz.strategies import mutated_bytes, n_examples
 
 ROWS = [
@@ -52,13 +52,13 @@ def test_mutated_tables_are_learned_or_give_a_clear_error(path: Path, table: tup
                 result = run.learn_batch(batch, on_error)
                 assert np.isfinite(result.predictions).all()
                 learned += len(result.predictions)
-                before = carried(run) if learned else None
+                before = run_bits(run) if learned else None
     except EllipackError as error:
         message = str(error)
     if message:
         assert "\n" not in message
         # A batch that raises must leave the run unchanged.
-        assert before is None or run is None or carried(run) == before
+        assert before is None or run is None or run_bits(run) == before
     else:
         assert run is not None
         assert run.scores.n_rows == learned

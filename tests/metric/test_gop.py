@@ -22,14 +22,14 @@ gradients = st.tuples(st.integers(1, 12), st.integers(1, 4)).flatmap(
 
 
 @given(gradients)
-def test_it_is_the_mean_up_to_rounding(rows: Floats) -> None:
+def test_mean_outer_product_is_the_mean_up_to_rounding(rows: Floats) -> None:
     made, expected = mean_outer_product(rows), np.array(oracles.mean_outer_product(rows.tolist()))
     sizes = np.array(oracles.mean_outer_product(np.abs(rows).tolist()))
     assert (np.abs(made - expected) <= 1e-14 * sizes + 1e-320).all()
 
 
 @given(seeds, st.integers(1, 3000), st.integers(1, 70))
-def test_it_is_exactly_symmetric(seed: int, n: int, d: int) -> None:
+def test_mean_outer_product_is_exactly_symmetric(seed: int, n: int, d: int) -> None:
     made = mean_outer_product(np.random.default_rng(seed).normal(size=(n, d)))
     np.testing.assert_array_equal(made, made.T)
 
@@ -43,7 +43,7 @@ print(hashlib.sha256(mean_outer_product(np.random.default_rng(0).normal(size=(30
 """
 
 
-def test_the_number_of_blas_threads_changes_no_bit() -> None:
+def test_results_do_not_depend_on_the_number_of_blas_threads() -> None:
     command = [sys.executable, "-c", _BITS]
     one, two = (
         subprocess.run(command, env={**os.environ, "OPENBLAS_NUM_THREADS": n}, capture_output=True, check=True).stdout
@@ -61,7 +61,7 @@ def test_the_number_of_blas_threads_changes_no_bit() -> None:
         ([[1e151, 0.0]], DomainError, r"gradients must be at most 1e\+150 in size, got 1e\+151"),
     ],
 )
-def test_bad_gradients_are_refused(bad: ArrayLike, error: type[Exception], message: str) -> None:
+def test_invalid_gradients_are_refused(bad: ArrayLike, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         mean_outer_product(bad)
 
@@ -94,7 +94,7 @@ def test_the_diagonal_estimate_is_diagonal() -> None:
     np.testing.assert_allclose(gop, np.diag([1.0, 0.25]), atol=0.05)
 
 
-def test_bad_parameters_are_refused_at_once() -> None:
+def test_invalid_parameters_are_refused() -> None:
     with pytest.raises(DomainError, match="anchors must be an integer >= 1, got 0"):
         GopEstimator(anchors=0)
     with pytest.raises(DomainError, match="random_state must be an integer >= 0, got -1"):

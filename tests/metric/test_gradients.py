@@ -35,13 +35,13 @@ def literal(estimator: KernelDifferences, X: Floats, y: Floats, anchors: Floats)
 
 
 @given(cases())
-def test_gradients_are_appendix_as(case: tuple[KernelDifferences, Floats, Floats]) -> None:
+def test_gradients_equal_appendix_a(case: tuple[KernelDifferences, Floats, Floats]) -> None:
     estimator, X, y = case
     np.testing.assert_allclose(estimator.gradients(X, y), literal(estimator, X, y, X), rtol=1e-8, atol=1e-9)
 
 
 @given(cases())
-def test_enough_mass_is_appendix_as(case: tuple[KernelDifferences, Floats, Floats]) -> None:
+def test_enough_mass_equals_appendix_a(case: tuple[KernelDifferences, Floats, Floats]) -> None:
     estimator, X, _ = case
     reach = bandwidth(len(X), X.shape[1], estimator.bandwidth_scale)
     shift = step(reach, estimator.step_scale)
@@ -50,7 +50,7 @@ def test_enough_mass_is_appendix_as(case: tuple[KernelDifferences, Floats, Float
 
 
 @given(cases(), seeds)
-def test_anchors_need_not_be_rows(case: tuple[KernelDifferences, Floats, Floats], seed: int) -> None:
+def test_anchors_may_differ_from_the_rows(case: tuple[KernelDifferences, Floats, Floats], seed: int) -> None:
     estimator, X, y = case
     anchors = ball(np.random.default_rng(seed), 4, X.shape[1])
     expected = literal(estimator, X, y, anchors)
@@ -58,13 +58,15 @@ def test_anchors_need_not_be_rows(case: tuple[KernelDifferences, Floats, Floats]
 
 
 @given(cases(), st.integers(2, 5))
-def test_threads_change_no_bit(case: tuple[KernelDifferences, Floats, Floats], n_jobs: int) -> None:
+def test_results_do_not_depend_on_the_number_of_threads(
+    case: tuple[KernelDifferences, Floats, Floats], n_jobs: int
+) -> None:
     estimator, X, y = case
     shared = replace(estimator, n_jobs=n_jobs).gradients(X, y)
     assert shared.tobytes() == estimator.gradients(X, y).tobytes()
 
 
-def test_to_the_letter_nothing_has_enough_mass_in_three_dimensions() -> None:
+def test_no_ball_has_enough_mass_in_three_dimensions_with_the_papers_scales() -> None:
     X = ball(np.random.default_rng(0), 2000, 3)
     assert not KernelDifferences().gradients(X, X[:, 0], X[:50]).any()
 
@@ -96,12 +98,12 @@ def test_the_estimate_converges_to_the_gradient_outer_product() -> None:
         ({"n_jobs": 0}, "n_jobs must be >= 1, or -1 for one per core, got 0"),
     ],
 )
-def test_bad_parameters_are_refused_at_once(parameters: dict[str, float], message: str) -> None:
+def test_invalid_parameters_are_refused(parameters: dict[str, float], message: str) -> None:
     with pytest.raises(DomainError, match=message):
         KernelDifferences(**parameters)  # type: ignore[arg-type]
 
 
-def test_bad_rows_are_refused() -> None:
+def test_invalid_rows_are_refused() -> None:
     estimator = KernelDifferences()
     with pytest.raises(NonFiniteError, match="X must be finite, got NaN at row 1, column 0"):
         estimator.gradients([[0.0], [np.nan]], [0.0, 1.0])

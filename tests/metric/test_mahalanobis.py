@@ -10,16 +10,14 @@ from tests.strategies import ball, cuts, metrics, seeds
 
 
 @given(metrics(), seeds)
-def test_distance_is_the_papers(metric: Metric, seed: int) -> None:
+def test_distance_equals_the_papers_definition(metric: Metric, seed: int) -> None:
     left, right = ball(np.random.default_rng(seed), 2 * 3, metric.dimension).reshape(2, 3, -1)
     expected = [oracles.mahalanobis(x, z, metric.matrix.tolist()) for x, z in zip(left, right, strict=True)]
     np.testing.assert_allclose(metric.distance(left, right), expected, rtol=1e-6, atol=1e-7)
 
 
 @given(metrics(), seeds, st.data())
-def test_whitening_makes_the_metric_euclidean_whatever_the_batch(
-    metric: Metric, seed: int, data: st.DataObject
-) -> None:
+def test_whitening_makes_the_metric_euclidean_in_any_batch(metric: Metric, seed: int, data: st.DataObject) -> None:
     X = ball(np.random.default_rng(seed), 7, metric.dimension)
     coordinates = metric.whiten(X)
     np.testing.assert_allclose(coordinates @ coordinates.T, X @ metric.matrix @ X.T, atol=1e-12)
@@ -28,7 +26,7 @@ def test_whitening_makes_the_metric_euclidean_whatever_the_batch(
 
 
 @given(metrics())
-def test_a_metric_is_normalised_and_in_order(metric: Metric) -> None:
+def test_eigenvalues_are_normalized_and_in_order(metric: Metric) -> None:
     assert metric.eigenvalues[0] == 1
     assert np.all(np.diff(metric.eigenvalues) <= 0)
     np.testing.assert_allclose(metric.eigenvectors.T @ metric.eigenvectors, np.eye(metric.dimension), atol=1e-12)
@@ -50,7 +48,7 @@ def test_the_norm_is_kept() -> None:
 
 
 @pytest.mark.parametrize("ridge", [1.0, 1e-3, 1e-30, 5e-324])
-def test_a_regularised_gop_is_a_metric_however_small_the_ridge(ridge: float) -> None:
+def test_a_regularized_gop_is_a_metric_for_any_ridge(ridge: float) -> None:
     gradient = np.array([[3.0, 4.0, 0.0]])
     metric = Metric.from_gop(gradient.T @ gradient, ridge)
     assert metric.eigenvalues[-1] > 0
@@ -72,7 +70,7 @@ def test_a_regularised_gop_is_a_metric_however_small_the_ridge(ridge: float) -> 
         ([[1j]], InputError, "matrix must hold real numbers, got complex128"),
     ],
 )
-def test_what_is_no_metric_is_refused(matrix: object, error: type[Exception], message: str) -> None:
+def test_matrices_that_define_no_metric_are_refused(matrix: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Metric.from_matrix(matrix)  # type: ignore[arg-type]
 
@@ -97,7 +95,7 @@ def test_other_constructors_and_methods_refuse_invalid_input() -> None:
 
 
 @given(metrics(), st.integers(1, 3), st.sampled_from([1.0, 0.3, UNSEEN]), seeds)
-def test_more_features_leave_old_distances_alone_and_weigh_what_they_are_to(
+def test_added_features_keep_old_distances_and_have_the_given_weight(
     metric: Metric, count: int, weight: float, seed: int
 ) -> None:
     d, wide = metric.dimension, metric.with_added_features(count, weight)

@@ -44,20 +44,20 @@ def test_slopes_are_weighted_ridge_regressions(
 
 
 @given(seeds, st.integers(2, 4))
-def test_threads_change_no_bit(seed: int, n_jobs: int) -> None:
+def test_results_do_not_depend_on_the_number_of_threads(seed: int, n_jobs: int) -> None:
     rng = np.random.default_rng(seed)
     X, y = ball(rng, 40, 3), rng.random(40)
     estimator = LocalSlopes(10)
     assert replace(estimator, n_jobs=n_jobs).gradients(X, y).tobytes() == estimator.gradients(X, y).tobytes()
 
 
-def test_a_plane_has_its_own_slope() -> None:
+def test_the_slope_of_a_linear_function_is_exact() -> None:
     X = ball(np.random.default_rng(0), 500, 3)
     slopes = LocalSlopes(ridge=1e-8).gradients(X, X @ [1.0, -2.0, 0.5])
     np.testing.assert_allclose(slopes, np.tile([1.0, -2.0, 0.5], (500, 1)), atol=1e-6)
 
 
-def test_rows_that_cannot_be_told_apart_have_no_slope() -> None:
+def test_equal_rows_give_slope_0() -> None:
     X = np.full((30, 2), 0.3)
     assert not LocalSlopes().gradients(X, np.arange(30.0)).any()
     X[:, 0] += 1e-160 * np.arange(30)
@@ -86,6 +86,6 @@ def test_the_estimate_converges_to_the_gradient_outer_product() -> None:
         ({"n_jobs": -2}, "n_jobs must be >= 1, or -1 for one per core, got -2"),
     ],
 )
-def test_bad_parameters_are_refused_at_once(parameters: dict[str, float], message: str) -> None:
+def test_invalid_parameters_are_refused(parameters: dict[str, float], message: str) -> None:
     with pytest.raises(DomainError, match=message):
         LocalSlopes(**parameters)  # type: ignore[arg-type]

@@ -2,7 +2,7 @@ import subprocess
 import sys
 
 
-def test_without_river_it_says_how_to_get_it() -> None:
+def test_the_error_without_river_says_how_to_install_it() -> None:
     script = "import sys; sys.modules['river'] = None; import ellipack; import ellipack.river"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 1

@@ -33,7 +33,7 @@ def rows(count: int) -> list[tuple[dict[str | int, float], float]]:
 
 @learners
 @pytest.mark.parametrize("at", [0, 1, 20, 45])
-def test_going_on_from_a_file_is_going_on(make: Callable[[], Learner], at: int, tmp_path: Path) -> None:
+def test_a_loaded_model_continues_with_the_same_bits(make: Callable[[], Learner], at: int, tmp_path: Path) -> None:
     straight, begun = make(), make()
     stream = rows(90)
     expected = []
@@ -56,7 +56,7 @@ def test_going_on_from_a_file_is_going_on(make: Callable[[], Learner], at: int, 
     assert (tmp_path / "model").read_bytes() == (tmp_path / "other").read_bytes()
 
 
-def test_what_is_not_ours_is_refused(tmp_path: Path) -> None:
+def test_other_files_are_refused(tmp_path: Path) -> None:
     ellipack.MetricRegressor().save(tmp_path / "bare")
     with pytest.raises(CheckpointError, match=r"bare holds a MetricRegressor, which ellipack.river cannot load"):
         load(tmp_path / "bare")

@@ -71,7 +71,7 @@ def river_checks() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("model", "check"), list(river_checks()))
-def test_rivers_own_checks(model: RiverRegressor, check: Callable[[base.Estimator], None]) -> None:
+def test_checks_of_river(model: RiverRegressor, check: Callable[[base.Estimator], None]) -> None:
     assert not model._unit_test_skips()
     check(model.clone())
 
@@ -79,7 +79,7 @@ def test_rivers_own_checks(model: RiverRegressor, check: Callable[[base.Estimato
 @learners
 @settings(max_examples=8)
 @given(seeds, st.data())
-def test_many_rows_are_the_same_bits_as_one_by_one(
+def test_single_rows_and_batches_give_the_same_bits(
     make: Callable[[], RiverRegressor], seed: int, data: st.DataObject
 ) -> None:
     rows, y = made_up(40, seed)
@@ -98,7 +98,7 @@ def test_many_rows_are_the_same_bits_as_one_by_one(
 
 
 @learners
-def test_what_is_absent_is_0_and_0_is_absent(make: Callable[[], RiverRegressor]) -> None:
+def test_missing_features_equal_zeros(make: Callable[[], RiverRegressor]) -> None:
     rows, y = made_up()
     plain, padded = make(), make()
     for x, label in zip(rows, y, strict=True):
@@ -109,7 +109,7 @@ def test_what_is_absent_is_0_and_0_is_absent(make: Callable[[], RiverRegressor])
 
 
 @learners
-def test_the_order_of_keys_makes_no_difference(make: Callable[[], RiverRegressor]) -> None:
+def test_the_order_of_keys_does_not_matter(make: Callable[[], RiverRegressor]) -> None:
     rows, y = made_up()
     plain, turned = make(), make()
     for x, label in zip(rows, y, strict=True):
@@ -120,7 +120,7 @@ def test_the_order_of_keys_makes_no_difference(make: Callable[[], RiverRegressor
 
 
 @learners
-def test_learning_what_was_just_predicted_is_learning(make: Callable[[], RiverRegressor]) -> None:
+def test_a_prediction_does_not_change_what_is_learned(make: Callable[[], RiverRegressor]) -> None:
     rows, y = made_up(200)
     asked, silent, elsewhere = make(), make(), make()
     for t, (x, label) in enumerate(zip(rows, y, strict=True)):
@@ -136,7 +136,7 @@ def test_learning_what_was_just_predicted_is_learning(make: Callable[[], RiverRe
 
 @learners
 @pytest.mark.parametrize("at", [0, 1, 30])
-def test_going_on_from_a_pickle_or_a_copy_is_going_on(make: Callable[[], RiverRegressor], at: int) -> None:
+def test_pickles_and_copies_continue_with_the_same_bits(make: Callable[[], RiverRegressor], at: int) -> None:
     rows, y = made_up()
     straight, stopped = make(), make()
     for x, label in zip(rows[:at], y[:at], strict=True):
@@ -166,7 +166,7 @@ def test_going_on_from_a_pickle_or_a_copy_is_going_on(make: Callable[[], RiverRe
         (10**400, EllipackError, "feature 'a' must be "),
     ],
 )
-def test_what_is_no_number_is_refused_by_name_and_changes_nothing(
+def test_invalid_features_are_refused_by_name_and_change_nothing(
     make: Callable[[], RiverRegressor], value: object, error: type[Exception], message: str
 ) -> None:
     model = learned(make)
@@ -187,7 +187,7 @@ def test_what_is_no_number_is_refused_by_name_and_changes_nothing(
 
 @learners
 @pytest.mark.parametrize("y", [math.nan, math.inf, None, "3", [1.0]])
-def test_a_label_that_is_none_changes_nothing(make: Callable[[], RiverRegressor], y: Any) -> None:
+def test_invalid_labels_are_refused_and_change_nothing(make: Callable[[], RiverRegressor], y: Any) -> None:
     model = learned(make)
     before = pickle.dumps(model)
     with pytest.raises(EllipackError, match="y must "):
@@ -197,7 +197,7 @@ def test_a_label_that_is_none_changes_nothing(make: Callable[[], RiverRegressor]
     assert pickle.dumps(model) == before
 
 
-def test_the_practical_learner_names_what_is_too_large() -> None:
+def test_the_practical_learner_names_values_that_are_too_large() -> None:
     model = learned(LEARNERS["practical"])
     with pytest.raises(DomainError, match=r"feature 'a' must be at most 1e\+140 in size, got 1e\+200"):
         model.learn_one({"a": 1e200}, 1.0)
@@ -208,7 +208,7 @@ def test_the_practical_learner_names_what_is_too_large() -> None:
 
 
 @pytest.mark.parametrize("make", [PackingRegressor, PhasedRegressor])
-def test_anything_finite_goes_for_the_papers_learners(make: Callable[[], RiverRegressor]) -> None:
+def test_the_papers_learners_accept_any_finite_values(make: Callable[[], RiverRegressor]) -> None:
     model = make()
     for t in range(30):
         model.learn_one({"a": 1e308 * (-1) ** t, "b": 1e-308 * t, "c": 7.0}, 1e308 * (-1) ** (t // 2))
@@ -216,7 +216,7 @@ def test_anything_finite_goes_for_the_papers_learners(make: Callable[[], RiverRe
 
 
 @pytest.mark.parametrize("number", [True, np.bool_(True), np.int8(1), np.float32(1.0), Decimal(1), 1])
-def test_numbers_of_any_kind_are_numbers(number: Any) -> None:
+def test_numbers_of_any_type_are_accepted(number: Any) -> None:
     rows, y = made_up(30)
     plain, fancy = PackingRegressor(), PackingRegressor()
     for x, label in zip(rows, y, strict=True):
@@ -226,7 +226,7 @@ def test_numbers_of_any_kind_are_numbers(number: Any) -> None:
 
 
 @learners
-def test_nothing_learned_yet(make: Callable[[], RiverRegressor]) -> None:
+def test_predictions_and_attributes_before_the_first_row(make: Callable[[], RiverRegressor]) -> None:
     model = make()
     assert model.predict_one({"a": 1.0}) == 0.0
     assert model.predict_many(pd.DataFrame({"a": [1.0, 2.0]})).tolist() == [0.0, 0.0]
@@ -239,7 +239,7 @@ def test_nothing_learned_yet(make: Callable[[], RiverRegressor]) -> None:
 
 
 @learners
-def test_rows_without_features_are_rows(make: Callable[[], RiverRegressor]) -> None:
+def test_rows_without_features_are_accepted(make: Callable[[], RiverRegressor]) -> None:
     model = make()
     for _ in range(10):
         model.learn_one({}, 5.0)
@@ -251,7 +251,7 @@ def test_rows_without_features_are_rows(make: Callable[[], RiverRegressor]) -> N
 
 
 @learners
-def test_what_was_learned_can_be_read(make: Callable[[], RiverRegressor]) -> None:
+def test_attributes(make: Callable[[], RiverRegressor]) -> None:
     model = learned(make)
     assert model.metric_ is not None
     assert model.metric_.dimension == len(model.feature_names) == 4
@@ -261,7 +261,7 @@ def test_what_was_learned_can_be_read(make: Callable[[], RiverRegressor]) -> Non
     assert model.n_centers >= 1
 
 
-def test_a_feature_that_comes_late_is_learned_and_named() -> None:
+def test_a_late_feature_is_learned_and_named() -> None:
     rng = np.random.default_rng(0)
     model, errors = MetricRegressor(), []
     for t, (a, b, late) in enumerate(rng.normal(size=(2000, 3)).tolist()):
@@ -274,7 +274,7 @@ def test_a_feature_that_comes_late_is_learned_and_named() -> None:
 
 
 @learners
-def test_it_goes_in_pipelines_and_is_evaluated(make: Callable[[], RiverRegressor]) -> None:
+def test_pipelines_and_evaluation(make: Callable[[], RiverRegressor]) -> None:
     numbers = compose.SelectType(int, float) | preprocessing.StandardScaler()
     words = compose.SelectType(str) | preprocessing.OneHotEncoder()
     rows, y = made_up(120)
@@ -286,7 +286,7 @@ def test_it_goes_in_pipelines_and_is_evaluated(make: Callable[[], RiverRegressor
 
 
 @learners
-def test_labels_may_come_late(make: Callable[[], RiverRegressor]) -> None:
+def test_delayed_labels(make: Callable[[], RiverRegressor]) -> None:
     data = list(datasets.TrumpApproval().take(60))
     model = make()
     steps = evaluate.iter_progressive_val_score(data, model, metrics.MAE(), delay=5, step=20)
@@ -295,7 +295,7 @@ def test_labels_may_come_late(make: Callable[[], RiverRegressor]) -> None:
 
 
 @learners
-def test_threads_may_predict_side_by_side(make: Callable[[], RiverRegressor]) -> None:
+def test_threads_may_predict_at_the_same_time(make: Callable[[], RiverRegressor]) -> None:
     model = learned(make)
     rows = made_up(200, seed=2)[0]
     expected = [model.predict_one(x) for x in rows]
@@ -311,19 +311,19 @@ def test_threads_may_predict_side_by_side(make: Callable[[], RiverRegressor]) ->
         (PhasedRegressor(gop=GradientOuterProduct(anchors=0)), "anchors must be an integer >= 1"),
     ],
 )
-def test_bad_parameters_are_refused_before_anything_is_learned(model: RiverRegressor, message: str) -> None:
+def test_invalid_parameters_are_refused(model: RiverRegressor, message: str) -> None:
     with pytest.raises(DomainError, match=message):
         model.learn_one({"a": 1.0}, 1.0)
     assert model.feature_names == []
 
 
-def test_columns_of_one_name_are_refused() -> None:
+def test_duplicate_column_names_are_refused() -> None:
     frame = pd.DataFrame(np.ones((2, 2)), columns=["a", "a"])
     with pytest.raises(EllipackError, match="X must have different names of columns"):
         PackingRegressor().learn_many(frame, pd.Series([1.0, 2.0]))
 
 
-def test_names_of_all_kinds_have_an_order() -> None:
+def test_names_of_different_types_are_sorted() -> None:
     rows: Rows = [{3: 1.0, "b": 2.0, ("t", 1): 3.0}, {("t", 1): 3.0, "b": 2.0, 3: 1.0}]
     names = []
     for x in rows:
@@ -333,7 +333,7 @@ def test_names_of_all_kinds_have_an_order() -> None:
     assert names[0] == names[1]
 
 
-def test_it_learns_from_a_real_stream() -> None:
+def test_error_on_a_real_stream() -> None:
     error, mean = 0.0, 0.0
     model, seen = MetricRegressor(), [0.0]
     for t, (x, y) in enumerate(stream.iter_array(*_waves())):

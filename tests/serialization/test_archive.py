@@ -6,15 +6,15 @@ import pytest
 from ellipack.errors import CheckpointError
 from ellipack.serialization import Archive
 
-HELD = Archive(
+PART = Archive(
     {"n": 3, "yes": True, "x": 0.5, "names": ["a", "b"], "infinite": float("inf")},
     {"f": np.ones((2, 3)), "i": np.array([1, 2]), "nan": np.array([np.nan])},
 )
-WHOLE = Archive().with_parts(p=HELD)
+WHOLE = Archive().with_parts(p=PART)
 
 
 @pytest.mark.parametrize(
-    ("ask", "message"),
+    ("access", "message"),
     [
         (lambda c: c.integer("missing", 0), "p/missing must be an integer, got nothing"),
         (lambda c: c.integer("x", 0), "p/x must be an integer, got 0.5"),
@@ -35,12 +35,12 @@ WHOLE = Archive().with_parts(p=HELD)
         (lambda c: c.shape("i", 2), r"p/i must be an array of 2 dimensions, got shape \(2,\)"),
     ],
 )
-def test_what_is_not_as_asked_is_refused(ask: Callable[[Archive], object], message: str) -> None:
+def test_values_of_another_type_shape_or_range_are_refused(access: Callable[[Archive], object], message: str) -> None:
     with pytest.raises(CheckpointError, match=message):
-        ask(WHOLE.part("p"))
+        access(WHOLE.part("p"))
 
 
-def test_what_is_asked_is_given_in_arrays_of_its_own() -> None:
+def test_accessors_return_values_and_copies_of_arrays() -> None:
     part = WHOLE.part("p")
     assert (part.integer("n", 3, 3), part.number("x"), part.number("n"), part.strings("names", 2)) == (
         3,
@@ -50,8 +50,8 @@ def test_what_is_asked_is_given_in_arrays_of_its_own() -> None:
     )
     given = part.floats("f", 2, 3)
     given[:] = 7
-    assert (HELD.arrays["f"] == 1).all()
+    assert (PART.arrays["f"] == 1).all()
     assert np.isnan(part.any_floats("nan", 1)).all()
-    copy = HELD.copy()
+    copy = PART.copy()
     copy.arrays["i"][:] = 7
-    assert HELD.arrays["i"].tolist() == [1, 2]
+    assert PART.arrays["i"].tolist() == [1, 2]

@@ -17,7 +17,7 @@ from ellipack.serialization import Archive, file, read, remove_partial_files, wr
 SMALL = Archive({"clock": 3, "name": "naïve \u2028"}, {"a": np.arange(6.0).reshape(2, 3), "b": np.arange(2)})
 
 
-def test_what_was_written_is_read(tmp_path: Path) -> None:
+def test_read_returns_what_write_wrote(tmp_path: Path) -> None:
     nested = SMALL.with_parts(part=Archive({"x": [1.5, None]}, {"empty": np.empty((0, 3))}))
     write(tmp_path / "model", "Kind", nested)
     kind, archive = read(tmp_path / "model")
@@ -29,7 +29,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
         np.testing.assert_array_equal(archive.arrays[name], array)
 
 
-def test_arrays_are_written_by_their_values_and_not_by_their_memory(tmp_path: Path) -> None:
+def test_strided_arrays_are_written_by_value(tmp_path: Path) -> None:
     array = np.arange(12.0).reshape(3, 4)
     write(tmp_path / "model", "Kind", Archive(arrays={"t": array.T, "s": array[:, ::2], "r": array[::-1]}))
     arrays = read(tmp_path / "model")[1].arrays
@@ -38,10 +38,10 @@ def test_arrays_are_written_by_their_values_and_not_by_their_memory(tmp_path: Pa
     np.testing.assert_array_equal(arrays["r"], array[::-1])
 
 
-def test_the_same_is_written_with_the_same_bytes(tmp_path: Path) -> None:
+def test_equal_archives_give_equal_bytes(tmp_path: Path) -> None:
     write(tmp_path / "one", "Kind", SMALL)
-    turned = Archive(dict(reversed(SMALL.facts.items())), dict(reversed(SMALL.arrays.items())))
-    write(tmp_path / "other", "Kind", turned)
+    reordered = Archive(dict(reversed(SMALL.facts.items())), dict(reversed(SMALL.arrays.items())))
+    write(tmp_path / "other", "Kind", reordered)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
 
 
@@ -52,7 +52,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return path.read_bytes()
 
 
-def test_no_byte_can_change_unnoticed(small: bytes, tmp_path: Path) -> None:
+def test_a_change_of_any_byte_is_detected(small: bytes, tmp_path: Path) -> None:
     path = tmp_path / "model"
     for place in range(len(small)):
         for change in (0x01, 0x80, 0xFF):
@@ -63,7 +63,7 @@ def test_no_byte_can_change_unnoticed(small: bytes, tmp_path: Path) -> None:
                 read(path)
 
 
-def test_a_file_cut_short_or_run_on_is_refused(small: bytes, tmp_path: Path) -> None:
+def test_truncated_and_extended_files_are_refused(small: bytes, tmp_path: Path) -> None:
     path = tmp_path / "model"
     for damaged in [*(small[:length] for length in range(len(small))), small + b"\0", small * 2]:
         path.write_bytes(damaged)
@@ -94,7 +94,7 @@ def metadata(**facts: object) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("rows", [10**18, -1, 2**64, 1.5, "many", None])
-def test_a_header_that_claims_what_is_not_there_is_refused(rows: object, tmp_path: Path) -> None:
+def test_a_header_with_a_wrong_shape_is_refused(rows: object, tmp_path: Path) -> None:
     entry = {"dtype": "F64", "shape": [rows, 3], "data_offsets": [0, 10**18]}
     header = {"__metadata__": metadata(format=1, version="1", kind="Kind", facts={}), "rows": entry}
     (tmp_path / "model").write_bytes(signed(header, b"\0" * 24))
@@ -118,46 +118,46 @@ def test_other_formats_are_refused(facts: dict[str, object], message: str, tmp_p
         read(tmp_path / "model")
 
 
-def test_a_header_without_end_is_refused(tmp_path: Path) -> None:
+def test_a_deeply_nested_header_is_refused(tmp_path: Path) -> None:
     nested = b'{"__metadata__":{"ellipack":"' + b"0" * 64 + b"[" * 100_000 + b'"}}'
     (tmp_path / "model").write_bytes(len(nested).to_bytes(8, "little") + nested)
     with pytest.raises(CheckpointError, match="its header can't be read"):
         read(tmp_path / "model")
 
 
-def test_a_file_of_others_is_refused(tmp_path: Path) -> None:
+def test_other_safetensors_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "model").write_bytes(save({"weights": np.ones(3)}, {"made by": "others"}))
     with pytest.raises(CheckpointError, match="not an ellipack model"):
         read(tmp_path / "model")
 
 
-def test_what_is_not_there_can_not_be_read(tmp_path: Path) -> None:
+def test_missing_files_and_directories_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="missing can't be read: No such file or directory"):
         read(tmp_path / "missing")
     with pytest.raises(CheckpointError, match="can't be read: Is a directory"):
         read(tmp_path)
 
 
-def full(*_: object) -> None:
+def raise_disk_full(*_: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
 @pytest.mark.parametrize("stage", ["save_file", "_write_checksum"])
-def test_a_writer_that_fails_leaves_what_was_there(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_write_keeps_the_old_file(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
     write(path, "Kind", SMALL)
     before = path.read_bytes()
-    monkeypatch.setattr(file, stage, full)
+    monkeypatch.setattr(file, stage, raise_disk_full)
     with pytest.raises(CheckpointError, match=r"can't be written; the existing file is unchanged: .*No space left"):
         write(path, "Kind", Archive({"clock": 4}))
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model"]
 
 
-def test_a_name_that_is_not_confirmed_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_sync_of_the_directory_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model"
     write(path, "Kind", SMALL)
-    monkeypatch.setattr(file, "_sync_directory", full)
+    monkeypatch.setattr(file, "_sync_directory", raise_disk_full)
     with pytest.raises(
         CheckpointError, match=r"model is written, but its directory entry could not be synced.*No space left"
     ):
@@ -167,7 +167,7 @@ def test_a_name_that_is_not_confirmed_is_told(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("there", [True, False])
-def test_a_link_stays_a_link(there: bool, tmp_path: Path) -> None:
+def test_symbolic_links_are_followed(there: bool, tmp_path: Path) -> None:
     for name in ("real", "links"):
         (tmp_path / name).mkdir()
     link, real = tmp_path / "links" / "model", tmp_path / "real" / "first"
@@ -196,7 +196,7 @@ except CheckpointError as error:
 """
 
 
-def test_a_disk_that_takes_no_more_is_told(tmp_path: Path) -> None:
+def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "model"
     done = subprocess.run(
         [sys.executable, "-c", LIMITED, str(path)], check=True, capture_output=True, text=True, timeout=120
@@ -206,7 +206,7 @@ def test_a_disk_that_takes_no_more_is_told(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["model"]
 
 
-def test_no_permission_is_told(tmp_path: Path) -> None:
+def test_paths_that_cannot_be_written_are_errors(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="can't be written"):
         write(tmp_path / "missing" / "model", "Kind", SMALL)
     (tmp_path / "model").mkdir()
@@ -215,7 +215,7 @@ def test_no_permission_is_told(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["model"]
 
 
-def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
+def test_partial_files_of_killed_writers_are_removed(tmp_path: Path) -> None:
     for name in (".m[1].17.partial", ".m[1].18.partial", ".m1.17.partial", "m[1]"):
         (tmp_path / name).mkdir()
         (tmp_path / name / ".tmp17").touch()
@@ -223,7 +223,7 @@ def test_what_killed_writers_left_is_swept(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == [".m1.17.partial", "m[1]"]
 
 
-def test_a_writer_sweeps_what_the_dead_have_left(tmp_path: Path) -> None:
+def test_write_removes_partial_files_of_dead_processes(tmp_path: Path) -> None:
     done = subprocess.Popen([sys.executable, "-c", ""])
     done.wait()
     dead = [f".m[1].{done.pid}-{thread}.partial" for thread in (1, 2)]
@@ -245,7 +245,9 @@ def test_a_writer_sweeps_what_the_dead_have_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [PermissionError, OSError])
-def test_whoever_can_not_be_asked_lives(error: type[OSError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_partial_files_of_unknown_processes_are_kept(
+    error: type[OSError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(*_: object) -> None:
         raise error
 

@@ -64,12 +64,14 @@ def test_lemma_2_worked_by_hand() -> None:
 
 
 @given(st.integers(1, 10), st.floats(0.01, 2))
-def test_lemma_1_is_itself_for_the_identity(d: int, radius: float) -> None:
+def test_lemma_1_is_exact_for_the_identity(d: int, radius: float) -> None:
     assert volumetric_packing_bound(np.ones(d), radius) == pytest.approx((1 + 2 / radius) ** d)
 
 
 @given(spectra(), st.floats(0.01, 2))
-def test_lemma_1_lies_between_an_ellipsoid_inside_the_sum_and_the_identitys(eigenvalues: Floats, radius: float) -> None:
+def test_lemma_1_lies_between_an_inner_ellipsoid_and_the_bound_of_the_identity(
+    eigenvalues: Floats, radius: float
+) -> None:
     bound = volumetric_packing_bound(eigenvalues, radius)
     assert bound >= np.prod(1 + 2 * np.sqrt(eigenvalues) / radius) * (1 - 1e-9)
     assert bound <= (1 + 2 / radius) ** len(eigenvalues) * (1 + 1e-9)
@@ -87,7 +89,7 @@ def test_lemma_3_holds_on_random_functions(metric: Metric, seed: int) -> None:
     assert np.all(rise <= constant * metric.distance(left, right) * (1 + 1e-9) + 1e-12)
 
 
-def test_lemma_3_is_reached_by_a_linear_function() -> None:
+def test_lemma_3_is_attained_by_a_linear_function() -> None:
     metric = Metric.from_matrix([[2.0, 0.5], [0.5, 1.0]])
     gradient = np.array([[0.3, -0.7]])
     constant = lipschitz_constant(metric.eigenvalues, directional_lipschitz(gradient, metric.eigenvectors))
@@ -182,11 +184,11 @@ def test_theorem_2_takes_the_rank_of_each_phase() -> None:
     assert bound == pytest.approx(14 + 8 * np.log(np.e * 16) * 12.0**10 * 16 ** (10 / 11))
 
 
-def test_theorem_2_says_nothing_of_a_function_that_is_flat_in_some_direction() -> None:
+def test_theorem_2_is_trivial_for_a_function_that_is_constant_in_some_direction() -> None:
     assert theorem_2(rounds=10**6, mu=(1.0, 0.0)) == 10**6
 
 
-def test_theorem_2_needs_a_square_of_directions() -> None:
+def test_theorem_2_needs_a_square_matrix_of_directions() -> None:
     needed = {"alpha": 0.5, "delta": 0.1, "gradients": [[1.0, 0.0]]}
     for directions, message in (
         (np.eye(2)[:, :1], "directions must have 2 columns, got 1"),
@@ -196,7 +198,7 @@ def test_theorem_2_needs_a_square_of_directions() -> None:
             learned_metric_regret_bound([1.0, 0.5], 20, directions=directions, **needed)  # type: ignore[arg-type]
 
 
-def test_theorem_2_pays_for_directions_that_cannot_be_told_apart() -> None:
+def test_theorem_2_grows_with_directions_that_are_not_identifiable() -> None:
     # With delta above the only gap both are unidentifiable; just below it both are known.
     assert theorem_2(delta=0.51) > theorem_2(delta=0.49)
 
@@ -214,25 +216,25 @@ def test_theorem_2_costs_no_more_than_a_round_each_before_its_condition_holds() 
         printed_phase_regret_bound,
     ],
 )
-def test_a_lipschitz_constant_is_not_negative(bound: Callable[[list[float], int, float], float]) -> None:
+def test_a_negative_lipschitz_constant_is_refused(bound: Callable[[list[float], int, float], float]) -> None:
     with pytest.raises(DomainError, match="lipschitz must be >= 0, got -1"):
         bound([1.0], 2, -1.0)
 
 
-def test_a_slope_for_each_eigenvalue() -> None:
+def test_the_number_of_slopes_must_match_the_eigenvalues() -> None:
     with pytest.raises(ShapeError, match=r"directional must have shape \(2,\), got \(3,\)"):
         lipschitz_constant([1.0, 0.5], [1.0, 1.0, 1.0])
 
 
 @pytest.mark.parametrize("bound", [volumetric_packing_bound, ellipsoid_packing_bound, printed_ellipsoid_packing_bound])
-def test_a_radius_is_positive(bound: Callable[[list[float], float], float]) -> None:
+def test_the_radius_must_be_positive(bound: Callable[[list[float], float], float]) -> None:
     for value in (0.0, -1.0):
         with pytest.raises(DomainError, match=f"radius must be > 0, got {value}"):
             bound([1.0], value)
 
 
 @pytest.mark.parametrize("bound", [fixed_metric_regret_bound, printed_fixed_metric_regret_bound, theorem_2_of_one])
-def test_rounds_are_whole(bound: Callable[[list[float], float, float], float]) -> None:
+def test_rounds_must_be_integers(bound: Callable[[list[float], float, float], float]) -> None:
     with pytest.raises(DomainError, match=r"rounds must be an integer >= 1, got 2\.5"):
         bound([1.0], 2.5, 1.0)
 
@@ -246,6 +248,6 @@ def test_rounds_are_whole(bound: Callable[[list[float], float, float], float]) -
         ([["a"], ["b"]], InputError, "directions must hold real numbers"),
     ],
 )
-def test_what_is_no_direction_is_refused(directions: list[list[float]], error: type[Exception], message: str) -> None:
+def test_invalid_directions_are_refused(directions: list[list[float]], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         directional_lipschitz([[1.0, 2.0]], directions)

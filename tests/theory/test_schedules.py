@@ -23,29 +23,29 @@ from tests.strategies import spectra
 
 
 @given(spectra(), st.integers(1, 10**6))
-def test_radius_is_the_papers(eigenvalues: Floats, t: int) -> None:
+def test_radius_equals_the_papers_definition(eigenvalues: Floats, t: int) -> None:
     expected = float(t) ** (-1 / (1 + oracles.effective_rank(eigenvalues.tolist(), t)))
     assert float(radius(eigenvalues, t)) == pytest.approx(expected, rel=1e-15)
 
 
 @given(spectra(), st.integers(1, 2000))
-def test_smallest_radius_is_the_least_of_all_rounds(eigenvalues: Floats, t: int) -> None:
+def test_smallest_radius_is_the_minimum_over_all_rounds(eigenvalues: Floats, t: int) -> None:
     assert smallest_radius(eigenvalues, t) == radius(eigenvalues, np.arange(1, t + 1)).min()
 
 
-def test_radius_can_grow_where_the_rank_steps_up() -> None:
+def test_radius_can_grow_where_the_rank_increases() -> None:
     before, after = radius([1.0, 0.25], [3, 4])
     assert after > before
     assert smallest_radius([1.0, 0.25], 4) == before
 
 
-def test_phases_follow_one_another() -> None:
+def test_phases_are_consecutive() -> None:
     rounds = np.concatenate([np.full(phase_length(i), i) for i in range(1, 10)])
     assert [phase_of(t) for t in range(1, len(rounds) + 1)] == rounds.tolist()
     assert [phase_end(i) for i in range(1, 10)] == np.cumsum([phase_length(i) for i in range(1, 10)]).tolist()
 
 
-def test_regularization_starts_at_one_and_falls() -> None:
+def test_regularization_starts_at_one_and_decreases() -> None:
     values = [regularization(t, alpha=0.3) for t in range(50)]
     assert values[0] == 1.0
     assert np.all(np.diff(values) <= 0)
@@ -81,7 +81,7 @@ def test_scales_must_be_positive(value: float) -> None:
         regularization(3, value)
 
 
-def test_phases_and_rounds_are_whole_numbers() -> None:
+def test_phases_and_rounds_must_be_integers() -> None:
     with pytest.raises(DomainError, match="phase must be an integer >= 1, got 0"):
         phase_length(0)
     with pytest.raises(DomainError, match=r"t must be an integer >= 1, got 2\.5"):
@@ -90,7 +90,7 @@ def test_phases_and_rounds_are_whole_numbers() -> None:
         mass_threshold(10, 2, -1)
 
 
-def test_phases_past_the_last_round_that_can_be_counted_are_refused() -> None:
+def test_phases_beyond_int64_are_refused() -> None:
     assert phase_end(62) == 2 * phase_length(62) - 2 == np.iinfo(np.int64).max - 1
     for of_phase in (phase_length, phase_end):
         with pytest.raises(DomainError, match="phase must be at most 62, got 63"):

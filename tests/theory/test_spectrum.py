@@ -28,7 +28,7 @@ times = st.integers(1, 10**6)
 
 
 @given(spectra(), st.integers(1, 8), times)
-def test_kappa_is_the_papers(eigenvalues: Floats, r: int, t: int) -> None:
+def test_kappa_equals_the_papers_definition(eigenvalues: Floats, r: int, t: int) -> None:
     assert int(kappa(eigenvalues, r, t)) == oracles.kappa(eigenvalues.tolist(), r, t)
 
 
@@ -37,13 +37,13 @@ def test_kappa_is_zero_where_no_eigenvalue_is_large_enough() -> None:
 
 
 @given(spectra(max_d=10), st.lists(times, min_size=1, max_size=20))
-def test_effective_rank_is_the_papers_for_all_rounds_at_once(eigenvalues: Floats, t: list[int]) -> None:
+def test_effective_rank_equals_the_papers_definition(eigenvalues: Floats, t: list[int]) -> None:
     expected = [oracles.effective_rank(eigenvalues.tolist(), each) for each in t]
     assert effective_rank(eigenvalues, t).tolist() == expected
 
 
 @given(spectra(max_d=10))
-def test_rank_starts_are_where_the_papers_rank_goes_up(eigenvalues: Floats) -> None:
+def test_rank_starts_are_where_the_papers_rank_increases(eigenvalues: Floats) -> None:
     for r, start in enumerate(rank_starts(eigenvalues).tolist(), start=1):
         if start != NEVER:
             assert oracles.effective_rank(eigenvalues.tolist(), start) > r
@@ -52,7 +52,7 @@ def test_rank_starts_are_where_the_papers_rank_goes_up(eigenvalues: Floats) -> N
 
 
 @given(spectra(max_d=10))
-def test_effective_rank_never_falls_and_is_at_most_d(eigenvalues: Floats) -> None:
+def test_effective_rank_never_decreases_and_is_at_most_d(eigenvalues: Floats) -> None:
     ranks = effective_rank(eigenvalues, np.arange(1, 3000))
     assert np.all(np.diff(ranks) >= 0)
     assert ranks[0] >= 1
@@ -87,7 +87,7 @@ def test_perturbed_rank_without_perturbation_is_the_rank(eigenvalues: Floats, t:
 
 
 @given(spectra(), times, st.floats(0, 1))
-def test_perturbation_can_only_raise_the_rank(eigenvalues: Floats, t: int, gamma: float) -> None:
+def test_perturbation_never_lowers_the_rank(eigenvalues: Floats, t: int, gamma: float) -> None:
     assert perturbed_effective_rank(eigenvalues, t, gamma) >= int(effective_rank(eigenvalues, t))
 
 
@@ -126,7 +126,7 @@ def test_a_gradient_outer_product_may_have_zeros() -> None:
 
 
 @pytest.mark.parametrize("eigenvalues", [[0.0], [0.0, 0.0], [1.0, -1e-3], [0.5, 1.0]])
-def test_what_is_no_gradient_outer_products_spectrum_is_refused(eigenvalues: list[float]) -> None:
+def test_invalid_spectra_of_a_gradient_outer_product_are_refused(eigenvalues: list[float]) -> None:
     with pytest.raises(MetricError, match="eigenvalues must be >= 0, the first > 0, and in descending order, got"):
         check_semidefinite_spectrum(eigenvalues)
 
@@ -142,7 +142,7 @@ def test_what_is_no_gradient_outer_products_spectrum_is_refused(eigenvalues: lis
         (1, 1, np.inf, "regularization must be finite and >= 0, got inf"),
     ],
 )
-def test_what_perturbed_kappa_is_not_defined_for_is_refused(r: int, t: int, gamma: float, message: str) -> None:
+def test_invalid_arguments_of_perturbed_kappa_are_refused(r: int, t: int, gamma: float, message: str) -> None:
     with pytest.raises(DomainError, match=message):
         perturbed_kappa([1.0, 0.5], r, t, gamma)
     if r >= 1:
@@ -150,7 +150,7 @@ def test_what_perturbed_kappa_is_not_defined_for_is_refused(r: int, t: int, gamm
             perturbed_effective_rank([1.0, 0.5], t, gamma)
 
 
-def test_a_gap_is_a_positive_number() -> None:
+def test_a_gap_must_be_positive() -> None:
     with pytest.raises(DomainError, match="delta must be > 0, got 0"):
         separated([1.0, 0.5], 0.0)
 
@@ -168,7 +168,7 @@ def test_gaps_are_the_distance_to_the_nearest_other(eigenvalues: Floats) -> None
     assert eigenvalue_gaps(eigenvalues).tolist() == [min(each, default=np.inf) for each in others]
 
 
-def test_separated_are_those_a_gap_apart() -> None:
+def test_separated_eigenvalues_have_a_gap() -> None:
     assert separated([1.0, 0.5, 0.25], 0.25).tolist() == [True, True, True]
     assert separated([1.0, 0.5, 0.375], 0.25).tolist() == [True, False, False]
 
@@ -185,11 +185,11 @@ def test_separated_are_those_a_gap_apart() -> None:
         ([2.0, 0.1], MetricError, r"eigenvalues must be normalized \(largest 1\), got 2"),
     ],
 )
-def test_what_is_no_spectrum_is_refused(eigenvalues: list[float], error: type[Exception], message: str) -> None:
+def test_invalid_spectra_are_refused(eigenvalues: list[float], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         effective_rank(eigenvalues, 1)
 
 
-def test_rounds_begin_at_one() -> None:
+def test_rounds_start_at_one() -> None:
     with pytest.raises(DomainError, match="t must be >= 1, got 0"):
         effective_rank([1.0], 0)
