@@ -1,7 +1,4 @@
-"""How hypothesis runs here: the same examples every time, and no deadline.
-
-And the runner of commands, which the first test that uses it starts.
-"""
+"""Settings of hypothesis, which uses the same examples in every run, and the fixture that runs commands."""
 
 from collections.abc import Iterator
 
@@ -19,7 +16,7 @@ settings.load_profile("ellipack")
 
 @pytest.fixture(scope="session")
 def cli(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CliRunner]:
-    """Return what runs commands."""
-    opened = CliRunner(tmp_path_factory.mktemp("cli"))
-    yield opened
-    opened.close()
+    """Return a runner of commands, which all tests share."""
+    runner = CliRunner(tmp_path_factory.mktemp("cli"))
+    yield runner
+    runner.close()

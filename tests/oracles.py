@@ -1,6 +1,6 @@
-"""The paper transcribed, line by line, in plain Python: slow, literal, and what every kernel is held to.
+"""Literal transcriptions of the paper in plain Python, slow and independent of the package.
 
-Nothing here is clever and nothing is shared with the package. Where the paper has an erratum the comment says so.
+Comments mark the errata of the paper.
 """
 
 import math
@@ -31,7 +31,7 @@ def effective_rank(eigenvalues: Vector, t: float) -> int:
 def algorithm_1(
     X: Matrix, y: Vector, M: Matrix, eigenvalues: Vector, keep_founding_label: bool
 ) -> tuple[list[float], dict[int, list[int]]]:
-    """Return the predictions, and T_s (the rounds whose labels it holds) for each centre s in S."""
+    """Return the predictions, and T_s (the rounds whose labels count) for each center s in S."""
     S: list[int] = []
     T: dict[int, list[int]] = {}
     predictions = []
@@ -101,13 +101,13 @@ def difference_gradient(
 
 
 def mean_outer_product(gradients: Matrix) -> list[list[float]]:
-    """Return each entry's true mean, rounded once."""
+    """Return the exact mean of each entry, rounded once."""
     d, n = len(gradients[0]), len(gradients)
     return [[float(sum(Fraction(g[i] * g[j]) for g in gradients) / n) for j in range(d)] for i in range(d)]
 
 
 Spectral = Callable[[Matrix], tuple[list[float], list[list[float]]]]
-"""What takes a symmetric matrix to its norm-1 version: eigenvalues in descending order, and the matrix itself."""
+"""Function from a symmetric matrix to the eigenvalues, in descending order, and the matrix divided by its norm."""
 
 
 def phased(
@@ -115,7 +115,7 @@ def phased(
     y: Vector,
     alpha: float,
     gop: Callable[[Matrix, Vector], Matrix],
-    normalise: Spectral,
+    normalize: Spectral,
     keep_founding_label: bool,
 ) -> list[float]:
     d = len(X[0])
@@ -131,7 +131,7 @@ def phased(
             G = gop(X[:end], y[:end])
             gamma = float(end) ** -alpha
             ridged = [[G[i][j] + (gamma if i == j else 0.0) for j in range(d)] for i in range(d)]
-            eigenvalues, M = normalise(ridged)
+            eigenvalues, M = normalize(ridged)
         phase += 1
     return predictions
 
@@ -144,7 +144,7 @@ def squared_distance(point: Vector, query: Vector) -> float:
 
 
 def neighbors(points: Matrix, query: Vector) -> list[tuple[float, int]]:
-    """Return all points as (squared distance, position), nearest first, the earliest first among equals."""
+    """Return all points as (squared distance, position), sorted."""
     return sorted((squared_distance(point, query), position) for position, point in enumerate(points))
 
 

@@ -1,4 +1,4 @@
-"""Points to search: orders of insertion, spectra and scales that an index may meet, drawn by hypothesis."""
+"""Hypothesis strategies for points of an index: orders of insertion, spectra and scales."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ SCALES = (1e-160, 1e-150, 1e-30, 1.0, 1e20, 1e150)
 
 
 def arranged(order: str, count: int, d: int, rng: np.random.Generator) -> Floats:
-    """Return points in an order that may be hard on a tree."""
+    """Return points in an order that may unbalance a tree."""
     normal = rng.normal(size=(count, d))
     centers = np.repeat(10 * rng.normal(size=(count // 50 + 1, d)), 50, axis=0)[:count]
     return {
@@ -29,7 +29,7 @@ def arranged(order: str, count: int, d: int, rng: np.random.Generator) -> Floats
 
 @dataclass
 class Cloud:
-    """Points in order of insertion, and queries: points, midpoints of points, near points and far away."""
+    """Points in order of insertion, and queries: points, midpoints, and others near and far."""
 
     points: Floats
     queries: Floats

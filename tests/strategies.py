@@ -1,4 +1,4 @@
-"""What hypothesis draws for the tests: spectra, metrics, streams and ways to cut them into batches."""
+"""Hypothesis strategies: spectra, metrics, streams and their batches."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -11,14 +11,14 @@ seeds = st.integers(0, 2**32 - 1)
 
 @st.composite
 def spectra(draw: st.DrawFn, max_d: int = 6) -> Floats:
-    """Return eigenvalues in descending order, the largest 1: flat, steep, or anything between."""
+    """Return eigenvalues in descending order; the largest is 1."""
     logarithms = draw(st.lists(st.floats(-12, 0), min_size=0, max_size=max_d - 1))
     return np.sort(np.exp([0.0, *logarithms]))[::-1].copy()
 
 
 @st.composite
 def metrics(draw: st.DrawFn, max_d: int = 6) -> Metric:
-    """Return a metric in general position, or along the axes, or the identity."""
+    """Return a metric with random eigenvectors, a diagonal one, or the identity."""
     eigenvalues = draw(spectra(max_d))
     kind = draw(st.sampled_from(["rotated", "diagonal", "identity"]))
     if kind == "identity":
@@ -31,7 +31,7 @@ def metrics(draw: st.DrawFn, max_d: int = 6) -> Metric:
 
 
 def ball(rng: np.random.Generator, n: int, d: int) -> Floats:
-    """Return points drawn evenly from the unit ball."""
+    """Return points from the uniform distribution on the unit ball."""
     points = rng.normal(size=(n, d))
     radii = rng.random((n, 1)) ** (1 / d)
     return np.asarray(points / np.linalg.norm(points, axis=1, keepdims=True) * radii * (1 - 1e-12))

@@ -17,8 +17,8 @@ def test_slices_cover_every_row_once(count: int, n_jobs: int) -> None:
 
 
 def test_slices_run_at_the_same_time() -> None:
-    meeting = threading.Barrier(3, timeout=10)
-    for_row_slices(lambda _: meeting.wait(), 3, n_jobs=3)  # would time out if one had to wait for another to end
+    barrier = threading.Barrier(3, timeout=10)
+    for_row_slices(lambda _: barrier.wait(), 3, n_jobs=3)  # would time out if they ran one after another
 
 
 def test_errors_in_threads_are_raised() -> None:

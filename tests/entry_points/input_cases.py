@@ -99,7 +99,7 @@ def both(change: Callable[[Floats], Any]) -> Make:
     return lambda X, y: (change(X), change(y))
 
 
-def locked(array: Floats) -> Floats:
+def read_only(array: Floats) -> Floats:
     copy = array.copy()
     copy.flags.writeable = False
     return copy
@@ -113,7 +113,7 @@ def unaligned(array: Floats) -> NDArray[Any]:
     return moved
 
 
-def spread(array: Floats) -> Floats:
+def strided(array: Floats) -> Floats:
     """Return the same numbers as a reversed view of every other entry of a larger array."""
     room = np.full([2 * n for n in array.shape], np.nan)
     view = room[tuple(slice(None, None, -2) for _ in array.shape)]
@@ -130,7 +130,7 @@ def ragged(X: Floats) -> list[Any]:
     return [*X[:-1].tolist(), X[-1].tolist()[:-1]]
 
 
-def numbered(y: Floats) -> Floats:
+def alternating(y: Floats) -> Floats:
     return np.asarray(np.arange(len(y)) % 2, dtype=np.float64)
 
 
@@ -222,9 +222,9 @@ TABLE: dict[str, InputCase] = {
     "long floats": InputCase(both(lambda a: a.astype(np.longdouble)), Accepted()),
     "big-endian": InputCase(both(lambda a: a.astype(">f8")), Accepted()),
     "booleans": InputCase(lambda X, y: (X > 2, y > 0.5), Accepted()),
-    "read-only": InputCase(both(locked), Accepted()),
+    "read-only": InputCase(both(read_only), Accepted()),
     "Fortran order": InputCase(both(np.asfortranarray), Accepted()),
-    "not contiguous": InputCase(both(spread), Accepted()),
+    "not contiguous": InputCase(both(strided), Accepted()),
     "not aligned": InputCase(both(unaligned), Accepted()),
     "a broadcast row": InputCase(rows(lambda X: np.broadcast_to(X[0], X.shape)), Accepted()),
     "objects": InputCase(both(lambda a: a.astype(object)), Accepted()),
@@ -275,7 +275,7 @@ TABLE: dict[str, InputCase] = {
     "labels constant": InputCase(labels(lambda y: np.full_like(y, 0.25)), Accepted(), spoils="labels"),
     "labels 1e-308": InputCase(labels(lambda y: y * 1e-308), Accepted(), spoils="labels"),
     "labels 1e-160": InputCase(labels(lambda y: y * 1e-160), Accepted(), spoils="labels"),
-    "labels from 0 to 1 and back": InputCase(labels(numbered), Accepted(), spoils="labels"),
+    "labels from 0 to 1 and back": InputCase(labels(alternating), Accepted(), spoils="labels"),
     "labels jump by 1e9": InputCase(
         labels(lambda y: y + 1e9 * (np.arange(len(y)) > len(y) // 2)), Accepted(), UNIT, "labels"
     ),

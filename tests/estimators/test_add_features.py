@@ -1,4 +1,4 @@
-"""Widening, as every learner has it."""
+"""`add_features` of every learner."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ def stream(n: int = 80, d: int = 3, seed: int = 0) -> tuple[Floats, Floats]:
     return X, 0.5 + 0.4 * np.sin(4 * X[:, 0])
 
 
-def wider(X: Floats, count: int = 2) -> Floats:
+def with_zero_columns(X: Floats, count: int = 2) -> Floats:
     return np.hstack([X, np.zeros((len(X), count))])
 
 
@@ -48,7 +48,7 @@ def test_rows_with_zeros_in_new_features_are_predicted_as_before(
     learner = make().fit(X[:n], y[:n])
     expected = learner.predict(X)
     assert learner.add_features([1.0, 100.0]) is learner
-    np.testing.assert_allclose(learner.predict(wider(X)), expected, rtol=1e-12)
+    np.testing.assert_allclose(learner.predict(with_zero_columns(X)), expected, rtol=1e-12)
     assert learner.n_features_in_ == learner.metric_.dimension == 5
 
 
@@ -120,4 +120,4 @@ def test_feature_names_are_removed() -> None:
     X, y = stream()
     learner = PackingRegressor().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y).add_features([1.0])
     assert not hasattr(learner, "feature_names_in_")
-    assert len(learner.predict(wider(X, 1))) == 80
+    assert len(learner.predict(with_zero_columns(X, 1))) == 80

@@ -1,4 +1,4 @@
-"""Whatever rows, labels and weights come in, what is learned is the same; what can't be learned from is refused."""
+"""Rows, labels and weights of any type give the results of arrays; invalid ones are refused."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,7 +23,7 @@ NAMES = ["a", "b", "c"]
 
 def stream(n: int = 60, seed: int = 0) -> tuple[Floats, Floats]:
     rng = np.random.default_rng(seed)
-    X = rng.integers(-9, 9, size=(n, 3)).astype(float)  # whole, so that every column type can hold them
+    X = rng.integers(-9, 9, size=(n, 3)).astype(float)  # integers, so that every column type can hold them
     return X, rng.integers(0, 2, size=n).astype(float)
 
 
@@ -31,7 +31,7 @@ def columns(X: Floats) -> dict[str, Floats]:
     return dict(zip(NAMES, X.T, strict=True))
 
 
-def locked(array: Floats) -> Floats:
+def read_only(array: Floats) -> Floats:
     copy = array.copy()
     copy.flags.writeable = False
     return copy
@@ -41,8 +41,8 @@ TABLES: dict[str, Callable[[Floats], Any]] = {
     "lists": lambda X: X.tolist(),
     "objects": lambda X: X.astype(object),
     "float32": lambda X: X.astype(np.float32),
-    "by columns": np.asfortranarray,
-    "locked": locked,
+    "Fortran order": np.asfortranarray,
+    "read-only": read_only,
     "pandas": lambda X: pd.DataFrame(columns(X)),
     "pandas, nullable": lambda X: pd.DataFrame(columns(X)).astype("Int64"),
     "pandas, Arrow": lambda X: pd.DataFrame(columns(X)).astype("double[pyarrow]"),
@@ -55,7 +55,7 @@ TABLES: dict[str, Callable[[Floats], Any]] = {
 LABELS: dict[str, Callable[[Floats], Any]] = {
     "list": lambda y: y.tolist(),
     "objects": lambda y: y.astype(object),
-    "locked": locked,
+    "read-only": read_only,
     "pandas": lambda y: pd.Series(y, index=range(7, 7 + len(y))),
     "pandas, nullable": lambda y: pd.Series(y, dtype="Int64"),
     "pandas, boolean": lambda y: pd.Series(y.astype(bool), dtype="boolean"),
@@ -84,14 +84,14 @@ def test_labels_of_any_type_give_the_results_of_arrays(column: Callable[[Floats]
     assert made.tolist() == GradientOuterProduct(LocalSlopes()).fit(X, y).gop_.tolist()
 
 
-@pytest.mark.parametrize("verb", ["fit", "partial_fit", "progressive"])
-def test_a_column_vector_of_labels_gives_a_warning(verb: str) -> None:
+@pytest.mark.parametrize("method", ["fit", "partial_fit", "progressive"])
+def test_a_column_vector_of_labels_gives_a_warning(method: str) -> None:
     X, y = stream()
     flat, column = MetricRegressor(), MetricRegressor()
-    getattr(flat, verb)(X, y)
+    getattr(flat, method)(X, y)
     with pytest.warns(DataConversionWarning, match="A column-vector y was passed") as caught:
-        getattr(column, verb)(X, y[:, None])
-    assert caught[0].filename == __file__  # whom to tell is who called
+        getattr(column, method)(X, y[:, None])
+    assert caught[0].filename == __file__  # the warning points to the caller
     assert column.predict(X).tolist() == flat.predict(X).tolist()
 
 

@@ -1,4 +1,4 @@
-"""Every learner, saved and loaded: goes on with the same bits, from whatever moment."""
+"""Saved and loaded learners continue with the same bits."""
 
 import pickle
 import subprocess
@@ -46,20 +46,20 @@ def test_a_loaded_learner_continues_with_the_same_bits(
 ) -> None:
     path = tmp_path_factory.mktemp("saved") / "model"
     X, y = stream(80, seed)
-    straight, begun = make(), make()
-    expected = straight.progressive(X, y)
+    uninterrupted, started = make(), make()
+    expected = uninterrupted.progressive(X, y)
     if at:
-        begun.partial_fit(X[:at], y[:at])
-    begun.save(path)
+        started.partial_fit(X[:at], y[:at])
+    started.save(path)
     resumed = ellipack.load(path)
-    assert type(resumed) is type(begun)
+    assert type(resumed) is type(started)
     if at:
-        assert resumed.predict(X).tobytes() == begun.predict(X).tobytes()
+        assert resumed.predict(X).tobytes() == started.predict(X).tobytes()
     assert resumed.progressive(X[at:], y[at:]).tobytes() == expected[at:].tobytes()
-    assert bits(resumed) == bits(straight)
+    assert bits(resumed) == bits(uninterrupted)
     resumed.save(path)
     again = path.read_bytes()
-    straight.save(path)
+    uninterrupted.save(path)
     assert path.read_bytes() == again
 
 
@@ -77,19 +77,19 @@ for folder in sys.argv[1:]:
 
 def test_another_process_continues_with_the_same_bits(tmp_path: Path) -> None:
     X, y = stream(80, 5)
-    straight = {}
+    uninterrupted = {}
     for number, make in enumerate(EVERY.values()):
         folder = tmp_path / str(number)
         folder.mkdir()
         make().fit(X[:37], y[:37]).save(folder / "model")
         np.savez(folder / "rest.npz", X=X[37:], y=y[37:])
         learner = make()
-        straight[folder] = learner.progressive(X, y)[37:].tobytes()
-        learner.save(folder / "straight")
-    subprocess.run([sys.executable, "-c", RESUME, *map(str, straight)], check=True, timeout=300)
-    for folder, expected in straight.items():
+        uninterrupted[folder] = learner.progressive(X, y)[37:].tobytes()
+        learner.save(folder / "uninterrupted")
+    subprocess.run([sys.executable, "-c", RESUME, *map(str, uninterrupted)], check=True, timeout=300)
+    for folder, expected in uninterrupted.items():
         assert np.load(folder / "predictions.npy").tobytes() == expected
-        assert (folder / "after").read_bytes() == (folder / "straight").read_bytes()
+        assert (folder / "after").read_bytes() == (folder / "uninterrupted").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -136,14 +136,18 @@ def test_a_file_is_neither_a_pickle_nor_an_import(tmp_path: Path) -> None:
 
 @learners
 def test_archives_with_missing_or_changed_entries_are_refused(make: Factory) -> None:
-    """Take away or bend each array and each fact in turn: an error, or a learner that still predicts."""
+    """Remove or change each array and each fact in turn: the archive is refused, or the learner still predicts."""
     X, y = stream(80)
     learner = make().fit(X[:37], y[:37])
     kind, archive = type(learner).__name__, learner.to_archive()
     for name, array in archive.arrays.items():
         others = {key: value for key, value in archive.arrays.items() if key != name}
-        bent = [array[..., None], np.concatenate([array, array]) if array.ndim else array[None], array.astype(np.int32)]
-        for arrays in [others, *({**others, name: each} for each in bent)]:
+        changed = [
+            array[..., None],
+            np.concatenate([array, array]) if array.ndim else array[None],
+            array.astype(np.int32),
+        ]
+        for arrays in [others, *({**others, name: each} for each in changed)]:
             _check_refused_or_usable(kind, Archive(archive.facts, arrays), X, missing=name not in arrays)
     for facts in _changed_facts(archive.facts):
         _check_refused_or_usable(kind, Archive(facts, archive.arrays), X)
@@ -158,15 +162,15 @@ def _check_refused_or_usable(kind: str, archive: Archive, X: Floats, *, missing:
     assert not hasattr(learner, "state_") or np.isfinite(learner.predict(X[:3])).all()
 
 
-ODD: list[object] = [None, [], {}, "text", -1, 10**18, 0.5, True]
+REPLACEMENTS: list[object] = [None, [], {}, "text", -1, 10**18, 0.5, True]
 
 
 def _changed_facts(facts: dict[str, object]) -> list[dict[str, object]]:
-    """Return the facts with each in turn, however deep, replaced by something of another kind or size."""
+    """Return versions of the facts with one of them, at any depth, removed or replaced by another type or size."""
     every: list[dict[str, object]] = []
     for name, value in facts.items():
         if isinstance(value, dict):
             every += [{**facts, name: each} for each in _changed_facts(value)]
-        every += [{**facts, name: other} for other in ODD]
+        every += [{**facts, name: other} for other in REPLACEMENTS]
         every.append({key: each for key, each in facts.items() if key != name})
     return every

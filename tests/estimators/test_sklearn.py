@@ -1,4 +1,4 @@
-"""At home in scikit-learn: its own checks, and its tools, through the doors that its users take."""
+"""Checks of scikit-learn, and its tools: pipelines, searches, metadata routing, joblib."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -80,7 +80,7 @@ TOO_FEW_ROWS_FOR_APPENDIX_A = {
 
 
 class Anywhere:
-    """One of the paper's learners on rows that are squashed into the unit ball, and labels into (0, 1)."""
+    """One of the paper's learners, with rows squashed into the unit ball and labels into (0, 1)."""
 
     def _learn(self, state: Any, X: ArrayLike, y: ArrayLike) -> Floats:
         table = check_rows(X)
@@ -98,7 +98,7 @@ class PackingAnywhere(Anywhere, PackingRegressor):
 class PhasedAnywhere(Anywhere, PhasedRegressor):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # A phase begins with nothing: most of the rows that it is scored on came before the last phase.
+        # A phase begins without centers; most of the rows that are scored came before the last phase.
         tags.regressor_tags.poor_score = True
         return tags
 
@@ -120,7 +120,7 @@ def _expected_failures(estimator: BaseEstimator) -> dict[str, str]:
     return {}
 
 
-# A check that is expected to fail and passes is a failure too: xfail_strict, in pyproject.toml.
+# An expected failure that passes is an error: xfail_strict in pyproject.toml.
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         MetricRegressor(),
@@ -137,7 +137,7 @@ def test_scikit_learns_checks(estimator: BaseEstimator, check: Callable[[BaseEst
     check(estimator)
 
 
-# Checks that scikit-learn holds its own estimators to, and has left out of the public list.
+# Checks of scikit-learn's own estimators that are not in the public list.
 @pytest.mark.parametrize("estimator", [MetricRegressor(), PackingAnywhere(), GradientOuterProduct(LocalSlopes())])
 def test_feature_names_are_stored_and_compared(estimator: BaseEstimator) -> None:
     estimator_checks.check_dataframe_column_names_consistency(type(estimator).__name__, estimator)

@@ -21,7 +21,7 @@ def cases(draw: st.DrawFn) -> tuple[KernelDifferences, Floats, Floats]:
         kernel=draw(st.sampled_from(sorted(KERNELS))),
         bandwidth_scale=draw(st.sampled_from([0.1, 0.5, 1.0, 3.0])),
         step_scale=draw(st.sampled_from([0.1, 0.5, 1.0])),
-        # With 0 every ball has enough mass, the empty ones too, where predictions fall back on the mean label.
+        # With 0 every ball has enough mass, also empty ones, which predict the mean label.
         mass_scale=draw(st.sampled_from([0.0, 0.02, 0.2, 1.0])),
     )
     return estimator, ball(rng, n, d), rng.random(n)

@@ -104,7 +104,7 @@ def test_added_features_keep_old_distances_and_have_the_given_weight(
     np.testing.assert_allclose(wide.distance(old[:3], old[3:]), metric.distance(X[:3, :d], X[3:, :d]), atol=1e-12)
     new = X - old
     expected = np.sqrt(weight) * np.linalg.norm(new[:3] - new[3:], axis=1)
-    np.testing.assert_allclose(wide.distance(new[:3], new[3:]), expected, rtol=1e-6)  # squares are hardly normal
+    np.testing.assert_allclose(wide.distance(new[:3], new[3:]), expected, rtol=1e-6)  # squares are nearly subnormal
     assert np.all(np.diff(wide.eigenvalues) <= 0)
     assert wide.eigenvalues[0] == 1
     with pytest.raises(DomainError, match=r"weight must be from .* to 1, got 2"):

@@ -71,7 +71,7 @@ def test_the_estimate_converges_to_the_gradient_outer_product() -> None:
     def error(n: int) -> float:
         X = ball(rng, n, 2)
         y = np.sin(3 * X) @ [0.3, 0.15] + 0.05 * rng.normal(size=n)
-        # More neighbours as rows become dense: bias and noise both vanish.
+        # More neighbors for more rows: bias and noise both vanish.
         slopes = LocalSlopes(neighbors=int(n**0.7), ridge=1e-4, n_jobs=2)
         return float(np.linalg.norm(GopEstimator(slopes, anchors=1000).estimate(X, y) - gop, 2))
 

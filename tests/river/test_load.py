@@ -20,7 +20,7 @@ learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys(
 
 
 def rows(count: int) -> list[tuple[dict[str | int, float], float]]:
-    """Return rows in which features come late, and a label that depends on them."""
+    """Return rows in which features appear late, and a label that depends on them."""
     draw = random.Random(0)
     made: list[tuple[dict[str | int, float], float]] = []
     for t in range(count):

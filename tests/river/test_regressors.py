@@ -1,4 +1,4 @@
-"""River's own checks, and what a dictionary may hold."""
+"""Checks of River, and the contract of its regressors."""
 
 import copy
 import math
@@ -37,7 +37,7 @@ learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys(
 
 
 def made_up(n: int = 80, seed: int = 0) -> tuple[Rows, list[float]]:
-    """Return rows whose features come late and go, 0 at times, and labels."""
+    """Return rows whose features appear late, disappear and are 0 at times, and labels."""
     rng = np.random.default_rng(seed)
     rows: Rows = []
     for t, values in enumerate(rng.normal(size=(n, 4)) * [1.0, 1e4, 1e-4, 1.0]):

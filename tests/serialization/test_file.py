@@ -83,7 +83,7 @@ def test_random_bytes_are_refused(data: bytes) -> None:
 
 
 def signed(header: object, arrays: bytes = b"") -> bytes:
-    """Return a file with a right checksum and this header, whatever it says."""
+    """Return a file with any header and a valid checksum."""
     text = json.dumps(header, separators=(",", ":")).encode()
     data = len(text).to_bytes(8, "little") + text + arrays
     return data.replace(b"0" * 64, file._checksum(data).encode(), 1)
@@ -230,7 +230,7 @@ def test_write_removes_partial_files_of_dead_processes(tmp_path: Path) -> None:
     alive = [
         f".m[1].{os.getpid()}-1.partial",  # another thread of this process
         f".m[1].{os.getppid()}-1.partial",
-        ".m[1].1-1.partial",  # not ours to signal, or the only one there is
+        ".m[1].1-1.partial",  # a process of another user, or the only one
         f".m[1].{10**30}-1.partial",
         f".m[1].{done.pid}.partial",
         f".m[1].x.{done.pid}-1.partial.old",
@@ -239,7 +239,7 @@ def test_write_removes_partial_files_of_dead_processes(tmp_path: Path) -> None:
     for name in dead + alive:
         (tmp_path / name).mkdir()
         (tmp_path / name / "model").touch()
-    (tmp_path / f".m[1].{done.pid}-3.partial").touch()  # no folder: nothing that we left
+    (tmp_path / f".m[1].{done.pid}-3.partial").touch()  # not a directory, so not a partial file
     write(tmp_path / "m[1]", "Kind", SMALL)
     assert sorted(os.listdir(tmp_path)) == sorted([*alive, f".m[1].{done.pid}-3.partial", "m[1]"])
 

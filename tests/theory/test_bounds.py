@@ -28,7 +28,7 @@ from tests.strategies import ball, metrics, seeds, spectra
 
 
 def greedy_packing(points: Floats, metric: Metric, radius: float) -> int:
-    """Return how many points a greedy packing keeps: pairwise farther than `radius`."""
+    """Return the size of a greedy packing: points pairwise farther than `radius`."""
     kept: list[Floats] = []
     for point in metric.whiten(points):
         if not kept or np.linalg.norm(np.array(kept) - point, axis=1).min() > radius:

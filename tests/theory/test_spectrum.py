@@ -97,7 +97,7 @@ def test_no_estimate_within_gamma_has_a_rank_above_that_of_its_phase(
 ) -> None:
     gamma = regularization(phase_end(phase), alpha)
     errors = data.draw(st.lists(st.floats(-1, 1), min_size=len(mu), max_size=len(mu)))
-    # Rounding apart, so that an equality can't fall the other way.
+    # A margin for rounding errors at equality.
     estimated = np.sort(mu + gamma * (1 + (1 - 1e-9) * np.array(errors)))[::-1]
     for t in (1, phase_length(phase + 1) // 3 + 1, phase_length(phase + 1)):
         assert int(effective_rank(estimated / estimated[0], t)) <= perturbed_effective_rank(
