@@ -6,17 +6,17 @@ so do, for the exponent, all numbers of centers. The least time counts, because 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import hnswlib  # type: ignore[import-not-found,import-untyped,unused-ignore]
 import numpy as np
 from rich.console import Console
-from rich.progress import track
 from rich.table import Table
 from scipy.spatial import cKDTree
 
 from benchmarks import numpy_baselines
+from benchmarks.command_line import TargetResult, at_least, at_most, new_table, targets_table, track_progress
 from ellipack.neighbors import NeighborIndex
 from ellipack.validation import Floats, Ints
 
@@ -173,7 +173,7 @@ class CostGrowth:
         return float(np.polyfit(np.log(COUNTS), np.log(self.spent), 1)[0])
 
 
-def measure_growth(console: Console) -> list[CostGrowth]:
+def measure_growth() -> list[CostGrowth]:
     """Measure the growth of cost at each effective dimension; all cases take turns."""
     cases = [(effective, count) for effective in MAX_EXPONENTS for count in COUNTS]
     searches = []
@@ -183,7 +183,8 @@ def measure_growth(console: Console) -> list[CostGrowth]:
         index.insert(draw(count, effective, rng))
         searches.append((index.nearest, draw(2000, effective, rng)))
     turns = [
-        [least_microseconds(*each) for each in searches] for _ in track(range(GROWTH_TURNS), "growing", console=console)
+        [least_microseconds(*each) for each in searches]
+        for _ in track_progress(("growth of the cost", turn) for turn in range(GROWTH_TURNS))
     ]
     spent = np.reshape(np.min(turns, axis=0), (len(MAX_EXPONENTS), len(COUNTS)))
     return [CostGrowth(effective, tuple(each.tolist())) for effective, each in zip(MAX_EXPONENTS, spent, strict=True)]
@@ -191,12 +192,10 @@ def measure_growth(console: Console) -> list[CostGrowth]:
 
 def measurements_table(rows: list[IndexMeasurement]) -> Table:
     """Return a table of measurements."""
-    table = Table(title="microseconds per query (nearest; K = 32) and per insert; one thread")
-    heads = (
+    headings = (
         "e d centers scan kd-tree index ratio K:kd-tree K:index K:ratio kd:insert insert hnsw hnsw:insert recall memory"
     )
-    for head in heads.split():
-        table.add_column(head, justify="right")
+    table = new_table("Microseconds per query (nearest; K = 32) and per insert; one thread", headings.split())
     for row in rows:
         searches = (row.scan, *row.nearest, row.ratio, *row.k_nearest, row.k_ratio)
         numbers = (*searches, *row.insert, *row.hnsw, row.memory)
@@ -205,38 +204,31 @@ def measurements_table(rows: list[IndexMeasurement]) -> Table:
     return table
 
 
-def targets(rows: list[IndexMeasurement], growths: list[CostGrowth]) -> list[tuple[bool, str]]:
+def targets(rows: list[IndexMeasurement], growths: list[CostGrowth]) -> Iterator[TargetResult]:
     """Compare the measurements with their targets."""
-    results = []
+    speed = "speed relative to SciPy's kd-tree"
     largest = {row.effective: row for row in rows if row.count == max(COUNTS)}
-    for effective, wanted in MIN_RATIOS.items():
-        ratio = largest[effective].ratio
-        text = f"{ratio:.1f}x SciPy's kd-tree at effective dimension {effective}"
-        results.append((ratio >= wanted, f"{text}: target {wanted:g}"))
+    for effective, least in MIN_RATIOS.items():
+        yield at_least(f"{speed}, effective dimension {effective}", largest[effective].ratio, least, "x")
     for growth in growths:
-        most, spent = MAX_EXPONENTS[growth.effective], ", ".join(f"{each:.2g}" for each in growth.spent)
-        text = f"exponent {growth.exponent:.2f} at effective dimension {growth.effective} ({spent} us)"
-        results.append((growth.exponent <= most, f"{text}: target at most {most}"))
-    ratio = largest[3].k_ratio
-    results.append(
-        (ratio >= MIN_K_RATIO, f"K = 32: {ratio:.1f}x SciPy's kd-tree at effective dimension 3: target {MIN_K_RATIO:g}")
-    )
+        spent = ", ".join(f"{each:.2g}" for each in growth.spent)
+        name = f"exponent of the cost, effective dimension {growth.effective} ({spent} us)"
+        yield at_most(name, growth.exponent, MAX_EXPONENTS[growth.effective])
+    yield at_least(f"{speed}, K = 32, effective dimension 3", largest[3].k_ratio, MIN_K_RATIO, "x")
     worst = min(rows, key=lambda row: min(row.ratio, row.k_ratio))
-    ratio, where = min(worst.ratio, worst.k_ratio), f"effective dimension {worst.effective}, {worst.count:,} centers"
-    results.append((ratio >= 1, f"at worst {ratio:.2f}x SciPy's kd-tree ({where}): target 1"))
-    memory = max(row.memory for row in rows)
-    results.append((memory <= 2.5, f"at most {memory:.2f} times the bytes of the coordinates: target 2.5"))
-    return results
+    where = f"effective dimension {worst.effective}, {worst.count:,} centers"
+    yield at_least(f"{speed}, worst case ({where})", min(worst.ratio, worst.k_ratio), 1, "x")
+    yield at_most("bytes of the index over those of the coordinates", max(row.memory for row in rows), 2.5, "x")
 
 
 def main() -> None:
     """Measure, and print a table and the targets."""
     console = Console(width=170)
     cases = [(e, count, True) for e in EFFECTIVE for count in COUNTS] + [(e, c, False) for e in WIDE for c in COUNTS]
-    rows = [measure(*case) for case in track(cases, "measuring", console=console)]
-    console.print(measurements_table(rows))
-    for reached, text in targets(rows, measure_growth(console)):
-        console.print(f"[{'green' if reached else 'red'}]{'reached' if reached else 'missed':>12}[/]  {text}")
+    rows = [
+        measure(*case) for case in track_progress((f"dimension {e}, {n:,} centers", (e, n, h)) for e, n, h in cases)
+    ]
+    console.print(measurements_table(rows), targets_table(targets(rows, measure_growth())), sep="\n")
 
 
 if __name__ == "__main__":
