@@ -75,7 +75,7 @@ def test_a_failed_environment_is_built_again(checkout: Path) -> None:
         assert "python3-venv" in made.stderr
     assert (checkout / "asked").read_text() == "-m venv --clear .venv\n" * 2
     assert make(checkout, ".venv/dev.stamp", a_python(checkout, venv="exit 0")).returncode == 0
-    assert (checkout / ".venv/made.stamp").exists()
+    assert (checkout / ".venv/created.stamp").exists()
     assert (checkout / ".venv/dev.stamp").exists()
 
 
