@@ -11,13 +11,13 @@ from ellipack.metric import Metric
 from ellipack.synthetic import LowRankStream
 from ellipack.theory import phase_end
 
-NAMES = (demo.NEIGHBORS, demo.EUCLIDEAN, demo.LETTER, demo.SLOPES, demo.TRUE, demo.PRACTICAL)
+NAMES = (demo.NEIGHBORS, demo.EUCLIDEAN, demo.APPENDIX_A, demo.LOCAL_SLOPES, demo.TRUE_METRIC, demo.METRIC)
 
 
-def _outcome(late_error: float, angle: float | None, rank: int, estimates: list[float]) -> demo.Outcome:
+def _result(late_error: float, angle: float | None, rank: int, estimates: list[float]) -> demo.Result:
     eigenvalues = np.array([1.0, 0.5, 0.04])
     gops = [np.diag([value, 0.0]) for value in estimates]
-    return demo.Outcome(np.zeros(2), late_error, 3, rank, eigenvalues, angle, gops)
+    return demo.Result(np.zeros(2), late_error, 3, rank, eigenvalues, angle, gops)
 
 
 def test_demo_prints_a_table_and_writes_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,8 +25,8 @@ def test_demo_prints_a_table_and_writes_a_picture(tmp_path: Path, capsys: pytest
     demo.main(["--rounds", "400", "--seed", "3", "--output", str(output)])
     printed = capsys.readouterr()
     rows = {name: next(line for line in printed.out.splitlines() if name in line) for name in NAMES}
-    assert all("-" in rows[name].split() for name in (demo.NEIGHBORS, demo.EUCLIDEAN, demo.LETTER))
-    assert all("deg" in rows[name] for name in (demo.SLOPES, demo.TRUE, demo.PRACTICAL))
+    assert all("-" in rows[name].split() for name in (demo.NEIGHBORS, demo.EUCLIDEAN, demo.APPENDIX_A))
+    assert all("deg" in rows[name] for name in (demo.LOCAL_SLOPES, demo.TRUE_METRIC, demo.METRIC))
     assert "no ball with enough mass in any of 7 phases" in " ".join(printed.out.split())
     assert str(output) in printed.out
     assert printed.err == ""  # not a terminal, so no bars
@@ -48,34 +48,34 @@ def test_at_the_end_of_a_phase_it_is_the_phase_just_over_that_is_shown() -> None
     X, y = stream.draw(phase_end(5))
     learner = PhasedRegressor().fit(X, y)
     assert learner.n_centers_ == 0
-    shown = demo.outcome(learner, np.ones(len(y)), y, stream.subspace)
+    shown = demo.evaluate(learner, np.ones(len(y)), y, stream.subspace)
     assert shown.n_centers == learner.phases_[-1].n_centers > 0
     assert shown.effective_rank == learner.phases_[-1].effective_rank
     assert shown.late_error == pytest.approx(1 / y[len(y) // 2 :].std())
 
 
 def test_findings_follow_from_the_numbers() -> None:
-    outcomes = {
-        demo.EUCLIDEAN: _outcome(0.8, None, 20, []),
-        demo.LETTER: _outcome(1.0, None, 20, [0.0, 0.0]),
-        demo.SLOPES: _outcome(0.4, 3.25, 5, [1.0, 1.0]),
-        demo.TRUE: _outcome(0.2, 0.0, 2, []),
-        demo.NEIGHBORS: _outcome(0.5, None, 20, []),
-        demo.PRACTICAL: _outcome(0.1, 1.25, 2, []),
+    results = {
+        demo.EUCLIDEAN: _result(0.8, None, 20, []),
+        demo.APPENDIX_A: _result(1.0, None, 20, [0.0, 0.0]),
+        demo.LOCAL_SLOPES: _result(0.4, 3.25, 5, [1.0, 1.0]),
+        demo.TRUE_METRIC: _result(0.2, 0.0, 2, []),
+        demo.NEIGHBORS: _result(0.5, None, 20, []),
+        demo.METRIC: _result(0.1, 1.25, 2, []),
     }
-    said = " ".join(demo.findings(outcomes))
+    said = " ".join(demo.describe_results(results))
     assert "no ball with enough mass in any of 2 phases" in said
-    assert "25% above the plain Euclidean" in said
-    assert "within 3.2 degrees of the 2 true directions" in said
-    assert "0.50 times the Euclidean learner's and 2.0 times the true metric's" in said
-    assert "an effective rank of 5 against 2" in said
-    assert "(within 1.2 degrees): its late error is 0.20 times that of Euclidean nearest neighbours" in said
+    assert "25% above that of the Euclidean learner" in said
+    assert "finds the 2 true directions to within 3.2 degrees" in said
+    assert "0.50 times that of the Euclidean learner and 2.0 times that of the true metric" in said
+    assert "Its effective rank is 5; that of the true metric is 2." in said
+    assert "(to within 1.2 degrees): its late error is 0.20 times that of Euclidean nearest neighbors" in said
     assert "and 0.50 times that of Algorithm 1 in the true metric" in said
-    outcomes |= {demo.LETTER: _outcome(0.4, 12.0, 20, [0.0, 1.0]), demo.SLOPES: _outcome(0.9, None, 5, [0.0])}
-    said = " ".join(demo.findings(outcomes))
+    results |= {demo.APPENDIX_A: _result(0.4, 12.0, 20, [0.0, 1.0]), demo.LOCAL_SLOPES: _result(0.9, None, 5, [0.0])}
+    said = " ".join(demo.describe_results(results))
     assert "enough mass in 1 of 2 phases" in said
-    assert "50% below the plain Euclidean" in said
-    assert "found no direction" in said
+    assert "50% below that of the Euclidean learner" in said
+    assert "finds no direction" in said
 
 
 def test_the_baseline_is_the_mean_of_the_nearest_so_far() -> None:
@@ -91,11 +91,11 @@ def test_the_baseline_is_the_mean_of_the_nearest_so_far() -> None:
 
 def test_angle_is_the_largest_and_none_where_no_direction_leads() -> None:
     truth = np.eye(3)[:, :2]
-    assert demo._angle(Metric.identity(3), truth) is None
-    assert demo._angle(Metric.from_diagonal([1.0, 0.5, 0.5]), truth) is None
-    aligned, across = demo._angle(Metric.from_diagonal([1.0, 0.9, 0.1]), truth), Metric.from_diagonal([1.0, 0.1, 0.9])
-    assert aligned == pytest.approx(0)
-    assert demo._angle(across, truth) == pytest.approx(90)
+    assert demo._largest_angle(Metric.identity(3), truth) is None
+    assert demo._largest_angle(Metric.from_diagonal([1.0, 0.5, 0.5]), truth) is None
+    aligned, across = Metric.from_diagonal([1.0, 0.9, 0.1]), Metric.from_diagonal([1.0, 0.1, 0.9])
+    assert demo._largest_angle(aligned, truth) == pytest.approx(0)
+    assert demo._largest_angle(across, truth) == pytest.approx(90)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_angle_is_the_largest_and_none_where_no_direction_leads() -> None:
         (["--rounds", "3"], "--rounds must be >= 16, got 3"),
         (["--seed", "-1"], "--seed must be >= 0, got -1"),
         (["--output", "."], "--output must be a file, got the directory ."),
-        (["--output", f"{__file__}/picture.png"], "--output must be in a directory that can be made"),
+        (["--output", f"{__file__}/picture.png"], "--output must be in a directory that can be created"),
     ],
 )
 def test_bad_options_are_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,8 +81,8 @@ def test_what_is_not_defined_is_not_said() -> None:
 def test_key_figures_are_the_summarys() -> None:
     figures = {figure.name: (figure.value, figure.note) for figure in build_key_figures(records.full())}
     assert figures["RMSE"] == ("58.27", "label standard deviation: 181.4")
-    assert figures["RMSE against the running mean"] == ("68% lower", "RMSE of the running mean: 182.9")
-    assert figures["RMSE against the last value"] == ("47% lower", "RMSE of the last value: 109.6")
+    assert figures["RMSE vs. running mean"] == ("68% lower", "running mean: 182.9")
+    assert figures["RMSE vs. last value"] == ("47% lower", "last value: 109.6")
     assert figures["Effective rank"] == ("4", "of 14 features")
     assert figures["Rows"] == ("17,379", "12 skipped")
 

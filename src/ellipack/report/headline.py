@@ -132,4 +132,4 @@ def build_key_figures(record: Record) -> list[KeyFigure]:
 
 def _baseline_figure(baseline: str, skill: float | None, rmse: float | None) -> KeyFigure:
     value = MISSING if skill is None else compare_errors(skill)
-    return KeyFigure(f"RMSE against the {baseline}", value, f"RMSE of the {baseline}: {format_number(rmse)}")
+    return KeyFigure(f"RMSE vs. {baseline}", value, f"{baseline}: {format_number(rmse)}")
