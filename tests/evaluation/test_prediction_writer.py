@@ -13,15 +13,15 @@ from ellipack.validation import Floats, Ints
 from tests.strategies import seeds
 
 
-def drawn(rows: int, seed: int = 0) -> tuple[Ints, Floats, Floats]:
+def random_rows(rows: int, seed: int = 0) -> tuple[Ints, Floats, Floats]:
     rng = np.random.default_rng(seed)
     return np.arange(1, rows + 1), rng.normal(size=rows), 1e300 * rng.normal(size=rows)
 
 
-def write_whole(path: Path, rows: int, seed: int = 0) -> bytes:
+def write_uninterrupted(path: Path, rows: int, seed: int = 0) -> bytes:
     """Write all rows without interruption; return the contents of the file."""
     output = open_prediction_writer(str(path), LABELED_COLUMNS)
-    output.write(*drawn(rows, seed))
+    output.write(*random_rows(rows, seed))
     output.finish()
     output.close()
     return path.read_bytes()
@@ -29,39 +29,39 @@ def write_whole(path: Path, rows: int, seed: int = 0) -> bytes:
 
 @given(seeds, st.sampled_from(["p.csv", "p.parquet"]), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3))))
 def test_interruptions_do_not_change_the_file(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, name: str, lives: list[tuple[int, int]]
+    tmp_path_factory: pytest.TempPathFactory, seed: int, name: str, interruptions: list[tuple[int, int]]
 ) -> None:
     """Each interrupted run syncs some rows, then either finishes the file or writes rows that are lost."""
-    folder = tmp_path_factory.mktemp("lives")
-    path, known, behind, rows = folder / name, OutputPosition(), 0, 40
-    numbers, predictions, labels = drawn(rows, seed)
+    folder = tmp_path_factory.mktemp("interruptions")
+    path, position, done, rows = folder / name, OutputPosition(), 0, 40
+    numbers, predictions, labels = random_rows(rows, seed)
 
     def part(start: int, stop: int) -> tuple[Ints, Floats, Floats]:
         return numbers[start:stop], predictions[start:stop], labels[start:stop]
 
-    for i, (settled, lost) in enumerate(lives):
-        output = open_prediction_writer(str(path), LABELED_COLUMNS, known)
-        stop = min(rows, behind + settled)
-        output.write(*part(behind, stop))
-        known, behind = output.sync(), stop
+    for i, (synced, lost) in enumerate(interruptions):
+        output = open_prediction_writer(str(path), LABELED_COLUMNS, position)
+        stop = min(rows, done + synced)
+        output.write(*part(done, stop))
+        position, done = output.sync(), stop
         if i % 3 == 2:
             output.finish()
         else:
-            output.write(*part(behind, min(rows, behind + lost)))
+            output.write(*part(done, min(rows, done + lost)))
         output.close()
-    output = open_prediction_writer(str(path), LABELED_COLUMNS, known)
-    output.write(*part(behind, rows))
+    output = open_prediction_writer(str(path), LABELED_COLUMNS, position)
+    output.write(*part(done, rows))
     output.finish()
     output.close()
-    assert path.read_bytes() == write_whole(folder / f"whole.{name}", rows, seed)
+    assert path.read_bytes() == write_uninterrupted(folder / f"whole.{name}", rows, seed)
     assert not list(folder.glob(".*"))
 
 
 def test_floats_are_written_exactly(tmp_path: Path) -> None:
-    write_whole(tmp_path / "p.csv", 20)
+    write_uninterrupted(tmp_path / "p.csv", 20)
     read = np.loadtxt(tmp_path / "p.csv", delimiter=",", skiprows=1)
-    np.testing.assert_array_equal(read, np.column_stack(drawn(20)))
-    write_whole(tmp_path / "p.parquet", 20)
+    np.testing.assert_array_equal(read, np.column_stack(random_rows(20)))
+    write_uninterrupted(tmp_path / "p.parquet", 20)
     table = parquet.read_table(tmp_path / "p.parquet")
     np.testing.assert_array_equal(np.column_stack([table[name].to_numpy() for name in table.column_names]), read)
 
@@ -78,21 +78,21 @@ def test_no_rows_give_an_empty_table(name: str, tmp_path: Path) -> None:
 
 
 def test_parquet_file_is_replaced_atomically(tmp_path: Path) -> None:
-    before = write_whole(tmp_path / "p.parquet", 5)
+    before = write_uninterrupted(tmp_path / "p.parquet", 5)
     output = open_prediction_writer(str(tmp_path / "p.parquet"), LABELED_COLUMNS)
-    output.write(*drawn(30))
+    output.write(*random_rows(30))
     assert (tmp_path / "p.parquet").read_bytes() == before
     output.close()  # without sync
     assert (tmp_path / "p.parquet").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["p.parquet"]
 
 
-@pytest.mark.parametrize("known", [OutputPosition(10, 0), OutputPosition(10**6, 5)])
+@pytest.mark.parametrize("position", [OutputPosition(10, 0), OutputPosition(10**6, 5)])
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
-def test_unexpected_contents_raise_and_are_left_unchanged(name: str, known: OutputPosition, tmp_path: Path) -> None:
-    before = write_whole(tmp_path / name, 50)
-    with pytest.raises(StreamError, match=f"must begin with the {known.size:,} bytes of predictions"):
-        open_prediction_writer(str(tmp_path / name), LABELED_COLUMNS, known)
+def test_unexpected_contents_raise_and_are_left_unchanged(name: str, position: OutputPosition, tmp_path: Path) -> None:
+    before = write_uninterrupted(tmp_path / name, 50)
+    with pytest.raises(StreamError, match=f"must begin with the {position.size:,} bytes of predictions"):
+        open_prediction_writer(str(tmp_path / name), LABELED_COLUMNS, position)
     assert (tmp_path / name).read_bytes() == before
 
 
@@ -105,7 +105,7 @@ def test_invalid_paths_raise(tmp_path: Path) -> None:
 
 def test_no_path_discards_predictions() -> None:
     output = open_prediction_writer(None, LABELED_COLUMNS)
-    output.write(*drawn(3))
+    output.write(*random_rows(3))
     assert output.sync() == OutputPosition()
     output.finish()
     output.close()

@@ -35,7 +35,7 @@ def new_run(target: str = "y") -> Run:
     return Run(MetricRegressor(n_jobs=1), TableEncoder.from_head(TableBatch.from_table(table()), target), "sky.csv")
 
 
-def play_batches(run: Run, cuts: list[int], path: Path | None = None) -> tuple[Run, Floats]:
+def learn_batches(run: Run, cuts: list[int], path: Path | None = None) -> tuple[Run, Floats]:
     """Run over the table in batches; if a path is given, save and load the run before each batch."""
     predictions = []
     edges = sorted({0, ROWS, *cuts})
@@ -54,8 +54,8 @@ def test_results_do_not_depend_on_batching_or_saving(
     tmp_path_factory: pytest.TempPathFactory, cuts: list[int], is_saved: bool
 ) -> None:
     folder = tmp_path_factory.mktemp("run")
-    whole, expected = play_batches(new_run(), [])
-    parts, got = play_batches(new_run(), cuts, folder / "between" if is_saved else None)
+    whole, expected = learn_batches(new_run(), [])
+    parts, got = learn_batches(new_run(), cuts, folder / "between" if is_saved else None)
     np.testing.assert_array_equal(got, expected)
     whole.save(folder / "whole")
     parts.save(folder / "parts")
@@ -63,7 +63,7 @@ def test_results_do_not_depend_on_batching_or_saving(
 
 
 def test_state_is_saved(tmp_path: Path) -> None:
-    run, _ = play_batches(new_run(), [])
+    run, _ = learn_batches(new_run(), [])
     run.skipped, run.output_position = 3, OutputPosition(1234, 2**32 - 1)
     run.save(tmp_path / "model")
     again = load_run(tmp_path / "model")
@@ -82,7 +82,7 @@ def test_row_offset_shifts_row_numbers() -> None:
 
 
 def test_bad_row_raises_without_effect_or_is_skipped(tmp_path: Path) -> None:
-    run, _ = play_batches(new_run(), [])
+    run, _ = learn_batches(new_run(), [])
     run.save(tmp_path / "before")
     bad = pa.table({"x": ["1", "far", "2"], "sky": ["rain"] * 3, "y": ["1", "2", "?"]})
     with pytest.raises(StreamError, match="row 92, column 'x': 'far' is not a number"):
@@ -98,13 +98,13 @@ def test_bad_row_raises_without_effect_or_is_skipped(tmp_path: Path) -> None:
 
 
 def test_invalid_run_files_raise(tmp_path: Path) -> None:
-    run, _ = play_batches(new_run(), [])
+    run, _ = learn_batches(new_run(), [])
     run.learner.save(tmp_path / "learner")
     with pytest.raises(CheckpointError, match="learner holds a MetricRegressor and not a run"):
         load_run(tmp_path / "learner")
     run.save(tmp_path / "model")
     _, archive = serialization.read(tmp_path / "model")
-    for change, said in (
+    for change, message in (
         ({"position": -1}, "position must be from 0"),
         ({"predictions": {"size": 0}}, "predictions/checksum must be an integer, got nothing"),
         ({"source": 3}, "source must be a string, got 3"),
@@ -112,5 +112,5 @@ def test_invalid_run_files_raise(tmp_path: Path) -> None:
     ):
         changed = serialization.Archive({**archive.facts, **change}, archive.arrays)
         serialization.write(tmp_path / "changed", RUN_KIND, changed)
-        with pytest.raises(CheckpointError, match=f"changed: {said}"):
+        with pytest.raises(CheckpointError, match=f"changed: {message}"):
             load_run(tmp_path / "changed")

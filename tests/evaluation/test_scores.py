@@ -10,7 +10,7 @@ from ellipack.validation import Floats
 from tests.strategies import seeds
 
 
-def drawn(seed: int, rows: int) -> tuple[Floats, Floats]:
+def random_predictions(seed: int, rows: int) -> tuple[Floats, Floats]:
     rng = np.random.default_rng(seed)
     labels = 1e3 + rng.normal(size=rows)
     return labels + 0.1 * rng.normal(size=rows), labels
@@ -18,7 +18,7 @@ def drawn(seed: int, rows: int) -> tuple[Floats, Floats]:
 
 @given(seeds, st.integers(1, 400))
 def test_scores_match_their_definitions(seed: int, rows: int) -> None:
-    predictions, labels = drawn(seed, rows)
+    predictions, labels = random_predictions(seed, rows)
     scores = Scores()
     scores.update(predictions, labels)
     errors = predictions - labels
@@ -37,7 +37,7 @@ def test_scores_match_their_definitions(seed: int, rows: int) -> None:
 @settings(max_examples=30)
 @given(seeds, st.integers(1, 12_000), st.lists(st.integers(0, 12_000), max_size=6))
 def test_scores_do_not_depend_on_batching(seed: int, rows: int, cuts: list[int]) -> None:
-    predictions, labels = drawn(seed, rows)
+    predictions, labels = random_predictions(seed, rows)
     whole, parts = Scores(), Scores()
     whole.update(predictions, labels)
     edges = sorted({0, rows, *(cut for cut in cuts if cut < rows)})
@@ -50,7 +50,7 @@ def test_scores_do_not_depend_on_batching(seed: int, rows: int, cuts: list[int])
 
 
 def test_bins_and_sample_are_bounded_and_cover_all_rows() -> None:
-    predictions, labels = drawn(0, 50_000)
+    predictions, labels = random_predictions(0, 50_000)
     scores = Scores()
     scores.update(predictions, labels)
     assert len(scores.bin_sums) <= 256

@@ -69,9 +69,9 @@ def test_hostile_files_raise_or_load_a_working_learner(tmp_path: Path) -> None:
     # A separate process, because a hostile file might crash it.
     command += [str(tmp_path / name) for name in MODELS]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
-    told = done.stdout.splitlines()
+    lines = done.stdout.splitlines()
     if done.returncode:
-        pytest.fail(f"at {told[-1:]}, exit code {done.returncode}: {done.stderr[-3000:]}")
-    counts = [int(line.split()[1]) for line in told if line.endswith("refused")]
+        pytest.fail(f"at {lines[-1:]}, exit code {done.returncode}: {done.stderr[-3000:]}")
+    counts = [int(line.split()[1]) for line in lines if line.endswith("refused")]
     assert len(counts) == len(MODELS)
     assert all(0 < count < n_examples(150) for count in counts)

@@ -1,7 +1,7 @@
 import csv
 import io
+from functools import partial
 from pathlib import Path
-from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipack.errors import StreamError
-from ellipack.tabular import MISSING_VALUES, TableBatch, csv_reader, open_table
+from ellipack.tabular import MISSING_VALUES, csv_reader
 from tests.fuzz.strategies import mutated_bytes, n_examples
+from tests.tabular.reading import read_batches
 
 cells = st.text(st.sampled_from("ab1é\u2028\U0001f600 ,;\t\"'\n"), max_size=6) | st.sampled_from(MISSING_VALUES)
 
@@ -29,10 +30,7 @@ def written(rows: list[list[str]], width: int) -> str:
     return sink.getvalue()
 
 
-def read(path: Path, content: bytes, block: int = 1 << 20, **options: object) -> list[TableBatch]:
-    path.write_bytes(content)
-    with patch.object(csv_reader, "BLOCK_BYTES", block), open_table(str(path), **options) as source:  # type: ignore[arg-type]
-        return list(source)
+read = partial(read_batches, csv_reader)
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +59,10 @@ def test_unreadable_rows_are_reported_and_keep_row_numbers(path: Path, lines: li
     for batch in batches[:-1]:
         assert all(row.row_number < batch.row_numbers[-1] for row in batch.unreadable_rows)
 
-    behind = data.draw(st.sampled_from([0, *(batch.last_row for batch in batches)]))
-    rest = read(path, content, on_error="skip", skip_rows=behind, **options)
-    assert [number for batch in rest for number in batch.row_numbers] == [number for number in good if number > behind]
-    assert [row.row_number for batch in rest for row in batch.unreadable_rows] == [row for row in bad if row > behind]
+    skipped = data.draw(st.sampled_from([0, *(batch.last_row for batch in batches)]))
+    rest = read(path, content, on_error="skip", skip_rows=skipped, **options)
+    assert [number for batch in rest for number in batch.row_numbers] == [number for number in good if number > skipped]
+    assert [row.row_number for batch in rest for row in batch.unreadable_rows] == [row for row in bad if row > skipped]
 
     if bad:
         with pytest.raises(StreamError, match=f"row {bad[0]}[,:]"):

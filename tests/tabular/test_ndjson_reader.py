@@ -1,4 +1,5 @@
 import json
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -8,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack.errors import StreamError
-from ellipack.tabular import TableBatch, ndjson_reader, open_table
+from ellipack.tabular import TableBatch, ndjson_reader
 from ellipack.tabular.table_batch import to_strings
+from tests.tabular.reading import read_batches
 
 texts = st.text(st.sampled_from('ab{[\\"\n é😀:,'), max_size=5) | st.just("2024-01-01T00:00:00")
 numbers = st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
@@ -25,15 +27,12 @@ def tables(draw: st.DrawFn) -> list[dict[str, object]]:
     return [dict.fromkeys(COLUMNS), *draw(st.lists(rows, max_size=25))]
 
 
+read = partial(read_batches, ndjson_reader)
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("ndjson") / "table.ndjson"
-
-
-def read(path: Path, content: bytes, block: int = 1 << 20, **options: object) -> list[TableBatch]:
-    path.write_bytes(content)
-    with patch.object(ndjson_reader, "BLOCK_BYTES", block), open_table(str(path), **options) as source:  # type: ignore[arg-type]
-        return list(source)
 
 
 def as_texts(batches: list[TableBatch]) -> list[list[str | None]]:
