@@ -117,14 +117,7 @@ struct LeastSquares {
   // Takes in one more row. `gain` is a buffer of as many numbers as there are features.
   void update(std::span<const double> features, double target, std::span<double> gain) {
     const std::size_t count = size();
-    std::fill_n(gain.begin(), count, 0.0);
-    for (std::size_t i = 0; i < count; ++i) {
-      const double* row = inverse.data() + i * count;
-      const double feature = features[i];
-      for (std::size_t j = 0; j < count; ++j) {
-        gain[j] += feature * row[j];
-      }
-    }
+    multiply(features, gain);
     const double divisor = 1.0 + dot(features, gain.first(count));
     if (divisor < 1.0) {  // by rounding alone: nothing is left to learn in this direction, and the inverse would grow
       return;
@@ -163,6 +156,51 @@ struct LeastSquares {
       double* row = inverse.data() + i * count;
       for (std::size_t j = 0; j < count; ++j) {
         row[j] *= factors[i] * factors[j];
+      }
+    }
+  }
+
+  // The same regression on features in other units. The old features are ratio * new + shift; the last is the constant,
+  // with a ratio and a shift of 1. With that map A the coefficients become A^T theta and the inverse A^T P A.
+  LeastSquares converted(std::span<const double> ratio, std::span<const double> shift) const {
+    const std::size_t count = size();
+    LeastSquares out{std::vector<double>(count * count), std::vector<double>(count)};
+    std::vector<double> last(count);
+    multiply(shift, last);
+    for (std::size_t i = 0; i + 1 < count; ++i) {
+      for (std::size_t j = 0; j + 1 < count; ++j) {
+        out.inverse[i * count + j] = inverse[i * count + j] * (ratio[i] * ratio[j]);
+      }
+      out.inverse[i * count + count - 1] = last[i] * ratio[i];
+      out.inverse[(count - 1) * count + i] = last[i] * ratio[i];
+      out.coefficients[i] = coefficients[i] * ratio[i];
+    }
+    out.inverse.back() = dot(shift, last);
+    out.coefficients.back() = dot(shift, coefficients);
+    return out;
+  }
+
+ private:
+  // Fills in the product of the inverse and `features`, each sum from the first row to the last. Four rows at a time
+  // save loads and stores of the sums.
+  void multiply(std::span<const double> features, std::span<double> product) const {
+    const std::size_t count = size();
+    std::fill_n(product.begin(), count, 0.0);
+    const double* row = inverse.data();
+    std::size_t i = 0;
+    for (; i + 4 <= count; i += 4, row += 4 * count) {
+      for (std::size_t j = 0; j < count; ++j) {
+        double sum = product[j];
+        sum += features[i] * row[j];
+        sum += features[i + 1] * row[count + j];
+        sum += features[i + 2] * row[2 * count + j];
+        sum += features[i + 3] * row[3 * count + j];
+        product[j] = sum;
+      }
+    }
+    for (; i < count; ++i, row += count) {
+      for (std::size_t j = 0; j < count; ++j) {
+        product[j] += features[i] * row[j];
       }
     }
   }

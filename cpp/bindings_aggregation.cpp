@@ -96,6 +96,16 @@ void bind_aggregation(nb::module_& m) {
           },
           "span"_a, "Discount the past, so that rounds as long ago as `span` count an e-th part.")
       .def(
+          "converted",
+          [](const LeastSquares& self, const Vector& ratio, const Vector& shift) {
+            require_size("ratio", ratio.size(), self.size());
+            require_size("shift", shift.size(), self.size());
+            return self.converted(span_of(ratio), span_of(shift));
+          },
+          "ratio"_a, "shift"_a,
+          "Return the same regression on features in other units: the old ones are `ratio * new + shift`. The last is "
+          "the constant, with a ratio and a shift of 1.")
+      .def(
           "__reduce__",
           [](const LeastSquares& self) {
             return nb::make_tuple(nb::type<LeastSquares>(),

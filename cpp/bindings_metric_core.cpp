@@ -34,8 +34,10 @@ FeatureView make_view(const Matrix& knots, const Vector& shift, const Vector& sc
   const std::size_t d = shift.size();
   require_size("scale", scale.size(), d);
   require_size("directions", directions.shape(0), d);
-  require_size("gop", gop.shape(0), d);
-  require_size("a row of gop", gop.shape(1), d);
+  if (gop.shape(0) > 0) {
+    require_size("gop", gop.shape(0), d);
+    require_size("a row of gop", gop.shape(1), d);
+  }
   if (knots.shape(0) > 0) {
     require_size("a row of knots", knots.shape(1), d);
   }
@@ -320,8 +322,9 @@ bool learn_one(MetricCore& core, const std::vector<double>& row, double label) {
   return core.learn(row, {&label, 1}, {&prediction, 1}) == 1;
 }
 
-double learn_closing_round(MetricCore& core, const std::vector<double>& row, double label) {
-  return core.learn_closing_round(row, label);
+std::tuple<MetricParts, double> parts_after(const MetricCore& core, const std::vector<double>& row, double label) {
+  auto [parts, prediction] = core.parts_after(row, label);
+  return {std::move(parts), prediction};
 }
 
 std::tuple<FloatArray, std::tuple<double, double>> ask_experts(const MetricCore& core, const std::vector<double>& row) {
@@ -381,8 +384,8 @@ void bind_core(nb::module_& m) {
       .def("predict_one", &predict_one, "row"_a, release(), "Return the prediction for a row.")
       .def("learn_one", &learn_one, "row"_a, "label"_a, release(),
            "Play a round; return False, with nothing changed, if the round would fill the memory.")
-      .def("learn_closing_round", &learn_closing_round, "row"_a, "label"_a, release(),
-           "Play a round after which centers are evicted or the phase ends; return the prediction.")
+      .def("parts_after", &parts_after, "row"_a, "label"_a, release(),
+           "Return what the parts would be after one more round, and its prediction; change nothing.")
       .def(
           "copy", [](const MetricCore& self) { return new MetricCore(self); }, nb::rv_policy::take_ownership, release(),
           "Return a copy that learns on its own.")

@@ -252,15 +252,17 @@ std::size_t MetricCore::learn(std::span<const double> rows, std::span<const doub
   return done;
 }
 
-double MetricCore::learn_closing_round(std::span<const double> row, double label) {
+std::pair<MetricParts, double> MetricCore::parts_after(std::span<const double> row, double label) const {
   check_rows(row, 1, dimension());
   check_labels({&label, 1});
-  const std::unique_lock lock(mutex_);
-  std::unique_ptr<Round> round = take_round();
-  const double prediction = predict_row(row, *round);
-  learn_row(label, *round);
-  put_back(std::move(round));
-  return prediction;
+  MetricCore after(*this);
+  Round round(after);
+  const double prediction = after.predict_row(row, round);
+  after.learn_row(label, round);
+  for (const KdTree& tree : after.trees_) {
+    after.parts_.coordinates.push_back(tree.points());
+  }
+  return {std::move(after.parts_), prediction};
 }
 
 // Returns the prediction for a row. What was worked out for the same row in the same round is not worked out again.

@@ -27,7 +27,7 @@ struct MetricSettings {
   static constexpr std::size_t most_neighbors = 512;  // the cost of kriging grows with their cube
 
   std::size_t neighbors;    // that kriging uses
-  std::size_t max_centers;  // only a closing round makes so many
+  std::size_t max_centers;  // `learn` stops before there are so many
   double label_margin;      // how far beyond the labels seen a prediction may go, relative to their range
 };
 
@@ -141,8 +141,9 @@ class MetricCore {
   // were played: it stops before a round that would bring the number of centers to `max_centers`.
   std::size_t learn(std::span<const double> rows, std::span<const double> labels, std::span<double> predictions);
 
-  // Plays a round after which centers are evicted or the phase ends; returns the prediction.
-  double learn_closing_round(std::span<const double> row, double label);
+  // What the parts would be after one more round, and its prediction. It is for rounds after which centers are evicted
+  // or the phase ends; `learn` plays all others.
+  std::pair<MetricParts, double> parts_after(std::span<const double> row, double label) const;
 
  private:
   // What the rounds of one view work with.

@@ -158,11 +158,11 @@ def _double_memory(state: MetricState) -> None:
 
 
 def _end_phase(state: MetricState) -> object:
-    return next_phase(state.phase, state.config, state.random_state)
+    return next_phase(state.phase, state.core.parts(), state.config, state.random_state)
 
 
 def _evict(state: MetricState) -> object:
-    return without_redundant_centers(state.core)
+    return without_redundant_centers(state.core.parts())
 
 
 def _rounds(learner: MetricRegressor) -> int:

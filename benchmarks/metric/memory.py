@@ -12,6 +12,7 @@ from rich.table import Table
 from benchmarks.command_line import TargetResult, new_table
 from benchmarks.streams import Stream, late_nrmse
 from ellipack import MetricRegressor
+from ellipack._core import MetricCore
 from ellipack.learners.metric.eviction import with_centers
 from ellipack.learners.metric.state import MetricState
 from ellipack.validation import Floats
@@ -46,7 +47,9 @@ def error_of_latest(stream: Stream, max_centers: int, views: int) -> float:
 def keep_latest(state: MetricState, kept: int) -> None:
     """Drop all but the latest centers of a learner."""
     latest_centers = np.arange(state.n_centers) >= state.n_centers - kept
-    state.phase = replace(state.phase, core=with_centers(state.core, latest_centers))
+    state.phase = replace(
+        state.phase, core=MetricCore(state.core.settings, with_centers(state.core.parts(), latest_centers))
+    )
 
 
 def compare(stream: Stream, views: int = 1) -> list[tuple[int, float, float]]:

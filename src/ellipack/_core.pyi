@@ -53,6 +53,11 @@ class LeastSquares:
         Discount the past, so that rounds as long ago as `span` count an e-th part.
         """
 
+    def converted(self, ratio: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> LeastSquares:
+        """
+        Return the same regression on features in other units: the old ones are `ratio * new + shift`. The last is the constant, with a ratio and a shift of 1.
+        """
+
     def __reduce__(self) -> tuple[object, ...]: ...
 
 def project(rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
@@ -381,9 +386,9 @@ class MetricCore:
         Play a round; return False, with nothing changed, if the round would fill the memory.
         """
 
-    def learn_closing_round(self, row: Sequence[float], label: float) -> float:
+    def parts_after(self, row: Sequence[float], label: float) -> tuple[MetricParts, float]:
         """
-        Play a round after which centers are evicted or the phase ends; return the prediction.
+        Return what the parts would be after one more round, and its prediction; change nothing.
         """
 
     def copy(self) -> MetricCore:

@@ -185,8 +185,11 @@ def test_a_core_stops_before_a_round_that_would_fill_its_memory() -> None:
     assert not core.learn_one(X[new].tolist(), y[new])
     assert content(core.parts()) == before
     expected = core.predict_one(X[new].tolist())
-    assert core.learn_closing_round(X[new].tolist(), y[new]) == expected
-    assert len(core) == core.settings.max_centers
+    after, prediction = core.parts_after(X[new].tolist(), y[new])
+    assert prediction == expected
+    assert len(after.centers) == core.settings.max_centers
+    assert after.clock == core.clock + 1
+    assert content(core.parts()) == before
 
 
 def test_algorithm_1_has_a_bounded_number_of_centers() -> None:

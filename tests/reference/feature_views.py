@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipack.learners.metric.subspace import initial_subspace
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -97,7 +99,7 @@ class FeatureView:
 
     @classmethod
     def initial(cls, d: int) -> "FeatureView":
-        return cls(None, np.zeros(d), np.ones(d), np.eye(d), np.zeros((d, d)))
+        return cls(None, np.zeros(d), np.ones(d), initial_subspace(d), np.zeros((d, d)))
 
     def values_or_ranks(self, rows: Floats) -> Floats:
         if self.knots is None:

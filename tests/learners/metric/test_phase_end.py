@@ -50,7 +50,7 @@ def test_centers_are_placed_anew_and_nothing_is_forgotten(views: int) -> None:
     X, y = smooth(121)
     state = trained(X[:120], y[:120], views)
     before = state.core.parts()
-    state.phase = phase_end.next_phase(state.phase, state.config, state.random_state)
+    state.phase = phase_end.next_phase(state.phase, state.core.parts(), state.config, state.random_state)
     after = state.core.parts()
     for name in ("rows", "label_sums", "label_counts", "round_sums"):
         assert getattr(after.centers, name).tobytes() == getattr(before.centers, name).tobytes()
@@ -73,7 +73,7 @@ def test_outliers_count_half_in_the_next_phase() -> None:
     learner.learn(state, X[:1], y[1:2])
     learner.learn(state, X[1:2], y[:1])
     before = state.core.parts()
-    state.phase = phase_end.next_phase(state.phase, state.config, state.random_state)
+    state.phase = phase_end.next_phase(state.phase, state.core.parts(), state.config, state.random_state)
     after = state.core.parts()
     assert before.label_statistics[OUTLIERS] >= 1
     assert after.label_statistics[OUTLIERS] == before.label_statistics[OUTLIERS] / 2
@@ -145,7 +145,7 @@ def test_an_interrupt_in_the_middle_of_a_phase_end_changes_nothing(monkeypatch: 
 
     monkeypatch.setattr(phase_end, "MetricCore", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        phase_end.next_phase(state.phase, state.config, state.random_state)
+        phase_end.next_phase(state.phase, state.core.parts(), state.config, state.random_state)
     assert state.phase is phase
     assert np.isfinite(learner.predict(state, X)).all()
 

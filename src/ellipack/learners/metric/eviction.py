@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack._core import CenterMemory, KdTree, MetricCore, MetricParts
+from ellipack._core import CenterMemory, KdTree, MetricParts
 from ellipack.learners.metric.state import embedded
 from ellipack.validation import Floats
 
@@ -12,19 +12,17 @@ _LEADING = 8  # coordinates of the tree whose leaves are searched for pairs: the
 _LEAST_UNIT = 1e-150  # to divide by
 
 
-def without_redundant_centers(core: MetricCore) -> MetricCore:
-    """Return a core with a quarter of the centers evicted, chosen in the first view's coordinates."""
-    parts = core.parts()
+def without_redundant_centers(parts: MetricParts) -> MetricParts:
+    """Return the parts with a quarter of the centers evicted, chosen in the first view's coordinates."""
     means = parts.centers.label_sums / parts.centers.label_counts
-    return with_centers(core, ~redundant(parts.coordinates[0], means, _EVICTED_PART))
+    return with_centers(parts, ~redundant(parts.coordinates[0], means, _EVICTED_PART))
 
 
-def with_centers(core: MetricCore, kept: NDArray[np.bool_]) -> MetricCore:
-    """Return a core with those centers that a mask names."""
-    parts = core.parts()
+def with_centers(parts: MetricParts, kept: NDArray[np.bool_]) -> MetricParts:
+    """Return the parts with those centers that a mask names."""
     old = parts.centers
     centers = CenterMemory(old.rows[kept], old.label_sums[kept], old.label_counts[kept], old.round_sums[kept])
-    remaining = MetricParts(
+    return MetricParts(
         views=parts.views,
         centers=centers,
         packing=parts.packing,
@@ -35,7 +33,6 @@ def with_centers(core: MetricCore, kept: NDArray[np.bool_]) -> MetricCore:
         coordinates=[embedded(view, centers.rows) for view in parts.views],
         clock=parts.clock,
     )
-    return MetricCore(core.settings, remaining)
 
 
 def redundant(points: Floats, labels: Floats, part: float) -> NDArray[np.bool_]:

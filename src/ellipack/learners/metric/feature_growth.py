@@ -19,7 +19,7 @@ from ellipack._core import (
     MetricParts,
     PackingExpert,
 )
-from ellipack.learners.metric.state import MetricState
+from ellipack.learners.metric.state import MetricState, no_slopes
 from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats
@@ -77,7 +77,7 @@ def _wider_view(view: FeatureView, scales: Floats) -> FeatureView:
         shift=np.append(view.shift, np.full(count, 0.5 if ranked else 0.0)),
         scale=np.append(view.scale, np.full(count, 0.5 / _RANK_SCALE) if ranked else scales),
         directions=directions,
-        gop=np.pad(view.gop, (0, count)),
+        gop=np.pad(view.gop, (0, count)) if len(view.gop) else no_slopes(d + count),
         fitted=view.fitted,
     )
 

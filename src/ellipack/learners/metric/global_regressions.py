@@ -60,17 +60,6 @@ def _fit_few_rows(standard: Floats, counts: Floats, label_sums: Floats) -> Least
 
 
 def _converted(regression: LeastSquares, old: FeatureView, new: FeatureView) -> LeastSquares:
-    """Return a regression in the new units of the features.
-
-    With ``s = r s' + c`` between old and new units, the coefficients become ``A^T theta`` and the inverse Gram matrix
-    ``A^T P A``, where A is diagonal, r and then 1, but for c in its last column.
-    """
-    ratio, shift = np.append(new.scale / old.scale, 1.0), np.append((new.shift - old.shift) / old.scale, 1.0)
-    inverse, coefficients = regression.inverse, regression.coefficients
-    last = inverse @ shift
-    inverse *= np.outer(ratio, ratio)
-    inverse[:, -1] = inverse[-1] = last * ratio
-    inverse[-1, -1] = shift @ last
-    converted = coefficients * ratio
-    converted[-1] = shift @ coefficients
-    return LeastSquares(inverse, converted)
+    """Return a regression in the new units of the features."""
+    shift = (new.shift - old.shift) / old.scale
+    return regression.converted(np.append(new.scale / old.scale, 1.0), np.append(shift, 1.0))

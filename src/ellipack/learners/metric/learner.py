@@ -76,14 +76,14 @@ def _play_closing_round(state: MetricState, row: Row, label: float, n_jobs: int 
 
     All of it happens on a copy, which then takes the place of the present phase.
     """
-    phase, core = state.phase, state.core.copy()
-    prediction = core.learn_closing_round(row, label)
-    if len(core) >= core.settings.max_centers:
-        core = without_redundant_centers(core)
-    phase = replace(phase, core=core)
-    if core.clock == phase.end:
-        phase = next_phase(phase, state.config, state.random_state, n_jobs)
-    state.phase = phase
+    phase, settings = state.phase, state.core.settings
+    parts, prediction = state.core.parts_after(row, label)
+    if len(parts.centers) >= settings.max_centers:
+        parts = without_redundant_centers(parts)
+    if parts.clock == phase.end:
+        state.phase = next_phase(phase, parts, state.config, state.random_state, n_jobs)
+    else:
+        state.phase = replace(phase, core=MetricCore(settings, parts))
     return prediction
 
 

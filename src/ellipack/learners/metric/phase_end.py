@@ -34,6 +34,7 @@ from ellipack.learners.metric.state import (
     embedded,
     empty_packing,
     fitted_coordinates,
+    no_slopes,
 )
 from ellipack.learners.metric.subspace import leading_subspace
 from ellipack.linear_algebra import single_threaded_blas
@@ -70,9 +71,11 @@ class _FinishedPhase(NamedTuple):
     n_jobs: int
 
 
-def next_phase(phase: PhaseState, config: MetricConfig, random_state: int, n_jobs: int = 1) -> PhaseState:
-    """Return the phase that follows one whose last round has been played."""
-    parts, number = phase.core.parts(), len(phase.finished)
+def next_phase(
+    phase: PhaseState, parts: MetricParts, config: MetricConfig, random_state: int, n_jobs: int = 1
+) -> PhaseState:
+    """Return the phase that follows one whose last round led to these parts."""
+    number = len(phase.finished)
     end = _FinishedPhase(phase, parts, config, np.random.default_rng([random_state, number]), n_jobs)
     with single_threaded_blas():
         pool = _draw(end.rng, len(parts.centers), config.pool)
@@ -117,8 +120,14 @@ def _changed_view(end: _FinishedPhase, v: int, pool: Ints) -> ViewChange:
         choice, reputation = select_metric(field, data, reputation, end.n_jobs)
         directions = field[choice].directions
     metric = _orthogonal_metric(basis, directions)
-    d, rank = metric.directions.shape
-    view = _with_metric(scaled, metric.directions, np.zeros((d, d)), fitted_coordinates(rank))
+    view = FeatureView(
+        scaled.knots,
+        scaled.shift,
+        scaled.scale,
+        metric.directions,
+        no_slopes(metric.dimension),
+        fitted_coordinates(metric.rank),
+    )
     return ViewChange(view, metric, choice, reputation)
 
 
@@ -166,11 +175,7 @@ def _ranked(view: FeatureView, rows: Floats) -> FeatureView:
 
 
 def _with_scales(view: FeatureView, knots: Floats, shift: Floats, scale: Floats) -> FeatureView:
-    return FeatureView(knots, shift, scale, view.directions, view.gop, view.fitted)
-
-
-def _with_metric(view: FeatureView, directions: Floats, gop: Floats, fitted: int) -> FeatureView:
-    return FeatureView(view.knots, view.shift, view.scale, directions, gop, fitted)
+    return FeatureView(knots, shift, scale, view.directions, no_slopes(len(shift)), view.fitted)
 
 
 def _deviation(variance: Floats, sizes: Floats) -> Floats:
@@ -183,9 +188,11 @@ def _in_new_units(old: FeatureView, new: FeatureView) -> tuple[Floats, Floats]:
 
     If the old units were far too small, what was measured in them says little in the new ones.
     """
+    d, gop = len(new.scale), old.gop
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is left out of the candidates
         ratio = np.minimum(new.scale / old.scale, _LARGEST_CONVERSION)
-        return old.gop * np.outer(ratio, ratio), ratio[:, None] * old.directions
+        gop = gop * np.outer(ratio, ratio) if len(gop) else np.zeros((d, d))
+        return gop, ratio[:, None] * old.directions
 
 
 def _orthogonal_metric(basis: Floats, directions: Floats) -> Metric:

@@ -244,9 +244,14 @@ def _view(saved: Archive, d: int, rank: int) -> FeatureView:
         shift=saved.floats_between(-_FEATURE, _FEATURE, "shift", d),
         scale=saved.floats_between(_LEAST_SCALE, _FEATURE, "scale", d),
         directions=directions,
-        gop=saved.any_floats("gop", d, d),  # slopes may overflow; the choice of the metric allows for that
+        gop=_gop(saved, d),
         fitted=saved.integer("fitted", 1, fitted_coordinates(rank)),
     )
+
+
+def _gop(saved: Archive, d: int) -> Floats:
+    """Return the gradient outer product. It may have overflowed; before the first slope of a phase it is empty."""
+    return saved.any_floats("gop", d if saved.shape("gop", 2)[0] else 0, d)
 
 
 def _least_squares(saved: Archive, count: int) -> LeastSquares:

@@ -22,6 +22,7 @@ from ellipack.learners.aggregation import uniform_aggregation
 from ellipack.learners.experts import expert_names
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.metric_selection import Reputation
+from ellipack.learners.metric.subspace import initial_subspace
 from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats, check_integer
@@ -110,13 +111,14 @@ def initial_state(d: int, size: Size, random_state: int, config: MetricConfig) -
     )
     most = check_integer(size.max_centers, "max_centers", 16)
     check_integer(random_state, "random_state", 0)
-    identity = Metric.identity(d)
+    basis = initial_subspace(d)
+    metric = Metric(np.ones(basis.shape[1]), basis, 1.0)
     experts = len(expert_names(views))
     unknown = LeastSquares(np.eye(d + 1), np.zeros(d + 1))
     parts = MetricParts(
-        views=[_initial_view(d)] * views,
+        views=[_initial_view(metric)] * views,
         centers=CenterMemory(np.zeros((0, d)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0)),
-        packing=empty_packing(identity.eigenvalues, 1.0, most),
+        packing=empty_packing(metric.eigenvalues, 1.0, most),
         regressions=GlobalRegressions(unknown, unknown),
         aggregation=ExpertAggregation(
             uniform_aggregation(experts),
@@ -126,11 +128,11 @@ def initial_state(d: int, size: Size, random_state: int, config: MetricConfig) -
         ),
         label_statistics=np.zeros(6),
         feature_statistics=np.zeros((5, d)),
-        coordinates=[np.zeros((0, d))] * views,
+        coordinates=[np.zeros((0, metric.rank))] * views,
         clock=0,
     )
     core = MetricCore(MetricSettings(neighbors, most, config.label_margin), parts)
-    phase = PhaseState(core, (identity,) * views, FIRST_PHASE, (), ({},) * views)
+    phase = PhaseState(core, (metric,) * views, FIRST_PHASE, (), ({},) * views)
     return MetricState(phase, config, random_state)
 
 
@@ -154,12 +156,18 @@ def fitted_coordinates(rank: int) -> int:
     return min(rank, _MOST_FITTED)
 
 
+def no_slopes(d: int) -> Floats:
+    """Return the gradient outer product of a phase before its first slope."""
+    return np.zeros((0, d))
+
+
 def embedded(view: FeatureView, rows: Floats) -> Floats:
     """Return the coordinates of rows in a view."""
     return project(view.standardize(rows), view.directions)
 
 
-def _initial_view(d: int) -> FeatureView:
+def _initial_view(metric: Metric) -> FeatureView:
+    d = metric.dimension
     return FeatureView(
-        np.zeros((0, d)), np.zeros(d), np.ones(d), np.eye(d), np.zeros((d, d)), fitted=fitted_coordinates(d)
+        np.zeros((0, d)), np.zeros(d), np.ones(d), metric.directions, no_slopes(d), fitted_coordinates(metric.rank)
     )
