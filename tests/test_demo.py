@@ -20,8 +20,8 @@ def _result(late_error: float, angle: float | None, rank: int, estimates: list[f
     return demo.Result(np.zeros(2), late_error, 3, rank, eigenvalues, angle, gops)
 
 
-def test_demo_prints_a_table_and_writes_a_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    output = tmp_path / "new" / "picture.png"
+def test_demo_prints_a_table_and_writes_a_figure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "new" / "figure.png"
     demo.main(["--rounds", "400", "--seed", "3", "--output", str(output)])
     printed = capsys.readouterr()
     rows = {name: next(line for line in printed.out.splitlines() if name in line) for name in NAMES}
@@ -29,7 +29,7 @@ def test_demo_prints_a_table_and_writes_a_picture(tmp_path: Path, capsys: pytest
     assert all("deg" in rows[name] for name in (demo.LOCAL_SLOPES, demo.TRUE_METRIC, demo.METRIC))
     assert "no ball with enough mass in any of 7 phases" in " ".join(printed.out.split())
     assert str(output) in printed.out
-    assert printed.err == ""  # not a terminal, so no bars
+    assert printed.err == ""  # no progress bars, since it is not a terminal
     assert output.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert output.stat().st_size > 20_000
 
@@ -37,13 +37,13 @@ def test_demo_prints_a_table_and_writes_a_picture(tmp_path: Path, capsys: pytest
 def test_same_seed_same_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = []
     for seed in (1, 1, 2):
-        demo.main(["--rounds", "64", "--seed", str(seed), "--output", str(tmp_path / "picture.png")])
+        demo.main(["--rounds", "64", "--seed", str(seed), "--output", str(tmp_path / "figure.png")])
         runs.append(capsys.readouterr().out)
     assert runs[0] == runs[1]
     assert runs[0] != runs[2]
 
 
-def test_at_the_end_of_a_phase_it_is_the_phase_just_over_that_is_shown() -> None:
+def test_result_at_the_end_of_a_phase_shows_that_phase() -> None:
     stream = LowRankStream()
     X, y = stream.draw(phase_end(5))
     learner = PhasedRegressor().fit(X, y)
@@ -54,7 +54,7 @@ def test_at_the_end_of_a_phase_it_is_the_phase_just_over_that_is_shown() -> None
     assert shown.late_error == pytest.approx(1 / y[len(y) // 2 :].std())
 
 
-def test_findings_follow_from_the_numbers() -> None:
+def test_sentences_follow_from_the_results() -> None:
     results = {
         demo.EUCLIDEAN: _result(0.8, None, 20, []),
         demo.APPENDIX_A: _result(1.0, None, 20, [0.0, 0.0]),
@@ -63,22 +63,22 @@ def test_findings_follow_from_the_numbers() -> None:
         demo.NEIGHBORS: _result(0.5, None, 20, []),
         demo.METRIC: _result(0.1, 1.25, 2, []),
     }
-    said = " ".join(demo.describe_results(results))
-    assert "no ball with enough mass in any of 2 phases" in said
-    assert "25% above that of the Euclidean learner" in said
-    assert "finds the 2 true directions to within 3.2 degrees" in said
-    assert "0.50 times that of the Euclidean learner and 2.0 times that of the true metric" in said
-    assert "Its effective rank is 5; that of the true metric is 2." in said
-    assert "(to within 1.2 degrees): its late error is 0.20 times that of Euclidean nearest neighbors" in said
-    assert "and 0.50 times that of Algorithm 1 in the true metric" in said
+    text = " ".join(demo.describe_results(results))
+    assert "no ball with enough mass in any of 2 phases" in text
+    assert "25% above that of the Euclidean learner" in text
+    assert "finds the 2 true directions to within 3.2 degrees" in text
+    assert "0.50 times that of the Euclidean learner and 2.0 times that of the true metric" in text
+    assert "Its effective rank is 5; that of the true metric is 2." in text
+    assert "(to within 1.2 degrees): its late error is 0.20 times that of Euclidean nearest neighbors" in text
+    assert "and 0.50 times that of Algorithm 1 in the true metric" in text
     results |= {demo.APPENDIX_A: _result(0.4, 12.0, 20, [0.0, 1.0]), demo.LOCAL_SLOPES: _result(0.9, None, 5, [0.0])}
-    said = " ".join(demo.describe_results(results))
-    assert "enough mass in 1 of 2 phases" in said
-    assert "50% below that of the Euclidean learner" in said
-    assert "finds no direction" in said
+    text = " ".join(demo.describe_results(results))
+    assert "enough mass in 1 of 2 phases" in text
+    assert "50% below that of the Euclidean learner" in text
+    assert "finds no direction" in text
 
 
-def test_the_baseline_is_the_mean_of_the_nearest_so_far() -> None:
+def test_baseline_is_the_mean_of_the_nearest_rows() -> None:
     X, y = LowRankStream(d=3, rank=1).draw(60)
     baseline = demo.NearestNeighbors(3)
     made = np.concatenate([baseline.progressive(X[:20], y[:20]), baseline.progressive(X[20:], y[20:])])
@@ -89,7 +89,7 @@ def test_the_baseline_is_the_mean_of_the_nearest_so_far() -> None:
     assert baseline.n_centers_ == 60
 
 
-def test_angle_is_the_largest_and_none_where_no_direction_leads() -> None:
+def test_largest_angle_is_none_without_leading_directions() -> None:
     truth = np.eye(3)[:, :2]
     assert demo._largest_angle(Metric.identity(3), truth) is None
     assert demo._largest_angle(Metric.from_diagonal([1.0, 0.5, 0.5]), truth) is None
@@ -104,19 +104,19 @@ def test_angle_is_the_largest_and_none_where_no_direction_leads() -> None:
         (["--rounds", "3"], "--rounds must be >= 16, got 3"),
         (["--seed", "-1"], "--seed must be >= 0, got -1"),
         (["--output", "."], "--output must be a file, got the directory ."),
-        (["--output", f"{__file__}/picture.png"], "--output must be in a directory that can be created"),
+        (["--output", f"{__file__}/figure.png"], "--output must be in a directory that can be created"),
     ],
 )
-def test_bad_options_are_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_options_raise(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         demo.main(arguments)
     assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("package", "module"), [("rich", "rich.console"), ("matplotlib", "matplotlib.axes")])
-def test_what_is_missing_is_said_in_one_line(package: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_is_reported_in_one_line(package: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    # As in a fresh interpreter: what imports it must not have been imported yet.
+    # As in a new interpreter, the module that imports the package is not imported yet.
     monkeypatch.delitem(sys.modules, "ellipack.report.plots")
     monkeypatch.delattr(report, "plots")
     with pytest.raises(SystemExit) as stopped:
@@ -125,6 +125,6 @@ def test_what_is_missing_is_said_in_one_line(package: str, module: str, monkeypa
     assert stopped.value.code == expected
 
 
-def test_the_library_itself_needs_neither() -> None:
+def test_library_needs_neither_package() -> None:
     code = "import sys; sys.modules |= dict.fromkeys(('rich', 'matplotlib')); import ellipack, ellipack.synthetic"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,6 +1,6 @@
-"""The command, run as a process of its own: its exit code, standard output and standard error.
+"""Runs the command in a process of its own, and returns its exit code, standard output and standard error.
 
-`command` starts Python and imports everything, as a shell would. That takes a second or two, so most tests use a
+`run_command` starts Python and imports everything, as a shell does, which takes a second or two. Most tests use a
 `CliRunner`: a process that has imported everything and forks for each command.
 """
 
@@ -16,33 +16,33 @@ from pathlib import Path
 from typing import NamedTuple
 
 PROGRAM = [sys.executable, "-m", "ellipack"]
-TIMEOUT = 120  # seconds, after which something hangs
+TIMEOUT = 120  # seconds
 PLAIN_TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
-"""What the environment must have for a text to be the same everywhere."""
+"""Environment in which the output is the same on every machine."""
 
 _SERVER = """
 import gc, json, os, resource, signal, sys
 import numpy as np
 from ellipack import MetricRegressor
-from ellipack.cli import inspect, main, predict, run  # which commands import when they run
+from ellipack.cli import inspect, main, predict, run  # commands import these when they run
 
 X = np.random.default_rng(0).normal(size=(100, 3))
-MetricRegressor(n_jobs=1).progressive(X, X[:, 0])  # so that kernels are at hand; on no other thread, for it forks
+MetricRegressor(n_jobs=1).progressive(X, X[:, 0])  # warm up, without threads, since it forks
 gc.freeze()
 for line in sys.stdin:
-    asked = json.loads(line)
+    request = json.loads(line)
     child = os.fork()
     if child == 0:
-        for number, (name, flags) in enumerate(zip(asked["files"], (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY))):
+        for number, (name, flags) in enumerate(zip(request["files"], (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY))):
             os.dup2(os.open(name, flags), number)
         sys.stdin = open(0)
-        os.chdir(asked["folder"])
-        os.environ.update(asked["environment"])
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background has it ignored
-        if asked["max_file_size"] is not None:
+        os.chdir(request["folder"])
+        os.environ.update(request["environment"])
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
+        if request["max_file_size"] is not None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (asked["max_file_size"], resource.RLIM_INFINITY))
-        sys.argv = ["ellipack", *asked["arguments"]]
+            resource.setrlimit(resource.RLIMIT_FSIZE, (request["max_file_size"], resource.RLIM_INFINITY))
+        sys.argv = ["ellipack", *request["arguments"]]
         main()
     print(child, flush=True)
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
@@ -50,18 +50,18 @@ for line in sys.stdin:
 
 
 class CommandResult(NamedTuple):
-    """What a command that has ended has left behind."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
     err: str
 
 
-def command(
+def run_command(
     *arguments: str | Path, folder: Path, stdin: str = "", environment: Mapping[str, str] | None = None
 ) -> CommandResult:
-    """Run the command as a shell would."""
-    done = subprocess.run(
+    """Run the command in a new Python process."""
+    result = subprocess.run(
         [*PROGRAM, *map(str, arguments)],
         cwd=folder,
         input=stdin,
@@ -71,53 +71,62 @@ def command(
         encoding="utf-8",
         check=False,
     )
-    return CommandResult(done.returncode, done.stdout, done.stderr)
+    return CommandResult(result.returncode, result.stdout, result.stderr)
 
 
 class RunningCommand(NamedTuple):
-    """A command that goes on: the number of its process, its standard files, and what waits for its end.
+    """A command that is running.
 
-    The latter takes seconds, and returns the exit code or, if it has not ended by then, None.
+    Attributes
+    ----------
+    number : int
+        Process id.
+    stdin : int
+        File descriptor of its standard input.
+    files : list of Path
+        Files of its standard input, output and error.
+    wait : callable
+        Waits up to a number of seconds for the end; returns the exit code, or None.
     """
 
     number: int
     stdin: int
     files: list[Path]
-    end: Callable[[float], int | None]
+    wait: Callable[[float], int | None]
 
     def feed(self, data: bytes) -> None:
-        """Write to its standard input, and leave that open."""
+        """Write to its standard input, which stays open."""
         while data:
             data = data[os.write(self.stdin, data) :]
 
-    def runs(self) -> bool:
-        """Return whether it has not ended."""
-        return self.end(0) is None
+    def is_running(self) -> bool:
+        """Return whether it is still running."""
+        return self.wait(0) is None
 
     def stop(self, number: signal.Signals) -> int | None:
-        """Send it a signal, wait for its end and return how it ended."""
+        """Send it a signal, wait for its end and return the exit code."""
         os.kill(self.number, number)
-        return self.end(TIMEOUT)
+        return self.wait(TIMEOUT)
 
     def out(self) -> str:
-        """Return what it has printed."""
+        """Return its standard output so far."""
         return self.files[1].read_text(encoding="utf-8")
 
     def err(self) -> str:
-        """Return what it has complained of."""
+        """Return its standard error so far."""
         return self.files[2].read_text(encoding="utf-8")
 
 
 @contextmanager
 def standard_files(folder: Path) -> Iterator[tuple[int, list[Path]]]:
-    """Make files for a command's standard streams, the first of them a pipe; yield that one's end, and their names."""
+    """Create files for standard input (a pipe), output and error; yield a descriptor of the pipe and the paths."""
     files = [folder / name for name in ("pipe", "out", "err")]
     for file in files:
         file.unlink(missing_ok=True)
     os.mkfifo(files[0])
     for file in files[1:]:
         file.touch()
-    stdin = os.open(files[0], os.O_RDWR)  # to read as well, or it would wait for a reader
+    stdin = os.open(files[0], os.O_RDWR)  # also for reading, or it would wait for a reader
     try:
         yield stdin, files
     finally:
@@ -125,9 +134,9 @@ def standard_files(folder: Path) -> Iterator[tuple[int, list[Path]]]:
 
 
 @contextmanager
-def started(*arguments: str, folder: Path, streams: Path) -> Iterator[RunningCommand]:
-    """Start a command as a shell would, its standard input a pipe that stays open; in the end it is killed."""
-    # A job in the background of a shell has it ignored, and so would have the command.
+def start_command(*arguments: str, folder: Path, streams: Path) -> Iterator[RunningCommand]:
+    """Start a command in a new Python process, with a pipe as standard input; kill it at the end."""
+    # Background jobs of a shell ignore SIGINT, and so would the command.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     with standard_files(streams) as (stdin, files), files[1].open("wb") as out, files[2].open("wb") as err:
         process = subprocess.Popen(
@@ -140,7 +149,7 @@ def started(*arguments: str, folder: Path, streams: Path) -> Iterator[RunningCom
         )
         signal.signal(signal.SIGINT, before)
 
-        def end(seconds: float) -> int | None:
+        def wait(seconds: float) -> int | None:
             try:
                 return process.wait(seconds)
             except subprocess.TimeoutExpired:
@@ -148,13 +157,13 @@ def started(*arguments: str, folder: Path, streams: Path) -> Iterator[RunningCom
 
         with process:
             try:
-                yield RunningCommand(process.pid, stdin, files, end)
+                yield RunningCommand(process.pid, stdin, files, wait)
             finally:
                 process.kill()
 
 
 class CliRunner:
-    """Runs commands that start at once."""
+    """Runs commands in forks of a process that has imported everything."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -164,7 +173,7 @@ class CliRunner:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, **PLAIN_TERMINAL},
-            bufsize=0,  # so that what has not been read is there to be seen
+            bufsize=0,  # so that `select` sees all unread output
         )
 
     def __call__(
@@ -175,47 +184,47 @@ class CliRunner:
         environment: Mapping[str, str] | None = None,
         max_file_size: int | None = None,
     ) -> CommandResult:
-        """Run a command in a folder; no file may get longer than `max_file_size`, as on a disk that is full."""
+        """Run a command in a folder. Files can't grow beyond `max_file_size`, as on a full disk."""
         for file in self._files:
             file.write_bytes(b"")
         self._files[0].write_bytes(stdin.encode() if isinstance(stdin, str) else stdin)
-        self._ask(arguments, folder, environment or {}, max_file_size)
-        code = self._answer()
+        self._start_process(arguments, folder, environment or {}, max_file_size)
+        code = self._read_number()
         return CommandResult(code, *(file.read_text(encoding="utf-8") for file in self._files[1:]))
 
-    def killed(self, *arguments: str | Path, folder: Path, wait: Callable[[Callable[[], bool]], None]) -> int:
-        """Start a command, kill it when `wait` returns, and return how it ended; `wait` can ask if it runs still."""
-        child = self._ask(arguments, folder, {}, None)
-        wait(self._runs)
-        if self._runs():
+    def run_and_kill(self, *arguments: str | Path, folder: Path, wait: Callable[[Callable[[], bool]], None]) -> int:
+        """Start a command, kill it when `wait` returns, and return the exit code."""
+        child = self._start_process(arguments, folder, {}, None)
+        wait(self._is_running)
+        if self._is_running():
             os.kill(child, signal.SIGKILL)
-        return self._answer()
+        return self._read_number()
 
     @contextmanager
-    def started(self, *arguments: str, folder: Path) -> Iterator[RunningCommand]:
-        """Start a command, its standard input a pipe that stays open; in the end it is killed."""
+    def start(self, *arguments: str, folder: Path) -> Iterator[RunningCommand]:
+        """Start a command with a pipe as standard input; kill it at the end."""
         with standard_files(self._folder) as (stdin, files):
-            child = self._ask(arguments, folder, {}, None, files)
+            child = self._start_process(arguments, folder, {}, None, files)
             codes: list[int] = []
 
-            def end(seconds: float) -> int | None:
-                if not codes and not self._runs(seconds):
-                    codes.append(self._answer())
+            def wait(seconds: float) -> int | None:
+                if not codes and not self._is_running(seconds):
+                    codes.append(self._read_number())
                 return codes[0] if codes else None
 
             try:
-                yield RunningCommand(child, stdin, files, end)
+                yield RunningCommand(child, stdin, files, wait)
             finally:
-                if end(0) is None:
+                if wait(0) is None:
                     os.kill(child, signal.SIGKILL)
-                    end(TIMEOUT)
+                    wait(TIMEOUT)
 
-    def _runs(self, seconds: float = 0) -> bool:
-        """Return whether the command that was started last has not ended, even after so many seconds."""
+    def _is_running(self, seconds: float = 0) -> bool:
+        """Return whether the last command is still running after `seconds`."""
         assert self._server.stdout is not None
         return not select.select([self._server.stdout], [], [], seconds)[0]
 
-    def _ask(
+    def _start_process(
         self,
         arguments: Iterable[str | Path],
         folder: Path,
@@ -223,8 +232,8 @@ class CliRunner:
         max_file_size: int | None,
         files: list[Path] | None = None,
     ) -> int:
-        """Have a command started, and return the number of its process."""
-        asked = {
+        """Start a command and return its process id."""
+        request = {
             "files": list(map(str, files or self._files)),
             "folder": str(folder),
             "environment": dict(environment),
@@ -232,14 +241,14 @@ class CliRunner:
             "arguments": list(map(str, arguments)),
         }
         assert self._server.stdin is not None
-        self._server.stdin.write(json.dumps(asked).encode() + b"\n")
-        return self._answer()
+        self._server.stdin.write(json.dumps(request).encode() + b"\n")
+        return self._read_number()
 
-    def _answer(self) -> int:
-        """Return the next number that the process which forks prints, once it does."""
+    def _read_number(self) -> int:
+        """Return the next number that the forking process prints."""
         assert self._server.stdout is not None
         return int(self._server.stdout.readline())
 
     def close(self) -> None:
-        """End the process that forks."""
+        """End the forking process."""
         self._server.communicate()

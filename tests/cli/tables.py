@@ -1,4 +1,4 @@
-"""Tables to run the command on: a ride's duration by distance and traffic, beside columns that say nothing."""
+"""Tables for the tests: the duration of rides by distance and traffic, with some uninformative columns."""
 
 import csv
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ TARGET = "duration"
 
 
 def rides(rows: int, seed: int = 0) -> list[list[str]]:
-    """Return rows of a table with a time, numbers, some of them missing, a text and a boolean."""
+    """Return rows with a time, numbers (some missing), a category and a boolean."""
     rng = np.random.default_rng(seed)
     km, traffic, wind = rng.uniform(1, 20, rows), rng.uniform(0, 1, rows), rng.normal(size=rows)
     zone, card = rng.choice(["north", "south", "port"], rows), rng.choice(["yes", "no"], rows)
@@ -20,8 +20,8 @@ def rides(rows: int, seed: int = 0) -> list[list[str]]:
     lines = []
     for t in range(rows):
         moment = (datetime(2026, 3, 1) + timedelta(minutes=10 * t)).isoformat()
-        blows = "" if t % 7 == 3 else f"{wind[t]:.3f}"
-        lines.append([moment, f"{km[t]:.3f}", f"{traffic[t]:.3f}", blows, zone[t], card[t], f"{duration[t]:.3f}"])
+        wind_text = "" if t % 7 == 3 else f"{wind[t]:.3f}"
+        lines.append([moment, f"{km[t]:.3f}", f"{traffic[t]:.3f}", wind_text, zone[t], card[t], f"{duration[t]:.3f}"])
     return lines
 
 

@@ -3,15 +3,15 @@ from pathlib import Path
 from tests.cli.runner import CliRunner
 
 
-def test_the_demo_shows_learners_side_by_side_and_then_the_way_of_a_file(cli: CliRunner, tmp_path: Path) -> None:
-    done = cli("demo", "--rounds", "300", "--seed", "3", "--out", "made/here", folder=tmp_path)
-    assert done.code == 0, done.err
-    assert "│ MetricRegressor " in done.out
+def test_demo_compares_learners_and_then_runs_over_a_table(cli: CliRunner, tmp_path: Path) -> None:
+    result = cli("demo", "--rounds", "300", "--seed", "3", "--out", "made/here", folder=tmp_path)
+    assert result.code == 0, result.err
+    assert "│ MetricRegressor " in result.out
     command = (
         "ellipack run made/here/demo.csv --target load --report made/here/demo.html --save made/here/demo.ellipack"
     )
-    assert f"\n$ {command}\nMetricRegressor on made/here/demo.csv, target load\n" in done.out
-    assert done.err.splitlines() == [
+    assert f"\n$ {command}\nMetricRegressor on made/here/demo.csv, target load\n" in result.out
+    assert result.err.splitlines() == [
         "ellipack: report: made/here/demo.html",
         "ellipack: open made/here/demo.html in a browser; `ellipack inspect made/here/demo.ellipack` shows details",
     ]
@@ -24,8 +24,8 @@ def test_the_demo_shows_learners_side_by_side_and_then_the_way_of_a_file(cli: Cl
     assert len(rest) == 299
 
 
-def test_a_folder_that_cannot_be_made_is_refused_first(cli: CliRunner, tmp_path: Path) -> None:
+def test_demo_fails_early_if_the_directory_cannot_be_created(cli: CliRunner, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    done = cli("demo", "--out", "file/here", folder=tmp_path)
-    assert (done.code, done.out) == (3, "")
-    assert done.err == "ellipack: file/here can't be created: Not a directory\n"
+    result = cli("demo", "--out", "file/here", folder=tmp_path)
+    assert (result.code, result.out) == (3, "")
+    assert result.err == "ellipack: file/here can't be created: Not a directory\n"

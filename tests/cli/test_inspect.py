@@ -12,7 +12,7 @@ from tests.cli.tables import TARGET, rides, write
 
 @pytest.fixture(scope="module")
 def folder(cli: CliRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a model, and the JSON and the table of its run."""
+    """Return a folder with a model, and the JSON and printed output of its run."""
     made = tmp_path_factory.mktemp("inspected")
     write(made / "rides.csv", rides(100))
     run = "run", "rides.csv", "--target", TARGET
@@ -21,11 +21,13 @@ def folder(cli: CliRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_a_model_shows_all_that_its_run_did_and_more(folder: Path, cli: CliRunner) -> None:
-    done = cli("inspect", "model", folder=folder)
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith((folder / "shown").read_text())
-    titles = re.findall(r"^[A-Z][a-z]+(?: [a-z :]+)?$", "\n".join(map(str.rstrip, done.out.splitlines())), re.MULTILINE)
+def test_inspect_shows_the_output_of_the_run_and_more(folder: Path, cli: CliRunner) -> None:
+    result = cli("inspect", "model", folder=folder)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith((folder / "shown").read_text())
+    titles = re.findall(
+        r"^[A-Z][a-z]+(?: [a-z :]+)?$", "\n".join(map(str.rstrip, result.out.splitlines())), re.MULTILINE
+    )
     assert titles == [
         "Feature importance",
         "Leading directions",
@@ -34,16 +36,16 @@ def test_a_model_shows_all_that_its_run_did_and_more(folder: Path, cli: CliRunne
         "Columns",
         "Parameters",
     ]
-    assert "│ max_centers  │ 100000 │" in done.out
-    assert "┃ column  ┃ kind     ┃ missing ┃\n" in done.out  # no column for notes, since there are none
-    weights = [float(each) for each in re.findall(r"([0-9.]+)% │ ", done.out.partition("Expert weights")[2])]
+    assert "│ max_centers  │ 100000 │" in result.out
+    assert "┃ column  ┃ kind     ┃ missing ┃\n" in result.out  # no column for notes, since there are no notes
+    weights = [float(each) for each in re.findall(r"([0-9.]+)% │ ", result.out.partition("Expert weights")[2])]
     assert sum(weights) == pytest.approx(100, abs=1)
 
 
-def test_json_of_a_model_and_of_its_run_say_the_same(folder: Path, cli: CliRunner) -> None:
-    done = cli("inspect", "model", "--json", folder=folder)
-    assert (done.code, done.err) == (0, "")
-    assert json.loads(done.out) | {"speed": []} == json.loads((folder / "run.json").read_text()) | {"speed": []}
+def test_json_of_a_model_equals_json_of_its_run(folder: Path, cli: CliRunner) -> None:
+    result = cli("inspect", "model", "--json", folder=folder)
+    assert (result.code, result.err) == (0, "")
+    assert json.loads(result.out) | {"speed": []} == json.loads((folder / "run.json").read_text()) | {"speed": []}
     assert cli("inspect", "run.json", folder=folder).out == cli("inspect", "model", folder=folder).out
     piped = cli("inspect", "-", folder=folder, stdin=(folder / "run.json").read_text())
     assert piped.out == cli("inspect", "model", folder=folder).out
@@ -54,11 +56,11 @@ def test_a_learner_saved_without_a_run_is_shown_without_scores(cli: CliRunner, t
     MetricRegressor().fit(X, X[:, 1]).save(tmp_path / "metric")
     PackingRegressor().fit(X, 0.5 + X[:, 1] / 2).save(tmp_path / "packing")
     for name, learner in (("metric", "MetricRegressor"), ("packing", "PackingRegressor")):
-        done = cli("inspect", name, folder=tmp_path)
-        assert (done.code, done.err) == (0, "")
-        assert done.out.startswith(f"{learner} on {name}, target y\n")
-        assert "RMSE" not in done.out
-        assert "x1" in done.out
+        result = cli("inspect", name, folder=tmp_path)
+        assert (result.code, result.err) == (0, "")
+        assert result.out.startswith(f"{learner} on {name}, target y\n")
+        assert "RMSE" not in result.out
+        assert "x1" in result.out
     MetricRegressor().save(tmp_path / "new")
     assert cli("inspect", "new", folder=tmp_path) == (
         4,
@@ -68,27 +70,27 @@ def test_a_learner_saved_without_a_run_is_shown_without_scores(cli: CliRunner, t
 
 
 @pytest.mark.parametrize("command", ["inspect", "report"])
-def test_what_is_no_model_is_refused_in_a_line(command: str, folder: Path, cli: CliRunner, tmp_path: Path) -> None:
+def test_invalid_model_is_reported_in_one_line(command: str, folder: Path, cli: CliRunner, tmp_path: Path) -> None:
     (tmp_path / "no.json").write_text('{"source": 1}')
     (tmp_path / "cut.json").write_text((folder / "run.json").read_text()[:500])
     (tmp_path / "cut").write_bytes((folder / "model").read_bytes()[:500])
-    for name, said in (
+    for name, message in (
         ("no.json", "no.json is not the output of `ellipack run --json`: record"),
         ("cut.json", "cut.json is not the output of `ellipack run --json`: record must be JSON"),
         ("cut", "cut is not an ellipack model, or is truncated: 500 bytes"),
         ("none", "none can't be read: No such file or directory"),
         (".", ". can't be read: Is a directory"),
     ):
-        done = cli(command, name, folder=tmp_path)
-        assert (done.code, done.out) == (4, "")
-        assert done.err.startswith(f"ellipack: {said}")
-        assert done.err.count("\n") == 1
+        result = cli(command, name, folder=tmp_path)
+        assert (result.code, result.out) == (4, "")
+        assert result.err.startswith(f"ellipack: {message}")
+        assert result.err.count("\n") == 1
     assert not list(tmp_path.glob("*.html"))
 
 
-def test_a_report_of_a_model_and_of_its_run_are_the_same_page(folder: Path, cli: CliRunner) -> None:
-    done = cli("report", "model", folder=folder)
-    assert done == (0, "", "ellipack: report: model.html\n")
+def test_reports_of_a_model_and_of_its_run_are_equal(folder: Path, cli: CliRunner) -> None:
+    result = cli("report", "model", folder=folder)
+    assert result == (0, "", "ellipack: report: model.html\n")
     page = (folder / "model.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
     assert "<strong><bdi>duration</bdi></strong>" in page
@@ -99,11 +101,14 @@ def test_a_report_of_a_model_and_of_its_run_are_the_same_page(folder: Path, cli:
     assert (folder / "run.html").stat().st_size == pytest.approx(len(page.encode()), rel=0.1)
 
 
-def test_a_report_that_has_nowhere_to_go_is_refused(folder: Path, cli: CliRunner) -> None:
-    done = cli("report", "model", "-o", "no/page.html", folder=folder)
-    assert (done.code, done.err) == (
+def test_report_path_must_be_writable(folder: Path, cli: CliRunner) -> None:
+    result = cli("report", "model", "-o", "no/page.html", folder=folder)
+    assert (result.code, result.err) == (
         3,
         "ellipack: no/page.html can't be written: the directory no does not exist\n",
     )
-    done = cli("report", "model", "-o", "model", folder=folder)
-    assert (done.code, done.err) == (2, "ellipack: MODEL and --output must be different files, got 'model' for both\n")
+    result = cli("report", "model", "-o", "model", folder=folder)
+    assert (result.code, result.err) == (
+        2,
+        "ellipack: MODEL and --output must be different files, got 'model' for both\n",
+    )

@@ -1,6 +1,6 @@
-"""Runs killed by SIGKILL at random moments, and gone on with by the same command, until they end.
+"""Runs that SIGKILL ends at random moments, and that the same command resumes until they are complete.
 
-As many kills as the environment variable ``ELLIPACK_KILLS`` says.
+The environment variable ``ELLIPACK_KILLS`` sets the number of kills.
 """
 
 import os
@@ -22,7 +22,7 @@ from tests.cli.tables import TARGET, rides, write
 
 KILLS = int(os.environ.get("ELLIPACK_KILLS", "50"))
 SHARES = [("p.csv", 0.5, 0), ("p.csv", 0.5, 1), ("p.parquet", 0.1, 2)]
-"""What predictions are written to, how many of the kills that gets, and the seed of their moments."""
+"""File of predictions, share of the kills and random seed of each test."""
 
 ROWS, SAVE_EVERY = 800, 20
 STARTING, LEARNING, ENDING = "starting", "learning", "ending"
@@ -30,37 +30,37 @@ STAGES = (
     *(LEARNING, STARTING, STARTING, ENDING, STARTING, LEARNING),
     *(STARTING, STARTING, LEARNING, STARTING, STARTING, STARTING),
 )
-"""When runs are killed, in turn."""
+"""Stages at which runs are killed, in turn."""
 
 COLD, TURNS = {5, 22}, 24
-"""Of so many, those that begin cold, as a shell starts them: one is killed as it learns, another as it starts.
+"""Out of `TURNS` runs, those that start in a new Python process: one is killed while learning, one at the start.
 
-All others begin warm, with everything imported already.
+All others start in a fork, with everything imported.
 """
 
-REACH = {LEARNING: 0.2, ENDING: 0.05}  # seconds
+MAX_DELAY = {LEARNING: 0.2, ENDING: 0.05}  # seconds from the start of a stage to the kill
 
 ENVIRONMENT = {
     name: value for name, value in {**os.environ, **PLAIN_TERMINAL}.items() if name != "PYTHONDONTWRITEBYTECODE"
 }
-"""Compiled modules are kept: Python starts often here."""
+"""Python caches compiled modules, since it starts often."""
 
 
-class Whole(NamedTuple):
-    """What a run leaves behind that nobody has killed: its files, and the bytes that it has appended."""
+class CompleteRun(NamedTuple):
+    """Files of a run that was not killed, and the number of bytes it appended."""
 
     files: dict[str, bytes]
     appended: int
 
 
 def arguments(predictions: str) -> list[str]:
-    """Return the one command that is given again and again."""
-    places = ["--predictions", predictions, "--save", "model", "--resume", "model", "--save-every", str(SAVE_EVERY)]
-    return ["run", "rides.csv", "--target", TARGET, *places]
+    """Return the command that starts and resumes the run."""
+    options = ["--predictions", predictions, "--save", "model", "--resume", "model", "--save-every", str(SAVE_EVERY)]
+    return ["run", "rides.csv", "--target", TARGET, *options]
 
 
-def fresh(folder: Path) -> Path:
-    """Return a folder in which there is a stream and nothing else."""
+def fresh_folder(folder: Path) -> Path:
+    """Return a folder that contains only the table."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     write(folder / "rides.csv", rides(ROWS))
@@ -72,7 +72,7 @@ def files_in(folder: Path) -> dict[str, bytes]:
 
 
 def appended_in(folder: Path, predictions: str) -> int:
-    """Return how many bytes there are of the file to which predictions are appended."""
+    """Return the size of the file to which predictions are appended."""
     path = folder / (f".{predictions}.rows" if predictions.endswith(".parquet") else predictions)
     try:
         return path.stat().st_size
@@ -80,11 +80,11 @@ def appended_in(folder: Path, predictions: str) -> int:
         return 0
 
 
-def await_stage(stage: str, runs: Callable[[], bool], folder: Path, predictions: str, whole: Whole) -> None:
-    """Wait until a run has come so far, or has ended: to its first save, or to its last prediction."""
+def await_stage(stage: str, is_running: Callable[[], bool], folder: Path, predictions: str, whole: CompleteRun) -> None:
+    """Wait until a run has saved (learning) or written its last prediction (ending), or has ended."""
     model = folder / "model"
     before = model.stat().st_ino if model.exists() else 0
-    while runs():
+    while is_running():
         if stage == LEARNING and model.exists() and model.stat().st_ino != before:
             return
         if stage == ENDING and appended_in(folder, predictions) >= whole.appended:
@@ -92,11 +92,11 @@ def await_stage(stage: str, runs: Callable[[], bool], folder: Path, predictions:
         time.sleep(0.002)
 
 
-def killed_cold(*arguments: str, folder: Path, wait: Callable[[Callable[[], bool]], None]) -> int:
-    """Do as `CliRunner.killed`, with a process that begins where a shell's would, before anything is imported."""
-    nowhere = subprocess.DEVNULL
+def run_and_kill_cold(*arguments: str, folder: Path, wait: Callable[[Callable[[], bool]], None]) -> int:
+    """Do the same as `CliRunner.run_and_kill`, in a new Python process."""
+    devnull = subprocess.DEVNULL
     with subprocess.Popen(
-        [*PROGRAM, *arguments], cwd=folder, env=ENVIRONMENT, stdout=nowhere, stderr=nowhere
+        [*PROGRAM, *arguments], cwd=folder, env=ENVIRONMENT, stdout=devnull, stderr=devnull
     ) as process:
         wait(lambda: process.poll() is None)
         process.kill()
@@ -104,31 +104,31 @@ def killed_cold(*arguments: str, folder: Path, wait: Callable[[Callable[[], bool
 
 
 @pytest.mark.parametrize(("predictions", "share", "seed"), SHARES)
-def test_a_run_killed_at_any_moment_loses_and_doubles_nothing(
+def test_a_killed_run_loses_and_repeats_no_row(
     predictions: str, share: float, seed: int, cli: CliRunner, tmp_path: Path
 ) -> None:
-    untouched, folder = fresh(tmp_path / "whole"), fresh(tmp_path / "killed")
+    untouched, folder = fresh_folder(tmp_path / "whole"), fresh_folder(tmp_path / "killed")
     assert cli(*arguments(predictions), folder=untouched).code == 0
-    whole = Whole(files_in(untouched), load_run(untouched / "model").output_position.size)
-    rng, kills, turns, reach = np.random.default_rng(seed), max(1, round(share * KILLS)), count(), dict(REACH)
+    whole = CompleteRun(files_in(untouched), load_run(untouched / "model").output_position.size)
+    rng, kills, turns, max_delay = np.random.default_rng(seed), max(1, round(share * KILLS)), count(), dict(MAX_DELAY)
     while kills:
         turn = next(turns)
         stage, is_cold = STAGES[turn % len(STAGES)], turn % TURNS in COLD
-        after = rng.uniform(0, reach[stage])
+        after = rng.uniform(0, max_delay[stage])
 
-        def wait(runs: Callable[[], bool], stage: str = stage, after: float = after) -> None:
+        def wait(is_running: Callable[[], bool], stage: str = stage, after: float = after) -> None:
             if stage != STARTING:
-                await_stage(stage, runs, folder, predictions, whole)
+                await_stage(stage, is_running, folder, predictions, whole)
             time.sleep(after)
 
         began = time.monotonic()
-        kill = killed_cold if is_cold else cli.killed
+        kill = run_and_kill_cold if is_cold else cli.run_and_kill
         code = kill(*arguments(predictions), folder=folder, wait=wait)
         if stage == LEARNING and not is_cold:
-            reach[STARTING] = time.monotonic() - began
-        if code == 0:  # it was faster, and another one begins
+            max_delay[STARTING] = time.monotonic() - began
+        if code == 0:  # the run ended before the kill: start another one
             assert files_in(folder) == whole.files
-            fresh(folder)
+            fresh_folder(folder)
             continue
         assert code == -signal.SIGKILL
         kills -= 1

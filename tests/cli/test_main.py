@@ -8,7 +8,7 @@ import pytest
 from ellipack import __version__
 from ellipack.choices import LEARNER_NAMES
 from ellipack.cli import run
-from tests.cli.runner import PLAIN_TERMINAL, PROGRAM, CliRunner, command
+from tests.cli.runner import PLAIN_TERMINAL, PROGRAM, CliRunner, run_command
 from tests.cli.tables import TARGET, rides, write
 
 COMMANDS = ("completion", "demo", "inspect", "predict", "report", "run")
@@ -25,12 +25,12 @@ def test_version_and_help(cli: CliRunner, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_a_help_that_fits_a_terminal(name: str, cli: CliRunner, tmp_path: Path) -> None:
+def test_help_of_every_command_fits_a_terminal(name: str, cli: CliRunner, tmp_path: Path) -> None:
     code, out, err = cli(name, "--help", folder=tmp_path, environment={"COLUMNS": "80"})
     assert (code, err) == (0, "")
     assert out.startswith(f"Usage: ellipack {name} [OPTIONS]")
     assert "\\b" not in out
-    assert max(map(len, out.splitlines())) <= 84  # examples are not broken
+    assert max(map(len, out.splitlines())) <= 84  # examples are not wrapped
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -39,35 +39,35 @@ def test_shells_complete_commands_and_options(shell: str, cli: CliRunner, tmp_pa
     assert (code, err) == (0, "")
     assert f"_ELLIPACK_COMPLETE={shell}_complete" in out
     for words, place, expected in (("ellipack pre", 1, "predict"), ("ellipack run --pred", 2, "--predictions")):
-        # fish hands over the word itself, the others its place.
+        # fish passes the word itself, the others its position.
         at = words.split()[-1] if shell == "fish" else str(place)
-        asked = {"_ELLIPACK_COMPLETE": f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": at}
-        assert expected in cli(folder=tmp_path, environment=asked).out
-    asked = {"_ELLIPACK_COMPLETE": f"{shell}_complete", "COMP_WORDS": "ellipack run ", "COMP_CWORD": "2"}
+        request = {"_ELLIPACK_COMPLETE": f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": at}
+        assert expected in cli(folder=tmp_path, environment=request).out
+    request = {"_ELLIPACK_COMPLETE": f"{shell}_complete", "COMP_WORDS": "ellipack run ", "COMP_CWORD": "2"}
     if shell == "fish":
-        asked["COMP_CWORD"] = ""
-    assert "file" in cli(folder=tmp_path, environment=asked).out  # names of files, which the shell itself knows
+        request["COMP_CWORD"] = ""
+    assert "file" in cli(folder=tmp_path, environment=request).out  # the shell completes file names itself
 
 
 @pytest.mark.parametrize("package", ["click", "jinja2", "pyarrow", "plotly", "rich"])
-def test_a_package_that_is_missing_is_said_in_one_line(package: str, tmp_path: Path) -> None:
-    # As if it were not installed: found before the real one, and not there.
+def test_missing_package_is_reported_in_one_line(package: str, tmp_path: Path) -> None:
+    # A module that fails to import hides the installed package.
     (tmp_path / f"{package}.py").write_text(
         f"raise ModuleNotFoundError(\"No module named '{package}'\", name='{package}')\n"
     )
     paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = command("run", "rows.csv", "--target", "y", folder=tmp_path, environment={"PYTHONPATH": paths})
-    assert done == (1, "", f"ellipack: the command line needs {package}: pip install 'ellipack[cli]'\n")
+    result = run_command("run", "rows.csv", "--target", "y", folder=tmp_path, environment={"PYTHONPATH": paths})
+    assert result == (1, "", f"ellipack: the command line needs {package}: pip install 'ellipack[cli]'\n")
 
 
-def test_the_demo_alone_needs_matplotlib(tmp_path: Path) -> None:
+def test_only_the_demo_needs_matplotlib(tmp_path: Path) -> None:
     (tmp_path / "matplotlib.py").write_text("raise ModuleNotFoundError('no', name='matplotlib')\n")
     paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    done = command("demo", folder=tmp_path, environment={"PYTHONPATH": paths})
-    assert done == (1, "", "ellipack: the demo needs matplotlib: pip install 'ellipack[demo]'\n")
+    result = run_command("demo", folder=tmp_path, environment={"PYTHONPATH": paths})
+    assert result == (1, "", "ellipack: the demo needs matplotlib: pip install 'ellipack[demo]'\n")
 
 
-def test_whoever_stops_reading_gets_no_complaint(tmp_path: Path) -> None:
+def test_closed_output_is_not_reported(tmp_path: Path) -> None:
     write(tmp_path / "rides.csv", rides(3000))
     run = [*PROGRAM, "run", "rides.csv", "--target", TARGET, "--predictions", "-"]
     with subprocess.Popen(
@@ -81,30 +81,30 @@ def test_whoever_stops_reading_gets_no_complaint(tmp_path: Path) -> None:
     assert process.returncode == 141
 
 
-def test_a_terminal_that_knows_only_ascii_gets_only_ascii(tmp_path: Path) -> None:
+def test_ascii_terminal_gets_only_ascii(tmp_path: Path) -> None:
     write(tmp_path / "tiny.csv", [[str(t), str(t % 5)] for t in range(40)], ["höhe", "y"])
     plain = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
-    done = command("run", "tiny.csv", "--target", "y", folder=tmp_path, environment=plain)
-    assert done.code == 0, done.err
-    assert done.out.isascii()
-    assert "h\\xf6he" in done.out
-    assert "####" in done.out
+    result = run_command("run", "tiny.csv", "--target", "y", folder=tmp_path, environment=plain)
+    assert result.code == 0, result.err
+    assert result.out.isascii()
+    assert "h\\xf6he" in result.out
+    assert "####" in result.out
 
 
-def test_the_command_is_installed_under_its_name() -> None:
+def test_command_is_installed() -> None:
     script = Path(sys.executable).parent / "ellipack"
     if not script.exists():
         pytest.skip("ellipack is on the path, not installed")
-    done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == f"ellipack {__version__}\n"
+    result = subprocess.run([script, "--version"], capture_output=True, text=True, check=True)
+    assert result.stdout == f"ellipack {__version__}\n"
 
 
-def test_help_and_completion_wait_for_nothing_heavy() -> None:
+def test_help_and_completion_import_no_heavy_package() -> None:
     heavy = ["numpy", "pyarrow", "rich", "sklearn"]
     code = f"import sys, ellipack.cli.main; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout == "[]\n"
 
 
-def test_the_shell_knows_the_learners_there_are() -> None:
+def test_learner_choices_match_the_factories() -> None:
     assert tuple(run.LEARNER_FACTORIES) == LEARNER_NAMES

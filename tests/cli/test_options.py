@@ -16,7 +16,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "said"),
+    ("options", "code", "message"),
     [
         (["--save", "no/m"], 4, "no/m can't be written: the directory no does not exist"),
         (["--save", "."], 4, ". can't be written: it is a directory"),
@@ -56,19 +56,19 @@ def folder(tmp_path: Path) -> Path:
         (["--colour", "red"], 2, "No such option '--colour'"),
     ],
 )
-def test_what_cannot_be_done_is_refused_in_a_line_before_anything_is_written(
-    options: list[str], code: int, said: str, folder: Path, cli: CliRunner
+def test_invalid_options_are_reported_before_anything_is_written(
+    options: list[str], code: int, message: str, folder: Path, cli: CliRunner
 ) -> None:
-    done = cli(*RUN, *options, folder=folder)
-    assert (done.code, done.out) == (code, "")
-    assert done.err.startswith(f"ellipack: {said}")
-    assert done.err.count("\n") == 1
+    result = cli(*RUN, *options, folder=folder)
+    assert (result.code, result.out) == (code, "")
+    assert result.err.startswith(f"ellipack: {message}")
+    assert result.err.count("\n") == 1
     assert sorted(path.name for path in folder.iterdir()) == ["rides.csv"]
     assert len((folder / "rides.csv").read_text().splitlines()) == 61
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["run", "none.csv", "--target", "y"], 3, "none.csv: no such file: check the path"),
         (["run", "rides.csv"], 2, "--target must be one of the columns of rides.csv: when, km, traffic, wind, zone"),
@@ -82,49 +82,49 @@ def test_what_cannot_be_done_is_refused_in_a_line_before_anything_is_written(
         (["walk"], 2, "No such command 'walk'"),
     ],
 )
-def test_what_is_wrong_is_said_in_a_line(
-    arguments: list[str], code: int, said: str, folder: Path, cli: CliRunner
+def test_invalid_input_is_reported_in_one_line(
+    arguments: list[str], code: int, message: str, folder: Path, cli: CliRunner
 ) -> None:
-    done = cli(*arguments, folder=folder)
-    assert (done.code, done.out) == (code, "")
-    assert done.err.startswith(f"ellipack: {said}")
-    assert done.err.count("\n") == 1
+    result = cli(*arguments, folder=folder)
+    assert (result.code, result.out) == (code, "")
+    assert result.err.startswith(f"ellipack: {message}")
+    assert result.err.count("\n") == 1
 
 
-def test_a_full_disk_is_an_error_in_a_line_and_the_old_model_stays(folder: Path, cli: CliRunner) -> None:
+def test_full_disk_is_reported_and_the_old_model_is_kept(folder: Path, cli: CliRunner) -> None:
     save = "--save", "m", "--predictions", "p.csv"
     write(folder / "rides.csv", rides(400)[:60])
     assert cli(*RUN, *save, folder=folder).code == 0
     before = {name: (folder / name).read_bytes() for name in ("m", "p.csv")}
     write(folder / "rides.csv", rides(400))
     resume = "run", "rides.csv", "--resume", "m", "--predictions", "p.csv"
-    # Room for no prediction more, and for predictions but no model.
-    done = cli(*resume, folder=folder, max_file_size=len(before["p.csv"]) + 1000)
-    assert (done.code, done.out) == (3, "")
-    assert done.err.splitlines()[-1] == "ellipack: p.csv can't be written: File too large"
-    done = cli(*resume, folder=folder, max_file_size=len(before["m"]) + 100)
-    assert (done.code, done.out) == (4, "")
-    assert done.err.splitlines()[-1].startswith("ellipack: m can't be written; the existing file is unchanged: ")
+    # First there is no space for predictions, then only for predictions but not for the model.
+    result = cli(*resume, folder=folder, max_file_size=len(before["p.csv"]) + 1000)
+    assert (result.code, result.out) == (3, "")
+    assert result.err.splitlines()[-1] == "ellipack: p.csv can't be written: File too large"
+    result = cli(*resume, folder=folder, max_file_size=len(before["m"]) + 100)
+    assert (result.code, result.out) == (4, "")
+    assert result.err.splitlines()[-1].startswith("ellipack: m can't be written; the existing file is unchanged: ")
     assert (folder / "m").read_bytes() == before["m"]
     assert not list(folder.glob(".m.*"))
-    # With room again it goes on as if nothing had been.
+    # With enough space, the run resumes to the same result.
     assert cli(*resume, folder=folder).code == 0
     shutil.copy(folder / "rides.csv", folder / "other.csv")
     assert cli("run", "other.csv", "--target", TARGET, "--predictions", "whole.csv", folder=folder).code == 0
     assert (folder / "p.csv").read_bytes() == (folder / "whole.csv").read_bytes()
 
 
-def test_a_device_that_is_full_is_an_error_and_one_that_takes_all_is_none(folder: Path, cli: CliRunner) -> None:
-    done = cli(*RUN, "--predictions", "/dev/full", folder=folder)
-    assert (done.code, done.out) == (3, "")
-    assert done.err == "ellipack: /dev/full can't be written: No space left on device\n"
+def test_full_device_is_an_error_and_null_device_is_not(folder: Path, cli: CliRunner) -> None:
+    result = cli(*RUN, "--predictions", "/dev/full", folder=folder)
+    assert (result.code, result.out) == (3, "")
+    assert result.err == "ellipack: /dev/full can't be written: No space left on device\n"
     assert cli(*RUN, "--predictions", "/dev/null", "--save", "m", folder=folder).code == 0
 
 
 @pytest.mark.parametrize("place", ["p.parquet", "page.html"])
-def test_a_disk_that_fills_up_at_the_very_end_is_an_error_in_a_line(place: str, folder: Path, cli: CliRunner) -> None:
+def test_disk_full_at_the_end_is_reported_in_one_line(place: str, folder: Path, cli: CliRunner) -> None:
     option = "--predictions" if place == "p.parquet" else "--report"
-    done = cli(*RUN, option, place, folder=folder, max_file_size=2_000)
-    assert (done.code, done.out) == (3, "")
-    assert done.err == f"ellipack: {place} can't be written: File too large\n"
+    result = cli(*RUN, option, place, folder=folder, max_file_size=2_000)
+    assert (result.code, result.out) == (3, "")
+    assert result.err == f"ellipack: {place} can't be written: File too large\n"
     assert not (folder / "p.parquet").exists()

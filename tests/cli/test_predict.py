@@ -17,7 +17,7 @@ ROWS = 150
 
 @pytest.fixture(scope="module")
 def trained(cli: CliRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a model and rows that it has not seen."""
+    """Return a folder with a model and a table of new rows."""
     folder = tmp_path_factory.mktemp("trained")
     write(folder / "rides.csv", rides(ROWS))
     assert cli("run", "rides.csv", "--target", TARGET, "--save", "model", folder=folder).code == 0
@@ -34,7 +34,7 @@ def folder(trained: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def expected(trained: Path) -> Floats:
-    """Return what the learner itself would say."""
+    """Return the predictions of the learner."""
     run = load_run(trained / "model")
     with open_table(str(trained / "new.csv")) as source:
         return run.learner.predict(run.encoder.transform(run.encoder.parse_unlabeled(next(source))))
@@ -44,66 +44,64 @@ def numbers(text: str) -> Floats:
     return np.array([line.split(",") for line in text.splitlines()[1:]], dtype=float)
 
 
-def test_predictions_are_those_of_the_learner_and_nothing_is_learned(
+def test_predictions_equal_those_of_the_learner_and_leave_the_model_unchanged(
     folder: Path, cli: CliRunner, expected: Floats
 ) -> None:
     before = (folder / "model").read_bytes()
-    done = cli("predict", "model", "new.csv", folder=folder)
-    assert (done.code, done.err) == (0, "")
-    assert done.out.startswith("row,prediction\n1,")
-    np.testing.assert_array_equal(numbers(done.out), np.column_stack([np.arange(1, 31), expected]))
+    result = cli("predict", "model", "new.csv", folder=folder)
+    assert (result.code, result.err) == (0, "")
+    assert result.out.startswith("row,prediction\n1,")
+    np.testing.assert_array_equal(numbers(result.out), np.column_stack([np.arange(1, 31), expected]))
     assert (folder / "model").read_bytes() == before
 
 
-def test_the_order_of_columns_and_the_kind_of_file_make_no_difference(
-    folder: Path, cli: CliRunner, expected: Floats
-) -> None:
+def test_column_order_and_file_format_do_not_matter(folder: Path, cli: CliRunner, expected: Floats) -> None:
     rows = rides(30, seed=1)
     rows[3][4] = "nowhere yet"
-    order = [5, 3, 1, 0, 4, 2]  # and no target
+    order = [5, 3, 1, 0, 4, 2]  # without the target
     write(folder / "turned.csv", [[row[i] for i in order] for row in rows], [COLUMNS[i] for i in order])
     objects = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
     (folder / "new.ndjson").write_text("".join(f"{json.dumps(each)}\n" for each in objects))
     for name in ("turned.csv", "new.ndjson"):
         np.testing.assert_array_equal(numbers(cli("predict", "model", name, folder=folder).out)[:, 1], expected)
-    done = cli("predict", "model", "-", folder=folder, stdin=(folder / "turned.csv").read_bytes())
-    np.testing.assert_array_equal(numbers(done.out)[:, 1], expected)
-    done = cli("predict", "model", "new.csv", "-o", "out.parquet", folder=folder)
-    assert (done.code, done.out) == (0, "")
+    result = cli("predict", "model", "-", folder=folder, stdin=(folder / "turned.csv").read_bytes())
+    np.testing.assert_array_equal(numbers(result.out)[:, 1], expected)
+    result = cli("predict", "model", "new.csv", "-o", "out.parquet", folder=folder)
+    assert (result.code, result.out) == (0, "")
     table = parquet.read_table(folder / "out.parquet")
     assert table.column_names == ["row", "prediction"]
     np.testing.assert_array_equal(table["prediction"].to_numpy(), expected)
     assert not list(folder.glob(".*"))
 
 
-def test_columns_are_missed_or_left_aside(folder: Path, cli: CliRunner) -> None:
+def test_missing_columns_are_errors_and_extra_columns_are_ignored(folder: Path, cli: CliRunner) -> None:
     write(folder / "more.csv", [[*row, "x"] for row in rides(3)], [*COLUMNS, "remark"])
-    done = cli("predict", "model", "more.csv", folder=folder)
-    assert (done.code, done.err) == (0, "ellipack: columns ignored by the model: remark\n")
+    result = cli("predict", "model", "more.csv", folder=folder)
+    assert (result.code, result.err) == (0, "ellipack: columns ignored by the model: remark\n")
     write(folder / "less.csv", [row[1:] for row in rides(3)], COLUMNS[1:])
-    done = cli("predict", "model", "less.csv", folder=folder)
-    assert done.code == 3
-    assert done.err.startswith("ellipack: less.csv has no column named 'when' (a feature column); its columns are")
+    result = cli("predict", "model", "less.csv", folder=folder)
+    assert result.code == 3
+    assert result.err.startswith("ellipack: less.csv has no column named 'when' (a feature column); its columns are")
 
 
-def test_bad_rows_stop_it_or_are_skipped(folder: Path, cli: CliRunner) -> None:
+def test_bad_rows_stop_predictions_or_are_skipped(folder: Path, cli: CliRunner) -> None:
     rows = rides(5)
     rows[2][1] = "far"
     write(folder / "bad.csv", rows)
-    done = cli("predict", "model", "bad.csv", "-o", "out.parquet", folder=folder)
-    assert done.code == 3
-    assert done.err == (
+    result = cli("predict", "model", "bad.csv", "-o", "out.parquet", folder=folder)
+    assert result.code == 3
+    assert result.err == (
         "ellipack: bad.csv, row 3, column 'km': 'far' is not a number: fix it, or run with --on-error skip\n"
     )
     assert not list(folder.glob("*out*"))
     assert not list(folder.glob(".*"))
-    done = cli("predict", "model", "bad.csv", "--on-error", "skip", folder=folder)
-    assert (done.code, done.err) == (0, "ellipack: skipped: bad.csv, row 3, column 'km': 'far' is not a number\n")
-    assert numbers(done.out)[:, 0].tolist() == [1, 2, 4, 5]
+    result = cli("predict", "model", "bad.csv", "--on-error", "skip", folder=folder)
+    assert (result.code, result.err) == (0, "ellipack: skipped: bad.csv, row 3, column 'km': 'far' is not a number\n")
+    assert numbers(result.out)[:, 0].tolist() == [1, 2, 4, 5]
 
 
-def test_what_cannot_be_done_is_refused_in_a_line(folder: Path, cli: CliRunner) -> None:
-    for arguments, code, said in (
+def test_invalid_arguments_are_reported_in_one_line(folder: Path, cli: CliRunner) -> None:
+    for arguments, code, message in (
         (["none", "new.csv"], 4, "none can't be read: No such file or directory"),
         (["new.csv", "new.csv"], 2, "MODEL and TABLE must be different files, got 'new.csv' for both"),
         (["new.csv", "model"], 4, "new.csv is not an ellipack model, or is truncated"),
@@ -115,7 +113,7 @@ def test_what_cannot_be_done_is_refused_in_a_line(folder: Path, cli: CliRunner) 
         ),
         (["model", "new.csv", "-o", "no/out.csv"], 3, "no/out.csv can't be written: the directory no does not exist"),
     ):
-        done = cli("predict", *arguments, folder=folder)
-        assert (done.code, done.out) == (code, "")
-        assert done.err.startswith(f"ellipack: {said}")
-        assert done.err.count("\n") == 1
+        result = cli("predict", *arguments, folder=folder)
+        assert (result.code, result.out) == (code, "")
+        assert result.err.startswith(f"ellipack: {message}")
+        assert result.err.count("\n") == 1

@@ -15,7 +15,7 @@ ROWS, HALF = 200, 120
 
 @pytest.fixture(scope="module")
 def whole(cli: CliRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a stream that was run over at once."""
+    """Return a folder with a table that was learned in one run."""
     folder = tmp_path_factory.mktemp("whole")
     write(folder / "rides.csv", rides(ROWS))
     for name in ("p.csv", "p.parquet"):
@@ -24,8 +24,8 @@ def whole(cli: CliRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def half_done(cli: CliRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with the same stream, that was run over as far as it went at the time."""
+def half_finished(cli: CliRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the same table, learned when it had only half of its rows."""
     folder = tmp_path_factory.mktemp("half")
     write(folder / "rides.csv", rides(ROWS)[:HALF])
     for name in ("p.csv", "p.parquet"):
@@ -35,32 +35,30 @@ def half_done(cli: CliRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def half(half_done: Path, tmp_path: Path) -> Path:
+def half(half_finished: Path, tmp_path: Path) -> Path:
     """Return a copy of that folder."""
-    return shutil.copytree(half_done, tmp_path / "half")
+    return shutil.copytree(half_finished, tmp_path / "half")
 
 
-def last(done: CommandResult) -> str:
-    return done.err.splitlines()[-1]
+def last(result: CommandResult) -> str:
+    return result.err.splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
-def test_a_run_goes_on_behind_its_last_row_as_if_never_stopped(
-    name: str, whole: Path, half: Path, cli: CliRunner
-) -> None:
-    done = cli("run", "rides.csv", "--resume", f"model of {name}", "--predictions", name, folder=half)
-    assert done.code == 0
-    assert done.err == f"ellipack: resuming model of {name} (120 rows learned) after row 120 of rides.csv\n"
+def test_resumed_run_continues_after_its_last_row(name: str, whole: Path, half: Path, cli: CliRunner) -> None:
+    result = cli("run", "rides.csv", "--resume", f"model of {name}", "--predictions", name, folder=half)
+    assert result.code == 0
+    assert result.err == f"ellipack: resuming model of {name} (120 rows learned) after row 120 of rides.csv\n"
     assert (half / name).read_bytes() == (whole / name).read_bytes()
     assert (half / f"model of {name}").read_bytes() == (whole / f"model of {name}").read_bytes()
     again = cli("run", "./rides.csv", "--resume", f"model of {name}", "--predictions", name, folder=half)
     assert (again.code, last(again)) == (0, "ellipack: ./rides.csv has no new rows")
-    assert again.out == done.out.replace("rides.csv", "./rides.csv")
+    assert again.out == result.out.replace("rides.csv", "./rides.csv")
     assert (half / name).read_bytes() == (whole / name).read_bytes()
     assert sorted(path.name for path in half.iterdir()) == sorted(path.name for path in whole.iterdir())
 
 
-def test_saving_elsewhere_leaves_the_model_as_it_was(half: Path, cli: CliRunner) -> None:
+def test_saving_to_another_file_keeps_the_resumed_model(half: Path, cli: CliRunner) -> None:
     before = (half / "model of p.csv").read_bytes()
     resume = "--resume", "model of p.csv", "--save", "other", "--predictions", "p.csv"
     assert cli("run", "rides.csv", *resume, folder=half).code == 0
@@ -68,14 +66,14 @@ def test_saving_elsewhere_leaves_the_model_as_it_was(half: Path, cli: CliRunner)
     assert (half / "other").read_bytes() != before
 
 
-def test_another_stream_is_learned_from_its_first_row_with_predictions_of_its_own(
+def test_another_table_is_learned_from_its_first_row_with_its_own_predictions(
     whole: Path, half: Path, cli: CliRunner
 ) -> None:
     write(half / "more.csv", rides(ROWS)[HALF:])
     before = (half / "p.csv").read_bytes()
-    done = cli("run", "more.csv", "--resume", "model of p.csv", "--predictions", "more_p.csv", folder=half)
-    assert done.code == 0
-    assert last(done) == (
+    result = cli("run", "more.csv", "--resume", "model of p.csv", "--predictions", "more_p.csv", folder=half)
+    assert result.code == 0
+    assert last(result) == (
         "ellipack: resuming model of p.csv (120 rows learned) from the first row of more.csv; "
         "it was trained on rides.csv"
     )
@@ -84,23 +82,23 @@ def test_another_stream_is_learned_from_its_first_row_with_predictions_of_its_ow
     expected = [line.split(",") for line in (whole / "p.csv").read_text().splitlines()[1 + HALF :]]
     assert [row for row, *_ in made] == [str(t) for t in range(1, ROWS - HALF + 1)]
     assert [rest for _, *rest in made] == [rest for _, *rest in expected]
-    # Killed then, the same command would go on in more.csv, and would find nothing left to do.
+    # The same command, repeated, finds no new rows in more.csv.
     again = cli("run", "more.csv", "--resume", "model of p.csv", "--predictions", "more_p.csv", folder=half)
     assert last(again) == "ellipack: more.csv has no new rows"
 
 
-def test_what_comes_on_standard_input_is_taken_for_what_comes_next(whole: Path, cli: CliRunner, tmp_path: Path) -> None:
+def test_standard_input_continues_where_it_stopped(whole: Path, cli: CliRunner, tmp_path: Path) -> None:
     run = "run", "-", "--target", TARGET, "--save", "m", "--resume", "m", "--predictions", "p.csv"
     for part in (rides(ROWS)[:HALF], rides(ROWS)[HALF:]):
         stdin = write(tmp_path / "part.csv", part).read_text()
-        done = cli(*run, folder=tmp_path, stdin=stdin)
-        assert done.code == 0
-    assert done.err == "ellipack: resuming m (120 rows learned) from standard input\n"
+        result = cli(*run, folder=tmp_path, stdin=stdin)
+        assert result.code == 0
+    assert result.err == "ellipack: resuming m (120 rows learned) from standard input\n"
     assert (tmp_path / "p.csv").read_bytes() == (whole / "p.csv").read_bytes()
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "message"),
     [
         (lambda path: path.write_bytes(path.read_bytes()[:-1]), "it has only {fewer:,}"),
         (lambda path: path.unlink(), "it has only 0"),
@@ -108,46 +106,46 @@ def test_what_comes_on_standard_input_is_taken_for_what_comes_next(whole: Path, 
         (lambda path: path.write_bytes(b"#" + path.read_bytes()), "it starts with other bytes"),
     ],
 )
-def test_predictions_that_are_not_as_they_were_left_are_not_gone_on_with(
-    damage: Callable[[Path], object], said: str, half: Path, cli: CliRunner
+def test_changed_predictions_are_not_resumed(
+    damage: Callable[[Path], object], message: str, half: Path, cli: CliRunner
 ) -> None:
     size = (half / "p.csv").stat().st_size
     damage(half / "p.csv")
     before = {path: path.read_bytes() for path in half.iterdir()}
-    done = cli("run", "rides.csv", "--resume", "model of p.csv", "--predictions", "p.csv", folder=half)
-    assert done.code == 3
-    expected = f"p.csv must begin with the {size:,} bytes of predictions that the saved run wrote, but {said}"
-    assert expected.format(fewer=size - 1) in last(done)
+    result = cli("run", "rides.csv", "--resume", "model of p.csv", "--predictions", "p.csv", folder=half)
+    assert result.code == 3
+    expected = f"p.csv must begin with the {size:,} bytes of predictions that the saved run wrote, but {message}"
+    assert expected.format(fewer=size - 1) in last(result)
     assert {path: path.read_bytes() for path in half.iterdir()} == before
 
 
-def test_parquet_predictions_that_are_gone_or_foreign_are_not_gone_on_with(half: Path, cli: CliRunner) -> None:
+def test_missing_or_foreign_parquet_predictions_are_not_resumed(half: Path, cli: CliRunner) -> None:
     run = "run", "rides.csv", "--resume", "model of p.parquet", "--predictions", "p.parquet"
     (half / "p.parquet").write_bytes(b"nothing of the kind")
-    done = cli(*run, folder=half)
-    assert (done.code, last(done).partition(" to resume")[0]) == (3, "ellipack: p.parquet contains no predictions")
+    result = cli(*run, folder=half)
+    assert (result.code, last(result).partition(" to resume")[0]) == (3, "ellipack: p.parquet contains no predictions")
     (half / "p.parquet").unlink()
-    done = cli(*run, folder=half)
-    assert done.code == 3
-    assert ".p.parquet.rows must begin with the 2,880 bytes" in last(done)
+    result = cli(*run, folder=half)
+    assert result.code == 3
+    assert ".p.parquet.rows must begin with the 2,880 bytes" in last(result)
 
 
-def test_what_was_written_behind_the_last_save_is_cut_off(whole: Path, half: Path, cli: CliRunner) -> None:
+def test_predictions_after_the_last_save_are_truncated(whole: Path, half: Path, cli: CliRunner) -> None:
     with (half / "p.csv").open("ab") as file:
         file.write(b"121,half a li")
     assert cli("run", "rides.csv", "--resume", "model of p.csv", "--predictions", "p.csv", folder=half).code == 0
     assert (half / "p.csv").read_bytes() == (whole / "p.csv").read_bytes()
 
 
-def test_predictions_left_out_are_missed(half: Path, cli: CliRunner) -> None:
-    done = cli("run", "rides.csv", "--resume", "model of p.csv", folder=half)
-    assert done.code == 0
+def test_warning_if_predictions_are_no_longer_written(half: Path, cli: CliRunner) -> None:
+    result = cli("run", "rides.csv", "--resume", "model of p.csv", folder=half)
+    assert result.code == 0
     warning = "ellipack: warning: the saved run wrote predictions; without --predictions, no more are written"
-    assert last(done) == warning
+    assert last(result) == warning
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--target", "km"], "--target must match the resumed run, which has 'duration', got 'km'"),
         (["--learner", "packing"], "--learner must match the resumed run, which has MetricRegressor, got packing"),
@@ -160,37 +158,37 @@ def test_predictions_left_out_are_missed(half: Path, cli: CliRunner) -> None:
         ),
     ],
 )
-def test_options_must_be_those_of_the_resumed_run(options: list[str], said: str, half: Path, cli: CliRunner) -> None:
+def test_options_must_match_the_resumed_run(options: list[str], message: str, half: Path, cli: CliRunner) -> None:
     before = (half / "model of p.csv").read_bytes()
-    done = cli("run", "rides.csv", "--resume", "model of p.csv", *options, folder=half)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith(f"ellipack: {said}")
+    result = cli("run", "rides.csv", "--resume", "model of p.csv", *options, folder=half)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(f"ellipack: {message}")
     assert (half / "model of p.csv").read_bytes() == before
 
 
-def test_the_same_options_may_be_given_again(half: Path, cli: CliRunner) -> None:
+def test_matching_options_may_be_repeated(half: Path, cli: CliRunner) -> None:
     taken = [word for name in COLUMNS[:-1] for word in ("--take", name)]
     same = "--target", TARGET, "--learner", "metric", "--set", "views=1", *taken, "--kind", "km=number"
-    done = cli("run", "rides.csv", "--resume", "model of p.csv", "--predictions", "p.csv", *same, folder=half)
-    assert done.code == 0, done.err
+    result = cli("run", "rides.csv", "--resume", "model of p.csv", "--predictions", "p.csv", *same, folder=half)
+    assert result.code == 0, result.err
 
 
 @pytest.mark.parametrize("learner", ["metric", "packing", "phased"])
-def test_every_learner_goes_on_by_the_same_command(learner: str, cli: CliRunner, tmp_path: Path) -> None:
+def test_every_learner_can_be_resumed(learner: str, cli: CliRunner, tmp_path: Path) -> None:
     X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(60, 2))
     rows = [[f"{a:.3f}", f"{b:.3f}", f"{0.5 + a / 2:.3f}"] for a, b in X]
     run = "run", "ball.csv", "--target", "y", "--learner", learner, "--save", "m", "--resume", "m"
     for count in (40, 60):
         write(tmp_path / "ball.csv", rows[:count], ["a", "b", "y"])
-        done = cli(*run, "--predictions", "p.csv", folder=tmp_path)
-        assert done.code == 0, done.err
+        result = cli(*run, "--predictions", "p.csv", folder=tmp_path)
+        assert result.code == 0, result.err
     shutil.copy(tmp_path / "p.csv", tmp_path / "parts.csv")
     (tmp_path / "m").unlink()
     assert cli(*run, "--predictions", "p.csv", folder=tmp_path).code == 0
     assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "parts.csv").read_bytes()
 
 
-def test_only_a_whole_model_of_a_run_is_gone_on_with(half: Path, cli: CliRunner) -> None:
+def test_only_a_complete_saved_run_can_be_resumed(half: Path, cli: CliRunner) -> None:
     model = half / "model of p.csv"
     data = bytearray(model.read_bytes())
     data[len(data) // 2] ^= 1
@@ -198,11 +196,11 @@ def test_only_a_whole_model_of_a_run_is_gone_on_with(half: Path, cli: CliRunner)
     (half / "short").write_bytes(model.read_bytes()[:1000])
     X = np.random.default_rng(0).normal(size=(50, 2))
     MetricRegressor().fit(X, X[:, 0]).save(half / "learner")
-    for name, said in {
+    for name, message in {
         "damaged": "damaged is damaged: its checksum does not match; use another copy",
         "short": "short is not an ellipack model, or is truncated: 1000 bytes",
         "learner": "learner holds a MetricRegressor and not a run: create one with `ellipack run --save`",
         "nothing": "nothing can't be read: No such file or directory",
     }.items():
-        done = cli("run", "rides.csv", "--target", TARGET, "--resume", name, folder=half)
-        assert (done.code, done.out, done.err) == (4, "", f"ellipack: {said}\n")
+        result = cli("run", "rides.csv", "--target", TARGET, "--resume", name, folder=half)
+        assert (result.code, result.out, result.err) == (4, "", f"ellipack: {message}\n")

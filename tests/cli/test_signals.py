@@ -11,38 +11,38 @@ import pytest
 
 from ellipack.cli.signals import StopSignals
 from ellipack.evaluation.run import load_run
-from tests.cli.runner import TIMEOUT, CliRunner, RunningCommand, started
+from tests.cli.runner import TIMEOUT, CliRunner, RunningCommand, start_command
 from tests.cli.tables import TARGET, rides, write
 
 ROWS = 3000
 
 
-def await_that(holds: Callable[[], bool], run: RunningCommand) -> None:
-    """Wait until something holds, as long as a run goes on."""
-    until = time.monotonic() + TIMEOUT
-    while not holds() and run.runs() and time.monotonic() < until:
+def wait_until(condition: Callable[[], bool], run: RunningCommand) -> None:
+    """Wait until a condition holds, while a command is running."""
+    deadline = time.monotonic() + TIMEOUT
+    while not condition() and run.is_running() and time.monotonic() < deadline:
         time.sleep(0.01)
-    assert holds()
+    assert condition()
 
 
-def unread_in(pipe: int) -> int:
-    """Return how many bytes of a pipe were not read yet."""
+def unread_bytes(pipe: int) -> int:
+    """Return the number of unread bytes in a pipe."""
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """Return a table that fills the buffers on the way with few rows, for they are long."""
+    """Return a table with long rows, so that few of them fill all buffers."""
     rows = [[*row, "x" * 1500] for row in rides(ROWS)]
     path = tmp_path_factory.mktemp("table") / "rides.csv"
     return write(path, rows, ["when", "km", "traffic", "wind", "zone", "card", TARGET, "remark"]).read_bytes()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_run_that_waits_for_rows_stops_saves_and_says_how_to_go_on(
+def test_waiting_run_stops_saves_and_prints_how_to_resume(
     number: signal.Signals, code: int, table: bytes, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    # This one as a shell starts it; those below come by the cli, which takes a tenth of the time.
+    # In a new process. The tests below use the runner, which is ten times faster.
     run = (
         "-",
         "--target",
@@ -56,11 +56,11 @@ def test_a_run_that_waits_for_rows_stops_saves_and_says_how_to_go_on(
         "--predictions",
         "p.csv",
     )
-    with started("run", *run, folder=tmp_path, streams=tmp_path_factory.mktemp("streams")) as going:
-        going.feed(table)
-        await_that((tmp_path / "my model").exists, going)
-        assert going.stop(number) == code
-        out, err = going.out(), going.err()
+    with start_command("run", *run, folder=tmp_path, streams=tmp_path_factory.mktemp("streams")) as running:
+        running.feed(table)
+        wait_until((tmp_path / "my model").exists, running)
+        assert running.stop(number) == code
+        out, err = running.out(), running.err()
     saved = load_run(tmp_path / "my model")
     assert saved.position % 100 == 0
     assert out == ""
@@ -72,14 +72,14 @@ def test_a_run_that_waits_for_rows_stops_saves_and_says_how_to_go_on(
     assert saved.output_position.size == (tmp_path / "p.csv").stat().st_size
 
 
-def test_a_run_over_a_file_stops_between_batches_and_goes_on_to_the_same_end(cli: CliRunner, tmp_path: Path) -> None:
+def test_run_stopped_between_batches_resumes_to_the_same_result(cli: CliRunner, tmp_path: Path) -> None:
     write(tmp_path / "rides.csv", rides(ROWS))
     run = "rides.csv", "--target", TARGET, "--save-every", "100"
     resume = "--save", "m", "--resume", "m", "--predictions", "p.parquet"
-    with cli.started("run", *run, *resume, folder=tmp_path) as going:
-        await_that((tmp_path / "m").exists, going)
-        assert going.stop(signal.SIGINT) == 130
-        err = going.err()
+    with cli.start("run", *run, *resume, folder=tmp_path) as running:
+        wait_until((tmp_path / "m").exists, running)
+        assert running.stop(signal.SIGINT) == 130
+        err = running.err()
     saved = load_run(tmp_path / "m")
     assert 0 < saved.position < ROWS
     assert f"stopped after {saved.position:,} rows and saved; to resume: " in err
@@ -90,39 +90,39 @@ def test_a_run_over_a_file_stops_between_batches_and_goes_on_to_the_same_end(cli
     assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_nothing_to_save_and_nowhere_to_save_it_are_said(table: bytes, cli: CliRunner, tmp_path: Path) -> None:
-    with cli.started("run", "-", "--target", TARGET, "--save", "m", folder=tmp_path) as going:
-        going.feed(b"when,km,duration\n")
-        await_that(lambda: unread_in(going.stdin) == 0, going)
-        assert going.stop(signal.SIGTERM) == 143
-        assert going.err() == "ellipack: stopped before the first row; nothing was saved\n"
+def test_message_if_nothing_was_saved(table: bytes, cli: CliRunner, tmp_path: Path) -> None:
+    with cli.start("run", "-", "--target", TARGET, "--save", "m", folder=tmp_path) as running:
+        running.feed(b"when,km,duration\n")
+        wait_until(lambda: unread_bytes(running.stdin) == 0, running)
+        assert running.stop(signal.SIGTERM) == 143
+        assert running.err() == "ellipack: stopped before the first row; nothing was saved\n"
     assert not list(tmp_path.iterdir())
     run = "run", "-", "--target", TARGET, "--drop", "remark", "--predictions", "p.csv"
-    with cli.started(*run, folder=tmp_path) as going:
-        going.feed(table)
-        await_that((tmp_path / "p.csv").exists, going)
-        assert going.stop(signal.SIGINT) == 130
-        err = going.err()
+    with cli.start(*run, folder=tmp_path) as running:
+        running.feed(table)
+        wait_until((tmp_path / "p.csv").exists, running)
+        assert running.stop(signal.SIGINT) == 130
+        err = running.err()
     assert err.startswith("ellipack: stopped after ")
     assert err.endswith("; nothing was saved: use --save MODEL to be able to resume\n")
 
 
-def test_a_second_signal_ends_it_at_once(cli: CliRunner, tmp_path: Path) -> None:
-    # It can't finish: predictions go to a pipe that nobody reads.
+def test_second_signal_ends_the_process_at_once(cli: CliRunner, tmp_path: Path) -> None:
+    # The run can't finish, since predictions go to a pipe without a reader.
     write(tmp_path / "rides.csv", rides(ROWS))
     os.mkfifo(tmp_path / "pipe.csv")
     reader = os.open(tmp_path / "pipe.csv", os.O_RDONLY | os.O_NONBLOCK)
     fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)  # less than the predictions of a batch
-    with cli.started("run", "rides.csv", "--target", TARGET, "--predictions", "pipe.csv", folder=tmp_path) as going:
-        await_that(lambda: unread_in(reader) > len("row,prediction,label\n"), going)
-        os.kill(going.number, signal.SIGINT)
-        assert going.end(1) is None  # it wants to finish the rows in hand
-        assert going.stop(signal.SIGINT) == -signal.SIGINT
+    with cli.start("run", "rides.csv", "--target", TARGET, "--predictions", "pipe.csv", folder=tmp_path) as running:
+        wait_until(lambda: unread_bytes(reader) > len("row,prediction,label\n"), running)
+        os.kill(running.number, signal.SIGINT)
+        assert running.wait(1) is None  # it finishes the current batch
+        assert running.stop(signal.SIGINT) == -signal.SIGINT
     os.close(reader)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signals_are_taken_down_once_and_handlers_come_back(number: signal.Signals) -> None:
+def test_first_signal_is_recorded_and_handlers_are_restored(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     stop = StopSignals()
     with stop.installed():
@@ -133,7 +133,7 @@ def test_signals_are_taken_down_once_and_handlers_come_back(number: signal.Signa
     assert signal.getsignal(number) is before
 
 
-def test_what_was_ignored_stays_ignored() -> None:
+def test_ignored_signals_stay_ignored() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         stop = StopSignals()

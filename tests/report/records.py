@@ -1,4 +1,4 @@
-"""Records of runs that were never run, but look as if they had been."""
+"""Sample records for the tests."""
 
 from dataclasses import replace
 
@@ -35,7 +35,7 @@ HOSTILE = (
 
 
 def full() -> Record:
-    """Return a run with something in every part, like a MetricRegressor's over hourly bike rentals."""
+    """Return a record with all parts, as of a MetricRegressor on hourly bike rentals."""
     rng = np.random.default_rng(0)
     importances = 0.5 ** np.arange(len(FEATURES)) + 0.004
     phases = [_phase(int(end), rng) for end in 24 * 1.5 ** np.arange(1, 17) if end < ROWS]
@@ -121,7 +121,7 @@ def _columns() -> list[Column]:
 
 
 def hostile() -> Record:
-    """Return a run whose every name is written to break out of the page."""
+    """Return a record whose names all try to inject markup or scripts."""
     record = full()
     count = len(HOSTILE)
     names = [*HOSTILE, *record.features[count:]]
@@ -141,7 +141,7 @@ def hostile() -> Record:
 
 
 def empty() -> Record:
-    """Return a run that saw no row at all."""
+    """Return the record of a run without rows."""
     none = Summary(0, 0, None, None, None, None, None, None, None, None)
     return Record(
         "-", "y", "PackingRegressor", {}, "0.1.0", none, Progress([], [], [], []), [], [], [], 0, 0, [], [],
@@ -150,7 +150,7 @@ def empty() -> Record:
 
 
 def one_row() -> Record:
-    """Return a run of a single row: no phase is over, nothing has a spread."""
+    """Return the record of a single row: no phase has ended, and no variance is defined."""
     return replace(
         empty(),
         summary=Summary(1, 0, 0.5, 0.5, None, None, None, None, 0.5, 0.0),
@@ -167,7 +167,7 @@ def one_row() -> Record:
 
 
 def wide(d: int = 3000) -> Record:
-    """Return a run over thousands of features."""
+    """Return a record with thousands of features."""
     rng = np.random.default_rng(1)
     importances = rng.dirichlet(np.full(d, 0.05))
     loadings = rng.normal(size=d) / np.sqrt(d)

@@ -1,4 +1,4 @@
-"""The page in a real browser."""
+"""Tests of the report page in a real browser."""
 
 import shutil
 from collections.abc import Iterator
@@ -32,22 +32,22 @@ DESK, PHONE = {"width": 1200, "height": 900}, {"width": 390, "height": 844}
 
 
 class Visit:
-    """A page that was opened, with all that it asked for and complained of."""
+    """An open page, with its requests and console messages."""
 
     def __init__(self, browser: Any, path: Path, record: Record) -> None:
         path.write_text(render_page(record), encoding="utf-8")
         self.tab = browser.new_page(viewport=DESK, color_scheme="light")
-        self.complaints: list[str] = []
+        self.messages: list[str] = []
         self.requests: list[str] = []
-        self.tab.on("console", lambda message: self.complaints.append(message.text))
-        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.tab.on("console", lambda message: self.messages.append(message.text))
+        self.tab.on("pageerror", lambda error: self.messages.append(str(error)))
         self.tab.on("request", lambda request: self.requests.append(request.url))
         self.tab.goto(path.as_uri())
         self.wait(0)
 
     def wait(self, times: int) -> None:
-        """Wait until the charts were drawn more often than that, and then for them to be seen."""
-        # By a selector: the page lets nobody evaluate text, and that is what waiting for a function would do.
+        """Wait until the charts have been drawn more than `times` times and are visible."""
+        # The content security policy forbids `eval`, which `wait_for_function` needs.
         self.tab.wait_for_selector(f'html[data-drawn]:not([data-drawn="{times}"])', state="attached")
         self.tab.evaluate("new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))")
 
@@ -55,7 +55,7 @@ class Visit:
         return int(self.tab.evaluate("document.documentElement.dataset.drawn"))
 
     def look(self, viewport: dict[str, int], scheme: str) -> None:
-        """Change the size of the window, then whether it is day or night; both so that charts are drawn anew."""
+        """Change the window size, then light or dark mode. Both redraw the charts."""
         before = self.drawn()
         if viewport != self.tab.viewport_size:
             self.tab.set_viewport_size(viewport)
@@ -71,15 +71,15 @@ class Visit:
         return np.asarray(image.imread(BytesIO(self.tab.locator(selector).first.screenshot())))[..., :3]
 
     def check(self) -> None:
-        """Hold the page to it that nothing went wrong, and that it asked for nothing but itself."""
-        assert self.complaints == []
+        """Check that the console is empty and that the page requested only itself."""
+        assert self.messages == []
         outside = [url for url in self.requests if not url.startswith(("data:", "blob:"))]
         assert outside == [self.tab.url]
         assert outside[0].startswith("file:")
 
     def hover(self, chart: str, curve: int, point: int) -> str:
-        """Return what is shown over a point of a chart."""
-        self.tab.wait_for_timeout(100)  # Plotly takes no more than one hover in 50 ms
+        """Return the hover text at a point of a chart."""
+        self.tab.wait_for_timeout(100)  # Plotly ignores hovers within 50 ms
         self.tab.evaluate(f"Plotly.Fx.hover('{chart}', [{{curveNumber: {curve}, pointNumber: {point}}}])")
         return "".join(self.texts(f"#{chart} .hoverlayer text"))
 
@@ -111,7 +111,7 @@ def hostile(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 @pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
-def test_every_chart_is_drawn_to_the_width_it_has(full: Visit, viewport: dict[str, int]) -> None:
+def test_every_chart_fills_its_width(full: Visit, viewport: dict[str, int]) -> None:
     full.look(viewport, "light")
     sizes = full.tab.evaluate(
         "[...document.querySelectorAll('.chart')].map((chart) => {"
@@ -126,7 +126,7 @@ def test_every_chart_is_drawn_to_the_width_it_has(full: Visit, viewport: dict[st
         assert marks > 0
 
 
-def test_no_page_is_wider_than_a_phone(full: Visit, hostile: Visit) -> None:
+def test_page_fits_the_width_of_a_phone(full: Visit, hostile: Visit) -> None:
     for visit in (full, hostile):
         visit.look(PHONE, "light")
         assert visit.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -134,7 +134,7 @@ def test_no_page_is_wider_than_a_phone(full: Visit, hostile: Visit) -> None:
         assert visit.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_day_and_night_differ_and_charts_follow(full: Visit) -> None:
+def test_charts_follow_light_and_dark_mode(full: Visit) -> None:
     for viewport in (DESK, PHONE):
         pictures = {}
         for scheme in ("light", "dark"):
@@ -145,7 +145,7 @@ def test_day_and_night_differ_and_charts_follow(full: Visit) -> None:
         assert pictures["dark"].mean() < 0.2
 
 
-def test_lines_of_a_chart_are_told_apart(full: Visit) -> None:
+def test_lines_of_a_chart_have_different_colors(full: Visit) -> None:
     full.look(DESK, "light")
     picture = full.picture("#error-0").reshape(-1, 3)
     for color in ((0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00), (0x00, 0x8A, 0x64)):
@@ -156,7 +156,7 @@ def labels(visit: Visit, chart: str) -> list[str]:
     return visit.texts(f"{chart} .ytick text")
 
 
-def test_labels_of_features_do_not_overlap_and_are_not_cut_off(full: Visit) -> None:
+def test_feature_labels_do_not_overlap_and_are_not_cut_off(full: Visit) -> None:
     for viewport in (DESK, PHONE):
         full.look(viewport, "light")
         for chart in ("#features-0", "#features-1"):
@@ -171,14 +171,14 @@ def test_labels_of_features_do_not_overlap_and_are_not_cut_off(full: Visit) -> N
             assert all(left >= 0 and width > 10 for _, _, left, width in boxes)
 
 
-def test_a_long_name_is_whole_on_hover(full: Visit) -> None:
+def test_hover_shows_long_names_in_full(full: Visit) -> None:
     full.look(DESK, "light")
     long = records.FEATURES[4]
     assert not any(long in label for label in labels(full, "#features-0"))
     assert long in full.hover("features-0", 0, 4)
 
 
-def test_a_hostile_name_stays_text(hostile: Visit) -> None:
+def test_hostile_names_stay_text(hostile: Visit) -> None:
     hostile.look(DESK, "light")
     assert hostile.tab.evaluate("window.hacked") is None
     forbidden = ".page img, .page script, .page a:not(nav a), svg a, figure b:not(.legend b)"
@@ -191,20 +191,20 @@ def test_a_hostile_name_stays_text(hostile: Visit) -> None:
     for k, name in enumerate(names):
         assert name in hostile.hover("features-0", 0, k)
         assert name in hostile.hover("metric-1", 0, k)
-    assert names[5] in hostile.hover("experts-0", 2, 3)  # the third heaviest
+    assert names[5] in hostile.hover("experts-0", 2, 3)  # the third largest
     assert hostile.tab.evaluate("window.hacked") is None
 
 
-def test_the_policy_holds_back_what_would_get_past(hostile: Visit) -> None:
-    said = len(hostile.complaints)
+def test_content_security_policy_blocks_injected_scripts(hostile: Visit) -> None:
+    count = len(hostile.messages)
     hostile.tab.evaluate("document.body.insertAdjacentHTML('beforeend', '<img id=bad src=x onerror=window.hacked=9>')")
     hostile.tab.wait_for_timeout(100)
     assert hostile.tab.evaluate("window.hacked") is None
     hostile.tab.evaluate("document.getElementById('bad').remove()")
-    del hostile.complaints[said:], hostile.requests[1:]  # these were asked for here
+    del hostile.messages[count:], hostile.requests[1:]  # caused by this test
 
 
-def test_paper_is_light_and_charts_fit_it(full: Visit) -> None:
+def test_printed_page_is_light_and_charts_fit_the_paper(full: Visit) -> None:
     full.look(DESK, "dark")
     before = full.drawn()
     full.tab.evaluate("dispatchEvent(new Event('beforeprint'))")
@@ -217,18 +217,18 @@ def test_paper_is_light_and_charts_fit_it(full: Visit) -> None:
     assert len(full.tab.pdf(format="A4")) > 10_000
 
 
-def test_a_page_without_charts_is_shown_as_well(browser: Any, tmp_path: Path) -> None:
+def test_page_without_charts(browser: Any, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(render_page(records.empty()), encoding="utf-8")
     tab = browser.new_page()
-    complaints: list[str] = []
-    tab.on("console", lambda message: complaints.append(message.text))
+    messages: list[str] = []
+    tab.on("console", lambda message: messages.append(message.text))
     tab.goto((tmp_path / "page.html").as_uri())
     assert tab.locator("h1").text_content() == "There are no predictions of y yet."
-    assert complaints == []
+    assert messages == []
     tab.close()
 
 
-def test_nothing_is_asked_of_the_network_and_nothing_goes_wrong(full: Visit, hostile: Visit) -> None:
-    # And once more when all is done that the tests above do to these pages.
+def test_no_network_requests_and_no_errors(full: Visit, hostile: Visit) -> None:
+    # Check again after all interactions of the tests above.
     full.check()
     hostile.check()

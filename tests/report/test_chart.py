@@ -30,25 +30,25 @@ def charts(record: Record) -> list[Chart]:
     return [chart for section in build_sections(record) for chart in section.charts]
 
 
-def painted(value: Any) -> Any:
-    """Return part of a figure with colors in place of their names."""
+def resolve_colors(value: Any) -> Any:
+    """Return part of a figure with CSS variables replaced by colors."""
     if isinstance(value, dict):
-        return {key: painted(each) for key, each in value.items()}
+        return {key: resolve_colors(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [painted(each) for each in value]
+        return [resolve_colors(each) for each in value]
     name = re.fullmatch(r"var\((--\w+)\)", value) if isinstance(value, str) else None
     return LIGHT[name[1]] if name else value
 
 
 @pytest.mark.parametrize("make", RECORDS, ids=lambda make: make.__name__)
-def test_charts_are_figures_that_plotly_knows(make: Callable[[], Record]) -> None:
+def test_charts_are_valid_plotly_figures(make: Callable[[], Record]) -> None:
     for chart in charts(make()):
-        graph_objects.Figure(painted(chart.data), painted(chart.layout))  # refuses any property it does not know
+        graph_objects.Figure(resolve_colors(chart.data), resolve_colors(chart.layout))  # raises on unknown properties
         assert all(path.split(".")[0] in chart.layout for path in chart.narrow_layout)
         assert all(key.color in LIGHT and key.mark in ("line", "dash", "dot", "area") for key in chart.legend)
 
 
-def test_a_full_run_has_every_chart_and_one_row_hardly_any() -> None:
+def test_full_record_has_every_chart_and_one_row_has_one() -> None:
     assert [chart.title for chart in charts(records.full())] == [
         "Error over time",
         "Spectrum of the metric",
@@ -67,7 +67,7 @@ def test_a_full_run_has_every_chart_and_one_row_hardly_any() -> None:
 
 
 @given(st.integers(1, 10**12), st.integers(1, 10**12))
-def test_ticks_of_a_log_scale_are_few_and_on_it(one: int, other: int) -> None:
+def test_log_ticks_are_few_and_inside_the_range(one: int, other: int) -> None:
     first, last = sorted((one, other))
     ticks = log_ticks(first, last)
     assert 1 <= len(ticks) <= 6
@@ -77,7 +77,7 @@ def test_ticks_of_a_log_scale_are_few_and_on_it(one: int, other: int) -> None:
 
 
 def luminance(color: str) -> float:
-    """Return the relative luminance that WCAG defines."""
+    """Return the relative luminance as defined by WCAG."""
     channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -89,7 +89,7 @@ def contrast(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
-def test_colors_can_be_read(colors: dict[str, str]) -> None:
+def test_colors_have_enough_contrast(colors: dict[str, str]) -> None:
     for ground in ("--ground", "--card"):
         for text in ("--ink", "--soft", "--blue"):
             assert contrast(colors[text], colors[ground]) >= 4.5, (text, ground)
@@ -98,7 +98,7 @@ def test_colors_can_be_read(colors: dict[str, str]) -> None:
     assert len({colors[name] for name in SERIES_COLORS}) == len(SERIES_COLORS)
 
 
-def test_day_and_night_have_the_same_colors_and_the_sheet_uses_no_other() -> None:
+def test_light_and_dark_mode_define_every_color_that_is_used() -> None:
     assert LIGHT.keys() == DARK.keys()
     assert len(LIGHT) == 14
     assert set(re.findall(r"var\((--\w+)\)", STYLE_SHEET)) <= LIGHT.keys()

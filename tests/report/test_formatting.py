@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ellipack.report import formatting
 from ellipack.report.page import page_environment
 
-anything = st.text(st.characters(exclude_categories=()))  # lone surrogates as well
+anything = st.text(st.characters(exclude_categories=()))  # including lone surrogates
 
 
 class Reader(HTMLParser):
@@ -39,7 +39,7 @@ def tojson(value: object) -> str:
 
 
 @given(anything)
-def test_clean_text_can_be_shown_on_one_line(name: str) -> None:
+def test_clean_text_is_one_printable_line(name: str) -> None:
     shown = formatting.clean(name)
     shown.encode()
     assert len(shown.splitlines()) <= 1
@@ -48,7 +48,7 @@ def test_clean_text_can_be_shown_on_one_line(name: str) -> None:
     assert formatting.clean(shown) == shown
 
 
-def test_clean_text_keeps_what_people_write() -> None:
+def test_clean_keeps_international_text() -> None:
     for name in ("Größe (m²)", "温度", "می‌خواهم", "👩‍🔬 <b>", "naïve"):
         assert formatting.clean(name) == name
 
@@ -71,7 +71,7 @@ def test_text_in_a_chart_has_no_tag_and_is_short(name: str, max_length: int) -> 
 
 
 @given(st.recursive(anything | st.floats(allow_nan=False, allow_infinity=False), st.lists))
-def test_json_in_a_script_can_not_end_it(value: object) -> None:
+def test_json_cannot_end_a_script_element(value: object) -> None:
     written = tojson(value)
     assert written.isascii()
     assert not set("<>&") & set(written)
@@ -84,14 +84,14 @@ def test_json_in_a_script_has_no_nan() -> None:
 
 
 @given(st.floats(-1e300, 1e300))
-def test_a_number_keeps_four_digits(value: float) -> None:
+def test_numbers_keep_four_digits(value: float) -> None:
     read = float(formatting.format_number(value).replace(",", ""))
     assert math.isclose(read, value, rel_tol=6e-4)
     assert len(formatting.format_number(value)) <= 20
 
 
 @given(st.floats(-10, 10))
-def test_a_percentage_is_near_the_share(share: float) -> None:
+def test_percentages_are_close_to_the_share(share: float) -> None:
     written = formatting.format_percent(share)
     assert written.endswith("%")
     if written == "<0.1%":

@@ -32,7 +32,7 @@ def rendered_headline(record: Record) -> str:
     return str(markup)
 
 
-def test_the_headline_says_how_good_and_what_drives_it() -> None:
+def test_headline_of_a_full_record() -> None:
     assert text_of(build_headline(records.full())) == (
         "rentals is predicted very well: the error over 17,379 rows is 68% lower than that of the running mean. "
         "It depends mostly on hour (49%), temperature (25%) and working day (12%)."
@@ -40,15 +40,15 @@ def test_the_headline_says_how_good_and_what_drives_it() -> None:
 
 
 @given(st.floats(-3, 1))
-def test_the_headline_flatters_no_run(skill: float) -> None:
-    said = text_of(build_headline(with_skill(skill)))
-    assert ("well" in said) == (skill >= 0.1)
-    assert ("no better than" in said) == (skill < 0.01)
-    assert (" higher than that of the running mean" in said) == (skill < 0)
+def test_headline_follows_the_skill(skill: float) -> None:
+    text = text_of(build_headline(with_skill(skill)))
+    assert ("well" in text) == (skill >= 0.1)
+    assert ("no better than" in text) == (skill < 0.01)
+    assert (" higher than that of the running mean" in text) == (skill < 0)
 
 
 @pytest.mark.parametrize(
-    ("importances", "said"),
+    ("importances", "text"),
     [
         ([0.9, 0.05, 0.05], "mean. It depends mostly on a (90%)."),
         ([0.1, 0.1, 0.8], "mean. It depends mostly on c (80%) and a (10%)."),
@@ -57,17 +57,17 @@ def test_the_headline_flatters_no_run(skill: float) -> None:
         ([], "% lower than that of the running mean."),
     ],
 )
-def test_no_more_features_are_named_than_tell_most_of_it(importances: list[float], said: str) -> None:
+def test_headline_names_only_features_that_cover_most_of_the_importance(importances: list[float], text: str) -> None:
     names = list("abc"[: len(importances)])
     record = replace(records.full(), features=names, importances=importances, directions=[])
-    assert text_of(build_headline(record)).endswith(said)
+    assert text_of(build_headline(record)).endswith(text)
 
 
-def test_features_that_tell_little_do_not_drive_it() -> None:
+def test_headline_if_importance_is_spread_over_many_features() -> None:
     assert " The most important of 3,000 features are column " in text_of(build_headline(records.wide()))
 
 
-def test_what_is_not_defined_is_not_said() -> None:
+def test_undefined_figures_are_omitted() -> None:
     assert text_of(build_headline(records.empty())) == "There are no predictions of y yet."
     assert (
         text_of(build_headline(records.one_row()))
@@ -78,7 +78,7 @@ def test_what_is_not_defined_is_not_said() -> None:
     assert [figure.name for figure in build_key_figures(records.empty())] == ["Centers", "Rows"]
 
 
-def test_key_figures_are_the_summarys() -> None:
+def test_key_figures_come_from_the_summary() -> None:
     figures = {figure.name: (figure.value, figure.note) for figure in build_key_figures(records.full())}
     assert figures["RMSE"] == ("58.27", "label standard deviation: 181.4")
     assert figures["RMSE vs. running mean"] == ("68% lower", "running mean: 182.9")
@@ -87,7 +87,7 @@ def test_key_figures_are_the_summarys() -> None:
     assert figures["Rows"] == ("17,379", "12 skipped")
 
 
-def test_a_run_that_the_last_label_beats_is_warned_of() -> None:
+def test_warning_if_the_last_label_is_a_better_prediction() -> None:
     record = records.full()
     assert build_warnings(record) == []
     beaten = replace(record, summary=replace(record.summary, last_rmse=12.5))
@@ -107,6 +107,6 @@ def test_names_in_the_headline_are_text() -> None:
     assert "x" * 59 + "\u2026" in rendered_headline(long)
 
 
-def test_compared_says_which_way() -> None:
+def test_compare_errors_tells_the_direction() -> None:
     assert compare_errors(0.0) == "0% lower"
     assert compare_errors(-0.5) == "50% higher"

@@ -16,7 +16,7 @@ from ellipack.report.record import Experts
 from tests.report import records
 
 
-def test_the_spectrum_at_the_end_stands_out_among_a_few_phases() -> None:
+def test_final_spectrum_stands_out_among_a_few_phases() -> None:
     record = records.full()
     chart = spectrum_chart(record)
     assert chart is not None
@@ -31,14 +31,14 @@ def test_the_spectrum_at_the_end_stands_out_among_a_few_phases() -> None:
     assert before[0]["name"] == f"after row {record.phases[0].end}"
 
 
-def test_of_thousands_of_eigenvalues_the_first_are_shown() -> None:
+def test_only_the_largest_eigenvalues_are_shown() -> None:
     chart = spectrum_chart(records.wide(3000))
     assert chart is not None
     assert all(len(trace["y"]) == 40 for trace in chart.data)
     assert chart.note == "The 40 largest eigenvalues; 2,960 more are not shown."
 
 
-def test_eigenvalues_too_small_for_the_scale_are_left_out() -> None:
+def test_very_small_eigenvalues_are_omitted() -> None:
     record = replace(records.full(), phases=[], eigenvalues=[2.0, 1.0, 1e-300, 0.0])
     chart = spectrum_chart(record)
     assert chart is not None
@@ -50,7 +50,7 @@ def test_eigenvalues_too_small_for_the_scale_are_left_out() -> None:
     assert spectrum_chart(replace(record, eigenvalues=[1.0])) is None
 
 
-def test_the_effective_rank_is_drawn_phase_by_phase() -> None:
+def test_effective_rank_is_drawn_by_phase() -> None:
     record = records.full()
     chart = effective_rank_chart(record)
     assert chart is not None
@@ -59,7 +59,7 @@ def test_the_effective_rank_is_drawn_phase_by_phase() -> None:
     assert effective_rank_chart(replace(record, phases=[])) is None
 
 
-def test_the_features_that_count_most_come_first() -> None:
+def test_most_important_features_come_first() -> None:
     record = records.wide(3000)
     leading = top_features(record)
     assert [record.importances[i] for i in leading] == sorted(record.importances, reverse=True)[:20]
@@ -69,7 +69,7 @@ def test_the_features_that_count_most_come_first() -> None:
     assert chart.note == "2,980 more features are less important."
 
 
-def test_names_are_short_beside_bars_and_whole_on_hover() -> None:
+def test_names_are_truncated_beside_bars_and_complete_on_hover() -> None:
     record = records.hostile()
     for chart in (importance_chart(record), loading_chart(record)):
         assert chart is not None
@@ -85,7 +85,7 @@ def test_names_are_short_beside_bars_and_whole_on_hover() -> None:
             assert label.startswith(shorter.rstrip("\u2026"))
 
 
-def test_loadings_stand_a_row_a_feature_and_a_column_a_direction() -> None:
+def test_loadings_have_a_row_per_feature_and_a_column_per_direction() -> None:
     record = records.full()
     chart = loading_chart(record)
     assert chart is not None
@@ -95,7 +95,7 @@ def test_loadings_stand_a_row_a_feature_and_a_column_a_direction() -> None:
     assert loading_chart(replace(record, directions=[])) is None
 
 
-def test_weights_stack_up_to_one_over_the_phases_and_the_end() -> None:
+def test_expert_weights_sum_to_one_after_every_phase_and_at_the_end() -> None:
     record = records.full()
     chart = expert_weight_chart(record)
     assert chart is not None
@@ -109,7 +109,7 @@ def test_weights_stack_up_to_one_over_the_phases_and_the_end() -> None:
     assert chart.data[0]["y"][-1] == record.experts.weights[heaviest]
 
 
-def test_few_experts_have_no_others_and_no_phase_is_needed() -> None:
+def test_expert_weights_with_few_experts_and_no_phases() -> None:
     record = replace(records.full(), experts=Experts(["one", "two"], [0.25, 0.75]), phases=[])
     chart = expert_weight_chart(record)
     assert chart is not None
@@ -117,6 +117,6 @@ def test_few_experts_have_no_others_and_no_phase_is_needed() -> None:
     assert "The largest weight at the end is that of two." in chart.description
 
 
-def test_a_learner_without_experts_has_no_chart_of_them() -> None:
+def test_learner_without_experts_has_no_weight_chart() -> None:
     phases = [replace(phase, expert_weights=[]) for phase in records.full().phases]
     assert expert_weight_chart(replace(records.full(), experts=Experts([], []), phases=phases)) is None

@@ -22,7 +22,7 @@ RECORDS = (records.full, records.hostile, records.wide, records.one_row, records
 
 
 class Page(HTMLParser):
-    """A page as a browser takes it: elements with their attributes, and the text in each kind of them."""
+    """A parsed page: elements with their attributes, and text by element."""
 
     def __init__(self, record: Record) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ def full() -> Page:
 
 
 @pytest.mark.parametrize("make", RECORDS, ids=lambda make: make.__name__)
-def test_a_page_is_whole_and_loads_nothing(make: Callable[[], Record]) -> None:
+def test_page_is_well_formed_and_loads_nothing(make: Callable[[], Record]) -> None:
     made = Page(make())
     for tag, attributes in made.elements:
         assert not {"src", "srcset", "action", "data", "poster", "background"} & attributes.keys()
@@ -77,7 +77,7 @@ def test_a_page_is_whole_and_loads_nothing(make: Callable[[], Record]) -> None:
 
 
 @pytest.mark.parametrize("make", RECORDS, ids=lambda make: make.__name__)
-def test_only_the_pages_own_scripts_may_run(make: Callable[[], Record]) -> None:
+def test_policy_allows_only_the_scripts_of_the_page(make: Callable[[], Record]) -> None:
     made = Page(make())
     (policy,) = [meta["content"] for meta in made.all("meta") if "http-equiv" in meta]
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
@@ -88,11 +88,11 @@ def test_only_the_pages_own_scripts_may_run(make: Callable[[], Record]) -> None:
     hashes = [b64encode(sha256(script.encode()).digest()).decode() for script in running]
     assert rules["script-src"] == (" ".join(f"'sha256-{each}'" for each in hashes) or "'none'")
     assert kinds == ["application/json", *[""] * len(running)]
-    # The policy must stand before anything that it is to hold back.
+    # The policy applies only to what follows it.
     assert [tag for tag, _ in made.elements[:4]] == ["html", "head", "meta", "meta"]
 
 
-def test_links_and_labels_lead_somewhere(full: Page) -> None:
+def test_links_and_labels_have_targets(full: Page) -> None:
     ids = [attributes["id"] for _, attributes in full.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert {link["href"][1:] for link in full.all("a")} == {section["id"] for section in full.all("section")}
@@ -102,7 +102,7 @@ def test_links_and_labels_lead_somewhere(full: Page) -> None:
     assert len(charts) == 11
 
 
-def test_what_can_be_seen_can_be_heard(full: Page) -> None:
+def test_page_is_accessible_to_screen_readers(full: Page) -> None:
     assert full.all("html") == [{"lang": "en"}]
     charts = [div for div in full.all("div") if div.get("role") == "img"]
     assert len(charts) == 11
@@ -114,7 +114,7 @@ def test_what_can_be_seen_can_be_heard(full: Page) -> None:
     assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
-def test_every_part_of_a_full_run_is_told(full: Page) -> None:
+def test_full_record_has_every_section(full: Page) -> None:
     record = records.full()
     assert [text for tag, text in full.texts if tag == "h2" and text] == [
         "Prediction error",
@@ -134,7 +134,7 @@ def test_every_part_of_a_full_run_is_told(full: Page) -> None:
     assert "3 levels, each a feature of its own" in shown
 
 
-def test_what_there_is_nothing_of_is_left_out() -> None:
+def test_empty_sections_are_omitted() -> None:
     record = records.full()
     assert {section["id"] for section in Page(records.empty()).all("section")} == {"settings"}
     one = {section["id"] for section in Page(records.one_row()).all("section")}
@@ -149,14 +149,14 @@ def test_what_there_is_nothing_of_is_left_out() -> None:
     assert "Memory and speed" in started.text("h2")
 
 
-def test_of_many_features_twenty_are_shown_and_the_rest_counted() -> None:
+def test_twenty_features_are_shown_and_the_rest_counted() -> None:
     made = Page(records.wide(3000))
     assert len(render_page(records.wide(3000))) < len(render_page(records.full())) + 100_000
     assert "2,980 more features are less important." in made.text("figcaption")
     assert "20 features of 3,000" in made.text("caption")
 
 
-def test_hostile_names_are_text_and_nothing_else() -> None:
+def test_hostile_names_are_escaped() -> None:
     clear, hostile = Page(records.full()), Page(records.hostile())
     assert {tag for tag, _ in hostile.elements} == {tag for tag, _ in clear.elements}
     assert len(hostile.all("script")) == len(clear.all("script")) == 3
@@ -170,7 +170,7 @@ def test_hostile_names_are_text_and_nothing_else() -> None:
     render_page(records.hostile()).encode()
 
 
-def test_charts_get_no_name_that_plotly_would_read_as_markup() -> None:
+def test_names_in_charts_contain_no_markup() -> None:
     def strings(value: object) -> list[str]:
         if isinstance(value, dict):
             return [text for each in value.values() for text in strings(each)]
@@ -178,13 +178,13 @@ def test_charts_get_no_name_that_plotly_would_read_as_markup() -> None:
             return [text for each in value for text in strings(each)]
         return [value] if isinstance(value, str) else []
 
-    # What has markup on purpose is the same whatever the names are.
+    # Intended markup does not depend on the names.
     own = {text for text in strings(json.loads(Page(records.full()).scripts()[0])) if "<" in text}
     assert {text for text in strings(json.loads(Page(records.hostile()).scripts()[0])) if "<" in text} == own
 
 
 @pytest.mark.parametrize("package", ["jinja2", "plotly.offline"])
-def test_an_error_about_a_missing_package_tells_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_package_error_tells_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
         ModuleNotFoundError, match=r"the report page needs jinja2 and plotly .*: pip install 'ellipack\[report\]'"

@@ -37,7 +37,7 @@ def axes() -> Axes:
     return plots.create_panels(1)[1][0]
 
 
-def learned(learner: Any) -> Any:
+def fit(learner: Any) -> Any:
     X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(300, 3))
     return learner.fit(X, 0.5 + 0.5 * X[:, 1])
 
@@ -51,7 +51,7 @@ LEARNERS = (
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
 def test_spectrum_and_importances_of_any_learner(learner: Any, axes: Axes) -> None:
-    fitted = learned(learner)
+    fitted = fit(learner)
     assert plot_spectrum(fitted, axes) is axes
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), fitted.metric_.eigenvalues)
     np.testing.assert_array_equal(axes.lines[0].get_xdata(), [1, 2, 3])
@@ -65,12 +65,12 @@ def test_spectrum_and_importances_of_any_learner(learner: Any, axes: Axes) -> No
     drawn.figure.draw_without_rendering()  # type: ignore[union-attr]  # these axes have a figure
 
 
-def test_names_of_features_are_shown_as_they_are() -> None:
+def test_feature_names_are_not_parsed_as_formulas() -> None:
     X = np.random.default_rng(0).normal(size=(60, 3))
     learner = MetricRegressor().fit(X, X[:, 0] + X[:, 1])
     learner.feature_names_in_ = np.array(["$\\frac{1}", "a name that goes on and on, longer than any label could", "c"])
     drawn = plot_importances(learner, top=2)
-    drawn.figure.draw_without_rendering()  # type: ignore[union-attr]  # where a formula would fail to be read
+    drawn.figure.draw_without_rendering()  # type: ignore[union-attr]  # a formula would fail here
     labels = [label.get_text() for label in drawn.get_yticklabels()]
     assert "$\\frac{1}" in labels
     assert len(labels) == 2
@@ -78,7 +78,7 @@ def test_names_of_features_are_shown_as_they_are() -> None:
     assert drawn.get_title(loc="left") == "Most important features (1 more)"
 
 
-def test_progress_of_a_record_is_drawn_bin_by_bin(axes: Axes) -> None:
+def test_progress_of_a_record_is_drawn_by_bin(axes: Axes) -> None:
     record = records.full()
     assert plot_progress(record, axes) is axes
     lines = {line.get_label(): line for line in axes.lines}
@@ -88,7 +88,7 @@ def test_progress_of_a_record_is_drawn_bin_by_bin(axes: Axes) -> None:
     assert axes.get_ylim()[0] == 0
 
 
-def test_progress_of_errors_is_a_running_error(axes: Axes) -> None:
+def test_progress_of_errors_is_the_rolling_rmse(axes: Axes) -> None:
     errors = np.random.default_rng(0).normal(size=200)
     plot_progress(errors, axes)
     expected = plots.rolling_rmse(errors, 10)
@@ -99,12 +99,12 @@ def test_progress_of_errors_is_a_running_error(axes: Axes) -> None:
     assert "last 7 rounds" in named.get_ylabel()
 
 
-def test_a_figure_of_its_own_is_one_that_pyplot_shows() -> None:
+def test_new_figures_are_known_to_pyplot() -> None:
     drawn = plot_progress(records.full())
     assert pyplot.gcf() is drawn.figure
 
 
-def test_what_can_not_be_drawn_is_refused_before_a_figure_is_made() -> None:
+def test_invalid_input_raises_before_a_figure_is_created() -> None:
     record = records.full()
     with pytest.raises(InputError, match="learner must have a metric_, got a LinearRegression without one"):
         plot_spectrum(LinearRegression())
@@ -115,7 +115,7 @@ def test_what_can_not_be_drawn_is_refused_before_a_figure_is_made() -> None:
     with pytest.raises(NotFittedError):
         plot_importances(MetricRegressor())
     with pytest.raises(InputError, match="top must be an integer >= 1, got 0"):
-        plot_importances(learned(PackingRegressor()), top=0)
+        plot_importances(fit(PackingRegressor()), top=0)
     with pytest.raises(InputError, match="window must be None with a record"):
         plot_progress(record, window=3)
     with pytest.raises(ShapeError, match="at least one bin"):
@@ -123,7 +123,7 @@ def test_what_can_not_be_drawn_is_refused_before_a_figure_is_made() -> None:
     assert pyplot.get_fignums() == []
 
 
-def test_plots_are_exported_and_nothing_is_imported_before_it_is_asked_for() -> None:
+def test_plots_are_exported_and_imported_on_first_use() -> None:
     assert ellipack.report.plot_spectrum is plot_spectrum
     assert set(ellipack.report.__all__) <= {name for name in dir(plots) if name.startswith("plot_")} | {"Record"}
     with pytest.raises(AttributeError, match=r"module 'ellipack\.report' has no attribute 'unheard_of'"):
@@ -133,19 +133,19 @@ def test_plots_are_exported_and_nothing_is_imported_before_it_is_asked_for() -> 
     assert run.stdout.strip() == "set()"
 
 
-def test_without_matplotlib_plots_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_matplotlib_error_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.ticker", None)
     with pytest.raises(ModuleNotFoundError, match=r"need matplotlib .*: pip install 'ellipack\[plot\]'"):
         runpy.run_path(plots.__file__)
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=40), st.integers(1, 50))
-def test_running_error_is_the_root_mean_square_of_the_last(errors: list[float], window: int) -> None:
+def test_rolling_rmse_is_the_root_mean_square_of_the_window(errors: list[float], window: int) -> None:
     expected = [np.sqrt(np.mean(np.square(errors[max(0, t - window) : t]))) for t in range(1, len(errors) + 1)]
     np.testing.assert_allclose(plots.rolling_rmse(errors, window), expected, atol=1e-7)
 
 
-def test_error_over_time_draws_a_line_for_each_learner(axes: Axes) -> None:
+def test_rolling_rmse_plot_has_a_line_for_each_learner(axes: Axes) -> None:
     errors = {"one": np.full(100, 0.5), "other": np.full(100, -0.1)}
     assert plots.plot_rolling_rmse(axes, errors, window=10, scale=0.2) is axes
     curves = {line.get_label(): line for line in axes.lines}
@@ -158,7 +158,7 @@ def test_error_over_time_draws_a_line_for_each_learner(axes: Axes) -> None:
     assert axes.get_title(loc="left") == "Error over time"
 
 
-def test_only_an_error_in_units_of_deviation_has_a_line_at_1(axes: Axes) -> None:
+def test_only_a_scaled_error_has_a_line_at_1(axes: Axes) -> None:
     plots.plot_rolling_rmse(axes, {"one": np.ones(20)}, window=5)
     assert len(axes.lines) == 1
     assert "dev" not in axes.get_ylabel()
@@ -167,7 +167,7 @@ def test_only_an_error_in_units_of_deviation_has_a_line_at_1(axes: Axes) -> None
     assert "dev" in scaled.get_ylabel()
 
 
-def test_effective_rank_over_time_draws_the_papers_staircase(axes: Axes) -> None:
+def test_effective_rank_plot_matches_the_theory(axes: Axes) -> None:
     spectra = {"flat": np.ones(5), "steep": 4.0 ** -np.arange(5)}
     assert plots.plot_effective_rank(axes, spectra, horizon=10_000) is axes
     assert [line.get_label() for line in axes.lines] == ["flat", "steep"]
@@ -191,15 +191,15 @@ def test_labels_at_the_ends_of_lines_do_not_overlap(axes: Axes) -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.floats(0.001, 0.2))
-def test_spread_keeps_order_and_distance(places: list[float], gap: float) -> None:
-    spread = plots._spread(places, gap)
-    assert np.argsort(spread, kind="stable").tolist() == np.argsort(places, kind="stable").tolist()
+def test_spread_keeps_order_and_distance(positions: list[float], gap: float) -> None:
+    spread = plots._spread(positions, gap)
+    assert np.argsort(spread, kind="stable").tolist() == np.argsort(positions, kind="stable").tolist()
     assert np.diff(np.sort(spread)).min(initial=gap) >= gap - 1e-9
-    if np.diff(np.sort(places)).min(initial=1) >= gap:
-        np.testing.assert_allclose(spread, places)
+    if np.diff(np.sort(positions)).min(initial=1) >= gap:
+        np.testing.assert_allclose(spread, positions)
 
 
-def test_panels_stand_side_by_side() -> None:
+def test_panels_are_side_by_side() -> None:
     figure, axes = plots.create_panels(3)
     assert len(axes) == 3
     figure.draw_without_rendering()
@@ -207,13 +207,13 @@ def test_panels_stand_side_by_side() -> None:
     assert left == sorted(set(left))
 
 
-def test_title_replaces_the_one_there_was(axes: Axes) -> None:
+def test_set_title_replaces_the_title(axes: Axes) -> None:
     plots.plot_effective_rank(axes, {"flat": [1.0, 1.0]}, horizon=10)
     assert plots.set_title(axes, "mine") is axes
     assert axes.get_title(loc="left") == "mine"
 
 
-def test_bad_input_is_refused(axes: Axes) -> None:
+def test_invalid_input_raises(axes: Axes) -> None:
     with pytest.raises(ShapeError, match="errors must be one-dimensional"):
         plots.rolling_rmse([], 3)
     with pytest.raises(DomainError, match="window must be an integer >= 1, got 0"):

@@ -66,7 +66,7 @@ def any_record(draw: st.DrawFn) -> Record:
 
 
 @given(any_record())
-def test_what_is_written_is_read_back(record: Record) -> None:
+def test_json_round_trip(record: Record) -> None:
     text = record.to_json()
     assert text.isascii()
     again = Record.from_json(text)
@@ -75,7 +75,7 @@ def test_what_is_written_is_read_back(record: Record) -> None:
 
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the path of every value in a tree; of lists, only to the first entry."""
+    """Yield the path of every value in a tree, but only of the first entry of each list."""
     yield path
     if isinstance(value, dict):
         for key, each in value.items():
@@ -111,7 +111,7 @@ FIELDS = [path for path in PATHS if isinstance(path[-1], str) and path[0] != "pa
 
 
 @pytest.mark.parametrize("path", FIELDS, ids=dotted)
-def test_a_missing_field_and_an_unknown_one_are_named(path: tuple[str | int, ...]) -> None:
+def test_missing_and_unknown_fields_are_named(path: tuple[str | int, ...]) -> None:
     value = tree()
     holder, name = at(value, path[:-1]), path[-1]
     kept = holder.pop(name)
@@ -124,7 +124,7 @@ def test_a_missing_field_and_an_unknown_one_are_named(path: tuple[str | int, ...
 
 
 @pytest.mark.parametrize("path", FIELDS, ids=dotted)
-def test_a_wrong_type_is_named(path: tuple[str | int, ...]) -> None:
+def test_wrong_types_are_named(path: tuple[str | int, ...]) -> None:
     value = tree()
     for wrong in (True, [True], {"x": True}):
         at(value, path[:-1])[path[-1]] = wrong
@@ -135,45 +135,45 @@ def test_a_wrong_type_is_named(path: tuple[str | int, ...]) -> None:
 
 
 @pytest.mark.parametrize("path", NUMBERS, ids=dotted)
-def test_a_number_that_is_not_finite_is_refused(path: tuple[str | int, ...]) -> None:
+def test_non_finite_numbers_raise(path: tuple[str | int, ...]) -> None:
     value = tree()
     for wrong in (math.nan, math.inf, -math.inf):
         at(value, path[:-1])[path[-1]] = wrong
         with pytest.raises(NonFiniteError, match=r"^record must contain finite numbers or null, got -?(NaN|Infinity)$"):
             Record.from_json(json.dumps(value))
-    text = json.dumps(value).replace("-Infinity", "1e999")  # which Python reads as infinite
+    text = json.dumps(value).replace("-Infinity", "1e999")  # which Python parses as infinity
     with pytest.raises(NonFiniteError, match=r"^record\S* must be finite, got inf$"):
         Record.from_json(text)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1,]", "nul", "[" * 100_000, '{"source": ' + "[" * 600 + "]" * 600 + "}"])
-def test_what_is_not_json_is_refused(text: str) -> None:
+def test_invalid_json_raises(text: str) -> None:
     with pytest.raises(InputError, match=r"^record"):
         Record.from_json(text)
 
 
-def test_parameters_nested_too_deep_are_refused() -> None:
+def test_too_deeply_nested_parameters_raise() -> None:
     text = json.dumps(tree()).replace("[1.5]", "[" * 900 + "]" * 900)
     with pytest.raises(InputError, match=r"^record must be JSON: "):
         Record.from_json(text)
 
 
-def test_a_whole_number_that_no_float_can_hold_is_refused() -> None:
+def test_integer_too_large_for_a_float_raises() -> None:
     text = json.dumps(tree()).replace('"rmse": 58.27', f'"rmse": {10**400}')
     with pytest.raises(InputError, match=r"^record\.summary\.rmse must be a number that a float can hold, got 1000"):
         Record.from_json(text)
 
 
-def test_a_whole_number_is_a_number() -> None:
+def test_integers_are_accepted_as_floats() -> None:
     text = json.dumps(tree()).replace('"rmse": 58.27', '"rmse": 58')
     rmse = Record.from_json(text).summary.rmse
     assert rmse == 58
     assert isinstance(rmse, float)
 
 
-def test_a_record_can_not_be_changed() -> None:
+def test_record_is_immutable() -> None:
     with pytest.raises(FrozenInstanceError):
-        records.full().source = "other"  # type: ignore[misc]  # that is the point
+        records.full().source = "other"  # type: ignore[misc]  # frozen on purpose
 
 
 BROKEN: list[tuple[Callable[[Record], dict[str, Any]], type[InputError], str]] = [
@@ -235,7 +235,7 @@ BROKEN: list[tuple[Callable[[Record], dict[str, Any]], type[InputError], str]] =
 
 
 @pytest.mark.parametrize(("change", "error", "message"), BROKEN, ids=[message for _, _, message in BROKEN])
-def test_a_record_that_contradicts_itself_can_not_be_made(
+def test_inconsistent_record_raises(
     change: Callable[[Record], dict[str, Any]], error: type[InputError], message: str
 ) -> None:
     record = records.full()

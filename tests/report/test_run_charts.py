@@ -9,7 +9,7 @@ from ellipack.report.run_charts import error_chart
 from tests.report import records
 
 
-def test_the_three_errors_are_drawn_over_the_rows() -> None:
+def test_error_chart_has_predictions_and_two_baselines() -> None:
     record = records.full()
     chart = error_chart(record)
     assert chart is not None
@@ -19,10 +19,10 @@ def test_the_three_errors_are_drawn_over_the_rows() -> None:
     assert drawn["last value"]["y"] == record.progress.last_rmse
     assert all(trace["x"] == record.progress.end for trace in chart.data)
     assert [key.name for key in chart.legend] == ["predictions", "running mean", "last value"]
-    assert len({trace["line"]["dash"] for trace in chart.data}) == 3  # told apart without colors too
+    assert len({trace["line"]["dash"] for trace in chart.data}) == 3  # distinguishable without colors
 
 
-def test_a_guess_that_is_not_defined_is_not_drawn() -> None:
+def test_undefined_baseline_is_not_drawn() -> None:
     record = replace(records.full(), progress=Progress([1, 2], [0.5, 0.25], [0.5, 1.0], [None, None]))
     chart = error_chart(record)
     assert chart is not None
@@ -35,7 +35,7 @@ def with_errors(errors: list[float]) -> Record:
     return replace(records.full(), residuals=Residuals(rows, errors, [0.0] * len(errors)))
 
 
-def test_every_error_is_counted_or_said_to_be_outside() -> None:
+def test_every_residual_is_in_the_histogram_or_counted_as_outside() -> None:
     rng = np.random.default_rng(0)
     chart = run_charts.residual_histogram(with_errors([*rng.normal(size=997).tolist(), 1e6, 1e6, -1e6]))
     assert chart is not None
@@ -47,7 +47,7 @@ def test_every_error_is_counted_or_said_to_be_outside() -> None:
 
 
 @pytest.mark.parametrize("errors", [[0.0, 0.0], [1e-12, 1e-12], [3.0, 3.0], [-1e300, 1e300]])
-def test_errors_that_are_all_alike_or_enormous_can_be_drawn(errors: list[float]) -> None:
+def test_constant_and_huge_residuals_can_be_drawn(errors: list[float]) -> None:
     record = with_errors(errors)
     histogram = run_charts.residual_histogram(record)
     assert histogram is not None
@@ -59,7 +59,7 @@ def test_errors_that_are_all_alike_or_enormous_can_be_drawn(errors: list[float])
     assert low < min(0.0, *errors) <= max(0.0, *errors) < high
 
 
-def test_a_chart_has_no_more_points_than_it_can_bear() -> None:
+def test_number_of_points_is_limited() -> None:
     record = with_errors(np.arange(10_000.0).tolist())
     chart = run_charts.residual_chart(record)
     assert chart is not None
@@ -69,14 +69,14 @@ def test_a_chart_has_no_more_points_than_it_can_bear() -> None:
     assert chart.data[0]["y"] == [row - 1 for row in rows]
 
 
-def test_a_single_row_is_no_chart() -> None:
+def test_single_row_has_no_residual_charts() -> None:
     record = with_errors([1.0])
     assert run_charts.prediction_chart(record) is None
     assert run_charts.residual_histogram(record) is None
     assert run_charts.residual_chart(record) is None
 
 
-def test_centres_are_drawn_to_the_end_of_the_run() -> None:
+def test_centers_are_drawn_to_the_end_of_the_run() -> None:
     record = records.full()
     chart = run_charts.center_chart(record)
     assert chart is not None
