@@ -226,9 +226,9 @@ def test_other_feature_names_are_refused_and_change_nothing() -> None:
         (table.assign(town="Ulm"), "Feature names unseen at fit time:\n- town"),
         (table.rename(columns={"heat": 0}), "all input features have string names"),
     ]:
-        for door in (learner.predict, lambda X: learner.partial_fit(X, y)):
+        for method in (learner.predict, lambda X: learner.partial_fit(X, y)):
             with pytest.raises(InputError, match=message):
-                door(wrong)
+                method(wrong)
     with pytest.raises(InputError, match="all input features have string names"):
         learner.fit(table.rename(columns={"heat": 0}), y)
     assert learner.predict(table).tolist() == before.tolist()

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack.errors import DomainError, InputError, MetricError, NonFiniteError, ShapeError
-from ellipack.metric import UNSEEN, Metric
+from ellipack.metric import UNSEEN_EIGENVALUE, Metric
 from tests import oracles
 from tests.strategies import ball, cuts, metrics, seeds
 
@@ -94,7 +94,7 @@ def test_other_constructors_and_methods_refuse_invalid_input() -> None:
         Metric.identity(1).distance([[1.0]], [[1.0], [2.0]])
 
 
-@given(metrics(), st.integers(1, 3), st.sampled_from([1.0, 0.3, UNSEEN]), seeds)
+@given(metrics(), st.integers(1, 3), st.sampled_from([1.0, 0.3, UNSEEN_EIGENVALUE]), seeds)
 def test_added_features_keep_old_distances_and_have_the_given_weight(
     metric: Metric, count: int, weight: float, seed: int
 ) -> None:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ellipack.errors import CheckpointError
 from ellipack.learners import packing
 from ellipack.learners.packing import PackingHistory, PackingState
-from ellipack.metric import UNSEEN, GopEstimator, Metric
+from ellipack.metric import UNSEEN_EIGENVALUE, GopEstimator, Metric
 from ellipack.serialization import Archive
 from ellipack.theory.schedules import phase_end, phase_of, regularization
 from ellipack.validation import (
@@ -214,7 +214,9 @@ def add_features(state: PhasedState, count: int) -> None:
     """
     X, y = np.pad(state.rows, ((0, 0), (0, count))), state.labels.copy()
     phases = [
-        phase._replace(metric=phase.metric.with_added_features(count, UNSEEN), gop=np.pad(phase.gop, (0, count)))
+        phase._replace(
+            metric=phase.metric.with_added_features(count, UNSEEN_EIGENVALUE), gop=np.pad(phase.gop, (0, count))
+        )
         for phase in state.phases
     ]
     state.parts = PhasedParts(packing.with_added_features(state.packing, count), tuple(phases), Samples(X, y))

@@ -3,12 +3,12 @@
 from ellipack._core import project
 from ellipack.metric.gop import GopEstimator, gradient_weights, mean_outer_product
 from ellipack.metric.gradients import KERNELS, GradientEstimator, KernelDifferences
-from ellipack.metric.mahalanobis import UNSEEN, Metric
+from ellipack.metric.mahalanobis import UNSEEN_EIGENVALUE, Metric
 from ellipack.metric.slopes import LocalSlopes
 
 __all__ = [
     "KERNELS",
-    "UNSEEN",
+    "UNSEEN_EIGENVALUE",
     "GopEstimator",
     "GradientEstimator",
     "KernelDifferences",

@@ -21,7 +21,7 @@ from ellipack.validation import (
 
 _TOLERANCE = 1e-9  # relative to the largest entry: above the rounding errors of a product of matrices
 
-UNSEEN = float(np.finfo(np.float64).tiny)
+UNSEEN_EIGENVALUE = float(np.finfo(np.float64).tiny)
 """Eigenvalue of a feature that has been constant so far: the smallest whose square root is a safe divisor."""
 
 
@@ -77,13 +77,13 @@ class Metric:
         >>> Metric.from_matrix([[1.0, 2.0], [2.0, 1.0]])
         Traceback (most recent call last):
             ...
-        ellipack.errors.MetricError: matrix must be positive definite, got the eigenvalue -1 beside the largest, 3
+        ellipack.errors.MetricError: matrix must be positive definite, got the eigenvalue -1 (the largest is 3)
         """
         values, vectors = eigensystem(_check_symmetric(matrix, "matrix"))
         smallest, largest = values[-1], values[0]
         # A smaller eigenvalue could be the rounding error of a 0.
         if smallest <= len(values) * np.finfo(np.float64).eps * abs(largest):
-            got = f"the eigenvalue {smallest:.6g} beside the largest, {largest:.6g}"
+            got = f"the eigenvalue {smallest:.6g} (the largest is {largest:.6g})"
             raise MetricError(f"matrix must be positive definite, got {got}")
         return cls(values / largest, vectors, float(largest))
 
@@ -111,7 +111,7 @@ class Metric:
         [1.0, 0.25]
         """
         values, vectors = eigensystem(_check_symmetric(gop, "gop"))
-        if values[-1] < -_TOLERANCE * abs(values[0]) - UNSEEN:  # tiny numbers are rounding errors
+        if values[-1] < -_TOLERANCE * abs(values[0]) - UNSEEN_EIGENVALUE:  # tiny numbers are rounding errors
             raise MetricError(f"gop must be positive semidefinite, got the eigenvalue {values[-1]:.6g}")
         regularized = np.maximum(values, 0) + check_positive(regularization, "regularization")
         # Keeps the square roots safe to divide by.
@@ -245,7 +245,7 @@ class Metric:
         vectors = np.zeros((d + more, rank + more))
         vectors[:d, :rank] = self.eigenvectors
         vectors[d:, rank:] = np.eye(more)
-        values = np.append(self.eigenvalues, np.full(more, check_in_range(weight, "weight", UNSEEN, 1.0)))
+        values = np.append(self.eigenvalues, np.full(more, check_in_range(weight, "weight", UNSEEN_EIGENVALUE, 1.0)))
         order = np.argsort(-values, kind="stable")
         return Metric(values[order], np.ascontiguousarray(vectors[:, order]), self.norm)
 
