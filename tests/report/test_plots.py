@@ -68,7 +68,7 @@ def test_spectrum_and_importances_of_any_learner(learner: Any, axes: Axes) -> No
 def test_feature_names_are_not_parsed_as_formulas() -> None:
     X = np.random.default_rng(0).normal(size=(60, 3))
     learner = MetricRegressor().fit(X, X[:, 0] + X[:, 1])
-    learner.feature_names_in_ = np.array(["$\\frac{1}", "a name that goes on and on, longer than any label could", "c"])
+    learner.feature_names_in_ = np.array(["$\\frac{1}", "a name that is longer than any label can be, by far", "c"])
     drawn = plot_importances(learner, top=2)
     drawn.figure.draw_without_rendering()  # type: ignore[union-attr]  # a formula would fail here
     labels = [label.get_text() for label in drawn.get_yticklabels()]
@@ -133,9 +133,10 @@ def test_plots_are_exported_and_imported_on_first_use() -> None:
     assert run.stdout.strip() == "set()"
 
 
-def test_missing_matplotlib_error_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.ticker", None)
-    with pytest.raises(ModuleNotFoundError, match=r"need matplotlib .*: pip install 'ellipack\[plot\]'"):
+@pytest.mark.parametrize("module", ["matplotlib.axes", "matplotlib.ticker"])
+def test_missing_matplotlib_error_tells_what_to_install(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ModuleNotFoundError, match=r"plots need matplotlib .*: pip install 'ellipack\[plot\]'"):
         runpy.run_path(plots.__file__)
 
 

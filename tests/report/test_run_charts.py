@@ -42,8 +42,8 @@ def test_every_residual_is_in_the_histogram_or_counted_as_outside() -> None:
     counted = sum(chart.data[0]["y"])
     assert 980 < counted < 1000
     assert chart.note == f"{1000 - counted} larger residuals not shown."
-    centres = np.array(chart.data[0]["x"])
-    np.testing.assert_allclose(centres, -centres[::-1], atol=1e-9)
+    bin_centers = np.array(chart.data[0]["x"])
+    np.testing.assert_allclose(bin_centers, -bin_centers[::-1], atol=1e-9)
 
 
 @pytest.mark.parametrize("errors", [[0.0, 0.0], [1e-12, 1e-12], [3.0, 3.0], [-1e300, 1e300]])
