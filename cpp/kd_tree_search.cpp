@@ -20,8 +20,9 @@ namespace ellipack {
 namespace {
 
 constexpr std::size_t max_visits = 64;
-constexpr std::size_t few_leaves = 512;  // up to so many, a search with a limit scans the boxes at once
-constexpr std::size_t short_list = 64;   // up to so many neighbors, a sorted list is faster than a heap
+constexpr std::size_t few_leaves = 512;        // up to so many, a search with a limit scans the boxes at once
+constexpr std::size_t short_list = 64;         // up to so many neighbors, a sorted list is faster than a heap
+constexpr std::size_t scanned_dimensions = 2;  // up to so many, all distances of a leaf cost less than its codes
 constexpr std::int64_t after_all = std::int64_t{1} << 62;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
@@ -174,6 +175,54 @@ void measure(std::span<const double> query, const double* leaf_points, LaneMask 
   }
 }
 
+// Squared distances of four points that follow each other, in one or two dimensions.
+template <std::size_t dimension>
+simd::Double4 measure_next_four(std::span<const double> query, const double* points) {
+  const auto first = simd::load<simd::Double4>(points);
+  if constexpr (dimension == 1) {
+    const simd::Double4 difference = query[0] - first;
+    return difference * difference;
+  } else {
+    const auto second = simd::load<simd::Double4>(points + 4);
+    const simd::Double4 x = query[0] - __builtin_shufflevector(first, second, 0, 2, 4, 6);
+    const simd::Double4 y = query[1] - __builtin_shufflevector(first, second, 1, 3, 5, 7);
+    return x * x + y * y;
+  }
+}
+
+// The smallest squared distance to a leaf's points, and the lanes that have it.
+struct Smallest {
+  double squared_distance;
+  LaneMask lanes;
+};
+
+template <std::size_t dimension>
+Smallest smallest_distance(std::span<const double> query, std::span<const double> points) {
+  const std::size_t size = points.size() / dimension;
+  const std::size_t whole = size / 4 * 4;
+  std::array<double, lane_count> distances;
+  auto least = simd::splat<simd::Double4>(infinity);
+  for (std::size_t lane = 0; lane < whole; lane += 4) {
+    const simd::Double4 four = measure_next_four<dimension>(query, points.data() + lane * dimension);
+    simd::store(distances.data() + lane, four);
+    least = simd::min(least, four);
+  }
+  double smallest = std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
+  for (std::size_t lane = whole; lane < size; ++lane) {
+    distances[lane] = squared_distance(query, points.subspan(lane * dimension, dimension));
+    smallest = std::min(smallest, distances[lane]);
+  }
+  LaneMask lanes = 0;
+  for (std::size_t lane = 0; lane < whole; lane += 4) {
+    const auto four = simd::load<simd::Double4>(distances.data() + lane);
+    lanes |= static_cast<LaneMask>(simd::at_most(four, simd::splat<simd::Double4>(smallest))) << lane;
+  }
+  for (std::size_t lane = whole; lane < size; ++lane) {
+    lanes |= static_cast<LaneMask>(distances[lane] <= smallest) << lane;
+  }
+  return {smallest, lanes};
+}
+
 }  // namespace
 
 // The state of one search: which leaves are still to be visited.
@@ -184,18 +233,13 @@ class KdTree::Search {
 
   Neighbor nearest() {
     NodeId id = descend(tree_.root_);
-    std::size_t leaf = number_of(id);
-    const auto guess = tree_.codes_.guess_nearest(leaf, tree_.leaf_points(leaf), query_);
-    Neighbor best = neighbor_at(leaf, guess.lane, guess.squared_distance);
-    LaneMask near = guess.others;
+    Neighbor best = nearest_in_leaf(number_of(id));
     for (;;) {
-      take_nearer(leaf, near, best);
       id = next_leaf(id, {best.squared_distance, best.position});
       if (id == no_node) {
         return best;
       }
-      leaf = number_of(id);
-      near = near_lanes(id, best.squared_distance);
+      take_nearer(number_of(id), near_lanes(id, best.squared_distance), best);
     }
   }
 
@@ -224,6 +268,21 @@ class KdTree::Search {
   Neighbor neighbor_at(std::size_t leaf, std::size_t lane, double squared_distance) const {
     const std::size_t slot = leaf * leaf_size + lane;
     return {squared_distance, tree_.positions_[slot], static_cast<std::int32_t>(slot)};
+  }
+
+  Neighbor nearest_in_leaf(std::size_t leaf) const {
+    const std::span<const double> points = tree_.leaf_points(leaf);
+    if (query_.size() <= scanned_dimensions) {
+      const Smallest smallest =
+          query_.size() == 1 ? smallest_distance<1>(query_, points) : smallest_distance<2>(query_, points);
+      Neighbor best = neighbor_at(leaf, lowest_lane(smallest.lanes), smallest.squared_distance);
+      take_nearer(leaf, without_lowest(smallest.lanes), best);
+      return best;
+    }
+    const auto guess = tree_.codes_.guess_nearest(leaf, points, query_);
+    Neighbor best = neighbor_at(leaf, guess.lane, guess.squared_distance);
+    take_nearer(leaf, guess.others, best);
+    return best;
   }
 
   LaneMask near_lanes(NodeId id, double limit) const {

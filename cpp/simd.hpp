@@ -212,6 +212,19 @@ inline std::uint32_t at_most(Float8 values, Float8 limit) {
 #endif
 }
 
+// The same for four lanes.
+inline std::uint32_t at_most(Double4 values, Double4 limit) {
+#if defined(__AVX__)
+  return static_cast<std::uint32_t>(_mm256_movemask_pd(std::bit_cast<__m256d>(values <= limit)));
+#else
+  std::uint32_t bits = 0;
+  for (int lane = 0; lane < 4; ++lane) {
+    bits |= static_cast<std::uint32_t>(values[lane] <= limit[lane]) << lane;
+  }
+  return bits;
+#endif
+}
+
 // Rows become columns.
 inline void transpose(Double4& a, Double4& b, Double4& c, Double4& d) {
   const Double4 ab_low = __builtin_shufflevector(a, b, 0, 4, 2, 6);
