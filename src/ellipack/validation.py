@@ -15,6 +15,7 @@ from ellipack.errors import DomainError, InputError, KindError, NonFiniteError, 
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Row = list[float] | tuple[float, ...]
 
 UNIT_SLACK = 1e-9
 """Largest excess of a norm over 1 that counts as a rounding error of a point in the unit ball."""

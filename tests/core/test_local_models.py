@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack._core import local_predictions
-from ellipack.learners.experts import LOCAL_EXPERTS
+from ellipack.learners.metric.experts import LOCAL_EXPERTS
 from ellipack.validation import Floats
 from tests.core.builds import NAMES, Core, builds, modules
 from tests.reference import local_experts as reference

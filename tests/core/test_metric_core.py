@@ -16,7 +16,7 @@ from ellipack._core import CenterMemory, MetricCore, MetricParts, MetricSettings
 from ellipack.learners.metric.state import COUNT, HIGH, LOW
 from ellipack.validation import Floats
 from tests.core.builds import modules
-from tests.learners.metric.learners import smooth, trained
+from tests.learners.metric.learners import smooth_stream, trained
 from tests.strategies import seeds
 
 FIELDS = {
@@ -68,7 +68,7 @@ def content(part: Any) -> Any:
 
 
 def parts_after(rounds: int = 75, views: int = 2) -> MetricParts:
-    return trained(*smooth(rounds), views=views).core.parts()
+    return trained(*smooth_stream(rounds), views=views).core.parts()
 
 
 SETTINGS = MetricSettings(neighbors=8, max_centers=1000, label_margin=0.05)
@@ -87,7 +87,7 @@ def play(core: Any, X: Floats, y: Floats) -> Floats:
 @settings(max_examples=10)
 @given(st.integers(1, 2), st.sampled_from([3, 45]), st.sampled_from([2, 8, 32]), seeds)
 def test_builds_play_the_same_rounds(views: int, d: int, neighbors: int, seed: int) -> None:
-    X, y = smooth(160, d, seed)
+    X, y = smooth_stream(160, d, seed)
     start = trained(X[:100], y[:100], views).core.parts()
     outcomes = []
     for module in modules:
@@ -100,7 +100,7 @@ def test_builds_play_the_same_rounds(views: int, d: int, neighbors: int, seed: i
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
 @pytest.mark.parametrize("rounds", [0, 1, 70])
 def test_copies_are_equal_and_independent(duplicate: Any, rounds: int) -> None:
-    X, y = smooth(120)
+    X, y = smooth_stream(120)
     core = trained(X[:1], y[:1], views=2).core
     if rounds:
         play(core, X[:rounds], y[:rounds])
@@ -133,7 +133,7 @@ def test_parts_are_copies() -> None:
 
 @pytest.mark.parametrize("views", [1, 2])
 def test_a_core_built_of_its_parts_goes_on_with_the_same_bits(views: int) -> None:
-    X, y = smooth(400)
+    X, y = smooth_stream(400)
     kept = trained(X[:1], y[:1], views).core
     rebuilt = kept
     for start in range(1, 400, 57):
@@ -144,7 +144,7 @@ def test_a_core_built_of_its_parts_goes_on_with_the_same_bits(views: int) -> Non
 
 
 def test_threads_see_states_between_rounds() -> None:
-    X, y = smooth(300)
+    X, y = smooth_stream(300)
     core = trained(X[:50], y[:50]).core
     probe = X[:4].copy()
 
@@ -170,7 +170,7 @@ def test_threads_see_states_between_rounds() -> None:
 
 
 def test_a_core_stops_before_a_round_that_would_fill_its_memory() -> None:
-    X, y = smooth(200)
+    X, y = smooth_stream(200)
     core = trained(X[:20], y[:20], max_centers=1000).core
     core = MetricCore(MetricSettings(8, len(core) + 5, 0.05), core.parts())
     predictions = np.full(180, np.nan)
@@ -193,7 +193,7 @@ def test_a_core_stops_before_a_round_that_would_fill_its_memory() -> None:
 
 
 def test_algorithm_1_has_a_bounded_number_of_centers() -> None:
-    X, y = smooth(400, seed=3)
+    X, y = smooth_stream(400, seed=3)
     most = len(PARTS.packing.coordinates) + 2
     unbounded = MetricCore(SETTINGS, PARTS)
     bounded = MetricCore(SETTINGS, changed(PARTS, packing=changed(PARTS.packing, max_centers=most)))
@@ -209,7 +209,7 @@ def test_experts_are_within_the_labels_and_the_prediction_is_made_of_them() -> N
     core = MetricCore(SETTINGS, PARTS)
     low, high = PARTS.label_statistics[LOW], PARTS.label_statistics[HIGH]
     slack = 0.05 * (high - low)
-    for row in smooth(20, seed=5)[0].tolist():
+    for row in smooth_stream(20, seed=5)[0].tolist():
         experts, pair = core.ask_experts(row)
         assert ((experts >= low - slack) & (experts <= high + slack)).all()
         assert pair[0] == pytest.approx(PARTS.aggregation.experts.weights() @ experts)
@@ -317,7 +317,7 @@ def test_impossible_packings_are_refused(changes: dict[str, Any]) -> None:
 
 
 NO_CENTERS = CenterMemory(np.zeros((0, 3)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0))
-FEWER = trained(*smooth(75, 2), views=2).core.parts()
+FEWER = trained(*smooth_stream(75, 2), views=2).core.parts()
 FIRST_VIEW, SECOND_VIEW = PARTS.views
 ONE_VIEW = parts_after(views=1)
 
@@ -384,7 +384,7 @@ def test_impossible_settings_are_refused(changes: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e141])
 def test_rows_and_labels_that_are_refused_change_nothing(bad: float) -> None:
-    X, y = smooth(8)
+    X, y = smooth_stream(8)
     core = MetricCore(SETTINGS, PARTS)
     before, predictions = content(core.parts()), np.full(8, 7.0)
     rows, labels = X.copy(), y.copy()
@@ -405,7 +405,7 @@ def test_rows_and_labels_that_are_refused_change_nothing(bad: float) -> None:
 
 
 def test_rows_of_another_shape_are_refused() -> None:
-    X, y = smooth(8)
+    X, y = smooth_stream(8)
     core = MetricCore(SETTINGS, PARTS)
     before = content(core.parts())
     for rows, labels, predictions in (
@@ -426,7 +426,7 @@ def test_rows_of_another_shape_are_refused() -> None:
 
 
 def test_predictions_are_filled_in_or_refused() -> None:
-    X, y = smooth(8)
+    X, y = smooth_stream(8)
     core = MetricCore(SETTINGS, PARTS)
     read_only = np.empty(8)
     read_only.flags.writeable = False
@@ -450,7 +450,7 @@ def test_predictions_are_filled_in_or_refused() -> None:
 @given(seeds)
 def test_absurd_parts_play_on(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    X, y = smooth(30)
+    X, y = smooth_stream(30)
     absurd = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e308, 1e150, 1e-150, 5e-324, 1e60]
 
     def with_absurd(part: Any, name: str) -> Any:

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ellipack.learners import packing, phased
+from ellipack.learners import packing, phased, rescaled
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.state import MetricState, Size, initial_state
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState
-from ellipack.learners.rescaled import engine
-from ellipack.learners.rescaled.engine import RescaledState
+from ellipack.learners.rescaled import RescaledState
 from ellipack.metric import GopEstimator, LocalSlopes, Metric
 from ellipack.validation import Floats
 
@@ -27,7 +26,7 @@ slopes = partial(phased.learn, alpha=0.5, estimator=GopEstimator(LocalSlopes(5))
 
 
 def learn_rescaled(state: RescaledState[PackingState], X: Floats, y: Floats) -> Floats:
-    return engine.learn(state, X, y, packing.learn, packing.predict)
+    return rescaled.learn(state, X, y, packing.learn, packing.predict)
 
 
 def small_metric_state() -> MetricState:
@@ -39,7 +38,7 @@ LEARNERS: dict[str, tuple[Callable[[], State], Learn, float]] = {
     "packing": (lambda: packing.init(Metric.identity(2)), packing.learn, 0.3),
     "phased": (lambda: phased.init(2), slopes, 0.3),
     "practical": (small_metric_state, learner.learn, 5.0),
-    "rescaled": (lambda: engine.init(packing.init(Metric.identity(2)), 2), learn_rescaled, 50.0),
+    "rescaled": (lambda: rescaled.init(packing.init(Metric.identity(2)), 2), learn_rescaled, 50.0),
 }
 
 

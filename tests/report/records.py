@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ellipack.learners.experts import expert_names
+from ellipack.learners.metric.experts import expert_names
 from ellipack.report.record import Column, Direction, Experts, Phase, Progress, Record, Residuals, Summary
 
 ROWS = 17_379

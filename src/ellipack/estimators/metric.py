@@ -7,9 +7,9 @@ from numpy.typing import ArrayLike
 
 from ellipack.errors import InputError
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.learners.experts import expert_names
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.feature_growth import add_features
 from ellipack.learners.metric.state import MetricState, Size, initial_state
 from ellipack.metric import Metric

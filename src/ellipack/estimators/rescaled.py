@@ -9,8 +9,8 @@ from ellipack.errors import InputError
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.packing import PackingRegressor
 from ellipack.estimators.phased import PhasedRegressor
-from ellipack.learners.rescaled import engine
-from ellipack.learners.rescaled.engine import RescaledState
+from ellipack.learners import rescaled
+from ellipack.learners.rescaled import RescaledState
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.validation import Floats
@@ -58,22 +58,22 @@ class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
         return self.regressor
 
     def _initial_state(self, d: int) -> RescaledState[Any]:
-        return engine.init(self._checked_regressor._initial_state(d), d)
+        return rescaled.init(self._checked_regressor._initial_state(d), d)
 
     def _predict(self, state: RescaledState[Any], X: ArrayLike) -> Floats:
-        return engine.predict(state, X, self._checked_regressor._predict)
+        return rescaled.predict(state, X, self._checked_regressor._predict)
 
     def _learn(self, state: RescaledState[Any], X: ArrayLike, y: ArrayLike) -> Floats:
-        return engine.learn(state, X, y, self._checked_regressor._learn, self._checked_regressor._predict)
+        return rescaled.learn(state, X, y, self._checked_regressor._learn, self._checked_regressor._predict)
 
     def _to_archive(self, state: RescaledState[Any]) -> Archive:
-        return engine.to_archive(state, self._checked_regressor._to_archive)
+        return rescaled.to_archive(state, self._checked_regressor._to_archive)
 
     def _from_archive(self, archive: Archive, d: int) -> RescaledState[Any]:
-        return engine.from_archive(archive, d, self._checked_regressor._from_archive)
+        return rescaled.from_archive(archive, d, self._checked_regressor._from_archive)
 
     def _add_features(self, state: RescaledState[Any], scales: Floats) -> None:
-        engine.add_features(state, len(scales))
+        rescaled.add_features(state, len(scales))
 
     @property
     def regressor_(self) -> PackingRegressor | PhasedRegressor:

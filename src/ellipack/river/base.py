@@ -12,7 +12,7 @@ from river.utils.pandas import import_pandas
 from ellipack import serialization
 from ellipack.errors import CheckpointError, InputError
 from ellipack.estimators.parameter_archive import object_to_archive
-from ellipack.learners.rows import RowLearner
+from ellipack.learners.row_learners import RowLearner
 from ellipack.metric import Metric
 from ellipack.river.features import FeatureColumns, check_number
 from ellipack.serialization import Archive

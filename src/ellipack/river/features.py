@@ -12,8 +12,7 @@ import numpy as np
 from river.utils.pandas import import_pandas
 
 from ellipack.errors import DomainError, KindError, NonFiniteError, ShapeError
-from ellipack.learners.rows import Row
-from ellipack.validation import Floats
+from ellipack.validation import Floats, Row
 
 if TYPE_CHECKING:
     import pandas as pd

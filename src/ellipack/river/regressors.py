@@ -8,14 +8,12 @@ from ellipack.errors import CheckpointError
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.estimators.loading import PARAMETER_CLASSES
 from ellipack.estimators.parameter_archive import object_from_archive
-from ellipack.learners import packing, phased
+from ellipack.learners import packing, phased, rescaled
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.learner import LARGEST_FEATURE, LARGEST_LABEL
-from ellipack.learners.metric.rows import MetricRows
 from ellipack.learners.metric.state import Size, initial_state
 from ellipack.learners.packing import PackingState
-from ellipack.learners.rescaled import engine
-from ellipack.learners.rescaled.rows import PackingRows, PhasedRows
+from ellipack.learners.row_learners import MetricRowLearner, PackingRowLearner, PhasedRowLearner
 from ellipack.metric import Metric
 from ellipack.river.base import RiverRegressor
 from ellipack.theory.spectrum import effective_rank
@@ -67,24 +65,24 @@ class MetricRegressor(RiverRegressor):
         self.seed = seed
         self.config = config
 
-    def _new_learner(self, d: int) -> MetricRows:
+    def _new_learner(self, d: int) -> MetricRowLearner:
         size = Size(self.views, self.neighbors, self.max_centers)
-        return MetricRows(initial_state(d, size, self.seed, self.config or MetricConfig()))
+        return MetricRowLearner(initial_state(d, size, self.seed, self.config or MetricConfig()))
 
     @property
     def metric_(self) -> Metric | None:
         """Metric on standardized features in the order of `feature_names`; None before the first row."""
-        return None if self._learner is None else cast(MetricRows, self._learner).state.phase.metrics[0]
+        return None if self._learner is None else cast(MetricRowLearner, self._learner).state.phase.metrics[0]
 
     @property
     def n_centers(self) -> int:
         """Number of centers."""
-        return 0 if self._learner is None else cast(MetricRows, self._learner).state.n_centers
+        return 0 if self._learner is None else cast(MetricRowLearner, self._learner).state.n_centers
 
     @property
     def effective_rank(self) -> int:
         """Effective rank of the metric at the last round; 0 before the first row."""
-        return _rank_at(self.metric_, 0 if self._learner is None else cast(MetricRows, self._learner).state.clock)
+        return _rank_at(self.metric_, 0 if self._learner is None else cast(MetricRowLearner, self._learner).state.clock)
 
 
 class _RescaledRegressor(RiverRegressor):
@@ -94,7 +92,7 @@ class _RescaledRegressor(RiverRegressor):
     def _packing(self) -> PackingState | None:
         if self._learner is None:
             return None
-        inner = cast(PackingRows | PhasedRows, self._learner).state.inner
+        inner = cast(PackingRowLearner | PhasedRowLearner, self._learner).state.inner
         return inner if isinstance(inner, PackingState) else inner.packing
 
     @property
@@ -144,8 +142,8 @@ class PackingRegressor(_RescaledRegressor):
         super().__init__()
         self.keep_founding_label = keep_founding_label
 
-    def _new_learner(self, d: int) -> PackingRows:
-        return PackingRows(engine.init(packing.init(Metric.identity(d)), d), self.keep_founding_label)
+    def _new_learner(self, d: int) -> PackingRowLearner:
+        return PackingRowLearner(rescaled.init(packing.init(Metric.identity(d)), d), self.keep_founding_label)
 
 
 class PhasedRegressor(_RescaledRegressor):
@@ -187,10 +185,10 @@ class PhasedRegressor(_RescaledRegressor):
         self.gop = gop
         self.keep_founding_label = keep_founding_label
 
-    def _new_learner(self, d: int) -> PhasedRows:
+    def _new_learner(self, d: int) -> PhasedRowLearner:
         gop = GradientOuterProduct() if self.gop is None else self.gop
-        state, alpha = engine.init(phased.init(d), d), check_positive(self.alpha, "alpha")
-        return PhasedRows(state, alpha, gop.estimator(), self.keep_founding_label)
+        state, alpha = rescaled.init(phased.init(d), d), check_positive(self.alpha, "alpha")
+        return PhasedRowLearner(state, alpha, gop.estimator(), self.keep_founding_label)
 
 
 def _rank_at(metric: Metric | None, clock: int) -> int:

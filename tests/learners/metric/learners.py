@@ -12,7 +12,7 @@ from ellipack.validation import Floats
 QUICK = MetricConfig(validation_points=16, pool=64)
 
 
-def fresh(
+def new_state(
     d: int, views: int = 1, neighbors: int = 16, max_centers: int = 1000, config: MetricConfig = QUICK
 ) -> MetricState:
     """Return a learner before its first round."""
@@ -21,12 +21,12 @@ def fresh(
 
 def trained(X: Floats, y: Floats, views: int = 1, neighbors: int = 8, max_centers: int = 1000) -> MetricState:
     """Return a learner of some rows."""
-    state = fresh(X.shape[1], views, neighbors, max_centers)
+    state = new_state(X.shape[1], views, neighbors, max_centers)
     learner.learn(state, X, y)
     return state
 
 
-def smooth(n: int, d: int = 3, seed: int = 0) -> tuple[Floats, Floats]:
+def smooth_stream(n: int, d: int = 3, seed: int = 0) -> tuple[Floats, Floats]:
     """Return rows and labels, with some rows that come again."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * np.resize([1.0, 10.0, 0.1], d)

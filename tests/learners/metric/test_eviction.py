@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ellipack._core import KdTree, MetricCore
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.eviction import redundant, without_redundant_centers
-from tests.learners.metric.learners import bits, fresh, smooth, trained
+from tests.learners.metric.learners import bits, new_state, smooth_stream, trained
 from tests.strategies import seeds
 
 
@@ -50,7 +50,7 @@ def test_memory_is_bounded_and_the_learner_goes_on() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3))
     y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1]
-    state = fresh(3, views=2, max_centers=100)
+    state = new_state(3, views=2, max_centers=100)
     for start in range(0, 3000, 60):
         predictions = learner.learn(state, X[start : start + 60], y[start : start + 60])
         assert 64 <= state.n_centers < 100 or start < 120
@@ -69,7 +69,7 @@ def test_memory_is_bounded_and_the_learner_goes_on() -> None:
 
 
 def test_only_centers_are_evicted() -> None:
-    X, y = smooth(200)
+    X, y = smooth_stream(200)
     state = trained(X, y, views=2)
     before, clock, size = dict(bits(state)), state.clock, state.n_centers
     state.phase = replace(

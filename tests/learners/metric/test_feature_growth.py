@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.feature_growth import add_features
 from ellipack.validation import Floats
-from tests.learners.metric.learners import bits, fresh
+from tests.learners.metric.learners import bits, new_state
 from tests.strategies import seeds
 
 
@@ -26,7 +26,7 @@ def test_rows_that_are_0_in_new_features_are_predicted_as_before(
 ) -> None:
     rng = np.random.default_rng(seed)
     X, y = stream(rng, n + 20)
-    state = fresh(3, views, 8, max_centers)
+    state = new_state(3, views, 8, max_centers)
     if n:
         learner.learn(state, X[:n], y[:n])
     expected = learner.predict(state, X)
@@ -41,7 +41,7 @@ def test_learning_goes_on_and_nothing_is_forgotten(seed: int, n: int, views: int
     rng = np.random.default_rng(seed)
     X, y = stream(rng, n + 40, 4)
     X[:n, 3] = 0.0
-    one, many = fresh(3, views, 8), fresh(3, views, 8)
+    one, many = new_state(3, views, 8), new_state(3, views, 8)
     for state in (one, many):
         learner.learn(state, X[:n, :3].copy(), y[:n])
         add_features(state, np.array([2.0]))
@@ -50,7 +50,7 @@ def test_learning_goes_on_and_nothing_is_forgotten(seed: int, n: int, views: int
     assert np.array(one_by_one).tobytes() == together.tobytes()
     assert bits(one) == bits(many)
     # The statistics of features are those of a learner that had all features from the start.
-    wide = fresh(4, views, 8)
+    wide = new_state(4, views, 8)
     learner.learn(wide, X, y)
     grown, whole = many.core.parts(), wide.core.parts()
     np.testing.assert_allclose(grown.feature_statistics, whole.feature_statistics, rtol=1e-12, atol=1e-12)
@@ -62,7 +62,7 @@ def test_learning_goes_on_and_nothing_is_forgotten(seed: int, n: int, views: int
 @pytest.mark.parametrize("n", [3, 100, 1200])
 def test_a_grown_learner_can_be_saved_at_once(views: int, n: int) -> None:
     X, y = stream(np.random.default_rng(0), n + 30)
-    state = fresh(3, views, 8)
+    state = new_state(3, views, 8)
     learner.learn(state, X[:n], y[:n])
     add_features(state, np.array([2.0, 0.1]))
     other = serialization.from_archive(serialization.to_archive(state), 5)
@@ -74,7 +74,7 @@ def test_a_grown_learner_can_be_saved_at_once(views: int, n: int) -> None:
 
 def test_features_may_be_added_again_and_again() -> None:
     X, y = stream(np.random.default_rng(0), 120, 6)
-    state = fresh(2, 2, 8)
+    state = new_state(2, 2, 8)
     for d in range(2, 7):
         part = slice(20 * (d - 2), 20 * (d - 1))
         learner.learn(state, np.ascontiguousarray(X[part, :d]), y[part])
@@ -86,7 +86,7 @@ def test_features_may_be_added_again_and_again() -> None:
 
 def test_summaries_of_finished_phases_stay() -> None:
     X, y = stream(np.random.default_rng(0), 200)
-    state = fresh(3, 1, 8)
+    state = new_state(3, 1, 8)
     learner.learn(state, X, y)
     before = [phase.feature_weights for phase in state.phase.finished]
     add_features(state, np.ones(2))
@@ -100,7 +100,7 @@ def test_a_feature_that_arrives_late_is_learned(views: int) -> None:
     X = rng.normal(size=(2500, 4)) * [1.0, 1.0, 1.0, 100.0]
     X[:500, 3] = 0.0
     y = X[:, 0] + 3 * np.sin(X[:, 3] / 50)
-    state, without = fresh(3, views, 8), fresh(3, views, 8)
+    state, without = new_state(3, views, 8), new_state(3, views, 8)
     for each in (state, without):
         learner.learn(each, X[:500, :3].copy(), y[:500])
     add_features(state, np.array([100.0]))
@@ -114,7 +114,7 @@ def test_a_feature_that_arrives_late_is_learned(views: int) -> None:
 def test_a_typical_size_may_be_absurd(scale: float) -> None:
     rng = np.random.default_rng(0)
     X, y = stream(rng, 100)
-    state = fresh(3, 2, 8)
+    state = new_state(3, 2, 8)
     learner.learn(state, X[:50], y[:50])
     add_features(state, np.array([scale]))
     assert np.isfinite(learner.learn(state, np.hstack([X[50:], rng.normal(size=(50, 1))]), y[50:])).all()
@@ -122,7 +122,7 @@ def test_a_typical_size_may_be_absurd(scale: float) -> None:
 
 def test_more_features_than_local_fits_use() -> None:
     X, y = stream(np.random.default_rng(0), 120, 45)
-    state = fresh(45, 1, 8)
+    state = new_state(45, 1, 8)
     learner.learn(state, X[:80], y[:80])
     expected = learner.predict(state, X)
     add_features(state, np.ones(1))

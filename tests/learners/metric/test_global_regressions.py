@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ellipack._core import FeatureView, LeastSquares, MetricParts
 from ellipack.learners.metric import global_regressions, learner
 from ellipack.validation import Floats
-from tests.learners.metric.learners import fresh
+from tests.learners.metric.learners import new_state
 from tests.reference import aggregation
 from tests.strategies import seeds
 
@@ -78,7 +78,7 @@ def test_many_features_are_refitted_only_while_that_is_cheap(
     monkeypatch.setattr(global_regressions, "_refitted", counted)
     monkeypatch.setattr(global_regressions, "_REFIT_WORK", 1e6)
     rng = np.random.default_rng(0)
-    state = fresh(d, 1, 8)
+    state = new_state(d, 1, 8)
     X = rng.normal(size=(20, d))
     learner.learn(state, X, X[:, 0])
     ends = [phase.end for phase in state.phase.finished]

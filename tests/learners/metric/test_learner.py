@@ -13,13 +13,13 @@ from scipy.linalg import subspace_angles
 from ellipack._core import MetricCore
 from ellipack.errors import DomainError, NonFiniteError, ShapeError
 from ellipack.learners.aggregation import regret_bound
-from ellipack.learners.experts import expert_names
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.state import COUNT, MetricState
 from ellipack.synthetic import LowRankStream
 from ellipack.validation import Floats
-from tests.learners.metric.learners import bits, fresh, smooth, trained
+from tests.learners.metric.learners import bits, new_state, smooth_stream, trained
 from tests.strategies import cuts, seeds
 
 SMALL = MetricConfig(validation_points=8, pool=16)
@@ -72,7 +72,7 @@ class Ledger:
 def test_the_guarantee_holds_for_the_learner_itself(kind: str, views: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, y = streams("noise" if kind == "adversary" else kind, 150, rng)
-    state = fresh(3, views)
+    state = new_state(3, views)
     experts, top = Ledger(len(expert_names(views))), Ledger(2)
     losses, expert_losses = 0.0, np.zeros(experts.experts)
     for t in range(len(X)):
@@ -118,7 +118,7 @@ def test_predictions_are_finite_and_near_the_range_of_the_labels(
     X = make(rng)
     y = size * (rng.normal(size=60) if labels == "varied" else np.ones(60))
     for views in (1, 2):
-        state = fresh(X.shape[1], views)
+        state = new_state(X.shape[1], views)
         predictions = learner.learn(state, X, y)
         for t in range(1, 60):
             low, high = y[:t].min(), y[:t].max()
@@ -129,8 +129,8 @@ def test_predictions_are_finite_and_near_the_range_of_the_labels(
 
 @pytest.mark.parametrize("neighbors", [2, 64, 65, 80])
 def test_any_number_of_neighbors_will_do(neighbors: int) -> None:
-    X, y = smooth(200)
-    state = fresh(3, 2, neighbors)
+    X, y = smooth_stream(200)
+    state = new_state(3, 2, neighbors)
     predictions = learner.learn(state, X, y)
     assert np.std(predictions[100:] - y[100:]) < 0.6 * np.std(y)
 
@@ -138,13 +138,13 @@ def test_any_number_of_neighbors_will_do(neighbors: int) -> None:
 def test_many_features() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 500))
-    state = fresh(500)
+    state = new_state(500)
     assert np.isfinite(learner.learn(state, X, X[:, 3] + 0.1 * rng.normal(size=60))).all()
     assert state.phase.metrics[0].dimension == 500
 
 
 def test_predictions_are_sensible_from_the_second_row_on() -> None:
-    state = fresh(2)
+    state = new_state(2)
     assert learner.predict(state, [[1.0, 2.0]]).tolist() == [0.0]
     predictions = learner.learn(state, [[1.0, 2.0], [5.0, 1.0], [1.0, 2.0]], [7.0, 7.0, 9.0])
     assert predictions.tolist() == [0.0, 7.0, 7.0]
@@ -153,14 +153,14 @@ def test_predictions_are_sensible_from_the_second_row_on() -> None:
 @settings(max_examples=15)
 @given(st.integers(1, 2), st.sampled_from([24, 1000]), st.data(), seeds)
 def test_batches_do_not_change_a_bit(views: int, max_centers: int, data: st.DataObject, seed: int) -> None:
-    X, y = smooth(150, seed=seed)
-    whole, cut = fresh(3, views, 8, max_centers), fresh(3, views, 8, max_centers)
+    X, y = smooth_stream(150, seed=seed)
+    whole, cut = new_state(3, views, 8, max_centers), new_state(3, views, 8, max_centers)
     expected = learner.learn(whole, X, y)
     parts = data.draw(cuts(len(X)))
     predictions = np.concatenate([learner.learn(cut, X[part], y[part]) for part in parts])
     assert predictions.tobytes() == expected.tobytes()
     assert bits(cut) == bits(whole)
-    one_by_one = fresh(3, views, 8, max_centers)
+    one_by_one = new_state(3, views, 8, max_centers)
     for t in range(len(X)):
         assert learner.predict(one_by_one, X[t : t + 1])[0] == expected[t]
         assert learner.learn(one_by_one, X[t : t + 1], y[t : t + 1])[0] == expected[t]
@@ -194,7 +194,7 @@ def test_predictions_and_copies_between_rounds_do_not_change_a_bit(
     rng = np.random.default_rng(seed)
     # Few values, so that rows come again, and both zeros.
     X, y = rng.choice([-1.0, -0.0, 0.0, 0.3], size=(ROWS, 2)), rng.normal(size=ROWS)
-    silent, busy = fresh(2, 1, 4, 24, SMALL), fresh(2, 1, 4, 24, SMALL)
+    silent, busy = new_state(2, 1, 4, 24, SMALL), new_state(2, 1, 4, 24, SMALL)
     for t, before in enumerate(before_rounds):
         row, label = X[t : t + 1], y[t : t + 1]
         for which, way in before:
@@ -207,7 +207,7 @@ def test_predictions_and_copies_between_rounds_do_not_change_a_bit(
 
 
 def test_zero_is_not_taken_for_negative_zero() -> None:
-    states = [fresh(2), fresh(2)]
+    states = [new_state(2), new_state(2)]
     for state in states:
         learner.learn(state, [[1.0, 2.0], [2.0, 1.0]], [1.0, 2.0])
     learner.predict(states[0], [[0.0, 1.0]])
@@ -220,7 +220,7 @@ def test_zero_is_not_taken_for_negative_zero() -> None:
 def test_threads_that_predict_do_not_change_what_another_learns() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
-    alone, shared = fresh(2, 1, 4, 24, SMALL), fresh(2, 1, 4, 24, SMALL)
+    alone, shared = new_state(2, 1, 4, 24, SMALL), new_state(2, 1, 4, 24, SMALL)
     going = threading.Event()
     going.set()
 
@@ -243,8 +243,8 @@ def test_threads_that_predict_do_not_change_what_another_learns() -> None:
 
 
 def test_several_threads_predict_and_score_the_same_bits() -> None:
-    X, y = smooth(300)
-    one, several = fresh(3, 2), fresh(3, 2)
+    X, y = smooth_stream(300)
+    one, several = new_state(3, 2), new_state(3, 2)
     assert learner.learn(one, X, y).tobytes() == learner.learn(several, X, y, n_jobs=3).tobytes()
     assert bits(one) == bits(several)
     probe = np.random.default_rng(1).normal(size=(50, 3))
@@ -254,7 +254,7 @@ def test_several_threads_predict_and_score_the_same_bits() -> None:
 def test_the_metric_finds_the_subspace() -> None:
     stream = LowRankStream(d=10, rank=2, random_state=1)
     X, y = stream.draw(4000)
-    state = fresh(10, neighbors=32, max_centers=10_000, config=MetricConfig())
+    state = new_state(10, neighbors=32, max_centers=10_000, config=MetricConfig())
     learner.learn(state, X, y)
     # In standard units: the true directions are scaled as the features are, all nearly alike here.
     angle = np.degrees(subspace_angles(state.phase.metrics[0].eigenvectors[:, :2], stream.subspace).max())
@@ -266,7 +266,7 @@ def test_experts_that_forget_follow_a_change() -> None:
     X = rng.normal(size=(3000, 3))
     y = np.sin(2 * X[:, 0]) + X[:, 1]
     y[1500:] *= -1
-    state = fresh(3, neighbors=32, max_centers=5000)
+    state = new_state(3, neighbors=32, max_centers=5000)
     predictions = learner.learn(state, X, y)
     weights = state.core.parts().aggregation.experts.weights()
     assert sum(w for name, w in zip(expert_names(1), weights, strict=True) if "forgetting" in name) > 0.9
@@ -277,7 +277,7 @@ def test_experts_that_forget_follow_a_change() -> None:
 def test_pure_noise_is_predicted_by_the_mean() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 5)), rng.normal(size=2000)
-    predictions = learner.learn(fresh(5, max_centers=5000, config=MetricConfig()), X, y)
+    predictions = learner.learn(new_state(5, max_centers=5000, config=MetricConfig()), X, y)
     mean = np.cumsum(np.append(0, y))[:-1] / np.maximum(1, np.arange(2000))
     assert np.mean((predictions - y)[1000:] ** 2) < 1.04 * np.mean((mean - y)[1000:] ** 2)
 

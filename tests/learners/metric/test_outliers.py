@@ -22,8 +22,8 @@ signs = st.sampled_from([-1.0, 1.0])
 BELIEVED = 5  # labels that are taken as they come
 
 
-def fresh(d: int = 3) -> MetricState:
-    return learners.fresh(d, max_centers=5000, config=MetricConfig(validation_points=60, pool=600))
+def new_state(d: int = 3) -> MetricState:
+    return learners.new_state(d, max_centers=5000, config=MetricConfig(validation_points=60, pool=600))
 
 
 def stream(n: int, seed: int) -> tuple[Floats, Floats]:
@@ -38,14 +38,14 @@ def label_statistics(state: MetricState) -> Floats:
 
 def late_error(X: Floats, y: Floats, rest: slice, labels: Floats) -> float:
     """Return the error on the true labels of the rest of a stream that was learned by other labels."""
-    return float(np.sqrt(np.mean((learner.learn(fresh(), X, labels) - y)[rest] ** 2)))
+    return float(np.sqrt(np.mean((learner.learn(new_state(), X, labels) - y)[rest] ** 2)))
 
 
 @settings(max_examples=30)
 @given(st.integers(BELIEVED, 200), st.lists(st.tuples(signs, sizes), min_size=1, max_size=3), seeds)
 def test_nothing_is_learned_from_an_outlying_label(at: int, outliers: list[tuple[float, float]], seed: int) -> None:
     X, y = stream(at + len(outliers), seed)
-    state = fresh()
+    state = new_state()
     learner.learn(state, X[:at], y[:at])
     state.phase = replace(state.phase, end=state.phase.end + len(outliers))  # so that no phase ends on the way
     before, known = dict(bits(state)), label_statistics(state)
@@ -88,7 +88,7 @@ def test_after_an_outlying_feature_the_error_is_back_within_1000_rows(
 def test_a_shift_of_all_labels_is_followed(at: int, sign: float, size: float, seed: int) -> None:
     X, y = stream(at + 200, seed)
     y[at:] += sign * size
-    state = fresh()
+    state = new_state()
     learner.learn(state, X[:at], y[:at])
     width = label_statistics(state)[HIGH] - label_statistics(state)[LOW]
     # Each outlier widens what is believed by ten; the end of a phase undoes half of that.
@@ -102,7 +102,7 @@ def test_a_shift_of_all_labels_is_followed(at: int, sign: float, size: float, se
 @pytest.mark.parametrize("size", [1e3, 1e9, 1e30])
 def test_a_shift_of_a_feature_is_followed(size: float) -> None:
     X, y = stream(600, 0)
-    state = fresh()
+    state = new_state()
     learner.learn(state, X[:300], y[:300])
     X[300:, 0] += size
     learner.learn(state, X[300:], y[300:])
@@ -120,7 +120,7 @@ def test_few_labels_of_heavy_tails_are_outliers(weight: float, zeros: float, see
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(400, 1))
     y = np.where(rng.random(400) < zeros, 0.0, np.exp(weight * rng.normal(size=400)))
-    state = fresh(1)
+    state = new_state(1)
     lost = 0
     for t in range(400):
         before, phases = label_statistics(state), len(state.phase.finished)
@@ -142,7 +142,7 @@ def test_outliers_are_those_of_the_rule(seed: int) -> None:
     factors = np.where(rng.random((60, 3)) < 0.1, 10.0 ** rng.integers(0, 8, size=(60, 3)), 1.0)
     table = rng.normal(size=(60, 3)) * factors
     X, y = np.ascontiguousarray(table[:, :2]), table[:, 2]
-    state = fresh(2)
+    state = new_state(2)
     for t in range(60):
         parts = state.core.parts()
         labels, features = parts.label_statistics, parts.feature_statistics
@@ -162,14 +162,14 @@ def test_outliers_are_those_of_the_rule(seed: int) -> None:
 
 
 def test_equal_labels_have_no_outliers() -> None:
-    state = fresh(1)
+    state = new_state(1)
     learner.learn(state, np.arange(30.0)[:, None], np.zeros(30))
     learner.learn(state, [[30.0]], [1e9])
     assert label_statistics(state)[[HIGH, COUNT]].tolist() == [1e9, 31]
 
 
 def test_statistics_are_of_clipped_features() -> None:
-    state = fresh(1)
+    state = new_state(1)
     values = np.array([0.0, 4.0, 1.0, 2.0, 3.0, 100.0])
     learner.learn(state, values[:, None], np.arange(6.0))
     clipped = np.append(values[:-1], 8.0)  # a width of the range beyond it

@@ -8,17 +8,17 @@ from hypothesis import strategies as st
 from ellipack._core import MetricCore
 from ellipack.learners.metric import learner, phase_end, serialization
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.rows import MetricRows
 from ellipack.learners.metric.state import COUNT, FIRST_PHASE, OUTLIERS, SQUARES, embedded
+from ellipack.learners.row_learners import MetricRowLearner
 from ellipack.theory.spectrum import rank_starts
-from tests.learners.metric.learners import bits, fresh, smooth, trained
+from tests.learners.metric.learners import bits, new_state, smooth_stream, trained
 from tests.strategies import seeds
 
 
 def test_scales_are_frozen_within_a_phase_and_set_at_its_end() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2)) * [3.0, 0.1] + [5.0, -1.0]
-    state = fresh(2, 2, 8, 100)
+    state = new_state(2, 2, 8, 100)
     ends = []
     for x in X:
         phases, before = len(state.phase.finished), state.core.parts().views[0].scale
@@ -36,8 +36,8 @@ def test_scales_are_frozen_within_a_phase_and_set_at_its_end() -> None:
 
 @pytest.mark.parametrize("growth", [1.05, 2.0, 10.0])
 def test_phases_grow_as_they_are_told(growth: float) -> None:
-    X, y = smooth(250)
-    state = fresh(3, 1, 8, config=MetricConfig(growth=growth, validation_points=16, pool=64))
+    X, y = smooth_stream(250)
+    state = new_state(3, 1, 8, config=MetricConfig(growth=growth, validation_points=16, pool=64))
     learner.learn(state, X, y)
     ends = [0, *(phase.end for phase in state.phase.finished), state.phase.end]
     for start, end in pairwise(ends):
@@ -47,7 +47,7 @@ def test_phases_grow_as_they_are_told(growth: float) -> None:
 
 @pytest.mark.parametrize("views", [1, 2])
 def test_centers_are_placed_anew_and_nothing_is_forgotten(views: int) -> None:
-    X, y = smooth(121)
+    X, y = smooth_stream(121)
     state = trained(X[:120], y[:120], views)
     before = state.core.parts()
     state.phase = phase_end.next_phase(state.phase, state.core.parts(), state.config, state.random_state)
@@ -67,7 +67,7 @@ def test_centers_are_placed_anew_and_nothing_is_forgotten(views: int) -> None:
 
 
 def test_outliers_count_half_in_the_next_phase() -> None:
-    X, y = smooth(100)
+    X, y = smooth_stream(100)
     state = trained(X, y)
     X[0], y[0] = 1e9, 1e9
     learner.learn(state, X[:1], y[1:2])
@@ -86,7 +86,7 @@ def test_the_stack_starts_when_labels_vary_and_again_when_they_vary_far_more() -
     X = rng.normal(size=(400, 2))
     y = np.where(np.arange(400) < 20, 5.0, 5.0 + 1e-4 * rng.normal(size=400))
     y[200:] += rng.normal(size=200)
-    state = fresh(2, 1, 8)
+    state = new_state(2, 1, 8)
 
     def strength() -> float:
         return float(state.core.parts().aggregation.stack.inverse.diagonal().max())
@@ -106,8 +106,8 @@ def test_the_stack_starts_when_labels_vary_and_again_when_they_vary_far_more() -
 @pytest.mark.parametrize("what", ["next_phase", "without_redundant_centers"])
 def test_an_interrupted_closing_round_was_not_played(rows: int, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The learner is what it was after the last whole round; it saves, predicts and goes on."""
-    X, y = smooth(200)
-    state, whole = fresh(3, 2, 8, 80), fresh(3, 2, 8, 80)
+    X, y = smooth_stream(200)
+    state, whole = new_state(3, 2, 8, 80), new_state(3, 2, 8, 80)
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -128,7 +128,7 @@ def test_an_interrupted_closing_round_was_not_played(rows: int, what: str, monke
         if done < len(X):
             restored = serialization.from_archive(serialization.to_archive(state), 3) if done else state
             assert bits(restored) == bits(state)
-            MetricRows(state).learn(X[done].tolist(), y[done])
+            MetricRowLearner(state).learn(X[done].tolist(), y[done])
             learner.learn(whole, X[done : done + 1], y[done : done + 1])
             done += 1
     assert interrupted > 1
@@ -136,7 +136,7 @@ def test_an_interrupted_closing_round_was_not_played(rows: int, what: str, monke
 
 
 def test_an_interrupt_in_the_middle_of_a_phase_end_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = smooth(60)
+    X, y = smooth_stream(60)
     state = trained(X, y)
     phase = state.phase
 
@@ -153,8 +153,8 @@ def test_an_interrupt_in_the_middle_of_a_phase_end_changes_nothing(monkeypatch: 
 @settings(max_examples=10)
 @given(st.sampled_from([1e-150, 1e-6, 1e6, 1e130]), st.integers(1, 2), seeds)
 def test_units_of_features_hardly_matter(size: float, views: int, seed: int) -> None:
-    X, y = smooth(150, seed=seed)
-    one, other = fresh(3, views, 8), fresh(3, views, 8)
+    X, y = smooth_stream(150, seed=seed)
+    one, other = new_state(3, views, 8), new_state(3, views, 8)
     errors = np.std(learner.learn(one, X, y)[60:] - y[60:])
     scaled = np.std(learner.learn(other, X * size, y)[60:] - y[60:])
     assert np.isfinite(scaled)

@@ -10,14 +10,14 @@ from ellipack.errors import CheckpointError
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.serialization import from_archive, to_archive
 from ellipack.serialization import Archive
-from tests.learners.metric.learners import bits, fresh, smooth, trained
+from tests.learners.metric.learners import bits, new_state, smooth_stream, trained
 from tests.strategies import seeds
 
 D = 3
 
 
 def archive(views: int = 1, rounds: int = 30) -> Archive:
-    return to_archive(trained(*smooth(rounds), views=views, max_centers=40))
+    return to_archive(trained(*smooth_stream(rounds), views=views, max_centers=40))
 
 
 def with_array(contents: Archive, name: str, array: Any) -> Archive:
@@ -27,8 +27,8 @@ def with_array(contents: Archive, name: str, array: Any) -> Archive:
 @settings(max_examples=20)
 @given(st.integers(1, 2), st.sampled_from([24, 1000]), st.integers(1, 149), seeds)
 def test_a_restored_learner_goes_on_with_the_same_bits(views: int, max_centers: int, at: int, seed: int) -> None:
-    X, y = smooth(150, seed=seed)
-    state = fresh(D, views, 8, max_centers)
+    X, y = smooth_stream(150, seed=seed)
+    state = new_state(D, views, 8, max_centers)
     learner.learn(state, X[:at], y[:at])
     other = from_archive(to_archive(state), D)
     assert bits(other) == bits(state)
@@ -39,16 +39,16 @@ def test_a_restored_learner_goes_on_with_the_same_bits(views: int, max_centers: 
 
 @pytest.mark.parametrize("size", [1e-30, 1e50])
 def test_absurd_labels_and_features_can_be_saved(size: float) -> None:
-    X, y = smooth(200)
+    X, y = smooth_stream(200)
     X[::50] *= 1e60
     y[::40] *= 1e9
-    state = fresh(D, 2, 8)
+    state = new_state(D, 2, 8)
     learner.learn(state, X * min(size, 1e30), y * size)
     assert bits(from_archive(to_archive(state), D)) == bits(state)
 
 
 def test_arrays_of_an_archive_are_its_own() -> None:
-    X, y = smooth(40)
+    X, y = smooth_stream(40)
     state = trained(X[:30], y[:30])
     saved = to_archive(state)
     before = {name: array.tobytes() for name, array in saved.arrays.items()}
@@ -123,7 +123,7 @@ def test_every_array_must_have_its_shape_and_type(views: int) -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("views", [1, 2])
 def test_numbers_that_are_not_finite_are_refused_or_do_no_harm(views: int, value: float) -> None:
-    X, y = smooth(60)
+    X, y = smooth_stream(60)
     contents = archive(views)
     may_overflow = {"gop", "inverse", "coefficients"}
     for name, array in contents.arrays.items():

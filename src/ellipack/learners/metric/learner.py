@@ -24,9 +24,8 @@ from ellipack.errors import DomainError
 from ellipack.learners.metric.eviction import without_redundant_centers
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
-from ellipack.learners.rows import Row
 from ellipack.parallel import thread_count
-from ellipack.validation import Floats, check_labels, check_rows
+from ellipack.validation import Floats, Row, check_labels, check_rows
 
 LARGEST_FEATURE, LARGEST_LABEL = 1e140, 1e60
 """Beyond these, sums of squares of features and of fourth powers of labels would overflow."""

@@ -25,8 +25,8 @@ from ellipack._core import (
     PackingExpert,
 )
 from ellipack.errors import CheckpointError, DomainError
-from ellipack.learners.experts import expert_names
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.metric_selection import Reputation, Score
 from ellipack.learners.metric.state import (
     COUNT,

@@ -19,8 +19,8 @@ from ellipack._core import (
     project,
 )
 from ellipack.learners.aggregation import uniform_aggregation
-from ellipack.learners.experts import expert_names
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.metric_selection import Reputation
 from ellipack.learners.metric.subspace import initial_subspace
 from ellipack.metric import Metric

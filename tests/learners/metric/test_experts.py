@@ -1,7 +1,7 @@
 import pytest
 
-from ellipack.learners.experts import GLOBAL_EXPERTS, LOCAL_EXPERTS, expert_names
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.experts import GLOBAL_EXPERTS, LOCAL_EXPERTS, expert_names
 from ellipack.learners.metric.state import Size, initial_state
 
 
