@@ -116,11 +116,11 @@ import hashlib
 import numpy as np
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.state import Size, initial_state
+from ellipack.learners.metric.state import LearnerSize, initial_state
 rng = np.random.default_rng(0)
 X = rng.normal(size=(330, 120))
 y = np.sin(X[:, 0]) + X[:, 1:4] @ [1.0, -2.0, 0.5]
-state = initial_state(120, Size(2, 8, 1000), 0, MetricConfig(validation_points=16, pool=200))
+state = initial_state(120, LearnerSize(2, 8, 1000), 0, MetricConfig(validation_points=16, pool=200))
 predictions = learner.learn(state, X, y)
 arrays = serialization.to_archive(state).arrays
 digest = hashlib.sha256(predictions.tobytes())

@@ -18,7 +18,7 @@ from benchmarks.command_line import TargetResult, at_most, new_table
 from benchmarks.measurement import best_of
 from ellipack import MetricRegressor
 from ellipack._core import MetricCore, MetricSettings
-from ellipack.learners.metric.eviction import without_redundant_centers
+from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
 from ellipack.synthetic import LowRankStream
@@ -162,7 +162,7 @@ def _end_phase(state: MetricState) -> object:
 
 
 def _evict(state: MetricState) -> object:
-    return without_redundant_centers(state.core.parts())
+    return evict_redundant_centers(state.core.parts())
 
 
 def _rounds(learner: MetricRegressor) -> int:

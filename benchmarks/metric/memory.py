@@ -13,7 +13,7 @@ from benchmarks.command_line import TargetResult, new_table
 from benchmarks.streams import Stream, late_nrmse
 from ellipack import MetricRegressor
 from ellipack._core import MetricCore
-from ellipack.learners.metric.eviction import with_centers
+from ellipack.learners.metric.eviction import keep_centers
 from ellipack.learners.metric.state import MetricState
 from ellipack.validation import Floats
 
@@ -48,7 +48,7 @@ def keep_latest(state: MetricState, kept: int) -> None:
     """Drop all but the latest centers of a learner."""
     latest_centers = np.arange(state.n_centers) >= state.n_centers - kept
     state.phase = replace(
-        state.phase, core=MetricCore(state.core.settings, with_centers(state.core.parts(), latest_centers))
+        state.phase, core=MetricCore(state.core.settings, keep_centers(state.core.parts(), latest_centers))
     )
 
 

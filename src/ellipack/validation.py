@@ -16,6 +16,13 @@ from ellipack.errors import DomainError, InputError, KindError, NonFiniteError, 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Row = list[float] | tuple[float, ...]
+"""The features of one sample."""
+
+MAX_ABS_VALUE = 1e140
+"""Largest absolute value of a feature of `MetricRegressor`. Sums of squares of larger ones could overflow."""
+
+MAX_ABS_LABEL = 1e60
+"""Largest absolute value of a label of `MetricRegressor`. Sums of fourth powers of larger ones could overflow."""
 
 UNIT_SLACK = 1e-9
 """Largest excess of a norm over 1 that counts as a rounding error of a point in the unit ball."""

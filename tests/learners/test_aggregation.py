@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ellipack._core import BernsteinAggregation, LeastSquares
 from ellipack.errors import DomainError
-from ellipack.learners.aggregation import regret_bound, restarted, uniform_aggregation
+from ellipack.learners.aggregation import regret_bound, restart_aggregation, uniform_aggregation
 from ellipack.validation import Floats
 from tests.strategies import seeds
 
@@ -64,7 +64,7 @@ def test_the_theorem_holds_on_any_stream(experts: int, rounds: int, seed: int, k
         played = play(aggregation, rounds, seed, kind, size)
         for k in range(experts):
             assert played.losses.sum() - played.expert_losses[:, k].sum() <= bound(played, k)
-        aggregation, seed = restarted(aggregation), seed + 1
+        aggregation, seed = restart_aggregation(aggregation), seed + 1
 
 
 def test_the_bound_is_not_trivial() -> None:
@@ -85,7 +85,7 @@ def test_the_good_expert_gets_the_weight_and_keeps_it_after_a_restart() -> None:
     weights = aggregation.weights()
     assert weights.sum() == pytest.approx(1)
     assert weights[-1] > 0.95
-    np.testing.assert_allclose(restarted(aggregation).weights(), 0.98 * weights + 0.004)
+    np.testing.assert_allclose(restart_aggregation(aggregation).weights(), 0.98 * weights + 0.004)
 
 
 def test_nothing_is_learned_from_experts_that_agree() -> None:

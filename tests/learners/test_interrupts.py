@@ -12,7 +12,7 @@ import pytest
 from ellipack.learners import packing, phased, rescaled
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.state import MetricState, Size, initial_state
+from ellipack.learners.metric.state import LearnerSize, MetricState, initial_state
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState
 from ellipack.learners.rescaled import RescaledState
@@ -31,7 +31,9 @@ def learn_rescaled(state: RescaledState[PackingState], X: Floats, y: Floats) -> 
 
 def small_metric_state() -> MetricState:
     """Return a practical learner that evicts centers when it has 16."""
-    return initial_state(2, Size(1, 4, 16), 0, MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=8, pool=8))
+    return initial_state(
+        2, LearnerSize(1, 4, 16), 0, MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=8, pool=8)
+    )
 
 
 LEARNERS: dict[str, tuple[Callable[[], State], Learn, float]] = {

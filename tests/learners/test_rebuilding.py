@@ -14,7 +14,7 @@ from ellipack._core import MetricCore, PackingCore
 from ellipack.learners import packing, phased
 from ellipack.learners.metric import learner as practical
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.state import MetricState, Size, initial_state
+from ellipack.learners.metric.state import LearnerSize, MetricState, initial_state
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState, Samples
 from ellipack.metric import GopEstimator, LocalSlopes, Metric
@@ -61,7 +61,7 @@ def test_the_practical_learner_goes_on_the_same(views: int, most: int, copies: f
     def play(learner: MetricState, part: slice) -> Floats:
         return np.append(practical.learn(learner, X[part], y[part]), practical.predict(learner, X))
 
-    make = partial(initial_state, 3, Size(views, 8, most), 0, MetricConfig(validation_points=16, pool=64))
+    make = partial(initial_state, 3, LearnerSize(views, 8, most), 0, MetricConfig(validation_points=16, pool=64))
     compare(make, play, rebuild_practical, drawn_moments(rng, len(X)))
 
 

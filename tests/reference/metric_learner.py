@@ -20,7 +20,7 @@ from tests.reference.feature_views import FeatureView, Floats, Ints, RunningStat
 from tests.reference.local_experts import Neighborhood, local_predictions, nearest_neighbors
 from tests.reference.metric_selection import Score, Validation, candidates, score_candidates
 
-FIRST_PHASE = 4
+MIN_PHASE_ROUNDS = 4
 MOST_FITTED = 40  # coordinates in local fits
 FEWEST_SCORED = 8  # centers, for a choice of the metric
 KNOTS = 256
@@ -117,7 +117,7 @@ class ReferenceMetricLearner:
     ) -> None:
         self.d, self.neighbors, self.max_centers = d, neighbors, max_centers
         self.random_state, self.config, self.learner_choices = random_state, config or MetricConfig(), choices
-        self.clock, self.phase_end = 0, FIRST_PHASE
+        self.clock, self.phase_end = 0, MIN_PHASE_ROUNDS
         self.labels, self.features = RunningStatistics(), [RunningStatistics() for _ in range(d)]
         self.views = [FeatureView.initial(d) for _ in range(views)]
         self.past_scores: list[dict[str, Score]] = [{} for _ in range(views)]
@@ -268,7 +268,7 @@ class ReferenceMetricLearner:
             spectra.append(eigenvalues)
         self._record_phase(tuple(names), spectra[0])
         self._restart_experts(old, spectra[0])
-        self.phase_end = self.clock + max(FIRST_PHASE, int((self.config.growth - 1) * self.clock))
+        self.phase_end = self.clock + max(MIN_PHASE_ROUNDS, int((self.config.growth - 1) * self.clock))
 
     def _record_phase(self, names: tuple[str, ...], eigenvalues: Floats) -> None:
         self.metric = self.views[0].directions @ self.views[0].directions.T

@@ -11,7 +11,7 @@ from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.feature_growth import add_features
-from ellipack.learners.metric.state import MetricState, Size, initial_state
+from ellipack.learners.metric.state import LearnerSize, MetricState, initial_state
 from ellipack.metric import Metric
 from ellipack.parallel import thread_count
 from ellipack.serialization import Archive
@@ -118,7 +118,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
 
     def _initial_state(self, d: int) -> MetricState:
         thread_count(self.n_jobs)
-        size = Size(self.views, self.neighbors, self.max_centers)
+        size = LearnerSize(self.views, self.neighbors, self.max_centers)
         config = MetricConfig() if self.config is None else self.config
         if not isinstance(config, MetricConfig):
             raise InputError(f"config must be a MetricConfig, got {config!r}")

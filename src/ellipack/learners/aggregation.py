@@ -47,7 +47,7 @@ def uniform_aggregation(experts: int) -> BernsteinAggregation:
     return BernsteinAggregation(np.full(count, -math.log(count)), np.zeros(count), np.zeros(count), 0.0)
 
 
-def restarted(aggregation: BernsteinAggregation) -> BernsteinAggregation:
+def restart_aggregation(aggregation: BernsteinAggregation) -> BernsteinAggregation:
     """Return an aggregation that begins again, with the weights reached as its prior, mixed with equal weights.
 
     To be used when the experts change. The theorem holds for each stretch between restarts, with a prior of at least

@@ -22,7 +22,7 @@ from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank, rank_starts
 from ellipack.validation import Floats, Ints, check_in_unit_ball, check_in_unit_interval, check_labels, check_rows
 
-_BATCH = 4096  # rounds a call: between calls, other threads predict and interrupts are handled
+_ROUNDS_PER_CALL = 4096  # rounds a call: between calls, other threads predict and interrupts are handled
 _MAX_ROUNDS = 2**52  # that a file may claim: a float counts them
 _SLACK = 1e-6  # for rounding
 
@@ -115,7 +115,7 @@ def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_labe
     metric, core = state.parts
     table = check_in_unit_ball(check_rows(X, metric.dimension))
     targets = check_in_unit_interval(check_labels(y, len(table)))
-    batches = [slice(start, start + _BATCH) for start in range(0, len(table), _BATCH)]
+    batches = [slice(start, start + _ROUNDS_PER_CALL) for start in range(0, len(table), _ROUNDS_PER_CALL)]
     predictions = [core.learn(metric.whiten(table[b]), targets[b], bool(keep_founding_label)) for b in batches]
     return predictions[0] if len(predictions) == 1 else np.concatenate(predictions)
 
@@ -152,10 +152,10 @@ def history(state: PackingState, t: ArrayLike | None = None) -> PackingHistory:
     at = rounds if t is None else np.atleast_1d(np.asarray(t))
     if not np.isin(at, rounds).all():
         raise DomainError(f"t must be rounds from 1 to {clock}, got {at}")
-    return history_of(metric, founded, at.astype(np.int64))
+    return compute_history(metric, founded, at.astype(np.int64))
 
 
-def history_of(metric: Metric, founded: Ints, at: Ints) -> PackingHistory:
+def compute_history(metric: Metric, founded: Ints, at: Ints) -> PackingHistory:
     """Return what `history` does, for any metric and rounds of founding."""
     spectrum = metric.eigenvalues
     count = np.searchsorted(founded, at, side="right").astype(np.int64)

@@ -23,7 +23,7 @@ from ellipack.validation import (
     check_rows,
 )
 
-_BATCH = 4096  # rounds a call: between calls, other threads predict and interrupts are handled
+_ROUNDS_PER_CALL = 4096  # rounds a call: between calls, other threads predict and interrupts are handled
 
 
 class Phase(NamedTuple):
@@ -194,7 +194,7 @@ def learn(
     done = 0
     while done < len(table):
         phase, clock = phase_of(state.clock + 1), state.clock
-        part = slice(done, min(len(table), done + _BATCH, done + phase_end(phase) - clock))
+        part = slice(done, min(len(table), done + _ROUNDS_PER_CALL, done + phase_end(phase) - clock))
         ends = clock + part.stop - part.start == phase_end(phase)
         # The last rounds of a phase are played on a copy: the state goes from before them to the next phase at once.
         now = state.packing.copy() if ends else state.packing
@@ -225,7 +225,7 @@ def add_features(state: PhasedState, count: int) -> None:
 def history(state: PhasedState) -> PackingHistory:
     """Return radius, effective rank and number of centers at the end of every round, phase after phase."""
     now, over, _ = state.parts
-    parts = [packing.history_of(phase.metric, phase.founded, np.arange(1, phase.rounds + 1)) for phase in over]
+    parts = [packing.compute_history(phase.metric, phase.founded, np.arange(1, phase.rounds + 1)) for phase in over]
     parts.append(packing.history(now))
     _, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
     return PackingHistory(np.arange(1, len(columns[0]) + 1), *columns)

@@ -85,13 +85,15 @@ def from_archive(saved: Archive, d: int, inner: Callable[[Archive, int], Inner])
     return RescaledState(learner, UnitBox(low, high, label))
 
 
-def predict(state: RescaledState[Inner], X: ArrayLike, ask: PredictFunction) -> Floats:
+def predict(state: RescaledState[Inner], X: ArrayLike, predict_inner: PredictFunction) -> Floats:
     """Return what would be predicted for each row now; nothing changes. A row outside of the box is clipped to it."""
     inner, box = state.parts
-    return _ask(inner, box, check_rows(X, len(box.low)), ask)
+    return _predict_in_box(inner, box, check_rows(X, len(box.low)), predict_inner)
 
 
-def learn(state: RescaledState[Inner], X: ArrayLike, y: ArrayLike, play: LearnFunction, ask: PredictFunction) -> Floats:
+def learn(
+    state: RescaledState[Inner], X: ArrayLike, y: ArrayLike, learn_inner: LearnFunction, predict_inner: PredictFunction
+) -> Floats:
     """LearnFunction one round a row; return the predictions, each made before its label was seen.
 
     However rows are grouped into calls, predictions and state have the same bits.
@@ -100,7 +102,7 @@ def learn(state: RescaledState[Inner], X: ArrayLike, y: ArrayLike, play: LearnFu
     table = check_rows(X, len(box.low))
     targets = check_labels(y, len(table))
     if box.first_outside(table, targets, 0) == len(table):
-        return _play(inner, box, table, targets, play)
+        return _learn_in_box(inner, box, table, targets, learn_inner)
     # A change of units on the way: on a copy, so that a failure leaves the state as it was.
     inner, predictions = deepcopy(inner), np.empty(len(table))
     done = 0
@@ -108,13 +110,13 @@ def learn(state: RescaledState[Inner], X: ArrayLike, y: ArrayLike, play: LearnFu
         outside = box.first_outside(table, targets, done)
         if outside > done:
             part = slice(done, outside)
-            predictions[part] = _play(inner, box, table[part], targets[part], play)
+            predictions[part] = _learn_in_box(inner, box, table[part], targets[part], learn_inner)
         if outside < len(table):
             part = slice(outside, outside + 1)
-            predictions[part] = _ask(inner, box, table[part], ask)
+            predictions[part] = _predict_in_box(inner, box, table[part], predict_inner)
             larger = grow_box(box, table[outside], float(targets[outside]))
             inner, box = convert_state(inner, unit_change(box, larger)), larger
-            _play(inner, box, table[part], targets[part], play)
+            _learn_in_box(inner, box, table[part], targets[part], learn_inner)
         done = outside + 1
     state.parts = inner, box
     return predictions
@@ -135,12 +137,12 @@ def add_features(state: RescaledState[Inner], count: int) -> None:
     state.parts = convert_state(inner, shrink), wider
 
 
-def _ask(inner: Inner, box: UnitBox, table: Floats, ask: PredictFunction) -> Floats:
-    return box.labels_from_units(ask(inner, box.rows_to_units(table)))
+def _predict_in_box(inner: Inner, box: UnitBox, table: Floats, predict_inner: PredictFunction) -> Floats:
+    return box.labels_from_units(predict_inner(inner, box.rows_to_units(table)))
 
 
-def _play(inner: Inner, box: UnitBox, table: Floats, targets: Floats, play: LearnFunction) -> Floats:
-    return box.labels_from_units(play(inner, box.rows_to_units(table), box.labels_to_units(targets)))
+def _learn_in_box(inner: Inner, box: UnitBox, table: Floats, targets: Floats, learn_inner: LearnFunction) -> Floats:
+    return box.labels_from_units(learn_inner(inner, box.rows_to_units(table), box.labels_to_units(targets)))
 
 
 class UnitChange(NamedTuple):

@@ -10,14 +10,13 @@ from ellipack.estimators.loading import PARAMETER_CLASSES
 from ellipack.estimators.parameter_archive import object_from_archive
 from ellipack.learners import packing, phased, rescaled
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.learner import LARGEST_FEATURE, LARGEST_LABEL
-from ellipack.learners.metric.state import Size, initial_state
+from ellipack.learners.metric.state import LearnerSize, initial_state
 from ellipack.learners.packing import PackingState
 from ellipack.learners.row_learners import MetricRowLearner, PackingRowLearner, PhasedRowLearner
 from ellipack.metric import Metric
 from ellipack.river.base import RiverRegressor
 from ellipack.theory.spectrum import effective_rank
-from ellipack.validation import check_positive
+from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, check_positive
 
 
 class MetricRegressor(RiverRegressor):
@@ -48,7 +47,7 @@ class MetricRegressor(RiverRegressor):
     True
     """
 
-    _largest_feature, _largest_label = LARGEST_FEATURE, LARGEST_LABEL
+    _largest_feature, _largest_label = MAX_ABS_VALUE, MAX_ABS_LABEL
 
     def __init__(
         self,
@@ -66,7 +65,7 @@ class MetricRegressor(RiverRegressor):
         self.config = config
 
     def _new_learner(self, d: int) -> MetricRowLearner:
-        size = Size(self.views, self.neighbors, self.max_centers)
+        size = LearnerSize(self.views, self.neighbors, self.max_centers)
         return MetricRowLearner(initial_state(d, size, self.seed, self.config or MetricConfig()))
 
     @property

@@ -2,9 +2,9 @@
 
 from ellipack.tabular.encoder import ColumnSummary, FeatureBlock, ParsedRows, TableEncoder
 from ellipack.tabular.kind_inference import INFERENCE_ROWS
-from ellipack.tabular.number_column import MAX_ABS_LABEL, MAX_ABS_VALUE
 from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, TableBatch
 from ellipack.tabular.table_stream import TableStream, open_table
+from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE
 
 __all__ = [
     "INFERENCE_ROWS",

@@ -18,13 +18,7 @@ from ellipack.tabular.columns import (
     is_numeric_type,
 )
 from ellipack.tabular.table_batch import quote_value, to_clean_strings, to_strings
-from ellipack.validation import Floats
-
-MAX_ABS_VALUE = 1e140
-"""Maximum absolute value of a number. Sums of squares of larger numbers could overflow."""
-
-MAX_ABS_LABEL = 1e60
-"""Maximum absolute value of a label."""
+from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats
 
 BOOLEAN_PAIRS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("1", "0"))
 """Words for true and false, in upper or lower case."""

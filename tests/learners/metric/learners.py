@@ -6,7 +6,7 @@ import numpy as np
 
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.state import MetricState, Size, initial_state
+from ellipack.learners.metric.state import LearnerSize, MetricState, initial_state
 from ellipack.validation import Floats
 
 QUICK = MetricConfig(validation_points=16, pool=64)
@@ -16,7 +16,7 @@ def new_state(
     d: int, views: int = 1, neighbors: int = 16, max_centers: int = 1000, config: MetricConfig = QUICK
 ) -> MetricState:
     """Return a learner before its first round."""
-    return initial_state(d, Size(views, neighbors, max_centers), 0, config)
+    return initial_state(d, LearnerSize(views, neighbors, max_centers), 0, config)
 
 
 def trained(X: Floats, y: Floats, views: int = 1, neighbors: int = 8, max_centers: int = 1000) -> MetricState:

@@ -6,20 +6,20 @@ from hypothesis import strategies as st
 
 from ellipack._core import KdTree, MetricCore
 from ellipack.learners.metric import learner
-from ellipack.learners.metric.eviction import redundant, without_redundant_centers
+from ellipack.learners.metric.eviction import evict_redundant_centers, find_redundant
 from tests.learners.metric.learners import bits, new_state, smooth_stream, trained
 from tests.strategies import seeds
 
 
 def evicted(points: list[float], labels: list[float], part: float) -> list[int]:
-    return np.flatnonzero(redundant(np.array(points)[:, None], np.array(labels), part)).tolist()
+    return np.flatnonzero(find_redundant(np.array(points)[:, None], np.array(labels), part)).tolist()
 
 
 @given(st.integers(2, 300), st.integers(1, 12), st.sampled_from([0.1, 0.25, 0.5]), seeds)
 def test_the_last_center_of_each_leaf_stays(n: int, d: int, part: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(n, d))
-    gone = redundant(points, rng.normal(size=n), part)
+    gone = find_redundant(points, rng.normal(size=n), part)
     tree = KdTree.build(np.ascontiguousarray(points[:, :8]))
     assert gone.sum() == min(n - tree.leaf_count, np.ceil(part * n))
     for leaf in range(tree.leaf_count):
@@ -73,7 +73,7 @@ def test_only_centers_are_evicted() -> None:
     state = trained(X, y, views=2)
     before, clock, size = dict(bits(state)), state.clock, state.n_centers
     state.phase = replace(
-        state.phase, core=MetricCore(state.core.settings, without_redundant_centers(state.core.parts()))
+        state.phase, core=MetricCore(state.core.settings, evict_redundant_centers(state.core.parts()))
     )
     after = dict(bits(state))
     assert state.clock == clock

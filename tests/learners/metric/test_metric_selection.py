@@ -6,12 +6,12 @@ from hypothesis import strategies as st
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.metric_selection import (
     Candidate,
-    Reputation,
+    CandidateScores,
     Score,
     ValidationSet,
-    candidates,
-    restricted,
-    scaled_to_unit_range,
+    generate_candidates,
+    restrict_gop,
+    scale_to_unit_interval,
     select_metric,
 )
 from ellipack.validation import Floats
@@ -35,15 +35,20 @@ def gop(*diagonal: float) -> Floats:
     return np.diag(np.array(diagonal))
 
 
-def select(gop: Floats, current: Floats, data: ValidationSet, reputation: Reputation) -> tuple[str, Floats, Reputation]:
-    field = dict(candidates(restricted(gop, np.eye(len(gop))), current, CONFIG))
-    name, after = select_metric(field, data, reputation)
-    return name, field[name].directions, after
+def select(
+    gop: Floats, current: Floats, data: ValidationSet, past_scores: CandidateScores
+) -> tuple[str, Floats, CandidateScores]:
+    candidates = dict(generate_candidates(restrict_gop(gop, np.eye(len(gop))), current, CONFIG))
+    name, after = select_metric(candidates, data, past_scores)
+    return name, candidates[name].directions, after
 
 
 def test_candidates_are_powers_of_the_gop_of_its_diagonal_and_of_their_mean() -> None:
     matrix = np.array([[1.0, 0.4], [0.4, 0.5]])
-    named = {name: each.directions for name, each in candidates(restricted(matrix, np.eye(2)), 2 * np.eye(2), CONFIG)}
+    named = {
+        name: each.directions
+        for name, each in generate_candidates(restrict_gop(matrix, np.eye(2)), 2 * np.eye(2), CONFIG)
+    }
     assert len(named) == 2 + 3 * len(CONFIG.ridges) * len(CONFIG.powers)
     np.testing.assert_array_equal(named["current"], 2 * np.eye(2))
     np.testing.assert_array_equal(named["identity"], np.eye(2))
@@ -60,19 +65,19 @@ def test_candidates_are_powers_of_the_gop_of_its_diagonal_and_of_their_mean() ->
 
 @pytest.mark.parametrize("useless", [np.zeros((3, 3)), np.full((3, 3), np.nan), np.full((3, 3), np.inf)])
 def test_without_a_gop_there_are_two_candidates(useless: Floats) -> None:
-    assert [name for name, _ in candidates(restricted(useless, np.eye(3)), np.eye(3), CONFIG)] == [
+    assert [name for name, _ in generate_candidates(restrict_gop(useless, np.eye(3)), np.eye(3), CONFIG)] == [
         "current",
         "identity",
     ]
 
 
 def test_the_direction_that_matters_wins() -> None:
-    name, directions, reputation = select(gop(1.0, 0.0, 0.0, 0.0), np.eye(4), sample(), {})
+    name, directions, past_scores = select(gop(1.0, 0.0, 0.0, 0.0), np.eye(4), sample(), {})
     assert name not in ("current", "identity")
     weights = np.diag(directions @ directions.T)
     assert weights[0] > 3 * weights[1:].max()
-    assert "current" not in reputation
-    assert all(score.weight > 0 for score in reputation.values())
+    assert "current" not in past_scores
+    assert all(score.weight > 0 for score in past_scores.values())
 
 
 def test_a_misleading_gop_loses() -> None:
@@ -85,7 +90,7 @@ def test_the_present_metric_is_replaced_only_by_a_better_one() -> None:
 
 
 def test_reputation_counts() -> None:
-    known: Reputation = {"identity": Score(-50.0, 1e6)}
+    known: CandidateScores = {"identity": Score(-50.0, 1e6)}
     current = np.diag([1.0, 0.1, 0.1, 0.1])
     assert select(gop(1.0, 0.0, 0.0, 0.0), current, sample(), {})[0] != "identity"
     assert select(gop(1.0, 0.0, 0.0, 0.0), current, sample(), known)[0] == "identity"
@@ -93,7 +98,7 @@ def test_reputation_counts() -> None:
 
 
 def test_reputation_fades() -> None:
-    known: Reputation = {"of another phase": Score(-1.0, 8.0)}
+    known: CandidateScores = {"of another phase": Score(-1.0, 8.0)}
     _, _, after = select(gop(1.0, 0.0, 0.0, 0.0), np.eye(4), sample(), known)
     assert after["of another phase"] == known["of another phase"]
     data = sample()
@@ -135,28 +140,31 @@ def test_a_score_depends_neither_on_other_candidates_nor_on_threads(n: int, d: i
     rng = np.random.default_rng(seed)
     standard = np.round(rng.normal(size=(n, d)), rng.integers(0, 4))  # many equally near, or equal
     data = ValidationSet(standard, rng.normal(size=n), np.flatnonzero(rng.random(n) < 0.5), 16)
-    field = {str(k): candidate(rng.normal(size=(d, d)) * 10.0 ** rng.integers(-3, 3)) for k in range(4)}
-    together = data.errors(field, 1)
-    assert together == {name: data.errors({name: field[name]}, 1)[name] for name in field}
-    assert together == data.errors(field, 3)
+    candidates = {str(k): candidate(rng.normal(size=(d, d)) * 10.0 ** rng.integers(-3, 3)) for k in range(4)}
+    together = data.errors(candidates, 1)
+    assert together == {name: data.errors({name: candidates[name]}, 1)[name] for name in candidates}
+    assert together == data.errors(candidates, 3)
 
 
 def test_threads_score_the_same_bits() -> None:
     data = sample(3000)
-    field = dict(candidates(restricted(gop(1.0, 0.5, 0.1, 0.0), np.eye(4)), np.eye(4), CONFIG))
-    assert data.errors(field, 1) == data.errors(field, 3)
+    candidates = dict(generate_candidates(restrict_gop(gop(1.0, 0.5, 0.1, 0.0), np.eye(4)), np.eye(4), CONFIG))
+    assert data.errors(candidates, 1) == data.errors(candidates, 3)
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1e50, 0.0), (1e-50, 0.0), (1.0, 1e6), (1e-30, -1e-28)])
 def test_scores_do_not_depend_on_units_of_labels(scale: float, shift: float) -> None:
     plain = sample(100)
-    field = {"one": candidate(np.eye(4)), "other": candidate(np.diag([1.0, 0.1, 0.1, 0.1]))}
-    errors, others = plain.errors(field, 1), plain._replace(labels=scale * plain.labels + shift).errors(field, 1)
+    candidates = {"one": candidate(np.eye(4)), "other": candidate(np.diag([1.0, 0.1, 0.1, 0.1]))}
+    errors, others = (
+        plain.errors(candidates, 1),
+        plain._replace(labels=scale * plain.labels + shift).errors(candidates, 1),
+    )
     assert list(others) == list(errors)
     for name, error in errors.items():
         assert others[name] == pytest.approx(error, rel=1e-3)
 
 
 def test_labels_are_scaled_to_the_unit_interval() -> None:
-    assert scaled_to_unit_range(np.array([2.0, 6.0, 3.0])).tolist() == [0.0, 1.0, 0.25]
-    assert scaled_to_unit_range(np.full(3, 5.0)).tolist() == [0.0, 0.0, 0.0]
+    assert scale_to_unit_interval(np.array([2.0, 6.0, 3.0])).tolist() == [0.0, 1.0, 0.25]
+    assert scale_to_unit_interval(np.full(3, 5.0)).tolist() == [0.0, 0.0, 0.0]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ellipack._core import MetricCore
 from ellipack.learners.metric import learner, phase_end, serialization
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.state import COUNT, FIRST_PHASE, OUTLIERS, SQUARES, embedded
+from ellipack.learners.metric.state import COUNT, MIN_PHASE_ROUNDS, OUTLIERS, SQUARES, project_rows
 from ellipack.learners.row_learners import MetricRowLearner
 from ellipack.theory.spectrum import rank_starts
 from tests.learners.metric.learners import bits, new_state, smooth_stream, trained
@@ -41,7 +41,7 @@ def test_phases_grow_as_they_are_told(growth: float) -> None:
     learner.learn(state, X, y)
     ends = [0, *(phase.end for phase in state.phase.finished), state.phase.end]
     for start, end in pairwise(ends):
-        assert end == start + max(FIRST_PHASE, int((growth - 1) * start))
+        assert end == start + max(MIN_PHASE_ROUNDS, int((growth - 1) * start))
     assert [phase.number for phase in state.phase.finished] == [*range(1, len(ends) - 1)]
 
 
@@ -56,7 +56,7 @@ def test_centers_are_placed_anew_and_nothing_is_forgotten(views: int) -> None:
         assert getattr(after.centers, name).tobytes() == getattr(before.centers, name).tobytes()
     assert after.clock == before.clock
     for view, metric, coordinates in zip(after.views, state.phase.metrics, after.coordinates, strict=True):
-        assert coordinates.tobytes() == embedded(view, after.centers.rows).tobytes()
+        assert coordinates.tobytes() == project_rows(view, after.centers.rows).tobytes()
         assert view.directions.tobytes() == metric.directions.tobytes()
         assert not view.gop.any()
     assert after.packing.rank_starts.tolist() == rank_starts(state.phase.metrics[0].eigenvalues).tolist()
@@ -103,7 +103,7 @@ def test_the_stack_starts_when_labels_vary_and_again_when_they_vary_far_more() -
 
 
 @pytest.mark.parametrize("rows", [1, 7, 64])
-@pytest.mark.parametrize("what", ["next_phase", "without_redundant_centers"])
+@pytest.mark.parametrize("what", ["next_phase", "evict_redundant_centers"])
 def test_an_interrupted_closing_round_was_not_played(rows: int, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The learner is what it was after the last whole round; it saves, predicts and goes on."""
     X, y = smooth_stream(200)

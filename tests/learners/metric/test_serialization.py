@@ -152,10 +152,10 @@ def test_numbers_that_are_not_finite_are_refused_or_do_no_harm(views: int, value
         ("phase_end", 10**6, "phase_end must be"),
         ("random_state", -1, "random_state must be"),
         ("phases", 10**9, "phases must be"),
-        ("reputations", [], "reputations must be one set for each of 1 views, got 0"),
-        ("reputations", [{"identity": [1.0, -1.0]}], "reputations must be of at most"),
-        ("reputations", [{"identity": ["one", 1.0]}], "reputations must hold a pair"),
-        ("reputations", [{"identity": [1.0]}], "reputations must hold a pair"),
+        ("past_scores", [], "past_scores must be one set for each of 1 views, got 0"),
+        ("past_scores", [{"identity": [1.0, -1.0]}], "past_scores must be of at most"),
+        ("past_scores", [{"identity": ["one", 1.0]}], "past_scores must hold a pair"),
+        ("past_scores", [{"identity": [1.0]}], "past_scores must hold a pair"),
     ],
 )
 def test_facts_that_do_not_fit_are_refused(fact: str, value: object, message: str) -> None:

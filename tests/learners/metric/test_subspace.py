@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipack.learners.metric.subspace import MOST_COORDINATES, N_AXES, N_EIGENVECTORS, leading_subspace
+from ellipack.learners.metric.subspace import MAX_COORDINATES, N_AXES, N_EIGENVECTORS, leading_subspace
 from ellipack.validation import Floats
 from tests.strategies import seeds
 
@@ -14,20 +14,20 @@ def outer_products(rng: np.random.Generator, d: int, count: int) -> Floats:
     return np.asarray(slopes.T @ slopes)
 
 
-@given(st.integers(1, MOST_COORDINATES), seeds)
+@given(st.integers(1, MAX_COORDINATES), seeds)
 def test_few_features_are_all_kept(d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     basis = leading_subspace(outer_products(rng, d, 20), rng.normal(size=(30, d)))
     assert np.array_equal(basis, np.eye(d))
 
 
-@given(st.integers(MOST_COORDINATES + 1, 120), st.integers(1, 80), st.integers(1, 400), seeds)
+@given(st.integers(MAX_COORDINATES + 1, 120), st.integers(1, 80), st.integers(1, 400), seeds)
 def test_what_is_cut_off_is_bounded(d: int, slopes: int, n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     gop, standard = outer_products(rng, d, slopes), rng.normal(size=(n, d))
     basis = leading_subspace(gop, standard)
     rank = basis.shape[1]
-    assert rank <= MOST_COORDINATES
+    assert rank <= MAX_COORDINATES
     np.testing.assert_allclose(basis.T @ basis, np.eye(rank), atol=1e-12)
     # The features with the largest slopes are inside.
     axes = np.argsort(-np.diag(gop))[:N_AXES]
@@ -50,7 +50,7 @@ def test_rows_decide_where_slopes_say_nothing() -> None:
 @pytest.mark.parametrize("n", [1, 4, 40])
 def test_rows_that_are_all_alike_will_do(n: int) -> None:
     basis = leading_subspace(np.zeros((70, 70)), np.zeros((n, 70)))
-    assert 1 <= basis.shape[1] <= MOST_COORDINATES
+    assert 1 <= basis.shape[1] <= MAX_COORDINATES
     np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-12)
 
 

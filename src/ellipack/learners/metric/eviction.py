@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipack._core import CenterMemory, KdTree, MetricParts
-from ellipack.learners.metric.state import embedded
+from ellipack.learners.metric.state import project_rows
 from ellipack.validation import Floats
 
 _EVICTED_PART = 0.25  # so that the next time is far off
@@ -12,13 +12,13 @@ _LEADING = 8  # coordinates of the tree whose leaves are searched for pairs: the
 _LEAST_UNIT = 1e-150  # to divide by
 
 
-def without_redundant_centers(parts: MetricParts) -> MetricParts:
+def evict_redundant_centers(parts: MetricParts) -> MetricParts:
     """Return the parts with a quarter of the centers evicted, chosen in the first view's coordinates."""
     means = parts.centers.label_sums / parts.centers.label_counts
-    return with_centers(parts, ~redundant(parts.coordinates[0], means, _EVICTED_PART))
+    return keep_centers(parts, ~find_redundant(parts.coordinates[0], means, _EVICTED_PART))
 
 
-def with_centers(parts: MetricParts, kept: NDArray[np.bool_]) -> MetricParts:
+def keep_centers(parts: MetricParts, kept: NDArray[np.bool_]) -> MetricParts:
     """Return the parts with those centers that a mask names."""
     old = parts.centers
     centers = CenterMemory(old.rows[kept], old.label_sums[kept], old.label_counts[kept], old.round_sums[kept])
@@ -30,12 +30,12 @@ def with_centers(parts: MetricParts, kept: NDArray[np.bool_]) -> MetricParts:
         aggregation=parts.aggregation,
         label_statistics=parts.label_statistics,
         feature_statistics=parts.feature_statistics,
-        coordinates=[embedded(view, centers.rows) for view in parts.views],
+        coordinates=[project_rows(view, centers.rows) for view in parts.views],
         clock=parts.clock,
     )
 
 
-def redundant(points: Floats, labels: Floats, part: float) -> NDArray[np.bool_]:
+def find_redundant(points: Floats, labels: Floats, part: float) -> NDArray[np.bool_]:
     """Return a mask of the points to evict, this part of all.
 
     A point is redundant if a later one in the same leaf of a kd-tree is close to it. Most close pairs share a leaf, and
@@ -47,7 +47,7 @@ def redundant(points: Floats, labels: Floats, part: float) -> NDArray[np.bool_]:
     tree = KdTree.build(np.ascontiguousarray(points[:, :_LEADING]))
     nearest, apart = tree.nearest_later_in_leaf(points)
     able = np.flatnonzero(np.isfinite(apart))
-    loss = _relative(apart[able]) + _relative((labels[able] - labels[nearest[able]]) ** 2)
+    loss = _in_medians(apart[able]) + _in_medians((labels[able] - labels[nearest[able]]) ** 2)
     rank = np.empty(len(able))
     rank[np.argsort(loss, kind="stable")] = np.arange(len(able))
     evicted = np.zeros(size, dtype=bool)
@@ -55,7 +55,7 @@ def redundant(points: Floats, labels: Floats, part: float) -> NDArray[np.bool_]:
     return evicted
 
 
-def _relative(values: Floats) -> Floats:
+def _in_medians(values: Floats) -> Floats:
     """Return values in units of their median, so that distances and labels can be added."""
     middle = np.median(values) if len(values) else 0.0
     return np.asarray(values / middle) if middle > _LEAST_UNIT else values

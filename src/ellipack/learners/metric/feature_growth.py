@@ -19,7 +19,7 @@ from ellipack._core import (
     MetricParts,
     PackingExpert,
 )
-from ellipack.learners.metric.state import MetricState, no_slopes
+from ellipack.learners.metric.state import MetricState, empty_gop
 from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats
@@ -30,7 +30,7 @@ _EXTREME = 1e60  # scales beyond it, or below its inverse, are clipped: squares 
 
 def add_features(state: MetricState, scales: Floats) -> None:
     """Add features as last columns, each of a typical size; in the metric they weigh as much as the heaviest."""
-    with state.learning:
+    with state.learn_lock:
         _add_features(state, scales)
 
 
@@ -77,7 +77,7 @@ def _wider_view(view: FeatureView, scales: Floats) -> FeatureView:
         shift=np.append(view.shift, np.full(count, 0.5 if ranked else 0.0)),
         scale=np.append(view.scale, np.full(count, 0.5 / _RANK_SCALE) if ranked else scales),
         directions=directions,
-        gop=np.pad(view.gop, (0, count)) if len(view.gop) else no_slopes(d + count),
+        gop=np.pad(view.gop, (0, count)) if len(view.gop) else empty_gop(d + count),
         fitted=view.fitted,
     )
 

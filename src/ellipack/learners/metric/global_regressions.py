@@ -11,7 +11,7 @@ _REFIT_FORGETTING = 100  # the same for the forgetting regression, in rounds: ce
 _CONSTANT_PRIOR = 1e-6  # of the constant; 1 for the other coefficients
 
 
-def in_new_units(parts: MetricParts, new: FeatureView) -> GlobalRegressions:
+def convert_regressions(parts: MetricParts, new: FeatureView) -> GlobalRegressions:
     """Return the regressions in the standard units of the new first view."""
     old, before = parts.views[0], parts.regressions
     count, d = parts.centers.rows.shape

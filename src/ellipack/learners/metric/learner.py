@@ -21,14 +21,11 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import MetricCore
 from ellipack.errors import DomainError
-from ellipack.learners.metric.eviction import without_redundant_centers
+from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
 from ellipack.parallel import thread_count
-from ellipack.validation import Floats, Row, check_labels, check_rows
-
-LARGEST_FEATURE, LARGEST_LABEL = 1e140, 1e60
-"""Beyond these, sums of squares of features and of fourth powers of labels would overflow."""
+from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Row, check_labels, check_rows
 
 _ROUNDS_PER_CALL = 64  # between which threads that predict have their turn
 
@@ -52,25 +49,25 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int = 1) -> Fl
     targets = _checked_labels(state.core, y, len(table))
     predictions = np.empty(len(table))
     done = 0
-    with state.learning:
+    with state.learn_lock:
         while done < len(table):
             before_last = state.phase.end - state.clock - 1
             part = slice(done, done + min(len(table) - done, _ROUNDS_PER_CALL, before_last))
             done += state.core.learn(table[part], targets[part], predictions[part])
             if done < part.stop or before_last == 0:
-                predictions[done] = _play_closing_round(state, table[done].tolist(), float(targets[done]), n_jobs)
+                predictions[done] = _run_boundary_round(state, table[done].tolist(), float(targets[done]), n_jobs)
                 done += 1
     return predictions
 
 
 def learn_one(state: MetricState, row: Row, label: float) -> None:
     """Play a round with a row that has been checked."""
-    with state.learning:
+    with state.learn_lock:
         if state.clock + 1 == state.phase.end or not state.core.learn_one(row, label):
-            _play_closing_round(state, row, label)
+            _run_boundary_round(state, row, label)
 
 
-def _play_closing_round(state: MetricState, row: Row, label: float, n_jobs: int = 1) -> float:
+def _run_boundary_round(state: MetricState, row: Row, label: float, n_jobs: int = 1) -> float:
     """Play a round after which centers are evicted or the phase ends; return the prediction.
 
     All of it happens on a copy, which then takes the place of the present phase.
@@ -78,7 +75,7 @@ def _play_closing_round(state: MetricState, row: Row, label: float, n_jobs: int 
     phase, settings = state.phase, state.core.settings
     parts, prediction = state.core.parts_after(row, label)
     if len(parts.centers) >= settings.max_centers:
-        parts = without_redundant_centers(parts)
+        parts = evict_redundant_centers(parts)
     if parts.clock == phase.end:
         state.phase = next_phase(phase, parts, state.config, state.random_state, n_jobs)
     else:
@@ -92,8 +89,8 @@ def _checked_rows(core: MetricCore, X: ArrayLike) -> Floats:
         return X
     table = check_rows(X, core.dimension)
     largest = np.abs(table).max()
-    if largest > LARGEST_FEATURE:
-        raise DomainError(f"X must be at most {LARGEST_FEATURE:g} in size, got {largest:g}")
+    if largest > MAX_ABS_VALUE:
+        raise DomainError(f"X must be at most {MAX_ABS_VALUE:g} in size, got {largest:g}")
     return table
 
 
@@ -103,6 +100,6 @@ def _checked_labels(core: MetricCore, y: ArrayLike, count: int) -> Floats:
         return y
     targets = check_labels(y, count)
     largest = np.abs(targets).max()
-    if largest > LARGEST_LABEL:
-        raise DomainError(f"y must be at most {LARGEST_LABEL:g} in size, got {largest:g}")
+    if largest > MAX_ABS_LABEL:
+        raise DomainError(f"y must be at most {MAX_ABS_LABEL:g} in size, got {largest:g}")
     return targets

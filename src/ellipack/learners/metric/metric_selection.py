@@ -27,7 +27,7 @@ class Score(NamedTuple):
     weight: float
 
 
-Reputation = dict[str, Score]
+CandidateScores = dict[str, Score]
 """Scores of candidates over all phases so far, by name."""
 
 
@@ -61,7 +61,7 @@ class ValidationSet(NamedTuple):
 
     def errors(self, candidates: dict[str, Candidate], n_jobs: int) -> dict[str, float]:
         """Return the sum of squared leave-one-out errors in the metric of each candidate."""
-        names, labels = list(candidates), scaled_to_unit_range(self.labels)
+        names, labels = list(candidates), scale_to_unit_interval(self.labels)
         neighbors = min(self.neighbors, len(self.standard) - 1)
         projected = {id(each.basis): project(self.standard, each.basis) for each in candidates.values()}
         errors = np.empty(len(names))
@@ -77,7 +77,7 @@ class ValidationSet(NamedTuple):
         return dict(zip(names, errors.tolist(), strict=True))
 
 
-def scaled_to_unit_range(labels: Floats) -> Floats:
+def scale_to_unit_interval(labels: Floats) -> Floats:
     """Scale labels to [0, 1]; scores do not depend on units."""
     least = labels.min()
     return np.asarray((labels - least) / max(labels.max() - least, _LEAST_RANGE))
@@ -90,13 +90,15 @@ class GradientOuterProducts(NamedTuple):
     diagonal: Floats
 
 
-def restricted(gop: Floats, basis: Floats) -> GradientOuterProducts:
+def restrict_gop(gop: Floats, basis: Floats) -> GradientOuterProducts:
     """Return the gradient outer product in the coordinates of an orthonormal basis."""
     with np.errstate(over="ignore", invalid="ignore"):  # if it is not finite, there are no candidates from it
         return GradientOuterProducts(basis.T @ gop @ basis, (basis.T * np.diag(gop)) @ basis)
 
 
-def candidates(gop: GradientOuterProducts, current: Floats, config: MetricConfig) -> Iterator[tuple[str, Candidate]]:
+def generate_candidates(
+    gop: GradientOuterProducts, current: Floats, config: MetricConfig
+) -> Iterator[tuple[str, Candidate]]:
     """Yield names and candidates: the present metric, the identity, and powers of the gradient outer product.
 
     The gradient outer product is taken as it is, as its diagonal alone (for streams whose axes matter), and as the
@@ -120,40 +122,40 @@ def candidates(gop: GradientOuterProducts, current: Floats, config: MetricConfig
 
 
 def select_metric(
-    field: dict[str, Candidate], data: ValidationSet, reputation: Reputation, n_jobs: int = 1
-) -> tuple[str, Reputation]:
-    """Return the name of the best candidate, and the reputation of all after this phase.
+    candidates: dict[str, Candidate], data: ValidationSet, past_scores: CandidateScores, n_jobs: int = 1
+) -> tuple[str, CandidateScores]:
+    """Return the name of the best candidate, and the past_scores of all after this phase.
 
     All candidates are scored on a small part of the data; the best of them and the present metric on all of it. What
     counts is the logarithm of the leave-one-out error, averaged with that of earlier phases: a kind of candidate that
     did well will do well again.
     """
-    first = _averaged(_scores(data.subset(), field, n_jobs), reputation)
+    first = _average_scores(_score_candidates(data.subset(), candidates, n_jobs), past_scores)
     others = sorted(set(first) - {"current"}, key=lambda name: (first[name].value, name))
-    finalists = {name: field[name] for name in ["current", *others[:_FINALISTS]]}
+    finalists = {name: candidates[name] for name in ["current", *others[:_FINALISTS]]}
     # Scores of finalists are relative to each other: shifted to where these stand among all.
     shift = float(np.mean([first[name].value for name in finalists]))
-    scores = {name: Score(s.value + shift, s.weight) for name, s in _scores(data, finalists, n_jobs).items()}
-    last = _averaged(scores, reputation)
+    scores = {name: Score(s.value + shift, s.weight) for name, s in _score_candidates(data, finalists, n_jobs).items()}
+    last = _average_scores(scores, past_scores)
     after = {name: Score(s.value, s.weight * _KEPT_WEIGHT) for name, s in {**first, **last}.items()}
     after.pop("current")  # it will be another metric next time
     best = min(finalists, key=lambda name: last[name].value - (_PREFERENCE_FOR_CURRENT if name == "current" else 0.0))
-    return best, {**reputation, **after}
+    return best, {**past_scores, **after}
 
 
-def _scores(data: ValidationSet, field: dict[str, Candidate], n_jobs: int) -> Reputation:
+def _score_candidates(data: ValidationSet, candidates: dict[str, Candidate], n_jobs: int) -> CandidateScores:
     """Return the scores of candidates: log errors less their mean."""
-    values = {name: _logarithm(error) for name, error in data.errors(field, n_jobs).items()}
+    values = {name: _log_error(error) for name, error in data.errors(candidates, n_jobs).items()}
     mean = sum(values.values()) / len(values)
     return {name: Score(value - mean, float(len(data.validation))) for name, value in values.items()}
 
 
-def _logarithm(error: float) -> float:
+def _log_error(error: float) -> float:
     """Return the logarithm of an error; of the worst error there is if an overflow made it infinite or NaN."""
     return math.log(max(error, _LEAST_ERROR)) if error <= 1 / _LEAST_ERROR else -math.log(_LEAST_ERROR)
 
 
-def _averaged(scores: Reputation, before: Reputation) -> Reputation:
+def _average_scores(scores: CandidateScores, before: CandidateScores) -> CandidateScores:
     """Return scores averaged with earlier ones, by the validation points behind them."""
     averaged = {}
     for name, (value, weight) in scores.items():

@@ -17,24 +17,30 @@ from ellipack._core import (
     MetricParts,
     project,
 )
-from ellipack.learners.aggregation import restarted
+from ellipack.learners.aggregation import restart_aggregation
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.global_regressions import in_new_units
-from ellipack.learners.metric.metric_selection import Reputation, ValidationSet, candidates, restricted, select_metric
+from ellipack.learners.metric.global_regressions import convert_regressions
+from ellipack.learners.metric.metric_selection import (
+    CandidateScores,
+    ValidationSet,
+    generate_candidates,
+    restrict_gop,
+    select_metric,
+)
 from ellipack.learners.metric.state import (
     COUNT,
-    FIRST_PHASE,
     HIGH,
     LOW,
     MEAN,
+    MIN_PHASE_ROUNDS,
     OUTLIERS,
     SQUARES,
     MetricPhase,
     PhaseState,
-    embedded,
+    count_fit_coordinates,
+    empty_gop,
     empty_packing,
-    fitted_coordinates,
-    no_slopes,
+    project_rows,
 )
 from ellipack.learners.metric.subspace import leading_subspace
 from ellipack.linear_algebra import single_threaded_blas
@@ -52,13 +58,13 @@ _LONGEST = 1e150  # a direction whose square is finite
 _LEAST_PRIOR = 1e-150  # of the stack; with a smaller one, growing labels would overflow
 
 
-class ViewChange(NamedTuple):
+class UpdatedView(NamedTuple):
     """What the end of a phase changes in a view."""
 
     view: FeatureView
     metric: Metric
     choice: str
-    reputation: Reputation
+    past_scores: CandidateScores
 
 
 class _FinishedPhase(NamedTuple):
@@ -78,8 +84,8 @@ def next_phase(
     number = len(phase.finished)
     end = _FinishedPhase(phase, parts, config, np.random.default_rng([random_state, number]), n_jobs)
     with single_threaded_blas():
-        pool = _draw(end.rng, len(parts.centers), config.pool)
-        changes = [_changed_view(end, v, pool) for v in range(len(parts.views))]
+        pool = _sample(end.rng, len(parts.centers), config.pool)
+        changes = [_update_view(end, v, pool) for v in range(len(parts.views))]
         core = MetricCore(phase.core.settings, _converted_parts(end, changes))
     metrics, choices = tuple(each.metric for each in changes), tuple(each.choice for each in changes)
     weights = parts.aggregation.experts.weights()
@@ -91,50 +97,50 @@ def next_phase(
     return PhaseState(
         core=core,
         metrics=metrics,
-        end=parts.clock + max(FIRST_PHASE, int((config.growth - 1) * parts.clock)),
+        end=parts.clock + max(MIN_PHASE_ROUNDS, int((config.growth - 1) * parts.clock)),
         finished=(*phase.finished, summary),
-        reputations=tuple(each.reputation for each in changes),
+        past_scores=tuple(each.past_scores for each in changes),
     )
 
 
-def _draw(rng: np.random.Generator, size: int, most: int) -> Ints:
+def _sample(rng: np.random.Generator, size: int, most: int) -> Ints:
     return np.arange(size) if size <= most else np.sort(rng.choice(size, most, replace=False))
 
 
-def _changed_view(end: _FinishedPhase, v: int, pool: Ints) -> ViewChange:
+def _update_view(end: _FinishedPhase, v: int, pool: Ints) -> UpdatedView:
     """Return a view with new scales and a new metric."""
     centers, config = end.parts.centers, end.config
     old, rows = end.parts.views[v], centers.rows[pool]
-    scaled = _rescaled(end.parts, old) if v == 0 else _ranked(old, rows)
+    scaled = _standardized_view(end.parts, old) if v == 0 else _ranked_view(old, rows)
     standard = scaled.standardize(rows)
-    gop, directions = _in_new_units(old, scaled)
+    gop, directions = _convert_gop(old, scaled)
     basis = leading_subspace(gop, standard)
     directions = basis.T @ directions
-    choice, reputation = "current", end.phase.reputations[v]
+    choice, past_scores = "current", end.phase.past_scores[v]
     if len(pool) >= _FEWEST_VALIDATION_POINTS:
         labels = centers.label_sums[pool] / centers.label_counts[pool]
-        validation = _draw(end.rng, len(pool), _validation_points(config, len(centers)))
+        validation = _sample(end.rng, len(pool), _validation_points(config, len(centers)))
         neighbors = end.phase.core.settings.neighbors
         data = ValidationSet(project(standard, basis), labels, validation, neighbors)
-        field = dict(candidates(restricted(gop, basis), directions, config))
-        choice, reputation = select_metric(field, data, reputation, end.n_jobs)
-        directions = field[choice].directions
+        candidates = dict(generate_candidates(restrict_gop(gop, basis), directions, config))
+        choice, past_scores = select_metric(candidates, data, past_scores, end.n_jobs)
+        directions = candidates[choice].directions
     metric = _orthogonal_metric(basis, directions)
     view = FeatureView(
         scaled.knots,
         scaled.shift,
         scaled.scale,
         metric.directions,
-        no_slopes(metric.dimension),
-        fitted_coordinates(metric.rank),
+        empty_gop(metric.dimension),
+        count_fit_coordinates(metric.rank),
     )
-    return ViewChange(view, metric, choice, reputation)
+    return UpdatedView(view, metric, choice, past_scores)
 
 
-def _converted_parts(end: _FinishedPhase, changes: list[ViewChange]) -> MetricParts:
+def _converted_parts(end: _FinishedPhase, changes: list[UpdatedView]) -> MetricParts:
     """Return everything that the core carries, in the units and metrics of the new phase."""
     parts, views = end.parts, [change.view for change in changes]
-    coordinates = [embedded(view, parts.centers.rows) for view in views]
+    coordinates = [project_rows(view, parts.centers.rows) for view in views]
     reach = float(np.sqrt(np.einsum("ij,ij->i", coordinates[0], coordinates[0]).max()))
     max_centers = end.phase.core.settings.max_centers
     label_statistics, feature_statistics = parts.label_statistics, parts.feature_statistics
@@ -144,11 +150,11 @@ def _converted_parts(end: _FinishedPhase, changes: list[ViewChange]) -> MetricPa
         views=views,
         centers=parts.centers,
         packing=empty_packing(changes[0].metric.eigenvalues, reach if reach > 0 else 1.0, max_centers),
-        regressions=in_new_units(parts, views[0]),
+        regressions=convert_regressions(parts, views[0]),
         aggregation=ExpertAggregation(
-            restarted(parts.aggregation.experts),
+            restart_aggregation(parts.aggregation.experts),
             _new_stack(parts, end.config.stack_prior),
-            restarted(parts.aggregation.top),
+            restart_aggregation(parts.aggregation.top),
         ),
         label_statistics=label_statistics,
         feature_statistics=feature_statistics,
@@ -157,7 +163,7 @@ def _converted_parts(end: _FinishedPhase, changes: list[ViewChange]) -> MetricPa
     )
 
 
-def _rescaled(parts: MetricParts, view: FeatureView) -> FeatureView:
+def _standardized_view(parts: MetricParts, view: FeatureView) -> FeatureView:
     """Return the first view with the scales of the features."""
     statistics = parts.feature_statistics
     variance = statistics[SQUARES] / parts.label_statistics[COUNT]
@@ -165,7 +171,7 @@ def _rescaled(parts: MetricParts, view: FeatureView) -> FeatureView:
     return _with_scales(view, view.knots, statistics[MEAN], _deviation(variance, sizes))
 
 
-def _ranked(view: FeatureView, rows: Floats) -> FeatureView:
+def _ranked_view(view: FeatureView, rows: Floats) -> FeatureView:
     """Return a view of ranks with knots from these rows, and with the scales of their ranks."""
     d = rows.shape[1]
     knots = np.quantile(rows, np.linspace(0, 1, min(_KNOTS, max(2, len(rows)))), axis=0)
@@ -175,7 +181,7 @@ def _ranked(view: FeatureView, rows: Floats) -> FeatureView:
 
 
 def _with_scales(view: FeatureView, knots: Floats, shift: Floats, scale: Floats) -> FeatureView:
-    return FeatureView(knots, shift, scale, view.directions, no_slopes(len(shift)), view.fitted)
+    return FeatureView(knots, shift, scale, view.directions, empty_gop(len(shift)), view.fitted)
 
 
 def _deviation(variance: Floats, sizes: Floats) -> Floats:
@@ -183,7 +189,7 @@ def _deviation(variance: Floats, sizes: Floats) -> Floats:
     return np.sqrt(np.where(variance > (_ROUNDING * sizes) ** 2, variance, 1.0))
 
 
-def _in_new_units(old: FeatureView, new: FeatureView) -> tuple[Floats, Floats]:
+def _convert_gop(old: FeatureView, new: FeatureView) -> tuple[Floats, Floats]:
     """Return the gradient outer product and the directions of a view in new units.
 
     If the old units were far too small, what was measured in them says little in the new ones.

@@ -27,21 +27,21 @@ from ellipack._core import (
 from ellipack.errors import CheckpointError, DomainError
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
-from ellipack.learners.metric.metric_selection import Reputation, Score
+from ellipack.learners.metric.metric_selection import CandidateScores, Score
 from ellipack.learners.metric.state import (
     COUNT,
-    FIRST_PHASE,
     HIGH,
     LOW,
     MEAN,
+    MIN_PHASE_ROUNDS,
     SQUARES,
+    LearnerSize,
     MetricPhase,
     MetricState,
     PhaseState,
-    Size,
-    fitted_coordinates,
+    count_fit_coordinates,
     initial_state,
-    packing_bound,
+    max_packing_centers,
 )
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
@@ -60,11 +60,11 @@ _LEAST_REGRET = 1e-290  # other than 0
 
 
 class _Bounds(NamedTuple):
-    """What limits the arrays of a file: features, rounds, and rounds that Algorithm 1 has played in the phase."""
+    """Numbers of features, of rounds, and of rounds of Algorithm 1 in the phase, which limit the arrays of a file."""
 
     d: int
     rounds: int
-    played: int
+    packing_rounds: int
 
 
 def to_archive(state: MetricState) -> Archive:
@@ -79,7 +79,7 @@ def to_archive(state: MetricState) -> Archive:
         "phase_end": phase.end,
         "views": len(parts.views),
         "phases": len(phase.finished),
-        "reputations": [{name: list(score) for name, score in each.items()} for each in phase.reputations],
+        "past_scores": [{name: list(score) for name, score in each.items()} for each in phase.past_scores],
     }
     arrays = {"label_statistics": parts.label_statistics, "feature_statistics": parts.feature_statistics}
     views = {
@@ -88,12 +88,12 @@ def to_archive(state: MetricState) -> Archive:
     }
     return Archive(facts, arrays).with_parts(
         config=Archive(asdict(state.config)),
-        centers=_arrays(parts.centers, "rows", "label_sums", "label_counts", "round_sums"),
+        centers=_arrays_of(parts.centers, "rows", "label_sums", "label_counts", "round_sums"),
         packing=_packing_archive(parts.packing),
-        ridge=_arrays(parts.regressions.ridge, "inverse", "coefficients"),
-        forgetting=_arrays(parts.regressions.forgetting, "inverse", "coefficients"),
+        ridge=_arrays_of(parts.regressions.ridge, "inverse", "coefficients"),
+        forgetting=_arrays_of(parts.regressions.forgetting, "inverse", "coefficients"),
         experts=_aggregation_archive(parts.aggregation.experts),
-        stack=_arrays(parts.aggregation.stack, "inverse", "coefficients"),
+        stack=_arrays_of(parts.aggregation.stack, "inverse", "coefficients"),
         top=_aggregation_archive(parts.aggregation.top),
         **views,
         **{f"phase{i}": _phase_archive(each) for i, each in enumerate(phase.finished)},
@@ -105,7 +105,7 @@ def from_archive(saved: Archive, d: int) -> MetricState:
     if saved.part("view0").shape("directions", 2)[0] != d:  # before anything is made that large
         raise CheckpointError(f"view0/directions must have {d} rows, one a feature")
     config = config_from_archive(saved.part("config"))
-    size = Size(saved.integer("views", 1, 2), saved.integer("neighbors", 2), saved.integer("max_centers", 16))
+    size = LearnerSize(saved.integer("views", 1, 2), saved.integer("neighbors", 2), saved.integer("max_centers", 16))
     try:
         state = initial_state(d, size, saved.integer("random_state", 0), config)
     except DomainError as error:
@@ -117,11 +117,11 @@ def from_archive(saved: Archive, d: int) -> MetricState:
     state.phase = PhaseState(
         core=MetricCore(MetricSettings(size.neighbors, size.max_centers, config.label_margin), parts),
         metrics=metrics,
-        end=saved.integer("phase_end", clock + 1, int(config.growth * clock) + FIRST_PHASE),
+        end=saved.integer("phase_end", clock + 1, int(config.growth * clock) + MIN_PHASE_ROUNDS),
         finished=tuple(
             _phase(saved.part(f"phase{i}"), d, size.views) for i in range(saved.integer("phases", 0, 10_000))
         ),
-        reputations=_reputations(saved, size.views),
+        past_scores=_past_scores(saved, size.views),
     )
     return state
 
@@ -138,7 +138,7 @@ def config_from_archive(saved: Archive) -> MetricConfig:
         raise CheckpointError(f"{saved.prefix}{error}") from error
 
 
-def _parts(saved: Archive, size: Size, bounds: _Bounds, metrics: tuple[Metric, ...]) -> MetricParts:
+def _parts(saved: Archive, size: LearnerSize, bounds: _Bounds, metrics: tuple[Metric, ...]) -> MetricParts:
     d, experts = bounds.d, len(expert_names(size.views))
     centers = _centers(saved.part("centers"), bounds, size.max_centers)
     views = [saved.part(f"view{v}") for v in range(size.views)]
@@ -167,7 +167,7 @@ def _parts(saved: Archive, size: Size, bounds: _Bounds, metrics: tuple[Metric, .
     )
 
 
-def _arrays(part: object, *names: str) -> Archive:
+def _arrays_of(part: object, *names: str) -> Archive:
     return Archive(arrays={name: getattr(part, name) for name in names})
 
 
@@ -187,18 +187,21 @@ def _centers(saved: Archive, bounds: _Bounds, most: int) -> CenterMemory:
 
 
 def _packing_archive(packing: PackingExpert) -> Archive:
-    arrays = _arrays(packing, "coordinates", "label_sums", "label_counts", "founded").arrays
+    arrays = _arrays_of(packing, "coordinates", "label_sums", "label_counts", "founded").arrays
     return Archive({"clock": packing.clock, "reach": packing.reach}, arrays)
 
 
 def _packing(saved: Archive, bounds: _Bounds, metric: Metric, max_centers: int) -> PackingExpert:
-    count, most = saved.shape("coordinates", 2)[0], packing_bound(max_centers)
-    if not min(1, bounds.played) <= count <= most:
+    count, most = saved.shape("coordinates", 2)[0], max_packing_centers(max_centers)
+    if not min(1, bounds.packing_rounds) <= count <= most:
         raise CheckpointError(f"{saved.prefix}coordinates must be of at most {most} centers, got {count}")
-    founded = saved.ints("founded", count, least=1, most=bounds.played)
+    founded = saved.ints("founded", count, least=1, most=bounds.packing_rounds)
     if (np.diff(founded) <= 0).any():
         raise CheckpointError(f"{saved.prefix}founded must rise")
-    sums, counts = saved.floats("label_sums", count), saved.counts("label_counts", count, bounds.played, least=1)
+    sums, counts = (
+        saved.floats("label_sums", count),
+        saved.counts("label_counts", count, bounds.packing_rounds, least=1),
+    )
     if count and (np.abs(sums) / counts).max() > _LABEL:
         raise CheckpointError(f"{saved.prefix}label_sums must be those of labels of at most {_LABEL:g}")
     reach = saved.number("reach")
@@ -206,11 +209,11 @@ def _packing(saved: Archive, bounds: _Bounds, metric: Metric, max_centers: int) 
         raise CheckpointError(f"{saved.prefix}reach must be from {1 / _LARGEST_REACH:g} to {_LARGEST_REACH:g}")
     coordinates = saved.floats("coordinates", count, metric.rank)
     starts = rank_starts(metric.eigenvalues)
-    return PackingExpert(coordinates, sums, counts, founded, starts, bounds.played, reach, most)
+    return PackingExpert(coordinates, sums, counts, founded, starts, bounds.packing_rounds, reach, most)
 
 
 def _view_archive(view: FeatureView, coordinates: Floats, metric: Metric) -> Archive:
-    arrays = _arrays(view, "knots", "shift", "scale", "directions", "gop").arrays
+    arrays = _arrays_of(view, "knots", "shift", "scale", "directions", "gop").arrays
     archive = Archive({"fitted": view.fitted}, {**arrays, "coordinates": coordinates})
     return archive.with_parts(metric=metric.to_archive())
 
@@ -245,7 +248,7 @@ def _view(saved: Archive, d: int, rank: int) -> FeatureView:
         scale=saved.floats_between(_LEAST_SCALE, _FEATURE, "scale", d),
         directions=directions,
         gop=_gop(saved, d),
-        fitted=saved.integer("fitted", 1, fitted_coordinates(rank)),
+        fitted=saved.integer("fitted", 1, count_fit_coordinates(rank)),
     )
 
 
@@ -259,7 +262,7 @@ def _least_squares(saved: Archive, count: int) -> LeastSquares:
 
 
 def _aggregation_archive(aggregation: BernsteinAggregation) -> Archive:
-    return Archive({"scale": aggregation.scale}, _arrays(aggregation, "log_priors", "gains", "squares").arrays)
+    return Archive({"scale": aggregation.scale}, _arrays_of(aggregation, "log_priors", "gains", "squares").arrays)
 
 
 def _aggregation(saved: Archive, experts: int, rounds: int) -> BernsteinAggregation:
@@ -288,7 +291,7 @@ def _check_statistics(labels: Floats, features: Floats, rounds: int) -> None:
 
 def _phase_archive(phase: MetricPhase) -> Archive:
     facts = {"number": phase.number, "end": phase.end, "n_centers": phase.n_centers, "choices": list(phase.choices)}
-    return Archive(facts, _arrays(phase, "eigenvalues", "feature_weights", "expert_weights").arrays)
+    return Archive(facts, _arrays_of(phase, "eigenvalues", "feature_weights", "expert_weights").arrays)
 
 
 def _phase(saved: Archive, d: int, views: int) -> MetricPhase:
@@ -310,15 +313,15 @@ def _eigenvalues(saved: Archive, d: int) -> Floats:
     return eigenvalues
 
 
-def _reputations(saved: Archive, views: int) -> tuple[Reputation, ...]:
-    listed = saved.fact("reputations", list)
+def _past_scores(saved: Archive, views: int) -> tuple[CandidateScores, ...]:
+    listed = saved.fact("past_scores", list)
     try:
-        reputations = tuple({name: Score(*map(float, pair)) for name, pair in each.items()} for each in listed)
+        past_scores = tuple({name: Score(*map(float, pair)) for name, pair in each.items()} for each in listed)
     except (AttributeError, TypeError, ValueError, OverflowError) as error:
-        raise CheckpointError(f"reputations must hold a pair of numbers for each name: {error}") from error
-    scores = [score for each in reputations for score in each.values()]
+        raise CheckpointError(f"past_scores must hold a pair of numbers for each name: {error}") from error
+    scores = [score for each in past_scores for score in each.values()]
     if not all(abs(value) <= _LARGEST_SCORE and 0 <= weight <= _LARGEST_SCORE for value, weight in scores):
-        raise CheckpointError(f"reputations must be of at most {_LARGEST_SCORE:g}, with weights not negative")
-    if len(reputations) != views:
-        raise CheckpointError(f"reputations must be one set for each of {views} views, got {len(reputations)}")
-    return reputations
+        raise CheckpointError(f"past_scores must be of at most {_LARGEST_SCORE:g}, with weights not negative")
+    if len(past_scores) != views:
+        raise CheckpointError(f"past_scores must be one set for each of {views} views, got {len(past_scores)}")
+    return past_scores

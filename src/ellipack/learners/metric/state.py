@@ -21,7 +21,7 @@ from ellipack._core import (
 from ellipack.learners.aggregation import uniform_aggregation
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
-from ellipack.learners.metric.metric_selection import Reputation
+from ellipack.learners.metric.metric_selection import CandidateScores
 from ellipack.learners.metric.subspace import initial_subspace
 from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
@@ -31,7 +31,7 @@ MEAN, SQUARES, LOW, HIGH, OUTLIERS, COUNT = range(6)
 """Rows of the statistics of features, and entries of those of labels: mean, sum of squared deviations, least, greatest,
 outliers of the phase (and half of those before); for labels also the count of all that were no outliers."""
 
-FIRST_PHASE = 4
+MIN_PHASE_ROUNDS = 4
 """Rounds of the first phase, and the fewest of any: until its end, features count by their raw size."""
 
 _MOST_FITTED = 40  # leading coordinates that local linear fits use
@@ -60,7 +60,7 @@ class PhaseState:
     metrics: tuple[Metric, ...]
     end: int
     finished: tuple[MetricPhase, ...]
-    reputations: tuple[Reputation, ...]  # of candidates for the metric, in each view
+    past_scores: tuple[CandidateScores, ...]  # of candidates for the metric, in each view
 
 
 class MetricState:
@@ -74,7 +74,7 @@ class MetricState:
         self.phase = phase
         self.config = config
         self.random_state = random_state
-        self.learning = Lock()
+        self.learn_lock = Lock()
 
     def __reduce__(self) -> tuple[type["MetricState"], tuple[object, ...]]:
         return MetricState, (self.phase, self.config, self.random_state)
@@ -95,7 +95,7 @@ class MetricState:
         return len(self.core)
 
 
-class Size(NamedTuple):
+class LearnerSize(NamedTuple):
     """Bounds on the size of a learner."""
 
     views: int
@@ -103,7 +103,7 @@ class Size(NamedTuple):
     max_centers: int
 
 
-def initial_state(d: int, size: Size, random_state: int, config: MetricConfig) -> MetricState:
+def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricConfig) -> MetricState:
     """Return the practical learner before its first round, for d features."""
     views, neighbors = (
         check_integer(size.views, "views", 1, 2),
@@ -132,36 +132,36 @@ def initial_state(d: int, size: Size, random_state: int, config: MetricConfig) -
         clock=0,
     )
     core = MetricCore(MetricSettings(neighbors, most, config.label_margin), parts)
-    phase = PhaseState(core, (metric,) * views, FIRST_PHASE, (), ({},) * views)
+    phase = PhaseState(core, (metric,) * views, MIN_PHASE_ROUNDS, (), ({},) * views)
     return MetricState(phase, config, random_state)
 
 
 def empty_packing(eigenvalues: Floats, reach: float, max_centers: int) -> PackingExpert:
     """Return Algorithm 1 before its first round, in the coordinates of a metric, divided by `reach`."""
     none = np.zeros(0, dtype=np.int64)
-    most = packing_bound(max_centers)
+    most = max_packing_centers(max_centers)
     coordinates = np.zeros((0, len(eigenvalues)))
     return PackingExpert(
         coordinates, np.zeros(0), none, none, rank_starts(eigenvalues), clock=0, reach=reach, max_centers=most
     )
 
 
-def packing_bound(max_centers: int) -> int:
+def max_packing_centers(max_centers: int) -> int:
     """Return the largest number of centers of Algorithm 1."""
     return max(_LEAST_PACKING_CENTERS, max_centers // _PACKING_PART)
 
 
-def fitted_coordinates(rank: int) -> int:
+def count_fit_coordinates(rank: int) -> int:
     """Return how many of the coordinates local linear fits use."""
     return min(rank, _MOST_FITTED)
 
 
-def no_slopes(d: int) -> Floats:
+def empty_gop(d: int) -> Floats:
     """Return the gradient outer product of a phase before its first slope."""
     return np.zeros((0, d))
 
 
-def embedded(view: FeatureView, rows: Floats) -> Floats:
+def project_rows(view: FeatureView, rows: Floats) -> Floats:
     """Return the coordinates of rows in a view."""
     return project(view.standardize(rows), view.directions)
 
@@ -169,5 +169,5 @@ def embedded(view: FeatureView, rows: Floats) -> Floats:
 def _initial_view(metric: Metric) -> FeatureView:
     d = metric.dimension
     return FeatureView(
-        np.zeros((0, d)), np.zeros(d), np.ones(d), metric.directions, no_slopes(d), fitted_coordinates(metric.rank)
+        np.zeros((0, d)), np.zeros(d), np.ones(d), metric.directions, empty_gop(d), count_fit_coordinates(metric.rank)
     )

@@ -1,6 +1,6 @@
 """Many features: the subspace in which a phase measures distances.
 
-Searches, local models and leave-one-out scores cost as much as there are coordinates. With up to `MOST_COORDINATES`
+Searches, local models and leave-one-out scores cost as much as there are coordinates. With up to `MAX_COORDINATES`
 features the subspace is everything. With more it is spanned by
 
 1. the features along which the slopes of the phase were largest on average,
@@ -17,7 +17,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from ellipack.validation import Floats
 
-MOST_COORDINATES = 40
+MAX_COORDINATES = 40
 """The largest number of coordinates that a phase starts with."""
 
 N_AXES, N_EIGENVECTORS = 20, 10
@@ -41,7 +41,7 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
     Returns
     -------
     array of shape (n_features, rank)
-        The identity for at most `MOST_COORDINATES` features; else `rank` is at most `MOST_COORDINATES`.
+        The identity for at most `MAX_COORDINATES` features; else `rank` is at most `MAX_COORDINATES`.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
     True
     """
     d = len(gop)
-    if d <= MOST_COORDINATES:
+    if d <= MAX_COORDINATES:
         return np.eye(d)
     basis = np.zeros((d, 0))
     if np.isfinite(gop).all() and gop.any():
@@ -64,16 +64,16 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
     sample = standard[:: -(-len(standard) // _SAMPLE)]
     sample = sample - sample.mean(axis=0)
     sample -= (sample @ basis) @ basis.T
-    principal = _leading_vectors(sample, MOST_COORDINATES - basis.shape[1])
+    principal = _leading_vectors(sample, MAX_COORDINATES - basis.shape[1])
     columns = np.hstack([basis, principal])
     return _orthonormal(columns) if columns.shape[1] else initial_subspace(d)
 
 
 def initial_subspace(d: int) -> Floats:
     """Return an orthonormal basis for the first phase: everything, or a random subspace if there are many features."""
-    if d <= MOST_COORDINATES:
+    if d <= MAX_COORDINATES:
         return np.eye(d)
-    return np.linalg.qr(np.random.default_rng(0).normal(size=(d, MOST_COORDINATES)))[0]
+    return np.linalg.qr(np.random.default_rng(0).normal(size=(d, MAX_COORDINATES)))[0]
 
 
 def _leading_vectors(matrix: Floats, count: int) -> Floats:
