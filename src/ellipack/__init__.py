@@ -1,4 +1,4 @@
-"""Regression on a stream that learns its own metric while it predicts.
+"""Streaming regression that learns its own metric while it predicts.
 
 Names are imported on first use, because the command line does not always need all of them.
 

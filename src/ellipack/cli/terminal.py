@@ -129,7 +129,8 @@ def _column_table(record: Record) -> Table:
     has_note = any(column.note for column in record.columns)
     table = _table("Columns", "column", "kind", ">missing", *["note"] * has_note)
     for each in record.columns:
-        table.add_row(Text(clean(each.name)), each.kind, f"{each.missing:,}", *[Text(clean(each.note))] * has_note)
+        texts = Text(clean(each.name)), Text(clean(each.kind))
+        table.add_row(*texts, f"{each.missing:,}", *[Text(clean(each.note))] * has_note)
     return table
 
 
