@@ -25,16 +25,18 @@ void fill(const char* name, const Vector& from, std::size_t count, std::vector<d
 std::tuple<FloatArray, FloatArray> local_predictions(const Vector& squared_distances, const Vector& labels,
                                                      const Vector& label_counts, const Vector& ages,
                                                      const Vector& trend, const Vector& forgetting_trend,
-                                                     const Matrix& offsets, std::size_t neighbors, std::size_t fitted) {
+                                                     const Matrix& offsets, std::size_t neighbors,
+                                                     std::size_t fit_dimension) {
   const std::size_t count = squared_distances.size();
   const std::size_t dimension = offsets.shape(1);
   require(count >= 1, "there must be a neighbor");
   require(neighbors >= 1 && neighbors <= MetricSettings::most_neighbors, "neighbors must be from 1 to 512");
-  require(fitted >= 1 && fitted <= dimension, "fitted must be from 1 to the number of coordinates");
+  require(fit_dimension >= 1 && fit_dimension <= dimension,
+          "fit_dimension must be from 1 to the number of coordinates");
   require_size("offsets", offsets.shape(0), count);
   // As in a round: of more neighbors than that, the nearest are used.
-  Neighborhood near(std::max({count, neighbors, LocalModels::neighbors_of_fit(fitted)}), dimension);
-  near.count = std::min(count, std::max(neighbors, LocalModels::neighbors_of_fit(fitted)));
+  Neighborhood near(std::max({count, neighbors, LocalModels::neighbors_of_fit(fit_dimension)}), dimension);
+  near.count = std::min(count, std::max(neighbors, LocalModels::neighbors_of_fit(fit_dimension)));
   fill("squared_distances", squared_distances, count, near.squared_distances);
   fill("labels", labels, count, near.labels);
   fill("label_counts", label_counts, count, near.label_counts);
@@ -43,8 +45,8 @@ std::tuple<FloatArray, FloatArray> local_predictions(const Vector& squared_dista
   fill("forgetting_trend", forgetting_trend, count, near.forgetting_trend);
   std::ranges::copy(span_of(offsets), near.offsets.begin());
   std::vector<double> predictions(LocalModels::experts);
-  std::vector<double> slope(fitted);
-  LocalModels(neighbors, fitted, dimension).predict(near, predictions, slope);
+  std::vector<double> slope(fit_dimension);
+  LocalModels(neighbors, fit_dimension, dimension).predict(near, predictions, slope);
   return {to_numpy(std::move(predictions)), to_numpy(std::move(slope))};
 }
 
@@ -75,7 +77,7 @@ nb::ndarray<nb::numpy, float> factor_single(const Systems<float>& systems) {
 void bind_local_models(nb::module_& m) {
   using namespace nb::literals;
   m.def("local_predictions", &local_predictions, "squared_distances"_a, "labels"_a, "label_counts"_a, "ages"_a,
-        "trend"_a, "forgetting_trend"_a, "offsets"_a, "neighbors"_a, "fitted"_a,
+        "trend"_a, "forgetting_trend"_a, "offsets"_a, "neighbors"_a, "fit_dimension"_a,
         "Return the predictions of all local experts from one neighborhood, and the slope of the first linear fit.");
   const char* doc =
       "Return the factors of positive definite matrices, which stand side by side: entry (i, j, k) belongs to matrix "

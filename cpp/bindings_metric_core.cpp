@@ -30,7 +30,7 @@ IntArray as_ints(const std::vector<std::int64_t>& values) {
 }
 
 FeatureView make_view(const Matrix& knots, const Vector& shift, const Vector& scale, const Matrix& directions,
-                      const Matrix& gop, std::size_t fitted) {
+                      const Matrix& gop, std::size_t fit_dimension) {
   const std::size_t d = shift.size();
   require_size("scale", scale.size(), d);
   require_size("directions", directions.shape(0), d);
@@ -43,7 +43,7 @@ FeatureView make_view(const Matrix& knots, const Vector& shift, const Vector& sc
   }
   FeatureView view{d,
                    directions.shape(1),
-                   fitted,
+                   fit_dimension,
                    vector_of(knots),
                    vector_of(shift),
                    vector_of(scale),
@@ -70,10 +70,10 @@ void bind_feature_view(nb::module_& m) {
   const auto arrays = [](const FeatureView& self) {
     const std::size_t d = self.dimension;
     return nb::make_tuple(as_matrix(self.knots, d), as_vector(self.shift), as_vector(self.scale),
-                          as_matrix(self.directions, self.rank), as_matrix(self.gop, d), self.fitted);
+                          as_matrix(self.directions, self.rank), as_matrix(self.gop, d), self.fit_dimension);
   };
   nb::class_<FeatureView>(m, "FeatureView", "A view of the features, and a metric on it.")
-      .def(nb::new_(&make_view), "knots"_a, "shift"_a, "scale"_a, "directions"_a, "gop"_a, "fitted"_a)
+      .def(nb::new_(&make_view), "knots"_a, "shift"_a, "scale"_a, "directions"_a, "gop"_a, "fit_dimension"_a)
       .def_prop_ro(
           "knots", [](const FeatureView& self) { return as_matrix(self.knots, self.dimension); }, nb::rv_policy::move)
       .def_prop_ro(
@@ -85,7 +85,7 @@ void bind_feature_view(nb::module_& m) {
           nb::rv_policy::move)
       .def_prop_ro(
           "gop", [](const FeatureView& self) { return as_matrix(self.gop, self.dimension); }, nb::rv_policy::move)
-      .def_ro("fitted", &FeatureView::fitted)
+      .def_ro("fit_dimension", &FeatureView::fit_dimension)
       .def("standardize", &standardize, "rows"_a, "Return rows in standard units.")
       .def(
           "__reduce__",
@@ -127,11 +127,11 @@ void bind_centers(nb::module_& m) {
 }
 
 PackingExpert make_packing(const Matrix& coordinates, const Vector& label_sums, const IntVector& label_counts,
-                           const IntVector& founded, const IntVector& rank_starts, std::int64_t clock, double reach,
-                           std::size_t max_centers) {
+                           const IntVector& creation_rounds, const IntVector& rank_starts, std::int64_t clock,
+                           double coordinate_scale, std::size_t max_centers) {
   PackingCenters centers(span_of(coordinates), coordinates.shape(1), vector_of(label_sums), vector_of(label_counts),
-                         vector_of(founded));
-  PackingExpert packing{std::move(centers), vector_of(rank_starts), clock, reach, max_centers};
+                         vector_of(creation_rounds));
+  PackingExpert packing{std::move(centers), vector_of(rank_starts), clock, coordinate_scale, max_centers};
   packing.check();
   return packing;
 }
@@ -141,8 +141,8 @@ void bind_packing_expert(nb::module_& m) {
     return as_matrix(self.centers.points.points(), self.centers.points.dimension());
   };
   nb::class_<PackingExpert>(m, "PackingExpert", "Algorithm 1 as an expert.")
-      .def(nb::new_(&make_packing), "coordinates"_a, "label_sums"_a, "label_counts"_a, "founded"_a, "rank_starts"_a,
-           "clock"_a, "reach"_a, "max_centers"_a)
+      .def(nb::new_(&make_packing), "coordinates"_a, "label_sums"_a, "label_counts"_a, "creation_rounds"_a,
+           "rank_starts"_a, "clock"_a, "coordinate_scale"_a, "max_centers"_a)
       .def_prop_ro("coordinates", coordinates, nb::rv_policy::move)
       .def_prop_ro(
           "label_sums", [](const PackingExpert& self) { return as_vector(self.centers.label_sums); },
@@ -151,19 +151,21 @@ void bind_packing_expert(nb::module_& m) {
           "label_counts", [](const PackingExpert& self) { return as_ints(self.centers.label_counts); },
           nb::rv_policy::move)
       .def_prop_ro(
-          "founded", [](const PackingExpert& self) { return as_ints(self.centers.founded); }, nb::rv_policy::move)
+          "creation_rounds", [](const PackingExpert& self) { return as_ints(self.centers.creation_rounds); },
+          nb::rv_policy::move)
       .def_prop_ro(
           "rank_starts", [](const PackingExpert& self) { return as_ints(self.rank_starts); }, nb::rv_policy::move)
       .def_ro("clock", &PackingExpert::clock)
-      .def_ro("reach", &PackingExpert::reach)
+      .def_ro("coordinate_scale", &PackingExpert::coordinate_scale)
       .def_ro("max_centers", &PackingExpert::max_centers)
       .def(
           "__reduce__",
           [coordinates](const PackingExpert& self) {
-            return nb::make_tuple(nb::type<PackingExpert>(),
-                                  nb::make_tuple(coordinates(self), as_vector(self.centers.label_sums),
-                                                 as_ints(self.centers.label_counts), as_ints(self.centers.founded),
-                                                 as_ints(self.rank_starts), self.clock, self.reach, self.max_centers));
+            return nb::make_tuple(
+                nb::type<PackingExpert>(),
+                nb::make_tuple(coordinates(self), as_vector(self.centers.label_sums),
+                               as_ints(self.centers.label_counts), as_ints(self.centers.creation_rounds),
+                               as_ints(self.rank_starts), self.clock, self.coordinate_scale, self.max_centers));
           },
           reduce_signature);
 }
@@ -322,14 +324,15 @@ bool learn_one(MetricCore& core, const std::vector<double>& row, double label) {
   return core.learn(row, {&label, 1}, {&prediction, 1}) == 1;
 }
 
-std::tuple<MetricParts, double> parts_after(const MetricCore& core, const std::vector<double>& row, double label) {
-  auto [parts, prediction] = core.parts_after(row, label);
+std::tuple<MetricParts, double> simulate_round(const MetricCore& core, const std::vector<double>& row, double label) {
+  auto [parts, prediction] = core.simulate_round(row, label);
   return {std::move(parts), prediction};
 }
 
-std::tuple<FloatArray, std::tuple<double, double>> ask_experts(const MetricCore& core, const std::vector<double>& row) {
-  MetricCore::Opinions opinions = core.ask_experts(row);
-  return {to_numpy(std::move(opinions.experts)), {opinions.pair[0], opinions.pair[1]}};
+std::tuple<FloatArray, std::tuple<double, double>> expert_predictions(const MetricCore& core,
+                                                                      const std::vector<double>& row) {
+  MetricCore::ExpertPredictions predicted = core.expert_predictions(row);
+  return {to_numpy(std::move(predicted.experts)), {predicted.pair[0], predicted.pair[1]}};
 }
 
 void bind_core(nb::module_& m) {
@@ -379,12 +382,12 @@ void bind_core(nb::module_& m) {
           },
           "rows"_a, "labels"_a, "predictions"_a.noconvert(), release(),
           "Play one round a row and fill in the predictions; return how many rounds were played.")
-      .def("ask_experts", &ask_experts, "row"_a,
+      .def("expert_predictions", &expert_predictions, "row"_a,
            "Return the predictions of all experts for a row, and those of their aggregation and of the stack.")
       .def("predict_one", &predict_one, "row"_a, release(), "Return the prediction for a row.")
       .def("learn_one", &learn_one, "row"_a, "label"_a, release(),
            "Play a round; return False, with nothing changed, if the round would fill the memory.")
-      .def("parts_after", &parts_after, "row"_a, "label"_a, release(),
+      .def("simulate_round", &simulate_round, "row"_a, "label"_a, release(),
            "Return what the parts would be after one more round, and its prediction; change nothing.")
       .def(
           "copy", [](const MetricCore& self) { return new MetricCore(self); }, nb::rv_policy::take_ownership, release(),

@@ -34,9 +34,9 @@ constexpr auto new_array = nb::rv_policy::automatic;
 // ---- PackingCore
 
 void restore_packing(PackingCore* self, const Matrix& coordinates, const Vector& sums, const IntVector& counts,
-                     const IntVector& founded, const IntVector& rank_starts, std::int64_t clock) {
+                     const IntVector& creation_rounds, const IntVector& rank_starts, std::int64_t clock) {
   PackingCenters centers(span_of(coordinates), coordinates.shape(1), vector_of(sums), vector_of(counts),
-                         vector_of(founded));
+                         vector_of(creation_rounds));
   new (self) PackingCore(std::move(centers), vector_of(rank_starts), clock);
 }
 
@@ -67,7 +67,7 @@ struct PackingArrays {
   std::vector<double> coordinates;
   std::vector<double> label_sums;
   std::vector<std::int64_t> label_counts;
-  std::vector<std::int64_t> founded;
+  std::vector<std::int64_t> creation_rounds;
   std::int64_t clock;
 };
 
@@ -91,12 +91,13 @@ using PackingState = std::tuple<FloatArray, FloatArray, IntArray, IntArray, IntA
 
 PackingState arrays_of(const PackingCore& core) {
   PackingArrays now = inspect(core, [](const PackingCenters& centers, std::int64_t clock) {
-    return PackingArrays{centers.points.points(), centers.label_sums, centers.label_counts, centers.founded, clock};
+    return PackingArrays{centers.points.points(), centers.label_sums, centers.label_counts, centers.creation_rounds,
+                         clock};
   });
   return {coordinates_array(core, std::move(now.coordinates)),
           to_numpy(std::move(now.label_sums)),
           to_numpy(std::move(now.label_counts)),
-          to_numpy(std::move(now.founded)),
+          to_numpy(std::move(now.creation_rounds)),
           rank_starts_array(core),
           now.clock};
 }
@@ -127,7 +128,7 @@ void bind_packing_core(nb::module_& m) {
           },
           nb::arg("dimension"), nb::arg("rank_starts"))
       .def("__init__", &restore_packing, nb::arg("coordinates"), nb::arg("label_sums"), nb::arg("label_counts"),
-           nb::arg("founded"), nb::arg("rank_starts"), nb::arg("clock"))
+           nb::arg("creation_rounds"), nb::arg("rank_starts"), nb::arg("clock"))
       .def("learn", &learn, nb::arg("coordinates"), nb::arg("labels"), nb::arg("keep_founding_label"),
            "Play one round a row; return the predictions, each made before its label was seen.")
       .def("predict", &predict, nb::arg("coordinates"),
@@ -137,7 +138,8 @@ void bind_packing_core(nb::module_& m) {
           "__deepcopy__", [](const PackingCore& core, const nb::handle&) { return copy_packing(core); },
           nb::arg("memo"))
       .def("to_arrays", &arrays_of,
-           "Return what makes an equal core: coordinates, label_sums, label_counts, founded, rank_starts and clock.")
+           "Return what makes an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts and "
+           "clock.")
       .def(
           "__reduce__",
           [](const PackingCore& core) { return nb::make_tuple(nb::type<PackingCore>(), arrays_of(core)); },
@@ -146,7 +148,8 @@ void bind_packing_core(nb::module_& m) {
       .def_prop_ro("label_sums", &copy_of<&PackingCenters::label_sums>, new_array, "Sum of the labels of each center.")
       .def_prop_ro("label_counts", &copy_of<&PackingCenters::label_counts>, new_array,
                    "Number of labels of each center.")
-      .def_prop_ro("founded", &copy_of<&PackingCenters::founded>, new_array, "Round in which each center was founded.")
+      .def_prop_ro("creation_rounds", &copy_of<&PackingCenters::creation_rounds>, new_array,
+                   "Round in which each center was creation_rounds.")
       .def_prop_ro("rank_starts", &rank_starts_array, new_array, "Rounds in which the effective rank rises.")
       .def_prop_ro("dimension", &PackingCore::dimension)
       .def_prop_ro("size", &PackingCore::size, without_gil, "Number of centers.")

@@ -78,7 +78,7 @@ void FeatureView::check() const {
   const std::size_t d = dimension;
   require(d >= 1, "a view must have a feature");
   require(rank >= 1 && rank <= d, "a view must have between one coordinate and as many as features");
-  require(fitted >= 1 && fitted <= rank, "fitted must be from 1 to the number of coordinates");
+  require(fit_dimension >= 1 && fit_dimension <= rank, "fit_dimension must be from 1 to the number of coordinates");
   require(knots.size() % d == 0 && (knots.empty() || knots.size() >= 2 * d),
           "knots must be none or at least two for each feature");
   require(shift.size() == d && scale.size() == d, "shift and scale must have one entry a feature");
@@ -129,23 +129,23 @@ void FeatureView::add_slope(std::span<const double> slope, std::span<const doubl
   // Along a direction u of length |u|, a fitted slope s adds s u. What remains of the linear slope is orthogonal to all
   // fitted directions.
   std::vector<double> along(slope.begin(), slope.end());
-  if (fitted < dimension) {
-    std::vector<double> components(fitted, 0.0);
-    std::vector<double> norms(fitted, 0.0);
+  if (fit_dimension < dimension) {
+    std::vector<double> components(fit_dimension, 0.0);
+    std::vector<double> norms(fit_dimension, 0.0);
     for (std::size_t i = 0; i < dimension; ++i) {
-      for (std::size_t j = 0; j < fitted; ++j) {
+      for (std::size_t j = 0; j < fit_dimension; ++j) {
         const double direction = directions[i * rank + j];
         components[j] += direction * linear[i];
         norms[j] += direction * direction;
       }
     }
-    for (std::size_t j = 0; j < fitted; ++j) {
+    for (std::size_t j = 0; j < fit_dimension; ++j) {
       along[j] -= components[j] / norms[j];
     }
   }
   for (std::size_t i = 0; i < dimension; ++i) {
-    gradient[i] = fitted < dimension ? linear[i] : 0.0;
-    for (std::size_t j = 0; j < fitted; ++j) {
+    gradient[i] = fit_dimension < dimension ? linear[i] : 0.0;
+    for (std::size_t j = 0; j < fit_dimension; ++j) {
       gradient[i] += directions[i * rank + j] * along[j];
     }
   }

@@ -59,11 +59,11 @@ void clip_outliers(const FeatureStatistics& features, std::span<const double> ro
 
 // A view of the features, and a metric on it.
 struct FeatureView {
-  std::size_t dimension = 0;  // features
-  std::size_t rank = 0;       // coordinates
-  std::size_t fitted = 0;     // leading coordinates that local linear fits use
-  std::vector<double> knots;  // rows of values between which ranks are interpolated; none: features as they are
-  std::vector<double> shift;  // with `scale`, takes features or ranks to standard units
+  std::size_t dimension = 0;      // features
+  std::size_t rank = 0;           // coordinates
+  std::size_t fit_dimension = 0;  // leading coordinates that local linear fits use
+  std::vector<double> knots;      // rows of values between which ranks are interpolated; none: features as they are
+  std::vector<double> shift;      // with `scale`, takes features or ranks to standard units
   std::vector<double> scale;
   std::vector<double> directions;  // dimension x rank: the orthogonal columns that standard units are projected on
   std::vector<double> gop;  // the sum of outer products of slopes in standard units since the phase began; empty if 0

@@ -71,18 +71,18 @@ double mean_label(const Neighborhood& near, std::size_t count) {
   return label / total;
 }
 
-LocalLinearFits::LocalLinearFits(std::size_t capacity, std::size_t fitted)
-    : fitted_(fitted),
-      stride_(rounded_up(fitted + 1, 4)),
+LocalLinearFits::LocalLinearFits(std::size_t capacity, std::size_t fit_dimension)
+    : fit_dimension_(fit_dimension),
+      stride_(rounded_up(fit_dimension + 1, 4)),
       weights_(rounded_up(capacity, 4)),
-      mean_(fitted),
-      gram_(fitted * stride_),
+      mean_(fit_dimension),
+      gram_(fit_dimension * stride_),
       centered_(4 * stride_),
-      systems_(fits * fitted * (fitted + 1)),
-      slopes_(fits * fitted) {}
+      systems_(fits * fit_dimension * (fit_dimension + 1)),
+      slopes_(fits * fit_dimension) {}
 
 void LocalLinearFits::predict(const Neighborhood& near, std::span<double> predictions, std::span<double> slope) {
-  const double label = accumulate(near, std::min(LocalModels::neighbors_of_fit(fitted_), near.count));
+  const double label = accumulate(near, std::min(LocalModels::neighbors_of_fit(fit_dimension_), near.count));
   solve(label, predictions, slope);
 }
 
@@ -100,7 +100,7 @@ double LocalLinearFits::accumulate(const Neighborhood& near, std::size_t count) 
     weights_[j] = weight;
     total += weight;
     label += weight * near.labels[j];
-    for (std::size_t i = 0; i < fitted_; ++i) {
+    for (std::size_t i = 0; i < fit_dimension_; ++i) {
       mean_[i] += weight * offset[i];
     }
   }
@@ -118,7 +118,7 @@ double LocalLinearFits::accumulate(const Neighborhood& near, std::size_t count) 
   for (std::size_t first = 0; first < count; first += 4) {
     center(near, first, count, label);
     const double* rows = centered_.data();
-    for (std::size_t i = 0; i < fitted_; ++i) {
+    for (std::size_t i = 0; i < fit_dimension_; ++i) {
       const double a = weights_[first] * rows[i];
       const double b = weights_[first + 1] * rows[stride_ + i];
       const double c = weights_[first + 2] * rows[2 * stride_ + i];
@@ -142,17 +142,17 @@ void LocalLinearFits::center(const Neighborhood& near, std::size_t first, std::s
     const std::size_t j = std::min(first + row, count - 1);
     const auto offset = near.offset(j);
     double* out = centered_.data() + row * stride_;
-    for (std::size_t i = 0; i < fitted_; ++i) {
+    for (std::size_t i = 0; i < fit_dimension_; ++i) {
       out[i] = offset[i] - mean_[i];
     }
-    out[fitted_] = near.labels[j] - label;
+    out[fit_dimension_] = near.labels[j] - label;
   }
 }
 
 // Solves for both ridge penalties, which are relative to the mean variance of a coordinate.
 void LocalLinearFits::solve(double label, std::span<double> predictions, std::span<double> slope) {
   double trace = 0.0;
-  for (std::size_t i = 0; i < fitted_; ++i) {
+  for (std::size_t i = 0; i < fit_dimension_; ++i) {
     trace += gram_[i * stride_ + i];
   }
   std::fill_n(predictions.begin(), fits, label);
@@ -162,31 +162,31 @@ void LocalLinearFits::solve(double label, std::span<double> predictions, std::sp
   }
   // Systems in units in which a variance is about 1: the least pivot is for singular matrices, not for small ones.
   // Units are powers of four, by which nothing is rounded.
-  const double variance = trace / static_cast<double>(fitted_);
+  const double variance = trace / static_cast<double>(fit_dimension_);
   const int exponent = std::ilogb(variance);
   const double unit = std::ldexp(1.0, (exponent & 1) - exponent);
-  const std::size_t width = fitted_ + 1;
-  for (std::size_t i = 0; i < fitted_; ++i) {
+  const std::size_t width = fit_dimension_ + 1;
+  for (std::size_t i = 0; i < fit_dimension_; ++i) {
     for (std::size_t m = i; m < width; ++m) {
       for (int fit = 0; fit < fits; ++fit) {
-        const double ridge = m == i ? ridges[fit] * trace / static_cast<double>(fitted_) : 0.0;
+        const double ridge = m == i ? ridges[fit] * trace / static_cast<double>(fit_dimension_) : 0.0;
         systems_[(i * width + m) * fits + fit] = (gram_[i * stride_ + m] + ridge) * unit;
       }
     }
   }
-  factor<fits>(systems_.data(), fitted_, width);
+  factor<fits>(systems_.data(), fit_dimension_, width);
   for (int fit = 0; fit < fits; ++fit) {
-    for (std::size_t i = fitted_; i-- > 0;) {
+    for (std::size_t i = fit_dimension_; i-- > 0;) {
       const double* row = systems_.data() + i * width * fits + fit;
-      double value = row[fitted_ * fits];
-      for (std::size_t m = i + 1; m < fitted_; ++m) {
+      double value = row[fit_dimension_ * fits];
+      for (std::size_t m = i + 1; m < fit_dimension_; ++m) {
         value -= row[m * fits] * slopes_[m * fits + fit];
       }
       slopes_[i * fits + fit] = value / row[i * fits];
       predictions[fit] -= slopes_[i * fits + fit] * mean_[i];
     }
   }
-  for (std::size_t i = 0; i < fitted_; ++i) {
+  for (std::size_t i = 0; i < fit_dimension_; ++i) {
     slope[i] = slopes_[i * fits];
   }
 }
@@ -307,8 +307,8 @@ void Kriging::solve(std::span<double> predictions) {
   simd::store(predictions.data(), prediction);
 }
 
-LocalModels::LocalModels(std::size_t neighbors, std::size_t fitted, std::size_t dimension)
-    : linear_(std::max(neighbors, neighbors_of_fit(fitted)), fitted), kriging_(neighbors, dimension) {}
+LocalModels::LocalModels(std::size_t neighbors, std::size_t fit_dimension, std::size_t dimension)
+    : linear_(std::max(neighbors, neighbors_of_fit(fit_dimension)), fit_dimension), kriging_(neighbors, dimension) {}
 
 void LocalModels::predict(const Neighborhood& near, std::span<double> predictions, std::span<double> slope) {
   predictions[0] = mean_label(near, std::min(mean_neighbors, near.count));

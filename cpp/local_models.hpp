@@ -38,8 +38,8 @@ class LocalLinearFits {
  public:
   static constexpr int fits = 2;
 
-  // The fits use the first `fitted` coordinates of neighborhoods of at most `capacity` neighbors.
-  LocalLinearFits(std::size_t capacity, std::size_t fitted);
+  // The fits use the first `fit_dimension` coordinates of neighborhoods of at most `capacity` neighbors.
+  LocalLinearFits(std::size_t capacity, std::size_t fit_dimension);
 
   // Fills in the fits' predictions at the query, and the slope of the first fit.
   void predict(const Neighborhood& near, std::span<double> predictions, std::span<double> slope);
@@ -49,7 +49,7 @@ class LocalLinearFits {
   void center(const Neighborhood& near, std::size_t first, std::size_t count, double label);
   void solve(double label, std::span<double> predictions, std::span<double> slope);
 
-  std::size_t fitted_;
+  std::size_t fit_dimension_;
   std::size_t stride_;  // of the Gram matrix: a row and its right-hand side, rounded up to full vectors
   std::vector<double> weights_;
   std::vector<double> mean_;  // weighted, of the offsets
@@ -97,9 +97,9 @@ class LocalModels {
   static constexpr std::size_t experts = 1 + LocalLinearFits::fits + 2 * Kriging::lanes;
 
   // How many neighbors a linear fit of so many coordinates uses.
-  static constexpr std::size_t neighbors_of_fit(std::size_t fitted) { return 2 * fitted + 10; }
+  static constexpr std::size_t neighbors_of_fit(std::size_t fit_dimension) { return 2 * fit_dimension + 10; }
 
-  LocalModels(std::size_t neighbors, std::size_t fitted, std::size_t dimension);
+  LocalModels(std::size_t neighbors, std::size_t fit_dimension, std::size_t dimension);
 
   // Fills in the predictions of all experts, as differences from the nearest neighbor's label, and the slope of the
   // first linear fit.

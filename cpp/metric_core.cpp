@@ -79,9 +79,11 @@ void PackingExpert::check() const {
   require(rank_starts.size() + 1 == rank, "rank_starts must have one entry less than there are coordinates");
   require(std::ranges::is_sorted(rank_starts), "rank_starts must rise");
   require(clock >= 0 && clock <= largest_count, "clock must be from 0 to 2^52");
-  require(centers.founded.empty() || centers.founded.back() <= clock, "founded must be <= clock");
+  require(centers.creation_rounds.empty() || centers.creation_rounds.back() <= clock,
+          "creation_rounds must be <= clock");
   require(all_counts(centers.label_counts), "label_counts must be from 1 to 2^52");
-  require(reach >= least_reach && reach <= 1.0 / least_reach, "reach must be from 1e-200 to 1e200");
+  require(coordinate_scale >= min_coordinate_scale && coordinate_scale <= 1.0 / min_coordinate_scale,
+          "coordinate_scale must be from 1e-200 to 1e200");
 }
 
 void MetricParts::check() const {
@@ -121,10 +123,10 @@ void MetricParts::check() const {
 
 MetricCore::ViewRound::ViewRound(const FeatureView& view, std::size_t kriged)
     : coordinates(view.rank),
-      neighbors(std::max(kriged, LocalModels::neighbors_of_fit(view.fitted))),
+      neighbors(std::max(kriged, LocalModels::neighbors_of_fit(view.fit_dimension))),
       near(neighbors.size(), view.rank),
-      models(kriged, view.fitted, view.rank),
-      slope(view.fitted),
+      models(kriged, view.fit_dimension, view.rank),
+      slope(view.fit_dimension),
       trend_slopes(2 * view.rank) {}
 
 MetricCore::Round::Round(const MetricCore& core)
@@ -222,14 +224,14 @@ void MetricCore::predict_part(std::span<const double> rows, std::span<double> pr
   put_back(std::move(round));
 }
 
-MetricCore::Opinions MetricCore::ask_experts(std::span<const double> row) const {
+MetricCore::ExpertPredictions MetricCore::expert_predictions(std::span<const double> row) const {
   check_rows(row, 1, dimension());
   const std::shared_lock lock(mutex_);
   std::unique_ptr<Round> round = take_round();
   predict_row(row, *round);
-  Opinions opinions{round->predictions, round->pair};
+  ExpertPredictions predicted{round->predictions, round->pair};
   put_back(std::move(round));
-  return opinions;
+  return predicted;
 }
 
 std::size_t MetricCore::learn(std::span<const double> rows, std::span<const double> labels,
@@ -252,7 +254,7 @@ std::size_t MetricCore::learn(std::span<const double> rows, std::span<const doub
   return done;
 }
 
-std::pair<MetricParts, double> MetricCore::parts_after(std::span<const double> row, double label) const {
+std::pair<MetricParts, double> MetricCore::simulate_round(std::span<const double> row, double label) const {
   check_rows(row, 1, dimension());
   check_labels({&label, 1});
   MetricCore after(*this);
@@ -298,7 +300,7 @@ void MetricCore::see_row(std::span<const double> row, Round& round) const {
   }
   round.standard.back() = 1.0;
   for (std::size_t k = 0; k < round.packing_point.size(); ++k) {
-    round.packing_point[k] = round.views[0].coordinates[k] / parts_.packing.reach;
+    round.packing_point[k] = round.views[0].coordinates[k] / parts_.packing.coordinate_scale;
   }
   round.packing_center = parts_.packing.centers.points.nearest(round.packing_point);
 }
@@ -474,7 +476,7 @@ void MetricCore::update_regressions(double label, Round& round) {
   const double count = parts_.labels.count;
   regressions.ridge.update(round.standard, label, round.buffer);
   if (std::fmod(count, rounds_per_discount) == 0.0) {
-    const double least = rounds_per_coefficient * (static_cast<double>(parts_.views[0].fitted) + 1.0);
+    const double least = rounds_per_coefficient * (static_cast<double>(parts_.views[0].fit_dimension) + 1.0);
     regressions.forgetting.discount(std::max(count / forgetting_part, least) / rounds_per_discount, round.buffer);
   }
   regressions.forgetting.update(round.standard, label, round.buffer);

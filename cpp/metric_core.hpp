@@ -53,14 +53,14 @@ struct CenterMemory {
   void absorb(std::size_t center, std::span<const double> row, double label, std::int64_t round);
 };
 
-// Algorithm 1 as an expert, in the first view's coordinates over their reach.
+// Algorithm 1 as an expert, in the coordinates of the first view divided by `coordinate_scale`.
 struct PackingExpert {
-  static constexpr double least_reach = 1e-200;  // coordinates divided by it are finite
+  static constexpr double min_coordinate_scale = 1e-200;  // coordinates divided by it are finite
 
   PackingCenters centers;
   std::vector<std::int64_t> rank_starts;
-  std::int64_t clock;  // its rounds
-  double reach;        // how far the centers are from the origin when the phase begins
+  std::int64_t clock;       // its rounds
+  double coordinate_scale;  // largest norm of the centers at the start of the phase
   std::size_t max_centers;
 
   // Throws std::invalid_argument unless `clock` rounds can lead here.
@@ -131,11 +131,11 @@ class MetricCore {
 
   // What the experts predict for a row, and what becomes of it: the aggregation and the stack. All 0 before the first
   // label.
-  struct Opinions {
+  struct ExpertPredictions {
     std::vector<double> experts;
     std::array<double, 2> pair;
   };
-  Opinions ask_experts(std::span<const double> row) const;
+  ExpertPredictions expert_predictions(std::span<const double> row) const;
 
   // Plays one round a row and fills in the predictions, each made before its label was seen. Returns how many rounds
   // were played: it stops before a round that would bring the number of centers to `max_centers`.
@@ -143,7 +143,7 @@ class MetricCore {
 
   // What the parts would be after one more round, and its prediction. It is for rounds after which centers are evicted
   // or the phase ends; `learn` plays all others.
-  std::pair<MetricParts, double> parts_after(std::span<const double> row, double label) const;
+  std::pair<MetricParts, double> simulate_round(std::span<const double> row, double label) const;
 
  private:
   // What the rounds of one view work with.

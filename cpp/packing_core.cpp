@@ -54,26 +54,27 @@ PackingCenters::PackingCenters(std::span<const double> coordinates, std::size_t 
     : points(checked_tree(coordinates, dimension)),
       label_sums(std::move(sums)),
       label_counts(std::move(counts)),
-      founded(std::move(rounds)) {
+      creation_rounds(std::move(rounds)) {
   const std::size_t count = points.size();
   require(label_sums.size() == count, "label_sums must have one entry a center");
   require(label_counts.size() == count, "label_counts must have one entry a center");
-  require(founded.size() == count, "founded must have one entry a center");
+  require(creation_rounds.size() == count, "creation_rounds must have one entry a center");
   require(all_finite(label_sums), "label_sums must be finite");
   require(std::ranges::all_of(label_counts, [](std::int64_t each) { return each >= 0 && each <= most_rounds; }),
           "label_counts must be from 0 to 2^52");
-  require(founded.empty() || founded.front() >= 1, "founded must be >= 1");
-  require(std::ranges::adjacent_find(founded, std::greater_equal<>()) == founded.end(), "founded must rise");
+  require(creation_rounds.empty() || creation_rounds.front() >= 1, "creation_rounds must be >= 1");
+  require(std::ranges::adjacent_find(creation_rounds, std::greater_equal<>()) == creation_rounds.end(),
+          "creation_rounds must rise");
 }
 
 std::size_t PackingCenters::add(std::span<const double> point, std::int64_t round) {
   make_room(label_sums);
   make_room(label_counts);
-  make_room(founded);
+  make_room(creation_rounds);
   points.insert(point);
   label_sums.push_back(0.0);
   label_counts.push_back(0);
-  founded.push_back(round);
+  creation_rounds.push_back(round);
   return size() - 1;
 }
 
@@ -87,7 +88,8 @@ PackingCore::PackingCore(PackingCenters centers, std::vector<std::int64_t> rank_
       clock_(clock) {
   require(clock >= 0 && clock <= most_rounds, "clock must be from 0 to 2^52");
   require((clock > 0) == (size() > 0), "centers must be there from the first round on");
-  require(centers_.founded.empty() || centers_.founded.back() <= clock, "founded must be <= clock");
+  require(centers_.creation_rounds.empty() || centers_.creation_rounds.back() <= clock,
+          "creation_rounds must be <= clock");
   std::int64_t left = clock;
   for (const std::int64_t count : centers_.label_counts) {
     require(count <= left, "label_counts must add up to no more than clock");

@@ -19,7 +19,7 @@ struct PackingCenters {
   KdTree points;
   std::vector<double> label_sums;
   std::vector<std::int64_t> label_counts;
-  std::vector<std::int64_t> founded;  // the round of each founding
+  std::vector<std::int64_t> creation_rounds;  // round in which each center was added
 
   explicit PackingCenters(std::size_t dimension);
 

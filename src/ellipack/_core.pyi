@@ -158,7 +158,7 @@ class KdTree:
     def check(self) -> None:
         """Raise RuntimeError unless the structure is sound."""
 
-def local_predictions(squared_distances: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ages: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], trend: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], forgetting_trend: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], neighbors: int, fitted: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
+def local_predictions(squared_distances: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ages: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], trend: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], forgetting_trend: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], neighbors: int, fit_dimension: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
     """
     Return the predictions of all local experts from one neighborhood, and the slope of the first linear fit.
     """
@@ -176,7 +176,7 @@ def factor_single(systems: Annotated[NDArray[numpy.float32], dict(shape=(None, N
 class FeatureView:
     """A view of the features, and a metric on it."""
 
-    def __init__(self, knots: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], gop: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fitted: int) -> None: ...
+    def __init__(self, knots: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], gop: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fit_dimension: int) -> None: ...
 
     @property
     def knots(self) -> NDArray[numpy.float64]: ...
@@ -194,7 +194,7 @@ class FeatureView:
     def gop(self) -> NDArray[numpy.float64]: ...
 
     @property
-    def fitted(self) -> int: ...
+    def fit_dimension(self) -> int: ...
 
     def standardize(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
         """Return rows in standard units."""
@@ -225,7 +225,7 @@ class CenterMemory:
 class PackingExpert:
     """Algorithm 1 as an expert."""
 
-    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], founded: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], clock: int, reach: float, max_centers: int) -> None: ...
+    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], creation_rounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], clock: int, coordinate_scale: float, max_centers: int) -> None: ...
 
     @property
     def coordinates(self) -> NDArray[numpy.float64]: ...
@@ -237,7 +237,7 @@ class PackingExpert:
     def label_counts(self) -> NDArray[numpy.int64]: ...
 
     @property
-    def founded(self) -> NDArray[numpy.int64]: ...
+    def creation_rounds(self) -> NDArray[numpy.int64]: ...
 
     @property
     def rank_starts(self) -> NDArray[numpy.int64]: ...
@@ -246,7 +246,7 @@ class PackingExpert:
     def clock(self) -> int: ...
 
     @property
-    def reach(self) -> float: ...
+    def coordinate_scale(self) -> float: ...
 
     @property
     def max_centers(self) -> int: ...
@@ -373,7 +373,7 @@ class MetricCore:
         Play one round a row and fill in the predictions; return how many rounds were played.
         """
 
-    def ask_experts(self, row: Sequence[float]) -> tuple[NDArray[numpy.float64], tuple[float, float]]:
+    def expert_predictions(self, row: Sequence[float]) -> tuple[NDArray[numpy.float64], tuple[float, float]]:
         """
         Return the predictions of all experts for a row, and those of their aggregation and of the stack.
         """
@@ -386,7 +386,7 @@ class MetricCore:
         Play a round; return False, with nothing changed, if the round would fill the memory.
         """
 
-    def parts_after(self, row: Sequence[float], label: float) -> tuple[MetricParts, float]:
+    def simulate_round(self, row: Sequence[float], label: float) -> tuple[MetricParts, float]:
         """
         Return what the parts would be after one more round, and its prediction; change nothing.
         """
@@ -415,7 +415,7 @@ class PackingCore:
     def __init__(self, dimension: int, rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     @overload
-    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], founded: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], clock: int) -> None: ...
+    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], creation_rounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], clock: int) -> None: ...
 
     def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], keep_founding_label: bool) -> NDArray[numpy.float64]:
         """
@@ -432,7 +432,7 @@ class PackingCore:
 
     def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64], int]:
         """
-        Return what makes an equal core: coordinates, label_sums, label_counts, founded, rank_starts and clock.
+        Return what makes an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts and clock.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
@@ -450,8 +450,8 @@ class PackingCore:
         """Number of labels of each center."""
 
     @property
-    def founded(self) -> NDArray[numpy.int64]:
-        """Round in which each center was founded."""
+    def creation_rounds(self) -> NDArray[numpy.int64]:
+        """Round in which each center was creation_rounds."""
 
     @property
     def rank_starts(self) -> NDArray[numpy.int64]:

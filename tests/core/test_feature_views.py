@@ -19,7 +19,7 @@ NO_KNOTS: Floats = np.zeros((0, 3))
 VIEW: dict[str, Any] = {
     "knots": np.sort(np.random.default_rng(0).normal(size=(4, 3)), axis=0), "shift": np.array([0.1, -0.2, 0.3]),
     "scale": np.array([1.0, 2.0, 0.5]), "directions": np.linalg.qr(np.arange(9.0).reshape(3, 3) ** 2)[0].copy(),
-    "gop": np.eye(3), "fitted": 2,
+    "gop": np.eye(3), "fit_dimension": 2,
 }  # fmt: skip
 
 
@@ -27,7 +27,7 @@ def view_of(d: int, **changes: Any) -> FeatureView:
     """Return a view of d features as they are."""
     plain = {
         "knots": np.zeros((0, d)), "shift": np.zeros(d), "scale": np.ones(d), "directions": np.eye(d),
-        "gop": np.zeros((d, d)), "fitted": 1,
+        "gop": np.zeros((d, d)), "fit_dimension": 1,
     }  # fmt: skip
     return FeatureView(**{**plain, **changes})
 
@@ -119,8 +119,8 @@ def with_entry(name: str, value: float) -> dict[str, Any]:
         {"directions": np.zeros((3, 4))},
         {"directions": np.zeros((3, 0))},
         {"gop": np.zeros((1, 9))},
-        {"fitted": 0},
-        {"fitted": 4},
+        {"fit_dimension": 0},
+        {"fit_dimension": 4},
         {name: np.zeros(0) for name in ("shift", "scale")}
         | {name: np.zeros((0, 0)) for name in ("knots", "directions", "gop")},
     ],

@@ -25,12 +25,12 @@ def around(points: Floats, labels: Floats, counts: Floats, rng: np.random.Genera
     return Neighborhood(order, squared[order], points[order], labels[order], counts[order], trend, forgetting, ages)
 
 
-def ask(near: Neighborhood, neighbors: int, fitted: int, core: Core = None) -> tuple[Floats, Floats]:
+def ask(near: Neighborhood, neighbors: int, fit_dimension: int, core: Core = None) -> tuple[Floats, Floats]:
     """Return the predictions of the local experts, and the slope."""
     function = local_predictions if core is None else core.local_predictions
     answer: tuple[Floats, Floats] = function(
         near.squared, near.labels, near.counts, near.ages, near.trend, near.forgetting_trend, near.offsets,
-        neighbors, fitted,
+        neighbors, fit_dimension,
     )  # fmt: skip
     return answer
 
@@ -56,10 +56,10 @@ def neighborhoods(draw: st.DrawFn, spread: bool = True) -> tuple[Neighborhood, i
 @builds
 @given(neighborhoods())
 def test_predictions_are_those_of_the_textbook(core: Core, drawn: tuple[Neighborhood, int, int]) -> None:
-    near, neighbors, fitted = drawn
-    predictions, slope = ask(near, neighbors, fitted, core)
-    used = max(neighbors, 2 * fitted + 10)
-    expected, expected_slope = reference.local_predictions(near.nearest(used), fitted, neighbors)
+    near, neighbors, fit_dimension = drawn
+    predictions, slope = ask(near, neighbors, fit_dimension, core)
+    used = max(neighbors, 2 * fit_dimension + 10)
+    expected, expected_slope = reference.local_predictions(near.nearest(used), fit_dimension, neighbors)
     np.testing.assert_allclose(predictions, expected, rtol=1e-7, atol=1e-7)
     reach = float(np.sqrt(near.squared[-1])) or 1.0
     np.testing.assert_allclose(slope * reach, expected_slope * reach, rtol=1e-7, atol=1e-7)
@@ -76,9 +76,9 @@ def test_builds_have_the_same_bits(drawn: tuple[Neighborhood, int, int]) -> None
 def test_a_constant_added_to_labels_is_added_to_predictions(
     drawn: tuple[Neighborhood, int, int], constant: float
 ) -> None:
-    near, neighbors, fitted = drawn
-    before, slope = ask(near, neighbors, fitted)
-    after, other = ask(near._replace(labels=near.labels + constant), neighbors, fitted)
+    near, neighbors, fit_dimension = drawn
+    before, slope = ask(near, neighbors, fit_dimension)
+    after, other = ask(near._replace(labels=near.labels + constant), neighbors, fit_dimension)
     np.testing.assert_allclose(after, before + constant, rtol=1e-7, atol=1e-7)
     np.testing.assert_allclose(other, slope, rtol=1e-4, atol=1e-4)
 
@@ -117,7 +117,7 @@ def test_equal_labels_are_what_all_experts_predict() -> None:
 
 ARGUMENTS: dict[str, Any] = {
     **{name: np.ones(5) for name in ("squared_distances", "labels", "label_counts", "ages", "trend")},
-    "forgetting_trend": np.ones(5), "offsets": np.ones((5, 3)), "neighbors": 4, "fitted": 2,
+    "forgetting_trend": np.ones(5), "offsets": np.ones((5, 3)), "neighbors": 4, "fit_dimension": 2,
 }  # fmt: skip
 
 
@@ -128,8 +128,8 @@ ARGUMENTS: dict[str, Any] = {
         {"offsets": np.ones((4, 3))},
         {"neighbors": 0},
         {"neighbors": 513},
-        {"fitted": 0},
-        {"fitted": 4},
+        {"fit_dimension": 0},
+        {"fit_dimension": 4},
         {name: np.ones((0, 3) if name == "offsets" else 0) for name in ARGUMENTS if np.ndim(ARGUMENTS[name])},
     ],
     ids=str,

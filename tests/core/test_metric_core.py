@@ -20,10 +20,11 @@ from tests.learners.metric.learners import smooth_stream, trained
 from tests.strategies import seeds
 
 FIELDS = {
-    "FeatureView": ["knots", "shift", "scale", "directions", "gop", "fitted"],
+    "FeatureView": ["knots", "shift", "scale", "directions", "gop", "fit_dimension"],
     "CenterMemory": ["rows", "label_sums", "label_counts", "round_sums"],
     "PackingExpert": [
-        "coordinates", "label_sums", "label_counts", "founded", "rank_starts", "clock", "reach", "max_centers"
+        "coordinates", "label_sums", "label_counts", "creation_rounds", "rank_starts", "clock", "coordinate_scale",
+        "max_centers"
     ],
     "LeastSquares": ["inverse", "coefficients"],
     "BernsteinAggregation": ["log_priors", "gains", "squares", "scale"],
@@ -67,12 +68,12 @@ def content(part: Any) -> Any:
     return {name: content(value) for name, value in fields(part).items()}
 
 
-def parts_after(rounds: int = 75, views: int = 2) -> MetricParts:
+def parts_of_learner(rounds: int = 75, views: int = 2) -> MetricParts:
     return trained(*smooth_stream(rounds), views=views).core.parts()
 
 
 SETTINGS = MetricSettings(neighbors=8, max_centers=1000, label_margin=0.05)
-PARTS = parts_after()
+PARTS = parts_of_learner()
 
 
 def play(core: Any, X: Floats, y: Floats) -> Floats:
@@ -185,7 +186,7 @@ def test_a_core_stops_before_a_round_that_would_fill_its_memory() -> None:
     assert not core.learn_one(X[new].tolist(), y[new])
     assert content(core.parts()) == before
     expected = core.predict_one(X[new].tolist())
-    after, prediction = core.parts_after(X[new].tolist(), y[new])
+    after, prediction = core.simulate_round(X[new].tolist(), y[new])
     assert prediction == expected
     assert len(after.centers) == core.settings.max_centers
     assert after.clock == core.clock + 1
@@ -210,7 +211,7 @@ def test_experts_are_within_the_labels_and_the_prediction_is_made_of_them() -> N
     low, high = PARTS.label_statistics[LOW], PARTS.label_statistics[HIGH]
     slack = 0.05 * (high - low)
     for row in smooth_stream(20, seed=5)[0].tolist():
-        experts, pair = core.ask_experts(row)
+        experts, pair = core.expert_predictions(row)
         assert ((experts >= low - slack) & (experts <= high + slack)).all()
         assert pair[0] == pytest.approx(PARTS.aggregation.experts.weights() @ experts)
         deviations = experts - pair[0]
@@ -285,7 +286,7 @@ def test_impossible_centers_are_refused(changes: dict[str, Any]) -> None:
 
 NOTHING: dict[str, Any] = {
     "coordinates": np.zeros((0, 3)), "label_sums": np.zeros(0), "label_counts": np.zeros(0, dtype=np.int64),
-    "founded": np.zeros(0, dtype=np.int64),
+    "creation_rounds": np.zeros(0, dtype=np.int64),
 }  # fmt: skip
 
 
@@ -294,20 +295,23 @@ NOTHING: dict[str, Any] = {
     [
         {"clock": -1},
         {"clock": 2**62},
-        {"clock": int(PARTS.packing.founded[-1]) - 1},
-        {"reach": 0.0},
-        {"reach": -1.0},
-        {"reach": np.nan},
-        {"reach": np.inf},
-        {"reach": 1e-300},
+        {"clock": int(PARTS.packing.creation_rounds[-1]) - 1},
+        {"coordinate_scale": 0.0},
+        {"coordinate_scale": -1.0},
+        {"coordinate_scale": np.nan},
+        {"coordinate_scale": np.inf},
+        {"coordinate_scale": 1e-300},
         {"rank_starts": PARTS.packing.rank_starts[::-1].copy()},
         {"rank_starts": np.zeros(0, dtype=np.int64)},
         {"label_counts": np.zeros_like(PARTS.packing.label_counts)},
         {"label_counts": np.full_like(PARTS.packing.label_counts, 2**62)},
-        {"founded": PARTS.packing.founded[::-1].copy()},
-        {"founded": PARTS.packing.founded - PARTS.packing.founded[0]},
+        {"creation_rounds": PARTS.packing.creation_rounds[::-1].copy()},
+        {"creation_rounds": PARTS.packing.creation_rounds - PARTS.packing.creation_rounds[0]},
         {**NOTHING, "coordinates": np.zeros((0, 0))},
-        *({**NOTHING, name: getattr(PARTS.packing, name)} for name in ("label_sums", "label_counts", "founded")),
+        *(
+            {**NOTHING, name: getattr(PARTS.packing, name)}
+            for name in ("label_sums", "label_counts", "creation_rounds")
+        ),
     ],
 )
 def test_impossible_packings_are_refused(changes: dict[str, Any]) -> None:
@@ -319,7 +323,7 @@ def test_impossible_packings_are_refused(changes: dict[str, Any]) -> None:
 NO_CENTERS = CenterMemory(np.zeros((0, 3)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0))
 FEWER = trained(*smooth_stream(75, 2), views=2).core.parts()
 FIRST_VIEW, SECOND_VIEW = PARTS.views
-ONE_VIEW = parts_after(views=1)
+ONE_VIEW = parts_of_learner(views=1)
 
 
 def statistics(entry: int, value: float) -> Floats:
@@ -395,7 +399,7 @@ def test_rows_and_labels_that_are_refused_change_nothing(bad: float) -> None:
         core.learn(rows, y, predictions)
     with pytest.raises(ValueError, match="labels must be finite and at most 1e60 in size"):
         core.learn(X, labels, predictions)
-    for one in (core.predict_one, core.ask_experts, lambda row: core.learn_one(row, 0.0)):
+    for one in (core.predict_one, core.expert_predictions, lambda row: core.learn_one(row, 0.0)):
         with pytest.raises(ValueError, match="rows must be finite"):
             one(rows[5].tolist())
     with pytest.raises(ValueError, match="labels must be finite"):
@@ -418,7 +422,7 @@ def test_rows_of_another_shape_are_refused() -> None:
             with pytest.raises(ValueError, match="must"):
                 core.predict(rows, predictions)
     for row in ([], [1.0, 2.0], [1.0] * 4, [1.0] * 6):
-        for one in (core.predict_one, core.ask_experts, lambda row: core.learn_one(row, 0.0)):
+        for one in (core.predict_one, core.expert_predictions, lambda row: core.learn_one(row, 0.0)):
             with pytest.raises(ValueError, match="must"):
                 one(row)
     assert content(core.parts()) == before

@@ -48,7 +48,7 @@ def test_rounds_are_those_of_algorithm_1(
     assert packing.coordinates.tolist() == [point.tolist() for point in expected.points]
     assert packing.label_sums.tolist() == [label_sum(labels) for labels in expected.labels]
     assert packing.label_counts.tolist() == [len(labels) for labels in expected.labels]
-    assert packing.founded.tolist() == expected.founded
+    assert packing.creation_rounds.tolist() == expected.creation_rounds
     assert (packing.clock, packing.size, packing.dimension) == (len(X), len(expected.points), X.shape[1])
     assert packing.rank_starts.tolist() == starts.tolist()
 
@@ -94,7 +94,7 @@ def test_arrays_are_copies() -> None:
     core = PackingCore(1, np.empty(0, dtype=np.int64))
     core.learn(np.array([[0.0], [0.5]]), np.array([0.5, 0.7]), True)
     before = state(core)
-    for each in (core.coordinates, core.label_sums, core.label_counts, core.founded, *core.to_arrays()[:4]):
+    for each in (core.coordinates, core.label_sums, core.label_counts, core.creation_rounds, *core.to_arrays()[:4]):
         each[:] = 0
     assert state(core) == before
 
@@ -103,7 +103,7 @@ GOOD: dict[str, Any] = {
     "coordinates": [[0.0, 0.0], [0.5, 0.5]],
     "label_sums": [0.5, 1.0],
     "label_counts": [1, 2],
-    "founded": [1, 3],
+    "creation_rounds": [1, 3],
     "rank_starts": [4],
     "clock": 3,
 }
@@ -120,17 +120,17 @@ GOOD: dict[str, Any] = {
         ({"label_counts": [-1, 2]}, "label_counts must be from 0 to 2\\^52"),
         ({"label_counts": [2**62, 2**62]}, "label_counts must be from 0 to 2\\^52"),
         ({"label_counts": [2, 2]}, "label_counts must add up to no more than clock"),
-        ({"founded": [1, 2, 3]}, "founded must have one entry a center"),
-        ({"founded": [0, 1]}, "founded must be >= 1"),
-        ({"founded": [2, 2]}, "founded must rise"),
-        ({"founded": [1, 4]}, "founded must be <= clock"),
+        ({"creation_rounds": [1, 2, 3]}, "creation_rounds must have one entry a center"),
+        ({"creation_rounds": [0, 1]}, "creation_rounds must be >= 1"),
+        ({"creation_rounds": [2, 2]}, "creation_rounds must rise"),
+        ({"creation_rounds": [1, 4]}, "creation_rounds must be <= clock"),
         ({"rank_starts": []}, "rank_starts must have one entry less than there are coordinates"),
         ({"rank_starts": [3, 4]}, "rank_starts must have one entry less than there are coordinates"),
         ({"clock": -1}, "clock must be from 0 to 2\\^52"),
         ({"clock": 2**60}, "clock must be from 0 to 2\\^52"),
         ({"clock": 0}, "centers must be there from the first round on"),
         (
-            {"coordinates": np.empty((0, 2)), "label_sums": [], "label_counts": [], "founded": []},
+            {"coordinates": np.empty((0, 2)), "label_sums": [], "label_counts": [], "creation_rounds": []},
             "centers must be there",
         ),
     ],
@@ -138,7 +138,7 @@ GOOD: dict[str, Any] = {
 def test_states_that_no_rounds_lead_to_are_refused(changed: dict[str, Any], message: str) -> None:
     def core(parts: dict[str, Any]) -> PackingCore:
         floats = [np.array(parts[name], dtype=np.float64) for name in ("coordinates", "label_sums")]
-        ints = [np.array(parts[name], dtype=np.int64) for name in ("label_counts", "founded", "rank_starts")]
+        ints = [np.array(parts[name], dtype=np.int64) for name in ("label_counts", "creation_rounds", "rank_starts")]
         return PackingCore(floats[0], floats[1], ints[0], ints[1], ints[2], parts["clock"])
 
     assert core(GOOD).clock == 3

@@ -33,7 +33,7 @@ def test_attributes_of_the_papers_learners() -> None:
     X, y = stream(80)
     learner = PackingRegressor(Metric.from_diagonal([1.0, 0.5, 0.1])).fit(X, y)
     assert learner.n_centers_ == len(learner.centers_)
-    instances = X[learner.state_.core.founded - 1]
+    instances = X[learner.state_.core.creation_rounds - 1]
     np.testing.assert_allclose(learner.centers_, instances, atol=1e-12)
     past = learner.history()
     assert (past.radius[-1], past.effective_rank[-1]) == (learner.radius_, learner.effective_rank_)

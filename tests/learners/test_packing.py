@@ -27,7 +27,7 @@ readings = pytest.mark.parametrize("keep", [True, False])
 
 def members(state: packing.PackingState) -> list[tuple[int, int]]:
     """Return the founding round and the number of labels of each centre."""
-    return list(zip(state.core.founded.tolist(), state.core.label_counts.tolist(), strict=True))
+    return list(zip(state.core.creation_rounds.tolist(), state.core.label_counts.tolist(), strict=True))
 
 
 @readings
@@ -69,10 +69,10 @@ def test_centres_are_a_packing_under_lemma_2(data: st.DataObject) -> None:
     X, y = data.draw(streams(metric.dimension, max_rows=200))
     state = packing.init(metric)
     packing.learn(state, X, y)
-    founded = state.core.founded
+    creation_rounds = state.core.creation_rounds
     at = state.core.coordinates
     apart = np.sqrt(((at[:, None] - at[None]) ** 2).sum(axis=2))
-    reach = radius(metric.eigenvalues, founded)
+    reach = radius(metric.eigenvalues, creation_rounds)
     for late in range(len(at)):
         # Erratum 7: farther than the radius at the later one's founding; the last radius of all may be larger.
         assert np.all(apart[late, :late] > reach[late])
@@ -105,7 +105,7 @@ def play(metric: Metric, X: Floats, y: Floats) -> Played:
         counts = state.core.label_counts
         changed = np.flatnonzero(counts - np.append(before, np.zeros(len(counts) - len(before))))
         assert len(changed) == 1  # every label goes to one centre
-        taken_in.setdefault(int(state.core.founded[changed[0]]), []).append(t)
+        taken_in.setdefault(int(state.core.creation_rounds[changed[0]]), []).append(t)
         before = counts
     return Played(predictions, taken_in)
 
@@ -175,7 +175,7 @@ def test_many_more_centres_than_there_was_room_for_at_first() -> None:
     state = packing.init(Metric.identity(12))
     packing.learn(state, X, np.linspace(0, 1, 2000))
     assert state.core.size > 1000
-    founders = X[state.core.founded - 1]
+    founders = X[state.core.creation_rounds - 1]
     np.testing.assert_array_equal(state.core.coordinates, state.metric.whiten(founders))
 
 

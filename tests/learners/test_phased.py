@@ -68,7 +68,7 @@ def test_each_phase_records_what_it_was_like() -> None:
         np.testing.assert_array_equal(phase.metric.matrix, metric.matrix)
         np.testing.assert_array_equal(phase.gop, estimator.estimate(X[:end], y[:end]))
         assert phase.effective_rank == int(effective_rank(metric.eigenvalues, phase.rounds))
-        assert 1 <= phase.n_centers == len(phase.founded) <= phase.rounds
+        assert 1 <= phase.n_centers == len(phase.creation_rounds) <= phase.rounds
         metric = Metric.from_gop(phase.gop, regularization(end, 0.5))
     np.testing.assert_array_equal(state.packing.metric.matrix, metric.matrix)
     assert state.packing.clock == 100 - phase_end(5)

@@ -41,7 +41,7 @@ def test_centres_stay_where_they_were_founded_and_labels_what_they_were(metric: 
     rescaled.learn(state, X, y, packing.learn, packing.predict)
     inner = state.inner
     assert isinstance(inner, PackingState)
-    founders, _ = units(state, X[inner.core.founded - 1], y[: inner.core.size])
+    founders, _ = units(state, X[inner.core.creation_rounds - 1], y[: inner.core.size])
     np.testing.assert_allclose(inner.core.coordinates, metric.whiten(founders), atol=1e-9)
     counts, sums = inner.core.label_counts, inner.core.label_sums
     assert counts.sum() == len(y)

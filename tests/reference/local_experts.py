@@ -58,7 +58,7 @@ def mean_label(near: Neighborhood) -> float:
     return float(near.counts @ near.labels / near.counts.sum())
 
 
-def local_linear_fit(near: Neighborhood, fitted: int, ridge: float) -> tuple[float, Floats]:
+def local_linear_fit(near: Neighborhood, fit_dimension: int, ridge: float) -> tuple[float, Floats]:
     """Return the fit at the query, and its slope, by weighted ridge regression on the leading coordinates.
 
     The weights fall to 0 at the last neighbor.
@@ -66,15 +66,15 @@ def local_linear_fit(near: Neighborhood, fitted: int, ridge: float) -> tuple[flo
     last = near.squared[-1]
     weights = near.counts * (1 - near.squared / last if last > 0 else 1.0)
     if weights.sum() <= 0:
-        return mean_label(near), np.zeros(fitted)
-    offsets = near.offsets[:, :fitted]
+        return mean_label(near), np.zeros(fit_dimension)
+    offsets = near.offsets[:, :fit_dimension]
     mean, label = np.average(offsets, axis=0, weights=weights), np.average(near.labels, weights=weights)
     centered = offsets - mean
     gram = centered.T @ np.diag(weights) @ centered
     if not np.trace(gram) > 1e-290 + weights.sum() * (ROUNDING * np.linalg.norm(mean)) ** 2:
-        return float(label), np.zeros(fitted)
-    penalty = ridge * np.trace(gram) / fitted
-    slope = np.linalg.solve(gram + penalty * np.eye(fitted), centered.T @ (weights * (near.labels - label)))
+        return float(label), np.zeros(fit_dimension)
+    penalty = ridge * np.trace(gram) / fit_dimension
+    slope = np.linalg.solve(gram + penalty * np.eye(fit_dimension), centered.T @ (weights * (near.labels - label)))
     return float(label - mean @ slope), slope
 
 
@@ -141,8 +141,8 @@ def krigings(near: Neighborhood) -> Floats:
     return np.concatenate([spatial_krigings(near, reach), krigings_about_trends(near, reach)])
 
 
-def local_predictions(near: Neighborhood, fitted: int, kriged: int) -> tuple[Floats, Floats]:
+def local_predictions(near: Neighborhood, fit_dimension: int, kriged: int) -> tuple[Floats, Floats]:
     """Return what all local experts predict, less the nearest neighbor's label, and the first fit's slope."""
-    fits = [local_linear_fit(near.nearest(2 * fitted + 10), fitted, ridge) for ridge in FIT_RIDGES]
+    fits = [local_linear_fit(near.nearest(2 * fit_dimension + 10), fit_dimension, ridge) for ridge in FIT_RIDGES]
     values = [mean_label(near.nearest(16)), *(value for value, _ in fits), *krigings(near.nearest(kriged))]
     return np.array(values), fits[0][1]

@@ -124,7 +124,7 @@ class ReferenceMetricLearner:
         empty = np.zeros(0)
         rank = self.views[0].directions.shape[1]
         self.centers = Centers(np.zeros((0, d)), empty, empty, empty, [np.zeros((0, rank))] * views)
-        self.packing, self.reach = Algorithm1(np.ones(rank), self._packing_size()), 1.0
+        self.packing, self.coordinate_scale = Algorithm1(np.ones(rank), self._packing_size()), 1.0
         self.ridge = LeastSquares(np.eye(d + 1), np.zeros(d + 1))
         self.forgetting = LeastSquares(np.eye(d + 1), np.zeros(d + 1))
         experts = 4 + 11 * views
@@ -171,7 +171,7 @@ class ReferenceMetricLearner:
         predictions = [
             self.labels.mean,
             float(self.ridge.coefficients @ standard),
-            self.packing.predict(queries[0] / self.reach, otherwise=self.labels.mean),
+            self.packing.predict(queries[0] / self.coordinate_scale, otherwise=self.labels.mean),
             float(self.forgetting.coefficients @ standard),
         ]
         slopes, nearest = [], (0, math.inf)
@@ -218,7 +218,7 @@ class ReferenceMetricLearner:
             for view, slope in zip(self.views, consulted.slopes, strict=True):
                 view.add_gradient(slope, self.ridge.coefficients[:-1])
         self._learn_regressions(standard, label)
-        self.packing.learn(queries[0] / self.reach, label)
+        self.packing.learn(queries[0] / self.coordinate_scale, label)
         if nearest[1] == 0.0:
             self.centers.absorb(nearest[0], clipped, label, self.clock)
         else:
@@ -280,7 +280,7 @@ class ReferenceMetricLearner:
     def _restart_experts(self, old: FeatureView, eigenvalues: Floats) -> None:
         """Restart Algorithm 1 and the aggregations, and convert or refit the regressions to the new units."""
         farthest = float(np.sqrt((self.centers.coordinates[0] ** 2).sum(axis=1)).max())
-        self.reach = farthest if farthest > 0 else 1.0
+        self.coordinate_scale = farthest if farthest > 0 else 1.0
         self.packing = Algorithm1(eigenvalues, self._packing_size())
         conversion, refitted = _old_units_from_new(old, self.views[0]), self._refitted()
         self.ridge = refitted if len(self.centers) <= REFIT_CENTERS else self.ridge.converted(conversion)

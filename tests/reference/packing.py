@@ -17,7 +17,7 @@ class Packing:
         self.clock = 0
         self.points: list[Floats] = []
         self.labels: list[list[float]] = []
-        self.founded: list[int] = []
+        self.creation_rounds: list[int] = []
 
     def nearest(self, point: Floats) -> tuple[int, float]:
         """Return position and distance of the nearest center."""
@@ -48,7 +48,7 @@ class Packing:
     def _found(self, point: Floats) -> None:
         self.points.append(point)
         self.labels.append([])
-        self.founded.append(self.clock)
+        self.creation_rounds.append(self.clock)
 
 
 def label_sum(labels: list[float]) -> float:

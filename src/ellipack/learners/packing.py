@@ -76,8 +76,13 @@ def init(metric: Metric) -> PackingState:
 def to_archive(state: PackingState) -> Archive:
     """Return what is saved of a state, in arrays of its own."""
     metric, core = state.parts
-    coordinates, label_sums, label_counts, founded, _, clock = core.to_arrays()
-    arrays = {"coordinates": coordinates, "label_sums": label_sums, "label_counts": label_counts, "founded": founded}
+    coordinates, label_sums, label_counts, creation_rounds, _, clock = core.to_arrays()
+    arrays = {
+        "coordinates": coordinates,
+        "label_sums": label_sums,
+        "label_counts": label_counts,
+        "creation_rounds": creation_rounds,
+    }
     return Archive({"clock": clock}).with_parts(metric=metric.to_archive().copy(), centers=Archive(arrays=arrays))
 
 
@@ -93,11 +98,11 @@ def from_archive(saved: Archive, d: int, least: int = 1) -> PackingState:
     label_sums = centers.floats("label_sums", count)
     if (label_sums < 0).any() or (label_sums > label_counts * (1 + _SLACK)).any():
         raise CheckpointError(f"{centers.prefix}label_sums must be sums of labels in [0, 1]")
-    founded = centers.ints("founded", count, least=1, most=clock)
-    if (np.diff(founded) <= 0).any():
-        raise CheckpointError(f"{centers.prefix}founded must rise")
+    creation_rounds = centers.ints("creation_rounds", count, least=1, most=clock)
+    if (np.diff(creation_rounds) <= 0).any():
+        raise CheckpointError(f"{centers.prefix}creation_rounds must rise")
     starts = rank_starts(metric.eigenvalues)
-    return PackingState(metric, PackingCore(coordinates, label_sums, label_counts, founded, starts, clock))
+    return PackingState(metric, PackingCore(coordinates, label_sums, label_counts, creation_rounds, starts, clock))
 
 
 def predict(state: PackingState, X: ArrayLike) -> Floats:
@@ -132,12 +137,12 @@ def add_features(state: PackingState, count: int) -> None:
 def with_added_features(state: PackingState, count: int) -> PackingState:
     """Return what `add_features` makes of a state."""
     metric, core = state.parts
-    coordinates, label_sums, label_counts, founded, _, clock = core.to_arrays()
+    coordinates, label_sums, label_counts, creation_rounds, _, clock = core.to_arrays()
     # New axes come after all that have an eigenvalue of 1.
     place = int(np.sum(metric.eigenvalues >= 1))
     wider, inserted = metric.with_added_features(count), np.insert(coordinates, [place] * count, 0.0, axis=1)
     starts = rank_starts(wider.eigenvalues)
-    return PackingState(wider, PackingCore(inserted, label_sums, label_counts, founded, starts, clock))
+    return PackingState(wider, PackingCore(inserted, label_sums, label_counts, creation_rounds, starts, clock))
 
 
 def history(state: PackingState, t: ArrayLike | None = None) -> PackingHistory:
@@ -147,16 +152,16 @@ def history(state: PackingState, t: ArrayLike | None = None) -> PackingHistory:
     (After a widening they are those of the metric as it is now, at every round.)
     """
     metric, core = state.parts
-    _, _, _, founded, _, clock = core.to_arrays()
+    _, _, _, creation_rounds, _, clock = core.to_arrays()
     rounds = np.arange(1, clock + 1)
     at = rounds if t is None else np.atleast_1d(np.asarray(t))
     if not np.isin(at, rounds).all():
         raise DomainError(f"t must be rounds from 1 to {clock}, got {at}")
-    return compute_history(metric, founded, at.astype(np.int64))
+    return compute_history(metric, creation_rounds, at.astype(np.int64))
 
 
-def compute_history(metric: Metric, founded: Ints, at: Ints) -> PackingHistory:
+def compute_history(metric: Metric, creation_rounds: Ints, at: Ints) -> PackingHistory:
     """Return what `history` does, for any metric and rounds of founding."""
     spectrum = metric.eigenvalues
-    count = np.searchsorted(founded, at, side="right").astype(np.int64)
+    count = np.searchsorted(creation_rounds, at, side="right").astype(np.int64)
     return PackingHistory(at, radius(spectrum, at), effective_rank(spectrum, at), count)

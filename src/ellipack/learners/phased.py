@@ -35,7 +35,7 @@ class Phase(NamedTuple):
     radius: float  # at its end, as are the next two
     effective_rank: int
     n_centers: int
-    founded: Ints  # the rounds, by the phase's own clock, at which its centers were founded
+    creation_rounds: Ints  # the rounds, by the phase's own clock, at which its centers were added
     gop: Floats  # estimated at its end
 
 
@@ -146,7 +146,9 @@ def from_archive(saved: Archive, d: int) -> PhasedState:
 
 def _phase_to_archive(phase: Phase) -> Archive:
     facts = {name: getattr(phase, name) for name in ("number", "rounds", "radius", "effective_rank", "n_centers")}
-    return Archive(facts, {"founded": phase.founded, "gop": phase.gop}).with_parts(metric=phase.metric.to_archive())
+    return Archive(facts, {"creation_rounds": phase.creation_rounds, "gop": phase.gop}).with_parts(
+        metric=phase.metric.to_archive()
+    )
 
 
 def _phase_from_archive(saved: Archive, d: int, number: int) -> Phase:
@@ -158,7 +160,7 @@ def _phase_from_archive(saved: Archive, d: int, number: int) -> Phase:
         saved.number("radius"),
         saved.integer("effective_rank", 1, d),
         count,
-        saved.ints("founded", count, least=1, most=rounds),
+        saved.ints("creation_rounds", count, least=1, most=rounds),
         saved.floats("gop", d, d),
     )
 
@@ -225,7 +227,9 @@ def add_features(state: PhasedState, count: int) -> None:
 def history(state: PhasedState) -> PackingHistory:
     """Return radius, effective rank and number of centers at the end of every round, phase after phase."""
     now, over, _ = state.parts
-    parts = [packing.compute_history(phase.metric, phase.founded, np.arange(1, phase.rounds + 1)) for phase in over]
+    parts = [
+        packing.compute_history(phase.metric, phase.creation_rounds, np.arange(1, phase.rounds + 1)) for phase in over
+    ]
     parts.append(packing.history(now))
     _, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
     return PackingHistory(np.arange(1, len(columns[0]) + 1), *columns)
@@ -243,4 +247,4 @@ def _summary(phase: int, now: PackingState, gop: Floats) -> Phase:
     """Return what a phase was like, at its end."""
     past = packing.history(now, [now.clock])
     summary = float(past.radius[0]), int(past.effective_rank[0]), int(past.n_centers[0])
-    return Phase(phase, now.clock, now.metric, *summary, now.core.founded, gop)
+    return Phase(phase, now.clock, now.metric, *summary, now.core.creation_rounds, gop)

@@ -213,12 +213,12 @@ def convert_state(inner: Inner, change: UnitChange) -> Inner:
 
 def _convert_packing(inner: PackingState, change: UnitChange) -> PackingState:
     metric, core = inner.parts
-    coordinates, sums, counts, founded, rank_starts, clock = core.to_arrays()
+    coordinates, sums, counts, creation_rounds, rank_starts, clock = core.to_arrays()
     if len(coordinates) == 0:
         return inner.copy()
     moved = project(_convert_rows(_unwhiten(metric, coordinates), change), metric.directions)
     label_sums = _convert_labels(sums, counts, change)
-    return PackingState(metric, PackingCore(moved, label_sums, counts, founded, rank_starts, clock))
+    return PackingState(metric, PackingCore(moved, label_sums, counts, creation_rounds, rank_starts, clock))
 
 
 def _unwhiten(metric: Metric, coordinates: Floats) -> Floats:

@@ -76,7 +76,7 @@ def test_the_guarantee_holds_for_the_learner_itself(kind: str, views: int, seed:
     experts, top = Ledger(len(expert_names(views))), Ledger(2)
     losses, expert_losses = 0.0, np.zeros(experts.experts)
     for t in range(len(X)):
-        predictions, pair = state.core.ask_experts(X[t].tolist())
+        predictions, pair = state.core.expert_predictions(X[t].tolist())
         prediction = state.core.predict_one(X[t].tolist())
         if kind == "adversary":
             y[t] = 1.0 if prediction < 0.5 else 0.0

@@ -61,7 +61,7 @@ def test_centers_are_placed_anew_and_nothing_is_forgotten(views: int) -> None:
         assert not view.gop.any()
     assert after.packing.rank_starts.tolist() == rank_starts(state.phase.metrics[0].eigenvalues).tolist()
     assert (after.packing.clock, len(after.packing.coordinates)) == (0, 0)
-    assert after.packing.reach == pytest.approx(np.linalg.norm(after.coordinates[0], axis=1).max())
+    assert after.packing.coordinate_scale == pytest.approx(np.linalg.norm(after.coordinates[0], axis=1).max())
     assert state.phase.finished[-1].n_centers == len(before.centers)
     np.testing.assert_array_equal(state.phase.finished[-1].expert_weights, before.aggregation.experts.weights())
 

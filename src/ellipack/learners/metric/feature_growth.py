@@ -78,7 +78,7 @@ def _wider_view(view: FeatureView, scales: Floats) -> FeatureView:
         scale=np.append(view.scale, np.full(count, 0.5 / _RANK_SCALE) if ranked else scales),
         directions=directions,
         gop=np.pad(view.gop, (0, count)) if len(view.gop) else empty_gop(d + count),
-        fitted=view.fitted,
+        fit_dimension=view.fit_dimension,
     )
 
 
@@ -93,10 +93,10 @@ def _wider_packing(packing: PackingExpert, metric: Metric, count: int) -> Packin
         _more_columns(packing.coordinates, count),
         packing.label_sums,
         packing.label_counts,
-        packing.founded,
+        packing.creation_rounds,
         rank_starts(metric.eigenvalues),
         packing.clock,
-        packing.reach,
+        packing.coordinate_scale,
         packing.max_centers,
     )
 

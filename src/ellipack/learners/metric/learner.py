@@ -73,7 +73,7 @@ def _run_boundary_round(state: MetricState, row: Row, label: float, n_jobs: int 
     All of it happens on a copy, which then takes the place of the present phase.
     """
     phase, settings = state.phase, state.core.settings
-    parts, prediction = state.core.parts_after(row, label)
+    parts, prediction = state.core.simulate_round(row, label)
     if len(parts.centers) >= settings.max_centers:
         parts = evict_redundant_centers(parts)
     if parts.clock == phase.end:

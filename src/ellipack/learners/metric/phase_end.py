@@ -141,7 +141,7 @@ def _converted_parts(end: _FinishedPhase, changes: list[UpdatedView]) -> MetricP
     """Return everything that the core carries, in the units and metrics of the new phase."""
     parts, views = end.parts, [change.view for change in changes]
     coordinates = [project_rows(view, parts.centers.rows) for view in views]
-    reach = float(np.sqrt(np.einsum("ij,ij->i", coordinates[0], coordinates[0]).max()))
+    farthest = float(np.sqrt(np.einsum("ij,ij->i", coordinates[0], coordinates[0]).max()))
     max_centers = end.phase.core.settings.max_centers
     label_statistics, feature_statistics = parts.label_statistics, parts.feature_statistics
     label_statistics[OUTLIERS] /= 2
@@ -149,7 +149,7 @@ def _converted_parts(end: _FinishedPhase, changes: list[UpdatedView]) -> MetricP
     return MetricParts(
         views=views,
         centers=parts.centers,
-        packing=empty_packing(changes[0].metric.eigenvalues, reach if reach > 0 else 1.0, max_centers),
+        packing=empty_packing(changes[0].metric.eigenvalues, farthest if farthest > 0 else 1.0, max_centers),
         regressions=convert_regressions(parts, views[0]),
         aggregation=ExpertAggregation(
             restart_aggregation(parts.aggregation.experts),
@@ -181,7 +181,7 @@ def _ranked_view(view: FeatureView, rows: Floats) -> FeatureView:
 
 
 def _with_scales(view: FeatureView, knots: Floats, shift: Floats, scale: Floats) -> FeatureView:
-    return FeatureView(knots, shift, scale, view.directions, empty_gop(len(shift)), view.fitted)
+    return FeatureView(knots, shift, scale, view.directions, empty_gop(len(shift)), view.fit_dimension)
 
 
 def _deviation(variance: Floats, sizes: Floats) -> Floats:

@@ -52,7 +52,7 @@ _LABEL, _FEATURE = 2e60, 2e140  # twice the largest that is taken: means and kno
 _LEAST_LENGTH, _LARGEST_COSINE = 1e-5, 1e-6  # of directions: a tenth of the least there are; far beyond rounding
 _LEAST_SCALE = 1e-165  # a deviation is the root of a float
 _FARTHEST_STANDARD = 1e6  # deviations at which a feature is clipped
-_LARGEST_REACH = 1e200
+_LARGEST_SCALE = 1e200
 _LARGEST_SCORE = 1e9  # a logarithm, or validation points
 _MOST_ROUNDS = 2**52
 _LEAST_LOG_PRIOR = -50.0  # a prior weight is at least 0.02 / N for N experts
@@ -187,34 +187,38 @@ def _centers(saved: Archive, bounds: _Bounds, most: int) -> CenterMemory:
 
 
 def _packing_archive(packing: PackingExpert) -> Archive:
-    arrays = _arrays_of(packing, "coordinates", "label_sums", "label_counts", "founded").arrays
-    return Archive({"clock": packing.clock, "reach": packing.reach}, arrays)
+    arrays = _arrays_of(packing, "coordinates", "label_sums", "label_counts", "creation_rounds").arrays
+    return Archive({"clock": packing.clock, "coordinate_scale": packing.coordinate_scale}, arrays)
 
 
 def _packing(saved: Archive, bounds: _Bounds, metric: Metric, max_centers: int) -> PackingExpert:
     count, most = saved.shape("coordinates", 2)[0], max_packing_centers(max_centers)
     if not min(1, bounds.packing_rounds) <= count <= most:
         raise CheckpointError(f"{saved.prefix}coordinates must be of at most {most} centers, got {count}")
-    founded = saved.ints("founded", count, least=1, most=bounds.packing_rounds)
-    if (np.diff(founded) <= 0).any():
-        raise CheckpointError(f"{saved.prefix}founded must rise")
+    creation_rounds = saved.ints("creation_rounds", count, least=1, most=bounds.packing_rounds)
+    if (np.diff(creation_rounds) <= 0).any():
+        raise CheckpointError(f"{saved.prefix}creation_rounds must rise")
     sums, counts = (
         saved.floats("label_sums", count),
         saved.counts("label_counts", count, bounds.packing_rounds, least=1),
     )
     if count and (np.abs(sums) / counts).max() > _LABEL:
         raise CheckpointError(f"{saved.prefix}label_sums must be those of labels of at most {_LABEL:g}")
-    reach = saved.number("reach")
-    if not 1 / _LARGEST_REACH <= reach <= _LARGEST_REACH:
-        raise CheckpointError(f"{saved.prefix}reach must be from {1 / _LARGEST_REACH:g} to {_LARGEST_REACH:g}")
+    coordinate_scale = saved.number("coordinate_scale")
+    if not 1 / _LARGEST_SCALE <= coordinate_scale <= _LARGEST_SCALE:
+        raise CheckpointError(
+            f"{saved.prefix}coordinate_scale must be from {1 / _LARGEST_SCALE:g} to {_LARGEST_SCALE:g}"
+        )
     coordinates = saved.floats("coordinates", count, metric.rank)
     starts = rank_starts(metric.eigenvalues)
-    return PackingExpert(coordinates, sums, counts, founded, starts, bounds.packing_rounds, reach, most)
+    return PackingExpert(
+        coordinates, sums, counts, creation_rounds, starts, bounds.packing_rounds, coordinate_scale, most
+    )
 
 
 def _view_archive(view: FeatureView, coordinates: Floats, metric: Metric) -> Archive:
     arrays = _arrays_of(view, "knots", "shift", "scale", "directions", "gop").arrays
-    archive = Archive({"fitted": view.fitted}, {**arrays, "coordinates": coordinates})
+    archive = Archive({"fit_dimension": view.fit_dimension}, {**arrays, "coordinates": coordinates})
     return archive.with_parts(metric=metric.to_archive())
 
 
@@ -248,7 +252,7 @@ def _view(saved: Archive, d: int, rank: int) -> FeatureView:
         scale=saved.floats_between(_LEAST_SCALE, _FEATURE, "scale", d),
         directions=directions,
         gop=_gop(saved, d),
-        fitted=saved.integer("fitted", 1, count_fit_coordinates(rank)),
+        fit_dimension=saved.integer("fit_dimension", 1, count_fit_coordinates(rank)),
     )
 
 

@@ -136,13 +136,20 @@ def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricCo
     return MetricState(phase, config, random_state)
 
 
-def empty_packing(eigenvalues: Floats, reach: float, max_centers: int) -> PackingExpert:
-    """Return Algorithm 1 before its first round, in the coordinates of a metric, divided by `reach`."""
+def empty_packing(eigenvalues: Floats, coordinate_scale: float, max_centers: int) -> PackingExpert:
+    """Return Algorithm 1 before its first round, in the coordinates of a metric, divided by `coordinate_scale`."""
     none = np.zeros(0, dtype=np.int64)
     most = max_packing_centers(max_centers)
     coordinates = np.zeros((0, len(eigenvalues)))
     return PackingExpert(
-        coordinates, np.zeros(0), none, none, rank_starts(eigenvalues), clock=0, reach=reach, max_centers=most
+        coordinates,
+        np.zeros(0),
+        none,
+        none,
+        rank_starts(eigenvalues),
+        clock=0,
+        coordinate_scale=coordinate_scale,
+        max_centers=most,
     )
 
 
