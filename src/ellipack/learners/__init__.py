@@ -1,1 +1,1 @@
-"""The learners: a state, and functions that move it on."""
+"""Learners. Each module has a state and functions on it: `predict`, `learn`, `add_features` and archives."""

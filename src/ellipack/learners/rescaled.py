@@ -1,9 +1,12 @@
-"""The rounds of a learner of the paper on any features and labels: `init`, `predict`, `learn`, `add_features`.
+"""The paper's learners on features and labels of any scale.
 
-Each feature and the label have a range. A row is seen as ``(2 (x - low) / (high - low) - 1) / sqrt(d)``, which lies in
-the unit ball, a label as its place in [0, 1]; a feature that never varied is 0. When a value falls outside, its range
-grows by tenths of itself until it is inside, and what was learned is converted to the new units. So units change only
-logarithmically often.
+The paper requires instances in the unit ball and labels in [0, 1]. Here each feature and the label have a range. A row
+is scaled to ``(2 (x - low) / (high - low) - 1) / sqrt(d)``, which lies in the unit ball, and a label to
+``(y - low) / (high - low)``. A feature that has not varied yet is scaled to 0.
+
+When a value falls outside of its range, the range grows by 10 % of its width at a time until it contains the value,
+and the learner's state is converted to the new units. The number of conversions is logarithmic in the growth of the
+range.
 """
 
 import math
@@ -24,23 +27,28 @@ from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, check_labels, check_rows
 
-_LARGEST = sys.float_info.max
-_GROWTH = 0.1  # of its width at a time: tight enough to leave little of the unit ball empty
+_MAX_FLOAT = sys.float_info.max
+_GROWTH = 0.1  # of the width of a range; small, so that the scaled rows fill the unit ball
 
 Inner = TypeVar("Inner", bound=PackingState | PhasedState)
-"""The states of learners that want instances in the unit ball and labels in [0, 1]."""
+"""State of a learner that requires instances in the unit ball and labels in [0, 1]."""
 
 PredictFunction = Callable[[Any, Floats], Floats]
-"""Predicts rows in the unit ball; changes nothing."""
+"""Function of a state and scaled rows that returns predictions."""
 
 LearnFunction = Callable[[Any, Floats, Floats], Floats]
-"""Learns rows in the unit ball and labels in [0, 1], one after the other; returns what was predicted before each."""
+"""Function of a state, scaled rows and scaled labels that learns row by row and returns the earlier predictions."""
 
 
 class RescaledState(Generic[Inner]):
-    """A learner of the paper, and the box in whose units it sees rows and labels.
+    """State of a learner of the paper, with the ranges that scale its rows and labels.
 
-    Both are kept in one attribute, so that threads and interrupts never find one without the other.
+    Both are kept in one attribute, which is replaced as a whole. Threads and interrupts always see a matching pair.
+
+    Attributes
+    ----------
+    parts : tuple of (PackingState or PhasedState, UnitBox)
+        The learner's state and the ranges.
     """
 
     def __init__(self, inner: Inner, box: UnitBox) -> None:
@@ -48,34 +56,72 @@ class RescaledState(Generic[Inner]):
 
     @property
     def inner(self) -> Inner:
-        """The learner of the paper."""
+        """State of the learner on scaled rows and labels."""
         return self.parts[0]
 
     @property
     def box(self) -> UnitBox:
-        """The ranges of features and labels."""
+        """Ranges of the features and of the label."""
         return self.parts[1]
-
-    @property
-    def width(self) -> int:
-        """The number of features."""
-        return len(self.box.low)
 
 
 def init(inner: Inner, d: int) -> RescaledState[Inner]:
-    """Return a learner before its first round, for d features in any units."""
+    """Return the initial state, with empty ranges.
+
+    Parameters
+    ----------
+    inner : PackingState or PhasedState
+        Initial state of the learner.
+    d : int
+        Number of features.
+
+    Returns
+    -------
+    state : RescaledState
+    """
     return RescaledState(inner, empty_box(d))
 
 
 def to_archive(state: RescaledState[Inner], inner: Callable[[Inner], Archive]) -> Archive:
-    """Return what is saved of a state, given what is saved of the learner in it."""
+    """Return an archive of a state.
+
+    Parameters
+    ----------
+    state : RescaledState
+        The state.
+    inner : callable
+        Function that returns an archive of the learner's state.
+
+    Returns
+    -------
+    archive : Archive
+    """
     learner, box = state.parts
     ranges = Archive(arrays={"low": box.low, "high": box.high, "label": box.label})
     return Archive().with_parts(inner=inner(learner), box=ranges)
 
 
 def from_archive(saved: Archive, d: int, inner: Callable[[Archive, int], Inner]) -> RescaledState[Inner]:
-    """Return the state for d features that was saved as this archive."""
+    """Restore a state from an archive.
+
+    Parameters
+    ----------
+    saved : Archive
+        The archive.
+    d : int
+        Number of features.
+    inner : callable
+        Function that restores the learner's state from its archive and the number of features.
+
+    Returns
+    -------
+    state : RescaledState
+
+    Raises
+    ------
+    CheckpointError
+        If the archive is not valid.
+    """
     ranges = saved.part("box")
     learner = inner(saved.part("inner"), d)
     low, high, label = ranges.any_floats("low", d), ranges.any_floats("high", d), ranges.any_floats("label", 2)
@@ -86,24 +132,60 @@ def from_archive(saved: Archive, d: int, inner: Callable[[Archive, int], Inner])
 
 
 def predict(state: RescaledState[Inner], X: ArrayLike, predict_inner: PredictFunction) -> Floats:
-    """Return what would be predicted for each row now; nothing changes. A row outside of the box is clipped to it."""
+    """Return predictions without a change of the state. Rows are clipped to the ranges.
+
+    Parameters
+    ----------
+    state : RescaledState
+        The state.
+    X : array-like of shape (n, d)
+        Rows.
+    predict_inner : callable
+        `predict` of the learner on scaled rows.
+
+    Returns
+    -------
+    predictions : array of shape (n,)
+    """
     inner, box = state.parts
     return _predict_in_box(inner, box, check_rows(X, len(box.low)), predict_inner)
 
 
 def learn(
-    state: RescaledState[Inner], X: ArrayLike, y: ArrayLike, learn_inner: LearnFunction, predict_inner: PredictFunction
+    state: RescaledState[Inner],
+    X: ArrayLike,
+    y: ArrayLike,
+    learn_inner: LearnFunction,
+    predict_inner: PredictFunction,
 ) -> Floats:
-    """LearnFunction one round a row; return the predictions, each made before its label was seen.
+    """Run one round for each row: predict, then learn the label.
 
-    However rows are grouped into calls, predictions and state have the same bits.
+    Predictions and state do not depend on how rows are grouped into calls, bit for bit.
+
+    Parameters
+    ----------
+    state : RescaledState
+        The state, which is updated.
+    X : array-like of shape (n, d)
+        Rows.
+    y : array-like of shape (n,)
+        Labels.
+    learn_inner : callable
+        `learn` of the learner on scaled rows and labels.
+    predict_inner : callable
+        `predict` of the learner on scaled rows.
+
+    Returns
+    -------
+    predictions : array of shape (n,)
+        Predictions, each made before its label was learned.
     """
     inner, box = state.parts
     table = check_rows(X, len(box.low))
     targets = check_labels(y, len(table))
     if box.first_outside(table, targets, 0) == len(table):
         return _learn_in_box(inner, box, table, targets, learn_inner)
-    # A change of units on the way: on a copy, so that a failure leaves the state as it was.
+    # If a range grows, learn on a copy: an error leaves the state unchanged.
     inner, predictions = deepcopy(inner), np.empty(len(table))
     done = 0
     while done < len(table):
@@ -123,17 +205,25 @@ def learn(
 
 
 def add_features(state: RescaledState[Inner], count: int) -> None:
-    """Take so many more features, the last ones, which were 0 in every row so far."""
+    """Add features as last columns. They were 0 in all earlier rows.
+
+    Parameters
+    ----------
+    state : RescaledState
+        The state, which is updated.
+    count : int
+        Number of new features.
+    """
     inner, box = deepcopy(state.inner), state.box
     d = len(box.low)
     if isinstance(inner, PackingState):
         packing.add_features(inner, count)
     else:
         phased.add_features(inner, count)
-    # The more features, the smaller each must be for a row to be in the unit ball.
+    # Scaled rows are divided by the square root of the number of features.
     shrink = UnitChange(np.full(d + count, np.sqrt(d / (d + count))), np.zeros(d + count), 1.0, 0.0)
-    some = np.zeros(count) if box.label[0] <= box.label[1] else np.full(count, np.inf)
-    wider = UnitBox(np.append(box.low, some), np.append(box.high, -some), box.label)
+    ends = np.zeros(count) if box.label[0] <= box.label[1] else np.full(count, np.inf)  # empty before the first row
+    wider = UnitBox(np.append(box.low, ends), np.append(box.high, -ends), box.label)
     state.parts = convert_state(inner, shrink), wider
 
 
@@ -146,7 +236,15 @@ def _learn_in_box(inner: Inner, box: UnitBox, table: Floats, targets: Floats, le
 
 
 class UnitChange(NamedTuple):
-    """An affine change of units: of each feature in the unit ball, and of labels in [0, 1]."""
+    """Affine change of units, of features in the unit ball and of labels in [0, 1].
+
+    Attributes
+    ----------
+    slope, offset : array of shape (d,)
+        A feature x becomes ``slope * x + offset``.
+    label_slope, label_offset : float
+        A label y becomes ``label_slope * y + label_offset``.
+    """
 
     slope: Floats
     offset: Floats
@@ -155,55 +253,109 @@ class UnitChange(NamedTuple):
 
 
 def empty_box(d: int) -> UnitBox:
-    """Return a box that holds nothing yet."""
+    """Return empty ranges for d features and the label."""
     return UnitBox(np.full(d, np.inf), np.full(d, -np.inf), np.array([np.inf, -np.inf]))
 
 
 def grow_box(box: UnitBox, x: Floats, label: float) -> UnitBox:
-    """Return the box, each range that does not hold its value grown by tenths, in that direction, until it does."""
-    ranges = [_range(*each) for each in zip(box.low.tolist(), box.high.tolist(), x.tolist(), strict=True)]
+    """Return ranges that contain a row and a label.
+
+    Each range that does not contain its value grows on the side of the value, by 10 % of its width at a time.
+
+    Parameters
+    ----------
+    box : UnitBox
+        The ranges.
+    x : array of shape (d,)
+        The row.
+    label : float
+        The label.
+
+    Returns
+    -------
+    larger : UnitBox
+
+    Examples
+    --------
+    >>> box = UnitBox(np.array([0.0]), np.array([10.0]), np.array([0.0, 1.0]))
+    >>> larger = grow_box(box, np.array([11.5]), 0.5)
+    >>> larger.low.tolist(), larger.high.round(9).tolist(), larger.label.tolist()
+    ([0.0], [12.1], [0.0, 1.0])
+    """
+    ranges = [_grow_range(*each) for each in zip(box.low.tolist(), box.high.tolist(), x.tolist(), strict=True)]
     low, high = np.array(ranges).T
     least, most = box.label.tolist()
-    return UnitBox(low.copy(), high.copy(), np.array(_range(least, most, label)))
+    return UnitBox(low.copy(), high.copy(), np.array(_grow_range(least, most, label)))
 
 
-def _range(low: float, high: float, value: float) -> tuple[float, float]:
-    if low >= high:  # one value or none so far: there is no width to grow by
+def _grow_range(low: float, high: float, value: float) -> tuple[float, float]:
+    """Return a range that contains a value."""
+    if low >= high:  # at most one value so far: there is no width to grow by
         return min(low, value), max(high, value)
-    # Python's floats: what overflows is infinite without a word, and then the largest. A tenth that is lost in rounding
-    # is made up for by the next float there is.
+    # Python floats overflow to infinity without a warning, and the result is clipped. If a step is lost in rounding,
+    # the next float is used.
     while value > high:
-        high = min(max(high + _GROWTH * (high - low), math.nextafter(high, math.inf)), _LARGEST)
+        high = min(max(high + _GROWTH * (high - low), math.nextafter(high, math.inf)), _MAX_FLOAT)
     while value < low:
-        low = max(min(low - _GROWTH * (high - low), math.nextafter(low, -math.inf)), -_LARGEST)
+        low = max(min(low - _GROWTH * (high - low), math.nextafter(low, -math.inf)), -_MAX_FLOAT)
     return low, high
 
 
 def unit_change(old: UnitBox, new: UnitBox) -> UnitChange:
-    """Return the change from units of one box to those of another that contains it."""
+    """Return the change from the units of one box to those of a box that contains it.
+
+    Parameters
+    ----------
+    old, new : UnitBox
+        The boxes.
+
+    Returns
+    -------
+    change : UnitChange
+
+    Examples
+    --------
+    >>> old = UnitBox(np.array([0.0]), np.array([1.0]), np.array([0.0, 1.0]))
+    >>> new = UnitBox(np.array([0.0]), np.array([2.0]), np.array([0.0, 4.0]))
+    >>> change = unit_change(old, new)
+    >>> change.slope.tolist(), change.offset.tolist(), change.label_slope, change.label_offset
+    ([0.5], [-0.5], 0.25, 0.0)
+    """
     root = np.sqrt(len(old.low))
     slope, offset = _affine(old.low, old.high, new.low, new.high)
     label_slope, label_offset = (float(each[0]) for each in _affine(*old.label[:, None], *new.label[:, None]))
-    # From [-1, 1] to [0, 1], as labels are.
+    # Labels are scaled to [0, 1], not to [-1, 1].
     return UnitChange(slope, offset / root, label_slope, (label_offset + 1 - label_slope) / 2)
 
 
 def _affine(low: Floats, high: Floats, new_low: Floats, new_high: Floats) -> tuple[Floats, Floats]:
-    """Return what takes [-1, 1] in units of a range to where it is in units of another."""
-    some = low <= high
-    low, high = np.where(some, low, new_low), np.where(some, high, new_high)
-    wide = new_high / 2 - new_low / 2
-    varied = wide > 0
-    unit = np.where(varied, wide, 1.0)
+    """Return slopes and offsets that map values scaled to [-1, 1] by one range to values scaled by another."""
+    not_empty = low <= high
+    low, high = np.where(not_empty, low, new_low), np.where(not_empty, high, new_high)
+    half_width = new_high / 2 - new_low / 2  # halves, because the width may overflow
+    varied = half_width > 0
+    unit = np.where(varied, half_width, 1.0)
     slope = np.where(varied, (high / 2 - low / 2) / unit, 1.0)
     offset = np.where(varied, ((low / 2 + high / 2) - (new_low / 2 + new_high / 2)) / unit, 0.0)
     return slope, offset
 
 
 def convert_state(inner: Inner, change: UnitChange) -> Inner:
-    """Return the state in other units, counts and clocks as they were, in arrays of its own.
+    """Return a copy of a learner's state in other units.
 
-    Metrics stay what they are, on rows in the unit ball. So do phases that are over: in the units of their time.
+    Centers, label sums and samples are converted. Metrics stay the same matrices on scaled rows, and finished phases
+    keep the units of their time.
+
+    Parameters
+    ----------
+    inner : PackingState or PhasedState
+        The state.
+    change : UnitChange
+        The change of units.
+
+    Returns
+    -------
+    converted : PackingState or PhasedState
     """
     if isinstance(inner, PackingState):
         return cast(Inner, _convert_packing(inner, change))
@@ -212,6 +364,7 @@ def convert_state(inner: Inner, change: UnitChange) -> Inner:
 
 
 def _convert_packing(inner: PackingState, change: UnitChange) -> PackingState:
+    """Return Algorithm 1 in other units."""
     metric, core = inner.parts
     coordinates, sums, counts, creation_rounds, rank_starts, clock = core.to_arrays()
     if len(coordinates) == 0:
@@ -222,16 +375,16 @@ def _convert_packing(inner: PackingState, change: UnitChange) -> PackingState:
 
 
 def _unwhiten(metric: Metric, coordinates: Floats) -> Floats:
-    """Return rows in feature coordinates, given whitened ones."""
+    """Return the rows of whitened coordinates."""
     return project(coordinates, np.ascontiguousarray((metric.eigenvectors / np.sqrt(metric.eigenvalues)).T))
 
 
 def _convert_rows(rows: Floats, change: UnitChange) -> Floats:
-    """Return rows in new units, held to the unit ball's cube by rounding alone."""
-    most = 1 / np.sqrt(rows.shape[1])
-    return np.clip(change.slope * rows + change.offset, -most, most)
+    """Return rows in other units. Clipping corrects rounding errors only."""
+    bound = 1 / np.sqrt(rows.shape[1])
+    return np.clip(change.slope * rows + change.offset, -bound, bound)
 
 
 def _convert_labels(sums: Floats, counts: ArrayLike, change: UnitChange) -> Floats:
-    """Return sums of so many labels in new units."""
+    """Return sums of labels in other units, given the number of labels of each sum."""
     return np.clip(change.label_slope * sums + change.label_offset * np.asarray(counts), 0.0, counts)

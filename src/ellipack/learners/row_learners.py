@@ -1,4 +1,4 @@
-"""Learners of one row at a time, where a call must cost little more than its round."""
+"""Learners with a fast path for single rows, for users who call them row by row."""
 
 from abc import ABC, abstractmethod
 from typing import Any
@@ -19,10 +19,11 @@ from ellipack.validation import Floats, Row
 
 
 class RowLearner(ABC):
-    """What `predict` and `learn` of one row are to all learners, and `predict_rows` and `learn_rows` of many.
+    """Learner of single rows and of batches, with the same results bit for bit.
 
-    A single row must have been checked. Predicting changes nothing that was learned, and threads may predict side by
-    side.
+    `predict` and `learn` do not check their row: it must have one finite number for each feature. `predict_rows` and
+    `learn_rows` check their arguments. Predictions do not change what was learned, and several threads may predict at
+    the same time.
     """
 
     @abstractmethod
@@ -31,7 +32,7 @@ class RowLearner(ABC):
 
     @abstractmethod
     def learn(self, row: Row, label: float) -> None:
-        """Play a round."""
+        """Learn a row and its label."""
 
     @abstractmethod
     def predict_rows(self, X: ArrayLike) -> Floats:
@@ -39,25 +40,36 @@ class RowLearner(ABC):
 
     @abstractmethod
     def learn_rows(self, X: ArrayLike, y: ArrayLike) -> None:
-        """Play a round a row."""
+        """Learn rows and labels in order."""
 
     @abstractmethod
     def add_features(self, scales: Floats) -> None:
-        """Take more features, as last columns, which were 0 in every row so far, a typical size each."""
+        """Add features as last columns. They were 0 in all earlier rows.
+
+        Parameters
+        ----------
+        scales : array of shape (n_new_features,)
+            Typical absolute value of each new feature.
+        """
 
     @abstractmethod
     def to_archive(self) -> Archive:
-        """Return what is saved."""
+        """Return an archive of the state."""
 
     @abstractmethod
     def restore_state(self, archive: Archive, d: int) -> None:
-        """Take for one's own the state for d features that was saved as this archive."""
+        """Restore the state for d features from an archive."""
 
 
 class MetricRowLearner(RowLearner):
-    """The practical learner, one row at a time.
+    """`MetricRegressor` for single rows.
 
-    Learning a row right after predicting it costs little: the core reuses what it worked out for the prediction.
+    The core reuses intermediate results if a row is learned right after its prediction.
+
+    Parameters
+    ----------
+    state : MetricState
+        The state, which is updated.
     """
 
     def __init__(self, state: MetricState) -> None:
@@ -68,7 +80,7 @@ class MetricRowLearner(RowLearner):
         return self.state.core.predict_one(row)
 
     def learn(self, row: Row, label: float) -> None:
-        """Play a round."""
+        """Learn a row and its label."""
         learner.learn_one(self.state, row, label)
 
     def predict_rows(self, X: ArrayLike) -> Floats:
@@ -76,15 +88,15 @@ class MetricRowLearner(RowLearner):
         return learner.predict(self.state, X)
 
     def learn_rows(self, X: ArrayLike, y: ArrayLike) -> None:
-        """Play a round a row."""
+        """Learn rows and labels in order."""
         learner.learn(self.state, X, y)
 
     def add_features(self, scales: Floats) -> None:
-        """Take more features."""
+        """Add features as last columns."""
         add_features(self.state, scales)
 
     def to_archive(self) -> Archive:
-        """Return what is saved."""
+        """Return an archive of the state."""
         return serialization.to_archive(self.state)
 
     def restore_state(self, archive: Archive, d: int) -> None:
@@ -93,12 +105,20 @@ class MetricRowLearner(RowLearner):
 
 
 class PackingRowLearner(RowLearner):
-    """A rescaled Algorithm 1, one row at a time."""
+    """Algorithm 1 on features and labels of any scale, for single rows.
+
+    Parameters
+    ----------
+    state : RescaledState
+        The state, which is updated.
+    keep_founding_label : bool
+        Whether a new center counts the label of its own instance.
+    """
 
     def __init__(self, state: RescaledState[PackingState], keep_founding_label: bool) -> None:
         self.state = state
         self.keep_founding_label = keep_founding_label
-        self._compiled = state.parts, _compiled(*state.parts)
+        self._compiled = state.parts, _compile(*state.parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.state, self.keep_founding_label)
@@ -108,65 +128,82 @@ class PackingRowLearner(RowLearner):
         return self._packing().predict(row)
 
     def learn(self, row: Row, label: float) -> None:
-        """Play a round. After `predict` of the same row, the center found for it is used."""
+        """Learn a row and its label. After `predict` of the same row, its nearest center is not searched again."""
         if not self._packing().learn(row, label, self.keep_founding_label):
-            self.learn_rows([row], [label])  # which lets the box grow
+            self.learn_rows([row], [label])  # outside of the ranges, which grow
 
     def predict_rows(self, X: ArrayLike) -> Floats:
         """Return the prediction for each row."""
         return rescaled.predict(self.state, X, packing.predict)
 
     def learn_rows(self, X: ArrayLike, y: ArrayLike) -> None:
-        """Play a round a row."""
+        """Learn rows and labels in order."""
 
-        def play(inner: PackingState, table: Floats, targets: Floats) -> Floats:
+        def learn_inner(inner: PackingState, table: Floats, targets: Floats) -> Floats:
             return packing.learn(inner, table, targets, keep_founding_label=self.keep_founding_label)
 
-        rescaled.learn(self.state, X, y, play, packing.predict)
+        rescaled.learn(self.state, X, y, learn_inner, packing.predict)
 
     def add_features(self, scales: Floats) -> None:
-        """Take more features."""
+        """Add features as last columns."""
         rescaled.add_features(self.state, len(scales))
 
     def to_archive(self) -> Archive:
-        """Return what is saved."""
+        """Return an archive of the state."""
         return rescaled.to_archive(self.state, packing.to_archive)
 
     def restore_state(self, archive: Archive, d: int) -> None:
-        """Take a saved state for one's own."""
+        """Restore the state from an archive."""
         self.state = rescaled.from_archive(archive, d, packing.from_archive)
 
     def _packing(self) -> RescaledPacking:
-        """Return the compiled learner of single rows, for the state as it is now."""
-        made_for, compiled = self._compiled
+        """Return the compiled learner for the current state."""
+        compiled_parts, compiled = self._compiled
         parts = self.state.parts
-        if made_for is not parts:
-            compiled = _compiled(*parts)
+        if compiled_parts is not parts:
+            compiled = _compile(*parts)
             self._compiled = parts, compiled
         return compiled
 
 
-def _compiled(inner: PackingState, box: UnitBox) -> RescaledPacking:
+def _compile(inner: PackingState, box: UnitBox) -> RescaledPacking:
+    """Return the compiled learner of single rows, which shares its arrays with the state."""
     metric, core = inner.parts
     return RescaledPacking(core, box, metric.directions)
 
 
 class PhasedRowLearner(RowLearner):
-    """A rescaled phased learner, one row at a time; a batch of one, since estimates outweigh all else."""
+    """The phased algorithm on features and labels of any scale, for single rows.
 
-    def __init__(self, state: RescaledState[PhasedState], alpha: float, estimator: GopEstimator, keep: bool) -> None:
+    A row is a batch of one: estimates of the gradient outer product dominate the cost.
+
+    Parameters
+    ----------
+    state : RescaledState
+        The state, which is updated.
+    alpha : float
+        Exponent of the regularization.
+    estimator : GopEstimator
+        Estimator of the gradient outer product.
+    keep_founding_label : bool
+        Whether a new center counts the label of its own instance.
+    """
+
+    def __init__(
+        self, state: RescaledState[PhasedState], alpha: float, estimator: GopEstimator, keep_founding_label: bool
+    ) -> None:
         self.state = state
-        self.alpha, self.estimator, self.keep = alpha, estimator, keep
+        self.alpha, self.estimator, self.keep_founding_label = alpha, estimator, keep_founding_label
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.state, self.alpha, self.estimator, self.keep)
+        return type(self), (self.state, self.alpha, self.estimator, self.keep_founding_label)
 
     def predict(self, row: Row) -> float:
         """Return the prediction for a row."""
         return float(self.predict_rows([row])[0])
 
     def learn(self, row: Row, label: float) -> None:
-        """Play a round."""
+        """Learn a row and its label."""
         self.learn_rows([row], [label])
 
     def predict_rows(self, X: ArrayLike) -> Floats:
@@ -174,23 +211,28 @@ class PhasedRowLearner(RowLearner):
         return rescaled.predict(self.state, X, phased.predict)
 
     def learn_rows(self, X: ArrayLike, y: ArrayLike) -> None:
-        """Play a round a row."""
+        """Learn rows and labels in order."""
 
-        def play(inner: PhasedState, table: Floats, targets: Floats) -> Floats:
+        def learn_inner(inner: PhasedState, table: Floats, targets: Floats) -> Floats:
             return phased.learn(
-                inner, table, targets, alpha=self.alpha, estimator=self.estimator, keep_founding_label=self.keep
+                inner,
+                table,
+                targets,
+                alpha=self.alpha,
+                estimator=self.estimator,
+                keep_founding_label=self.keep_founding_label,
             )
 
-        rescaled.learn(self.state, X, y, play, phased.predict)
+        rescaled.learn(self.state, X, y, learn_inner, phased.predict)
 
     def add_features(self, scales: Floats) -> None:
-        """Take more features."""
+        """Add features as last columns."""
         rescaled.add_features(self.state, len(scales))
 
     def to_archive(self) -> Archive:
-        """Return what is saved."""
+        """Return an archive of the state."""
         return rescaled.to_archive(self.state, phased.to_archive)
 
     def restore_state(self, archive: Archive, d: int) -> None:
-        """Take a saved state for one's own."""
+        """Restore the state from an archive."""
         self.state = rescaled.from_archive(archive, d, phased.from_archive)
