@@ -37,9 +37,9 @@ from ellipack.learners.metric.state import (
     SQUARES,
     MetricPhase,
     PhaseState,
-    count_fit_coordinates,
     empty_gop,
     empty_packing,
+    max_fit_dimension,
     project_rows,
 )
 from ellipack.learners.metric.subspace import leading_subspace
@@ -132,7 +132,7 @@ def _update_view(end: _FinishedPhase, v: int, pool: Ints) -> UpdatedView:
         scaled.scale,
         metric.directions,
         empty_gop(metric.dimension),
-        count_fit_coordinates(metric.rank),
+        max_fit_dimension(metric.rank),
     )
     return UpdatedView(view, metric, choice, past_scores)
 

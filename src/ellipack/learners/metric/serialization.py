@@ -39,8 +39,8 @@ from ellipack.learners.metric.state import (
     MetricPhase,
     MetricState,
     PhaseState,
-    count_fit_coordinates,
     initial_state,
+    max_fit_dimension,
     max_packing_centers,
 )
 from ellipack.metric import Metric
@@ -252,7 +252,7 @@ def _view(saved: Archive, d: int, rank: int) -> FeatureView:
         scale=saved.floats_between(_LEAST_SCALE, _FEATURE, "scale", d),
         directions=directions,
         gop=_gop(saved, d),
-        fit_dimension=saved.integer("fit_dimension", 1, count_fit_coordinates(rank)),
+        fit_dimension=saved.integer("fit_dimension", 1, max_fit_dimension(rank)),
     )
 
 

@@ -158,7 +158,7 @@ def max_packing_centers(max_centers: int) -> int:
     return max(_LEAST_PACKING_CENTERS, max_centers // _PACKING_PART)
 
 
-def count_fit_coordinates(rank: int) -> int:
+def max_fit_dimension(rank: int) -> int:
     """Return how many of the coordinates local linear fits use."""
     return min(rank, _MOST_FITTED)
 
@@ -176,5 +176,5 @@ def project_rows(view: FeatureView, rows: Floats) -> Floats:
 def _initial_view(metric: Metric) -> FeatureView:
     d = metric.dimension
     return FeatureView(
-        np.zeros((0, d)), np.zeros(d), np.ones(d), metric.directions, empty_gop(d), count_fit_coordinates(metric.rank)
+        np.zeros((0, d)), np.zeros(d), np.ones(d), metric.directions, empty_gop(d), max_fit_dimension(metric.rank)
     )
