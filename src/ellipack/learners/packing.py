@@ -1,12 +1,19 @@
-"""Algorithm 1: nonparametric online regression over a packing of ellipsoids. With the identity, Hazan and Megiddo's.
+"""Algorithm 1 of the paper: nonparametric online regression over a packing of ellipsoids.
 
-The paper's errata that this settles:
+With the identity as metric it is the algorithm of Hazan and Megiddo. The module corrects three errors in the printed
+algorithm:
 
-1. Where the printed algorithm sets ``y_t = 1/2`` for a ball without labels, the *prediction* is meant.
-2. Its last branch prints ``S + {s}, T_s = {}``, which would empty the active ball while S never grows. A new
-   center at ``x_t`` is meant.
-3. It drops the label of the instance that founds a center; the proof's ``T_s`` includes it. Including it is the
-   default, because it is what the proof bounds and it predicts better; `keep_founding_label` chooses.
+1. For a ball without labels it sets ``y_t = 1/2``. The *prediction* is meant.
+2. Its last branch sets ``S + {s}, T_s = {}``. This would empty the active ball, and S would never grow. A new center
+   at ``x_t`` is meant.
+3. It drops the label of the instance that becomes a center, but ``T_s`` in the proof includes it. Including it is the
+   default, because the proof bounds this version and it predicts better; see `keep_founding_label`.
+
+References
+----------
+.. [1] I. Kuzborskij and N. Cesa-Bianchi. Nonparametric Online Regression while Learning the Metric. NeurIPS 2017,
+   Algorithm 1.
+.. [2] E. Hazan and N. Megiddo. Online Learning with Prior Knowledge. COLT 2007.
 """
 
 from typing import NamedTuple
@@ -22,15 +29,20 @@ from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank, rank_starts
 from ellipack.validation import Floats, Ints, check_in_unit_ball, check_in_unit_interval, check_labels, check_rows
 
-_ROUNDS_PER_CALL = 4096  # rounds a call: between calls, other threads predict and interrupts are handled
-_MAX_ROUNDS = 2**52  # that a file may claim: a float counts them
-_SLACK = 1e-6  # for rounding
+_ROUNDS_PER_CALL = 4096  # of the core; between calls, other threads can predict and interrupts are handled
+_MAX_ROUNDS = 2**52  # in a file; floats represent them exactly
+_SLACK = 1e-6  # tolerance for rounding errors
 
 
 class PackingState:
-    """A metric, and Algorithm 1 in the coordinates in which the metric is Euclidean.
+    """State of Algorithm 1: a metric, and a core that runs in whitened coordinates, where the metric is Euclidean.
 
-    Both are kept in one attribute, so that threads and interrupts never find one without the other.
+    Both are kept in one attribute, which is replaced as a whole. Threads and interrupts always see a matching pair.
+
+    Attributes
+    ----------
+    parts : tuple of (Metric, PackingCore)
+        The metric and the core.
     """
 
     def __init__(self, metric: Metric, core: PackingCore) -> None:
@@ -38,27 +50,39 @@ class PackingState:
 
     @property
     def metric(self) -> Metric:
-        """The metric, of spectral norm 1."""
+        """Metric of spectral norm 1."""
         return self.parts[0]
 
     @property
     def core(self) -> PackingCore:
-        """The compiled state: centers, their labels, and the clock."""
+        """Compiled core: centers, their labels, and the clock."""
         return self.parts[1]
 
     @property
     def clock(self) -> int:
-        """The number of rounds played."""
+        """Number of rounds."""
         return self.core.clock
 
     def copy(self) -> "PackingState":
-        """Return a copy that learns on its own."""
+        """Return an independent copy."""
         metric, core = self.parts
         return PackingState(metric, core.copy())
 
 
 class PackingHistory(NamedTuple):
-    """What happened along the way, an entry for each round asked for."""
+    """Radius, effective rank and number of centers at the end of rounds.
+
+    Attributes
+    ----------
+    t : array of int
+        Rounds.
+    radius : array of float
+        Radius of the balls.
+    effective_rank : array of int
+        Effective rank of the metric.
+    n_centers : array of int
+        Number of centers.
+    """
 
     t: Ints
     radius: Floats
@@ -67,14 +91,37 @@ class PackingHistory(NamedTuple):
 
 
 def init(metric: Metric) -> PackingState:
-    """Return Algorithm 1 before its first round."""
+    """Return the initial state of Algorithm 1.
+
+    Parameters
+    ----------
+    metric : Metric
+        Positive definite metric of spectral norm 1.
+
+    Returns
+    -------
+    state : PackingState
+
+    Raises
+    ------
+    MetricError
+        If the metric is singular.
+
+    Examples
+    --------
+    >>> state = init(Metric.identity(2))
+    >>> learn(state, [[0.5, 0.0], [0.5, 0.1]], [0.25, 0.75]).tolist()
+    [0.5, 0.25]
+    >>> predict(state, [[0.5, 0.0]]).tolist()
+    [0.5]
+    """
     if metric.rank < metric.dimension:
         raise MetricError(f"metric must be positive definite, got rank {metric.rank} of {metric.dimension}")
     return PackingState(metric, PackingCore(metric.dimension, rank_starts(metric.eigenvalues)))
 
 
 def to_archive(state: PackingState) -> Archive:
-    """Return what is saved of a state, in arrays of its own."""
+    """Return an archive of a state, with copies of its arrays."""
     metric, core = state.parts
     coordinates, label_sums, label_counts, creation_rounds, _, clock = core.to_arrays()
     arrays = {
@@ -87,7 +134,26 @@ def to_archive(state: PackingState) -> Archive:
 
 
 def from_archive(saved: Archive, d: int, least: int = 1) -> PackingState:
-    """Return the state for d features that was saved as this archive, after so many rounds at least."""
+    """Restore a state from an archive.
+
+    Parameters
+    ----------
+    saved : Archive
+        The archive.
+    d : int
+        Number of features.
+    least : int, default 1
+        Smallest number of rounds that is valid.
+
+    Returns
+    -------
+    state : PackingState
+
+    Raises
+    ------
+    CheckpointError
+        If the archive is not valid.
+    """
     metric, clock = Metric.from_archive(saved.part("metric"), d), saved.integer("clock", least, _MAX_ROUNDS)
     centers = saved.part("centers")
     count = centers.shape("coordinates", 2)[0]
@@ -100,22 +166,51 @@ def from_archive(saved: Archive, d: int, least: int = 1) -> PackingState:
         raise CheckpointError(f"{centers.prefix}label_sums must be sums of labels in [0, 1]")
     creation_rounds = centers.ints("creation_rounds", count, least=1, most=clock)
     if (np.diff(creation_rounds) <= 0).any():
-        raise CheckpointError(f"{centers.prefix}creation_rounds must rise")
+        raise CheckpointError(f"{centers.prefix}creation_rounds must be strictly increasing")
     starts = rank_starts(metric.eigenvalues)
     return PackingState(metric, PackingCore(coordinates, label_sums, label_counts, creation_rounds, starts, clock))
 
 
 def predict(state: PackingState, X: ArrayLike) -> Floats:
-    """Return what would be predicted for each row now, 1/2 before the first round; nothing changes."""
+    """Return predictions without a change of the state.
+
+    Parameters
+    ----------
+    state : PackingState
+        The state.
+    X : array-like of shape (n, d)
+        Rows in the unit ball.
+
+    Returns
+    -------
+    predictions : array of shape (n,)
+        1/2 before the first round.
+    """
     metric, core = state.parts
     return core.predict(metric.whiten(check_in_unit_ball(check_rows(X, metric.dimension))))
 
 
 def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_label: bool = True) -> Floats:
-    """Play one round a row; return the predictions, each made before its label was seen.
+    """Run one round for each row: predict, then learn the label.
 
-    Instances must lie in the unit ball and labels in [0, 1]. However rows are grouped into calls, predictions and
-    state have the same bits. An interrupt leaves the state after a whole round.
+    Predictions and state do not depend on how rows are grouped into calls, bit for bit. An interrupt leaves the state
+    of a completed round.
+
+    Parameters
+    ----------
+    state : PackingState
+        The state, which is updated.
+    X : array-like of shape (n, d)
+        Rows in the unit ball.
+    y : array-like of shape (n,)
+        Labels in [0, 1].
+    keep_founding_label : bool, default True
+        Whether a new center counts the label of its own instance.
+
+    Returns
+    -------
+    predictions : array of shape (n,)
+        Predictions, each made before its label was learned.
     """
     metric, core = state.parts
     table = check_in_unit_ball(check_rows(X, metric.dimension))
@@ -126,30 +221,53 @@ def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_labe
 
 
 def add_features(state: PackingState, count: int) -> None:
-    """Take so many more features, the last ones, which were 0 in every row so far, with an eigenvalue of 1 each.
+    """Add features as last columns, each with an eigenvalue of 1. They were 0 in all earlier rows.
 
-    Rows that are 0 there are predicted as before. From the next round on, radius and effective rank are the wider
-    metric's.
+    Predictions for rows that are 0 in the new features do not change. From the next round on, radius and effective rank
+    are those of the larger metric.
+
+    Parameters
+    ----------
+    state : PackingState
+        The state, which is updated.
+    count : int
+        Number of new features.
     """
     state.parts = with_added_features(state, count).parts
 
 
 def with_added_features(state: PackingState, count: int) -> PackingState:
-    """Return what `add_features` makes of a state."""
+    """Return a copy of a state with new features; see `add_features`."""
     metric, core = state.parts
     coordinates, label_sums, label_counts, creation_rounds, _, clock = core.to_arrays()
-    # New axes come after all that have an eigenvalue of 1.
-    place = int(np.sum(metric.eigenvalues >= 1))
-    wider, inserted = metric.with_added_features(count), np.insert(coordinates, [place] * count, 0.0, axis=1)
+    # Eigenvalues are in descending order: new ones of 1 come after the existing ones of 1.
+    position = int(np.sum(metric.eigenvalues >= 1))
+    wider, inserted = metric.with_added_features(count), np.insert(coordinates, [position] * count, 0.0, axis=1)
     starts = rank_starts(wider.eigenvalues)
     return PackingState(wider, PackingCore(inserted, label_sums, label_counts, creation_rounds, starts, clock))
 
 
 def history(state: PackingState, t: ArrayLike | None = None) -> PackingHistory:
-    """Return radius, effective rank and number of centers at the end of rounds `t`, of all rounds if not given.
+    """Return radius, effective rank and number of centers at the end of rounds.
 
-    Nothing is recorded for this: radius and rank depend on time alone, and the round of each founding is known.
-    (After a widening they are those of the metric as it is now, at every round.)
+    They are computed from the current metric and the round in which each center was added. After `add_features`, radius
+    and effective rank are those of the larger metric at every round.
+
+    Parameters
+    ----------
+    state : PackingState
+        The state.
+    t : array-like of int, optional
+        Rounds. The default is all rounds.
+
+    Returns
+    -------
+    history : PackingHistory
+
+    Raises
+    ------
+    DomainError
+        If `t` contains other numbers than rounds so far.
     """
     metric, core = state.parts
     _, _, _, creation_rounds, _, clock = core.to_arrays()
@@ -161,7 +279,7 @@ def history(state: PackingState, t: ArrayLike | None = None) -> PackingHistory:
 
 
 def compute_history(metric: Metric, creation_rounds: Ints, at: Ints) -> PackingHistory:
-    """Return what `history` does, for any metric and rounds of founding."""
+    """Return the history of rounds `at`, given the metric and the round in which each center was added."""
     spectrum = metric.eigenvalues
     count = np.searchsorted(creation_rounds, at, side="right").astype(np.int64)
     return PackingHistory(at, radius(spectrum, at), effective_rank(spectrum, at), count)

@@ -1,4 +1,14 @@
-"""Section 4: Algorithm 1 restarted in phases, each in the metric learned from all the rounds before it."""
+"""Section 4 of the paper: Algorithm 1 in phases, each with a metric learned from all earlier rounds.
+
+Phase i has ``2**i`` rounds. Its end restarts Algorithm 1 with a new clock, in the metric
+``G-hat(i) + gamma-bar_T(i) I`` divided by its spectral norm. ``G-hat(i)`` is the gradient outer product, estimated from
+all rounds so far.
+
+References
+----------
+.. [1] I. Kuzborskij and N. Cesa-Bianchi. Nonparametric Online Regression while Learning the Metric. NeurIPS 2017,
+   section 4 and appendix A.
+"""
 
 from typing import NamedTuple
 
@@ -23,47 +33,67 @@ from ellipack.validation import (
     check_rows,
 )
 
-_ROUNDS_PER_CALL = 4096  # rounds a call: between calls, other threads predict and interrupts are handled
+_ROUNDS_PER_CALL = 4096  # of the core; between calls, other threads can predict and interrupts are handled
 
 
 class Phase(NamedTuple):
-    """What a phase that is over was like."""
+    """Summary of a finished phase.
+
+    Attributes
+    ----------
+    number : int
+        Number of the phase, from 1.
+    rounds : int
+        Number of its rounds.
+    metric : Metric
+        Metric during the phase.
+    radius : float
+        Radius at its end.
+    effective_rank : int
+        Effective rank at its end.
+    n_centers : int
+        Number of centers at its end.
+    creation_rounds : array of int, shape (n_centers,)
+        Round of the phase in which each center was added.
+    gop : array of shape (d, d)
+        Gradient outer product that was estimated at its end.
+    """
 
     number: int
     rounds: int
-    metric: Metric  # the one that it ran in
-    radius: float  # at its end, as are the next two
+    metric: Metric
+    radius: float
     effective_rank: int
     n_centers: int
-    creation_rounds: Ints  # the rounds, by the phase's own clock, at which its centers were added
-    gop: Floats  # estimated at its end
+    creation_rounds: Ints
+    gop: Floats
 
 
 class Samples:
-    """Rows and labels in the order in which they came, in arrays with room to grow."""
+    """Rows and labels in order of arrival, in arrays with spare capacity."""
 
     def __init__(self, rows: Floats, labels: Floats) -> None:
         self._arrays = rows, labels
 
     def first(self, count: int) -> tuple[Floats, Floats]:
-        """Return the first rows and labels, so many of them."""
+        """Return views of the first `count` rows and labels."""
         rows, labels = self._arrays
         return rows[:count], labels[:count]
 
     def write(self, start: int, rows: Floats, labels: Floats) -> None:
-        """Write samples from position `start` on; those before stay as they are."""
-        held, end = self._arrays, start + len(rows)
-        if end > len(held[1]):
-            room = max(end, 2 * len(held[1]))
-            larger = np.empty((room, rows.shape[1])), np.empty(room)
+        """Write samples from position `start` on, and enlarge the arrays if necessary."""
+        arrays, end = self._arrays, start + len(rows)
+        if end > len(arrays[1]):
+            capacity = max(end, 2 * len(arrays[1]))
+            larger = np.empty((capacity, rows.shape[1])), np.empty(capacity)
             for new, old in zip(larger, self.first(start), strict=True):
                 new[:start] = old
-            self._arrays = held = larger
-        held[0][start:end], held[1][start:end] = rows, labels
+            self._arrays = arrays = larger
+        arrays[0][start:end], arrays[1][start:end] = rows, labels
 
 
 class PhasedParts(NamedTuple):
-    """Algorithm 1 in the present phase, the phases that are over, and the samples of all rounds."""
+    """State of Algorithm 1 in the current phase, summaries of the finished phases, and the samples of all rounds."""
 
     packing: PackingState
     phases: tuple[Phase, ...]
@@ -71,10 +101,15 @@ class PhasedParts(NamedTuple):
 
 
 class PhasedState:
-    """The phased algorithm.
+    """State of the phased algorithm.
 
-    All is kept in one attribute, which the end of a phase replaces: threads and interrupts find a phase ended whole or
-    not at all. The clock follows from the phases and the packing, so that it cannot disagree with them.
+    Everything is kept in one attribute, which the end of a phase replaces as a whole. Threads and interrupts never see
+    a phase that has ended in part. The clock is computed from the phases and the packing.
+
+    Attributes
+    ----------
+    parts : PhasedParts
+        The parts of the state.
     """
 
     def __init__(self, parts: PhasedParts) -> None:
@@ -82,66 +117,94 @@ class PhasedState:
 
     @property
     def packing(self) -> PackingState:
-        """Algorithm 1 in the present phase."""
+        """State of Algorithm 1 in the current phase."""
         return self.parts.packing
 
     @property
     def phases(self) -> tuple[Phase, ...]:
-        """The phases that are over."""
+        """Summaries of the finished phases."""
         return self.parts.phases
 
     @property
     def clock(self) -> int:
-        """The number of rounds played."""
+        """Number of rounds."""
         packing, phases, _ = self.parts
         return phase_end(len(phases)) + packing.clock
 
     @property
     def dimension(self) -> int:
-        """The number of features."""
+        """Number of features."""
         return self.packing.metric.dimension
 
     @property
     def rows(self) -> Floats:
-        """The rows of all rounds."""
+        """Rows of all rounds."""
         return self.parts.samples.first(self.clock)[0]
 
     @property
     def labels(self) -> Floats:
-        """The labels of all rounds."""
+        """Labels of all rounds."""
         return self.parts.samples.first(self.clock)[1]
 
 
 def init(d: int) -> PhasedState:
-    """Return the phased algorithm before its first round, in the metric ``M-hat(0) = I``."""
+    """Return the initial state, with the metric ``M-hat(0) = I``.
+
+    Parameters
+    ----------
+    d : int
+        Number of features.
+
+    Returns
+    -------
+    state : PhasedState
+    """
     samples = Samples(np.empty((1, check_integer(d, "d", 1))), np.empty(1))
     return PhasedState(PhasedParts(packing.init(Metric.identity(d)), (), samples))
 
 
 def to_archive(state: PhasedState) -> Archive:
-    """Return what is saved of a state, in arrays of its own."""
-    present, over, samples = state.parts
-    now = packing.to_archive(present)
-    clock = phase_end(len(over)) + now.integer("clock", 0)
+    """Return an archive of a state, with copies of its arrays."""
+    current, finished, samples = state.parts
+    saved_packing = packing.to_archive(current)
+    clock = phase_end(len(finished)) + saved_packing.integer("clock", 0)
     X, y = samples.first(clock)
-    phases = {f"phase{phase.number}": _phase_to_archive(phase) for phase in over}
-    kept = Archive({"clock": clock, "phases": len(over)}, {"rows": X, "labels": y})
-    return kept.with_parts(packing=now, **phases).copy()
+    phases = {f"phase{phase.number}": _phase_to_archive(phase) for phase in finished}
+    archive = Archive({"clock": clock, "phases": len(finished)}, {"rows": X, "labels": y})
+    return archive.with_parts(packing=saved_packing, **phases).copy()
 
 
 def from_archive(saved: Archive, d: int) -> PhasedState:
-    """Return the state for d features that was saved as this archive."""
+    """Restore a state from an archive.
+
+    Parameters
+    ----------
+    saved : Archive
+        The archive.
+    d : int
+        Number of features.
+
+    Returns
+    -------
+    state : PhasedState
+
+    Raises
+    ------
+    CheckpointError
+        If the archive is not valid.
+    """
     clock = saved.integer("clock", 1)
-    over = phase_of(clock + 1) - 1
+    finished = phase_of(clock + 1) - 1
     phases = [
-        _phase_from_archive(saved.part(f"phase{i + 1}"), d, i + 1) for i in range(saved.integer("phases", over, over))
+        _phase_from_archive(saved.part(f"phase{i + 1}"), d, i + 1)
+        for i in range(saved.integer("phases", finished, finished))
     ]
-    present = packing.from_archive(saved.part("packing"), d, least=0)
+    current = packing.from_archive(saved.part("packing"), d, least=0)
     X = saved.floats_between(-1.0 - UNIT_SLACK, 1.0 + UNIT_SLACK, "rows", clock, d)
     y = saved.floats_between(0.0, 1.0, "labels", clock)
-    if present.clock != clock - phase_end(over):
-        raise CheckpointError(f"packing/clock must fit the phases and {clock} rounds, got {present.clock}")
-    return PhasedState(PhasedParts(present, tuple(phases), Samples(X, y)))
+    if current.clock != clock - phase_end(finished):
+        raise CheckpointError(f"packing/clock must fit the phases and {clock} rounds, got {current.clock}")
+    return PhasedState(PhasedParts(current, tuple(phases), Samples(X, y)))
 
 
 def _phase_to_archive(phase: Phase) -> Archive:
@@ -166,7 +229,19 @@ def _phase_from_archive(saved: Archive, d: int, number: int) -> Phase:
 
 
 def predict(state: PhasedState, X: ArrayLike) -> Floats:
-    """Return what would be predicted for each row now; nothing changes."""
+    """Return predictions without a change of the state.
+
+    Parameters
+    ----------
+    state : PhasedState
+        The state.
+    X : array-like of shape (n, d)
+        Rows in the unit ball.
+
+    Returns
+    -------
+    predictions : array of shape (n,)
+    """
     return packing.predict(state.packing, X)
 
 
@@ -179,18 +254,35 @@ def learn(
     estimator: GopEstimator,
     keep_founding_label: bool = True,
 ) -> Floats:
-    """Play one round a row; return the predictions, each made before its label was seen.
+    """Run one round for each row: predict, then learn the label.
 
-    Each phase restarts Algorithm 1, its own clock at t = 1, in the metric ``G-hat(i) + gamma-bar_T(i) I`` over its
-    spectral norm, ``G-hat(i)`` being estimated at the end of phase i from all rounds so far.
+    Parameters
+    ----------
+    state : PhasedState
+        The state, which is updated.
+    X : array-like of shape (n, d)
+        Rows in the unit ball.
+    y : array-like of shape (n,)
+        Labels in [0, 1].
+    alpha : float
+        Exponent of the regularization ``gamma-bar_t = t**-alpha``.
+    estimator : GopEstimator
+        Estimator of the gradient outer product.
+    keep_founding_label : bool, default True
+        Whether a new center counts the label of its own instance.
+
+    Returns
+    -------
+    predictions : array of shape (n,)
+        Predictions, each made before its label was learned.
     """
     check_positive(alpha, "alpha")
     table = check_in_unit_ball(check_rows(X, state.dimension))
     targets = check_in_unit_interval(check_labels(y, len(table)))
-    # Samples past the clock do not count until their rounds are played. An estimate depends on samples alone: all come
-    # first, so that an estimator that fails leaves the state as it was.
+    # Samples beyond the clock are ignored until their rounds have run. Estimates depend on samples only and are made
+    # first: if the estimator fails, the state is unchanged.
     state.parts.samples.write(state.clock, table, targets)
-    gops = _estimates(state, len(table), estimator)
+    gops = _estimate_gops(state, len(table), estimator)
     metrics = {phase: Metric.from_gop(gop, regularization(phase_end(phase), alpha)) for phase, gop in gops.items()}
     predictions = np.empty(len(table))
     done = 0
@@ -198,21 +290,28 @@ def learn(
         phase, clock = phase_of(state.clock + 1), state.clock
         part = slice(done, min(len(table), done + _ROUNDS_PER_CALL, done + phase_end(phase) - clock))
         ends = clock + part.stop - part.start == phase_end(phase)
-        # The last rounds of a phase are played on a copy: the state goes from before them to the next phase at once.
-        now = state.packing.copy() if ends else state.packing
-        predictions[part] = packing.learn(now, table[part], targets[part], keep_founding_label=keep_founding_label)
+        # The last rounds of a phase run on a copy: the change to the next phase is a single assignment.
+        current = state.packing.copy() if ends else state.packing
+        predictions[part] = packing.learn(current, table[part], targets[part], keep_founding_label=keep_founding_label)
         if ends:
-            over = _summary(phase, now, gops[phase])
-            state.parts = PhasedParts(packing.init(metrics[phase]), (*state.phases, over), state.parts.samples)
+            finished = _summarize_phase(phase, current, gops[phase])
+            state.parts = PhasedParts(packing.init(metrics[phase]), (*state.phases, finished), state.parts.samples)
         done = part.stop
     return predictions
 
 
 def add_features(state: PhasedState, count: int) -> None:
-    """Take so many more features, the last ones, which were 0 in every row so far.
+    """Add features as last columns. They were 0 in all earlier rows.
 
-    In the metric of the present phase each has an eigenvalue of 1. In those of phases that are over they weigh next to
-    nothing: no row was seen to differ there, and radius and effective rank stay what they were.
+    In the metric of the current phase each has an eigenvalue of 1. In the metrics of finished phases their eigenvalues
+    are tiny, so that radius and effective rank do not change.
+
+    Parameters
+    ----------
+    state : PhasedState
+        The state, which is updated.
+    count : int
+        Number of new features.
     """
     X, y = np.pad(state.rows, ((0, 0), (0, count))), state.labels.copy()
     phases = [
@@ -225,26 +324,27 @@ def add_features(state: PhasedState, count: int) -> None:
 
 
 def history(state: PhasedState) -> PackingHistory:
-    """Return radius, effective rank and number of centers at the end of every round, phase after phase."""
-    now, over, _ = state.parts
+    """Return radius, effective rank and number of centers at the end of each round of all phases."""
+    current, finished, _ = state.parts
     parts = [
-        packing.compute_history(phase.metric, phase.creation_rounds, np.arange(1, phase.rounds + 1)) for phase in over
+        packing.compute_history(phase.metric, phase.creation_rounds, np.arange(1, phase.rounds + 1))
+        for phase in finished
     ]
-    parts.append(packing.history(now))
+    parts.append(packing.history(current))
     _, *columns = (np.concatenate(column) for column in zip(*parts, strict=True))
     return PackingHistory(np.arange(1, len(columns[0]) + 1), *columns)
 
 
-def _estimates(state: PhasedState, coming: int, estimator: GopEstimator) -> dict[int, Floats]:
-    """Return the gradient outer product at the end of each phase that ends in the coming rounds."""
-    last = state.clock + coming
+def _estimate_gops(state: PhasedState, rounds: int, estimator: GopEstimator) -> dict[int, Floats]:
+    """Return the gradient outer product at the end of each phase that ends in the next rounds."""
+    last = state.clock + rounds
     phases = range(phase_of(state.clock + 1), phase_of(last) + 1)
     ends = {phase: phase_end(phase) for phase in phases if phase_end(phase) <= last}
     return {phase: estimator.estimate(*state.parts.samples.first(end)) for phase, end in ends.items()}
 
 
-def _summary(phase: int, now: PackingState, gop: Floats) -> Phase:
-    """Return what a phase was like, at its end."""
-    past = packing.history(now, [now.clock])
+def _summarize_phase(number: int, state: PackingState, gop: Floats) -> Phase:
+    """Return the summary of a phase after its last round."""
+    past = packing.history(state, [state.clock])
     summary = float(past.radius[0]), int(past.effective_rank[0]), int(past.n_centers[0])
-    return Phase(phase, now.clock, now.metric, *summary, now.core.creation_rounds, gop)
+    return Phase(number, state.clock, state.metric, *summary, state.core.creation_rounds, gop)

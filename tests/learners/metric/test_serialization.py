@@ -68,7 +68,7 @@ def test_arrays_of_an_archive_are_its_own() -> None:
         ("centers/label_counts", 0, "centers/label_counts must be >= 1, got 0"),
         ("centers/label_sums", 1e80, "centers/label_sums must be those of labels of at most 2e"),
         ("centers/rows", 1e200, "centers/rows must be from"),
-        ("packing/creation_rounds", 1, "packing/creation_rounds must rise"),
+        ("packing/creation_rounds", 1, "packing/creation_rounds must be strictly increasing"),
         ("packing/coordinates", np.nan, "packing/coordinates must be finite"),
         ("experts/log_priors", -1e3, "experts/log_priors must be from -50 to 1, got -1000 to -1000"),
         ("experts/squares", -1.0, "experts/squares must be from 0"),

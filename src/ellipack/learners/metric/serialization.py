@@ -197,7 +197,7 @@ def _packing(saved: Archive, bounds: _Bounds, metric: Metric, max_centers: int) 
         raise CheckpointError(f"{saved.prefix}coordinates must be of at most {most} centers, got {count}")
     creation_rounds = saved.ints("creation_rounds", count, least=1, most=bounds.packing_rounds)
     if (np.diff(creation_rounds) <= 0).any():
-        raise CheckpointError(f"{saved.prefix}creation_rounds must rise")
+        raise CheckpointError(f"{saved.prefix}creation_rounds must be strictly increasing")
     sums, counts = (
         saved.floats("label_sums", count),
         saved.counts("label_counts", count, bounds.packing_rounds, least=1),
