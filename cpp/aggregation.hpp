@@ -8,9 +8,11 @@
 #include <cstddef>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "checks.hpp"
+#include "copy_on_write.hpp"
 
 namespace ellipack {
 
@@ -100,7 +102,7 @@ struct BernsteinAggregation {
 
 // Recursive least squares: the inverse of the regularized Gram matrix, and the coefficients.
 struct LeastSquares {
-  std::vector<double> inverse;  // square, row by row, symmetric
+  CopyOnWrite<std::vector<double>> inverse;  // square, row by row, symmetric
   std::vector<double> coefficients;
 
   std::size_t size() const { return coefficients.size(); }
@@ -108,7 +110,7 @@ struct LeastSquares {
   // Throws std::invalid_argument unless the sizes fit. Entries may be infinite or NaN: regressions of absurd rows
   // overflow.
   void check() const {
-    require(size() >= 1 && inverse.size() == size() * size(),
+    require(size() >= 1 && inverse->size() == size() * size(),
             "a regression must have a coefficient and a row of the inverse for each feature");
   }
 
@@ -131,8 +133,9 @@ struct LeastSquares {
     for (std::size_t i = 0; i < count; ++i) {
       gain[i] /= root;
     }
+    double* const entries = inverse.write().data();
     for (std::size_t i = 0; i < count; ++i) {
-      double* row = inverse.data() + i * count;
+      double* row = entries + i * count;
       const double part = gain[i];
       for (std::size_t j = 0; j < count; ++j) {
         row[j] -= part * gain[j];
@@ -148,12 +151,13 @@ struct LeastSquares {
     const std::size_t count = size();
     const double kept = 1.0 - 1.0 / span;
     const double growth = std::sqrt(1.0 / kept);
+    double* const entries = inverse.write().data();
     for (std::size_t i = 0; i < count; ++i) {
-      const double variance = inverse[i * count + i];
+      const double variance = entries[i * count + i];
       factors[i] = 0.0 < variance && variance <= kept ? growth : 1.0;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      double* row = inverse.data() + i * count;
+      double* row = entries + i * count;
       for (std::size_t j = 0; j < count; ++j) {
         row[j] *= factors[i] * factors[j];
       }
@@ -164,20 +168,22 @@ struct LeastSquares {
   // with a ratio and a shift of 1. With that map A the coefficients become A^T theta and the inverse A^T P A.
   LeastSquares converted(std::span<const double> ratio, std::span<const double> shift) const {
     const std::size_t count = size();
-    LeastSquares out{std::vector<double>(count * count), std::vector<double>(count)};
+    const double* const old = inverse->data();
+    std::vector<double> entries(count * count);
+    std::vector<double> new_coefficients(count);
     std::vector<double> last(count);
     multiply(shift, last);
     for (std::size_t i = 0; i + 1 < count; ++i) {
       for (std::size_t j = 0; j + 1 < count; ++j) {
-        out.inverse[i * count + j] = inverse[i * count + j] * (ratio[i] * ratio[j]);
+        entries[i * count + j] = old[i * count + j] * (ratio[i] * ratio[j]);
       }
-      out.inverse[i * count + count - 1] = last[i] * ratio[i];
-      out.inverse[(count - 1) * count + i] = last[i] * ratio[i];
-      out.coefficients[i] = coefficients[i] * ratio[i];
+      entries[i * count + count - 1] = last[i] * ratio[i];
+      entries[(count - 1) * count + i] = last[i] * ratio[i];
+      new_coefficients[i] = coefficients[i] * ratio[i];
     }
-    out.inverse.back() = dot(shift, last);
-    out.coefficients.back() = dot(shift, coefficients);
-    return out;
+    entries.back() = dot(shift, last);
+    new_coefficients.back() = dot(shift, coefficients);
+    return {std::move(entries), std::move(new_coefficients)};
   }
 
  private:
@@ -186,7 +192,7 @@ struct LeastSquares {
   void multiply(std::span<const double> features, std::span<double> product) const {
     const std::size_t count = size();
     std::fill_n(product.begin(), count, 0.0);
-    const double* row = inverse.data();
+    const double* row = inverse->data();
     std::size_t i = 0;
     for (; i + 4 <= count; i += 4, row += 4 * count) {
       for (std::size_t j = 0; j < count; ++j) {

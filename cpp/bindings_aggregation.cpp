@@ -28,7 +28,7 @@ LeastSquares make_least_squares(const Matrix& inverse, const Vector& coefficient
 }
 
 FloatArray inverse_of(const LeastSquares& self) {
-  return copy_to_numpy<double>(self.inverse, {self.size(), self.size()});
+  return copy_to_numpy<double>(*self.inverse, {self.size(), self.size()});
 }
 
 FloatArray vector_to_numpy(const std::vector<double>& values) { return copy_to_numpy<double>(values, {values.size()}); }

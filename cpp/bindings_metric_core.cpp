@@ -70,7 +70,7 @@ void bind_feature_view(nb::module_& m) {
   const auto arrays = [](const FeatureView& self) {
     const std::size_t d = self.dimension;
     return nb::make_tuple(as_matrix(self.knots, d), as_vector(self.shift), as_vector(self.scale),
-                          as_matrix(self.directions, self.rank), as_matrix(self.gop, d), self.fit_dimension);
+                          as_matrix(self.directions, self.rank), as_matrix(*self.gop, d), self.fit_dimension);
   };
   nb::class_<FeatureView>(m, "FeatureView", "A view of the features, and a metric on it.")
       .def(nb::new_(&make_view), "knots"_a, "shift"_a, "scale"_a, "directions"_a, "gop"_a, "fit_dimension"_a)
@@ -84,7 +84,7 @@ void bind_feature_view(nb::module_& m) {
           "directions", [](const FeatureView& self) { return as_matrix(self.directions, self.rank); },
           nb::rv_policy::move)
       .def_prop_ro(
-          "gop", [](const FeatureView& self) { return as_matrix(self.gop, self.dimension); }, nb::rv_policy::move)
+          "gop", [](const FeatureView& self) { return as_matrix(*self.gop, self.dimension); }, nb::rv_policy::move)
       .def_ro("fit_dimension", &FeatureView::fit_dimension)
       .def("standardize", &standardize, "rows"_a, "Return rows in standard units.")
       .def(
@@ -108,7 +108,7 @@ void bind_centers(nb::module_& m) {
   nb::class_<CenterMemory>(m, "CenterMemory", "The centers that all views share.")
       .def(nb::new_(&make_centers), "rows"_a, "label_sums"_a, "label_counts"_a, "round_sums"_a)
       .def_prop_ro(
-          "rows", [](const CenterMemory& self) { return as_matrix(self.rows, self.dimension); }, nb::rv_policy::move)
+          "rows", [](const CenterMemory& self) { return as_matrix(*self.rows, self.dimension); }, nb::rv_policy::move)
       .def_prop_ro(
           "label_sums", [](const CenterMemory& self) { return as_vector(self.label_sums); }, nb::rv_policy::move)
       .def_prop_ro(
@@ -120,7 +120,7 @@ void bind_centers(nb::module_& m) {
           "__reduce__",
           [](const CenterMemory& self) {
             return nb::make_tuple(nb::type<CenterMemory>(),
-                                  nb::make_tuple(as_matrix(self.rows, self.dimension), as_vector(self.label_sums),
+                                  nb::make_tuple(as_matrix(*self.rows, self.dimension), as_vector(self.label_sums),
                                                  as_ints(self.label_counts), as_vector(self.round_sums)));
           },
           reduce_signature);

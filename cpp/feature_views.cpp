@@ -83,7 +83,7 @@ void FeatureView::check() const {
           "knots must be none or at least two for each feature");
   require(shift.size() == d && scale.size() == d, "shift and scale must have one entry a feature");
   require(directions.size() == d * rank, "directions must have a row for each feature");
-  require(gop.empty() || gop.size() == d * d, "gop must be empty, or square with a row for each feature");
+  require(gop->empty() || gop->size() == d * d, "gop must be empty, or square with a row for each feature");
   require(all_finite(shift) && all_finite(scale) && all_finite(knots), "a view must be finite");
   require(all_within(directions, largest_direction), "directions must be finite and at most 1e50 in size");
   require(std::ranges::all_of(scale, [](double each) { return each > 0.0; }), "scale must be > 0");
@@ -149,10 +149,11 @@ void FeatureView::add_slope(std::span<const double> slope, std::span<const doubl
       gradient[i] += directions[i * rank + j] * along[j];
     }
   }
-  gop.resize(dimension * dimension, 0.0);
+  std::vector<double>& sum = gop.write();
+  sum.resize(dimension * dimension, 0.0);
   for (std::size_t i = 0; i < dimension; ++i) {
     const double factor = gradient[i];
-    double* row = gop.data() + i * dimension;
+    double* row = sum.data() + i * dimension;
     for (std::size_t j = 0; j < dimension; ++j) {
       row[j] += factor * gradient[j];
     }

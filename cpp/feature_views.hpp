@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "copy_on_write.hpp"
+
 namespace ellipack {
 
 // Running statistics of the labels.
@@ -66,7 +68,8 @@ struct FeatureView {
   std::vector<double> shift;      // with `scale`, takes features or ranks to standard units
   std::vector<double> scale;
   std::vector<double> directions;  // dimension x rank: the orthogonal columns that standard units are projected on
-  std::vector<double> gop;  // the sum of outer products of slopes in standard units since the phase began; empty if 0
+  CopyOnWrite<std::vector<double>>
+      gop;  // the sum of outer products of slopes in standard units since the phase began; empty if 0
 
   // Throws std::invalid_argument unless sizes fit together and all but the gradient outer product is finite.
   void check() const;

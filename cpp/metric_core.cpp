@@ -50,15 +50,16 @@ void check_rows(std::span<const double> rows, std::size_t count, std::size_t d) 
 
 void CenterMemory::check() const {
   require(dimension >= 1, "there must be a feature");
-  require(rows.size() == size() * dimension && label_counts.size() == size() && round_sums.size() == size(),
+  require(rows->size() == size() * dimension && label_counts.size() == size() && round_sums.size() == size(),
           "centers must have one entry each");
-  require(all_within(rows, largest_row), "the rows of centers must be finite and at most 1e150 in size");
+  require(all_within(*rows, largest_row), "the rows of centers must be finite and at most 1e150 in size");
   require(all_finite(label_sums) && all_finite(round_sums), "label_sums and round_sums must be finite");
   require(all_counts(label_counts), "label_counts must be from 1 to 2^52");
 }
 
 void CenterMemory::add(std::span<const double> row, double label, std::int64_t round) {
-  rows.insert(rows.end(), row.begin(), row.end());
+  std::vector<double>& all = rows.write();
+  all.insert(all.end(), row.begin(), row.end());
   label_sums.push_back(label);
   label_counts.push_back(1);
   round_sums.push_back(static_cast<double>(round));
@@ -68,7 +69,7 @@ void CenterMemory::absorb(std::size_t center, std::span<const double> row, doubl
   label_sums[center] += label;
   round_sums[center] += static_cast<double>(round);
   const auto count = static_cast<double>(++label_counts[center]);
-  double* mean = rows.data() + center * dimension;
+  double* mean = rows.write().data() + center * dimension;
   for (std::size_t k = 0; k < dimension; ++k) {
     mean[k] += (row[k] - mean[k]) / count;
   }

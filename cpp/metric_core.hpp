@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "aggregation.hpp"
+#include "copy_on_write.hpp"
 #include "fair_shared_mutex.hpp"
 #include "feature_views.hpp"
 #include "kd_tree.hpp"
@@ -37,13 +38,13 @@ struct CenterMemory {
   static constexpr double largest_row = 1e150;  // whose sums and differences are finite
 
   std::size_t dimension = 0;
-  std::vector<double> rows;  // mean rows
+  CopyOnWrite<std::vector<double>> rows;  // mean rows
   std::vector<double> label_sums;
   std::vector<std::int64_t> label_counts;
   std::vector<double> round_sums;  // of the rounds in which the labels came
 
   std::size_t size() const { return label_sums.size(); }
-  std::span<const double> row(std::size_t center) const { return {rows.data() + center * dimension, dimension}; }
+  std::span<const double> row(std::size_t center) const { return {rows->data() + center * dimension, dimension}; }
   double mean_label(std::size_t center) const { return label_sums[center] / static_cast<double>(label_counts[center]); }
 
   // Throws std::invalid_argument unless there is an entry for each center and all are possible.

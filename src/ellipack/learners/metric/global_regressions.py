@@ -1,6 +1,7 @@
 """The global regressions at the end of a phase: fitted again while that is cheap, converted to the new units later."""
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from ellipack._core import FeatureView, GlobalRegressions, LeastSquares, MetricParts
 from ellipack.validation import Floats
@@ -44,19 +45,20 @@ def _fit_few_rows(standard: Floats, counts: Floats, label_sums: Floats) -> Least
     The constant, whose prior is weak, is eliminated first: its Schur complement is a sum without cancellation.
     """
     d = standard.shape[1]
-    system = np.diag(1 / counts) + standard @ standard.T
-    ones, labels = np.ones(len(standard)), label_sums / counts
-    solved = np.linalg.solve(system, np.column_stack([standard, ones, labels]))
-    rows, unit = solved[:, :d], solved[:, d]
-    complement = unit.sum() + _CONSTANT_PRIOR
-    link = standard.T @ unit
+    lower = np.linalg.cholesky(np.diag(1 / counts) + standard @ standard.T)
+    solved = solve_triangular(
+        lower, np.column_stack([standard, np.ones(len(standard)), label_sums / counts]), lower=True
+    )
+    rows, ones, labels = solved[:, :d], solved[:, d], solved[:, d + 1]
+    complement = ones @ ones + _CONSTANT_PRIOR
+    link, constant = rows.T @ ones, ones @ labels / complement
     inverse = np.empty((d + 1, d + 1))
-    inverse[:d, :d] = np.eye(d) - standard.T @ rows + np.outer(link, link) / complement
+    inverse[:d, :d] = np.outer(link / np.sqrt(complement), link / np.sqrt(complement))
+    inverse[:d, :d] -= rows.T @ rows
+    inverse[np.arange(d), np.arange(d)] += 1
     inverse[:d, d] = inverse[d, :d] = -link / complement
     inverse[d, d] = 1 / complement
-    constant = unit @ labels / complement
-    coefficients = standard.T @ (solved[:, d + 1] - constant * unit)
-    return LeastSquares((inverse + inverse.T) / 2, np.append(coefficients, constant))
+    return LeastSquares(inverse, np.append(rows.T @ (labels - constant * ones), constant))
 
 
 def _converted(regression: LeastSquares, old: FeatureView, new: FeatureView) -> LeastSquares:

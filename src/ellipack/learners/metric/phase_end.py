@@ -194,10 +194,14 @@ def _convert_gop(old: FeatureView, new: FeatureView) -> tuple[Floats, Floats]:
 
     If the old units were far too small, what was measured in them says little in the new ones.
     """
-    d, gop = len(new.scale), old.gop
+    d = len(new.scale)
+    gop = old.gop
+    if len(gop) == 0:
+        gop = np.zeros((d, d))
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is left out of the candidates
         ratio = np.minimum(new.scale / old.scale, _LARGEST_CONVERSION)
-        gop = gop * np.outer(ratio, ratio) if len(gop) else np.zeros((d, d))
+        gop *= ratio  # in place: with many features it is large
+        gop *= ratio[:, None]
         return gop, ratio[:, None] * old.directions
 
 

@@ -1,0 +1,36 @@
+// A value that copies share until one of them changes it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <utility>
+
+namespace ellipack {
+
+// Copying is cheap: the value itself is copied by the first `write` on a copy that is not alone. Distinct copies may be
+// used from distinct threads.
+template <typename T>
+class CopyOnWrite {
+ public:
+  CopyOnWrite() : shared_(std::make_shared<T>()) {}
+  explicit(false) CopyOnWrite(T value) : shared_(std::make_shared<T>(std::move(value))) {}
+
+  const T& operator*() const { return *shared_; }
+  const T* operator->() const { return shared_.get(); }
+
+  // The value, to be changed.
+  T& write() {
+    if (shared_.use_count() > 1) {
+      shared_ = std::make_shared<T>(*shared_);
+    } else {
+      // Reads through copies that other threads have released happened before.
+      std::atomic_thread_fence(std::memory_order_acquire);
+    }
+    return *shared_;
+  }
+
+ private:
+  std::shared_ptr<T> shared_;
+};
+
+}  // namespace ellipack
