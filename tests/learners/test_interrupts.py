@@ -89,7 +89,7 @@ def bits(state: State) -> list[bytes]:
 @pytest.mark.parametrize("name", LEARNERS)
 def test_an_interrupt_leaves_the_state_after_a_whole_round(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (packing, phased):
-        monkeypatch.setattr(module, "_BATCH", 3)
+        monkeypatch.setattr(module, "_ROUNDS_PER_CALL", 3)
     monkeypatch.setattr(learner, "_ROUNDS_PER_CALL", 3)
     init, learn, scale = LEARNERS[name]
     rng = np.random.default_rng(0)

@@ -58,7 +58,7 @@ def test_a_converted_regression_predicts_the_same(d: int, seed: int) -> None:
 
     for x in features(old, X):
         regression.update(x, rng.normal())
-    converted = global_regressions._converted(regression, old, new)
+    converted = global_regressions._convert(regression, old, new)
     before, after = features(old, X), features(new, X)
     np.testing.assert_allclose(after @ converted.coefficients, before @ regression.coefficients, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(after @ converted.inverse @ after.T, before @ regression.inverse @ before.T, atol=1e-8)
@@ -69,14 +69,14 @@ def test_a_converted_regression_predicts_the_same(d: int, seed: int) -> None:
 def test_many_features_are_refitted_only_while_that_is_cheap(
     d: int, refits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fitted, fit = [], global_regressions._refitted
+    fitted, fit = [], global_regressions._refit
 
     def counted(parts: MetricParts, new: FeatureView) -> LeastSquares:
         fitted.append(len(parts.centers))
         return fit(parts, new)
 
-    monkeypatch.setattr(global_regressions, "_refitted", counted)
-    monkeypatch.setattr(global_regressions, "_REFIT_WORK", 1e6)
+    monkeypatch.setattr(global_regressions, "_refit", counted)
+    monkeypatch.setattr(global_regressions, "_MAX_REFIT_WORK", 1e6)
     rng = np.random.default_rng(0)
     state = new_state(d, 1, 8)
     X = rng.normal(size=(20, d))

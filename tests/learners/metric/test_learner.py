@@ -269,7 +269,10 @@ def test_experts_that_forget_follow_a_change() -> None:
     state = new_state(3, neighbors=32, max_centers=5000)
     predictions = learner.learn(state, X, y)
     weights = state.core.parts().aggregation.experts.weights()
-    assert sum(w for name, w in zip(expert_names(1), weights, strict=True) if "forgetting" in name) > 0.9
+    assert (
+        sum(w for name, w in zip(expert_names(1), weights, strict=True) if "forgetting" in name or "space-time" in name)
+        > 0.9
+    )
     # Half of all centers say the opposite: without experts that forget, the error is 0.43 of the deviation.
     assert np.std(predictions[2000:] - y[2000:]) < 0.2 * np.std(y)
 

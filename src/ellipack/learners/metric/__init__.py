@@ -1,1 +1,1 @@
-"""MetricRegressor's engine: the paper's frame, made practical."""
+"""The learner of `MetricRegressor`: the phases and metrics of the paper, with local models as experts."""

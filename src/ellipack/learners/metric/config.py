@@ -1,32 +1,46 @@
-"""Settings of the practical learner that most users never change."""
+"""Settings of `MetricRegressor` that few users change."""
 
 from dataclasses import dataclass
 
 from ellipack.validation import check_in_range, check_integer
 
-_MOST_CANDIDATES = 32  # of powers and of ridges: every pair is scored at the end of every phase
+_MAX_CANDIDATES = 32  # powers, and ridges; each pair is scored at the end of each phase
 
 
 @dataclass(frozen=True)
 class MetricConfig:
-    """Settings of the practical learner; the defaults need no tuning.
+    """Settings of `MetricRegressor`. The defaults need no tuning.
 
     Parameters
     ----------
     growth : float, default 1.5
-        The number of rounds by the end of a phase, relative to the end of the phase before.
+        Last round of a phase relative to the last round of the phase before.
     powers : tuple of float, default (0.25, 0.35, 0.5, 0.7)
-        Candidates for the metric are powers of the gradient outer product plus a ridge; 0.5 is the paper's metric.
+        Powers of the gradient outer product plus a ridge that are candidates for the metric. 0.5 is the metric of the
+        paper.
     ridges : tuple of float, default (0.001, 0.01)
-        The ridges, relative to the spectral norm of the gradient outer product.
+        Ridges relative to the spectral norm of the gradient outer product.
     validation_points : int, default 400
-        The largest number of centers whose leave-one-out errors score the candidates.
+        Largest number of centers whose leave-one-out errors score the candidates.
     pool : int, default 6000
-        The largest number of centers among which their neighbors are searched, drawn at random.
+        Largest number of centers, drawn at random, among which the neighbors of validation points are searched.
     label_margin : float, default 0.05
-        How far a prediction may lie beyond the labels seen so far, relative to their range.
+        Margin by which predictions may exceed the range of the labels so far, relative to that range.
     stack_prior : float, default 50.0
-        How strongly the stack of experts is pulled to their aggregation, in variances of the label.
+        Strength of the prior that pulls the stack of experts to their aggregation, in variances of the label.
+
+    Raises
+    ------
+    DomainError
+        If a value is out of range.
+
+    Examples
+    --------
+    >>> MetricConfig(powers=(0.5,)).ridges
+    (0.001, 0.01)
+    >>> MetricConfig(growth=1.0)
+    Traceback (most recent call last):
+    ellipack.errors.DomainError: growth must be from 1.05 to 10, got 1.0
     """
 
     growth: float = 1.5
@@ -38,11 +52,11 @@ class MetricConfig:
     stack_prior: float = 50.0
 
     def __post_init__(self) -> None:
-        # Checked here and not on use: a learner must not fail in the middle of a batch.
+        # Values are checked here, because a learner must not fail in the middle of a batch.
         check_in_range(self.growth, "growth", 1.05, 10.0)
         for name, least, most in (("powers", 0.0, 2.0), ("ridges", 1e-12, 1.0)):
             values = getattr(self, name)
-            check_integer(len(values), f"the number of {name}", 0, _MOST_CANDIDATES)
+            check_integer(len(values), f"the number of {name}", 0, _MAX_CANDIDATES)
             for value in values:
                 check_in_range(value, name, least, most)
         check_integer(self.validation_points, "validation_points", 8)

@@ -1,9 +1,9 @@
-"""New features: those that arrive late were 0 in every row so far, and nothing learned is forgotten.
+"""Addition of features to a fitted learner. New features were 0 in all earlier rows.
 
-Rows that are 0 in the new features are predicted as before, to the bit: every view sees 0 as 0, so that no distance
-changes and no regression has learned anything of them. For that, the number of coordinates and neighbors of local fits
-stays as it was until the phase ends, and new axes stand behind the old ones in the coordinates, though the metric has
-them in falling order of weight.
+Predictions for rows that are 0 in the new features do not change, bit for bit. Each view maps a 0 to a 0, so that
+distances stay the same, and new coefficients of the regressions are 0. Until the phase ends, local fits keep their
+numbers of coordinates and neighbors. New axes come after the existing ones in the coordinates, although the metric
+sorts its axes by eigenvalue.
 """
 
 from dataclasses import replace
@@ -24,19 +24,27 @@ from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats
 
-_RANK_SCALE = 2.0  # typical sizes from the middle to the outermost knots of ranks
-_EXTREME = 1e60  # scales beyond it, or below its inverse, are clipped: squares of their ratios must stay finite
+_RANK_SCALE = 2.0  # distance from 0 to the outermost knots of ranks, in typical absolute values
+_MAX_SCALE = 1e60  # scales are clipped to [1 / it, it], so that squares of their ratios are finite
 
 
 def add_features(state: MetricState, scales: Floats) -> None:
-    """Add features as last columns, each of a typical size; in the metric they weigh as much as the heaviest."""
+    """Add features as last columns, each with an eigenvalue of 1 in the metric.
+
+    Parameters
+    ----------
+    state : MetricState
+        The state, which is updated.
+    scales : array of shape (n_new_features,)
+        Typical absolute value of each new feature.
+    """
     with state.learn_lock:
         _add_features(state, scales)
 
 
 def _add_features(state: MetricState, scales: Floats) -> None:
     count, parts = len(scales), state.core.parts()
-    clipped = np.clip(scales, 1 / _EXTREME, _EXTREME)
+    clipped = np.clip(scales, 1 / _MAX_SCALE, _MAX_SCALE)
     metrics = tuple(metric.with_added_features(count) for metric in state.phase.metrics)
     centers, regressions = parts.centers, parts.regressions
     wider = MetricParts(
@@ -66,7 +74,7 @@ def _add_features(state: MetricState, scales: Floats) -> None:
 
 
 def _wider_view(view: FeatureView, scales: Floats) -> FeatureView:
-    """Return the view with new axes, on which all centers are at 0."""
+    """Return a view with new axes, on which the coordinates of all centers are 0."""
     count, ranked = len(scales), len(view.knots) > 0
     d, rank = view.directions.shape
     directions = np.zeros((d + count, rank + count))
@@ -83,7 +91,7 @@ def _wider_view(view: FeatureView, scales: Floats) -> FeatureView:
 
 
 def _knots(count: int, scales: Floats) -> Floats:
-    """Return so many knots for each new feature, evenly spaced about 0, so that its rank there is a half."""
+    """Return evenly spaced knots around 0 for each new feature, so that a 0 has rank 1/2."""
     steps = np.arange(1 - count, count, 2) / max(1, count - 1)
     return np.outer(steps, _RANK_SCALE * scales)
 
@@ -102,7 +110,7 @@ def _wider_packing(packing: PackingExpert, metric: Metric, count: int) -> Packin
 
 
 def _wider_regression(ridge: LeastSquares, count: int) -> LeastSquares:
-    """Return the regression with new coefficients of 0 and their prior; the constant stays last."""
+    """Return a regression with new coefficients of 0 and their prior. The intercept stays last."""
     d = len(ridge.coefficients) - 1
     order = np.concatenate([np.arange(d), d + 1 + np.arange(count), [d]])
     inverse = np.eye(d + 1 + count)

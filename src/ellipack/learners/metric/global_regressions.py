@@ -1,4 +1,8 @@
-"""The global regressions at the end of a phase: fitted again while that is cheap, converted to the new units later."""
+"""The global regressions at the end of a phase, when the features get new shifts and scales.
+
+With few centers the ridge regression is fitted again, so that its prior applies in the new units. Otherwise it is
+converted to the new units.
+"""
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -6,25 +10,37 @@ from scipy.linalg import solve_triangular
 from ellipack._core import FeatureView, GlobalRegressions, LeastSquares, MetricParts
 from ellipack.validation import Floats
 
-_REFIT_CENTERS = 1000  # up to so many centers the ridge regression is fitted again; then it is converted
-_REFIT_WORK = 2e8  # the same for the number of centers times the square of the number of features
-_REFIT_FORGETTING = 100  # the same for the forgetting regression, in rounds: centers still know what it has forgotten
-_CONSTANT_PRIOR = 1e-6  # of the constant; 1 for the other coefficients
+_MAX_REFIT_CENTERS = 1000  # with more centers the ridge regression is converted
+_MAX_REFIT_WORK = 2e8  # the same for the number of centers times the square of the number of features
+_MAX_REFIT_ROUNDS = 100  # the same for the regression with forgetting, because centers do not forget
+_INTERCEPT_PRIOR = 1e-6  # 1 for the other coefficients
 
 
 def convert_regressions(parts: MetricParts, new: FeatureView) -> GlobalRegressions:
-    """Return the regressions in the standard units of the new first view."""
+    """Return the global regressions in the units of the new first view.
+
+    Parameters
+    ----------
+    parts : MetricParts
+        Parts of the core after the last round of the phase. They are not changed.
+    new : FeatureView
+        First view of the next phase.
+
+    Returns
+    -------
+    regressions : GlobalRegressions
+    """
     old, before = parts.views[0], parts.regressions
     count, d = parts.centers.rows.shape
-    refitted = _refitted(parts, new) if count <= _REFIT_CENTERS and count * d**2 <= _REFIT_WORK else None
-    ridge = _converted(before.ridge, old, new) if refitted is None else refitted
-    if parts.clock > _REFIT_FORGETTING or refitted is None:
-        return GlobalRegressions(ridge, _converted(before.forgetting, old, new))
+    refitted = _refit(parts, new) if count <= _MAX_REFIT_CENTERS and count * d**2 <= _MAX_REFIT_WORK else None
+    ridge = _convert(before.ridge, old, new) if refitted is None else refitted
+    if parts.clock > _MAX_REFIT_ROUNDS or refitted is None:
+        return GlobalRegressions(ridge, _convert(before.forgetting, old, new))
     return GlobalRegressions(ridge, refitted)
 
 
-def _refitted(parts: MetricParts, new: FeatureView) -> LeastSquares:
-    """Return the ridge regression of all centers, so that its prior counts in the new standard units."""
+def _refit(parts: MetricParts, new: FeatureView) -> LeastSquares:
+    """Return the ridge regression of the mean labels of all centers, weighted by the number of labels."""
     centers = parts.centers
     standard, counts = new.standardize(centers.rows), centers.label_counts
     fit = _fit_few_rows if len(standard) < standard.shape[1] else _fit_many_rows
@@ -32,17 +48,17 @@ def _refitted(parts: MetricParts, new: FeatureView) -> LeastSquares:
 
 
 def _fit_many_rows(standard: Floats, counts: Floats, label_sums: Floats) -> LeastSquares:
-    """Return the ridge regression of mean labels, weighted by the number of labels, from the Gram matrix."""
+    """Return the ridge regression from the normal equations."""
     features = np.column_stack([standard, np.ones(len(standard))])
-    prior = np.append(np.ones(standard.shape[1]), _CONSTANT_PRIOR)
+    prior = np.append(np.ones(standard.shape[1]), _INTERCEPT_PRIOR)
     inverse = np.linalg.inv((features * counts[:, None]).T @ features + np.diag(prior))
     return LeastSquares((inverse + inverse.T) / 2, inverse @ features.T @ label_sums)
 
 
 def _fit_few_rows(standard: Floats, counts: Floats, label_sums: Floats) -> LeastSquares:
-    """Return the same from a system of as many equations as there are rows, by Woodbury's identity.
+    """Return the ridge regression from one equation per row, by Woodbury's identity.
 
-    The constant, whose prior is weak, is eliminated first: its Schur complement is a sum without cancellation.
+    The intercept, whose prior is weak, is eliminated first. Its Schur complement is a sum without cancellation.
     """
     d = standard.shape[1]
     lower = np.linalg.cholesky(np.diag(1 / counts) + standard @ standard.T)
@@ -50,18 +66,18 @@ def _fit_few_rows(standard: Floats, counts: Floats, label_sums: Floats) -> Least
         lower, np.column_stack([standard, np.ones(len(standard)), label_sums / counts]), lower=True
     )
     rows, ones, labels = solved[:, :d], solved[:, d], solved[:, d + 1]
-    complement = ones @ ones + _CONSTANT_PRIOR
-    link, constant = rows.T @ ones, ones @ labels / complement
+    complement = ones @ ones + _INTERCEPT_PRIOR
+    link, intercept = rows.T @ ones, ones @ labels / complement
     inverse = np.empty((d + 1, d + 1))
     inverse[:d, :d] = np.outer(link / np.sqrt(complement), link / np.sqrt(complement))
     inverse[:d, :d] -= rows.T @ rows
     inverse[np.arange(d), np.arange(d)] += 1
     inverse[:d, d] = inverse[d, :d] = -link / complement
     inverse[d, d] = 1 / complement
-    return LeastSquares(inverse, np.append(rows.T @ (labels - constant * ones), constant))
+    return LeastSquares(inverse, np.append(rows.T @ (labels - intercept * ones), intercept))
 
 
-def _converted(regression: LeastSquares, old: FeatureView, new: FeatureView) -> LeastSquares:
-    """Return a regression in the new units of the features."""
+def _convert(regression: LeastSquares, old: FeatureView, new: FeatureView) -> LeastSquares:
+    """Return a regression converted to the new units."""
     shift = (new.shift - old.shift) / old.scale
     return regression.converted(np.append(new.scale / old.scale, 1.0), np.append(shift, 1.0))

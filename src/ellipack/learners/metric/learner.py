@@ -1,17 +1,17 @@
-"""The practical learner's verbs: predict and learn.
+"""Prediction and learning of `MetricRegressor`.
 
-**Outlying labels.** One label of absurd size (a failing sensor, a slipped decimal point) must not spoil what was
-learned. Let [a, b] be the range of the labels learned so far, five or more that are not all equal, and c the number of
-outliers of the phase, plus half of what c was at the end of the phase before. A label is an outlier if it lies more
-than ``3 * 10**c * (b - a)`` outside [a, b]. Nothing is learned from an outlier but that there was one. So a single one
-changes nothing at all, and a new level is believed after a few rounds, one for each power of ten that it is away.
+**Outlying labels.** A single erroneous label (from a failing sensor, or with a misplaced decimal point) must not damage
+the model. Let [a, b] be the range of the labels learned so far, at least five of them and not all equal. Let c be the
+number of outliers in this phase, plus half of the value of c at the end of the phase before. A label is an outlier if
+it lies more than ``3 * 10**c * (b - a)`` outside of [a, b]. An outlier increases c and has no other effect. A lasting
+change of level is learned after a few rounds, one for each power of ten of its size.
 
-**The guarantee** of `ellipack.learners.aggregation` is about the rounds whose label was no outlier. For these it holds
-on every stream, phase by phase. A phase has at most ``1 + log10(R / (3 (b - a)))`` outliers, where R is how far its
-labels reach beyond [a, b], the range at its start.
+**Regret bound.** The bound of `ellipack.learners.aggregation` holds on every stream, phase by phase, for the rounds
+whose label is not an outlier. A phase has at most ``1 + log10(R / (3 (b - a)))`` outliers, where [a, b] is the range at
+its start and R the largest distance of its labels from that range.
 
-**Outlying features**, by the same rule for each, are clipped to one width of the range beyond it, in learning and in
-predicting alike; the row is learned.
+**Outlying features.** The same rule applies to each feature. The value of an outlier is clipped to one width of the
+range outside of it, in learning and in prediction. The row is learned.
 """
 
 from dataclasses import replace
@@ -27,11 +27,26 @@ from ellipack.learners.metric.state import MetricState
 from ellipack.parallel import thread_count
 from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Row, check_labels, check_rows
 
-_ROUNDS_PER_CALL = 64  # between which threads that predict have their turn
+_ROUNDS_PER_CALL = 64  # of the core; between calls, other threads can predict
 
 
 def predict(state: MetricState, X: ArrayLike, n_jobs: int = 1) -> Floats:
-    """Return the prediction for each row, 0 before the first round; change nothing."""
+    """Return predictions without a change of the state.
+
+    Parameters
+    ----------
+    state : MetricState
+        The state.
+    X : array-like of shape (n, d)
+        Rows.
+    n_jobs : int, default 1
+        Number of threads, as in scikit-learn.
+
+    Returns
+    -------
+    predictions : array of shape (n,)
+        0 before the first round.
+    """
     core = state.core
     table = _checked_rows(core, X)
     predictions = np.empty(len(table))
@@ -40,10 +55,31 @@ def predict(state: MetricState, X: ArrayLike, n_jobs: int = 1) -> Floats:
 
 
 def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int = 1) -> Floats:
-    """Play a round a row; return the predictions, each made before its label was seen.
+    """Run one round for each row: predict, then learn the label.
 
-    However rows are grouped into calls, predictions and state have the same bits. An interrupt leaves the state after a
-    whole round.
+    Predictions and state do not depend on how rows are grouped into calls, bit for bit. An interrupt leaves the state
+    of a completed round.
+
+    Parameters
+    ----------
+    state : MetricState
+        The state, which is updated.
+    X : array-like of shape (n, d)
+        Rows.
+    y : array-like of shape (n,)
+        Labels.
+    n_jobs : int, default 1
+        Number of threads that score candidates for the metric, as in scikit-learn.
+
+    Returns
+    -------
+    predictions : array of shape (n,)
+        Predictions, each made before its label was learned.
+
+    Raises
+    ------
+    InputError
+        If `X` or `y` is not valid. The state is unchanged.
     """
     table = _checked_rows(state.core, X)
     targets = _checked_labels(state.core, y, len(table))
@@ -61,16 +97,16 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int = 1) -> Fl
 
 
 def learn_one(state: MetricState, row: Row, label: float) -> None:
-    """Play a round with a row that has been checked."""
+    """Learn one row and its label, without checks of the row."""
     with state.learn_lock:
         if state.clock + 1 == state.phase.end or not state.core.learn_one(row, label):
             _run_boundary_round(state, row, label)
 
 
 def _run_boundary_round(state: MetricState, row: Row, label: float, n_jobs: int = 1) -> float:
-    """Play a round after which centers are evicted or the phase ends; return the prediction.
+    """Run a round after which centers are evicted or the phase ends, and return its prediction.
 
-    All of it happens on a copy, which then takes the place of the present phase.
+    The round runs on a copy, which then replaces the current phase.
     """
     phase, settings = state.phase, state.core.settings
     parts, prediction = state.core.simulate_round(row, label)
@@ -84,7 +120,7 @@ def _run_boundary_round(state: MetricState, row: Row, label: float, n_jobs: int 
 
 
 def _checked_rows(core: MetricCore, X: ArrayLike) -> Floats:
-    """Return rows that can be learned, or raise. Arrays that the core takes as they are need no further look."""
+    """Return rows as an array, or raise. Arrays that the core accepts are not checked again."""
     if type(X) is np.ndarray and X.dtype == np.float64 and core.accepts_rows(X):
         return X
     table = check_rows(X, core.dimension)
@@ -95,7 +131,7 @@ def _checked_rows(core: MetricCore, X: ArrayLike) -> Floats:
 
 
 def _checked_labels(core: MetricCore, y: ArrayLike, count: int) -> Floats:
-    """Return labels that can be learned, or raise."""
+    """Return labels as an array, or raise. Arrays that the core accepts are not checked again."""
     if type(y) is np.ndarray and y.dtype == np.float64 and core.accepts_labels(y, count):
         return y
     targets = check_labels(y, count)

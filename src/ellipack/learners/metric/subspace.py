@@ -1,15 +1,15 @@
-"""Many features: the subspace in which a phase measures distances.
+"""The subspace in which a phase measures distances, if there are many features.
 
-Searches, local models and leave-one-out scores cost as much as there are coordinates. With up to `MAX_COORDINATES`
-features the subspace is everything. With more it is spanned by
+The costs of searches, local models and leave-one-out scores are proportional to the number of coordinates. With at most
+`MAX_COORDINATES` features the subspace is the whole space. With more features it is spanned by
 
-1. the features along which the slopes of the phase were largest on average,
+1. the features with the largest mean squared slopes in the phase,
 2. the leading eigenvectors of the gradient outer product,
-3. the principal directions of what these leave of the rows.
+3. the principal components of the rows, after projection on the orthogonal complement of 1 and 2.
 
-So there is a bound on what is cut off: the mean squared slope along any direction outside the subspace is at most the
-first eigenvalue of the gradient outer product whose eigenvector is not in it, and no feature outside has a larger mean
-squared slope than one inside. The global regressions see all features.
+This bounds the loss. The mean squared slope along a direction orthogonal to the subspace is at most the largest
+eigenvalue of the gradient outer product whose eigenvector is not included. No excluded feature has a larger mean
+squared slope than an included one. The global regressions use all features.
 """
 
 import numpy as np
@@ -18,30 +18,31 @@ from sklearn.utils.extmath import randomized_svd
 from ellipack.validation import Floats
 
 MAX_COORDINATES = 40
-"""The largest number of coordinates that a phase starts with."""
+"""Largest number of coordinates at the start of a phase."""
 
 N_AXES, N_EIGENVECTORS = 20, 10
-"""How many features, and how many eigenvectors of the gradient outer product, the subspace contains."""
+"""Number of features, and of eigenvectors of the gradient outer product, in the subspace."""
 
-_SAMPLE = 256  # rows whose principal directions are taken
+_SAMPLE = 256  # rows for the principal components
 _POWER_ITERATIONS = 2
-_LEAST_PART = 1e-5  # of the largest singular value, or of a column of length 1: less is rounding, or might as well be
+_MIN_SINGULAR_VALUE = 1e-5  # relative to the largest; smaller ones are rounding errors or negligible
 
 
 def leading_subspace(gop: Floats, standard: Floats) -> Floats:
-    """Return an orthonormal basis of the subspace, a column each.
+    """Return an orthonormal basis of the subspace.
 
     Parameters
     ----------
     gop : array of shape (n_features, n_features)
-        Sum of the outer products of slopes. If it is not finite, or 0, the rows alone decide.
+        Sum of outer products of slopes. If it is 0 or not finite, only the rows are used.
     standard : array of shape (n_rows, n_features)
-        Rows in standard units.
+        Standardized rows.
 
     Returns
     -------
-    array of shape (n_features, rank)
-        The identity for at most `MAX_COORDINATES` features; else `rank` is at most `MAX_COORDINATES`.
+    basis : array of shape (n_features, rank)
+        Basis vectors as columns. The identity for at most `MAX_COORDINATES` features; else `rank` is at most
+        `MAX_COORDINATES`.
 
     Examples
     --------
@@ -70,22 +71,22 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
 
 
 def initial_subspace(d: int) -> Floats:
-    """Return an orthonormal basis for the first phase: everything, or a random subspace if there are many features."""
+    """Return an orthonormal basis for the first phase: the identity, or a random one if there are many features."""
     if d <= MAX_COORDINATES:
         return np.eye(d)
     return np.linalg.qr(np.random.default_rng(0).normal(size=(d, MAX_COORDINATES)))[0]
 
 
 def _leading_vectors(matrix: Floats, count: int) -> Floats:
-    """Return at most so many leading right singular vectors, a column each, without the least ones."""
+    """Return at most `count` leading right singular vectors as columns, without those of tiny singular values."""
     count = min(count, *matrix.shape)
     _, values, vectors = randomized_svd(
         matrix, count, n_iter=_POWER_ITERATIONS, power_iteration_normalizer="QR", random_state=0
     )
-    return np.asarray(vectors[values > _LEAST_PART * values[0]].T)
+    return np.asarray(vectors[values > _MIN_SINGULAR_VALUE * values[0]].T)
 
 
 def _orthonormal(columns: Floats) -> Floats:
-    """Return an orthonormal basis of the span of columns of length 1, without columns that add little."""
+    """Return an orthonormal basis of the span of unit vectors, without those that are nearly dependent."""
     vectors, triangle = np.linalg.qr(columns)
-    return np.ascontiguousarray(vectors[:, np.abs(np.diag(triangle)) > _LEAST_PART])
+    return np.ascontiguousarray(vectors[:, np.abs(np.diag(triangle)) > _MIN_SINGULAR_VALUE])
