@@ -28,7 +28,7 @@ inline double dot(std::span<const double> left, std::span<const double> right) {
 // Bernstein online aggregation: each expert has a learning rate of its own, tuned by the squares of its regrets.
 struct BernsteinAggregation {
   // Regrets below this count as none: a rate is the inverse of one and must be finite.
-  static constexpr double least_scale = 1e-290;
+  static constexpr double min_scale = 1e-290;
 
   std::vector<double> log_priors;  // of the weights it began with
   std::vector<double> gains;       // sums of regret - rate * regret^2, the regret being linearized and scaled
@@ -43,11 +43,11 @@ struct BernsteinAggregation {
     require(gains.size() == size() && squares.size() == size(), "an aggregation must have an entry for each expert");
     require(all_finite(log_priors) && all_finite(gains) && all_finite(squares), "an aggregation must be finite");
     require(std::ranges::all_of(squares, [](double each) { return each >= 0.0; }), "squares must be >= 0");
-    require(std::isfinite(scale) && (scale == 0.0 || scale >= least_scale), "scale must be 0 or at least 1e-290");
+    require(std::isfinite(scale) && (scale == 0.0 || scale >= min_scale), "scale must be 0 or at least 1e-290");
   }
 
   // Fills in the weights of the experts, which add up to 1.
-  void weigh(std::span<double> weights) const {
+  void compute_weights(std::span<double> weights) const {
     const double log_count = std::log(static_cast<double>(size()));
     double largest = -std::numeric_limits<double>::infinity();
     for (std::size_t k = 0; k < size(); ++k) {
@@ -76,7 +76,7 @@ struct BernsteinAggregation {
     for (const double expert : predictions) {
       after = std::max(after, std::abs(error * (prediction - expert)));
     }
-    if (after < least_scale) {
+    if (after < min_scale) {
       return;
     }
     scale = after;

@@ -13,7 +13,7 @@
 namespace ellipack {
 
 // Pivots are held to this: a matrix that is singular in rounding gets a factor all the same.
-inline constexpr double least_pivot = 1e-12;
+inline constexpr double min_pivot = 1e-12;
 
 // Factors the matrices of as many lanes as fit a register, out of `lanes` that stand side by side.
 template <typename V, int lanes>
@@ -77,7 +77,7 @@ class LaneFactorization {
   }
 
   void divide_by_pivot(std::size_t row) {
-    const V pivot = simd::max(get(row, row), simd::splat<V>(static_cast<T>(least_pivot)));
+    const V pivot = simd::max(get(row, row), simd::splat<V>(static_cast<T>(min_pivot)));
     const V inverse = static_cast<T>(1) / simd::sqrt(pivot);
     for (std::size_t j = row; j < width_; ++j) {
       set(row, j, get(row, j) * inverse);
@@ -92,9 +92,9 @@ class LaneFactorization {
 // Factors `lanes` matrices of `size` rows in place, with `width - size` right-hand sides.
 template <int lanes, typename T>
 void factor(T* entries, std::size_t size, std::size_t width) {
-  constexpr int at_once = std::min<int>(lanes, simd::register_bytes / sizeof(T));
-  for (int first = 0; first < lanes; first += at_once) {
-    LaneFactorization<simd::Vec<T, at_once>, lanes>(entries + first, size, width).run();
+  constexpr int vector_lanes = std::min<int>(lanes, simd::register_bytes / sizeof(T));
+  for (int first = 0; first < lanes; first += vector_lanes) {
+    LaneFactorization<simd::Vec<T, vector_lanes>, lanes>(entries + first, size, width).run();
   }
 }
 

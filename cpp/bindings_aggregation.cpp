@@ -52,7 +52,7 @@ void bind_aggregation(nb::module_& m) {
           "weights",
           [](const BernsteinAggregation& self) {
             std::vector<double> weights(self.size());
-            self.weigh(weights);
+            self.compute_weights(weights);
             return to_numpy(std::move(weights));
           },
           "Return the weights of the experts, which add up to 1.")

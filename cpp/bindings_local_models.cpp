@@ -30,7 +30,7 @@ std::tuple<FloatArray, FloatArray> local_predictions(const Vector& squared_dista
   const std::size_t count = squared_distances.size();
   const std::size_t dimension = offsets.shape(1);
   require(count >= 1, "there must be a neighbor");
-  require(neighbors >= 1 && neighbors <= MetricSettings::most_neighbors, "neighbors must be from 1 to 512");
+  require(neighbors >= 1 && neighbors <= MetricSettings::max_neighbors, "neighbors must be from 1 to 512");
   require(fit_dimension >= 1 && fit_dimension <= dimension,
           "fit_dimension must be from 1 to the number of coordinates");
   require_size("offsets", offsets.shape(0), count);

@@ -332,7 +332,7 @@ std::tuple<MetricParts, double> simulate_round(const MetricCore& core, const std
 std::tuple<FloatArray, std::tuple<double, double>> expert_predictions(const MetricCore& core,
                                                                       const std::vector<double>& row) {
   MetricCore::ExpertPredictions predicted = core.expert_predictions(row);
-  return {to_numpy(std::move(predicted.experts)), {predicted.pair[0], predicted.pair[1]}};
+  return {to_numpy(std::move(predicted.experts)), {predicted.combined[0], predicted.combined[1]}};
 }
 
 void bind_core(nb::module_& m) {

@@ -72,10 +72,10 @@ struct PackingArrays {
 };
 
 // The interpreter is free while this waits for a thread that learns.
-template <typename Look>
-auto inspect(const PackingCore& core, Look look) {
+template <typename Function>
+auto inspect(const PackingCore& core, Function function) {
   const nb::gil_scoped_release release;
-  return core.inspect(look);
+  return core.inspect(function);
 }
 
 FloatArray coordinates_array(const PackingCore& core, std::vector<double>&& coordinates) {
@@ -90,16 +90,16 @@ IntArray rank_starts_array(const PackingCore& core) {
 using PackingState = std::tuple<FloatArray, FloatArray, IntArray, IntArray, IntArray, std::int64_t>;
 
 PackingState arrays_of(const PackingCore& core) {
-  PackingArrays now = inspect(core, [](const PackingCenters& centers, std::int64_t clock) {
+  PackingArrays state = inspect(core, [](const PackingCenters& centers, std::int64_t clock) {
     return PackingArrays{centers.points.points(), centers.label_sums, centers.label_counts, centers.creation_rounds,
                          clock};
   });
-  return {coordinates_array(core, std::move(now.coordinates)),
-          to_numpy(std::move(now.label_sums)),
-          to_numpy(std::move(now.label_counts)),
-          to_numpy(std::move(now.creation_rounds)),
+  return {coordinates_array(core, std::move(state.coordinates)),
+          to_numpy(std::move(state.label_sums)),
+          to_numpy(std::move(state.label_counts)),
+          to_numpy(std::move(state.creation_rounds)),
           rank_starts_array(core),
-          now.clock};
+          state.clock};
 }
 
 FloatArray coordinates_of(const PackingCore& core) {

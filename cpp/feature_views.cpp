@@ -93,7 +93,7 @@ void FeatureView::standardize(std::span<const double> row, std::span<double> sta
   const bool ranked = !knots.empty();
   for (std::size_t k = 0; k < dimension; ++k) {
     const double value = ranked ? rank_of(row[k], k) : row[k];
-    standard[k] = std::min(std::max((value - shift[k]) / scale[k], -farthest_standard), farthest_standard);
+    standard[k] = std::min(std::max((value - shift[k]) / scale[k], -largest_standard), largest_standard);
   }
 }
 

@@ -47,7 +47,7 @@ struct FeatureStatistics {
 inline constexpr double labels_before_outliers = 5.0;
 
 // Standard deviations at which a feature is clipped: beyond any sense, well within what squares can bear.
-inline constexpr double farthest_standard = 1e6;
+inline constexpr double largest_standard = 1e6;
 
 // The largest entry of a direction: with it, coordinates and the squares of their differences are finite.
 inline constexpr double largest_direction = 1e50;

@@ -60,7 +60,7 @@ struct ShiftedSums {
 };
 
 // The rows that an anchor visits, and what is known of each.
-struct Visit {
+struct SupportRows {
   std::span<const std::int32_t> positions;
   std::span<const double> squared_distances;  // to the anchor, the squared step added
   std::span<const double> rows;
@@ -71,22 +71,23 @@ struct Visit {
 // Sums for the queries that are shifted along four coordinates from `first` on. All shifted queries share one vector of
 // differences: |x +- step e_i - x_j|^2 = |x - x_j|^2 +- 2 step (x - x_j)_i + step^2.
 template <int inner, int outer>
-ShiftedSums sum_over_rows(const Visit& visit, Double4 anchor, std::size_t first, double step, double bandwidth) {
+ShiftedSums sum_over_rows(const SupportRows& support, Double4 anchor, std::size_t first, double step,
+                          double bandwidth) {
   const double twice_step = 2.0 * step;
   const double inverse = 1.0 / (bandwidth * bandwidth);
   const Double4 zero{};
   ShiftedSums sums;
-  for (std::size_t m = 0; m < visit.positions.size(); ++m) {
-    const auto row = static_cast<std::size_t>(visit.positions[m]);
-    const Double4 shift = twice_step * (anchor - simd::load<Double4>(&visit.rows[row * visit.stride + first]));
-    const auto squared = simd::splat<Double4>(visit.squared_distances[m]);
-    sums.forward.add<inner, outer>(simd::max(squared + shift, zero) * inverse, visit.labels[row]);
-    sums.back.add<inner, outer>(simd::max(squared - shift, zero) * inverse, visit.labels[row]);
+  for (std::size_t m = 0; m < support.positions.size(); ++m) {
+    const auto row = static_cast<std::size_t>(support.positions[m]);
+    const Double4 shift = twice_step * (anchor - simd::load<Double4>(&support.rows[row * support.stride + first]));
+    const auto squared = simd::splat<Double4>(support.squared_distances[m]);
+    sums.forward.add<inner, outer>(simd::max(squared + shift, zero) * inverse, support.labels[row]);
+    sums.back.add<inner, outer>(simd::max(squared - shift, zero) * inverse, support.labels[row]);
   }
   return sums;
 }
 
-using SumOverRows = ShiftedSums (*)(const Visit&, Double4, std::size_t, double, double);
+using SumOverRows = ShiftedSums (*)(const SupportRows&, Double4, std::size_t, double, double);
 
 SumOverRows sum_function(int inner, int outer) {
   constexpr SumOverRows functions[3][3] = {
@@ -143,15 +144,15 @@ DifferenceGradients DifferenceEstimator::gradients(std::span<const double> ancho
   return out;
 }
 
-std::span<const std::int32_t> DifferenceEstimator::rows_in_reach(std::span<const double> anchor,
-                                                                 Workspace& work) const {
+std::span<const std::int32_t> DifferenceEstimator::rows_in_support(std::span<const double> anchor,
+                                                                   Workspace& work) const {
   if (!tree_) {
     return all_rows_;
   }
   // No shifted ball reaches farther than this; rows beyond add only zeros to the sums.
-  const double reach = (settings_.bandwidth + settings_.step) * (1.0 + 1e-9);
+  const double support_radius = (settings_.bandwidth + settings_.step) * (1.0 + 1e-9);
   work.positions.clear();
-  for (const Neighbor& neighbor : tree_->within(anchor, reach * reach)) {
+  for (const Neighbor& neighbor : tree_->within(anchor, support_radius * support_radius)) {
     work.positions.push_back(neighbor.position);
   }
   std::ranges::sort(work.positions);  // so that sums are taken in the order of the rows
@@ -160,7 +161,7 @@ std::span<const std::int32_t> DifferenceEstimator::rows_in_reach(std::span<const
 
 void DifferenceEstimator::gradient(std::span<const double> anchor, Workspace& work, std::span<double> out,
                                    std::span<std::uint8_t> enough_mass) const {
-  const std::span<const std::int32_t> positions = rows_in_reach(anchor, work);
+  const std::span<const std::int32_t> positions = rows_in_support(anchor, work);
   work.squared_distances.resize(positions.size());
   for (std::size_t m = 0; m < positions.size(); ++m) {
     const double* row = &rows_[static_cast<std::size_t>(positions[m]) * stride_];
@@ -171,11 +172,11 @@ void DifferenceEstimator::gradient(std::span<const double> anchor, Workspace& wo
     work.squared_distances[m] = squared;
   }
   std::ranges::copy(anchor, work.padded_anchor.begin());
-  const Visit visit{positions, work.squared_distances, rows_, labels_, stride_};
+  const SupportRows support{positions, work.squared_distances, rows_, labels_, stride_};
   const SumOverRows sum = sum_function(settings_.inner_power, settings_.outer_power);
   for (std::size_t first = 0; first < dimension_; first += lanes) {
     const auto at = simd::load<Double4>(&work.padded_anchor[first]);
-    const auto [forward, back] = sum(visit, at, first, settings_.step, settings_.bandwidth);
+    const auto [forward, back] = sum(support, at, first, settings_.step, settings_.bandwidth);
     for (std::size_t lane = 0; lane < std::min(lanes, dimension_ - first); ++lane) {
       const double ahead = regression(forward.labels[lane], forward.weights[lane]);
       const double behind = regression(back.labels[lane], back.weights[lane]);

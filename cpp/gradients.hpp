@@ -43,7 +43,7 @@ class DifferenceEstimator {
 
   void gradient(std::span<const double> anchor, Workspace& work, std::span<double> out,
                 std::span<std::uint8_t> enough_mass) const;
-  std::span<const std::int32_t> rows_in_reach(std::span<const double> anchor, Workspace& work) const;
+  std::span<const std::int32_t> rows_in_support(std::span<const double> anchor, Workspace& work) const;
   double regression(double weighted_labels, double weight) const;
 
   DifferenceSettings settings_;

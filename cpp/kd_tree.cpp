@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::size_t bulk_fill = 60;     // points in a leaf after a bulk build: nearly full
 constexpr std::int32_t group_size = 8;    // the most leaves that are rebuilt for lack of room in one of them
-constexpr std::size_t full_enough = 58;   // mean points in a leaf above which a group gets another one
+constexpr std::size_t group_fill = 58;    // mean points in a leaf above which a group gets another one
 constexpr std::size_t axis_sample = 32;   // points by which the axis of a split is chosen
 constexpr double unbalanced_share = 0.7;  // of a node's leaves on one side
 constexpr std::size_t max_leaves = std::size_t{1} << 25;  // slots, 64 for each leaf, are 32-bit numbers
@@ -104,7 +104,7 @@ class KdTree::Builder {
       const Node& node = tree.node(id);
       NodeId next = node.parent;
       if (is_leaf(id)) {
-        take_leaf(tree, number_of(id));
+        copy_leaf(tree, number_of(id));
       } else if (previous == node.parent) {
         next = node.children[0];
       } else if (previous == node.children[0]) {
@@ -141,7 +141,7 @@ class KdTree::Builder {
       }
     }
     for (const NodeId id : split_nodes_ | std::views::reverse) {  // children before their parents
-      join_children(tree, id);
+      merge_children(tree, id);
     }
     return root_of(0, leaves_.size());
   }
@@ -164,7 +164,7 @@ class KdTree::Builder {
     split_nodes_.reserve(leaves);
   }
 
-  void take_leaf(const KdTree& tree, std::size_t leaf) {
+  void copy_leaf(const KdTree& tree, std::size_t leaf) {
     const std::span<const double> points = tree.leaf_points(leaf);
     const std::span<const std::int32_t> positions = tree.leaf_positions(leaf);
     leaves_.push_back(leaf);
@@ -186,14 +186,14 @@ class KdTree::Builder {
   // The ranges of every `step`-th point along up to four coordinates.
   std::pair<simd::Double4, simd::Double4> ranges(std::span<const std::int32_t> order, std::size_t step,
                                                  std::size_t axis, std::size_t axes) const {
-    simd::Double4 least = simd::load_first(row(order[0]) + axis, axes);
-    simd::Double4 greatest = least;
+    simd::Double4 low = simd::load_first(row(order[0]) + axis, axes);
+    simd::Double4 high = low;
     for (std::size_t i = step; i < order.size(); i += step) {
       const simd::Double4 values = simd::load_first(row(order[i]) + axis, axes);
-      least = simd::min(values, least);
-      greatest = simd::max(values, greatest);
+      low = simd::min(values, low);
+      high = simd::max(values, high);
     }
-    return {least, greatest};
+    return {low, high};
   }
 
   // The axis along which points are widest; if they are many, only some of them are asked.
@@ -202,11 +202,11 @@ class KdTree::Builder {
     double width = -1.0;
     for (std::size_t axis = 0; axis < dimension_; axis += 4) {
       const std::size_t axes = std::min<std::size_t>(4, dimension_ - axis);
-      const auto [least, greatest] = ranges(order, 1 + order.size() / axis_sample, axis, axes);
+      const auto [low, high] = ranges(order, 1 + order.size() / axis_sample, axis, axes);
       for (std::size_t i = 0; i < axes; ++i) {
-        if (greatest[i] - least[i] > width) {
+        if (high[i] - low[i] > width) {
           widest = axis + i;
-          width = greatest[i] - least[i];
+          width = high[i] - low[i];
         }
       }
     }
@@ -237,9 +237,9 @@ class KdTree::Builder {
     const std::span<Interval> box = tree.box(id);
     for (std::size_t k = 0; k < dimension_; k += 4) {
       const std::size_t axes = std::min<std::size_t>(4, dimension_ - k);
-      const auto [least, greatest] = ranges(order, 1, k, axes);
+      const auto [low, high] = ranges(order, 1, k, axes);
       for (std::size_t i = 0; i < axes; ++i) {
-        box[k + i] = {least[i], greatest[i]};
+        box[k + i] = {low[i], high[i]};
       }
     }
     double* const points = tree.points_.data() + leaf * leaf_size * dimension_;
@@ -258,15 +258,15 @@ class KdTree::Builder {
     tree.leaf_boxes_.set(leaf, box);
   }
 
-  static void join_children(KdTree& tree, NodeId id) {
+  static void merge_children(KdTree& tree, NodeId id) {
     Node& node = tree.node(id);
     const auto [left, right] = node.children;
     const std::span<Interval> box = tree.box(id);
     const std::span<const Interval> left_box = tree.box(left);
     const std::span<const Interval> right_box = tree.box(right);
     for (std::size_t k = 0; k < box.size(); ++k) {
-      box[k].least = std::min(left_box[k].least, right_box[k].least);
-      box[k].greatest = std::max(left_box[k].greatest, right_box[k].greatest);
+      box[k].low = std::min(left_box[k].low, right_box[k].low);
+      box[k].high = std::max(left_box[k].high, right_box[k].high);
     }
     node.earliest = std::min(tree.node(left).earliest, tree.node(right).earliest);
   }
@@ -356,7 +356,7 @@ void KdTree::insert(std::span<const double> point) {
     rebuild_around(leaf);
     leaf = leaf_of(point);
   }
-  put(leaf, point);
+  insert_into_leaf(leaf, point);
 }
 
 // Gives all arrays room for so many leaves. Everything that may throw comes before everything that changes.
@@ -389,10 +389,10 @@ KdTree::NodeId KdTree::leaf_of(std::span<const double> point) const {
 }
 
 // Puts a point into a leaf that has room.
-void KdTree::put(NodeId id, std::span<const double> point) {
+void KdTree::insert_into_leaf(NodeId id, std::span<const double> point) {
   const std::size_t leaf = number_of(id);
   const std::size_t lane = append_to_leaf(leaf, point);
-  bool changed = stretch_box(id, point);
+  bool changed = extend_box(id, point);
   if (changed) {
     leaf_boxes_.set(leaf, box(id));
   }
@@ -403,7 +403,7 @@ void KdTree::put(NodeId id, std::span<const double> point) {
   // Where a box holds the point already, the boxes around it do as well.
   while (changed && node(id).parent != no_node) {
     id = node(id).parent;
-    changed = stretch_box(id, point);
+    changed = extend_box(id, point);
   }
 }
 
@@ -422,16 +422,16 @@ std::size_t KdTree::append_to_leaf(std::size_t leaf, std::span<const double> poi
 }
 
 // Makes a box hold a point and returns whether it did not before.
-bool KdTree::stretch_box(NodeId id, std::span<const double> point) {
+bool KdTree::extend_box(NodeId id, std::span<const double> point) {
   const std::span<Interval> sides = box(id);
   bool changed = false;
   for (std::size_t k = 0; k < sides.size(); ++k) {
-    if (point[k] < sides[k].least) {
-      sides[k].least = point[k];
+    if (point[k] < sides[k].low) {
+      sides[k].low = point[k];
       changed = true;
     }
-    if (point[k] > sides[k].greatest) {
-      sides[k].greatest = point[k];
+    if (point[k] > sides[k].high) {
+      sides[k].high = point[k];
       changed = true;
     }
   }
@@ -457,11 +457,11 @@ KdTree::NodeId KdTree::highest_unbalanced(NodeId top) const {
   for (NodeId child = top; node(child).parent != no_node; child = node(child).parent) {
     const NodeId parent = node(child).parent;
     const auto [left, right] = node(parent).children;
-    const std::int32_t beside = leaves_below(left == child ? right : left);
-    if (std::max(leaves, beside) > unbalanced_share * (leaves + beside)) {
+    const std::int32_t sibling_leaves = leaves_below(left == child ? right : left);
+    if (std::max(leaves, sibling_leaves) > unbalanced_share * (leaves + sibling_leaves)) {
       highest = parent;
     }
-    leaves += beside;
+    leaves += sibling_leaves;
   }
   return highest;
 }
@@ -476,7 +476,7 @@ std::size_t KdTree::points_below(NodeId top) const {
 
 KdTree::Rebuild KdTree::plan_rebuild(NodeId full_leaf) const {
   const NodeId group = group_of(full_leaf);
-  if (points_below(group) <= full_enough * static_cast<std::size_t>(leaves_below(group))) {
+  if (points_below(group) <= group_fill * static_cast<std::size_t>(leaves_below(group))) {
     return {group, false};
   }
   return {highest_unbalanced(group), true};

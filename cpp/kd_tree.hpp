@@ -130,9 +130,9 @@ class KdTree {
 
   void resize_leaves(std::size_t leaves);
   NodeId leaf_of(std::span<const double> point) const;
-  void put(NodeId leaf, std::span<const double> point);
+  void insert_into_leaf(NodeId leaf, std::span<const double> point);
   std::size_t append_to_leaf(std::size_t leaf, std::span<const double> point);
-  bool stretch_box(NodeId id, std::span<const double> point);
+  bool extend_box(NodeId id, std::span<const double> point);
 
   std::int32_t leaves_below(NodeId id) const;
   Rebuild plan_rebuild(NodeId full_leaf) const;

@@ -16,16 +16,15 @@ void require(bool holds, const char* rule) {
   }
 }
 
-bool holds_exactly(std::span<const Interval> box, std::span<const Interval> other) {
-  return std::ranges::equal(box, other, [](const Interval& one, const Interval& two) {
-    return one.least == two.least && one.greatest == two.greatest;
-  });
+bool are_equal(std::span<const Interval> box, std::span<const Interval> other) {
+  return std::ranges::equal(
+      box, other, [](const Interval& one, const Interval& two) { return one.low == two.low && one.high == two.high; });
 }
 
-void stretch(std::vector<Interval>& box, std::span<const Interval> other) {
+void extend(std::vector<Interval>& box, std::span<const Interval> other) {
   for (std::size_t k = 0; k < box.size(); ++k) {
-    box[k].least = std::min(box[k].least, other[k].least);
-    box[k].greatest = std::max(box[k].greatest, other[k].greatest);
+    box[k].low = std::min(box[k].low, other[k].low);
+    box[k].high = std::max(box[k].high, other[k].high);
   }
 }
 
@@ -65,7 +64,7 @@ void KdTree::check() const {
 KdTree::Checked KdTree::check_below(NodeId id, NodeId parent) const {
   require(node(id).parent == parent, "a child knows its parent");
   const Checked below = is_leaf(id) ? check_leaf(id) : check_inner(id);
-  require(below.points == 0 || holds_exactly(below.box, box(id)), "a box is the smallest that holds its points");
+  require(below.points == 0 || are_equal(below.box, box(id)), "a box is the smallest that holds its points");
   require(below.earliest == node(id).earliest, "a node knows the earliest position below");
   return below;
 }
@@ -79,7 +78,7 @@ KdTree::Checked KdTree::check_leaf(NodeId id) const {
   }
   for (std::size_t i = 0; i < points.size(); ++i) {
     Interval& side = held.box[i % dimension_];
-    side = {std::min(side.least, points[i]), std::max(side.greatest, points[i])};
+    side = {std::min(side.low, points[i]), std::max(side.high, points[i])};
   }
   require(size_ == 0 || held.points > 0, "no leaf is empty but the root");
   require(codes_.match(leaf, points), "codes are the cells of the points");
@@ -92,12 +91,12 @@ KdTree::Checked KdTree::check_inner(NodeId id) const {
   const auto axis = static_cast<std::size_t>(inner.axis);
   Checked below = check_below(inner.children[0], id);
   const Checked right = check_below(inner.children[1], id);
-  require(below.box[axis].greatest <= inner.split, "points on the left are at most the split");
-  require(right.box[axis].least >= inner.split, "points on the right are at least the split");
+  require(below.box[axis].high <= inner.split, "points on the left are at most the split");
+  require(right.box[axis].low >= inner.split, "points on the right are at least the split");
   below.leaves += right.leaves;
   below.points += right.points;
   below.earliest = std::min(below.earliest, right.earliest);
-  stretch(below.box, right.box);
+  extend(below.box, right.box);
   require(std::cmp_equal(below.leaves, inner.size), "an inner node knows how many leaves are below");
   return below;
 }

@@ -20,10 +20,10 @@ namespace ellipack {
 namespace {
 
 constexpr std::size_t max_visits = 64;
-constexpr std::size_t few_leaves = 512;        // up to so many, a search with a limit scans the boxes at once
-constexpr std::size_t short_list = 64;         // up to so many neighbors, a sorted list is faster than a heap
-constexpr std::size_t scanned_dimensions = 2;  // up to so many, all distances of a leaf cost less than its codes
-constexpr std::int64_t after_all = std::int64_t{1} << 62;
+constexpr std::size_t max_scanned_leaves = 512;   // up to so many, a search with a limit scans the boxes at once
+constexpr std::size_t max_sorted_list = 64;       // up to so many neighbors, a sorted list is faster than a heap
+constexpr std::size_t max_scanned_dimension = 2;  // up to so many, all distances of a leaf cost less than its codes
+constexpr std::int64_t no_position_limit = std::int64_t{1} << 62;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 bool comes_before(const Neighbor& one, const Neighbor& other) {
@@ -45,27 +45,27 @@ struct Bound {
 // The nearest points so far, sorted.
 class SortedList {
  public:
-  SortedList(std::span<Neighbor> room, double limit) : room_(room), bound_{limit, after_all} {}
+  SortedList(std::span<Neighbor> buffer, double limit) : buffer_(buffer), bound_{limit, no_position_limit} {}
 
   const Bound& bound() const { return bound_; }
   std::size_t size() const { return size_; }
 
   void add(const Neighbor& neighbor) {
-    std::size_t hole = std::min(size_, room_.size() - 1);
-    for (; hole > 0 && comes_before(neighbor, room_[hole - 1]); --hole) {
-      room_[hole] = room_[hole - 1];
+    std::size_t index = std::min(size_, buffer_.size() - 1);
+    for (; index > 0 && comes_before(neighbor, buffer_[index - 1]); --index) {
+      buffer_[index] = buffer_[index - 1];
     }
-    room_[hole] = neighbor;
-    size_ = std::min(size_ + 1, room_.size());
-    if (size_ == room_.size()) {
-      bound_ = {room_.back().squared_distance, room_.back().position};
+    buffer_[index] = neighbor;
+    size_ = std::min(size_ + 1, buffer_.size());
+    if (size_ == buffer_.size()) {
+      bound_ = {buffer_.back().squared_distance, buffer_.back().position};
     }
   }
 
   void finish() {}
 
  private:
-  std::span<Neighbor> room_;
+  std::span<Neighbor> buffer_;
   std::size_t size_ = 0;
   Bound bound_;
 };
@@ -73,40 +73,40 @@ class SortedList {
 // The nearest points so far, as a heap with the last of them on top.
 class Heap {
  public:
-  Heap(std::span<Neighbor> room, double limit) : room_(room), bound_{limit, after_all} {}
+  Heap(std::span<Neighbor> buffer, double limit) : buffer_(buffer), bound_{limit, no_position_limit} {}
 
   const Bound& bound() const { return bound_; }
   std::size_t size() const { return size_; }
 
   void add(const Neighbor& neighbor) {
-    if (size_ < room_.size()) {
-      room_[size_++] = neighbor;
-      std::push_heap(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(size_), comes_before);
+    if (size_ < buffer_.size()) {
+      buffer_[size_++] = neighbor;
+      std::push_heap(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(size_), comes_before);
     } else {
       replace_top(neighbor);
     }
-    if (size_ == room_.size()) {
-      bound_ = {room_.front().squared_distance, room_.front().position};
+    if (size_ == buffer_.size()) {
+      bound_ = {buffer_.front().squared_distance, buffer_.front().position};
     }
   }
 
-  void finish() { std::sort_heap(room_.begin(), room_.begin() + static_cast<std::ptrdiff_t>(size_), comes_before); }
+  void finish() { std::sort_heap(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(size_), comes_before); }
 
  private:
   void replace_top(const Neighbor& neighbor) {
-    std::size_t hole = 0;
-    for (std::size_t child = 1; child < size_; child = 2 * hole + 1) {
-      child += child + 1 < size_ && comes_before(room_[child], room_[child + 1]) ? 1 : 0;
-      if (!comes_before(neighbor, room_[child])) {
+    std::size_t index = 0;
+    for (std::size_t child = 1; child < size_; child = 2 * index + 1) {
+      child += child + 1 < size_ && comes_before(buffer_[child], buffer_[child + 1]) ? 1 : 0;
+      if (!comes_before(neighbor, buffer_[child])) {
         break;
       }
-      room_[hole] = room_[child];
-      hole = child;
+      buffer_[index] = buffer_[child];
+      index = child;
     }
-    room_[hole] = neighbor;
+    buffer_[index] = neighbor;
   }
 
-  std::span<Neighbor> room_;
+  std::span<Neighbor> buffer_;
   std::size_t size_ = 0;
   Bound bound_;
 };
@@ -114,12 +114,12 @@ class Heap {
 // All points within a limit.
 class AllWithin {
  public:
-  explicit AllWithin(double limit) : bound_{limit, after_all} {}
+  explicit AllWithin(double limit) : bound_{limit, no_position_limit} {}
 
   const Bound& bound() const { return bound_; }
   void add(const Neighbor& neighbor) { found_.push_back(neighbor); }
   void finish() { std::ranges::sort(found_, comes_before); }
-  std::vector<Neighbor> take() { return std::move(found_); }
+  std::vector<Neighbor> release() { return std::move(found_); }
 
  private:
   std::vector<Neighbor> found_;
@@ -201,13 +201,13 @@ Smallest smallest_distance(std::span<const double> query, std::span<const double
   const std::size_t size = points.size() / dimension;
   const std::size_t whole = size / 4 * 4;
   std::array<double, lane_count> distances;
-  auto least = simd::splat<simd::Double4>(infinity);
+  auto minimum = simd::splat<simd::Double4>(infinity);
   for (std::size_t lane = 0; lane < whole; lane += 4) {
     const simd::Double4 four = measure_next_four<dimension>(query, points.data() + lane * dimension);
     simd::store(distances.data() + lane, four);
-    least = simd::min(least, four);
+    minimum = simd::min(minimum, four);
   }
-  double smallest = std::min(std::min(least[0], least[1]), std::min(least[2], least[3]));
+  double smallest = std::min(std::min(minimum[0], minimum[1]), std::min(minimum[2], minimum[3]));
   for (std::size_t lane = whole; lane < size; ++lane) {
     distances[lane] = squared_distance(query, points.subspan(lane * dimension, dimension));
     smallest = std::min(smallest, distances[lane]);
@@ -239,14 +239,14 @@ class KdTree::Search {
       if (id == no_node) {
         return best;
       }
-      take_nearer(number_of(id), near_lanes(id, best.squared_distance), best);
+      update_nearest(number_of(id), near_lanes(id, best.squared_distance), best);
     }
   }
 
   template <typename Found>
   void collect(Found& found) {
     NodeId id = no_node;
-    if (found.bound().squared_distance < infinity && tree_.leaf_count_ <= few_leaves) {
+    if (found.bound().squared_distance < infinity && tree_.leaf_count_ <= max_scanned_leaves) {
       visits_left_ = 0;
       id = next_near_leaf(found.bound().squared_distance);
     } else {
@@ -260,7 +260,7 @@ class KdTree::Search {
   }
 
  private:
-  struct Side {
+  struct Subtree {
     double squared_distance;
     NodeId node;
   };
@@ -272,16 +272,16 @@ class KdTree::Search {
 
   Neighbor nearest_in_leaf(std::size_t leaf) const {
     const std::span<const double> points = tree_.leaf_points(leaf);
-    if (query_.size() <= scanned_dimensions) {
+    if (query_.size() <= max_scanned_dimension) {
       const Smallest smallest =
           query_.size() == 1 ? smallest_distance<1>(query_, points) : smallest_distance<2>(query_, points);
       Neighbor best = neighbor_at(leaf, lowest_lane(smallest.lanes), smallest.squared_distance);
-      take_nearer(leaf, without_lowest(smallest.lanes), best);
+      update_nearest(leaf, without_lowest(smallest.lanes), best);
       return best;
     }
     const auto guess = tree_.codes_.guess_nearest(leaf, points, query_);
     Neighbor best = neighbor_at(leaf, guess.lane, guess.squared_distance);
-    take_nearer(leaf, guess.others, best);
+    update_nearest(leaf, guess.others, best);
     return best;
   }
 
@@ -290,7 +290,7 @@ class KdTree::Search {
                              distance_bound(limit));
   }
 
-  void take_nearer(std::size_t leaf, LaneMask near, Neighbor& best) const {
+  void update_nearest(std::size_t leaf, LaneMask near, Neighbor& best) const {
     const std::span<const double> points = tree_.leaf_points(leaf);
     for (; near != 0; near = without_lowest(near)) {
       const std::size_t lane = lowest_lane(near);
@@ -331,9 +331,9 @@ class KdTree::Search {
 
   NodeId step_down(NodeId id) {
     const Node& inner = tree_.node(id);
-    const double place = query_[static_cast<std::size_t>(inner.axis)];
-    const double gap = place - inner.split;
-    const std::size_t side = place >= inner.split ? 1 : 0;  // does not wait for the difference
+    const double coordinate = query_[static_cast<std::size_t>(inner.axis)];
+    const double gap = coordinate - inner.split;
+    const std::size_t side = coordinate >= inner.split ? 1 : 0;  // does not wait for the difference
     stack_[stack_size_++] = {gap * gap, inner.children[1 - side]};
     return inner.children[side];
   }
@@ -355,7 +355,7 @@ class KdTree::Search {
 
   NodeId next_on_stack(const Bound& bound) {
     while (stack_size_ > 0) {
-      const Side side = stack_[--stack_size_];
+      const Subtree side = stack_[--stack_size_];
       if (side.squared_distance > bound.squared_distance) {
         continue;
       }
@@ -385,7 +385,7 @@ class KdTree::Search {
     for (std::size_t start = 0; start < end && total <= limit; start += filter_step) {
       const std::size_t stop = std::min(end, start + filter_step);
       for (std::size_t k = start; k < stop; ++k) {  // no exit in here: it would be mispredicted too often
-        const double gap = query_[k] - std::min(std::max(query_[k], box[k].least), box[k].greatest);
+        const double gap = query_[k] - std::min(std::max(query_[k], box[k].low), box[k].high);
         total += gap * gap;
       }
     }
@@ -398,7 +398,7 @@ class KdTree::Search {
       const float largest = LeafBoxes::largest_sum(limit, vector_length(query_), query_.size());
       while (group_leaves_ == 0 && next_group_ * lane_count < tree_.leaf_count_) {
         const std::size_t size = std::min(lane_count, tree_.leaf_count_ - next_group_ * lane_count);
-        group_leaves_ = tree_.leaf_boxes_.near(next_group_, size, query_, largest) & ~visited_of(next_group_);
+        group_leaves_ = tree_.leaf_boxes_.near(next_group_, size, query_, largest) & ~visited_in_group(next_group_);
         next_group_ += 1;
       }
     }
@@ -413,7 +413,7 @@ class KdTree::Search {
     return leaf_node(leaf);
   }
 
-  LaneMask visited_of(std::size_t group) const {
+  LaneMask visited_in_group(std::size_t group) const {
     LaneMask lanes = 0;
     for (std::size_t i = 0; i < visited_size_; ++i) {
       if (visited_[i] / lane_count == group) {
@@ -430,7 +430,7 @@ class KdTree::Search {
   std::size_t visited_size_ = 0;
   std::size_t next_group_ = 0;
   LaneMask group_leaves_ = 0;
-  std::array<Side, max_depth> stack_;
+  std::array<Subtree, max_depth> stack_;
   std::array<std::size_t, max_visits> visited_;
 };
 
@@ -445,7 +445,7 @@ std::size_t KdTree::k_nearest(std::span<const double> query, double limit, std::
     return 0;
   }
   Search search(*this, query, found.size());
-  if (found.size() <= short_list) {
+  if (found.size() <= max_sorted_list) {
     SortedList list(found, limit);
     search.collect(list);
     return list.size();
@@ -461,7 +461,7 @@ std::vector<Neighbor> KdTree::within(std::span<const double> query, double limit
   if (size_ > 0) {
     Search(*this, query, size_).collect(found);
   }
-  return found.take();
+  return found.release();
 }
 
 }  // namespace ellipack

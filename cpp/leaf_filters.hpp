@@ -31,8 +31,8 @@ inline LaneMask without_lowest(LaneMask lanes) { return lanes & (lanes - 1); }
 
 // The range of a node's points along a coordinate.
 struct Interval {
-  double least = std::numeric_limits<double>::infinity();
-  double greatest = -std::numeric_limits<double>::infinity();
+  double low = std::numeric_limits<double>::infinity();
+  double high = -std::numeric_limits<double>::infinity();
 };
 
 // The filters ask after this many coordinates whether any lane is left.
@@ -122,7 +122,7 @@ class LeafCodes {
 
   // Lays a new grid over the box of a leaf and writes the codes of its points, one a row.
   void encode_leaf(std::size_t leaf, std::span<const double> points, std::span<const Interval> box) {
-    lay_grid(leaf, box);
+    set_grid(leaf, box);
     if (!encode_lanes(leaf, 0, points)) {  // so far from the origin that doubles are too coarse for the grid
       mutable_grid(leaf)[0] = 0.0;
     }
@@ -211,9 +211,9 @@ class LeafCodes {
   static constexpr std::uint16_t full_sum = 65535;
   static constexpr std::int16_t largest_difference = 255;  // its square is below a full sum
   static constexpr double farthest_cell = 500.0;           // cells of queries are cut off there
-  static constexpr double most_cells = 255.0;              // along the widest coordinate of a leaf
-  static constexpr double most_cells_by_root = 1000.0;  // the same times sqrt(dimension): else all sums would be full
-  static constexpr double slack = 1.125;                // the grid is wider than the box, for points to come
+  static constexpr double max_cells = 255.0;               // along the widest coordinate of a leaf
+  static constexpr double max_cells_by_root = 1000.0;  // the same times sqrt(dimension): else all sums would be full
+  static constexpr double slack = 1.125;               // the grid is wider than the box, for points to come
   static constexpr double finest_scale = 1e140;
   static constexpr double widest_leaf = 1e150;  // differences in wider leaves could overflow
 
@@ -225,21 +225,21 @@ class LeafCodes {
     return std::span(grids_).subspan(leaf * (1 + dimension_), 1 + dimension_);
   }
 
-  void lay_grid(std::size_t leaf, std::span<const Interval> box) {
+  void set_grid(std::size_t leaf, std::span<const Interval> box) {
     double width = 0.0;
     for (const Interval& side : box) {
-      width = std::max(width, side.greatest - side.least);
+      width = std::max(width, side.high - side.low);
     }
     const std::span<double> cells = mutable_grid(leaf);
     if (width >= widest_leaf) {
       std::ranges::fill(cells, 0.0);
       return;
     }
-    const double count = std::min(most_cells, most_cells_by_root / std::sqrt(static_cast<double>(dimension_)));
+    const double count = std::min(max_cells, max_cells_by_root / std::sqrt(static_cast<double>(dimension_)));
     const double scale = width > 0.0 ? std::min(count / (slack * width), finest_scale) : finest_scale;
     cells[0] = scale;
     for (std::size_t k = 0; k < dimension_; ++k) {
-      cells[1 + k] = 0.5 * box[k].least + 0.5 * box[k].greatest - 128.0 / scale;
+      cells[1 + k] = 0.5 * box[k].low + 0.5 * box[k].high - 128.0 / scale;
     }
   }
 
@@ -279,12 +279,12 @@ class LeafCodes {
   [[gnu::always_inline]] Sums add_squares(std::size_t leaf, std::span<const double> query, std::size_t start,
                                           std::size_t stop, Sums sums) const {
     const std::span<const double> cells = grid(leaf);
-    const simd::Double4 place =
+    const simd::Double4 position =
         (simd::load_first(&query[start], stop - start) - simd::load_first(&cells[1 + start], stop - start)) * cells[0];
     const auto farthest = simd::splat<simd::Double4>(farthest_cell);
     // Rounded down, below zero as well.
     const auto cell =
-        __builtin_convertvector(simd::min(simd::max(place, -farthest), farthest) + farthest, simd::Int32x4) -
+        __builtin_convertvector(simd::min(simd::max(position, -farthest), farthest) + farthest, simd::Int32x4) -
         static_cast<int>(farthest_cell);
     const std::uint8_t* codes = codes_.data() + (leaf * dimension_ + start) * lane_count;
     for (std::size_t i = 0; i < stop - start; ++i) {
@@ -309,8 +309,8 @@ class LeafCodes {
   }
 
   static std::size_t lane_of_smallest(const Sums& sums) {
-    const auto least = simd::min(simd::min(sums[0], sums[1]), simd::min(sums[2], sums[3]));
-    return lowest_lane(at_most(sums, simd::smallest(least)));
+    const auto minimum = simd::min(simd::min(sums[0], sums[1]), simd::min(sums[2], sums[3]));
+    return lowest_lane(at_most(sums, simd::smallest(minimum)));
   }
 
   // Which of some lanes may be near enough; `sums` go along the first coordinates and are continued.
@@ -352,8 +352,8 @@ class LeafBoxes {
   void set(std::size_t leaf, std::span<const Interval> box) {
     const std::size_t first = leaf / lane_count * 2 * dimension_ * lane_count + leaf % lane_count;
     for (std::size_t k = 0; k < dimension_; ++k) {
-      sides_[first + 2 * k * lane_count] = static_cast<float>(box[k].least);
-      sides_[first + (2 * k + 1) * lane_count] = static_cast<float>(box[k].greatest);
+      sides_[first + 2 * k * lane_count] = static_cast<float>(box[k].low);
+      sides_[first + (2 * k + 1) * lane_count] = static_cast<float>(box[k].high);
     }
   }
 
@@ -362,8 +362,8 @@ class LeafBoxes {
     const std::size_t first = leaf / lane_count * 2 * dimension_ * lane_count + leaf % lane_count;
     bool equal = true;
     for (std::size_t k = 0; k < dimension_; ++k) {
-      equal &= sides_[first + 2 * k * lane_count] == static_cast<float>(box[k].least);
-      equal &= sides_[first + (2 * k + 1) * lane_count] == static_cast<float>(box[k].greatest);
+      equal &= sides_[first + 2 * k * lane_count] == static_cast<float>(box[k].low);
+      equal &= sides_[first + (2 * k + 1) * lane_count] == static_cast<float>(box[k].high);
     }
     return equal;
   }
@@ -399,13 +399,13 @@ class LeafBoxes {
   void add_squares(std::size_t group, std::span<const double> query, std::size_t start, std::size_t stop,
                    std::array<simd::Float8, 8>& sums) const {
     for (std::size_t k = start; k < stop; ++k) {
-      const auto place = simd::splat<simd::Float8>(static_cast<float>(query[k]));
-      const float* least = sides_.data() + (group * dimension_ + k) * 2 * lane_count;
-      const float* greatest = least + lane_count;
+      const auto position = simd::splat<simd::Float8>(static_cast<float>(query[k]));
+      const float* low = sides_.data() + (group * dimension_ + k) * 2 * lane_count;
+      const float* high = low + lane_count;
       for (std::size_t part = 0; part < sums.size(); ++part) {
-        const simd::Float8 inside = simd::min(simd::max(place, simd::load<simd::Float8>(least + 8 * part)),
-                                              simd::load<simd::Float8>(greatest + 8 * part));
-        const simd::Float8 gap = place - inside;
+        const simd::Float8 inside = simd::min(simd::max(position, simd::load<simd::Float8>(low + 8 * part)),
+                                              simd::load<simd::Float8>(high + 8 * part));
+        const simd::Float8 gap = position - inside;
         sums[part] += gap * gap;
       }
     }

@@ -14,11 +14,11 @@ using simd::Double4;
 namespace {
 
 using std::numbers::sqrt3;
-constexpr double least_nugget = 1e-6;      // keeps correlations of duplicates invertible, however many labels they have
-constexpr double least_reach = 1e-150;     // of a neighborhood: to divide by
-constexpr double least_variance = 1e-290;  // neighbors closer than that cannot be told apart
-constexpr double rounding = 1e-14;         // of a mean offset, relative: neighbors that differ by less are equal
-constexpr std::size_t mean_neighbors = 16;  // of the local mean
+constexpr double min_nugget = 1e-6;      // keeps correlations of duplicates invertible, however many labels they have
+constexpr double min_farthest = 1e-150;  // of a neighborhood: to divide by
+constexpr double min_variance = 1e-290;  // neighbors closer than that cannot be told apart
+constexpr double relative_rounding = 1e-14;  // of a mean offset, relative: neighbors that differ by less are equal
+constexpr std::size_t mean_neighbors = 16;   // of the local mean
 constexpr std::array<double, LocalLinearFits::fits> ridges = {0.01, 0.1};
 // A short correlation with a small nugget follows the labels; a long one with a large nugget smooths them.
 constexpr Double4 nuggets = {0.01, 0.1, 0.01, 0.1};
@@ -104,14 +104,14 @@ double LocalLinearFits::accumulate(const Neighborhood& near, std::size_t count) 
       mean_[i] += weight * offset[i];
     }
   }
-  least_trace_ = least_variance;
+  min_trace_ = min_variance;
   if (total <= 0.0) {
     return mean_label(near, count);
   }
   label /= total;
   for (double& value : mean_) {
     value /= total;
-    least_trace_ += total * (rounding * value) * (rounding * value);
+    min_trace_ += total * (relative_rounding * value) * (relative_rounding * value);
   }
   std::fill(weights_.begin() + count, weights_.begin() + rounded_up(count, 4), 0.0);
   // Four neighbors at a time, so that an entry of the matrix is loaded once for them.
@@ -157,7 +157,7 @@ void LocalLinearFits::solve(double label, std::span<double> predictions, std::sp
   }
   std::fill_n(predictions.begin(), fits, label);
   std::ranges::fill(slope, 0.0);
-  if (!(trace > least_trace_)) {
+  if (!(trace > min_trace_)) {
     return;
   }
   // Systems in units in which a variance is about 1: the least pivot is for singular matrices, not for small ones.
@@ -204,7 +204,7 @@ void Kriging::predict_by_distance(const Neighborhood& near, std::span<double> pr
   width_ = count_ + right_sides;
   fill_correlations(near);
   for (std::size_t i = 0; i < count_; ++i) {
-    set_sides(i, nuggets / near.label_counts[i], simd::splat<Double4>(near.labels[i]));
+    set_diagonal_and_right_sides(i, nuggets / near.label_counts[i], simd::splat<Double4>(near.labels[i]));
   }
   solve(predictions);
 }
@@ -214,7 +214,7 @@ void Kriging::predict_by_distance_and_age(const Neighborhood& near, std::span<do
   for (std::size_t i = 0; i < count_; ++i) {
     auto label = simd::splat<Double4>(near.labels[i] - near.forgetting_trend[i]);
     label[0] = near.labels[i] - near.trend[i];
-    set_sides(i, simd::splat<Double4>(trend_nugget / near.label_counts[i]), label);
+    set_diagonal_and_right_sides(i, simd::splat<Double4>(trend_nugget / near.label_counts[i]), label);
   }
   solve(predictions);
 }
@@ -234,8 +234,8 @@ void Kriging::fill_correlations(const Neighborhood& near) {
   for (std::size_t k = 0; k < d; ++k) {
     columns_[k * stride + count_] = 0.0;  // the query
   }
-  const double reach = std::max(std::sqrt(near.squared_distances[count_ - 1]), least_reach);
-  const double slow_rate = 0.1 / reach;
+  const double farthest = std::max(std::sqrt(near.squared_distances[count_ - 1]), min_farthest);
+  const double slow_rate = 0.1 / farthest;
   const double fast_rate = sqrt3 * slow_rate;
   for (std::size_t i = 0; i < count_; ++i) {
     for (std::size_t j = i + 1; j <= count_; j += 4) {
@@ -280,8 +280,8 @@ void Kriging::fill_aged_correlations(const Neighborhood& near) {
 }
 
 // Sets the diagonal and the right-hand sides of a row whose correlations are there.
-void Kriging::set_sides(std::size_t row, Double4 nugget, Double4 label) {
-  simd::store(entry(row, row), 1.0 + simd::max(nugget, simd::splat<Double4>(least_nugget)));
+void Kriging::set_diagonal_and_right_sides(std::size_t row, Double4 nugget, Double4 label) {
+  simd::store(entry(row, row), 1.0 + simd::max(nugget, simd::splat<Double4>(min_nugget)));
   simd::store(entry(row, count_ + 1), label);
   simd::store(entry(row, count_ + 2), simd::splat<Double4>(1.0));
 }

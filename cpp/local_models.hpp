@@ -53,7 +53,7 @@ class LocalLinearFits {
   std::size_t stride_;  // of the Gram matrix: a row and its right-hand side, rounded up to full vectors
   std::vector<double> weights_;
   std::vector<double> mean_;  // weighted, of the offsets
-  double least_trace_ = 0.0;  // of the Gram matrix: below, neighbors differ by rounding alone
+  double min_trace_ = 0.0;    // of the Gram matrix: below, neighbors differ by rounding alone
   simd::AlignedVector<double> gram_;
   simd::AlignedVector<double> centered_;  // offsets and labels of four neighbors, less their means
   simd::AlignedVector<double> systems_;
@@ -78,7 +78,7 @@ class Kriging {
   double* entry(std::size_t i, std::size_t j) { return systems_.data() + (i * width_ + j) * lanes; }
   void fill_correlations(const Neighborhood& near);
   void fill_aged_correlations(const Neighborhood& near);
-  void set_sides(std::size_t row, simd::Double4 nugget, simd::Double4 label);
+  void set_diagonal_and_right_sides(std::size_t row, simd::Double4 nugget, simd::Double4 label);
   void solve(std::span<double> predictions);
 
   std::size_t capacity_;

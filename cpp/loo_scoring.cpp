@@ -21,7 +21,7 @@ using simd::Float8;
 constexpr float correlation_length = 3.0F;
 constexpr float nugget = 0.05F;
 constexpr auto sqrt3 = std::numbers::sqrt3_v<float>;
-constexpr double least_reach = 1e-150;
+constexpr double min_farthest = 1e-150;
 constexpr std::size_t right_sides = 3;  // the correlations with the validation point, labels, ones
 
 // Matern's correlation (1 + u) exp(-u) for u from 0 to 1.4, by the series of the fourth root of the exponential.
@@ -83,7 +83,7 @@ double LeaveOneOutScorer::score(std::span<const double> projected, std::span<con
   for (std::size_t row = 0; row < validation_.size(); ++row) {
     find_neighbors(row, tree);
   }
-  searched_ = true;
+  has_searched_ = true;
   double total = 0.0;
   std::array<float, lanes> errors{};
   for (std::size_t first = 0; first < validation_.size(); first += lanes) {
@@ -101,12 +101,12 @@ double LeaveOneOutScorer::score(std::span<const double> projected, std::span<con
 
 // What was near by one candidate hardly is far by the next, and the nearest cannot be farther.
 void LeaveOneOutScorer::find_neighbors(std::size_t row, const KdTree& tree) {
-  const double limit = searched_ ? farthest_of_last(row) : std::numeric_limits<double>::infinity();
+  const double limit = has_searched_ ? farthest_previous_neighbor(row) : std::numeric_limits<double>::infinity();
   const std::span found(found_.data() + row * (neighbors_ + 1), neighbors_ + 1);
   tree.k_nearest(point(static_cast<std::size_t>(validation_[row])), limit, found);
 }
 
-double LeaveOneOutScorer::farthest_of_last(std::size_t row) const {
+double LeaveOneOutScorer::farthest_previous_neighbor(std::size_t row) const {
   const auto own = point(static_cast<std::size_t>(validation_[row]));
   double farthest = 0.0;
   for (std::size_t j = 0; j <= neighbors_; ++j) {
@@ -126,7 +126,7 @@ void LeaveOneOutScorer::fill_lane(std::size_t row, int lane) {
   const Neighbor* found = found_.data() + row * (neighbors_ + 1);
   const std::int64_t own = validation_[row];
   const auto center = point(static_cast<std::size_t>(own));
-  const double scale = 1.0 / std::max(std::sqrt(found[neighbors_].squared_distance), least_reach);
+  const double scale = 1.0 / std::max(std::sqrt(found[neighbors_].squared_distance), min_farthest);
   std::size_t at = 0;
   for (std::size_t j = 0; j <= neighbors_ && at < neighbors_; ++j) {
     if (found[j].position == own) {

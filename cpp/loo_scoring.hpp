@@ -32,14 +32,14 @@ class LeaveOneOutScorer {
 
   std::span<const double> point(std::size_t at) const { return {coordinates_.data() + at * rank_, rank_}; }
   void find_neighbors(std::size_t row, const KdTree& tree);
-  double farthest_of_last(std::size_t row) const;
+  double farthest_previous_neighbor(std::size_t row) const;
   void fill_lane(std::size_t row, int lane);
   void krige(float* predictions);
 
   std::vector<double> labels_;
   std::vector<std::int64_t> validation_;
   std::size_t neighbors_;
-  bool searched_ = false;
+  bool has_searched_ = false;
   std::size_t rank_ = 0;
   std::vector<double> coordinates_;
   std::vector<Neighbor> found_;                   // of each validation point, most likely itself among them

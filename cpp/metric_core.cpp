@@ -20,7 +20,7 @@ using simd::Double4;
 
 // The regression that forgets goes by an eighth of all rounds, but by no fewer than four for each coefficient of a
 // local fit. It discounts the past after every fourth round, by four times as much: that costs less than every round.
-constexpr double forgetting_part = 8.0;
+constexpr double forgetting_divisor = 8.0;
 constexpr double rounds_per_coefficient = 4.0;
 constexpr double rounds_per_discount = 4.0;
 
@@ -32,7 +32,7 @@ bool same_bits(std::span<const double> left, std::span<const double> right) {
 }
 
 void check(const MetricSettings& settings) {
-  require(settings.neighbors >= 2 && settings.neighbors <= MetricSettings::most_neighbors,
+  require(settings.neighbors >= 2 && settings.neighbors <= MetricSettings::max_neighbors,
           "neighbors must be from 2 to 512");
   require(settings.label_margin >= 0.0 && std::isfinite(settings.label_margin), "label_margin must be finite and >= 0");
 }
@@ -65,7 +65,7 @@ void CenterMemory::add(std::span<const double> row, double label, std::int64_t r
   round_sums.push_back(static_cast<double>(round));
 }
 
-void CenterMemory::absorb(std::size_t center, std::span<const double> row, double label, std::int64_t round) {
+void CenterMemory::merge(std::size_t center, std::span<const double> row, double label, std::int64_t round) {
   label_sums[center] += label;
   round_sums[center] += static_cast<double>(round);
   const auto count = static_cast<double>(++label_counts[center]);
@@ -122,7 +122,7 @@ void MetricParts::check() const {
   require((labels.count > 0.0) == (centers.size() > 0), "there must be centers from the first label on, and no sooner");
 }
 
-MetricCore::ViewRound::ViewRound(const FeatureView& view, std::size_t kriged)
+MetricCore::ViewWorkspace::ViewWorkspace(const FeatureView& view, std::size_t kriged)
     : coordinates(view.rank),
       neighbors(std::max(kriged, LocalModels::neighbors_of_fit(view.fit_dimension))),
       near(neighbors.size(), view.rank),
@@ -130,7 +130,7 @@ MetricCore::ViewRound::ViewRound(const FeatureView& view, std::size_t kriged)
       slope(view.fit_dimension),
       trend_slopes(2 * view.rank) {}
 
-MetricCore::Round::Round(const MetricCore& core)
+MetricCore::Workspace::Workspace(const MetricCore& core)
     : row(core.dimension()),
       clipped(core.dimension()),
       standard(core.dimension() + 1),
@@ -206,32 +206,32 @@ void MetricCore::predict(std::span<const double> rows, std::span<double> predict
   std::vector<std::future<void>> others;
   for (std::size_t part = 1; part < parts; ++part) {
     others.push_back(std::async(std::launch::async, [this, rows, predictions, part, parts, count] {
-      predict_part(rows, predictions, count * part / parts, count * (part + 1) / parts);
+      predict_rows(rows, predictions, count * part / parts, count * (part + 1) / parts);
     }));
   }
-  predict_part(rows, predictions, 0, count / parts);
+  predict_rows(rows, predictions, 0, count / parts);
   for (std::future<void>& other : others) {
     other.get();
   }
 }
 
 // Predicts rows `first` to `last`. The caller holds the lock.
-void MetricCore::predict_part(std::span<const double> rows, std::span<double> predictions, std::size_t first,
+void MetricCore::predict_rows(std::span<const double> rows, std::span<double> predictions, std::size_t first,
                               std::size_t last) const {
-  std::unique_ptr<Round> round = take_round();
+  std::unique_ptr<Workspace> work = acquire_workspace();
   for (std::size_t t = first; t < last; ++t) {
-    predictions[t] = predict_row(rows.subspan(t * dimension(), dimension()), *round);
+    predictions[t] = predict_row(rows.subspan(t * dimension(), dimension()), *work);
   }
-  put_back(std::move(round));
+  release_workspace(std::move(work));
 }
 
 MetricCore::ExpertPredictions MetricCore::expert_predictions(std::span<const double> row) const {
   check_rows(row, 1, dimension());
   const std::shared_lock lock(mutex_);
-  std::unique_ptr<Round> round = take_round();
-  predict_row(row, *round);
-  ExpertPredictions predicted{round->predictions, round->pair};
-  put_back(std::move(round));
+  std::unique_ptr<Workspace> work = acquire_workspace();
+  predict_row(row, *work);
+  ExpertPredictions predicted{work->predictions, work->combined};
+  release_workspace(std::move(work));
   return predicted;
 }
 
@@ -241,17 +241,17 @@ std::size_t MetricCore::learn(std::span<const double> rows, std::span<const doub
   check_labels(labels);
   require(predictions.size() == labels.size(), "there must be one prediction a label");
   const std::unique_lock lock(mutex_);
-  std::unique_ptr<Round> round = take_round();
+  std::unique_ptr<Workspace> work = acquire_workspace();
   std::size_t done = 0;
   for (; done < labels.size(); ++done) {
-    const double prediction = predict_row(rows.subspan(done * dimension(), dimension()), *round);
-    if (fills_memory(labels[done], *round)) {
+    const double prediction = predict_row(rows.subspan(done * dimension(), dimension()), *work);
+    if (fills_memory(labels[done], *work)) {
       break;
     }
     predictions[done] = prediction;
-    learn_row(labels[done], *round);
+    learn_row(labels[done], *work);
   }
-  put_back(std::move(round));
+  release_workspace(std::move(work));
   return done;
 }
 
@@ -259,9 +259,9 @@ std::pair<MetricParts, double> MetricCore::simulate_round(std::span<const double
   check_rows(row, 1, dimension());
   check_labels({&label, 1});
   MetricCore after(*this);
-  Round round(after);
-  const double prediction = after.predict_row(row, round);
-  after.learn_row(label, round);
+  Workspace work(after);
+  const double prediction = after.predict_row(row, work);
+  after.learn_row(label, work);
   for (const KdTree& tree : after.trees_) {
     after.parts_.coordinates.push_back(tree.points());
   }
@@ -269,63 +269,63 @@ std::pair<MetricParts, double> MetricCore::simulate_round(std::span<const double
 }
 
 // Returns the prediction for a row. What was worked out for the same row in the same round is not worked out again.
-double MetricCore::predict_row(std::span<const double> row, Round& round) const {
-  if (round.clock == parts_.clock && same_bits(round.row, row)) {
-    return round.prediction;
+double MetricCore::predict_row(std::span<const double> row, Workspace& work) const {
+  if (work.clock == parts_.clock && same_bits(work.row, row)) {
+    return work.prediction;
   }
-  round.clock = -1;
-  see_row(row, round);
-  round.prediction = 0.0;
+  work.clock = -1;
+  see_row(row, work);
+  work.prediction = 0.0;
   if (parts_.labels.count > 0.0) {
-    ask_global_experts(round);
+    ask_global_experts(work);
     for (std::size_t v = 0; v < parts_.views.size(); ++v) {
-      ask_local_experts(v, round);
+      ask_local_experts(v, work);
     }
-    round.prediction = aggregate(round);
+    work.prediction = aggregate(work);
   }
-  round.clock = parts_.clock;
-  return round.prediction;
+  work.clock = parts_.clock;
+  return work.prediction;
 }
 
-void MetricCore::see_row(std::span<const double> row, Round& round) const {
-  std::ranges::copy(row, round.row.begin());
+void MetricCore::see_row(std::span<const double> row, Workspace& work) const {
+  std::ranges::copy(row, work.row.begin());
   if (parts_.labels.count >= labels_before_outliers) {
-    clip_outliers(parts_.features, row, round.clipped);
+    clip_outliers(parts_.features, row, work.clipped);
   } else {
-    std::ranges::copy(row, round.clipped.begin());
+    std::ranges::copy(row, work.clipped.begin());
   }
-  const std::span standard(round.standard.data(), dimension());
+  const std::span standard(work.standard.data(), dimension());
   for (std::size_t v = parts_.views.size(); v-- > 0;) {  // the first view last: its standard units stay
-    parts_.views[v].standardize(round.clipped, standard);
-    project_row(standard, parts_.views[v].directions, round.views[v].coordinates);
+    parts_.views[v].standardize(work.clipped, standard);
+    project_row(standard, parts_.views[v].directions, work.views[v].coordinates);
   }
-  round.standard.back() = 1.0;
-  for (std::size_t k = 0; k < round.packing_point.size(); ++k) {
-    round.packing_point[k] = round.views[0].coordinates[k] / parts_.packing.coordinate_scale;
+  work.standard.back() = 1.0;
+  for (std::size_t k = 0; k < work.packing_point.size(); ++k) {
+    work.packing_point[k] = work.views[0].coordinates[k] / parts_.packing.coordinate_scale;
   }
-  round.packing_center = parts_.packing.centers.points.nearest(round.packing_point);
+  work.packing_center = parts_.packing.centers.points.nearest(work.packing_point);
 }
 
-void MetricCore::ask_global_experts(Round& round) const {
+void MetricCore::ask_global_experts(Workspace& work) const {
   const PackingCenters& packing = parts_.packing.centers;
-  round.predictions[0] = parts_.labels.mean;
-  round.predictions[1] = parts_.regressions.ridge.predict(round.standard);
-  round.predictions[2] = parts_.labels.mean;
-  round.predictions[3] = parts_.regressions.forgetting.predict(round.standard);
-  if (round.packing_center.position >= 0) {
-    round.predictions[2] = packing.mean(round.packing_center.position);
+  work.predictions[0] = parts_.labels.mean;
+  work.predictions[1] = parts_.regressions.ridge.predict(work.standard);
+  work.predictions[2] = parts_.labels.mean;
+  work.predictions[3] = parts_.regressions.forgetting.predict(work.standard);
+  if (work.packing_center.position >= 0) {
+    work.predictions[2] = packing.mean(work.packing_center.position);
   }
 }
 
-void MetricCore::ask_local_experts(std::size_t v, Round& round) const {
-  ViewRound& view = round.views[v];
-  find_neighbors(v, round);
+void MetricCore::ask_local_experts(std::size_t v, Workspace& work) const {
+  ViewWorkspace& view = work.views[v];
+  find_neighbors(v, work);
   if (v == 0 && parts_.views[0].rank == dimension()) {
-    fill_trends_along_coordinates(view);
+    fill_trends_from_offsets(view);
   } else {
-    fill_trends_by_rows(v, round);
+    fill_trends_from_rows(v, work);
   }
-  const std::span<double> own(round.predictions.data() + global_experts + v * LocalModels::experts,
+  const std::span<double> own(work.predictions.data() + global_experts + v * LocalModels::experts,
                               LocalModels::experts);
   view.models.predict(view.near, own, view.slope);
   const double base = parts_.centers.mean_label(static_cast<std::size_t>(view.neighbors[0].position));
@@ -334,10 +334,10 @@ void MetricCore::ask_local_experts(std::size_t v, Round& round) const {
   }
 }
 
-void MetricCore::find_neighbors(std::size_t v, Round& round) const {
+void MetricCore::find_neighbors(std::size_t v, Workspace& work) const {
   const CenterMemory& centers = parts_.centers;
   const KdTree& tree = trees_[v];
-  ViewRound& view = round.views[v];
+  ViewWorkspace& view = work.views[v];
   Neighborhood& near = view.near;
   near.count = tree.k_nearest(view.coordinates, std::numeric_limits<double>::infinity(), view.neighbors);
   const double base = centers.mean_label(static_cast<std::size_t>(view.neighbors[0].position));
@@ -360,7 +360,7 @@ void MetricCore::find_neighbors(std::size_t v, Round& round) const {
 
 // Fills in what the global regressions say of the neighbors in the first view, less what they say of the query. They
 // are in standard units of that view, and its directions are orthogonal, so that offsets are all it takes.
-void MetricCore::fill_trends_along_coordinates(ViewRound& view) const {
+void MetricCore::fill_trends_from_offsets(ViewWorkspace& view) const {
   const FeatureView& first = parts_.views[0];
   const std::span<double> slope(view.trend_slopes.data(), first.rank);
   const std::span<double> forgetting_slope(view.trend_slopes.data() + first.rank, first.rank);
@@ -379,152 +379,152 @@ void MetricCore::fill_trends_along_coordinates(ViewRound& view) const {
 }
 
 // The same for neighbors in another view, or where the coordinates leave out directions: from the rows of the centers.
-void MetricCore::fill_trends_by_rows(std::size_t v, Round& round) const {
+void MetricCore::fill_trends_from_rows(std::size_t v, Workspace& work) const {
   const FeatureView& first = parts_.views[0];
   const std::size_t d = dimension();
   const std::span<const double> ridge = parts_.regressions.ridge.coefficients;
   const std::span<const double> forgetting = parts_.regressions.forgetting.coefficients;
-  ViewRound& view = round.views[v];
+  ViewWorkspace& view = work.views[v];
   const std::size_t kriged = std::min(settings_.neighbors, view.near.count);
-  const std::span standard(round.buffer.data(), d);
+  const std::span standard(work.buffer.data(), d);
   for (std::size_t j = 0; j < kriged; ++j) {
     first.standardize(parts_.centers.row(static_cast<std::size_t>(view.neighbors[j].position)), standard);
-    double rise = 0.0;
-    double forgetting_rise = 0.0;
+    double trend = 0.0;
+    double forgetting_trend = 0.0;
     for (std::size_t k = 0; k < d; ++k) {
-      const double gap = standard[k] - round.standard[k];
-      rise += ridge[k] * gap;
-      forgetting_rise += forgetting[k] * gap;
+      const double gap = standard[k] - work.standard[k];
+      trend += ridge[k] * gap;
+      forgetting_trend += forgetting[k] * gap;
     }
-    view.near.trend[j] = rise;
-    view.near.forgetting_trend[j] = forgetting_rise;
+    view.near.trend[j] = trend;
+    view.near.forgetting_trend[j] = forgetting_trend;
   }
 }
 
 // The prediction that the experts' come to, each of them clipped to the range of the labels first.
-double MetricCore::aggregate(Round& round) const {
+double MetricCore::aggregate(Workspace& work) const {
   const ExpertAggregation& aggregation = parts_.aggregation;
-  for (double& prediction : round.predictions) {
-    prediction = within_labels(prediction);
+  for (double& prediction : work.predictions) {
+    prediction = clip_to_label_range(prediction);
   }
-  aggregation.experts.weigh(round.weights);
-  const double mean = dot(round.weights, round.predictions);
+  aggregation.experts.compute_weights(work.weights);
+  const double mean = dot(work.weights, work.predictions);
   double stacked = mean;
-  for (std::size_t k = 0; k < round.predictions.size(); ++k) {
-    round.deviations[k] = round.predictions[k] - mean;
-    stacked += aggregation.stack.coefficients[k] * round.deviations[k];
+  for (std::size_t k = 0; k < work.predictions.size(); ++k) {
+    work.deviations[k] = work.predictions[k] - mean;
+    stacked += aggregation.stack.coefficients[k] * work.deviations[k];
   }
-  round.pair = {mean, within_labels(stacked)};
-  aggregation.top.weigh(round.pair_weights);
-  return dot(round.pair_weights, round.pair);
+  work.combined = {mean, clip_to_label_range(stacked)};
+  aggregation.top.compute_weights(work.combined_weights);
+  return dot(work.combined_weights, work.combined);
 }
 
 // A prediction clipped to the range of the labels, a little widened; their mean if it is NaN by overflow.
-double MetricCore::within_labels(double value) const {
+double MetricCore::clip_to_label_range(double value) const {
   const LabelStatistics& labels = parts_.labels;
   const double slack = settings_.label_margin * (labels.high - labels.low);
   const double clipped = std::min(std::max(value, labels.low - slack), labels.high + slack);
   return std::isnan(value) ? labels.mean : clipped;
 }
 
-bool MetricCore::is_outlying(double label) const {
+bool MetricCore::is_label_outlier(double label) const {
   const LabelStatistics& labels = parts_.labels;
   return labels.count >= labels_before_outliers && is_outlier(label, labels.low, labels.high, labels.outliers);
 }
 
 // Whether the row that was just predicted has the coordinates of a center in the first view.
-bool MetricCore::is_duplicate(const Round& round) const {
-  return parts_.centers.size() > 0 && round.views[0].neighbors[0].squared_distance == 0.0;
+bool MetricCore::is_duplicate(const Workspace& work) const {
+  return parts_.centers.size() > 0 && work.views[0].neighbors[0].squared_distance == 0.0;
 }
 
-bool MetricCore::fills_memory(double label, const Round& round) const {
-  return parts_.centers.size() + 1 >= settings_.max_centers && !is_duplicate(round) && !is_outlying(label);
+bool MetricCore::fills_memory(double label, const Workspace& work) const {
+  return parts_.centers.size() + 1 >= settings_.max_centers && !is_duplicate(work) && !is_label_outlier(label);
 }
 
 // Observes the label of the row that was just predicted, and updates everything by a round. From an outlier nothing is
 // learned but that there was one.
-void MetricCore::learn_row(double label, Round& round) {
+void MetricCore::learn_row(double label, Workspace& work) {
   LabelStatistics& labels = parts_.labels;
-  round.clock = -1;
+  work.clock = -1;
   ++parts_.clock;
-  if (is_outlying(label)) {
+  if (is_label_outlier(label)) {
     labels.outliers += 1.0;
     return;
   }
   if (labels.count > 0.0) {
-    update_aggregation(label, round);
+    update_aggregation(label, work);
   }
-  update_regressions(label, round);
-  update_packing(label, round);
-  update_centers(label, round);
+  update_regressions(label, work);
+  update_packing(label, work);
+  update_centers(label, work);
   labels.update(label);
-  parts_.features.update(round.row, round.clipped, labels.count);
+  parts_.features.update(work.row, work.clipped, labels.count);
 }
 
-void MetricCore::update_aggregation(double label, Round& round) {
+void MetricCore::update_aggregation(double label, Workspace& work) {
   ExpertAggregation& aggregation = parts_.aggregation;
-  aggregation.top.update(round.pair, round.prediction, label);
-  aggregation.experts.update(round.predictions, round.pair[0], label);
-  aggregation.stack.update(round.deviations, label - round.pair[0], round.buffer);
-  const std::span gradient(round.buffer.data(), dimension());
+  aggregation.top.update(work.combined, work.prediction, label);
+  aggregation.experts.update(work.predictions, work.combined[0], label);
+  aggregation.stack.update(work.deviations, label - work.combined[0], work.buffer);
+  const std::span gradient(work.buffer.data(), dimension());
   for (std::size_t v = 0; v < parts_.views.size(); ++v) {
-    parts_.views[v].add_slope(round.views[v].slope, parts_.regressions.ridge.coefficients, gradient);
+    parts_.views[v].add_slope(work.views[v].slope, parts_.regressions.ridge.coefficients, gradient);
   }
 }
 
-void MetricCore::update_regressions(double label, Round& round) {
+void MetricCore::update_regressions(double label, Workspace& work) {
   GlobalRegressions& regressions = parts_.regressions;
   const double count = parts_.labels.count;
-  regressions.ridge.update(round.standard, label, round.buffer);
+  regressions.ridge.update(work.standard, label, work.buffer);
   if (std::fmod(count, rounds_per_discount) == 0.0) {
     const double least = rounds_per_coefficient * (static_cast<double>(parts_.views[0].fit_dimension) + 1.0);
-    regressions.forgetting.discount(std::max(count / forgetting_part, least) / rounds_per_discount, round.buffer);
+    regressions.forgetting.discount(std::max(count / forgetting_divisor, least) / rounds_per_discount, work.buffer);
   }
-  regressions.forgetting.update(round.standard, label, round.buffer);
+  regressions.forgetting.update(work.standard, label, work.buffer);
 }
 
 // Plays a round of Algorithm 1.
-void MetricCore::update_packing(double label, Round& round) {
+void MetricCore::update_packing(double label, Workspace& work) {
   PackingExpert& packing = parts_.packing;
   ++packing.clock;
-  const Neighbor& nearest = round.packing_center;
+  const Neighbor& nearest = work.packing_center;
   const bool far = radius_.is_beyond(nearest.squared_distance, packing.clock);
   auto center = static_cast<std::size_t>(nearest.position);
   if (nearest.position < 0 || (far && packing.centers.size() < packing.max_centers)) {
-    center = packing.centers.add(round.packing_point, packing.clock);
+    center = packing.centers.add(work.packing_point, packing.clock);
   }
-  packing.centers.absorb(center, label);
+  packing.centers.add_label(center, label);
 }
 
 // Lets the nearest center absorb the row if it has the same coordinates; else the row becomes a center.
-void MetricCore::update_centers(double label, Round& round) {
+void MetricCore::update_centers(double label, Workspace& work) {
   CenterMemory& centers = parts_.centers;
-  if (is_duplicate(round)) {
-    const auto nearest = static_cast<std::size_t>(round.views[0].neighbors[0].position);
-    centers.absorb(nearest, round.clipped, label, parts_.clock);
+  if (is_duplicate(work)) {
+    const auto nearest = static_cast<std::size_t>(work.views[0].neighbors[0].position);
+    centers.merge(nearest, work.clipped, label, parts_.clock);
     return;
   }
-  centers.add(round.clipped, label, parts_.clock);
+  centers.add(work.clipped, label, parts_.clock);
   for (std::size_t v = 0; v < trees_.size(); ++v) {
-    trees_[v].insert(round.views[v].coordinates);
+    trees_[v].insert(work.views[v].coordinates);
   }
 }
 
-std::unique_ptr<MetricCore::Round> MetricCore::take_round() const {
+std::unique_ptr<MetricCore::Workspace> MetricCore::acquire_workspace() const {
   {
-    const std::scoped_lock lock(rounds_mutex_);
-    if (!free_rounds_.empty()) {
-      std::unique_ptr<Round> round = std::move(free_rounds_.back());
-      free_rounds_.pop_back();
-      return round;
+    const std::scoped_lock lock(workspaces_mutex_);
+    if (!free_workspaces_.empty()) {
+      std::unique_ptr<Workspace> work = std::move(free_workspaces_.back());
+      free_workspaces_.pop_back();
+      return work;
     }
   }
-  return std::make_unique<Round>(*this);
+  return std::make_unique<Workspace>(*this);
 }
 
-void MetricCore::put_back(std::unique_ptr<Round> round) const {
-  const std::scoped_lock lock(rounds_mutex_);
-  free_rounds_.push_back(std::move(round));
+void MetricCore::release_workspace(std::unique_ptr<Workspace> work) const {
+  const std::scoped_lock lock(workspaces_mutex_);
+  free_workspaces_.push_back(std::move(work));
 }
 
 }  // namespace ellipack

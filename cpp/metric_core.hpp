@@ -25,7 +25,7 @@
 namespace ellipack {
 
 struct MetricSettings {
-  static constexpr std::size_t most_neighbors = 512;  // the cost of kriging grows with their cube
+  static constexpr std::size_t max_neighbors = 512;  // the cost of kriging grows with their cube
 
   std::size_t neighbors;    // that kriging uses
   std::size_t max_centers;  // `learn` stops before there are so many
@@ -51,7 +51,7 @@ struct CenterMemory {
   void check() const;
 
   void add(std::span<const double> row, double label, std::int64_t round);
-  void absorb(std::size_t center, std::span<const double> row, double label, std::int64_t round);
+  void merge(std::size_t center, std::span<const double> row, double label, std::int64_t round);
 };
 
 // Algorithm 1 as an expert, in the coordinates of the first view divided by `coordinate_scale`.
@@ -134,7 +134,7 @@ class MetricCore {
   // label.
   struct ExpertPredictions {
     std::vector<double> experts;
-    std::array<double, 2> pair;
+    std::array<double, 2> combined;
   };
   ExpertPredictions expert_predictions(std::span<const double> row) const;
 
@@ -148,8 +148,8 @@ class MetricCore {
 
  private:
   // What the rounds of one view work with.
-  struct ViewRound {
-    ViewRound(const FeatureView& view, std::size_t neighbors);
+  struct ViewWorkspace {
+    ViewWorkspace(const FeatureView& view, std::size_t neighbors);
     std::vector<double> coordinates;
     std::vector<Neighbor> neighbors;
     Neighborhood near;
@@ -159,50 +159,50 @@ class MetricCore {
   };
 
   // What a round works with, and what a prediction leaves for learning the same row.
-  struct Round {
-    explicit Round(const MetricCore& core);
+  struct Workspace {
+    explicit Workspace(const MetricCore& core);
     std::int64_t clock = -1;  // the round whose prediction is here; -1: none
     std::vector<double> row;
     std::vector<double> clipped;
     std::vector<double> standard;  // and the constant 1
-    std::vector<ViewRound> views;
+    std::vector<ViewWorkspace> views;
     std::vector<double> packing_point;
     Neighbor packing_center;
     std::vector<double> predictions;  // of the experts
     std::vector<double> weights;
-    std::vector<double> deviations;  // of the experts from their aggregation
-    std::array<double, 2> pair{};    // the aggregation and the stack
-    std::array<double, 2> pair_weights{};
+    std::vector<double> deviations;    // of the experts from their aggregation
+    std::array<double, 2> combined{};  // the aggregation and the stack
+    std::array<double, 2> combined_weights{};
     double prediction = 0.0;
     std::vector<double> buffer;
   };
 
-  void predict_part(std::span<const double> rows, std::span<double> predictions, std::size_t first,
+  void predict_rows(std::span<const double> rows, std::span<double> predictions, std::size_t first,
                     std::size_t last) const;
 
   // The order of a round.
-  double predict_row(std::span<const double> row, Round& round) const;
-  void see_row(std::span<const double> row, Round& round) const;
-  void ask_global_experts(Round& round) const;
-  void ask_local_experts(std::size_t v, Round& round) const;
-  double aggregate(Round& round) const;
-  void learn_row(double label, Round& round);
+  double predict_row(std::span<const double> row, Workspace& work) const;
+  void see_row(std::span<const double> row, Workspace& work) const;
+  void ask_global_experts(Workspace& work) const;
+  void ask_local_experts(std::size_t v, Workspace& work) const;
+  double aggregate(Workspace& work) const;
+  void learn_row(double label, Workspace& work);
 
-  bool is_outlying(double label) const;
-  bool fills_memory(double label, const Round& round) const;
-  bool is_duplicate(const Round& round) const;
+  bool is_label_outlier(double label) const;
+  bool fills_memory(double label, const Workspace& work) const;
+  bool is_duplicate(const Workspace& work) const;
 
-  void find_neighbors(std::size_t v, Round& round) const;
-  void fill_trends_along_coordinates(ViewRound& view) const;
-  void fill_trends_by_rows(std::size_t v, Round& round) const;
-  void update_aggregation(double label, Round& round);
-  void update_regressions(double label, Round& round);
-  void update_packing(double label, Round& round);
-  void update_centers(double label, Round& round);
-  double within_labels(double value) const;
+  void find_neighbors(std::size_t v, Workspace& work) const;
+  void fill_trends_from_offsets(ViewWorkspace& view) const;
+  void fill_trends_from_rows(std::size_t v, Workspace& work) const;
+  void update_aggregation(double label, Workspace& work);
+  void update_regressions(double label, Workspace& work);
+  void update_packing(double label, Workspace& work);
+  void update_centers(double label, Workspace& work);
+  double clip_to_label_range(double value) const;
 
-  std::unique_ptr<Round> take_round() const;
-  void put_back(std::unique_ptr<Round> round) const;
+  std::unique_ptr<Workspace> acquire_workspace() const;
+  void release_workspace(std::unique_ptr<Workspace> work) const;
 
   explicit MetricCore(const MetricCore& other, const std::shared_lock<FairSharedMutex>& lock);
 
@@ -212,8 +212,8 @@ class MetricCore {
   std::vector<KdTree> trees_;  // the centers in each view
   RadiusSchedule radius_;
   std::vector<double> direction_squares_;  // squared lengths of the first view's directions
-  mutable std::mutex rounds_mutex_;
-  mutable std::vector<std::unique_ptr<Round>> free_rounds_;
+  mutable std::mutex workspaces_mutex_;
+  mutable std::vector<std::unique_ptr<Workspace>> free_workspaces_;
 };
 
 }  // namespace ellipack

@@ -12,7 +12,7 @@ namespace ellipack {
 namespace {
 
 // More rounds than any stream has; sums of that many counts are exact as doubles.
-constexpr std::int64_t most_rounds = std::int64_t{1} << 52;
+constexpr std::int64_t largest_count = std::int64_t{1} << 52;
 
 void require(bool holds, const char* rule) {
   if (!holds) {
@@ -39,7 +39,7 @@ std::vector<std::int64_t> checked_rank_starts(std::vector<std::int64_t> starts, 
 
 // Makes room for one more entry, so that push_back cannot throw.
 template <typename T>
-void make_room(std::vector<T>& values) {
+void reserve_one_more(std::vector<T>& values) {
   if (values.size() == values.capacity()) {
     values.reserve(values.size() + values.size() / 2 + 16);
   }
@@ -60,7 +60,7 @@ PackingCenters::PackingCenters(std::span<const double> coordinates, std::size_t 
   require(label_counts.size() == count, "label_counts must have one entry a center");
   require(creation_rounds.size() == count, "creation_rounds must have one entry a center");
   require(all_finite(label_sums), "label_sums must be finite");
-  require(std::ranges::all_of(label_counts, [](std::int64_t each) { return each >= 0 && each <= most_rounds; }),
+  require(std::ranges::all_of(label_counts, [](std::int64_t each) { return each >= 0 && each <= largest_count; }),
           "label_counts must be from 0 to 2^52");
   require(creation_rounds.empty() || creation_rounds.front() >= 1, "creation_rounds must be >= 1");
   require(std::ranges::adjacent_find(creation_rounds, std::greater_equal<>()) == creation_rounds.end(),
@@ -68,9 +68,9 @@ PackingCenters::PackingCenters(std::span<const double> coordinates, std::size_t 
 }
 
 std::size_t PackingCenters::add(std::span<const double> point, std::int64_t round) {
-  make_room(label_sums);
-  make_room(label_counts);
-  make_room(creation_rounds);
+  reserve_one_more(label_sums);
+  reserve_one_more(label_counts);
+  reserve_one_more(creation_rounds);
   points.insert(point);
   label_sums.push_back(0.0);
   label_counts.push_back(0);
@@ -86,7 +86,7 @@ PackingCore::PackingCore(PackingCenters centers, std::vector<std::int64_t> rank_
       centers_(std::move(centers)),
       radius_(checked_rank_starts(std::move(rank_starts), dimension_)),
       clock_(clock) {
-  require(clock >= 0 && clock <= most_rounds, "clock must be from 0 to 2^52");
+  require(clock >= 0 && clock <= largest_count, "clock must be from 0 to 2^52");
   require((clock > 0) == (size() > 0), "centers must be there from the first round on");
   require(centers_.creation_rounds.empty() || centers_.creation_rounds.back() <= clock,
           "creation_rounds must be <= clock");
@@ -107,33 +107,33 @@ std::vector<double> PackingCore::learn(std::span<const double> coordinates, std:
   std::vector<double> predictions(labels.size());
   const std::unique_lock lock(mutex_);
   for (std::size_t row = 0; row < labels.size(); ++row) {
-    predictions[row] = play_round(coordinates.subspan(row * dimension_, dimension_), labels[row], keep_founding_label);
+    predictions[row] = run_round(coordinates.subspan(row * dimension_, dimension_), labels[row], keep_founding_label);
   }
   return predictions;
 }
 
 double PackingCore::learn_one(std::span<const double> point, double label, bool keep_founding_label) {
   const std::unique_lock lock(mutex_);
-  return play_round(point, label, keep_founding_label);
+  return run_round(point, label, keep_founding_label);
 }
 
-double PackingCore::play_round(std::span<const double> point, double label, bool keep_founding_label) {
+double PackingCore::run_round(std::span<const double> point, double label, bool keep_founding_label) {
   const std::int64_t round = clock_ + 1;
   if (centers_.size() == 0) {
     centers_.add(point, round);
   }
-  const Neighbor nearest = recall_or_search(point);
+  const Neighbor nearest = find_nearest(point);
   const double prediction = centers_.mean(nearest.position);
   if (!radius_.is_beyond(nearest.squared_distance, round)) {
-    centers_.absorb(static_cast<std::size_t>(nearest.position), label);
+    centers_.add_label(static_cast<std::size_t>(nearest.position), label);
   } else if (const std::size_t added = centers_.add(point, round); keep_founding_label) {
-    centers_.absorb(added, label);
+    centers_.add_label(added, label);
   }
   clock_ = round;  // Nothing throws after the packing has changed: a round is played whole or not at all.
   return prediction;
 }
 
-Neighbor PackingCore::recall_or_search(std::span<const double> point) const {
+Neighbor PackingCore::find_nearest(std::span<const double> point) const {
   if (last_search_.clock == clock_ && std::ranges::equal(last_search_.point, point)) {
     return last_search_.nearest;
   }
@@ -154,7 +154,7 @@ double PackingCore::predict_one(std::span<const double> point) const {
   const std::shared_lock lock(mutex_);
   const Neighbor nearest = centers_.points.nearest(point);
   if (clock_ > 0) {
-    const std::scoped_lock remembering(last_search_mutex_);
+    const std::scoped_lock search_lock(last_search_mutex_);
     last_search_.clock = -1;
     last_search_.point.assign(point.begin(), point.end());
     last_search_.nearest = nearest;

@@ -33,7 +33,7 @@ struct PackingCenters {
   // Adds a center without labels and returns its position. If it throws, nothing has changed.
   std::size_t add(std::span<const double> point, std::int64_t round);
 
-  void absorb(std::size_t center, double label) {
+  void add_label(std::size_t center, double label) {
     label_sums[center] += label;
     ++label_counts[center];
   }
@@ -78,10 +78,10 @@ class PackingCore {
   std::span<const std::int64_t> rank_starts() const { return radius_.rank_starts(); }
 
   // What `look(centers, clock)` returns, with both as they are after a whole round.
-  template <typename Look>
-  auto inspect(Look look) const {
+  template <typename Function>
+  auto inspect(Function function) const {
     const std::shared_lock lock(mutex_);
-    return look(centers_, clock_);
+    return function(centers_, clock_);
   }
 
  private:
@@ -95,8 +95,8 @@ class PackingCore {
   PackingCore(const PackingCore& other, const std::shared_lock<FairSharedMutex>& lock);
 
   // The lock must be held.
-  double play_round(std::span<const double> point, double label, bool keep_founding_label);
-  Neighbor recall_or_search(std::span<const double> point) const;
+  double run_round(std::span<const double> point, double label, bool keep_founding_label);
+  Neighbor find_nearest(std::span<const double> point) const;
 
   std::size_t dimension_;
   mutable FairSharedMutex mutex_;  // of all that follows

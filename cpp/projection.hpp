@@ -101,13 +101,13 @@ inline void project_row(std::span<const double> row, std::span<const double> dir
 // Fills `out` with rows @ directions, both stored row by row, of so many columns.
 inline void project_rows(std::span<const double> rows, std::span<const double> directions, std::size_t width,
                          std::span<double> out) {
-  constexpr std::size_t together = 4;
+  constexpr std::size_t block_rows = 4;
   const std::size_t depth = directions.size() / width;
   const std::size_t count = rows.size() / depth;
   assert(out.size() == count * width);
   std::size_t row = 0;
-  for (; row + together <= count; row += together) {
-    detail::project_rows<together, 2>(
+  for (; row + block_rows <= count; row += block_rows) {
+    detail::project_rows<block_rows, 2>(
         {rows.data() + row * depth, depth, directions.data(), width, out.data() + row * width});
   }
   for (; row < count; ++row) {

@@ -22,7 +22,7 @@ struct Range {
 
   // The place of a value in the range, from -1 to 1 and clipped there; 0 if the range has no width. Differences are
   // taken of halves, so that no range is too wide.
-  double place(double value) const {
+  double scaled(double value) const {
     const double half_width = 0.5 * high - 0.5 * low;
     if (!(half_width > 0.0)) {
       return 0.0;
@@ -59,11 +59,11 @@ class UnitBox {
   // A row in units of the box, inside the unit ball. A row outside of the box is clipped to its edge.
   void row_to_units(std::span<const double> row, std::span<double> out) const {
     for (std::size_t k = 0; k < row.size(); ++k) {
-      out[k] = Range{low_[k], high_[k]}.place(row[k]) / root_;
+      out[k] = Range{low_[k], high_[k]}.scaled(row[k]) / root_;
     }
   }
 
-  double label_to_units(double label) const { return 0.5 + 0.5 * label_.place(label); }
+  double label_to_units(double label) const { return 0.5 + 0.5 * label_.scaled(label); }
 
   // A label in its own units; 0 if there was none yet.
   double label_from_units(double label) const {
