@@ -55,6 +55,13 @@ nb::ndarray<nb::numpy, T> copy_to_numpy(std::span<const T> values, std::initiali
   return to_numpy(std::vector<T>(values.begin(), values.end()), shape);
 }
 
+inline FloatArray as_vector(const std::vector<double>& values) {
+  return copy_to_numpy<double>(values, {values.size()});
+}
+
+// The signature of __reduce__ in the stub; nanobind does not infer the entries of a tuple.
+inline nb::sig reduce_signature() { return nb::sig("def __reduce__(self) -> tuple[object, ...]"); }
+
 // An array of NumPy whose entries are still to be written.
 template <typename T>
 nb::ndarray<nb::numpy, T> empty_array(std::initializer_list<std::size_t> shape) {

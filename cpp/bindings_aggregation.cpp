@@ -7,9 +7,6 @@ namespace ellipack {
 
 namespace {
 
-// Said in full, because types of tuples are not found out.
-const nb::sig reduce_signature("def __reduce__(self) -> tuple[object, ...]");
-
 BernsteinAggregation make_aggregation(const Vector& log_priors, const Vector& gains, const Vector& squares,
                                       double scale) {
   require_size("gains", gains.size(), log_priors.size());
@@ -31,8 +28,6 @@ FloatArray inverse_of(const LeastSquares& self) {
   return copy_to_numpy<double>(*self.inverse, {self.size(), self.size()});
 }
 
-FloatArray vector_to_numpy(const std::vector<double>& values) { return copy_to_numpy<double>(values, {values.size()}); }
-
 }  // namespace
 
 void bind_aggregation(nb::module_& m) {
@@ -40,13 +35,12 @@ void bind_aggregation(nb::module_& m) {
   nb::class_<BernsteinAggregation>(m, "BernsteinAggregation", "Bernstein online aggregation of experts.")
       .def(nb::new_(&make_aggregation), "log_priors"_a, "gains"_a, "squares"_a, "scale"_a)
       .def_prop_ro(
-          "log_priors", [](const BernsteinAggregation& self) { return vector_to_numpy(self.log_priors); },
+          "log_priors", [](const BernsteinAggregation& self) { return as_vector(self.log_priors); },
           nb::rv_policy::move)
       .def_prop_ro(
-          "gains", [](const BernsteinAggregation& self) { return vector_to_numpy(self.gains); }, nb::rv_policy::move)
+          "gains", [](const BernsteinAggregation& self) { return as_vector(self.gains); }, nb::rv_policy::move)
       .def_prop_ro(
-          "squares", [](const BernsteinAggregation& self) { return vector_to_numpy(self.squares); },
-          nb::rv_policy::move)
+          "squares", [](const BernsteinAggregation& self) { return as_vector(self.squares); }, nb::rv_policy::move)
       .def_ro("scale", &BernsteinAggregation::scale)
       .def(
           "weights",
@@ -68,17 +62,16 @@ void bind_aggregation(nb::module_& m) {
       .def(
           "__reduce__",
           [](const BernsteinAggregation& self) {
-            return nb::make_tuple(nb::type<BernsteinAggregation>(),
-                                  nb::make_tuple(vector_to_numpy(self.log_priors), vector_to_numpy(self.gains),
-                                                 vector_to_numpy(self.squares), self.scale));
+            return nb::make_tuple(
+                nb::type<BernsteinAggregation>(),
+                nb::make_tuple(as_vector(self.log_priors), as_vector(self.gains), as_vector(self.squares), self.scale));
           },
-          reduce_signature);
+          reduce_signature());
   nb::class_<LeastSquares>(m, "LeastSquares", "Recursive least squares.")
       .def(nb::new_(&make_least_squares), "inverse"_a, "coefficients"_a)
       .def_prop_ro("inverse", &inverse_of, nb::rv_policy::move)
       .def_prop_ro(
-          "coefficients", [](const LeastSquares& self) { return vector_to_numpy(self.coefficients); },
-          nb::rv_policy::move)
+          "coefficients", [](const LeastSquares& self) { return as_vector(self.coefficients); }, nb::rv_policy::move)
       .def(
           "update",
           [](LeastSquares& self, const Vector& features, double target) {
@@ -109,9 +102,9 @@ void bind_aggregation(nb::module_& m) {
           "__reduce__",
           [](const LeastSquares& self) {
             return nb::make_tuple(nb::type<LeastSquares>(),
-                                  nb::make_tuple(inverse_of(self), vector_to_numpy(self.coefficients)));
+                                  nb::make_tuple(inverse_of(self), as_vector(self.coefficients)));
           },
-          reduce_signature);
+          reduce_signature());
 }
 
 }  // namespace ellipack

@@ -16,11 +16,6 @@ namespace {
 
 using namespace nb::literals;
 
-// Said in full, because types of tuples are not found out.
-const nb::sig reduce_signature("def __reduce__(self) -> tuple[object, ...]");
-
-FloatArray as_vector(const std::vector<double>& values) { return copy_to_numpy<double>(values, {values.size()}); }
-
 FloatArray as_matrix(const std::vector<double>& values, std::size_t columns) {
   return copy_to_numpy<double>(values, {values.size() / columns, columns});
 }
@@ -90,7 +85,7 @@ void bind_feature_view(nb::module_& m) {
       .def(
           "__reduce__",
           [arrays](const FeatureView& self) { return nb::make_tuple(nb::type<FeatureView>(), arrays(self)); },
-          reduce_signature);
+          reduce_signature());
 }
 
 CenterMemory make_centers(const Matrix& rows, const Vector& label_sums, const IntVector& label_counts,
@@ -123,7 +118,7 @@ void bind_centers(nb::module_& m) {
                                   nb::make_tuple(as_matrix(*self.rows, self.dimension), as_vector(self.label_sums),
                                                  as_ints(self.label_counts), as_vector(self.round_sums)));
           },
-          reduce_signature);
+          reduce_signature());
 }
 
 PackingExpert make_packing(const Matrix& coordinates, const Vector& label_sums, const IntVector& label_counts,
@@ -167,7 +162,7 @@ void bind_packing_expert(nb::module_& m) {
                                as_ints(self.centers.label_counts), as_ints(self.centers.creation_rounds),
                                as_ints(self.rank_starts), self.clock, self.coordinate_scale, self.max_centers));
           },
-          reduce_signature);
+          reduce_signature());
 }
 
 // Statistics are arrays in Python: mean, sum of squared deviations, low, high, outliers, and for labels their count.
@@ -247,7 +242,7 @@ void bind_parts(nb::module_& m) {
           [](const GlobalRegressions& self) {
             return nb::make_tuple(nb::type<GlobalRegressions>(), nb::make_tuple(self.ridge, self.forgetting));
           },
-          reduce_signature);
+          reduce_signature());
   nb::class_<ExpertAggregation>(m, "ExpertAggregation", "How experts become one prediction.")
       .def(nb::new_([](BernsteinAggregation experts, LeastSquares stack, BernsteinAggregation top) {
              return ExpertAggregation{std::move(experts), std::move(stack), std::move(top)};
@@ -261,7 +256,7 @@ void bind_parts(nb::module_& m) {
           [](const ExpertAggregation& self) {
             return nb::make_tuple(nb::type<ExpertAggregation>(), nb::make_tuple(self.experts, self.stack, self.top));
           },
-          reduce_signature);
+          reduce_signature());
   nb::class_<MetricParts>(m, "MetricParts", "Everything that a MetricCore carries from round to round.")
       .def(nb::new_(&make_parts), "views"_a, "centers"_a, "packing"_a, "regressions"_a, "aggregation"_a,
            "label_statistics"_a, "feature_statistics"_a, "coordinates"_a, "clock"_a)
@@ -282,7 +277,7 @@ void bind_parts(nb::module_& m) {
                 nb::make_tuple(self.views, self.centers, self.packing, self.regressions, self.aggregation,
                                label_statistics(self), feature_statistics(self), coordinates_of(self), self.clock));
           },
-          reduce_signature);
+          reduce_signature());
 }
 
 using AnyArray = nb::ndarray<nb::ro>;
@@ -350,7 +345,7 @@ void bind_core(nb::module_& m) {
             return nb::make_tuple(nb::type<MetricSettings>(),
                                   nb::make_tuple(self.neighbors, self.max_centers, self.label_margin));
           },
-          reduce_signature);
+          reduce_signature());
   using release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<MetricCore>(m, "MetricCore", "The practical learner's rounds.")
       .def(nb::init<const MetricSettings&, MetricParts>(), "settings"_a, "parts"_a, release())
@@ -397,7 +392,7 @@ void bind_core(nb::module_& m) {
           [](const MetricCore& self) {
             return nb::make_tuple(nb::type<MetricCore>(), nb::make_tuple(self.settings(), self.parts()));
           },
-          reduce_signature);
+          reduce_signature());
 }
 
 void bind_scoring(nb::module_& m) {

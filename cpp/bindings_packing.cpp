@@ -5,11 +5,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <tuple>
 
 #include "bindings.hpp"
+#include "checks.hpp"
 #include "packing_core.hpp"
 #include "rescaled_packing.hpp"
 #include "unit_box.hpp"
@@ -24,9 +24,6 @@ void require_width(const Matrix& rows, std::size_t width) {
                                 std::to_string(rows.shape(1)));
   }
 }
-
-// Said in full, because nanobind does not say what is in a tuple.
-constexpr const char* reduce_signature = "def __reduce__(self) -> tuple[object, ...]";
 
 // Properties that return arrays of their own.
 constexpr auto new_array = nb::rv_policy::automatic;
@@ -143,7 +140,7 @@ void bind_packing_core(nb::module_& m) {
       .def(
           "__reduce__",
           [](const PackingCore& core) { return nb::make_tuple(nb::type<PackingCore>(), arrays_of(core)); },
-          nb::sig(reduce_signature))
+          reduce_signature())
       .def_prop_ro("coordinates", &coordinates_of, new_array, "Whitened coordinates of the centers, one a row.")
       .def_prop_ro("label_sums", &copy_of<&PackingCenters::label_sums>, new_array, "Sum of the labels of each center.")
       .def_prop_ro("label_counts", &copy_of<&PackingCenters::label_counts>, new_array,
@@ -222,7 +219,7 @@ void bind_unit_box(nb::module_& m) {
           [](const UnitBox& box) {
             return nb::make_tuple(nb::type<UnitBox>(), nb::make_tuple(low_ends(box), high_ends(box), label_range(box)));
           },
-          nb::sig(reduce_signature))
+          reduce_signature())
       .def_prop_ro("low", &low_ends, new_array)
       .def_prop_ro("high", &high_ends, new_array)
       .def_prop_ro("label", &label_range, new_array, "Low and high end of the range of labels.");
@@ -232,9 +229,7 @@ void bind_unit_box(nb::module_& m) {
 
 void require_row(std::span<const double> row, std::size_t dimension) {
   require_size("row", row.size(), dimension);
-  if (!std::ranges::all_of(row, [](double entry) { return std::isfinite(entry); })) {
-    throw std::invalid_argument("row must be finite");
-  }
+  require(all_finite(row), "row must be finite");
 }
 
 void bind_rescaled_packing(nb::module_& m) {

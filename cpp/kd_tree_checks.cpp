@@ -10,7 +10,8 @@ namespace ellipack {
 
 namespace {
 
-void require(bool holds, const char* rule) {
+// Throws std::logic_error unless an invariant of the tree holds.
+void require_invariant(bool holds, const char* rule) {
   if (!holds) {
     throw std::logic_error(rule);
   }
@@ -57,15 +58,15 @@ std::vector<std::int32_t> KdTree::near_in_leaf(std::size_t leaf, std::span<const
 
 void KdTree::check() const {
   const Checked all = check_below(root_, no_node);
-  require(all.leaves == leaf_count_, "each leaf hangs below the root");
-  require(all.points == size_, "each point is in a leaf");
+  require_invariant(all.leaves == leaf_count_, "each leaf hangs below the root");
+  require_invariant(all.points == size_, "each point is in a leaf");
 }
 
 KdTree::Checked KdTree::check_below(NodeId id, NodeId parent) const {
-  require(node(id).parent == parent, "a child knows its parent");
+  require_invariant(node(id).parent == parent, "a child knows its parent");
   const Checked below = is_leaf(id) ? check_leaf(id) : check_inner(id);
-  require(below.points == 0 || are_equal(below.box, box(id)), "a box is the smallest that holds its points");
-  require(below.earliest == node(id).earliest, "a node knows the earliest position below");
+  require_invariant(below.points == 0 || are_equal(below.box, box(id)), "a box is the smallest that holds its points");
+  require_invariant(below.earliest == node(id).earliest, "a node knows the earliest position below");
   return below;
 }
 
@@ -80,9 +81,10 @@ KdTree::Checked KdTree::check_leaf(NodeId id) const {
     Interval& side = held.box[i % dimension_];
     side = {std::min(side.low, points[i]), std::max(side.high, points[i])};
   }
-  require(size_ == 0 || held.points > 0, "no leaf is empty but the root");
-  require(codes_.match(leaf, points), "codes are the cells of the points");
-  require(held.points == 0 || leaf_boxes_.match(leaf, held.box), "the box of a leaf is rounded to single precision");
+  require_invariant(size_ == 0 || held.points > 0, "no leaf is empty but the root");
+  require_invariant(codes_.match(leaf, points), "codes are the cells of the points");
+  require_invariant(held.points == 0 || leaf_boxes_.match(leaf, held.box),
+                    "the box of a leaf is rounded to single precision");
   return held;
 }
 
@@ -91,13 +93,13 @@ KdTree::Checked KdTree::check_inner(NodeId id) const {
   const auto axis = static_cast<std::size_t>(inner.axis);
   Checked below = check_below(inner.children[0], id);
   const Checked right = check_below(inner.children[1], id);
-  require(below.box[axis].high <= inner.split, "points on the left are at most the split");
-  require(right.box[axis].low >= inner.split, "points on the right are at least the split");
+  require_invariant(below.box[axis].high <= inner.split, "points on the left are at most the split");
+  require_invariant(right.box[axis].low >= inner.split, "points on the right are at least the split");
   below.leaves += right.leaves;
   below.points += right.points;
   below.earliest = std::min(below.earliest, right.earliest);
   extend(below.box, right.box);
-  require(std::cmp_equal(below.leaves, inner.size), "an inner node knows how many leaves are below");
+  require_invariant(std::cmp_equal(below.leaves, inner.size), "an inner node knows how many leaves are below");
   return below;
 }
 

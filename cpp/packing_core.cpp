@@ -1,28 +1,14 @@
 #include "packing_core.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
-#include <stdexcept>
-#include <string>
 #include <utility>
+
+#include "checks.hpp"
 
 namespace ellipack {
 
 namespace {
-
-// More rounds than any stream has; sums of that many counts are exact as doubles.
-constexpr std::int64_t largest_count = std::int64_t{1} << 52;
-
-void require(bool holds, const char* rule) {
-  if (!holds) {
-    throw std::invalid_argument(rule);
-  }
-}
-
-bool all_finite(std::span<const double> values) {
-  return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
-}
 
 // A tree over restored points. It is built after they are checked.
 KdTree checked_tree(std::span<const double> coordinates, std::size_t dimension) {
