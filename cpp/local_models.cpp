@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "batched_cholesky.hpp"
+#include "batched_kriging.hpp"
 
 namespace ellipack {
 
@@ -25,7 +26,6 @@ constexpr Double4 nuggets = {0.01, 0.1, 0.01, 0.1};
 constexpr double trend_nugget = 0.03;
 // How much correlation is lost over the whole past.
 constexpr Double4 aging_rates = {0.0, 0.2, 1.0, 5.0};
-constexpr std::size_t right_sides = 3;  // the correlations with the query, labels, ones
 
 // exp(-x) for x from 0 to 0.35, by its series to full precision. Neighbors are no farther from each other than twice
 // the last one's distance from the query, which bounds x.
@@ -195,13 +195,13 @@ void LocalLinearFits::solve(double label, std::span<double> predictions, std::sp
 Kriging::Kriging(std::size_t capacity, std::size_t dimension)
     : capacity_(capacity),
       columns_(dimension * (capacity + 4)),
-      systems_((capacity * (capacity + right_sides) + 4) * lanes),
-      long_matern_(capacity * (capacity + right_sides) + 4),
+      systems_((capacity * (capacity + kriging_right_sides) + 4) * lanes),
+      long_matern_(capacity * (capacity + kriging_right_sides) + 4),
       ages_(capacity + 1) {}
 
 void Kriging::predict_by_distance(const Neighborhood& near, std::span<double> predictions) {
   count_ = std::min(capacity_, near.count);
-  width_ = count_ + right_sides;
+  width_ = count_ + kriging_right_sides;
   fill_correlations(near);
   for (std::size_t i = 0; i < count_; ++i) {
     set_diagonal_and_right_sides(i, nuggets / near.label_counts[i], simd::splat<Double4>(near.labels[i]));
@@ -286,25 +286,8 @@ void Kriging::set_diagonal_and_right_sides(std::size_t row, Double4 nugget, Doub
   simd::store(entry(row, count_ + 2), simd::splat<Double4>(1.0));
 }
 
-// The best linear unbiased predictions at the query. One factorization carries three right-hand sides; the mean by
-// generalized least squares and the prediction are then sums of products.
 void Kriging::solve(std::span<double> predictions) {
-  factor<lanes>(systems_.data(), count_, width_);
-  Double4 ones{};
-  Double4 mean{};
-  for (std::size_t i = 0; i < count_; ++i) {
-    const auto one = simd::load<Double4>(entry(i, count_ + 2));
-    ones += one * one;
-    mean += one * simd::load<Double4>(entry(i, count_ + 1));
-  }
-  mean /= ones;
-  Double4 prediction = mean;
-  for (std::size_t i = 0; i < count_; ++i) {
-    const auto one = simd::load<Double4>(entry(i, count_ + 2));
-    const auto label = simd::load<Double4>(entry(i, count_ + 1));
-    prediction += simd::load<Double4>(entry(i, count_)) * (label - mean * one);
-  }
-  simd::store(predictions.data(), prediction);
+  simd::store(predictions.data(), solve_kriging<Double4>(systems_.data(), count_));
 }
 
 LocalModels::LocalModels(std::size_t neighbors, std::size_t fit_dimension, std::size_t dimension)

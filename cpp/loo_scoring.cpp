@@ -7,7 +7,7 @@
 #include <numbers>
 #include <utility>
 
-#include "batched_cholesky.hpp"
+#include "batched_kriging.hpp"
 #include "checks.hpp"
 #include "simd.hpp"
 
@@ -22,7 +22,6 @@ constexpr float correlation_length = 3.0F;
 constexpr float nugget = 0.05F;
 constexpr auto sqrt3 = std::numbers::sqrt3_v<float>;
 constexpr double min_farthest = 1e-150;
-constexpr std::size_t right_sides = 3;  // the correlations with the validation point, labels, ones
 
 // Matern's correlation (1 + u) exp(-u) for u from 0 to 1.4, by the series of the fourth root of the exponential.
 Float8 matern(Float8 u) {
@@ -63,7 +62,7 @@ LeaveOneOutScorer::LeaveOneOutScorer(std::vector<double> labels, std::vector<std
       found_(validation_.size() * (neighbors + 1)),
       squared_distances_(neighbors * lanes),
       neighbor_labels_(neighbors * lanes),
-      systems_(neighbors * (neighbors + right_sides) * lanes) {}
+      systems_(neighbors * (neighbors + kriging_right_sides) * lanes) {}
 
 double LeaveOneOutScorer::score(std::span<const double> projected, std::span<const double> scales) {
   require(!scales.empty() && projected.size() == points() * scales.size(),
@@ -148,7 +147,7 @@ void LeaveOneOutScorer::fill_lane(std::size_t row, int lane) {
 // differences.
 void LeaveOneOutScorer::krige(float* predictions) {
   const std::size_t n = neighbors_;
-  const std::size_t width = n + right_sides;
+  const std::size_t width = n + kriging_right_sides;
   const auto entry = [&](std::size_t i, std::size_t j) { return systems_.data() + (i * width + j) * lanes; };
   constexpr float unit = sqrt3 / correlation_length;
   for (std::size_t i = 0; i < n; ++i) {
@@ -172,21 +171,7 @@ void LeaveOneOutScorer::krige(float* predictions) {
     simd::store(entry(i, n + 1), simd::load<Float8>(neighbor_labels_.data() + i * lanes));
     simd::store(entry(i, n + 2), simd::splat<Float8>(1.0F));
   }
-  factor<lanes>(systems_.data(), n, width);
-  Float8 ones{};
-  Float8 mean{};
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto one = simd::load<Float8>(entry(i, n + 2));
-    ones += one * one;
-    mean += one * simd::load<Float8>(entry(i, n + 1));
-  }
-  mean /= ones;
-  Float8 prediction = mean;
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto one = simd::load<Float8>(entry(i, n + 2));
-    prediction += simd::load<Float8>(entry(i, n)) * (simd::load<Float8>(entry(i, n + 1)) - mean * one);
-  }
-  simd::store(predictions, prediction);
+  simd::store(predictions, solve_kriging<Float8>(systems_.data(), n));
 }
 
 }  // namespace ellipack
