@@ -324,6 +324,15 @@ std::tuple<MetricParts, double> simulate_round(const MetricCore& core, const std
   return {std::move(parts), prediction};
 }
 
+FloatArray expert_weights(const MetricCore& core) {
+  std::vector<double> weights;
+  {
+    const nb::gil_scoped_release release;
+    weights = core.expert_weights();
+  }
+  return to_numpy(std::move(weights));
+}
+
 std::tuple<FloatArray, std::tuple<double, double>> expert_predictions(const MetricCore& core,
                                                                       const std::vector<double>& row) {
   MetricCore::ExpertPredictions predicted = core.expert_predictions(row);
@@ -353,6 +362,11 @@ void bind_core(nb::module_& m) {
       .def_prop_ro("dimension", &MetricCore::dimension)
       .def_prop_ro("clock", &MetricCore::clock, release(), "Rounds so far.")
       .def("__len__", &MetricCore::size, release())
+      .def("expert_weights", &expert_weights, "Return the weight of each expert in the aggregation; they add up to 1.")
+      .def(
+          "feature_scales",
+          [](const MetricCore& core) { return copy_to_numpy(core.feature_scales(), {core.dimension()}); },
+          "Return the scale of each feature in the first view.")
       .def("parts", &MetricCore::parts, release(), "Return a copy of all parts.")
       .def("accepts_rows", &accepts_rows, "rows"_a,
            nb::sig("def accepts_rows(self, rows: NDArray[numpy.generic]) -> bool"),

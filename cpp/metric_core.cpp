@@ -181,6 +181,13 @@ std::size_t MetricCore::size() const {
   return parts_.centers.size();
 }
 
+std::vector<double> MetricCore::expert_weights() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<double> weights(parts_.aggregation.experts.size());
+  parts_.aggregation.experts.compute_weights(weights);
+  return weights;
+}
+
 MetricParts MetricCore::parts() const {
   const std::shared_lock lock(mutex_);
   MetricParts copy = parts_;

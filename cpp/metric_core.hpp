@@ -119,6 +119,12 @@ class MetricCore {
   std::int64_t clock() const;
   std::size_t size() const;  // centers
 
+  // The weights of the experts in the aggregation; they add up to 1.
+  std::vector<double> expert_weights() const;
+
+  // The scale of each feature in the first view.
+  std::span<const double> feature_scales() const { return parts_.views[0].scale; }
+
   // A copy of all parts, between two rounds.
   MetricParts parts() const;
 

@@ -350,6 +350,12 @@ class MetricCore:
 
     def __len__(self) -> int: ...
 
+    def expert_weights(self) -> NDArray[numpy.float64]:
+        """Return the weight of each expert in the aggregation; they add up to 1."""
+
+    def feature_scales(self) -> NDArray[numpy.float64]:
+        """Return the scale of each feature in the first view."""
+
     def parts(self) -> MetricParts:
         """Return a copy of all parts."""
 

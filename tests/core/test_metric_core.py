@@ -132,6 +132,27 @@ def test_parts_are_copies() -> None:
     assert content(core.parts()) == before
 
 
+def test_expert_weights_are_those_of_the_aggregation() -> None:
+    core = MetricCore(SETTINGS, PARTS)
+    play(core, *smooth_stream(50, seed=1))
+    weights = core.expert_weights()
+    assert content(weights) == content(core.parts().aggregation.experts.weights())
+    assert content(weights) != content(PARTS.aggregation.experts.weights())
+    assert weights.sum() == pytest.approx(1.0)
+    weights[:] = 0.0  # a copy
+    assert core.expert_weights().sum() == pytest.approx(1.0)
+
+
+def test_feature_scales_are_those_of_the_first_view() -> None:
+    first, second = PARTS.views
+    scale = np.array([2.0, 3.0, 5.0])
+    core = MetricCore(SETTINGS, changed(PARTS, views=[changed(first, scale=scale), second]))
+    scales = core.feature_scales()
+    assert content(scales) == content(scale)
+    scales[:] = 0.0  # a copy
+    assert content(core.feature_scales()) == content(scale)
+
+
 @pytest.mark.parametrize("views", [1, 2])
 def test_a_core_built_of_its_parts_goes_on_with_the_same_bits(views: int) -> None:
     X, y = smooth_stream(400)

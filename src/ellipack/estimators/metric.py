@@ -152,7 +152,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     @property
     def directions_(self) -> Floats:
         """Directions of the metric on features in their own units, one per row, in the order of `eigenvalues_`."""
-        return np.asarray(self.metric_.eigenvectors.T / self._fitted_state.core.parts().views[0].scale)
+        return np.asarray(self.metric_.eigenvectors.T / self._fitted_state.core.feature_scales())
 
     @property
     def effective_rank_(self) -> int:
@@ -172,7 +172,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     @property
     def expert_weights_(self) -> Floats:
         """Weight of each expert in the aggregation, in the order of `expert_names_`; they add up to 1."""
-        return self._fitted_state.core.parts().aggregation.experts.weights()
+        return self._fitted_state.core.expert_weights()
 
     @property
     def n_centers_(self) -> int:
