@@ -207,7 +207,7 @@ Smallest smallest_distance(std::span<const double> query, std::span<const double
     simd::store(distances.data() + lane, four);
     minimum = simd::min(minimum, four);
   }
-  double smallest = std::min(std::min(minimum[0], minimum[1]), std::min(minimum[2], minimum[3]));
+  double smallest = std::min({minimum[0], minimum[1], minimum[2], minimum[3]});
   for (std::size_t lane = whole; lane < size; ++lane) {
     distances[lane] = squared_distance(query, points.subspan(lane * dimension, dimension));
     smallest = std::min(smallest, distances[lane]);
