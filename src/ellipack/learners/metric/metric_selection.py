@@ -1,4 +1,8 @@
-"""Choice of the metric at the end of a phase: candidates are scored by leave-one-out kriging."""
+"""Selection of the metric at the end of a phase.
+
+Candidates are the current metric, the identity, and powers of the gradient outer product. Each is scored by the
+leave-one-out error of kriging in its coordinates, averaged with its scores of earlier phases.
+"""
 
 import math
 from collections.abc import Iterator
@@ -11,40 +15,68 @@ from ellipack.learners.metric.config import MetricConfig
 from ellipack.parallel import for_row_slices
 from ellipack.validation import Floats, Ints
 
-_PREFERENCE_FOR_CURRENT = 0.01  # by which another candidate must be better than the present metric, lest noise decide
-_KEPT_WEIGHT = 0.5  # part of a phase's score that remains in the next
-_SUBSET_SHARE, _SUBSET_NEIGHBORS = 8, 20  # all candidates are scored on an eighth of the points, by fewer neighbors
+_CURRENT_BONUS = 0.01  # by which the score of the current metric is reduced, so that noise does not replace it
+_DECAY = 0.5  # factor of the weight of a score from one phase to the next
+_SUBSET_STEP, _SUBSET_NEIGHBORS = 8, 20  # the subset has one in eight centers and fewer neighbors
 _FINALISTS = 5
-_LEAST_ERROR = 1e-300
-_LEAST_RANGE = 1e-300
-_POINTS_PER_THREAD = 4000  # below that many points to score, a thread does not pay
+_MIN_ERROR = 1e-300
+_MIN_RANGE = 1e-300
+_MIN_POINTS_FOR_THREADS = 4000
 
 
 class Score(NamedTuple):
-    """How well a candidate did: a log error relative to the others', and the number of validation points behind it."""
+    """Score of a candidate. Lower is better.
+
+    Attributes
+    ----------
+    value : float
+        Logarithm of the leave-one-out error, relative to the mean of all candidates.
+    weight : float
+        Number of validation points that it is based on, discounted by age.
+    """
 
     value: float
     weight: float
 
 
 CandidateScores = dict[str, Score]
-"""Scores of candidates over all phases so far, by name."""
+"""Scores by the names of candidates."""
 
 
 class Candidate(NamedTuple):
-    """A metric as an orthogonal basis, which several candidates share, and the length of each of its directions."""
+    """Candidate for the metric.
+
+    Attributes
+    ----------
+    basis : array of shape (d, rank)
+        Directions as columns. Candidates that differ only in the lengths share it.
+    lengths : array of shape (rank,)
+        Factor of each direction.
+    """
 
     basis: Floats
     lengths: Floats
 
     @property
     def directions(self) -> Floats:
-        """The columns that whitening projects on."""
+        """Columns of the whitening projection."""
         return np.asarray(self.basis * self.lengths)
 
 
 class ValidationSet(NamedTuple):
-    """What candidates are scored on: centers in standard units, their mean labels, and which of them are predicted."""
+    """Data on which candidates are scored.
+
+    Attributes
+    ----------
+    standard : array of shape (n, d)
+        Standardized centers.
+    labels : array of shape (n,)
+        Their mean labels.
+    validation : array of int
+        Positions of the validation points: the centers that are predicted from the others.
+    neighbors : int
+        Number of neighbors for each prediction.
+    """
 
     standard: Floats
     labels: Floats
@@ -52,15 +84,15 @@ class ValidationSet(NamedTuple):
     neighbors: int
 
     def subset(self) -> "ValidationSet":
-        """Return a small part: every eighth center, and every fourth validation point."""
-        share = _SUBSET_SHARE if len(self.standard) >= _SUBSET_SHARE * self.neighbors else 1
-        few = self.validation[:: _SUBSET_SHARE // 2]
-        kept = np.union1d(np.arange(0, len(self.standard), share), few)
+        """Return a subset: one in eight centers, and one in four validation points."""
+        step = _SUBSET_STEP if len(self.standard) >= _SUBSET_STEP * self.neighbors else 1
+        validation = self.validation[:: _SUBSET_STEP // 2]
+        kept = np.union1d(np.arange(0, len(self.standard), step), validation)
         neighbors = min(self.neighbors, _SUBSET_NEIGHBORS)
-        return ValidationSet(self.standard[kept], self.labels[kept], np.searchsorted(kept, few), neighbors)
+        return ValidationSet(self.standard[kept], self.labels[kept], np.searchsorted(kept, validation), neighbors)
 
     def errors(self, candidates: dict[str, Candidate], n_jobs: int) -> dict[str, float]:
-        """Return the sum of squared leave-one-out errors in the metric of each candidate."""
+        """Return the sum of squared leave-one-out errors of each candidate, by name."""
         names, labels = list(candidates), scale_to_unit_interval(self.labels)
         neighbors = min(self.neighbors, len(self.standard) - 1)
         projected = {id(each.basis): project(self.standard, each.basis) for each in candidates.values()}
@@ -72,19 +104,25 @@ class ValidationSet(NamedTuple):
                 candidate = candidates[names[i]]
                 errors[i] = scorer.score(projected[id(candidate.basis)], candidate.lengths)
 
-        few = len(names) * len(self.standard) < _POINTS_PER_THREAD
-        for_row_slices(score, len(names), 1 if few else n_jobs)
+        small = len(names) * len(self.standard) < _MIN_POINTS_FOR_THREADS
+        for_row_slices(score, len(names), 1 if small else n_jobs)
         return dict(zip(names, errors.tolist(), strict=True))
 
 
 def scale_to_unit_interval(labels: Floats) -> Floats:
-    """Scale labels to [0, 1]; scores do not depend on units."""
+    """Scale labels to [0, 1], so that scores do not depend on their units.
+
+    Examples
+    --------
+    >>> scale_to_unit_interval(np.array([2.0, 6.0, 3.0])).tolist()
+    [0.0, 1.0, 0.25]
+    """
     least = labels.min()
-    return np.asarray((labels - least) / max(labels.max() - least, _LEAST_RANGE))
+    return np.asarray((labels - least) / max(labels.max() - least, _MIN_RANGE))
 
 
 class GradientOuterProducts(NamedTuple):
-    """The gradient outer product, and its diagonal alone, both in the coordinates of a subspace."""
+    """Gradient outer product, and the matrix of its diagonal, in the coordinates of a subspace."""
 
     full: Floats
     diagonal: Floats
@@ -92,17 +130,38 @@ class GradientOuterProducts(NamedTuple):
 
 def restrict_gop(gop: Floats, basis: Floats) -> GradientOuterProducts:
     """Return the gradient outer product in the coordinates of an orthonormal basis."""
-    with np.errstate(over="ignore", invalid="ignore"):  # if it is not finite, there are no candidates from it
+    with np.errstate(over="ignore", invalid="ignore"):  # if it is not finite, it is not used
         return GradientOuterProducts(basis.T @ gop @ basis, (basis.T * np.diag(gop)) @ basis)
 
 
 def generate_candidates(
     gop: GradientOuterProducts, current: Floats, config: MetricConfig
 ) -> Iterator[tuple[str, Candidate]]:
-    """Yield names and candidates: the present metric, the identity, and powers of the gradient outer product.
+    """Yield the names of candidates and the candidates.
 
-    The gradient outer product is taken as it is, as its diagonal alone (for streams whose axes matter), and as the
-    mean of both.
+    These are the current metric, the identity, and powers ``(matrix / norm + ridge I)**(2 power)`` of three matrices:
+    the gradient outer product, its diagonal, and the mean of both.
+
+    Parameters
+    ----------
+    gop : GradientOuterProducts
+        Gradient outer product. If it is 0 or not finite, there are only the first two candidates.
+    current : array of shape (d, rank)
+        Directions of the current metric.
+    config : MetricConfig
+        Powers and ridges.
+
+    Yields
+    ------
+    name : str
+    candidate : Candidate
+
+    Examples
+    --------
+    >>> gop = restrict_gop(np.diag([4.0, 1.0]), np.eye(2))
+    >>> config = MetricConfig(powers=(0.5,), ridges=(0.01,))
+    >>> [name for name, _ in generate_candidates(gop, np.eye(2), config)][:3]
+    ['current', 'identity', 'full, ridge 0.01, power 0.5']
     """
     d = len(gop.full)
     yield "current", Candidate(current, np.ones(current.shape[1]))
@@ -112,8 +171,8 @@ def generate_candidates(
         return
     full, diagonal = gop.full / norm, gop.diagonal / norm
     for name, matrix in (("full", full), ("diagonal", diagonal), ("mixed", (full + diagonal) / 2)):
-        rising, columns = np.linalg.eigh(matrix)
-        values, basis = rising[::-1], np.ascontiguousarray(columns[:, ::-1])  # the heaviest first: searches end sooner
+        ascending, columns = np.linalg.eigh(matrix)
+        values, basis = ascending[::-1], np.ascontiguousarray(columns[:, ::-1])  # largest first, for faster searches
         for ridge in config.ridges:
             for power in config.powers:
                 weights = (np.maximum(values, 0) + ridge) ** (2 * power)
@@ -124,41 +183,59 @@ def generate_candidates(
 def select_metric(
     candidates: dict[str, Candidate], data: ValidationSet, past_scores: CandidateScores, n_jobs: int = 1
 ) -> tuple[str, CandidateScores]:
-    """Return the name of the best candidate, and the past_scores of all after this phase.
+    """Return the name of the best candidate, and updated scores.
 
-    All candidates are scored on a small part of the data; the best of them and the present metric on all of it. What
-    counts is the logarithm of the leave-one-out error, averaged with that of earlier phases: a kind of candidate that
-    did well will do well again.
+    All candidates are scored on a subset of the data. The best of them and the current metric are scored on all data.
+    Scores are averaged with those of earlier phases, because the same kinds of candidates tend to be good again.
+
+    Parameters
+    ----------
+    candidates : dict of str to Candidate
+        Candidates, among them "current".
+    data : ValidationSet
+        Data on which candidates are scored.
+    past_scores : dict of str to Score
+        Scores of earlier phases. They are not changed.
+    n_jobs : int, default 1
+        Number of threads, as in scikit-learn.
+
+    Returns
+    -------
+    name : str
+        Name of the best candidate.
+    scores : dict of str to Score
+        Scores for the next phase.
     """
-    first = _average_scores(_score_candidates(data.subset(), candidates, n_jobs), past_scores)
-    others = sorted(set(first) - {"current"}, key=lambda name: (first[name].value, name))
+    subset_scores = _average_scores(_score_candidates(data.subset(), candidates, n_jobs), past_scores)
+    others = sorted(set(subset_scores) - {"current"}, key=lambda name: (subset_scores[name].value, name))
     finalists = {name: candidates[name] for name in ["current", *others[:_FINALISTS]]}
-    # Scores of finalists are relative to each other: shifted to where these stand among all.
-    shift = float(np.mean([first[name].value for name in finalists]))
+    # Scores of finalists are relative to their own mean. The shift makes them comparable with those of all candidates.
+    shift = float(np.mean([subset_scores[name].value for name in finalists]))
     scores = {name: Score(s.value + shift, s.weight) for name, s in _score_candidates(data, finalists, n_jobs).items()}
-    last = _average_scores(scores, past_scores)
-    after = {name: Score(s.value, s.weight * _KEPT_WEIGHT) for name, s in {**first, **last}.items()}
-    after.pop("current")  # it will be another metric next time
-    best = min(finalists, key=lambda name: last[name].value - (_PREFERENCE_FOR_CURRENT if name == "current" else 0.0))
-    return best, {**past_scores, **after}
+    final_scores = _average_scores(scores, past_scores)
+    updated = {name: Score(s.value, s.weight * _DECAY) for name, s in {**subset_scores, **final_scores}.items()}
+    updated.pop("current")  # the name will mean another metric in the next phase
+    best = min(finalists, key=lambda name: final_scores[name].value - (_CURRENT_BONUS if name == "current" else 0.0))
+    return best, {**past_scores, **updated}
 
 
 def _score_candidates(data: ValidationSet, candidates: dict[str, Candidate], n_jobs: int) -> CandidateScores:
-    """Return the scores of candidates: log errors less their mean."""
+    """Return the scores of candidates: logarithms of errors minus their mean."""
     values = {name: _log_error(error) for name, error in data.errors(candidates, n_jobs).items()}
     mean = sum(values.values()) / len(values)
     return {name: Score(value - mean, float(len(data.validation))) for name, value in values.items()}
 
 
 def _log_error(error: float) -> float:
-    """Return the logarithm of an error; of the worst error there is if an overflow made it infinite or NaN."""
-    return math.log(max(error, _LEAST_ERROR)) if error <= 1 / _LEAST_ERROR else -math.log(_LEAST_ERROR)
+    """Return the logarithm of an error, or an upper bound if the error is infinite or NaN after an overflow."""
+    return math.log(max(error, _MIN_ERROR)) if error <= 1 / _MIN_ERROR else -math.log(_MIN_ERROR)
 
 
-def _average_scores(scores: CandidateScores, before: CandidateScores) -> CandidateScores:
-    """Return scores averaged with earlier ones, by the validation points behind them."""
+def _average_scores(scores: CandidateScores, past_scores: CandidateScores) -> CandidateScores:
+    """Return means of scores and earlier scores, by their weights."""
     averaged = {}
     for name, (value, weight) in scores.items():
-        past, earlier = before.get(name, Score(0.0, 0.0))
-        averaged[name] = Score((weight * value + earlier * past) / (weight + earlier), weight + earlier)
+        past, past_weight = past_scores.get(name, Score(0.0, 0.0))
+        total = weight + past_weight
+        averaged[name] = Score((weight * value + past_weight * past) / total, total)
     return averaged

@@ -1,4 +1,4 @@
-"""The practical learner's state: the compiled core, and what Python decides between phases."""
+"""State of `MetricRegressor`: the compiled core, and what Python decides between phases."""
 
 from dataclasses import dataclass
 from threading import Lock
@@ -28,46 +28,92 @@ from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats, check_integer
 
 MEAN, SQUARES, LOW, HIGH, OUTLIERS, COUNT = range(6)
-"""Rows of the statistics of features, and entries of those of labels: mean, sum of squared deviations, least, greatest,
-outliers of the phase (and half of those before); for labels also the count of all that were no outliers."""
+"""Rows of the statistics of features, and entries of the statistics of labels.
+
+Mean, sum of squared deviations, minimum, maximum, number of outliers in the phase plus half of the number before, and,
+for labels only, the number of labels that were not outliers.
+"""
 
 MIN_PHASE_ROUNDS = 4
-"""Rounds of the first phase, and the fewest of any: until its end, features count by their raw size."""
+"""Number of rounds of the first phase, in which features are not standardized, and minimum for the others."""
 
-_MOST_FITTED = 40  # leading coordinates that local linear fits use
-_MOST_NEIGHBORS = 512  # the cost of kriging grows with their cube
-_LEAST_PACKING_CENTERS = 64
-_PACKING_PART = 4  # Algorithm 1 has at most this part of max_centers, so that its memory is bounded too
+_MAX_FIT_DIMENSION = 40  # of local linear fits
+_MAX_NEIGHBORS = 512  # the cost of kriging is cubic in the number of neighbors
+_MIN_PACKING_CENTERS = 64
+_PACKING_DIVISOR = 4  # Algorithm 1 has at most max_centers // 4 centers
 
 
 class MetricPhase(NamedTuple):
-    """Summary of a finished phase, and what was chosen at its end."""
+    """Summary of a finished phase.
+
+    Attributes
+    ----------
+    number : int
+        Number of the phase, from 1.
+    end : int
+        Its last round.
+    n_centers : int
+        Number of centers at its end.
+    eigenvalues : array of shape (d,)
+        Eigenvalues of the metric that was selected for the first view; 0 outside of the subspace.
+    feature_weights : array of shape (d,)
+        Diagonal of that metric.
+    choices : tuple of str
+        Name of the selected candidate for each view.
+    expert_weights : array of shape (n_experts,)
+        Weights of the experts at its end.
+    """
 
     number: int
-    end: int  # its last round
+    end: int
     n_centers: int
-    eigenvalues: Floats  # of the metric that was chosen for the first view; 0 along directions that were cut off
-    feature_weights: Floats  # the diagonal of that metric
-    choices: tuple[str, ...]  # names of the chosen candidates
-    expert_weights: Floats  # at its end
+    eigenvalues: Floats
+    feature_weights: Floats
+    choices: tuple[str, ...]
+    expert_weights: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class PhaseState:
-    """Everything that a phase fixes, and the core that plays its rounds."""
+    """State of a phase.
+
+    Attributes
+    ----------
+    core : MetricCore
+        Compiled core, which runs the rounds.
+    metrics : tuple of Metric
+        Metric of each view.
+    end : int
+        Last round of the phase.
+    finished : tuple of MetricPhase
+        Summaries of the finished phases.
+    past_scores : tuple of dict
+        Scores of candidates for the metric of each view, from earlier phases.
+    """
 
     core: MetricCore
     metrics: tuple[Metric, ...]
     end: int
     finished: tuple[MetricPhase, ...]
-    past_scores: tuple[CandidateScores, ...]  # of candidates for the metric, in each view
+    past_scores: tuple[CandidateScores, ...]
 
 
 class MetricState:
-    """What the practical learner carries from round to round.
+    """State of the learner.
 
-    The phase is replaced as a whole: whatever interrupts its last round, the state is that of before or of after.
-    Threads that predict or save see one phase or the other; threads that learn take turns.
+    The end of a phase replaces `phase` as a whole. An interrupt leaves the state before or after the last round, and
+    threads that predict or save see either phase. A lock serializes threads that learn.
+
+    Attributes
+    ----------
+    phase : PhaseState
+        State of the current phase.
+    config : MetricConfig
+        Settings.
+    random_state : int
+        Random seed.
+    learn_lock : threading.Lock
+        Lock that a thread holds while it learns.
     """
 
     def __init__(self, phase: PhaseState, config: MetricConfig, random_state: int) -> None:
@@ -81,7 +127,7 @@ class MetricState:
 
     @property
     def core(self) -> MetricCore:
-        """The core that plays the rounds of the present phase."""
+        """Compiled core of the current phase."""
         return self.phase.core
 
     @property
@@ -96,7 +142,17 @@ class MetricState:
 
 
 class LearnerSize(NamedTuple):
-    """Bounds on the size of a learner."""
+    """Parameters of a learner that determine its size.
+
+    Attributes
+    ----------
+    views : int
+        Number of views of the features, 1 or 2.
+    neighbors : int
+        Number of neighbors that kriging uses.
+    max_centers : int
+        Number of centers at which a quarter of them is evicted.
+    """
 
     views: int
     neighbors: int
@@ -104,10 +160,37 @@ class LearnerSize(NamedTuple):
 
 
 def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricConfig) -> MetricState:
-    """Return the practical learner before its first round, for d features."""
+    """Return the initial state.
+
+    Parameters
+    ----------
+    d : int
+        Number of features.
+    size : LearnerSize
+        Numbers of views, neighbors and centers.
+    random_state : int
+        Random seed.
+    config : MetricConfig
+        Settings.
+
+    Returns
+    -------
+    state : MetricState
+
+    Raises
+    ------
+    DomainError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> state = initial_state(3, LearnerSize(views=1, neighbors=8, max_centers=100), 0, MetricConfig())
+    >>> state.clock, state.n_centers, state.phase.end
+    (0, 0, 4)
+    """
     views, neighbors = (
         check_integer(size.views, "views", 1, 2),
-        check_integer(size.neighbors, "neighbors", 2, _MOST_NEIGHBORS),
+        check_integer(size.neighbors, "neighbors", 2, _MAX_NEIGHBORS),
     )
     most = check_integer(size.max_centers, "max_centers", 16)
     check_integer(random_state, "random_state", 0)
@@ -122,7 +205,7 @@ def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricCo
         regressions=GlobalRegressions(unknown, unknown),
         aggregation=ExpertAggregation(
             uniform_aggregation(experts),
-            # A stack that cannot move until the labels have shown a variance to set its prior by.
+            # A covariance of 0 keeps the coefficients at 0 until the variance of the labels is known, for the prior.
             LeastSquares(np.zeros((experts, experts)), np.zeros(experts)),
             uniform_aggregation(2),
         ),
@@ -154,17 +237,17 @@ def empty_packing(eigenvalues: Floats, coordinate_scale: float, max_centers: int
 
 
 def max_packing_centers(max_centers: int) -> int:
-    """Return the largest number of centers of Algorithm 1."""
-    return max(_LEAST_PACKING_CENTERS, max_centers // _PACKING_PART)
+    """Return the largest number of centers of Algorithm 1, which bounds its memory."""
+    return max(_MIN_PACKING_CENTERS, max_centers // _PACKING_DIVISOR)
 
 
 def max_fit_dimension(rank: int) -> int:
-    """Return how many of the coordinates local linear fits use."""
-    return min(rank, _MOST_FITTED)
+    """Return the largest number of coordinates for local linear fits."""
+    return min(rank, _MAX_FIT_DIMENSION)
 
 
 def empty_gop(d: int) -> Floats:
-    """Return the gradient outer product of a phase before its first slope."""
+    """Return the gradient outer product of a phase without slopes so far."""
     return np.zeros((0, d))
 
 
