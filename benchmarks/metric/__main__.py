@@ -3,8 +3,8 @@
 With ``--data FOLDER``: the late NRMSE on each stream of a folder of CSV files, in one pass; with ``--peers FILE``, next
 to the errors of peers. If River is installed, also the cost per round next to its AMF.
 
-Always, on synthetic streams: growth of the cost, latency of calls, error of the learned directions, error on pure
-noise, and error with a limit on centers. Everything runs on one thread.
+Always, on synthetic streams: growth of the cost, cost with many features, latency of calls, error of the learned
+directions, error on pure noise, and error with a limit on centers. Everything runs on one thread.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from benchmarks.command_line import (
     track_progress,
 )
 from benchmarks.comparison.models import TREES
-from benchmarks.metric import accuracy, cost, memory
+from benchmarks.metric import accuracy, cost, many_features, memory
 from benchmarks.metric.accuracy import (
     BATCH_PEERS,
     INSTALL_RIVER,
@@ -131,11 +131,13 @@ def measure_synthetic(streams: list[Stream], options: argparse.Namespace, consol
     """Measure on synthetic streams, and eviction also on some of the folder; print tables, return targets."""
     with show_activity("growth"):
         growth = cost.measure_growth(options.views)
+    with show_activity("many features"):
+        many = many_features.measure_many_features()
     with show_activity("noise"):
-        targets = [*cost.targets(growth), *accuracy.noise_targets(options.views)]
+        targets = [*cost.targets(growth), *many_features.targets(many), *accuracy.noise_targets(options.views)]
     limited = [low_rank_stream(8, 3, 8_000), *streams[:_LIMITED_STREAMS]]
     compared = {each.name: memory.compare(each, options.views) for each in _track(limited)}
-    console.print(*cost.cost_tables(growth), memory.errors_table(compared), sep="\n")
+    console.print(*cost.cost_tables(growth), many_features.cost_table(many), memory.errors_table(compared), sep="\n")
     return [*targets, *memory.targets(compared)]
 
 

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from benchmarks.command_line import at_least, at_most, targets_table
-from benchmarks.metric import accuracy, cost, memory
+from benchmarks.metric import accuracy, cost, many_features, memory
 from benchmarks.metric.__main__ import Score, error_targets, errors_table, parse, score
 from benchmarks.metric.accuracy import BATCH_PEERS, STREAMING_PEERS, best_error, read_peers
 from benchmarks.streams import Stream, late_nrmse, low_rank_stream, noise_stream, read_folder, read_stream
@@ -157,3 +157,14 @@ def test_errors_with_a_limit_on_centers() -> None:
 def test_options() -> None:
     options = parse(["--data", "folder", "--rows", "5"])
     assert (options.data, options.rows, options.views, options.amf) == (Path("folder"), 5, 1, 5000)
+
+
+def test_cost_with_many_features() -> None:
+    result = many_features.measure_many_features((2, 50), 60, (45,), 10)
+    assert min(result.costs) > 0
+    assert len(result.longest) == 3
+    assert [target.value for target in many_features.targets(result)] == [
+        f"{result.costs[1] / result.costs[0]:.3g}",
+        f"{max(result.longest):.3g} s",
+    ]
+    assert all(text in shown(many_features.cost_table(result)) for text in ("us per round", "50", "45"))

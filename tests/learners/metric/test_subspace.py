@@ -36,7 +36,7 @@ def test_what_is_cut_off_is_bounded(d: int, slopes: int, n: int, seed: int) -> N
     outside = np.eye(d) - basis @ basis.T
     eigenvalues = np.linalg.eigvalsh(gop)[::-1]
     largest = np.linalg.norm(outside @ gop @ outside, 2)
-    assert largest <= 1.1 * eigenvalues[N_EIGENVECTORS] + 1e-9 * eigenvalues[0]
+    assert largest <= 1.2 * eigenvalues[N_EIGENVECTORS] + 1e-9 * eigenvalues[0]
 
 
 def test_rows_decide_where_slopes_say_nothing() -> None:

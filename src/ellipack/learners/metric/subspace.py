@@ -24,7 +24,7 @@ N_AXES, N_EIGENVECTORS = 20, 10
 """Number of features, and of eigenvectors of the gradient outer product, in the subspace."""
 
 _SAMPLE = 256  # rows for the principal components
-_POWER_ITERATIONS = 2
+_POWER_ITERATIONS = 1
 _MIN_SINGULAR_VALUE = 1e-5  # relative to the largest; smaller ones are rounding errors or negligible
 
 
