@@ -62,11 +62,11 @@ def test_arrays_of_an_archive_are_its_own() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("centers/round_sums", -1.0, "round_sums must be those of label_counts rounds of at most 30"),
-        ("centers/round_sums", 1e9, "round_sums must be those of label_counts rounds of at most 30"),
+        ("centers/round_sums", -1.0, "round_sums must be sums of label_counts rounds, each at most 30"),
+        ("centers/round_sums", 1e9, "round_sums must be sums of label_counts rounds, each at most 30"),
         ("centers/round_sums", None, "centers/round_sums must be float64"),
         ("centers/label_counts", 0, "centers/label_counts must be >= 1, got 0"),
-        ("centers/label_sums", 1e80, "centers/label_sums must be those of labels of at most 2e"),
+        ("centers/label_sums", 1e80, "centers/label_sums must be sums of labels of absolute value <= 2e"),
         ("centers/rows", 1e200, "centers/rows must be from"),
         ("packing/creation_rounds", 1, "packing/creation_rounds must be strictly increasing"),
         ("packing/coordinates", np.nan, "packing/coordinates must be finite"),
@@ -74,11 +74,11 @@ def test_arrays_of_an_archive_are_its_own() -> None:
         ("experts/squares", -1.0, "experts/squares must be from 0"),
         ("forgetting/inverse", None, "forgetting/inverse must be float64"),
         ("label_statistics", np.nan, "label_statistics must be finite"),
-        ("label_statistics", -1.0, "label_statistics must be of labels"),
-        ("label_statistics", 1e9, "label_statistics must be of at most 30 rounds"),
-        ("feature_statistics", -1.0, "feature_statistics must be of at most"),
+        ("label_statistics", -1.0, "label_statistics must be those of labels"),
+        ("label_statistics", 1e9, "label_statistics must be those of at most 30 rounds"),
+        ("feature_statistics", -1.0, "feature_statistics must have absolute values <= 2e"),
         ("view0/scale", 0.0, "view0/scale must be from"),
-        ("view0/directions", 1e-6, "view0/directions must be at least 1e-05 long, got 1.7"),
+        ("view0/directions", 1e-6, "view0/directions must have lengths of at least 1e-05, got 1.7"),
         ("view0/directions", 1.0, "view0/directions must be orthogonal"),
         ("view0/coordinates", 1e9, "view0/coordinates must be from"),
         ("view1/knots", None, "view1/knots must be an array of 2 dimensions, got nothing"),
@@ -98,9 +98,9 @@ def test_arrays_that_do_not_fit_together_are_refused(name: str, value: float | N
 def test_knots_must_rise_and_the_first_view_has_none() -> None:
     contents = archive(views=2)
     knots = contents.arrays["view1/knots"]
-    with pytest.raises(CheckpointError, match="view1/knots must be none, or two and more that rise"):
+    with pytest.raises(CheckpointError, match="view1/knots must be empty or at least two rows in ascending order"):
         from_archive(with_array(contents, "view1/knots", knots[::-1].copy()), D)
-    with pytest.raises(CheckpointError, match="view0/knots must be none"):
+    with pytest.raises(CheckpointError, match="view0/knots must be empty"):
         from_archive(with_array(contents, "view0/knots", knots), D)
 
 
@@ -152,10 +152,10 @@ def test_numbers_that_are_not_finite_are_refused_or_do_no_harm(views: int, value
         ("phase_end", 10**6, "phase_end must be"),
         ("random_state", -1, "random_state must be"),
         ("phases", 10**9, "phases must be"),
-        ("past_scores", [], "past_scores must be one set for each of 1 views, got 0"),
-        ("past_scores", [{"identity": [1.0, -1.0]}], "past_scores must be of at most"),
-        ("past_scores", [{"identity": ["one", 1.0]}], "past_scores must hold a pair"),
-        ("past_scores", [{"identity": [1.0]}], "past_scores must hold a pair"),
+        ("past_scores", [], "past_scores must have an entry for each of 1 views, got 0"),
+        ("past_scores", [{"identity": [1.0, -1.0]}], "past_scores must have values of absolute value <="),
+        ("past_scores", [{"identity": ["one", 1.0]}], "past_scores must have a pair"),
+        ("past_scores", [{"identity": [1.0]}], "past_scores must have a pair"),
     ],
 )
 def test_facts_that_do_not_fit_are_refused(fact: str, value: object, message: str) -> None:
@@ -165,13 +165,13 @@ def test_facts_that_do_not_fit_are_refused(fact: str, value: object, message: st
 
 
 def test_an_archive_of_another_width_is_refused() -> None:
-    with pytest.raises(CheckpointError, match="view0/directions must have 4 rows, one a feature"):
+    with pytest.raises(CheckpointError, match="view0/directions must have 4 rows, one for each feature"):
         from_archive(archive(), 4)
 
 
 def test_more_centers_than_allowed_are_refused() -> None:
     contents = archive()
-    with pytest.raises(CheckpointError, match=r"centers/rows must be from 1 to max_centers - 1, 15, got"):
+    with pytest.raises(CheckpointError, match=r"centers/rows must have from 1 to max_centers - 1 = 15 rows, got"):
         from_archive(Archive({**contents.facts, "max_centers": 16}, contents.arrays), D)
 
 

@@ -1,8 +1,8 @@
-"""The end of a phase: new scales, a new metric, and everything converted to them.
+"""End of a phase: new scales of the features, a new metric, and the conversion of the state to them.
 
-The order is that of `next_phase`: draw a pool of centers; for each view, set new scales and select a metric in the
-leading subspace; place the centers anew; convert the regressions to the new units; restart the aggregations. The result
-is a new core, which replaces the old one in a single step.
+`next_phase` runs these steps: draw a pool of centers; for each view, set new scales and select a metric in the leading
+subspace; project the centers on the new directions; convert the regressions to the new units; restart the aggregations.
+The result is a new core, which replaces the old one in a single assignment.
 """
 
 from typing import NamedTuple
@@ -47,19 +47,31 @@ from ellipack.linear_algebra import single_threaded_blas
 from ellipack.metric import Metric
 from ellipack.validation import Floats, Ints
 
-_KNOTS = 256  # between which ranks are interpolated
-_FEWEST_VALIDATION_POINTS = 8
-_EARLY_VALIDATION_POINTS, _VALIDATION_PART = 60, 8
-_OUTGROWN = 1e4  # times the variance by which the stack's prior was set
-_ROUNDING = 1e-13  # of a feature's size: the running mean of a constant is that far off
-_LARGEST_CONVERSION = 1e3
-_LEAST_WEIGHT = 1e-8  # of a direction beside the heaviest: a lighter one could not be told from rounding in the heavier
-_LONGEST = 1e150  # a direction whose square is finite
-_LEAST_PRIOR = 1e-150  # of the stack; with a smaller one, growing labels would overflow
+_MAX_KNOTS = 256  # between which ranks are interpolated
+_MIN_CENTERS = 8  # for a selection of the metric
+_MIN_VALIDATION_POINTS, _VALIDATION_DIVISOR = 60, 8
+_MAX_VARIANCE_GROWTH = 1e4  # since the prior of the stack was set
+_ROUNDING = 1e-13  # error of the running mean of a constant feature, relative to its absolute value
+_MAX_CONVERSION = 1e3
+_MIN_EIGENVALUE = 1e-8  # relative to the largest; rounding errors of large coordinates hide smaller ones
+_MAX_LENGTH = 1e150  # of a direction, so that its square is finite
+_MIN_PRIOR = 1e-150  # of the stack; with a smaller one, growing labels could overflow
 
 
 class UpdatedView(NamedTuple):
-    """What the end of a phase changes in a view."""
+    """View for the next phase.
+
+    Attributes
+    ----------
+    view : FeatureView
+        Scales and directions.
+    metric : Metric
+        Selected metric.
+    choice : str
+        Name of the selected candidate.
+    past_scores : dict of str to Score
+        Scores of candidates for the next selection.
+    """
 
     view: FeatureView
     metric: Metric
@@ -68,7 +80,7 @@ class UpdatedView(NamedTuple):
 
 
 class _FinishedPhase(NamedTuple):
-    """A phase whose last round has been played, and what its end needs."""
+    """A phase after its last round, with the arguments of `next_phase`."""
 
     phase: PhaseState
     parts: MetricParts
@@ -80,13 +92,31 @@ class _FinishedPhase(NamedTuple):
 def next_phase(
     phase: PhaseState, parts: MetricParts, config: MetricConfig, random_state: int, n_jobs: int = 1
 ) -> PhaseState:
-    """Return the phase that follows one whose last round led to these parts."""
+    """Return the state of the next phase.
+
+    Parameters
+    ----------
+    phase : PhaseState
+        The phase that ends. It is not changed.
+    parts : MetricParts
+        Parts of its core after the last round.
+    config : MetricConfig
+        Settings.
+    random_state : int
+        Random seed.
+    n_jobs : int, default 1
+        Number of threads that score candidates, as in scikit-learn.
+
+    Returns
+    -------
+    next : PhaseState
+    """
     number = len(phase.finished)
     end = _FinishedPhase(phase, parts, config, np.random.default_rng([random_state, number]), n_jobs)
     with single_threaded_blas():
         pool = _sample(end.rng, len(parts.centers), config.pool)
         changes = [_update_view(end, v, pool) for v in range(len(parts.views))]
-        core = MetricCore(phase.core.settings, _converted_parts(end, changes))
+        core = MetricCore(phase.core.settings, _convert_parts(end, changes))
     metrics, choices = tuple(each.metric for each in changes), tuple(each.choice for each in changes)
     weights = parts.aggregation.experts.weights()
     spectrum = np.zeros(phase.core.dimension)
@@ -103,8 +133,9 @@ def next_phase(
     )
 
 
-def _sample(rng: np.random.Generator, size: int, most: int) -> Ints:
-    return np.arange(size) if size <= most else np.sort(rng.choice(size, most, replace=False))
+def _sample(rng: np.random.Generator, size: int, max_count: int) -> Ints:
+    """Return at most `max_count` of the numbers below `size`, at random and in ascending order."""
+    return np.arange(size) if size <= max_count else np.sort(rng.choice(size, max_count, replace=False))
 
 
 def _update_view(end: _FinishedPhase, v: int, pool: Ints) -> UpdatedView:
@@ -117,9 +148,9 @@ def _update_view(end: _FinishedPhase, v: int, pool: Ints) -> UpdatedView:
     basis = leading_subspace(gop, standard)
     directions = basis.T @ directions
     choice, past_scores = "current", end.phase.past_scores[v]
-    if len(pool) >= _FEWEST_VALIDATION_POINTS:
+    if len(pool) >= _MIN_CENTERS:
         labels = centers.label_sums[pool] / centers.label_counts[pool]
-        validation = _sample(end.rng, len(pool), _validation_points(config, len(centers)))
+        validation = _sample(end.rng, len(pool), _count_validation_points(config, len(centers)))
         neighbors = end.phase.core.settings.neighbors
         data = ValidationSet(project(standard, basis), labels, validation, neighbors)
         candidates = dict(generate_candidates(restrict_gop(gop, basis), directions, config))
@@ -137,8 +168,8 @@ def _update_view(end: _FinishedPhase, v: int, pool: Ints) -> UpdatedView:
     return UpdatedView(view, metric, choice, past_scores)
 
 
-def _converted_parts(end: _FinishedPhase, changes: list[UpdatedView]) -> MetricParts:
-    """Return everything that the core carries, in the units and metrics of the new phase."""
+def _convert_parts(end: _FinishedPhase, changes: list[UpdatedView]) -> MetricParts:
+    """Return the parts of the core in the units and metrics of the next phase."""
     parts, views = end.parts, [change.view for change in changes]
     coordinates = [project_rows(view, parts.centers.rows) for view in views]
     farthest = float(np.sqrt(np.einsum("ij,ij->i", coordinates[0], coordinates[0]).max()))
@@ -153,7 +184,7 @@ def _converted_parts(end: _FinishedPhase, changes: list[UpdatedView]) -> MetricP
         regressions=convert_regressions(parts, views[0]),
         aggregation=ExpertAggregation(
             restart_aggregation(parts.aggregation.experts),
-            _new_stack(parts, end.config.stack_prior),
+            _update_stack(parts, end.config.stack_prior),
             restart_aggregation(parts.aggregation.top),
         ),
         label_statistics=label_statistics,
@@ -164,7 +195,7 @@ def _converted_parts(end: _FinishedPhase, changes: list[UpdatedView]) -> MetricP
 
 
 def _standardized_view(parts: MetricParts, view: FeatureView) -> FeatureView:
-    """Return the first view with the scales of the features."""
+    """Return the first view with the current means and standard deviations of the features."""
     statistics = parts.feature_statistics
     variance = statistics[SQUARES] / parts.label_statistics[COUNT]
     sizes = np.maximum(np.abs(statistics[LOW]), np.abs(statistics[HIGH]))
@@ -172,9 +203,9 @@ def _standardized_view(parts: MetricParts, view: FeatureView) -> FeatureView:
 
 
 def _ranked_view(view: FeatureView, rows: Floats) -> FeatureView:
-    """Return a view of ranks with knots from these rows, and with the scales of their ranks."""
+    """Return a view of ranks: knots from quantiles of rows, and means and standard deviations of the ranks."""
     d = rows.shape[1]
-    knots = np.quantile(rows, np.linspace(0, 1, min(_KNOTS, max(2, len(rows)))), axis=0)
+    knots = np.quantile(rows, np.linspace(0, 1, min(_MAX_KNOTS, max(2, len(rows)))), axis=0)
     ranked = _with_scales(view, np.ascontiguousarray(knots), np.zeros(d), np.ones(d))
     ranks = ranked.standardize(rows)
     return _with_scales(ranked, ranked.knots, ranks.mean(axis=0), _deviation(ranks.var(axis=0), np.ones(d)))
@@ -185,50 +216,50 @@ def _with_scales(view: FeatureView, knots: Floats, shift: Floats, scale: Floats)
 
 
 def _deviation(variance: Floats, sizes: Floats) -> Floats:
-    """Return standard deviations; 1 for features that never varied, but for rounding at their size."""
+    """Return standard deviations, 1 for features that are constant up to rounding errors."""
     return np.sqrt(np.where(variance > (_ROUNDING * sizes) ** 2, variance, 1.0))
 
 
 def _convert_gop(old: FeatureView, new: FeatureView) -> tuple[Floats, Floats]:
     """Return the gradient outer product and the directions of a view in new units.
 
-    If the old units were far too small, what was measured in them says little in the new ones.
+    The change of units is clipped: slopes in far too small units are not reliable.
     """
     d = len(new.scale)
     gop = old.gop
     if len(gop) == 0:
         gop = np.zeros((d, d))
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is left out of the candidates
-        ratio = np.minimum(new.scale / old.scale, _LARGEST_CONVERSION)
+    with np.errstate(over="ignore", invalid="ignore"):  # if it is not finite, it is not used
+        ratio = np.minimum(new.scale / old.scale, _MAX_CONVERSION)
         gop *= ratio  # in place: with many features it is large
         gop *= ratio[:, None]
         return gop, ratio[:, None] * old.directions
 
 
 def _orthogonal_metric(basis: Floats, directions: Floats) -> Metric:
-    """Return the metric of directions in a subspace: the same distances, by orthogonal directions, longest first."""
+    """Return the metric of directions in a subspace: the same distances, with orthogonal directions, longest first."""
     vectors, lengths, _ = np.linalg.svd(directions)
-    weights = np.full(len(vectors), _LEAST_WEIGHT)
-    weights[: len(lengths)] = np.maximum((lengths / lengths[0]) ** 2, _LEAST_WEIGHT)
-    return Metric(weights, np.ascontiguousarray(basis @ vectors), float(min(lengths[0], _LONGEST) ** 2))
+    eigenvalues = np.full(len(vectors), _MIN_EIGENVALUE)
+    eigenvalues[: len(lengths)] = np.maximum((lengths / lengths[0]) ** 2, _MIN_EIGENVALUE)
+    return Metric(eigenvalues, np.ascontiguousarray(basis @ vectors), float(min(lengths[0], _MAX_LENGTH) ** 2))
 
 
-def _validation_points(config: MetricConfig, size: int) -> int:
-    """Return the number of validation points: a part of all centers, so that the many early phases are cheap."""
+def _count_validation_points(config: MetricConfig, size: int) -> int:
+    """Return the number of validation points for a number of centers. The many early phases have few, to save time."""
     most = config.validation_points
-    return max(min(_EARLY_VALIDATION_POINTS, most), min(most, size // _VALIDATION_PART))
+    return max(min(_MIN_VALIDATION_POINTS, most), min(most, size // _VALIDATION_DIVISOR))
 
 
-def _new_stack(parts: MetricParts, prior: float) -> LeastSquares:
-    """Return the stack, started if it was not yet and the labels have shown a variance.
+def _update_stack(parts: MetricParts, prior: float) -> LeastSquares:
+    """Return the stack of experts, or a new one.
 
-    It starts again if the labels vary far more than when it started: its prior, which goes by their variance, would be
-    too weak.
+    The stack starts once the labels have a positive variance, which determines its prior. It restarts if the variance
+    has grown so much that the prior is too weak.
     """
     stack = parts.aggregation.stack
     variance = parts.label_statistics[SQUARES] / parts.label_statistics[COUNT]
-    strength = max(prior * variance, _LEAST_PRIOR)
-    if not variance > 0 or 0 < stack.inverse.diagonal().max() < _OUTGROWN / strength:
+    strength = max(prior * variance, _MIN_PRIOR)
+    if not variance > 0 or 0 < stack.inverse.diagonal().max() < _MAX_VARIANCE_GROWTH / strength:
         return stack
     experts = len(stack.coefficients)
     return LeastSquares(np.eye(experts) / strength, np.zeros(experts))

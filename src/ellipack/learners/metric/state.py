@@ -220,7 +220,21 @@ def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricCo
 
 
 def empty_packing(eigenvalues: Floats, coordinate_scale: float, max_centers: int) -> PackingExpert:
-    """Return Algorithm 1 before its first round, in the coordinates of a metric, divided by `coordinate_scale`."""
+    """Return the initial state of Algorithm 1 as an expert.
+
+    Parameters
+    ----------
+    eigenvalues : array of shape (rank,)
+        Eigenvalues of the metric.
+    coordinate_scale : float
+        Divisor of whitened coordinates, which puts them into the unit ball.
+    max_centers : int
+        Largest number of centers of the learner.
+
+    Returns
+    -------
+    packing : PackingExpert
+    """
     none = np.zeros(0, dtype=np.int64)
     most = max_packing_centers(max_centers)
     coordinates = np.zeros((0, len(eigenvalues)))
