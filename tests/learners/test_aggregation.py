@@ -15,18 +15,20 @@ KINDS = ["noise", "one good expert", "adversary", "bursts"]
 
 
 @dataclass
-class Played:
+class AggregationRun:
     losses: Floats  # of the aggregation, round by round
     expert_losses: Floats  # a column for each expert
     first_scale: float
     aggregation: BernsteinAggregation
 
 
-def play(aggregation: BernsteinAggregation, rounds: int, seed: int, kind: str, size: float) -> Played:
+def run_aggregation(
+    aggregation: BernsteinAggregation, rounds: int, seed: int, kind: str, size: float
+) -> AggregationRun:
     """Play rounds on a stream of some kind."""
     experts = len(aggregation.gains)
     rng = np.random.default_rng(seed)
-    played = Played(np.zeros(rounds), np.zeros((rounds, experts)), 0.0, aggregation)
+    run = AggregationRun(np.zeros(rounds), np.zeros((rounds, experts)), 0.0, aggregation)
     for t in range(rounds):
         predictions = rng.normal(size=experts) * size
         if kind == "one good expert":
@@ -39,43 +41,43 @@ def play(aggregation: BernsteinAggregation, rounds: int, seed: int, kind: str, s
             "adversary": size if prediction < size / 2 else 0.0,
             "bursts": size * 10.0 ** rng.integers(0, 9) if t % 17 == 0 else 0.0,
         }[kind]
-        played.losses[t], played.expert_losses[t] = (prediction - label) ** 2, (predictions - label) ** 2
+        run.losses[t], run.expert_losses[t] = (prediction - label) ** 2, (predictions - label) ** 2
         aggregation.update(predictions, prediction, label)
-        played.first_scale = played.first_scale or aggregation.scale
-    return played
+        run.first_scale = run.first_scale or aggregation.scale
+    return run
 
 
-def bound(played: Played, k: int) -> float:
+def bound(run: AggregationRun, k: int) -> float:
     return regret_bound(
-        prior=float(np.exp(played.aggregation.log_priors[k])),
-        squares=float(played.aggregation.squares[k]),
-        experts=played.expert_losses.shape[1],
-        rounds=len(played.losses),
-        scale=played.aggregation.scale,
-        first_scale=played.first_scale,
+        prior=float(np.exp(run.aggregation.log_priors[k])),
+        squares=float(run.aggregation.squares[k]),
+        experts=run.expert_losses.shape[1],
+        rounds=len(run.losses),
+        scale=run.aggregation.scale,
+        first_scale=run.first_scale,
     )
 
 
 @settings(max_examples=50)
 @given(st.integers(2, 8), st.integers(1, 120), seeds, st.sampled_from(KINDS), st.sampled_from([1e-12, 1.0, 1e12]))
-def test_the_theorem_holds_on_any_stream(experts: int, rounds: int, seed: int, kind: str, size: float) -> None:
+def test_regret_bound_holds_on_any_stream(experts: int, rounds: int, seed: int, kind: str, size: float) -> None:
     aggregation = uniform_aggregation(experts)
     for _ in range(3):  # and after each restart again
-        played = play(aggregation, rounds, seed, kind, size)
+        run = run_aggregation(aggregation, rounds, seed, kind, size)
         for k in range(experts):
-            assert played.losses.sum() - played.expert_losses[:, k].sum() <= bound(played, k)
+            assert run.losses.sum() - run.expert_losses[:, k].sum() <= bound(run, k)
         aggregation, seed = restart_aggregation(aggregation), seed + 1
 
 
-def test_the_bound_is_not_trivial() -> None:
-    played = play(uniform_aggregation(6), 5000, 0, "one good expert", 1.0)
-    totals = played.expert_losses.sum(axis=0)
+def test_regret_bound_is_not_trivial() -> None:
+    run = run_aggregation(uniform_aggregation(6), 5000, 0, "one good expert", 1.0)
+    totals = run.expert_losses.sum(axis=0)
     good, others = totals[3], np.delete(totals, 3)
-    assert good + bound(played, 3) < 0.1 * others.min()  # no other expert satisfies it
-    assert played.losses.sum() <= good + bound(played, 3)
+    assert good + bound(run, 3) < 0.1 * others.min()  # no other expert satisfies it
+    assert run.losses.sum() <= good + bound(run, 3)
 
 
-def test_the_good_expert_gets_the_weight_and_keeps_it_after_a_restart() -> None:
+def test_good_expert_gets_most_weight_and_keeps_it_after_a_restart() -> None:
     rng = np.random.default_rng(0)
     aggregation = uniform_aggregation(5)
     for _ in range(500):
@@ -88,14 +90,14 @@ def test_the_good_expert_gets_the_weight_and_keeps_it_after_a_restart() -> None:
     np.testing.assert_allclose(restart_aggregation(aggregation).weights(), 0.98 * weights + 0.004)
 
 
-def test_nothing_is_learned_from_experts_that_agree() -> None:
+def test_equal_predictions_do_not_change_weights() -> None:
     aggregation = uniform_aggregation(4)
     aggregation.update(np.full(4, 7.0), 7.0, 9.0)
     np.testing.assert_allclose(aggregation.weights(), 0.25)
     assert not aggregation.squares.any()
 
 
-def test_an_aggregation_has_several_experts() -> None:
+def test_aggregation_needs_two_experts() -> None:
     with pytest.raises(DomainError, match="experts must be an integer >= 2, got 1"):
         uniform_aggregation(1)
 
@@ -113,7 +115,7 @@ def test_recursive_least_squares_is_ridge_regression(n: int, d: int, seed: int) 
 
 
 @given(st.integers(1, 4), st.sampled_from([1e6, 1e9, 1e15]), seeds)
-def test_features_may_be_far_larger_than_the_prior(d: int, size: float, seed: int) -> None:
+def test_features_can_be_much_larger_than_the_prior(d: int, size: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     regression = LeastSquares(np.eye(d), np.zeros(d))
     for x in size * rng.normal(size=(200, d)):

@@ -1,4 +1,4 @@
-"""An interrupt at any line leaves a learner as it was after a whole round, from which it goes on."""
+"""An interrupt at any line leaves the state of a completed round, from which learning can continue."""
 
 import sys
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def learn_rescaled(state: RescaledState[PackingState], X: Floats, y: Floats) -> 
 
 
 def small_metric_state() -> MetricState:
-    """Return a practical learner that evicts centers when it has 16."""
+    """Return a state that evicts centers at 16."""
     return initial_state(
         2, LearnerSize(1, 4, 16), 0, MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=8, pool=8)
     )
@@ -39,20 +39,20 @@ def small_metric_state() -> MetricState:
 LEARNERS: dict[str, tuple[Callable[[], State], Learn, float]] = {
     "packing": (lambda: packing.init(Metric.identity(2)), packing.learn, 0.3),
     "phased": (lambda: phased.init(2), slopes, 0.3),
-    "practical": (small_metric_state, learner.learn, 5.0),
+    "metric": (small_metric_state, learner.learn, 5.0),
     "rescaled": (lambda: rescaled.init(packing.init(Metric.identity(2)), 2), learn_rescaled, 50.0),
 }
 
 
 class InterruptAt:
-    """Raises KeyboardInterrupt at a line of the learners' modules, counted from the start."""
+    """Trace function that raises KeyboardInterrupt after a number of lines in the modules of learners."""
 
     def __init__(self, line: int) -> None:
         self.left = line
 
     def __call__(self, frame: FrameType, event: str, _: object) -> "InterruptAt | None":
         path = frame.f_code.co_filename
-        if "ellipack/learners" not in path or path.endswith(("box.py", "units.py")):  # these change no state
+        if "ellipack/learners" not in path:
             return None
         if event == "line":
             self.left -= 1
@@ -62,7 +62,7 @@ class InterruptAt:
 
 
 def interrupted(line: int, learn: Learn, *arguments: Any) -> bool:
-    """Learn until a line is reached; return whether it was."""
+    """Learn with an interrupt after a number of lines, and return whether it happened."""
     before = sys.gettrace()
     sys.settrace(InterruptAt(line))
     try:
@@ -87,14 +87,14 @@ def bits(state: State) -> list[bytes]:
 
 
 @pytest.mark.parametrize("name", LEARNERS)
-def test_an_interrupt_leaves_the_state_after_a_whole_round(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_leaves_the_state_of_a_completed_round(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (packing, phased):
         monkeypatch.setattr(module, "_ROUNDS_PER_CALL", 3)
     monkeypatch.setattr(learner, "_ROUNDS_PER_CALL", 3)
     init, learn, scale = LEARNERS[name]
     rng = np.random.default_rng(0)
     X, y = scale * rng.uniform(-1, 1, size=(17, 2)), rng.random(17)
-    X[11:] *= 3 if name == "rescaled" else 1  # out of the box
+    X[11:] *= 3 if name == "rescaled" else 1  # outside of the ranges
     fresh, states = init(), {0: bits(init())}
     for t in range(17):
         learn(fresh, X[t : t + 1], y[t : t + 1])

@@ -22,31 +22,31 @@ from ellipack.validation import Floats
 from tests import oracles
 from tests.strategies import ball, cuts, metrics, seeds, streams
 
-readings = pytest.mark.parametrize("keep", [True, False])
+both_readings = pytest.mark.parametrize("keep", [True, False])
 
 
 def members(state: packing.PackingState) -> list[tuple[int, int]]:
-    """Return the founding round and the number of labels of each centre."""
+    """Return the creation round and the number of labels of each center."""
     return list(zip(state.core.creation_rounds.tolist(), state.core.label_counts.tolist(), strict=True))
 
 
-@readings
+@both_readings
 @given(st.data())
-def test_it_is_algorithm_1(keep: bool, data: st.DataObject) -> None:
+def test_learner_equals_literal_algorithm_1(keep: bool, data: st.DataObject) -> None:
     metric = data.draw(metrics())
     X, y = data.draw(streams(metric.dimension))
     expected, T = oracles.algorithm_1(X.tolist(), y.tolist(), metric.matrix.tolist(), metric.eigenvalues.tolist(), keep)
     state = packing.init(metric)
     parts = data.draw(cuts(len(X)))
     predictions = np.concatenate([packing.learn(state, X[p], y[p], keep_founding_label=keep) for p in parts])
-    assert predictions.tolist() == expected  # sums are taken in the same order: not only close, the same
+    assert predictions.tolist() == expected  # exactly, because sums are in the same order
     assert members(state) == [(s, len(labels)) for s, labels in T.items()]
 
 
-@readings
+@both_readings
 @given(st.integers(1, 40), st.integers(1, 3), seeds)
-def test_ties_go_to_the_first_centre(keep: bool, n: int, d: int, seed: int) -> None:
-    # On a lattice distances are exact, and equal ones abound.
+def test_ties_go_to_the_first_center(keep: bool, n: int, d: int, seed: int) -> None:
+    # On a lattice distances are exact and often equal.
     X = np.random.default_rng(seed).integers(-2, 3, size=(n, d)) / 4
     y = np.random.default_rng(seed + 1).random(n)
     identity = np.eye(d).tolist()
@@ -55,8 +55,8 @@ def test_ties_go_to_the_first_centre(keep: bool, n: int, d: int, seed: int) -> N
     assert packing.learn(state, X, y, keep_founding_label=keep).tolist() == expected
 
 
-def test_the_two_readings_of_erratum_3() -> None:
-    # The second instance founds a centre; the third is nearest to it.
+def test_both_readings_of_erratum_3() -> None:
+    # The second instance becomes a center, which is the nearest one to the third instance.
     X, y = [[-0.9], [0.9], [0.8]], [0.2, 0.6, 1.0]
     kept, dropped = packing.init(Metric.identity(1)), packing.init(Metric.identity(1))
     assert packing.learn(kept, X, y).tolist() == [0.5, 0.2, 0.6]
@@ -64,7 +64,7 @@ def test_the_two_readings_of_erratum_3() -> None:
 
 
 @given(st.data())
-def test_centres_are_a_packing_under_lemma_2(data: st.DataObject) -> None:
+def test_centers_are_a_packing_within_lemma_2(data: st.DataObject) -> None:
     metric = data.draw(metrics())
     X, y = data.draw(streams(metric.dimension, max_rows=200))
     state = packing.init(metric)
@@ -72,16 +72,16 @@ def test_centres_are_a_packing_under_lemma_2(data: st.DataObject) -> None:
     creation_rounds = state.core.creation_rounds
     at = state.core.coordinates
     apart = np.sqrt(((at[:, None] - at[None]) ** 2).sum(axis=2))
-    reach = radius(metric.eigenvalues, creation_rounds)
+    radii = radius(metric.eigenvalues, creation_rounds)
     for late in range(len(at)):
-        # Erratum 7: farther than the radius at the later one's founding; the last radius of all may be larger.
-        assert np.all(apart[late, :late] > reach[late])
+        # Erratum 7: the distance exceeds the radius when the later center was added; the last radius may be larger.
+        assert np.all(apart[late, :late] > radii[late])
     smallest = smallest_radius(metric.eigenvalues, len(X))
     assert np.all(apart[np.triu_indices(len(at), 1)] > smallest)
     assert len(at) <= ellipsoid_packing_bound(metric.eigenvalues, smallest)
 
 
-def test_where_the_rank_steps_up_centres_can_be_closer_than_the_last_radius() -> None:
+def test_centers_can_be_closer_than_the_last_radius_after_the_rank_increases() -> None:
     state = packing.init(Metric.from_diagonal([1.0, 0.25]))
     packing.learn(state, [[0.0, 0.0], [0.0, 0.0], [0.6, 0.0], [0.0, 0.0]], [0.5] * 4)
     assert state.core.size == 2  # 0.6 apart, and the third radius was 0.577
@@ -89,68 +89,68 @@ def test_where_the_rank_steps_up_centres_can_be_closer_than_the_last_radius() ->
 
 
 @dataclass
-class Played:
-    """A run of Algorithm 1, and which rounds' labels each centre took in."""
+class PackingRun:
+    """Predictions of Algorithm 1, and the rounds whose labels each center has."""
 
     predictions: Floats
-    taken_in: dict[int, list[int]]  # rounds, by the founding round of their centre
+    rounds_by_center: dict[int, list[int]]  # by the creation round of the center
 
 
-def play(metric: Metric, X: Floats, y: Floats) -> Played:
+def run_packing(metric: Metric, X: Floats, y: Floats) -> PackingRun:
     state, predictions = packing.init(metric), np.empty(len(X))
-    taken_in: dict[int, list[int]] = {}
+    rounds_by_center: dict[int, list[int]] = {}
     before = np.zeros(0, dtype=np.int64)
     for t in range(1, len(X) + 1):
         predictions[t - 1] = packing.learn(state, X[t - 1 : t], y[t - 1 : t])[0]
         counts = state.core.label_counts
         changed = np.flatnonzero(counts - np.append(before, np.zeros(len(counts) - len(before))))
-        assert len(changed) == 1  # every label goes to one centre
-        taken_in.setdefault(int(state.core.creation_rounds[changed[0]]), []).append(t)
+        assert len(changed) == 1  # every label goes to one center
+        rounds_by_center.setdefault(int(state.core.creation_rounds[changed[0]]), []).append(t)
         before = counts
-    return Played(predictions, taken_in)
+    return PackingRun(predictions, rounds_by_center)
 
 
 @given(st.data())
-def test_every_step_of_theorem_1s_proof_holds(data: st.DataObject) -> None:
+def test_each_step_of_the_proof_of_theorem_1_holds(data: st.DataObject) -> None:
     metric = data.draw(metrics())
     X, noise = data.draw(streams(metric.dimension, max_rows=120))
     frequency = np.random.default_rng(data.draw(seeds)).normal(size=metric.dimension) * 4
     f = 0.5 + 0.5 * np.sin(X @ frequency)
     y = np.clip(f + data.draw(st.sampled_from([0.0, 0.5, 2.0])) * (noise - 0.5), 0, 1)
-    played, T = play(metric, X, y), len(X)
-    reach = radius(metric.eigenvalues, np.arange(1, T + 1))
+    run, T = run_packing(metric, X, y), len(X)
+    radii = radius(metric.eigenvalues, np.arange(1, T + 1))
     lipschitz = lipschitz_constant(metric.eigenvalues, 0.5 * np.abs(metric.eigenvectors.T @ frequency))
     estimation = approximation = 0.0
-    for s, rounds in played.taken_in.items():
+    for s, rounds in run.rounds_by_center.items():
         own = np.array(rounds) - 1
         apart = metric.distance(X[own], np.tile(X[s - 1], (len(own), 1)))
-        assert np.all(apart <= reach[own] * (1 + 1e-12))
+        assert np.all(apart <= radii[own] * (1 + 1e-12))
         # A ball predicts almost as well as the best constant on it.
-        excess = np.sum((played.predictions[own] - y[own]) ** 2) - np.sum((y[own].mean() - y[own]) ** 2)
+        excess = np.sum((run.predictions[own] - y[own]) ** 2) - np.sum((y[own].mean() - y[own]) ** 2)
         assert excess <= 8 * np.log(np.e * len(own))
         estimation += 8 * np.log(np.e * len(own))
-        # The function at the centre is almost as good as the function itself.
+        # The function at the center is almost as good as the function itself.
         approximation += np.sum((f[s - 1] - y[own]) ** 2 - (f[own] - y[own]) ** 2)
-    assert approximation <= 2 * lipschitz * reach.sum() + 1e-9
-    regret = np.sum((played.predictions - y) ** 2) - np.sum((f - y) ** 2)
-    assert regret <= estimation + 2 * lipschitz * reach.sum()
-    # And what the proof replaces these sums by is no smaller.
+    assert approximation <= 2 * lipschitz * radii.sum() + 1e-9
+    regret = np.sum((run.predictions - y) ** 2) - np.sum((f - y) ** 2)
+    assert regret <= estimation + 2 * lipschitz * radii.sum()
+    # The upper bounds of these sums in the proof hold.
     packed = ellipsoid_packing_bound(metric.eigenvalues, smallest_radius(metric.eigenvalues, T))
     assert estimation <= 8 * np.log(np.e * T) * packed
     rank = int(effective_rank(metric.eigenvalues, T))
-    assert reach.sum() <= 2 * T ** (rank / (1 + rank))
+    assert radii.sum() <= 2 * T ** (rank / (1 + rank))
     assert regret <= fixed_metric_regret_bound(metric.eigenvalues, T, lipschitz)
     assert regret <= printed_fixed_metric_regret_bound(metric.eigenvalues, T, lipschitz)
 
 
-def test_a_learner_that_ignores_its_labels_fails_a_step_of_the_proof() -> None:
-    # So that the test above is known to tell good from bad: 60 equal labels in one ball, predicted wrong each time.
+def test_learner_that_ignores_labels_violates_a_step_of_the_proof() -> None:
+    # This shows that the test above can fail: 60 equal labels in one ball, with wrong predictions.
     y, wrong = np.ones(60), np.zeros(60)
     assert np.sum((wrong - y) ** 2) - np.sum((y.mean() - y) ** 2) > 8 * np.log(np.e * len(y))
 
 
 @given(st.data())
-def test_history_is_what_a_look_after_every_round_would_have_seen(data: st.DataObject) -> None:
+def test_history_equals_values_recorded_after_each_round(data: st.DataObject) -> None:
     metric = data.draw(metrics())
     X, y = data.draw(streams(metric.dimension, max_rows=30))
     state, sizes = packing.init(metric), []
@@ -170,7 +170,7 @@ def test_history_is_what_a_look_after_every_round_would_have_seen(data: st.DataO
             packing.history(state, [beyond])
 
 
-def test_many_more_centres_than_there_was_room_for_at_first() -> None:
+def test_number_of_centers_grows_beyond_the_initial_capacity() -> None:
     X = ball(np.random.default_rng(0), 2000, 12)
     state = packing.init(Metric.identity(12))
     packing.learn(state, X, np.linspace(0, 1, 2000))
@@ -183,8 +183,6 @@ ROUNDS_PER_BOUND, BOUND_MARGIN = 256, 1e-9  # as in cpp/radius_schedule.hpp
 
 
 @given(st.integers(1, 10**12), st.integers(1, 100), st.integers(0, ROUNDS_PER_BOUND), st.integers(0, 100))
-def test_the_bound_that_spares_powers_is_no_more_than_any_radius_it_stands_for(
-    t: int, rank: int, later: int, more: int
-) -> None:
+def test_cached_bound_is_at_most_each_radius_that_it_replaces(t: int, rank: int, later: int, more: int) -> None:
     bound = math.pow(t + ROUNDS_PER_BOUND, -1 / (1 + rank)) * (1 - BOUND_MARGIN)
     assert bound <= math.pow(t + later, -1 / (1 + rank + more))

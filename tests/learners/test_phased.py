@@ -31,7 +31,7 @@ def appendix_a(X: oracles.Matrix, y: oracles.Vector, scale: float, mass: float) 
     )
 
 
-def normalised(matrix: oracles.Matrix) -> tuple[list[float], list[list[float]]]:
+def normalized(matrix: oracles.Matrix) -> tuple[list[float], list[list[float]]]:
     array = np.array(matrix)
     values = np.linalg.eigvalsh(array)[::-1]
     return (values / values[0]).tolist(), (array / values[0]).tolist()
@@ -40,14 +40,14 @@ def normalised(matrix: oracles.Matrix) -> tuple[list[float], list[list[float]]]:
 @pytest.mark.parametrize("keep", [True, False])
 @settings(max_examples=25)
 @given(st.data())
-def test_it_is_section_4(keep: bool, data: st.DataObject) -> None:
+def test_learner_equals_literal_section_4(keep: bool, data: st.DataObject) -> None:
     d = data.draw(st.integers(1, 3))
     X, y = data.draw(streams(d, max_rows=32))
     alpha, scale, mass = data.draw(
         st.tuples(st.sampled_from([0.2, 0.5, 1.0]), st.sampled_from([0.5, 1.0]), st.just(0.05))
     )
     expected = oracles.phased(
-        X.tolist(), y.tolist(), alpha, lambda A, b: appendix_a(A, b, scale, mass), normalised, keep
+        X.tolist(), y.tolist(), alpha, lambda A, b: appendix_a(A, b, scale, mass), normalized, keep
     )
     state = phased.init(d)
     estimator = GopEstimator(KernelDifferences(bandwidth_scale=scale, step_scale=scale, mass_scale=mass))
@@ -55,7 +55,7 @@ def test_it_is_section_4(keep: bool, data: st.DataObject) -> None:
     assert made.tolist() == expected
 
 
-def test_each_phase_records_what_it_was_like() -> None:
+def test_each_phase_has_a_summary() -> None:
     X = ball(np.random.default_rng(0), 100, 2)
     y = 0.5 + 0.4 * np.sin(3 * X[:, 0])
     state, estimator = phased.init(2), GopEstimator(LocalSlopes())
@@ -74,7 +74,7 @@ def test_each_phase_records_what_it_was_like() -> None:
     assert state.packing.clock == 100 - phase_end(5)
 
 
-def test_the_learned_metric_finds_the_direction_that_matters() -> None:
+def test_learned_metric_finds_the_true_direction() -> None:
     X = ball(np.random.default_rng(0), 1000, 5)
     direction = np.array([3.0, 4.0, 0.0, 0.0, 0.0]) / 5
     y = 0.5 + 0.4 * np.sin(4 * X @ direction)
@@ -99,7 +99,7 @@ def test_history_joins_the_phases() -> None:
 
 
 @given(seeds)
-def test_the_phases_bounds_allow_for_what_their_proof_sums_up(seed: int) -> None:
+def test_phased_regret_bound_exceeds_the_sums_of_its_proof(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, frequency = ball(rng, 62, 2), 4 * rng.normal(size=2)
     best = 0.5 + 0.5 * np.sin(X @ frequency)
@@ -108,7 +108,7 @@ def test_the_phases_bounds_allow_for_what_their_proof_sums_up(seed: int) -> None
     made = phased.learn(state, X, y, alpha=0.5, estimator=GopEstimator(LocalSlopes()))
     along = [directional_lipschitz(0.5 * frequency[None], phase.metric.eigenvectors) for phase in state.phases]
     constants = [lipschitz_constant(p.metric.eigenvalues, each) for p, each in zip(state.phases, along, strict=True)]
-    # Before packings are bounded by lemmas: 8 ln(e T) a centre, and 2 L times the radii.
+    # Before packings are bounded by lemmas: 8 ln(e T) a center, and 2 L times the radii.
     summed = sum(
         8 * np.log(np.e * p.rounds) * p.n_centers
         + 2 * L * radius(p.metric.eigenvalues, np.arange(1, p.rounds + 1)).sum()
@@ -118,7 +118,7 @@ def test_the_phases_bounds_allow_for_what_their_proof_sums_up(seed: int) -> None
     assert summed <= phased_regret_bound([phase.metric.eigenvalues for phase in state.phases], constants)
 
 
-class FailsTheThirdTime:
+class FailsOnThirdCall:
     """An estimator of gradients that gives up in the third phase."""
 
     def __init__(self) -> None:
@@ -131,17 +131,17 @@ class FailsTheThirdTime:
         return np.ones_like(np.asarray(X))
 
 
-def test_an_estimate_that_fails_leaves_the_learner_as_it_was() -> None:
+def test_failing_estimator_leaves_the_state_unchanged() -> None:
     X = ball(np.random.default_rng(0), 40, 2)
     y = np.linspace(0, 1, 40)
     state = phased.init(2)
-    estimator = GopEstimator(FailsTheThirdTime())
+    estimator = GopEstimator(FailsOnThirdCall())
     phased.learn(state, X[:5], y[:5], alpha=0.5, estimator=estimator)
     with pytest.raises(MemoryError):
         phased.learn(state, X[5:], y[5:], alpha=0.5, estimator=estimator)
     assert (state.clock, state.packing.clock, len(state.phases)) == (5, 3, 1)
     # Going on from there is as if nothing had happened.
     fresh, steady = phased.init(2), GopEstimator(LocalSlopes())
-    phased.learn(fresh, X[:5], y[:5], alpha=0.5, estimator=GopEstimator(FailsTheThirdTime()))
+    phased.learn(fresh, X[:5], y[:5], alpha=0.5, estimator=GopEstimator(FailsOnThirdCall()))
     expected = phased.learn(fresh, X[5:], y[5:], alpha=0.5, estimator=steady)
     assert phased.learn(state, X[5:], y[5:], alpha=0.5, estimator=steady).tolist() == expected.tolist()

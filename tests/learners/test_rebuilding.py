@@ -1,4 +1,4 @@
-"""What is learned depends on points alone, not on how trees over them grew."""
+"""Results depend on the centers, not on the shape of the trees over them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -34,15 +34,15 @@ def rebuild_packing(learner: PackingState) -> None:
 
 def compare(
     make: Callable[[], State],
-    play: Callable[[State, slice], Floats],
+    learn: Callable[[State, slice], Floats],
     rebuild: Callable[[State], None],
     moments: Ints,
 ) -> None:
-    """Let two learners play the same rounds, one of them rebuilt at some moments: both must say the same bits."""
+    """Assert that two learners have the same bits if one of them is rebuilt between rounds."""
     kept, rebuilt = make(), make()
     for start, stop in pairwise(np.unique(moments).tolist()):
         rebuild(rebuilt)
-        assert play(kept, slice(start, stop)).tobytes() == play(rebuilt, slice(start, stop)).tobytes()
+        assert learn(kept, slice(start, stop)).tobytes() == learn(rebuilt, slice(start, stop)).tobytes()
 
 
 def drawn_moments(rng: np.random.Generator, rounds: int) -> Ints:
@@ -58,11 +58,11 @@ def test_the_practical_learner_goes_on_the_same(views: int, most: int, copies: f
         X[t] = X[rng.integers(t + 1)]
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=600)
 
-    def play(learner: MetricState, part: slice) -> Floats:
+    def learn(learner: MetricState, part: slice) -> Floats:
         return np.append(practical.learn(learner, X[part], y[part]), practical.predict(learner, X))
 
     make = partial(initial_state, 3, LearnerSize(views, 8, most), 0, MetricConfig(validation_points=16, pool=64))
-    compare(make, play, rebuild_practical, drawn_moments(rng, len(X)))
+    compare(make, learn, rebuild_practical, drawn_moments(rng, len(X)))
 
 
 @settings(max_examples=30)
@@ -71,10 +71,10 @@ def test_algorithm_1_goes_on_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, y = ball(rng, 300, 2), rng.random(300)
 
-    def play(learner: PackingState, part: slice) -> Floats:
+    def learn(learner: PackingState, part: slice) -> Floats:
         return np.append(packing.learn(learner, X[part], y[part]), packing.predict(learner, X))
 
-    compare(partial(packing.init, Metric.identity(2)), play, rebuild_packing, drawn_moments(rng, len(X)))
+    compare(partial(packing.init, Metric.identity(2)), learn, rebuild_packing, drawn_moments(rng, len(X)))
 
 
 @settings(max_examples=30)
@@ -84,7 +84,7 @@ def test_section_4_goes_on_the_same(seed: int) -> None:
     X, y = ball(rng, 300, 2), rng.random(300)
     estimator = GopEstimator(LocalSlopes(10), anchors=30)
 
-    def play(learner: PhasedState, part: slice) -> Floats:
+    def learn(learner: PhasedState, part: slice) -> Floats:
         made = phased.learn(learner, X[part], y[part], alpha=0.2, estimator=estimator)
         return np.append(made, phased.predict(learner, X))
 
@@ -93,4 +93,4 @@ def test_section_4_goes_on_the_same(seed: int) -> None:
         samples = Samples(learner.rows.copy(), learner.labels.copy())
         learner.parts = learner.parts._replace(samples=samples)
 
-    compare(partial(phased.init, 2), play, rebuild, drawn_moments(rng, len(X)))
+    compare(partial(phased.init, 2), learn, rebuild, drawn_moments(rng, len(X)))

@@ -35,7 +35,7 @@ def units(state: RescaledState[Any], X: Floats, y: Floats) -> tuple[Floats, Floa
 
 @settings(max_examples=30)
 @given(metrics(4), seeds)
-def test_centres_stay_where_they_were_founded_and_labels_what_they_were(metric: Metric, seed: int) -> None:
+def test_conversion_keeps_centers_and_labels(metric: Metric, seed: int) -> None:
     X, y = stream_with_outliers(seed, 60, metric.dimension)
     state = rescaled.init(packing.init(metric), metric.dimension)
     rescaled.learn(state, X, y, packing.learn, packing.predict)
@@ -50,7 +50,7 @@ def test_centres_stay_where_they_were_founded_and_labels_what_they_were(metric: 
 
 @settings(max_examples=15)
 @given(seeds)
-def test_the_phased_learner_keeps_all_rows_in_the_units_of_today(seed: int) -> None:
+def test_phased_learner_converts_all_samples(seed: int) -> None:
     X, y = stream_with_outliers(seed, 64, 3)
     state = rescaled.init(phased.init(3), 3)
     rescaled.learn(state, X, y, slopes, phased.predict)
@@ -64,7 +64,7 @@ def test_the_phased_learner_keeps_all_rows_in_the_units_of_today(seed: int) -> N
 
 @settings(max_examples=20)
 @given(metrics(3), seeds)
-def test_within_a_box_it_is_the_papers_learner(metric: Metric, seed: int) -> None:
+def test_learner_within_ranges_equals_algorithm_1(metric: Metric, seed: int) -> None:
     rng, d = np.random.default_rng(seed), metric.dimension
     X, y = rng.uniform(-7.0, 3.0, size=(60, d)), rng.uniform(10.0, 20.0, size=60)
     X[0], X[1], y[0], y[1] = -7.0, 3.0, 10.0, 20.0  # the corners come first
@@ -80,7 +80,7 @@ def test_within_a_box_it_is_the_papers_learner(metric: Metric, seed: int) -> Non
 
 @settings(max_examples=20)
 @given(seeds, st.integers(-40, 40), st.integers(-40, 40))
-def test_units_make_no_difference(seed: int, features: int, labels: int) -> None:
+def test_results_do_not_depend_on_units(seed: int, features: int, labels: int) -> None:
     X, y = stream_with_outliers(seed, 60, 2)
     plain, scaled = (rescaled.init(packing.init(Metric.identity(2)), 2) for _ in range(2))
     expected = rescaled.learn(plain, X, y, packing.learn, packing.predict)
@@ -88,7 +88,7 @@ def test_units_make_no_difference(seed: int, features: int, labels: int) -> None
     np.testing.assert_array_equal(made, expected * 2.0**labels)  # powers of 2 are exact
 
 
-def test_a_row_outside_is_predicted_as_if_it_were_at_the_edge() -> None:
+def test_predict_clips_rows_to_the_ranges() -> None:
     state = rescaled.init(packing.init(Metric.identity(1)), 1)
     rescaled.learn(state, [[0.0], [10.0], [4.0]], [1.0, 3.0, 2.0], packing.learn, packing.predict)
     edge, beyond = rescaled.predict(state, [[10.0], [1e300]], packing.predict)
@@ -96,37 +96,37 @@ def test_a_row_outside_is_predicted_as_if_it_were_at_the_edge() -> None:
 
 
 @pytest.mark.parametrize("make", ["packing", "phased"])
-def test_widening_takes_the_new_feature_to_have_been_0(make: str) -> None:
+def test_added_feature_was_0_in_earlier_rows(make: str) -> None:
     X, y = stream_with_outliers(0, 80, 3)
     X[:50, 2] = 0.0
-    play = packing.learn if make == "packing" else slopes
-    ask = packing.predict if make == "packing" else phased.predict
+    learn_inner = packing.learn if make == "packing" else slopes
+    predict_inner = packing.predict if make == "packing" else phased.predict
     inner = (packing.init(Metric.identity(d)) if make == "packing" else phased.init(d) for d in (2, 3))
     narrow, wide = (rescaled.init(each, d) for each, d in zip(inner, (2, 3), strict=True))
-    rescaled.learn(narrow, X[:50, :2].copy(), y[:50], play, ask)
-    rescaled.learn(wide, X[:50], y[:50], play, ask)
-    expected = rescaled.predict(narrow, X[:, :2].copy(), ask)
+    rescaled.learn(narrow, X[:50, :2].copy(), y[:50], learn_inner, predict_inner)
+    rescaled.learn(wide, X[:50], y[:50], learn_inner, predict_inner)
+    expected = rescaled.predict(narrow, X[:, :2].copy(), predict_inner)
     rescaled.add_features(narrow, 1)
-    np.testing.assert_allclose(rescaled.predict(narrow, X * [1, 1, 0], ask), expected, rtol=1e-12)
+    np.testing.assert_allclose(rescaled.predict(narrow, X * [1, 1, 0], predict_inner), expected, rtol=1e-12)
     np.testing.assert_array_equal(narrow.box.low, wide.box.low)
     np.testing.assert_array_equal(narrow.box.high, wide.box.high)
-    assert np.isfinite(rescaled.learn(narrow, X[50:], y[50:], play, ask)).all()
+    assert np.isfinite(rescaled.learn(narrow, X[50:], y[50:], learn_inner, predict_inner)).all()
 
 
-class Fails:
-    """An estimator of gradients that gives up."""
+class FailingEstimator:
+    """An estimator of gradients that always fails."""
 
     def gradients(self, X: ArrayLike, y: ArrayLike, anchors: ArrayLike | None = None) -> Floats:
         raise MemoryError("no room for gradients")
 
 
-def test_what_fails_after_a_change_of_units_has_changed_nothing() -> None:
+def test_error_after_a_change_of_units_leaves_the_state_unchanged() -> None:
     X, y = stream_with_outliers(0, 40, 2)
     state = rescaled.init(phased.init(2), 2)
     rescaled.learn(state, X[:10], y[:10], slopes, phased.predict)
     inner, box = state.inner, state.box
     expected = rescaled.predict(state, X, phased.predict)
-    failing = partial(phased.learn, alpha=0.5, estimator=GopEstimator(Fails()))
+    failing = partial(phased.learn, alpha=0.5, estimator=GopEstimator(FailingEstimator()))
     with pytest.raises(MemoryError):
         rescaled.learn(state, 100 * X[10:], y[10:], failing, phased.predict)
     assert state.inner is inner
@@ -148,7 +148,7 @@ def grown_boxes(values: list[list[float]], labels: list[float]) -> list[UnitBox]
 
 
 @given(st.lists(st.tuples(st.lists(numbers, min_size=2, max_size=2), numbers), min_size=1, max_size=12))
-def test_a_box_holds_all_that_came_and_never_shrinks(stream: list[tuple[list[float], float]]) -> None:
+def test_box_contains_all_values_and_never_shrinks(stream: list[tuple[list[float], float]]) -> None:
     values, labels = [x for x, _ in stream], [label for _, label in stream]
     seen = grown_boxes(values, labels)
     assert seen[-1].first_outside(np.array(values), np.array(labels), 0) == len(stream)
@@ -161,7 +161,7 @@ def test_a_box_holds_all_that_came_and_never_shrinks(stream: list[tuple[list[flo
 
 
 @given(st.floats(-1e6, 1e6), st.floats(1e-3, 1e6), st.floats(-1e9, 1e9))
-def test_a_range_grows_by_tenths_and_no_more_often_than_it_must(low: float, width: float, value: float) -> None:
+def test_range_grows_by_tenths_and_as_little_as_possible(low: float, width: float, value: float) -> None:
     high = low + width
     before = UnitBox(np.array([low]), np.array([high]), np.zeros(2))
     after = grow_box(before, np.array([value]), 0.0)
@@ -176,19 +176,19 @@ def test_a_range_grows_by_tenths_and_no_more_often_than_it_must(low: float, widt
     assert wider <= 1.1 * (beyond + wide) * (1 + 1e-9)
 
 
-def test_a_stream_that_drifts_away_changes_units_logarithmically_often() -> None:
+def test_drifting_stream_changes_units_logarithmically_often() -> None:
     seen = grown_boxes([[float(t)] for t in range(10_000)], [0.0] * 10_000)
     assert len({float(box.high[0]) for box in seen}) <= 3 + np.log(10_000) / np.log(1.1)
 
 
-def test_a_range_as_narrow_as_can_be_grows_all_the_same() -> None:
+def test_narrowest_range_grows() -> None:
     seen = grown_boxes([[1.0], [np.nextafter(1.0, 2.0)], [2.0], [np.nextafter(1.0, 0.0)], [-3.0]], [0.0] * 5)
     assert seen[-1].low[0] <= -3.0
     assert seen[-1].high[0] >= 2.0
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=3, max_size=8), st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=8))
-def test_a_change_of_units_takes_rows_from_one_box_to_the_other(values: list[float], labels: list[float]) -> None:
+def test_unit_change_converts_between_boxes(values: list[float], labels: list[float]) -> None:
     count = min(len(values), len(labels))
     X = np.array([values[:count], values[:count][::-1]]).T.copy()
     seen = grown_boxes(X.tolist(), labels[:count])
@@ -209,7 +209,7 @@ def test_a_change_of_units_takes_rows_from_one_box_to_the_other(values: list[flo
 
 
 @pytest.mark.parametrize("values", [[-LARGEST, LARGEST, 0.0], [0.0, 5e-324, 1e300], [1.0, 1.0 + 2e-16, -LARGEST]])
-def test_the_widest_ranges_are_finite(values: list[float]) -> None:
+def test_widest_ranges_are_finite(values: list[float]) -> None:
     seen = grown_boxes([[value] for value in values], values)
     for before, after in pairwise(seen):
         assert np.isfinite(np.concatenate([np.ravel(each) for each in unit_change(before, after)])).all()

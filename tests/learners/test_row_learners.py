@@ -16,7 +16,7 @@ from tests.strategies import metrics, seeds
 
 
 @pytest.mark.parametrize(("views", "max_centers"), [(1, 1000), (2, 1000), (1, 24)])
-def test_one_row_at_a_time_has_the_bits_of_a_batch(views: int, max_centers: int) -> None:
+def test_single_rows_equal_a_batch(views: int, max_centers: int) -> None:
     X, y = smooth_stream(300, 4)
     batch = new_state(3, views, 8, max_centers)
     predicting, silent = (MetricRowLearner(new_state(3, views, 8, max_centers)) for _ in range(2))
@@ -52,7 +52,7 @@ def test_a_prediction_of_another_row_or_round_is_not_reused() -> None:
         assert busy.predict(row) == plain.predict(row) == learner.predict(plain.state, [row])[0]
 
 
-def test_contents_are_taken_over() -> None:
+def test_restored_learner_continues() -> None:
     X, y = smooth_stream(100)
     rows, other = MetricRowLearner(new_state(3)), MetricRowLearner(new_state(3))
     rows.learn_rows(X[:80], y[:80])
@@ -85,31 +85,31 @@ def stream_with_outliers(seed: int, n: int, d: int) -> tuple[Floats, Floats]:
 
 @settings(max_examples=25)
 @given(metrics(4), seeds, st.booleans())
-def test_a_row_at_a_time_has_the_bits_of_a_batch(metric: Metric, seed: int, keep: bool) -> None:
+def test_packing_of_single_rows_equals_a_batch(metric: Metric, seed: int, keep: bool) -> None:
     X, y = stream_with_outliers(seed, 150, metric.dimension)
-    batch, asking, silent = (new_packing_learner(metric, keep) for _ in range(3))
+    batch, predicting, silent = (new_packing_learner(metric, keep) for _ in range(3))
     batch.learn_rows(X, y)
     for row, label in zip(X.tolist(), y.tolist(), strict=True):
-        made = asking.predict(row)
-        assert made == asking.predict_rows([row])[0]
-        asking.learn(row, label)
+        made = predicting.predict(row)
+        assert made == predicting.predict_rows([row])[0]
+        predicting.learn(row, label)
         silent.learn(row, label)
-    assert packing_bits(asking.state) == packing_bits(silent.state) == packing_bits(batch.state)
-    assert asking.state.inner.clock == 150
+    assert packing_bits(predicting.state) == packing_bits(silent.state) == packing_bits(batch.state)
+    assert predicting.state.inner.clock == 150
 
 
-def test_what_was_found_for_another_row_or_round_is_not_used() -> None:
+def test_center_found_for_another_row_or_round_is_not_reused() -> None:
     X, y = stream_with_outliers(0, 100, 2)
-    plain, misled = new_packing_learner(Metric.identity(2)), new_packing_learner(Metric.identity(2))
+    plain, busy = new_packing_learner(Metric.identity(2)), new_packing_learner(Metric.identity(2))
     for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
-        misled.predict(row)
-        misled.predict(X[(7 * t) % 100].tolist())
-        misled.learn(row, label)
+        busy.predict(row)
+        busy.predict(X[(7 * t) % 100].tolist())
+        busy.learn(row, label)
         plain.learn(row, label)
-        assert misled.predict(row) == plain.predict(row) == plain.predict_rows([row])[0]
+        assert busy.predict(row) == plain.predict(row) == plain.predict_rows([row])[0]
 
 
-def test_room_for_centres_grows() -> None:
+def test_capacity_for_centers_grows() -> None:
     rng = np.random.default_rng(0)
     rows = new_packing_learner(Metric.identity(1))
     for value in rng.uniform(-1, 1, size=4000).tolist():

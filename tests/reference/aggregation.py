@@ -7,11 +7,11 @@ import numpy as np
 from tests.reference.feature_views import Floats
 
 FRESH = 0.02
-"""The part of the weight that all experts share when an aggregation restarts."""
+"""Part of the prior that is uniform after a restart."""
 
 
 class BernsteinAggregation:
-    """Experts weighted in proportion to ``prior * rate * exp(rate * gain)``; see `ellipack`'s theorem."""
+    """Aggregation with weights proportional to ``prior * rate * exp(rate * gain)``."""
 
     def __init__(self, priors: Floats) -> None:
         self.priors = priors
@@ -33,7 +33,7 @@ class BernsteinAggregation:
         return np.asarray(weights / weights.sum())
 
     def learn(self, predictions: Floats, mixture: float, label: float) -> None:
-        """Count the linearized regret to each expert, shrunk to the scale that was known before the label."""
+        """Add the linearized regret to each expert, scaled to the range before this round."""
         regrets = 2 * (mixture - label) * (mixture - predictions)
         before, after = self.scale, max(self.scale, float(np.abs(regrets).max()))
         if after < 1e-290:
@@ -45,12 +45,12 @@ class BernsteinAggregation:
         self.scale = after
 
     def restarted(self) -> "BernsteinAggregation":
-        """Return an aggregation that starts from the weights reached, of which 2 % are shared out equally."""
+        """Return an initial aggregation whose prior is 98 % the current weights and 2 % equal weights."""
         return BernsteinAggregation((1 - FRESH) * self.weights() + FRESH / len(self.priors))
 
 
 class LeastSquares:
-    """Regularized least squares, kept as the Gram matrix (prior included) and the moments of the labels."""
+    """Ridge regression by the Gram matrix, which includes the prior, and the moments of the labels."""
 
     def __init__(self, gram: Floats, moments: Floats) -> None:
         self.gram = gram
@@ -70,9 +70,9 @@ class LeastSquares:
         self.moments = self.moments + features * label
 
     def forget(self, kept: float) -> None:
-        """Keep this part of what is known of each coefficient, and all of it where that is less than the prior's.
+        """Discount the Gram matrix without a change of the coefficients.
 
-        The coefficients stay.
+        A coefficient that would become less certain than its prior is not discounted.
         """
         coefficients = self.coefficients
         parts = np.where(self.variances <= kept, math.sqrt(kept), 1.0)
@@ -80,6 +80,6 @@ class LeastSquares:
         self.moments = self.gram @ coefficients
 
     def converted(self, old_from_new: Floats) -> "LeastSquares":
-        """Return the same regression on other features, the old ones being ``old_from_new @ new``."""
+        """Return the regression on new features, where the old ones are ``old_from_new @ new``."""
         new_from_old = np.linalg.inv(old_from_new)
         return LeastSquares(new_from_old @ self.gram @ new_from_old.T, new_from_old @ self.moments)

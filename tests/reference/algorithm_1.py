@@ -1,4 +1,4 @@
-"""Algorithm 1 on whitened coordinates within the unit ball, as one of the practical learner's experts."""
+"""Algorithm 1 on whitened coordinates in the unit ball, as an expert of `MetricRegressor`."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ def effective_rank(eigenvalues: Floats, t: int) -> int:
 
 
 class Algorithm1:
-    """A packing whose radius is ``t**(-1 / (1 + rank))`` in round t; a new center keeps the label that founds it."""
+    """A packing whose radius is ``t**(-1 / (1 + rank))`` in round t; a new center counts its own label."""
 
     def __init__(self, eigenvalues: Floats, max_centers: int) -> None:
         self.eigenvalues = eigenvalues
@@ -23,7 +23,7 @@ class Algorithm1:
         self.labels: list[list[float]] = []
 
     def predict(self, point: Floats, otherwise: float) -> float:
-        """Return the mean label of the nearest center, or what to predict without centers."""
+        """Return the mean label of the nearest center, or `otherwise` without centers."""
         if not self.points:
             return otherwise
         active, _ = nearest_neighbors(np.array(self.points), point, 1)

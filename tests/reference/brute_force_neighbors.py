@@ -16,7 +16,7 @@ def squared_distances(query: Floats, points: Floats) -> Floats:
 
 
 def sorted_neighbors(query: Floats, points: Floats) -> tuple[Ints, Floats]:
-    """Return all positions and squared distances, by rising distance; of equal distances the earlier position first."""
+    """Return all positions and squared distances in ascending order of distance, then of position."""
     distances = squared_distances(query, points)
     order = np.argsort(distances, kind="stable")
     return order, distances[order]

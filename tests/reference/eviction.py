@@ -1,4 +1,4 @@
-"""Which centers are evicted when memory is full."""
+"""Eviction of redundant centers."""
 
 import math
 
@@ -33,8 +33,8 @@ def in_medians(values: Floats) -> Floats:
 def evicted_centers(points: Floats, labels: Floats) -> Ints:
     """Return the quarter of the centers that newer ones make redundant.
 
-    A center may go if there is a later one in its leaf. The loss is the squared distance to the nearest such, plus the
-    squared difference of labels, both in units of their medians. Centers go by rank of loss plus age, alike.
+    A center can be evicted if its leaf has a later one. The loss is the squared distance to the nearest later center
+    plus the squared difference of labels, both in units of their medians. The order is by rank of loss plus of age.
     """
     able, distances, differences = [], [], []
     for leaf in leaves(points[:, :LEADING]):

@@ -1,6 +1,6 @@
-"""Bernstein aggregation and recursive least squares in plain Python, in the compiled core's order of operations.
+"""Bernstein aggregation and recursive least squares in plain Python, bit for bit.
 
-What is computed in the same order has the same bits. `tests.reference.aggregation` has the definitions.
+The operations of the compiled core are in the same order. `tests.reference.aggregation` has the definitions.
 """
 
 import math

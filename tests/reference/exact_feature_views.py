@@ -1,4 +1,4 @@
-"""How a row becomes standard units, in plain Python and in the compiled core's order of operations: the same bits."""
+"""Standardization of rows in plain Python, with the operations of the compiled core in the same order."""
 
 FARTHEST = 1e6
 OUTLIER_WIDTHS = 3.0
@@ -31,7 +31,7 @@ def is_outlier(value: float, low: float, high: float, outliers: float) -> bool:
 
 
 def clip_outlier(value: float, low: float, high: float, outliers: float) -> float:
-    """Return the value, moved to one width of the range beyond it if it is an outlier."""
+    """Return the value, clipped to one width of the range outside of it if it is an outlier."""
     if not is_outlier(value, low, high, outliers):
         return value
     return min(max(value, low - (high - low)), high + (high - low))

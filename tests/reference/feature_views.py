@@ -1,4 +1,4 @@
-"""How the practical learner sees a row: outliers clipped, ranks or values, standard units, whitened coordinates."""
+"""Views of the features in `MetricRegressor`: clipping of outliers, ranks, standardization, whitening."""
 
 from dataclasses import dataclass
 
@@ -14,14 +14,14 @@ FARTHEST = 1e6
 """Standard deviations at which a feature is clipped."""
 
 ROUNDING = 1e-13
-"""A feature whose standard deviation is below this part of its size counts as constant."""
+"""A feature is constant if its standard deviation relative to its absolute value is smaller."""
 
 
 @dataclass
 class RunningStatistics:
-    """Mean, sum of squared deviations, range, and number of outliers, of one number a round.
+    """Mean, sum of squared deviations, range and number of outliers of a stream of numbers.
 
-    Outliers do not extend the range. `outliers` counts those of the phase, plus half of what it was at the end of the
+    Outliers do not extend the range. `outliers` is their number in this phase plus half of its value at the end of the
     phase before.
     """
 
@@ -44,14 +44,14 @@ class RunningStatistics:
         return value < self.low - width or value > self.high + width
 
     def clip_outlier(self, value: float) -> float:
-        """Return the value, clipped to one range beyond the range if it is an outlier."""
+        """Return the value, clipped to one width of the range outside of it if it is an outlier."""
         if not self.is_outlier(value):
             return value
         width = self.high - self.low
         return min(max(value, self.low - width), self.high + width)
 
     def add(self, value: float, clipped: bool = False) -> None:
-        """Count a value (Welford's update); if it was clipped, it counts as an outlier."""
+        """Add a value by Welford's update. A clipped value counts as an outlier."""
         first = self.count == 0
         self.count += 1
         step = value - self.mean
@@ -79,13 +79,13 @@ def rank_among(value: float, knots: Floats) -> float:
 
 
 def standard_deviations(variances: Floats, sizes: Floats) -> Floats:
-    """Return standard deviations; 1 for a feature that does not vary beyond rounding."""
+    """Return standard deviations, 1 for features that are constant up to rounding errors."""
     return np.sqrt(np.where(variances > (ROUNDING * sizes) ** 2, variances, 1.0))
 
 
 @dataclass
 class FeatureView:
-    """Features by value or (with knots, a column for each feature) by rank, in standard units, and a metric on them.
+    """Standardized values or ranks of the features, and a metric on them. Ranks need knots, one column per feature.
 
     The metric is ``directions @ directions.T``. `gradient_sum` is the sum of outer products of gradients since the
     phase began.
@@ -111,7 +111,7 @@ class FeatureView:
         return np.clip((self.values_or_ranks(rows) - self.shift) / self.scale, -FARTHEST, FARTHEST)
 
     def whiten(self, rows: Floats) -> Floats:
-        """Return whitened coordinates, summed feature by feature: equal rows get equal coordinates, to the bit."""
+        """Return whitened coordinates, summed feature by feature, so that equal rows have equal coordinates."""
         standard = self.standardize(rows)
         total = np.zeros((len(standard), self.directions.shape[1]))
         for k in range(rows.shape[1]):

@@ -1,4 +1,4 @@
-"""Nearest neighbors by brute force, and the experts that predict from them, by the textbook."""
+"""Brute-force nearest neighbors, and the local experts by their textbook formulas."""
 
 from typing import NamedTuple
 
@@ -7,22 +7,22 @@ import numpy as np
 from tests.reference.feature_views import Floats, Ints
 
 FIT_RIDGES = (0.01, 0.1)
-"""Of the local linear fits, relative to the mean variance of a coordinate."""
+"""Ridges of the local linear fits, relative to the mean variance of a coordinate."""
 
 ROUNDING = 1e-14
-"""Offsets that differ by less than this part of their mean are equal."""
+"""Offsets are equal if their difference relative to their mean is smaller."""
 
 TREND_NUGGET = 0.03
 TIME_DECAYS = (0.2, 1.0, 5.0)
-"""Correlation lost over the whole past, by each space-time kriging."""
+"""Loss of correlation over the whole past for each space-time kriging."""
 
 
 class Neighborhood(NamedTuple):
     """The neighbors of a query, nearest first.
 
-    `labels` are mean labels less the nearest neighbor's. `trend` and `forgetting_trend` are what each global
-    regression predicts for a neighbor, less what it predicts for the query. `ages` are rounds since the labels came,
-    as a part of all rounds.
+    `labels` are mean labels minus the label of the nearest neighbor. `trend` and `forgetting_trend` are predictions of
+    the global regressions for the neighbors minus those for the query. `ages` are ages in rounds, relative to the
+    number of all rounds.
     """
 
     positions: Ints
@@ -48,7 +48,7 @@ def squared_distances(points: Floats, queries: Floats) -> Floats:
 
 
 def nearest_neighbors(points: Floats, queries: Floats, count: int) -> tuple[Ints, Floats]:
-    """Return positions and squared distances of the points nearest to each query; of equals the earliest first."""
+    """Return positions and squared distances of the nearest points of each query. Ties go to the earliest point."""
     squared = squared_distances(points, queries)
     order = np.argsort(squared, axis=-1, kind="stable")[..., :count]
     return order, np.take_along_axis(squared, order, axis=-1)
@@ -110,7 +110,7 @@ def pairwise_distances(points: Floats) -> Floats:
 
 
 def spatial_krigings(near: Neighborhood, reach: float) -> Floats:
-    """Return four krigings: two correlations, each with a short length and a small nugget, and the contrary."""
+    """Return four krigings: each of two correlations with short range and small nugget, and with long range and large."""
     distances, to_query = pairwise_distances(near.offsets), np.sqrt(near.squared)
     within, across, nuggets = [], [], []
     for correlation in (exponential_correlation, matern_correlation):
@@ -122,7 +122,7 @@ def spatial_krigings(near: Neighborhood, reach: float) -> Floats:
 
 
 def krigings_about_trends(near: Neighborhood, reach: float) -> Floats:
-    """Return kriging about the ridge regression, and three krigings in space and time about the forgetting one."""
+    """Return regression kriging, and three space-time krigings about the regression with forgetting."""
     length = 5 * reach
     within = matern_correlation(pairwise_distances(near.offsets), length)
     across = matern_correlation(np.sqrt(near.squared), length)
@@ -136,13 +136,13 @@ def krigings_about_trends(near: Neighborhood, reach: float) -> Floats:
 
 
 def krigings(near: Neighborhood) -> Floats:
-    """Return what all krigings predict; lengths are multiples of the distance to the last neighbor."""
+    """Return the predictions by kriging. Lengths are multiples of the distance to the last neighbor."""
     reach = max(float(np.sqrt(near.squared[-1])), 1e-150)
     return np.concatenate([spatial_krigings(near, reach), krigings_about_trends(near, reach)])
 
 
 def local_predictions(near: Neighborhood, fit_dimension: int, kriged: int) -> tuple[Floats, Floats]:
-    """Return what all local experts predict, less the nearest neighbor's label, and the first fit's slope."""
+    """Return predictions of local experts minus the label of the nearest neighbor, and the slope of the first fit."""
     fits = [local_linear_fit(near.nearest(2 * fit_dimension + 10), fit_dimension, ridge) for ridge in FIT_RIDGES]
     values = [mean_label(near.nearest(16)), *(value for value, _ in fits), *krigings(near.nearest(kriged))]
     return np.array(values), fits[0][1]

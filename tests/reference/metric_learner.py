@@ -1,7 +1,7 @@
-"""The practical learner, whole rounds and ends of phases, in plain Python and NumPy: slow, literal, nothing compiled.
+"""A slow, literal `MetricRegressor` in plain Python and NumPy.
 
-Neighbors are found by brute force, kriging solves the ordinary kriging equations, regressions keep Gram matrices
-instead of their inverses, and candidates for the metric are scored in double precision.
+Searches are brute force, kriging solves the ordinary kriging equations, regressions keep Gram matrices instead of their
+inverses, and candidates for the metric are scored in double precision.
 """
 
 import math
@@ -21,20 +21,20 @@ from tests.reference.local_experts import Neighborhood, local_predictions, neare
 from tests.reference.metric_selection import Score, Validation, candidates, score_candidates
 
 MIN_PHASE_ROUNDS = 4
-MOST_FITTED = 40  # coordinates in local fits
-FEWEST_SCORED = 8  # centers, for a choice of the metric
+MAX_FIT_DIMENSION = 40  # coordinates in local fits
+MIN_CENTERS = 8  # centers, for a choice of the metric
 KNOTS = 256
-REFIT_CENTERS, REFIT_ROUNDS = 1000, 100  # up to which regressions are fitted anew at the end of a phase
-LARGEST_RATIO = 1e3  # of new to old scales, by which gradients and directions are converted
-LEAST_EIGENVALUE = 1e-8
-OUTGROWN = 1e4  # times the variance of the labels when the stack started: it starts anew
+REFIT_CENTERS, REFIT_ROUNDS = 1000, 100  # up to which regressions are fitted again at the end of a phase
+MAX_RATIO = 1e3  # of new to old scales, by which gradients and directions are converted
+MIN_EIGENVALUE = 1e-8
+MAX_VARIANCE_GROWTH = 1e4  # of labels, after which the stack restarts
 TIE = 2e-4
-"""Log errors within this of each other are a tie: the learner scores in single precision, the reference does not."""
+"""Difference of log errors below which scores are tied, because the learner scores in single precision."""
 
 
 @dataclass
 class Centers:
-    """Rows that are remembered; labels of equal rows are absorbed. `coordinates` has an array for each view."""
+    """Centers. Equal rows share one. `coordinates` has an array for each view."""
 
     rows: Floats
     label_sums: Floats
@@ -63,8 +63,8 @@ class Centers:
         self.coordinates = [np.vstack([own, q]) for own, q in zip(self.coordinates, queries, strict=True)]
 
 
-class Consultation(NamedTuple):
-    """A row as the learner sees it, and what experts, aggregation and stack predict for it."""
+class RowPrediction(NamedTuple):
+    """A transformed row, and the predictions of experts, aggregation and stack for it."""
 
     row: Floats  # outliers clipped
     standard: Floats  # units of the first view, and the constant 1
@@ -78,7 +78,7 @@ class Consultation(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """What was known and chosen at the end of a phase."""
+    """Summary of a finished phase."""
 
     end: int
     n_centers: int
@@ -91,17 +91,17 @@ class Phase(NamedTuple):
 
 
 class ReferenceMetricLearner:
-    """What `ellipack.MetricRegressor` is held to.
+    """Reference for `ellipack.MetricRegressor`.
 
     Parameters
     ----------
     d : int
         Number of features.
     neighbors, max_centers, views, random_state, config
-        As `MetricRegressor` takes them.
+        Parameters of `MetricRegressor`.
     choices : sequence of tuples of str, default ()
-        Names of the candidates that the learner chose at the ends of phases. The reference scores all by itself, and
-        follows the learner only where its own scores are tied.
+        Names of the candidates that the tested learner selected. The reference scores all candidates itself, and uses
+        these names only if its own scores are tied.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class ReferenceMetricLearner:
         self.forgetting = LeastSquares(np.eye(d + 1), np.zeros(d + 1))
         experts = 4 + 11 * views
         self.aggregation = BernsteinAggregation(np.full(experts, 1 / experts))
-        self.stack: LeastSquares | None = None  # starts when labels have shown a variance
+        self.stack: LeastSquares | None = None  # starts when the variance of the labels is positive
         self.top = BernsteinAggregation(np.full(2, 0.5))
         self.metric = self.views[0].directions @ self.views[0].directions.T
         self.phases: list[Phase] = []
@@ -137,34 +137,34 @@ class ReferenceMetricLearner:
         self.finalist_gaps: list[float] = []  # of this end of a phase, for each view
 
     def predict(self, row: Floats) -> float:
-        """Return the prediction for a row, 0 before the first round; nothing changes."""
-        return self._consult(row).prediction if self.labels.count else 0.0
+        """Return the prediction for a row, 0 before the first round."""
+        return self._predict_row(row).prediction if self.labels.count else 0.0
 
     def learn(self, row: Floats, label: float) -> float:
-        """Play a round and return its prediction, which was made before the label was seen."""
-        consulted = self._consult(row) if self.labels.count else None
+        """Run a round and return its prediction, which does not use the label."""
+        row_prediction = self._predict_row(row) if self.labels.count else None
         self.clock += 1
         if self.labels.is_outlier(label):
             self.labels.outliers += 1
         else:
-            self._learn_label(row, label, consulted)
+            self._learn_label(row, label, row_prediction)
         if len(self.centers) == self.max_centers:
             self._evict()
         if self.clock == self.phase_end:
             self._end_phase()
-        return consulted.prediction if consulted else 0.0
+        return row_prediction.prediction if row_prediction else 0.0
 
-    # ---------------------------------------------------------------------------------------------- predicting
+    # ---------------------------------------------------------------------------------------------- prediction
 
     def _clipped(self, row: Floats) -> Floats:
         return np.array([known.clip_outlier(float(value)) for known, value in zip(self.features, row, strict=True)])
 
     def _within_labels(self, value: float) -> float:
-        """Return a prediction, clipped to the range of the labels and 5 % beyond."""
+        """Return a prediction, clipped to the range of the labels plus a margin."""
         slack = self.config.label_margin * (self.labels.high - self.labels.low)
         return min(max(value, self.labels.low - slack), self.labels.high + slack)
 
-    def _consult(self, row: Floats) -> Consultation:
+    def _predict_row(self, row: Floats) -> RowPrediction:
         clipped = self._clipped(row)
         standard = np.append(self.views[0].standardize(clipped[None])[0], 1.0)
         queries = [view.whiten(clipped[None])[0] for view in self.views]
@@ -187,10 +187,10 @@ class ReferenceMetricLearner:
         correction = float(self.stack.coefficients @ (experts - mixture)) if self.stack else 0.0
         pair = np.array([mixture, self._within_labels(mixture + correction)])
         prediction = float(self.top.weights() @ pair)
-        return Consultation(clipped, standard, queries, nearest, slopes, experts, mixture, pair, prediction)
+        return RowPrediction(clipped, standard, queries, nearest, slopes, experts, mixture, pair, prediction)
 
     def _neighborhood(self, v: int, query: Floats, standard: Floats) -> Neighborhood:
-        """Return as many neighbors as kriging or the local fits take, if there are so many."""
+        """Return the neighbors for kriging and local fits."""
         points, count = self.centers.coordinates[v], max(self.neighbors, 2 * self._fitted(v) + 10)
         near, squared = nearest_neighbors(points, query, count)
         counts, labels = self.centers.label_counts[near], self.centers.labels[near]
@@ -208,14 +208,14 @@ class ReferenceMetricLearner:
 
     # ------------------------------------------------------------------------------------------------ learning
 
-    def _learn_label(self, row: Floats, label: float, consulted: Consultation | None) -> None:
-        if consulted is None:
+    def _learn_label(self, row: Floats, label: float, row_prediction: RowPrediction | None) -> None:
+        if row_prediction is None:
             clipped, standard = row, np.append(self.views[0].standardize(row[None])[0], 1.0)
             queries, nearest = [view.whiten(row[None])[0] for view in self.views], (0, math.inf)
         else:
-            clipped, standard, queries, nearest = consulted[:4]
-            self._learn_aggregation(consulted, label)
-            for view, slope in zip(self.views, consulted.slopes, strict=True):
+            clipped, standard, queries, nearest = row_prediction[:4]
+            self._learn_aggregation(row_prediction, label)
+            for view, slope in zip(self.views, row_prediction.slopes, strict=True):
                 view.add_gradient(slope, self.ridge.coefficients[:-1])
         self._learn_regressions(standard, label)
         self.packing.learn(queries[0] / self.coordinate_scale, label)
@@ -227,14 +227,14 @@ class ReferenceMetricLearner:
         for known, value, given in zip(self.features, clipped, row, strict=True):
             known.add(float(value), clipped=bool(value != given))
 
-    def _learn_aggregation(self, consulted: Consultation, label: float) -> None:
-        self.top.learn(consulted.pair, consulted.prediction, label)
-        self.aggregation.learn(consulted.experts, consulted.mixture, label)
+    def _learn_aggregation(self, row_prediction: RowPrediction, label: float) -> None:
+        self.top.learn(row_prediction.pair, row_prediction.prediction, label)
+        self.aggregation.learn(row_prediction.experts, row_prediction.mixture, label)
         if self.stack:
-            self.stack.learn(consulted.experts - consulted.mixture, label - consulted.mixture)
+            self.stack.learn(row_prediction.experts - row_prediction.mixture, label - row_prediction.mixture)
 
     def _learn_regressions(self, standard: Floats, label: float) -> None:
-        """Let both regressions learn; every fourth round one forgets, at a rate of an eighth of all rounds."""
+        """Update both regressions. Every fourth round one forgets, with a span of an eighth of all rounds."""
         self.ridge.learn(standard, label)
         if self.labels.count % 4 == 0:
             span = max(self.labels.count / 8, 4 * (self._fitted(0) + 1))
@@ -256,14 +256,14 @@ class ReferenceMetricLearner:
         pool = _draw(rng, len(self.centers), self.config.pool)
         old, self.finalist_gaps, names, spectra = self.views[0], [], [], []
         for v in range(len(self.views)):
-            fresh = self._rescaled(v, pool)
-            name, basis, directions = self._chosen(v, fresh, pool, rng)
+            new_view = self._rescaled(v, pool)
+            name, basis, directions = self._chosen(v, new_view, pool, rng)
             vectors, lengths, _ = np.linalg.svd(directions)
-            eigenvalues = np.full(len(vectors), LEAST_EIGENVALUE)
-            eigenvalues[: len(lengths)] = np.maximum((lengths / lengths[0]) ** 2, LEAST_EIGENVALUE)
-            fresh.directions = basis @ vectors * np.sqrt(eigenvalues)
-            self.views[v] = fresh
-            self.centers.coordinates[v] = fresh.whiten(self.centers.rows)
+            eigenvalues = np.full(len(vectors), MIN_EIGENVALUE)
+            eigenvalues[: len(lengths)] = np.maximum((lengths / lengths[0]) ** 2, MIN_EIGENVALUE)
+            new_view.directions = basis @ vectors * np.sqrt(eigenvalues)
+            self.views[v] = new_view
+            self.centers.coordinates[v] = new_view.whiten(self.centers.rows)
             names.append(name)
             spectra.append(eigenvalues)
         self._record_phase(tuple(names), spectra[0])
@@ -293,11 +293,11 @@ class ReferenceMetricLearner:
             known.outliers /= 2
 
     def _fitted(self, v: int) -> int:
-        """Return how many coordinates local fits use."""
-        return min(int(self.views[v].directions.shape[1]), MOST_FITTED)
+        """Return the number of coordinates of local fits."""
+        return min(int(self.views[v].directions.shape[1]), MAX_FIT_DIMENSION)
 
     def _packing_size(self) -> int:
-        """Return how many centers Algorithm 1 may have: a quarter of all."""
+        """Return the largest number of centers of Algorithm 1."""
         return max(64, self.max_centers // 4)
 
     def _rescaled(self, v: int, pool: Ints) -> FeatureView:
@@ -310,24 +310,26 @@ class ReferenceMetricLearner:
             return FeatureView(None, shift, scale, view.directions, np.zeros((self.d, self.d)))
         rows = self.centers.rows[pool]
         knots = np.quantile(rows, np.linspace(0, 1, min(KNOTS, max(2, len(rows)))), axis=0)
-        fresh = FeatureView(knots, view.shift, view.scale, view.directions, np.zeros((self.d, self.d)))
-        ranks = fresh.values_or_ranks(rows)
-        fresh.shift, fresh.scale = ranks.mean(axis=0), standard_deviations(ranks.var(axis=0), np.ones(self.d))
-        return fresh
+        new_view = FeatureView(knots, view.shift, view.scale, view.directions, np.zeros((self.d, self.d)))
+        ranks = new_view.values_or_ranks(rows)
+        new_view.shift, new_view.scale = ranks.mean(axis=0), standard_deviations(ranks.var(axis=0), np.ones(self.d))
+        return new_view
 
-    def _chosen(self, v: int, fresh: FeatureView, pool: Ints, rng: np.random.Generator) -> tuple[str, Floats, Floats]:
+    def _chosen(
+        self, v: int, new_view: FeatureView, pool: Ints, rng: np.random.Generator
+    ) -> tuple[str, Floats, Floats]:
         """Return the candidate with the lowest score: its name, a basis of the subspace, directions in that basis.
 
-        Gradients and directions are in the old units; they are converted first. The subspace is the learner's, which
-        has tests of its own.
+        Gradients and directions are converted from the old units first. The subspace is computed by the tested code,
+        which has its own tests.
         """
         view = self.views[v]
-        ratio = np.minimum(fresh.scale / view.scale, LARGEST_RATIO)
+        ratio = np.minimum(new_view.scale / view.scale, MAX_RATIO)
         gop, current = view.gradient_sum * np.outer(ratio, ratio), np.diag(ratio) @ view.directions
-        rows, labels = fresh.standardize(self.centers.rows[pool]), self.centers.labels[pool]
+        rows, labels = new_view.standardize(self.centers.rows[pool]), self.centers.labels[pool]
         basis = leading_subspace(gop, rows)
         current = basis.T @ current
-        if len(pool) < FEWEST_SCORED:
+        if len(pool) < MIN_CENTERS:
             return "current", basis, current
         most = self.config.validation_points
         scored = max(min(60, most), min(most, len(self.centers) // 8))
@@ -342,19 +344,21 @@ class ReferenceMetricLearner:
         return name, basis, named[name]
 
     def _best(self, v: int, scores: dict[str, float], named: dict[str, Floats]) -> str:
-        """Return the name with the lowest score, or the learner's choice if that is tied or the same metric."""
+        """Return the name with the lowest score, or the choice of the learner if it is tied or the same metric."""
         best = min(scores, key=lambda name: scores[name])
         if len(self.phases) >= len(self.learner_choices):
             return best
-        theirs = self.learner_choices[len(self.phases)][v]
-        behind = scores.get(theirs, math.inf) - scores[best]
-        if behind > TIE and not _same_metric(named[theirs], named[best]):
+        learner_choice = self.learner_choices[len(self.phases)][v]
+        gap = scores.get(learner_choice, math.inf) - scores[best]
+        if gap > TIE and not _same_metric(named[learner_choice], named[best]):
             phase = len(self.phases) + 1
-            raise AssertionError(f"phase {phase}, view {v + 1}: {theirs!r} was chosen, {best!r} is better by {behind}")
-        return theirs
+            raise AssertionError(
+                f"phase {phase}, view {v + 1}: {learner_choice!r} was chosen, {best!r} is better by {gap}"
+            )
+        return learner_choice
 
     def _refitted(self) -> LeastSquares:
-        """Return the ridge regression of the centers' labels, with a small prior for the constant."""
+        """Return the ridge regression of the labels of the centers, with a weak prior for the intercept."""
         standard = self.views[0].standardize(self.centers.rows)
         features = np.column_stack([standard, np.ones(len(standard))])
         prior = np.diag([*np.ones(self.d), 1e-6])
@@ -362,28 +366,28 @@ class ReferenceMetricLearner:
         return LeastSquares(gram, features.T @ self.centers.label_sums)
 
     def _start_stack(self) -> None:
-        """Start the stack once labels vary, and anew when they vary far more than when it started."""
+        """Start the stack once labels vary, and restart it when their variance has grown much."""
         if not self.labels.variance > 0:
             return
         prior = max(self.config.stack_prior * self.labels.variance, 1e-150)
-        if self.stack is None or self.stack.variances.max() * prior >= OUTGROWN:
+        if self.stack is None or self.stack.variances.max() * prior >= MAX_VARIANCE_GROWTH:
             experts = len(self.aggregation.priors)
             self.stack = LeastSquares(prior * np.eye(experts), np.zeros(experts))
 
 
 def _draw(rng: np.random.Generator, size: int, most: int) -> Ints:
-    """Return all positions, or so many of them drawn without replacement, in order."""
+    """Return all positions, or a random sample of them without replacement, in ascending order."""
     return np.arange(size) if size <= most else np.sort(rng.choice(size, most, replace=False))
 
 
 def _same_metric(left: Floats, right: Floats) -> bool:
-    """Whether two sets of directions whiten alike, up to a common factor; in one dimension all do."""
+    """Return whether two sets of directions give the same metric up to a factor."""
     first, second = (directions @ directions.T for directions in (left, right))
     return np.allclose(first / np.trace(first), second / np.trace(second), rtol=0, atol=1e-9)
 
 
 def _old_units_from_new(old: FeatureView, new: FeatureView) -> Floats:
-    """Return the matrix that takes new standard units and the constant 1 to the old ones."""
+    """Return the matrix that converts rows from the new units to the old ones, with a constant 1 as last entry."""
     d = len(new.scale)
     matrix = np.zeros((d + 1, d + 1))
     matrix[:d, :d] = np.diag(new.scale / old.scale)

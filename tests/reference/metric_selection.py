@@ -1,4 +1,4 @@
-"""Choice of the metric: candidates from the gradient outer product, and leave-one-out scores, in double precision."""
+"""Selection of the metric: candidates and their leave-one-out scores, in double precision."""
 
 import math
 from typing import NamedTuple
@@ -11,27 +11,27 @@ from tests.reference.local_experts import matern_correlation, nearest_neighbors,
 
 LENGTH, NUGGET = 3.0, 0.05
 FINALISTS = 5
-LOYALTY = 0.01
-"""In log error: by how much another candidate must beat the current metric."""
+CURRENT_BONUS = 0.01
+"""Logarithm of the error by which another candidate must be better than the current metric."""
 
 
 class Score(NamedTuple):
-    """A log error relative to the other candidates', and its weight (how many samples it is from)."""
+    """Logarithm of an error relative to the mean of all candidates, and the number of samples that it is based on."""
 
     value: float
     weight: float
 
 
 class Validation(NamedTuple):
-    """Centers in standard units, their labels, which of them are left out in turn, and from how many neighbors."""
+    """Standardized centers, their labels, positions of the validation points, and the number of neighbors."""
 
     rows: Floats
     labels: Floats
     left_out: Ints
     neighbors: int
 
-    def small(self) -> "Validation":
-        """Return every fourth of those that are left out and an eighth of all, if that is enough; 20 neighbors."""
+    def subset(self) -> "Validation":
+        """Return one in four validation points, and one in eight centers if there are enough, with 20 neighbors."""
         step = 8 if len(self.rows) >= 8 * self.neighbors else 1
         few = self.left_out[::4]
         kept = np.array(sorted({*range(0, len(self.rows), step), *few.tolist()}))
@@ -56,16 +56,16 @@ def candidates(gop: Floats, diagonal: Floats, current: Floats, config: MetricCon
 
 
 def leave_one_out_error(validation: Validation, directions: Floats) -> float:
-    """Return the sum of squared errors of kriging each label that is left out from its neighbors' labels.
+    """Return the sum of squared errors of kriging for the validation points, from their neighbors.
 
-    The length is in units of the distance to the last of the neighbors, the left-out center being one of them.
+    The correlation length is in units of the distance to the last neighbor, where the point itself is a neighbor.
     """
     rows, labels, left_out, neighbors = validation
     count, points = min(neighbors, len(rows) - 1), rows @ directions
     scaled = (labels - labels.min()) / max(np.ptp(labels), 1e-300)
     near, squared = nearest_neighbors(points, points[left_out], count + 1)
     lengths = LENGTH * np.maximum(np.sqrt(squared[:, -1]), 1e-150)
-    # A left-out center may be missing among its own neighbors, if many others are in the same place.
+    # A validation point may be missing among its own neighbors, if it has many duplicates.
     others = [np.flatnonzero(each != own)[:count] for each, own in zip(near, left_out, strict=True)]
     near, squared = np.take_along_axis(near, np.array(others), 1), np.take_along_axis(squared, np.array(others), 1)
     within = matern_correlation(pairwise_distances(points[near]), lengths[:, None, None])
@@ -75,7 +75,7 @@ def leave_one_out_error(validation: Validation, directions: Floats) -> float:
 
 
 def relative_scores(validation: Validation, named: dict[str, Floats]) -> dict[str, Score]:
-    """Return log errors less their mean over the candidates."""
+    """Return logarithms of errors minus their mean over the candidates."""
     logs = {name: math.log(max(leave_one_out_error(validation, W), 1e-300)) for name, W in named.items()}
     mean = sum(logs.values()) / len(logs)
     return {name: Score(value - mean, float(len(validation.left_out))) for name, value in logs.items()}
@@ -92,7 +92,7 @@ def averaged(new: dict[str, Score], past: dict[str, Score]) -> dict[str, Score]:
 
 
 class Selection(NamedTuple):
-    """The finalists' scores (lower is better), all scores to remember, and how clearly the last finalist got in."""
+    """Scores of the finalists (lower is better), scores for the next phase, and the gap after the last finalist."""
 
     scores: dict[str, float]
     past: dict[str, Score]
@@ -100,16 +100,16 @@ class Selection(NamedTuple):
 
 
 def score_candidates(named: dict[str, Floats], validation: Validation, past: dict[str, Score]) -> Selection:
-    """Score all candidates on a small set, then the five best and the current metric on the whole one."""
-    first = averaged(relative_scores(validation.small(), named), past)
+    """Score all candidates on a subset, then the five best and the current metric on all data."""
+    first = averaged(relative_scores(validation.subset(), named), past)
     others = sorted((name for name in first if name != "current"), key=lambda name: (first[name].value, name))
     final = ["current", *others[:FINALISTS]]
-    lift = float(np.mean([first[name].value for name in final]))
+    shift = float(np.mean([first[name].value for name in final]))
     whole = relative_scores(validation, {name: named[name] for name in final})
-    last = averaged({name: Score(s.value + lift, s.weight) for name, s in whole.items()}, past)
-    remembered = {name: Score(s.value, s.weight / 2) for name, s in {**first, **last}.items() if name != "current"}
+    last = averaged({name: Score(s.value + shift, s.weight) for name, s in whole.items()}, past)
+    updated = {name: Score(s.value, s.weight / 2) for name, s in {**first, **last}.items() if name != "current"}
     gap = math.inf
     if len(others) > FINALISTS:
         gap = first[others[FINALISTS]].value - first[others[FINALISTS - 1]].value
-    scores = {name: last[name].value - (LOYALTY if name == "current" else 0.0) for name in final}
-    return Selection(scores, remembered, gap)
+    scores = {name: last[name].value - (CURRENT_BONUS if name == "current" else 0.0) for name in final}
+    return Selection(scores, updated, gap)

@@ -1,4 +1,4 @@
-"""Algorithm 1 in whitened coordinates, in plain Python: every round looks at every center."""
+"""Algorithm 1 in whitened coordinates, in plain Python, with brute-force search."""
 
 import math
 
@@ -9,7 +9,7 @@ from tests.reference import brute_force_neighbors
 
 
 class Packing:
-    """The centers, and for each its labels in the order in which it absorbed them."""
+    """The centers, and the labels of each in order of arrival."""
 
     def __init__(self, rank_starts: Ints, keep_founding_label: bool) -> None:
         self.rank_starts = rank_starts.tolist()
@@ -30,22 +30,22 @@ class Packing:
         return label_sum(labels) / len(labels) if labels else 0.5
 
     def learn(self, point: Floats, label: float) -> float:
-        """Play a round; return the prediction."""
+        """Run a round and return the prediction."""
         prediction = self.predict(point)
         self.clock += 1
         if not self.points:
-            self._found(point)
+            self._add_center(point)
         active, distance = self.nearest(point)
         rank = 1 + sum(start <= self.clock for start in self.rank_starts)
         if distance <= math.pow(self.clock, -1.0 / (1.0 + rank)):
             self.labels[active].append(label)
         else:
-            self._found(point)
+            self._add_center(point)
             if self.keep_founding_label:
                 self.labels[-1].append(label)
         return prediction
 
-    def _found(self, point: Floats) -> None:
+    def _add_center(self, point: Floats) -> None:
         self.points.append(point)
         self.labels.append([])
         self.creation_rounds.append(self.clock)

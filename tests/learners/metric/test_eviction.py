@@ -16,7 +16,7 @@ def evicted(points: list[float], labels: list[float], part: float) -> list[int]:
 
 
 @given(st.integers(2, 300), st.integers(1, 12), st.sampled_from([0.1, 0.25, 0.5]), seeds)
-def test_the_last_center_of_each_leaf_stays(n: int, d: int, part: float, seed: int) -> None:
+def test_last_center_of_each_leaf_is_kept(n: int, d: int, part: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(n, d))
     gone = find_redundant(points, rng.normal(size=n), part)
@@ -38,15 +38,15 @@ def test_centers_with_different_labels_are_not_redundant() -> None:
     assert evicted(places, [0.0, 0.0, 99.0, 0.1, 1.0, 2.0, 3.0, 4.0], 0.125) == [1]
 
 
-def test_of_equal_pairs_the_oldest_is_evicted() -> None:
+def test_oldest_of_equal_pairs_is_evicted() -> None:
     assert evicted([0.0, 0.5, 100.0, 100.5, 200.0, 200.5], [0.0] * 6, 1 / 6) == [0]
 
 
-def test_of_duplicates_the_last_stays() -> None:
+def test_last_of_duplicates_is_kept() -> None:
     assert evicted([0.0] * 20 + [5.0] * 20, [0.0] * 40, 0.5) == [*range(19), 20]
 
 
-def test_memory_is_bounded_and_the_learner_goes_on() -> None:
+def test_memory_is_bounded_and_learning_continues() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3))
     y = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1]

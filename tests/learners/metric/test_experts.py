@@ -6,7 +6,7 @@ from ellipack.learners.metric.state import LearnerSize, initial_state
 
 
 @pytest.mark.parametrize("views", [1, 2])
-def test_every_expert_of_the_core_has_a_name_of_its_own(views: int) -> None:
+def test_each_expert_of_the_core_has_a_unique_name(views: int) -> None:
     names = expert_names(views)
     core = initial_state(3, LearnerSize(views, 8, 100), 0, MetricConfig()).core
     assert len(set(names)) == len(names) == len(core.parts().aggregation.experts.weights())

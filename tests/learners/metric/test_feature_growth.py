@@ -37,7 +37,7 @@ def test_rows_that_are_0_in_new_features_are_predicted_as_before(
 
 @settings(max_examples=10)
 @given(seeds, st.integers(1, 60), st.sampled_from([1, 2]))
-def test_learning_goes_on_and_nothing_is_forgotten(seed: int, n: int, views: int) -> None:
+def test_learning_continues_with_all_earlier_data(seed: int, n: int, views: int) -> None:
     rng = np.random.default_rng(seed)
     X, y = stream(rng, n + 40, 4)
     X[:n, 3] = 0.0
@@ -60,7 +60,7 @@ def test_learning_goes_on_and_nothing_is_forgotten(seed: int, n: int, views: int
 
 @pytest.mark.parametrize("views", [1, 2])
 @pytest.mark.parametrize("n", [3, 100, 1200])
-def test_a_grown_learner_can_be_saved_at_once(views: int, n: int) -> None:
+def test_learner_can_be_saved_right_after_adding_features(views: int, n: int) -> None:
     X, y = stream(np.random.default_rng(0), n + 30)
     state = new_state(3, views, 8)
     learner.learn(state, X[:n], y[:n])
@@ -72,7 +72,7 @@ def test_a_grown_learner_can_be_saved_at_once(views: int, n: int) -> None:
     assert bits(other) == bits(state)
 
 
-def test_features_may_be_added_again_and_again() -> None:
+def test_features_can_be_added_repeatedly() -> None:
     X, y = stream(np.random.default_rng(0), 120, 6)
     state = new_state(2, 2, 8)
     for d in range(2, 7):
@@ -84,7 +84,7 @@ def test_features_may_be_added_again_and_again() -> None:
     assert state.core.dimension == 6
 
 
-def test_summaries_of_finished_phases_stay() -> None:
+def test_adding_features_keeps_summaries_of_finished_phases() -> None:
     X, y = stream(np.random.default_rng(0), 200)
     state = new_state(3, 1, 8)
     learner.learn(state, X, y)
@@ -111,7 +111,7 @@ def test_a_feature_that_arrives_late_is_learned(views: int) -> None:
 
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e200, 1.7e308])
-def test_a_typical_size_may_be_absurd(scale: float) -> None:
+def test_extreme_scales_of_new_features_are_accepted(scale: float) -> None:
     rng = np.random.default_rng(0)
     X, y = stream(rng, 100)
     state = new_state(3, 2, 8)
@@ -120,7 +120,7 @@ def test_a_typical_size_may_be_absurd(scale: float) -> None:
     assert np.isfinite(learner.learn(state, np.hstack([X[50:], rng.normal(size=(50, 1))]), y[50:])).all()
 
 
-def test_more_features_than_local_fits_use() -> None:
+def test_adding_features_beyond_the_dimension_of_local_fits() -> None:
     X, y = stream(np.random.default_rng(0), 120, 45)
     state = new_state(45, 1, 8)
     learner.learn(state, X[:80], y[:80])

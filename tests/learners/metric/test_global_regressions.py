@@ -18,7 +18,7 @@ def reference_fit(standard: Floats, counts: Floats, label_sums: Floats) -> aggre
 
 
 @given(st.integers(1, 12), st.integers(1, 12), seeds)
-def test_both_ways_of_fitting_are_the_ridge_regression_of_all_labels(n: int, d: int, seed: int) -> None:
+def test_both_fits_equal_the_reference_ridge_regression(n: int, d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     standard, counts = rng.normal(size=(n, d)), rng.integers(1, 4, size=n).astype(float)
     label_sums = counts * (5.0 + rng.normal(size=n))
@@ -30,7 +30,7 @@ def test_both_ways_of_fitting_are_the_ridge_regression_of_all_labels(n: int, d: 
         assert np.array_equal(fitted.inverse, fitted.inverse.T)
 
 
-def test_few_rows_are_fitted_precisely_far_from_zero() -> None:
+def test_fit_of_few_rows_is_accurate_for_labels_far_from_zero() -> None:
     rng = np.random.default_rng(0)
     standard, labels = rng.normal(size=(4, 9)), 1e9 + rng.normal(size=4)
     fitted = global_regressions._fit_few_rows(standard, np.ones(4), labels)
@@ -66,7 +66,7 @@ def test_a_converted_regression_predicts_the_same(d: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize(("d", "refits"), [(3, True), (500, False)])
-def test_many_features_are_refitted_only_while_that_is_cheap(
+def test_regressions_with_many_features_are_refitted_only_while_cheap(
     d: int, refits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fitted, fit = [], global_regressions._refit

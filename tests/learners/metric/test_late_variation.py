@@ -1,4 +1,4 @@
-"""Features that hardly vary for long, and then do: a day of the week, a switch, a month."""
+"""Features that are constant for a long time and then vary, such as a month or a switch."""
 
 import numpy as np
 import pytest
@@ -21,9 +21,9 @@ def late_error(X: Floats, y: Floats) -> float:
 @pytest.mark.parametrize("views", [1, 2])
 @pytest.mark.parametrize("steady", [144, 700])
 @pytest.mark.parametrize("size", [1.0, 1e-6, 1e9])
-def test_a_feature_that_starts_to_vary_late_does_not_take_over(views: int, steady: int, size: float) -> None:
+def test_feature_that_varies_late_does_not_dominate_the_metric(views: int, steady: int, size: float) -> None:
     X, y = stream(2000)
-    # A constant whose running mean is off by rounding, and that later takes a few values, of no importance.
+    # An irrelevant feature: constant up to a rounding error of its mean, later with a few values.
     late = size * np.cos(2 * np.pi * (np.arange(2000) // steady) / 7 + 0.9)
     learner = MetricRegressor(views=views).fit(np.column_stack([X, late]), y)
     assert learner.feature_importances_[5] < 0.2
@@ -31,7 +31,7 @@ def test_a_feature_that_starts_to_vary_late_does_not_take_over(views: int, stead
     assert (learner.eigenvalues_ >= 1e-8).all()
 
 
-def test_it_costs_little() -> None:
+def test_feature_that_varies_late_hardly_increases_the_error() -> None:
     X, y = stream(3000)
     late = np.cos(2 * np.pi * (np.arange(3000) // 300) / 7)
     assert late_error(np.column_stack([X, late]), y) < 1.3 * late_error(X, y)

@@ -37,8 +37,8 @@ def streams(kind: str, n: int, rng: np.random.Generator) -> tuple[Floats, Floats
     return X, y
 
 
-class Ledger:
-    """The regrets and bounds of the theorem for one aggregation, added up phase by phase."""
+class RegretTracker:
+    """Sums over phases of the regrets of an aggregation and of their bounds."""
 
     def __init__(self, experts: int) -> None:
         self.experts = experts
@@ -69,11 +69,11 @@ class Ledger:
 
 @settings(max_examples=12)
 @given(st.sampled_from(["smooth", "noise", "jumps", "turns", "adversary"]), st.integers(1, 2), seeds)
-def test_the_guarantee_holds_for_the_learner_itself(kind: str, views: int, seed: int) -> None:
+def test_regret_bound_holds_for_the_learner(kind: str, views: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, y = streams("noise" if kind == "adversary" else kind, 150, rng)
     state = new_state(3, views)
-    experts, top = Ledger(len(expert_names(views))), Ledger(2)
+    experts, top = RegretTracker(len(expert_names(views))), RegretTracker(2)
     losses, expert_losses = 0.0, np.zeros(experts.experts)
     for t in range(len(X)):
         predictions, pair = state.core.expert_predictions(X[t].tolist())
@@ -89,9 +89,9 @@ def test_the_guarantee_holds_for_the_learner_itself(kind: str, views: int, seed:
             losses += (prediction - y[t]) ** 2
             expert_losses += (predictions - y[t]) ** 2
         if state.phase.end != end or t == len(X) - 1:
-            for ledger, aggregation in ((experts, parts.aggregation.experts), (top, parts.aggregation.top)):
-                ledger.close()
-                ledger.restart(np.exp(aggregation.log_priors))
+            for tracker, aggregation in ((experts, parts.aggregation.experts), (top, parts.aggregation.top)):
+                tracker.close()
+                tracker.restart(np.exp(aggregation.log_priors))
     assert np.all(experts.regret <= experts.bound)
     assert np.all(losses - expert_losses <= experts.bound + top.bound[0])
 
@@ -128,14 +128,14 @@ def test_predictions_are_finite_and_near_the_range_of_the_labels(
 
 
 @pytest.mark.parametrize("neighbors", [2, 64, 65, 80])
-def test_any_number_of_neighbors_will_do(neighbors: int) -> None:
+def test_learner_works_with_any_number_of_neighbors(neighbors: int) -> None:
     X, y = smooth_stream(200)
     state = new_state(3, 2, neighbors)
     predictions = learner.learn(state, X, y)
     assert np.std(predictions[100:] - y[100:]) < 0.6 * np.std(y)
 
 
-def test_many_features() -> None:
+def test_learner_works_with_many_features() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 500))
     state = new_state(500)
@@ -152,7 +152,7 @@ def test_predictions_are_sensible_from_the_second_row_on() -> None:
 
 @settings(max_examples=15)
 @given(st.integers(1, 2), st.sampled_from([24, 1000]), st.data(), seeds)
-def test_batches_do_not_change_a_bit(views: int, max_centers: int, data: st.DataObject, seed: int) -> None:
+def test_results_do_not_depend_on_batches(views: int, max_centers: int, data: st.DataObject, seed: int) -> None:
     X, y = smooth_stream(150, seed=seed)
     whole, cut = new_state(3, views, 8, max_centers), new_state(3, views, 8, max_centers)
     expected = learner.learn(whole, X, y)
@@ -167,8 +167,8 @@ def test_batches_do_not_change_a_bit(views: int, max_centers: int, data: st.Data
     assert bits(one_by_one) == bits(whole)
 
 
-def moved(state: MetricState, way: str) -> MetricState:
-    """Return a learner as it is, or after it was copied, pickled or saved."""
+def transferred(state: MetricState, way: str) -> MetricState:
+    """Return a state, or a copy made by deepcopy, pickle or an archive."""
     if way == "pickled":
         unpickled: MetricState = pickle.loads(pickle.dumps(state))
         return unpickled
@@ -179,7 +179,7 @@ def moved(state: MetricState, way: str) -> MetricState:
     return copy.deepcopy(state) if way == "copied" else state
 
 
-# What comes before a round: rows that are predicted (none: the row to come), and what happens to the learner then.
+# Events before a round: rows to predict (if empty, the next row), and what happens to the state then.
 events = st.tuples(
     st.lists(st.integers(0, ROWS - 1), max_size=3),
     st.sampled_from(["kept"] * 5 + ["copied", "pickled", "saved", "rebuilt"]),
@@ -188,25 +188,25 @@ events = st.tuples(
 
 @settings(max_examples=25)
 @given(seeds, st.lists(st.lists(events, max_size=2), min_size=1, max_size=ROWS))
-def test_predictions_and_copies_between_rounds_do_not_change_a_bit(
+def test_predictions_and_copies_between_rounds_do_not_change_results(
     seed: int, before_rounds: list[list[tuple[list[int], str]]]
 ) -> None:
     rng = np.random.default_rng(seed)
-    # Few values, so that rows come again, and both zeros.
+    # Few values, so that rows repeat, and both zeros.
     X, y = rng.choice([-1.0, -0.0, 0.0, 0.3], size=(ROWS, 2)), rng.normal(size=ROWS)
     silent, busy = new_state(2, 1, 4, 24, SMALL), new_state(2, 1, 4, 24, SMALL)
     for t, before in enumerate(before_rounds):
         row, label = X[t : t + 1], y[t : t + 1]
         for which, way in before:
             rows = X[which] if which else row
-            apart = copy.deepcopy(silent)  # in which nothing was predicted before
+            apart = copy.deepcopy(silent)  # without earlier predictions
             assert learner.predict(busy, rows).tolist() == [learner.predict(apart, x[None])[0] for x in rows]
-            busy = moved(busy, way)
+            busy = transferred(busy, way)
         assert learner.learn(busy, row, label).tolist() == learner.learn(silent, row, label).tolist()
     assert bits(busy) == bits(silent)
 
 
-def test_zero_is_not_taken_for_negative_zero() -> None:
+def test_zero_and_negative_zero_are_different_rows() -> None:
     states = [new_state(2), new_state(2)]
     for state in states:
         learner.learn(state, [[1.0, 2.0], [2.0, 1.0]], [1.0, 2.0])
@@ -217,7 +217,7 @@ def test_zero_is_not_taken_for_negative_zero() -> None:
     assert bits(states[0]) == bits(states[1])
 
 
-def test_threads_that_predict_do_not_change_what_another_learns() -> None:
+def test_predicting_threads_do_not_change_what_another_thread_learns() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(200, 2)), rng.normal(size=200)
     alone, shared = new_state(2, 1, 4, 24, SMALL), new_state(2, 1, 4, 24, SMALL)
@@ -242,7 +242,7 @@ def test_threads_that_predict_do_not_change_what_another_learns() -> None:
     assert bits(shared) == bits(alone)
 
 
-def test_several_threads_predict_and_score_the_same_bits() -> None:
+def test_results_do_not_depend_on_number_of_threads() -> None:
     X, y = smooth_stream(300)
     one, several = new_state(3, 2), new_state(3, 2)
     assert learner.learn(one, X, y).tobytes() == learner.learn(several, X, y, n_jobs=3).tobytes()
@@ -251,17 +251,17 @@ def test_several_threads_predict_and_score_the_same_bits() -> None:
     assert learner.predict(one, probe, n_jobs=3).tobytes() == learner.predict(one, probe).tobytes()
 
 
-def test_the_metric_finds_the_subspace() -> None:
+def test_metric_finds_the_true_subspace() -> None:
     stream = LowRankStream(d=10, rank=2, random_state=1)
     X, y = stream.draw(4000)
     state = new_state(10, neighbors=32, max_centers=10_000, config=MetricConfig())
     learner.learn(state, X, y)
-    # In standard units: the true directions are scaled as the features are, all nearly alike here.
+    # All features have nearly the same scale, so that standardization hardly changes the true directions.
     angle = np.degrees(subspace_angles(state.phase.metrics[0].eigenvectors[:, :2], stream.subspace).max())
     assert angle < 8
 
 
-def test_experts_that_forget_follow_a_change() -> None:
+def test_experts_with_forgetting_adapt_to_a_change() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 3))
     y = np.sin(2 * X[:, 0]) + X[:, 1]
@@ -273,11 +273,11 @@ def test_experts_that_forget_follow_a_change() -> None:
         sum(w for name, w in zip(expert_names(1), weights, strict=True) if "forgetting" in name or "space-time" in name)
         > 0.9
     )
-    # Half of all centers say the opposite: without experts that forget, the error is 0.43 of the deviation.
+    # Half of all centers have the opposite sign: without forgetting, the error is 0.43 of the standard deviation.
     assert np.std(predictions[2000:] - y[2000:]) < 0.2 * np.std(y)
 
 
-def test_pure_noise_is_predicted_by_the_mean() -> None:
+def test_prediction_of_noise_is_close_to_the_mean() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 5)), rng.normal(size=2000)
     predictions = learner.learn(new_state(5, max_centers=5000, config=MetricConfig()), X, y)
@@ -296,7 +296,7 @@ def test_pure_noise_is_predicted_by_the_mean() -> None:
         ([[1.0], [2.0]], [1.0], ShapeError, "y must hold one label per row: 2 rows, got 1 labels"),
     ],
 )
-def test_what_is_refused_changes_nothing(X: Floats, y: Floats, error: type[Exception], message: str) -> None:
+def test_invalid_input_changes_nothing(X: Floats, y: Floats, error: type[Exception], message: str) -> None:
     state = trained(np.array([[1.0], [2.0], [4.0], [0.0], [3.0]]), np.arange(5.0))
     before = bits(state)
     with pytest.raises(error, match=message):
@@ -316,6 +316,6 @@ def test_what_is_refused_changes_nothing(X: Floats, y: Floats, error: type[Excep
         ({"stack_prior": 0.0}, "stack_prior must be from 1e-06 to 1e[+]06, got 0"),
     ],
 )
-def test_settings_are_checked_at_once(parameters: dict[str, float], message: str) -> None:
+def test_config_checks_its_values(parameters: dict[str, float], message: str) -> None:
     with pytest.raises(DomainError, match=message):
         MetricConfig(**parameters)  # type: ignore[arg-type]

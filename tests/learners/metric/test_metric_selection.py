@@ -71,7 +71,7 @@ def test_without_a_gop_there_are_two_candidates(useless: Floats) -> None:
     ]
 
 
-def test_the_direction_that_matters_wins() -> None:
+def test_metric_of_the_true_direction_is_selected() -> None:
     name, directions, past_scores = select(gop(1.0, 0.0, 0.0, 0.0), np.eye(4), sample(), {})
     assert name not in ("current", "identity")
     weights = np.diag(directions @ directions.T)
@@ -80,16 +80,16 @@ def test_the_direction_that_matters_wins() -> None:
     assert all(score.weight > 0 for score in past_scores.values())
 
 
-def test_a_misleading_gop_loses() -> None:
+def test_misleading_gop_is_not_selected() -> None:
     assert select(gop(0.0, 1.0, 1.0, 1.0), np.eye(4), sample(), {})[0] in ("current", "identity")
 
 
-def test_the_present_metric_is_replaced_only_by_a_better_one() -> None:
+def test_current_metric_is_replaced_only_by_a_better_one() -> None:
     # Without a gop the only other candidate is the identity, which is as good, being the same.
     assert select(np.zeros((4, 4)), np.eye(4), sample(), {})[0] == "current"
 
 
-def test_reputation_counts() -> None:
+def test_past_scores_influence_the_selection() -> None:
     known: CandidateScores = {"identity": Score(-50.0, 1e6)}
     current = np.diag([1.0, 0.1, 0.1, 0.1])
     assert select(gop(1.0, 0.0, 0.0, 0.0), current, sample(), {})[0] != "identity"
@@ -97,7 +97,7 @@ def test_reputation_counts() -> None:
     assert known == {"identity": Score(-50.0, 1e6)}  # nothing changes before the phase ends
 
 
-def test_reputation_fades() -> None:
+def test_weights_of_past_scores_decay() -> None:
     known: CandidateScores = {"of another phase": Score(-1.0, 8.0)}
     _, _, after = select(gop(1.0, 0.0, 0.0, 0.0), np.eye(4), sample(), known)
     assert after["of another phase"] == known["of another phase"]
@@ -106,7 +106,7 @@ def test_reputation_fades() -> None:
     assert weights == {len(data.validation) / 2, len(data.subset().validation) / 2}
 
 
-def test_a_score_is_the_error_of_leaving_each_point_out() -> None:
+def test_score_is_the_leave_one_out_error() -> None:
     few = sample(30, 2)
     # A label that differs from all others cannot be predicted from them.
     labels = np.zeros(30)
@@ -118,7 +118,7 @@ def test_a_score_is_the_error_of_leaving_each_point_out() -> None:
 
 
 @given(st.integers(6, 80), st.integers(1, 5), seeds)
-def test_errors_are_those_of_the_reference(n: int, d: int, seed: int) -> None:
+def test_errors_equal_the_reference(n: int, d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     data = ValidationSet(rng.normal(size=(n, d)), rng.normal(size=n), np.flatnonzero(rng.random(n) < 0.5), 16)
     directions = np.linalg.qr(rng.normal(size=(d, d)))[0] * 10.0 ** rng.uniform(-2, 0, size=d)
@@ -146,7 +146,7 @@ def test_a_score_depends_neither_on_other_candidates_nor_on_threads(n: int, d: i
     assert together == data.errors(candidates, 3)
 
 
-def test_threads_score_the_same_bits() -> None:
+def test_scores_do_not_depend_on_threads() -> None:
     data = sample(3000)
     candidates = dict(generate_candidates(restrict_gop(gop(1.0, 0.5, 0.1, 0.0), np.eye(4)), np.eye(4), CONFIG))
     assert data.errors(candidates, 1) == data.errors(candidates, 3)

@@ -1,4 +1,4 @@
-"""A single outlier must not spoil what was learned; a new level of labels or features must be followed."""
+"""A single outlier must not damage the model; the learner must adapt to a new level of labels or features."""
 
 import copy
 from dataclasses import replace
@@ -19,7 +19,7 @@ from tests.strategies import seeds
 
 sizes = st.sampled_from([1e6, 1e9, 1e60])
 signs = st.sampled_from([-1.0, 1.0])
-BELIEVED = 5  # labels that are taken as they come
+MIN_LABELS = 5  # before which no label is an outlier
 
 
 def new_state(d: int = 3) -> MetricState:
@@ -37,17 +37,17 @@ def label_statistics(state: MetricState) -> Floats:
 
 
 def late_error(X: Floats, y: Floats, rest: slice, labels: Floats) -> float:
-    """Return the error on the true labels of the rest of a stream that was learned by other labels."""
+    """Return the late error on the true labels, after learning other labels."""
     return float(np.sqrt(np.mean((learner.learn(new_state(), X, labels) - y)[rest] ** 2)))
 
 
 @settings(max_examples=30)
-@given(st.integers(BELIEVED, 200), st.lists(st.tuples(signs, sizes), min_size=1, max_size=3), seeds)
-def test_nothing_is_learned_from_an_outlying_label(at: int, outliers: list[tuple[float, float]], seed: int) -> None:
+@given(st.integers(MIN_LABELS, 200), st.lists(st.tuples(signs, sizes), min_size=1, max_size=3), seeds)
+def test_outlying_label_only_changes_the_outlier_count(at: int, outliers: list[tuple[float, float]], seed: int) -> None:
     X, y = stream(at + len(outliers), seed)
     state = new_state()
     learner.learn(state, X[:at], y[:at])
-    state.phase = replace(state.phase, end=state.phase.end + len(outliers))  # so that no phase ends on the way
+    state.phase = replace(state.phase, end=state.phase.end + len(outliers))  # so that no phase ends meanwhile
     before, known = dict(bits(state)), label_statistics(state)
     for x, (sign, size) in zip(X[at:], sorted(outliers, key=lambda outlier: outlier[1]), strict=True):
         learner.learn(state, x[None], [sign * size])
@@ -60,10 +60,8 @@ def test_nothing_is_learned_from_an_outlying_label(at: int, outliers: list[tuple
 
 
 @settings(max_examples=8)
-@given(st.integers(BELIEVED, 400), st.integers(1, 2), signs, seeds)
-def test_after_an_outlying_label_the_error_is_back_within_1000_rows(
-    at: int, count: int, sign: float, seed: int
-) -> None:
+@given(st.integers(MIN_LABELS, 400), st.integers(1, 2), signs, seeds)
+def test_error_recovers_within_1000_rows_after_an_outlying_label(at: int, count: int, sign: float, seed: int) -> None:
     X, y = stream(at + 1500, seed)
     spoiled = y.copy()
     spoiled[at : at + count] = sign * 1e9
@@ -72,8 +70,8 @@ def test_after_an_outlying_label_the_error_is_back_within_1000_rows(
 
 
 @settings(max_examples=8)
-@given(st.integers(BELIEVED, 400), st.sampled_from([1e9, -1e9, 1e130]), st.integers(0, 2), seeds)
-def test_after_an_outlying_feature_the_error_is_back_within_1000_rows(
+@given(st.integers(MIN_LABELS, 400), st.sampled_from([1e9, -1e9, 1e130]), st.integers(0, 2), seeds)
+def test_error_recovers_within_1000_rows_after_an_outlying_feature(
     at: int, value: float, feature: int, seed: int
 ) -> None:
     X, y = stream(at + 1500, seed)
@@ -84,14 +82,14 @@ def test_after_an_outlying_feature_the_error_is_back_within_1000_rows(
 
 
 @settings(max_examples=15)
-@given(st.integers(BELIEVED, 300), signs, st.sampled_from([1e3, 1e6, 1e9]), seeds)
-def test_a_shift_of_all_labels_is_followed(at: int, sign: float, size: float, seed: int) -> None:
+@given(st.integers(MIN_LABELS, 300), signs, st.sampled_from([1e3, 1e6, 1e9]), seeds)
+def test_learner_adapts_to_a_shift_of_labels(at: int, sign: float, size: float, seed: int) -> None:
     X, y = stream(at + 200, seed)
     y[at:] += sign * size
     state = new_state()
     learner.learn(state, X[:at], y[:at])
     width = label_statistics(state)[HIGH] - label_statistics(state)[LOW]
-    # Each outlier widens what is believed by ten; the end of a phase undoes half of that.
+    # Each outlier multiplies the accepted distance by ten; the end of a phase halves the exponent.
     needed = int(np.log10(size / width)) + 2
     predictions = learner.learn(state, X[at:], y[at:])
     assert np.isfinite(predictions).all()
@@ -100,7 +98,7 @@ def test_a_shift_of_all_labels_is_followed(at: int, sign: float, size: float, se
 
 
 @pytest.mark.parametrize("size", [1e3, 1e9, 1e30])
-def test_a_shift_of_a_feature_is_followed(size: float) -> None:
+def test_learner_adapts_to_a_shift_of_a_feature(size: float) -> None:
     X, y = stream(600, 0)
     state = new_state()
     learner.learn(state, X[:300], y[:300])
@@ -116,7 +114,7 @@ def test_a_shift_of_a_feature_is_followed(size: float) -> None:
 
 @settings(max_examples=12)
 @given(st.floats(0.5, 3.0), st.sampled_from([0.0, 0.9]), seeds)
-def test_few_labels_of_heavy_tails_are_outliers(weight: float, zeros: float, seed: int) -> None:
+def test_few_labels_with_heavy_tails_are_outliers(weight: float, zeros: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(400, 1))
     y = np.where(rng.random(400) < zeros, 0.0, np.exp(weight * rng.normal(size=400)))
@@ -128,7 +126,7 @@ def test_few_labels_of_heavy_tails_are_outliers(weight: float, zeros: float, see
         after = label_statistics(state)
         if after[COUNT] == before[COUNT]:
             lost += 1
-            # No more of them in a phase than it takes to bring the range to the largest label.
+            # A phase has at most as many outliers as the range needs to reach the largest label.
             assert before[OUTLIERS] <= np.log10(np.ptp(y) / (OUTLIER_WIDTHS * (before[HIGH] - before[LOW])))
         if len(state.phase.finished) > phases:
             assert after[OUTLIERS] <= (before[OUTLIERS] + 1) / 2
@@ -137,7 +135,7 @@ def test_few_labels_of_heavy_tails_are_outliers(weight: float, zeros: float, see
 
 @settings(max_examples=20)
 @given(seeds)
-def test_outliers_are_those_of_the_rule(seed: int) -> None:
+def test_outliers_follow_the_documented_rule(seed: int) -> None:
     rng = np.random.default_rng(seed)
     factors = np.where(rng.random((60, 3)) < 0.1, 10.0 ** rng.integers(0, 8, size=(60, 3)), 1.0)
     table = rng.normal(size=(60, 3)) * factors
@@ -146,7 +144,7 @@ def test_outliers_are_those_of_the_rule(seed: int) -> None:
     for t in range(60):
         parts = state.core.parts()
         labels, features = parts.label_statistics, parts.feature_statistics
-        enough = labels[COUNT] >= BELIEVED
+        enough = labels[COUNT] >= MIN_LABELS
         outlying = enough and is_outlier(y[t], *labels[[LOW, HIGH, OUTLIERS]].tolist())
         row = [
             clip_outlier(value, *features[[LOW, HIGH, OUTLIERS], k].tolist()) if enough else value
@@ -168,11 +166,11 @@ def test_equal_labels_have_no_outliers() -> None:
     assert label_statistics(state)[[HIGH, COUNT]].tolist() == [1e9, 31]
 
 
-def test_statistics_are_of_clipped_features() -> None:
+def test_statistics_use_clipped_features() -> None:
     state = new_state(1)
     values = np.array([0.0, 4.0, 1.0, 2.0, 3.0, 100.0])
     learner.learn(state, values[:, None], np.arange(6.0))
-    clipped = np.append(values[:-1], 8.0)  # a width of the range beyond it
+    clipped = np.append(values[:-1], 8.0)  # one width of the range outside of it
     parts = state.core.parts()
     expected = [clipped.mean(), 6 * clipped.var(), 0.0, 4.0, 1.0]
     np.testing.assert_allclose(parts.feature_statistics[:, 0], expected)

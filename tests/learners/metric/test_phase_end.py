@@ -35,7 +35,7 @@ def test_scales_are_frozen_within_a_phase_and_set_at_its_end() -> None:
 
 
 @pytest.mark.parametrize("growth", [1.05, 2.0, 10.0])
-def test_phases_grow_as_they_are_told(growth: float) -> None:
+def test_phases_grow_by_the_configured_factor(growth: float) -> None:
     X, y = smooth_stream(250)
     state = new_state(3, 1, 8, config=MetricConfig(growth=growth, validation_points=16, pool=64))
     learner.learn(state, X, y)
@@ -46,7 +46,7 @@ def test_phases_grow_as_they_are_told(growth: float) -> None:
 
 
 @pytest.mark.parametrize("views", [1, 2])
-def test_centers_are_placed_anew_and_nothing_is_forgotten(views: int) -> None:
+def test_next_phase_projects_centers_again_and_keeps_their_data(views: int) -> None:
     X, y = smooth_stream(121)
     state = trained(X[:120], y[:120], views)
     before = state.core.parts()
@@ -81,7 +81,7 @@ def test_outliers_count_half_in_the_next_phase() -> None:
     assert (before.feature_statistics[OUTLIERS] >= 1).all()
 
 
-def test_the_stack_starts_when_labels_vary_and_again_when_they_vary_far_more() -> None:
+def test_stack_starts_when_labels_vary_and_restarts_when_variance_grows() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
     y = np.where(np.arange(400) < 20, 5.0, 5.0 + 1e-4 * rng.normal(size=400))
@@ -104,7 +104,9 @@ def test_the_stack_starts_when_labels_vary_and_again_when_they_vary_far_more() -
 
 @pytest.mark.parametrize("rows", [1, 7, 64])
 @pytest.mark.parametrize("what", ["next_phase", "evict_redundant_centers"])
-def test_an_interrupted_closing_round_was_not_played(rows: int, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_in_last_round_of_a_phase_leaves_the_state_before_it(
+    rows: int, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The learner is what it was after the last whole round; it saves, predicts and goes on."""
     X, y = smooth_stream(200)
     state, whole = new_state(3, 2, 8, 80), new_state(3, 2, 8, 80)
@@ -135,7 +137,7 @@ def test_an_interrupted_closing_round_was_not_played(rows: int, what: str, monke
     assert bits(state) == bits(whole)
 
 
-def test_an_interrupt_in_the_middle_of_a_phase_end_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupt_during_phase_end_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = smooth_stream(60)
     state = trained(X, y)
     phase = state.phase
@@ -152,7 +154,7 @@ def test_an_interrupt_in_the_middle_of_a_phase_end_changes_nothing(monkeypatch: 
 
 @settings(max_examples=10)
 @given(st.sampled_from([1e-150, 1e-6, 1e6, 1e130]), st.integers(1, 2), seeds)
-def test_units_of_features_hardly_matter(size: float, views: int, seed: int) -> None:
+def test_error_hardly_depends_on_units_of_features(size: float, views: int, seed: int) -> None:
     X, y = smooth_stream(150, seed=seed)
     one, other = new_state(3, views, 8), new_state(3, views, 8)
     errors = np.std(learner.learn(one, X, y)[60:] - y[60:])

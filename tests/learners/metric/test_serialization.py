@@ -26,7 +26,7 @@ def with_array(contents: Archive, name: str, array: Any) -> Archive:
 
 @settings(max_examples=20)
 @given(st.integers(1, 2), st.sampled_from([24, 1000]), st.integers(1, 149), seeds)
-def test_a_restored_learner_goes_on_with_the_same_bits(views: int, max_centers: int, at: int, seed: int) -> None:
+def test_restored_learner_continues_with_the_same_bits(views: int, max_centers: int, at: int, seed: int) -> None:
     X, y = smooth_stream(150, seed=seed)
     state = new_state(D, views, 8, max_centers)
     learner.learn(state, X[:at], y[:at])
@@ -38,7 +38,7 @@ def test_a_restored_learner_goes_on_with_the_same_bits(views: int, max_centers: 
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e50])
-def test_absurd_labels_and_features_can_be_saved(size: float) -> None:
+def test_extreme_labels_and_features_can_be_saved(size: float) -> None:
     X, y = smooth_stream(200)
     X[::50] *= 1e60
     y[::40] *= 1e9
@@ -47,7 +47,7 @@ def test_absurd_labels_and_features_can_be_saved(size: float) -> None:
     assert bits(from_archive(to_archive(state), D)) == bits(state)
 
 
-def test_arrays_of_an_archive_are_its_own() -> None:
+def test_archive_has_copies_of_arrays() -> None:
     X, y = smooth_stream(40)
     state = trained(X[:30], y[:30])
     saved = to_archive(state)
@@ -84,7 +84,7 @@ def test_arrays_of_an_archive_are_its_own() -> None:
         ("view1/knots", None, "view1/knots must be an array of 2 dimensions, got nothing"),
     ],
 )
-def test_arrays_that_do_not_fit_together_are_refused(name: str, value: float | None, message: str) -> None:
+def test_inconsistent_arrays_are_rejected(name: str, value: float | None, message: str) -> None:
     contents = archive(views=2)
     arrays = dict(contents.arrays)
     if value is None:
@@ -95,7 +95,7 @@ def test_arrays_that_do_not_fit_together_are_refused(name: str, value: float | N
         from_archive(Archive(contents.facts, arrays), D)
 
 
-def test_knots_must_rise_and_the_first_view_has_none() -> None:
+def test_knots_must_ascend_and_be_empty_in_the_first_view() -> None:
     contents = archive(views=2)
     knots = contents.arrays["view1/knots"]
     with pytest.raises(CheckpointError, match="view1/knots must be empty or at least two rows in ascending order"):
@@ -105,7 +105,7 @@ def test_knots_must_rise_and_the_first_view_has_none() -> None:
 
 
 @pytest.mark.parametrize("views", [1, 2])
-def test_every_array_must_have_its_shape_and_type(views: int) -> None:
+def test_arrays_of_wrong_shape_or_type_are_rejected(views: int) -> None:
     contents = archive(views)
     ways: list[Callable[[Any], Any]] = [
         lambda array: array[:-1],
@@ -122,7 +122,7 @@ def test_every_array_must_have_its_shape_and_type(views: int) -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("views", [1, 2])
-def test_numbers_that_are_not_finite_are_refused_or_do_no_harm(views: int, value: float) -> None:
+def test_non_finite_numbers_are_rejected_or_harmless(views: int, value: float) -> None:
     X, y = smooth_stream(60)
     contents = archive(views)
     may_overflow = {"gop", "inverse", "coefficients"}
@@ -158,24 +158,24 @@ def test_numbers_that_are_not_finite_are_refused_or_do_no_harm(views: int, value
         ("past_scores", [{"identity": [1.0]}], "past_scores must have a pair"),
     ],
 )
-def test_facts_that_do_not_fit_are_refused(fact: str, value: object, message: str) -> None:
+def test_invalid_facts_are_rejected(fact: str, value: object, message: str) -> None:
     contents = archive()
     with pytest.raises(CheckpointError, match=message):
         from_archive(Archive({**contents.facts, fact: value}, contents.arrays), D)
 
 
-def test_an_archive_of_another_width_is_refused() -> None:
+def test_archive_with_another_number_of_features_is_rejected() -> None:
     with pytest.raises(CheckpointError, match="view0/directions must have 4 rows, one for each feature"):
         from_archive(archive(), 4)
 
 
-def test_more_centers_than_allowed_are_refused() -> None:
+def test_too_many_centers_are_rejected() -> None:
     contents = archive()
     with pytest.raises(CheckpointError, match=r"centers/rows must have from 1 to max_centers - 1 = 15 rows, got"):
         from_archive(Archive({**contents.facts, "max_centers": 16}, contents.arrays), D)
 
 
-def test_mean_rows_of_repeated_rows_are_saved() -> None:
+def test_centers_of_repeated_rows_are_saved() -> None:
     X, y = np.repeat(np.random.default_rng(0).normal(size=(5, D)), 8, axis=0), np.arange(40.0)
     state = trained(X, y)
     saved = to_archive(state)

@@ -15,14 +15,14 @@ def outer_products(rng: np.random.Generator, d: int, count: int) -> Floats:
 
 
 @given(st.integers(1, MAX_COORDINATES), seeds)
-def test_few_features_are_all_kept(d: int, seed: int) -> None:
+def test_few_features_give_the_identity(d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     basis = leading_subspace(outer_products(rng, d, 20), rng.normal(size=(30, d)))
     assert np.array_equal(basis, np.eye(d))
 
 
 @given(st.integers(MAX_COORDINATES + 1, 120), st.integers(1, 80), st.integers(1, 400), seeds)
-def test_what_is_cut_off_is_bounded(d: int, slopes: int, n: int, seed: int) -> None:
+def test_slopes_outside_of_the_subspace_are_bounded(d: int, slopes: int, n: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     gop, standard = outer_products(rng, d, slopes), rng.normal(size=(n, d))
     basis = leading_subspace(gop, standard)
@@ -39,7 +39,7 @@ def test_what_is_cut_off_is_bounded(d: int, slopes: int, n: int, seed: int) -> N
     assert largest <= 1.2 * eigenvalues[N_EIGENVECTORS] + 1e-9 * eigenvalues[0]
 
 
-def test_rows_decide_where_slopes_say_nothing() -> None:
+def test_without_slopes_the_subspace_contains_the_principal_components() -> None:
     rng = np.random.default_rng(0)
     spread = rng.normal(size=(500, 30)) @ rng.normal(size=(30, 90))
     for useless in (np.zeros((90, 90)), np.full((90, 90), np.nan), np.full((90, 90), np.inf)):
@@ -48,7 +48,7 @@ def test_rows_decide_where_slopes_say_nothing() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 4, 40])
-def test_rows_that_are_all_alike_will_do(n: int) -> None:
+def test_equal_rows_give_a_valid_subspace(n: int) -> None:
     basis = leading_subspace(np.zeros((70, 70)), np.zeros((n, 70)))
     assert 1 <= basis.shape[1] <= MAX_COORDINATES
     np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-12)

@@ -1,4 +1,4 @@
-"""`MetricRegressor` against a slow, literal reference, over whole streams: every round, and every end of a phase."""
+"""Comparison of `MetricRegressor` with a slow, literal reference over whole streams."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,10 +12,10 @@ from tests.reference.feature_views import Floats
 from tests.reference.metric_learner import ReferenceMetricLearner
 
 CLOSE = 1e-8
-"""Relative to the range of the labels (of 1, for weights and metrics)."""
+"""Tolerance relative to the range of the labels; absolute for weights and metrics."""
 
 DECISIVE = 1e-4
-"""In log error: a candidate that is closer to being a finalist may be one in single precision, and not in double."""
+"""Smallest gap in log error after the last finalist. With a smaller gap, finalists may depend on the precision."""
 
 Stream = tuple[Floats, Floats]
 
