@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ellipack._core import MetricCore, PackingCore
 from ellipack.learners import packing, phased
-from ellipack.learners.metric import learner as practical
+from ellipack.learners.metric import learner as metric_learner
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.state import LearnerSize, MetricState, initial_state
 from ellipack.learners.packing import PackingState
@@ -24,7 +24,7 @@ from tests.strategies import ball, seeds
 State = TypeVar("State")
 
 
-def rebuild_practical(state: MetricState) -> None:
+def rebuild_metric_core(state: MetricState) -> None:
     state.phase = replace(state.phase, core=MetricCore(state.core.settings, state.core.parts()))
 
 
@@ -59,10 +59,10 @@ def test_the_practical_learner_goes_on_the_same(views: int, most: int, copies: f
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=600)
 
     def learn(learner: MetricState, part: slice) -> Floats:
-        return np.append(practical.learn(learner, X[part], y[part]), practical.predict(learner, X))
+        return np.append(metric_learner.learn(learner, X[part], y[part]), metric_learner.predict(learner, X))
 
     make = partial(initial_state, 3, LearnerSize(views, 8, most), 0, MetricConfig(validation_points=16, pool=64))
-    compare(make, learn, rebuild_practical, drawn_moments(rng, len(X)))
+    compare(make, learn, rebuild_metric_core, drawn_moments(rng, len(X)))
 
 
 @settings(max_examples=30)

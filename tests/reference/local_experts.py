@@ -110,7 +110,7 @@ def pairwise_distances(points: Floats) -> Floats:
 
 
 def spatial_krigings(near: Neighborhood, reach: float) -> Floats:
-    """Return four krigings: each of two correlations with short range and small nugget, and with long range and large."""
+    """Return four krigings: each of two correlations, with short range and small nugget and with long and large."""
     distances, to_query = pairwise_distances(near.offsets), np.sqrt(near.squared)
     within, across, nuggets = [], [], []
     for correlation in (exponential_correlation, matern_correlation):
