@@ -1,6 +1,6 @@
 // Aggregation of experts: Bernstein online aggregation, and recursive least squares for stacks and global regressions.
 //
-// The theorem that the aggregation satisfies, with its proof, stands in ellipack/learners/aggregation.py.
+// The theorem that the aggregation satisfies is in ellipack/learners/aggregation.py, with its proof.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace ellipack {
 
-// The sum of products, from the first to the last.
+// Returns the dot product, summed from the first entry to the last.
 inline double dot(std::span<const double> left, std::span<const double> right) {
   double total = 0.0;
   for (std::size_t k = 0; k < left.size(); ++k) {
@@ -25,19 +25,20 @@ inline double dot(std::span<const double> left, std::span<const double> right) {
   return total;
 }
 
-// Bernstein online aggregation: each expert has a learning rate of its own, tuned by the squares of its regrets.
+// Bernstein online aggregation. Each expert has its own learning rate, which depends on the squares of its regrets.
 struct BernsteinAggregation {
-  // Regrets below this count as none: a rate is the inverse of one and must be finite.
+  // Regrets below this value are treated as 0. A learning rate is the inverse of a regret and must be finite.
   static constexpr double min_scale = 1e-290;
 
-  std::vector<double> log_priors;  // of the weights it began with
-  std::vector<double> gains;       // sums of regret - rate * regret^2, the regret being linearized and scaled
+  std::vector<double> log_priors;  // logarithms of the initial weights
+  std::vector<double> gains;       // sums of regret - rate * regret^2 of the linearized, scaled regret
   std::vector<double> squares;     // sums of regret^2
-  double scale = 0.0;              // the largest regret to any expert so far
+  double scale = 0.0;              // largest absolute regret to any expert so far
 
   std::size_t size() const { return log_priors.size(); }
 
-  // Throws std::invalid_argument unless there is an entry for each of two or more experts and all are possible.
+  // Throws std::invalid_argument unless there are at least two experts, each with an entry in all arrays, and all
+  // values are in range.
   void check() const {
     require(size() >= 2, "an aggregation must have at least two experts");
     require(gains.size() == size() && squares.size() == size(), "an aggregation must have an entry for each expert");
@@ -46,7 +47,7 @@ struct BernsteinAggregation {
     require(std::isfinite(scale) && (scale == 0.0 || scale >= min_scale), "scale must be 0 or at least 1e-290");
   }
 
-  // Fills in the weights of the experts, which add up to 1.
+  // Computes the weights of the experts, which add up to 1.
   void compute_weights(std::span<double> weights) const {
     const double log_count = std::log(static_cast<double>(size()));
     double largest = -std::numeric_limits<double>::infinity();
@@ -68,7 +69,7 @@ struct BernsteinAggregation {
     }
   }
 
-  // Observes the label of a round in which the experts predicted `predictions`, and the aggregation `prediction`.
+  // Updates the aggregation by the label of a round. The experts predicted `predictions`, the aggregation `prediction`.
   void update(std::span<const double> predictions, double prediction, double label) {
     const double before = scale;
     const double error = 2.0 * (prediction - label);
@@ -85,7 +86,7 @@ struct BernsteinAggregation {
     }
     const double log_count = std::log(static_cast<double>(size()));
     for (std::size_t k = 0; k < size(); ++k) {
-      // Shrunk so that no regret exceeds the scale by which rates were set before the label was known.
+      // Shrink regrets to the scale that determined the rates, which was set before the label was known.
       const double regret = error * (prediction - predictions[k]) * (before / after);
       const double rate = rate_of(k, before, log_count);
       gains[k] += regret - rate * regret * regret;
@@ -100,15 +101,15 @@ struct BernsteinAggregation {
   }
 };
 
-// Recursive least squares: the inverse of the regularized Gram matrix, and the coefficients.
+// Recursive least squares. Stores the inverse of the regularized Gram matrix and the coefficients.
 struct LeastSquares {
-  CopyOnWrite<std::vector<double>> inverse;  // square, row by row, symmetric
+  CopyOnWrite<std::vector<double>> inverse;  // symmetric matrix in row-major order
   std::vector<double> coefficients;
 
   std::size_t size() const { return coefficients.size(); }
 
-  // Throws std::invalid_argument unless the sizes fit. Entries may be infinite or NaN: regressions of absurd rows
-  // overflow.
+  // Throws std::invalid_argument unless the sizes match. Entries may be infinite or NaN, because regressions on extreme
+  // rows overflow.
   void check() const {
     require(size() >= 1 && inverse->size() == size() * size(),
             "a regression must have a coefficient and a row of the inverse for each feature");
@@ -116,19 +117,21 @@ struct LeastSquares {
 
   double predict(std::span<const double> features) const { return dot(coefficients, features); }
 
-  // Takes in one more row. `gain` is a buffer of as many numbers as there are features.
+  // Updates the regression by one row. `gain` is a buffer with one entry per feature.
   void update(std::span<const double> features, double target, std::span<double> gain) {
     const std::size_t count = size();
     multiply(features, gain);
     const double divisor = 1.0 + dot(features, gain.first(count));
-    if (divisor < 1.0) {  // by rounding alone: nothing is left to learn in this direction, and the inverse would grow
+    // Only rounding makes the divisor less than 1. The row adds no information, and an update would make the inverse
+    // grow.
+    if (divisor < 1.0) {
       return;
     }
     const double error = (target - predict(features)) / divisor;
     for (std::size_t i = 0; i < count; ++i) {
       coefficients[i] += gain[i] * error;
     }
-    // By the root of the divisor, so that the inverse stays symmetric to the bit.
+    // Divide by the square root of the divisor, so that the inverse stays exactly symmetric.
     const double root = std::sqrt(divisor);
     for (std::size_t i = 0; i < count; ++i) {
       gain[i] /= root;
@@ -143,10 +146,10 @@ struct LeastSquares {
     }
   }
 
-  // Discounts the past, so that rounds as long ago as `span` count an e-th part. `factors` is a buffer.
+  // Discounts the past: rows that are `span` rounds old keep the fraction 1/e of their weight. `factors` is a buffer.
   //
-  // Coefficients that rows say nothing of become no less certain than by the prior: without that bound, a feature that
-  // does not vary would in time make the regression diverge.
+  // The variance of a coefficient stays at or below its prior value. Without this bound, the regression would diverge
+  // if a feature never varied.
   void discount(double span, std::span<double> factors) {
     const std::size_t count = size();
     const double kept = 1.0 - 1.0 / span;
@@ -164,8 +167,9 @@ struct LeastSquares {
     }
   }
 
-  // The same regression on features in other units. The old features are ratio * new + shift; the last is the constant,
-  // with a ratio and a shift of 1. With that map A the coefficients become A^T theta and the inverse A^T P A.
+  // Returns the same regression on rescaled features. The old features are ratio * new + shift. The last feature is the
+  // constant, with a ratio and a shift of 1. With this map A, the coefficients become A^T theta and the inverse becomes
+  // A^T P A.
   LeastSquares converted(std::span<const double> ratio, std::span<const double> shift) const {
     const std::size_t count = size();
     const double* const old = inverse->data();
@@ -187,8 +191,8 @@ struct LeastSquares {
   }
 
  private:
-  // Fills in the product of the inverse and `features`, each sum from the first row to the last. Four rows at a time
-  // save loads and stores of the sums.
+  // Computes the product of the inverse and `features`. Each sum runs from the first row to the last. Four rows are
+  // added at a time, which saves loads and stores of the sums.
   void multiply(std::span<const double> features, std::span<double> product) const {
     const std::size_t count = size();
     std::fill_n(product.begin(), count, 0.0);

@@ -1,8 +1,8 @@
-// Cholesky factorizations of small positive definite matrices, several at once: one in each lane of a vector.
+// Cholesky factorizations of several small positive definite matrices at once, one in each lane of a vector.
 //
-// The matrices stand side by side: entry (i, j) of all of them is `lanes` numbers in a row. A row has the `size`
-// columns of the matrix and then right-hand sides, which are carried along: a column b becomes the solution of U^T z =
-// b, where A = U^T U. Only entries on and right of the diagonal are read; those left of it may hold anything.
+// The matrices are interleaved: entry (i, j) of all matrices is stored as `lanes` consecutive numbers. A row has the
+// `size` columns of the matrix A, followed by right-hand sides. The factorization A = U^T U replaces a right-hand side
+// b by the solution z of U^T z = b. Entries below the diagonal are not read.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace ellipack {
 
-// Pivots are held to this: a matrix that is singular in rounding gets a factor all the same.
+// Smaller pivots are replaced by this value, so that numerically singular matrices have a factor, too.
 inline constexpr double min_pivot = 1e-12;
 
-// Factors the matrices of as many lanes as fit a register, out of `lanes` that stand side by side.
+// Factors the matrices in those lanes that fit in one register, out of `lanes` interleaved matrices.
 template <typename V, int lanes>
 class LaneFactorization {
  public:
@@ -23,7 +23,7 @@ class LaneFactorization {
 
   LaneFactorization(T* entries, std::size_t size, std::size_t width) : entries_(entries), size_(size), width_(width) {}
 
-  // Two rows at a time, so that what is loaded serves twice.
+  // Processes two rows at a time, so that each loaded value is used twice.
   void run() {
     std::size_t row = 0;
     for (; row + 2 <= size_; row += 2) {
@@ -57,7 +57,7 @@ class LaneFactorization {
     }
   }
 
-  // Subtracts from a tile of entries what the rows above account for. All sums stay in registers.
+  // Subtracts the contribution of the rows above from a tile of entries. All sums stay in registers.
   template <int rows, int columns>
   void subtract_above(std::size_t row, std::size_t column) {
     V sums[rows][columns] = {};
@@ -89,7 +89,7 @@ class LaneFactorization {
   std::size_t width_;
 };
 
-// Factors `lanes` matrices of `size` rows in place, with `width - size` right-hand sides.
+// Factors `lanes` interleaved matrices of `size` rows in place, with `width - size` right-hand sides.
 template <int lanes, typename T>
 void factor(T* entries, std::size_t size, std::size_t width) {
   constexpr int vector_lanes = std::min<int>(lanes, simd::register_bytes / sizeof(T));

@@ -14,7 +14,7 @@ inline constexpr std::size_t kriging_right_sides = 3;
 // Returns the best linear unbiased predictions at the queries. Row i of a system has the correlations of neighbor i
 // with the `count` neighbors and then the right-hand sides. Systems are stored as `factor` expects and are overwritten.
 //
-// One factorization carries the three right-hand sides along. The mean by generalized least squares and the prediction
+// A single factorization includes the three right-hand sides. The mean by generalized least squares and the prediction
 // are then sums of products.
 template <typename V>
 V solve_kriging(simd::Lane<V>* systems, std::size_t count) {

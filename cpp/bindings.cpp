@@ -1,9 +1,9 @@
-// The Python module: each kind of thing is registered by a file of its own.
+// The Python module. Each bindings_*.cpp file registers one group of classes and functions.
 
 #include "bindings.hpp"
 
 NB_MODULE(ELLIPACK_MODULE, m) {
-  m.doc() = "Compiled cores: they own their arrays and run rounds; Python decides.";
+  m.doc() = "Compiled core of ellipack: arrays, rounds, neighbor search and scoring.";
   nanobind::set_leak_warnings(false);
   ellipack::bind_aggregation(m);
   ellipack::bind_gradients(m);

@@ -1,4 +1,4 @@
-// What the binding files share: arrays of NumPy as spans, and vectors as arrays of NumPy.
+// Helpers for the binding files: conversions between NumPy arrays, spans and vectors, and checks of arguments.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -20,14 +20,14 @@ namespace ellipack {
 
 namespace nb = nanobind;
 
-// Arrays that are taken: of the right type, on the CPU and in C order. Others are copied by nanobind; an argument that
-// is filled in must have noconvert(), lest the copy be filled in.
+// Argument arrays: of the right type, on the CPU and in C order. nanobind copies other arrays. An output argument must
+// be declared noconvert(); otherwise the function would write to the copy.
 using Vector = nb::ndarray<const double, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const double, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using IntVector = nb::ndarray<const std::int64_t, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using MutableVector = nb::ndarray<double, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Arrays that are returned.
+// Returned arrays.
 using FloatArray = nb::ndarray<nb::numpy, double>;
 using IntArray = nb::ndarray<nb::numpy, std::int64_t>;
 
@@ -36,7 +36,7 @@ std::span<T> span_of(const nb::ndarray<T, Options...>& array) {
   return {array.data(), array.size()};
 }
 
-// Hands a vector over to NumPy without a copy.
+// Moves a vector into a NumPy array without a copy.
 template <typename T>
 nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
   auto* owned = new std::vector<T>(std::move(values));
@@ -62,7 +62,7 @@ inline FloatArray as_vector(const std::vector<double>& values) {
 // The signature of __reduce__ in the stub; nanobind does not infer the entries of a tuple.
 inline nb::sig reduce_signature() { return nb::sig("def __reduce__(self) -> tuple[object, ...]"); }
 
-// An array of NumPy whose entries are still to be written.
+// Returns an uninitialized NumPy array.
 template <typename T>
 nb::ndarray<nb::numpy, T> empty_array(std::initializer_list<std::size_t> shape) {
   std::size_t size = 1;
@@ -74,13 +74,13 @@ nb::ndarray<nb::numpy, T> empty_array(std::initializer_list<std::size_t> shape) 
   return nb::ndarray<nb::numpy, T>(entries.release(), shape, owner);
 }
 
-// Copies an array of NumPy.
+// Copies a NumPy array to a vector.
 template <typename T, typename... Options>
 std::vector<std::remove_const_t<T>> vector_of(const nb::ndarray<T, Options...>& array) {
   return {array.data(), array.data() + array.size()};
 }
 
-// Raises ValueError unless an array has as many entries as it must.
+// Raises ValueError unless an array has the expected number of entries.
 inline void require_size(const char* name, std::size_t size, std::size_t expected) {
   if (size != expected) {
     throw std::invalid_argument(std::string(name) + " must have " + std::to_string(expected) + " entries, got " +
@@ -88,11 +88,11 @@ inline void require_size(const char* name, std::size_t size, std::size_t expecte
   }
 }
 
-// Raises ValueError unless all entries are finite: compiled code does not check again.
+// Raises ValueError unless all entries are finite. Compiled code does not check again.
 inline void require_finite(const char* name, const Matrix& rows) {
   const std::span<const double> entries = span_of(rows);
   bool finite = true;
-  for (const double entry : entries) {  // without an early exit this loop is vectorized
+  for (const double entry : entries) {  // no early exit, so that the loop is vectorized
     finite &= std::isfinite(entry);
   }
   if (finite) {
@@ -105,7 +105,7 @@ inline void require_finite(const char* name, const Matrix& rows) {
                               std::to_string(place % rows.shape(1)));
 }
 
-// Each binding file registers one kind of thing.
+// Functions that register the classes and functions of one binding file.
 void bind_aggregation(nb::module_& m);
 void bind_gradients(nb::module_& m);
 void bind_kd_tree(nb::module_& m);

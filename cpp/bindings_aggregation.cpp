@@ -1,4 +1,4 @@
-// Bindings of the aggregation of experts and of recursive least squares.
+// Python bindings of aggregation.hpp: Bernstein online aggregation and recursive least squares.
 
 #include "aggregation.hpp"
 #include "bindings.hpp"
@@ -57,7 +57,7 @@ void bind_aggregation(nb::module_& m) {
             self.update(span_of(predictions), prediction, label);
           },
           "predictions"_a, "prediction"_a, "label"_a,
-          "Observe the label of a round in which the experts predicted `predictions`, and the aggregation "
+          "Update by the label of a round in which the experts predicted `predictions` and the aggregation "
           "`prediction`.")
       .def(
           "__reduce__",
@@ -79,7 +79,7 @@ void bind_aggregation(nb::module_& m) {
             std::vector<double> gain(self.size());
             self.update(span_of(features), target, gain);
           },
-          "features"_a, "target"_a, "Take in one more row.")
+          "features"_a, "target"_a, "Update the regression by one row.")
       .def(
           "discount",
           [](LeastSquares& self, double span) {
@@ -87,7 +87,7 @@ void bind_aggregation(nb::module_& m) {
             std::vector<double> factors(self.size());
             self.discount(span, factors);
           },
-          "span"_a, "Discount the past, so that rounds as long ago as `span` count an e-th part.")
+          "span"_a, "Discount the past: rows that are `span` rounds old keep the fraction 1/e of their weight.")
       .def(
           "converted",
           [](const LeastSquares& self, const Vector& ratio, const Vector& shift) {
@@ -96,7 +96,8 @@ void bind_aggregation(nb::module_& m) {
             return self.converted(span_of(ratio), span_of(shift));
           },
           "ratio"_a, "shift"_a,
-          "Return the same regression on features in other units: the old ones are `ratio * new + shift`. The last is "
+          "Return the same regression on rescaled features. The old features are `ratio * new + shift`; the last one "
+          "is "
           "the constant, with a ratio and a shift of 1.")
       .def(
           "__reduce__",

@@ -1,4 +1,4 @@
-// Projections, estimates of gradients and exact sums of their outer products.
+// Python bindings of projections and gradient estimators.
 
 #include <nanobind/stl/pair.h>
 
@@ -58,9 +58,9 @@ FloatArray slopes(const KdTree& tree, const Vector& labels, const Matrix& querie
 
 void bind_gradients(nb::module_& m) {
   m.def("project", &project, nb::arg("rows"), nb::arg("directions"),
-        "Return rows @ directions, each row by itself and in one order, so that batches cannot change a bit.");
+        "Return rows @ directions. The order of each sum is fixed, so that results do not depend on batches.");
   nb::class_<DifferenceEstimator>(m, "DifferenceEstimator",
-                                  "Appendix A's estimator: central differences of a kernel regression.")
+                                  "Gradient estimator of appendix A: central differences of a kernel regression.")
       .def(
           "__init__",
           [](DifferenceEstimator* self, const Matrix& rows, const Vector& labels,
@@ -74,12 +74,13 @@ void bind_gradients(nb::module_& m) {
           },
           nb::arg("rows"), nb::arg("labels"), nb::arg("bandwidth_and_step"), nb::arg("mass_threshold"),
           nb::arg("powers"))
-      .def("build_index", &DifferenceEstimator::build_index, nb::call_guard<nb::gil_scoped_release>(),
-           "Build a tree over the rows, so that each anchor visits only the rows in its reach. No result changes.")
+      .def(
+          "build_index", &DifferenceEstimator::build_index, nb::call_guard<nb::gil_scoped_release>(),
+          "Build a kd-tree, so that each anchor visits only rows in the support of its kernels. Results do not change.")
       .def("gradients", &difference_gradients, nb::arg("anchors"),
-           "Return the gradient at each anchor, and for each entry whether both shifted balls hold enough rows.");
+           "Return the gradient at each anchor, and for each entry whether both shifted balls contain enough rows.");
   m.def("local_slopes", &slopes, nb::arg("tree"), nb::arg("labels"), nb::arg("queries"), nb::arg("neighbors"),
-        nb::arg("ridge"), "Return the slope at each query of a weighted ridge regression on its nearest points.");
+        nb::arg("ridge"), "Return the slope of a weighted ridge regression on the nearest points of each query.");
 }
 
 }  // namespace ellipack

@@ -1,4 +1,4 @@
-// The kd-tree for Python: many rows in a call, checked before they reach the tree.
+// Python bindings of the kd-tree. Each call processes several rows and checks them first.
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
@@ -128,7 +128,7 @@ Found later_in_leaf(const KdTree& tree, const Matrix& points) {
   return {to_numpy(std::move(found.positions)), to_numpy(std::move(found.squared_distances))};
 }
 
-// What tests ask.
+// Functions for tests.
 
 std::span<const double> checked_query(const KdTree& tree, const Vector& query) {
   require_size("query", query.size(), tree.dimension());
@@ -159,30 +159,31 @@ PositionArray near_in_leaf(const KdTree& tree, std::size_t leaf, const Vector& q
 
 void bind_kd_tree(nb::module_& m) {
   using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<KdTree>(m, "KdTree", "An exact index of nearest neighbors: a kd-tree over points of float64 coordinates.")
+  nb::class_<KdTree>(m, "KdTree", "Exact nearest neighbor index: a kd-tree over points with float64 coordinates.")
       .def(nb::init<std::size_t>(), "dimension"_a, "Create a tree without points.")
-      .def_static("build", &build, "points"_a, ReleaseGil(), "Build a balanced tree over points, one a row.")
-      .def("insert", &insert, "points"_a, ReleaseGil(), "Insert points, one a row, at the next positions.")
+      .def_static("build", &build, "points"_a, ReleaseGil(), "Build a balanced tree over points, one per row.")
+      .def("insert", &insert, "points"_a, ReleaseGil(), "Insert points, one per row, at the next positions.")
       .def(
           "copy", [](const KdTree& tree) { return KdTree(tree); }, ReleaseGil(), "Return an independent copy.")
-      .def("points", &points, "Return the coordinates of all points, one a row, in the order of insertion.")
+      .def("points", &points, "Return the coordinates of all points, one per row, in the order of insertion.")
       .def("__len__", &KdTree::size)
       .def_prop_ro("dimension", &KdTree::dimension, "Number of coordinates.")
-      .def_prop_ro("memory_bytes", &KdTree::memory_bytes, "Memory of all arrays, room for more points included.")
+      .def_prop_ro("memory_bytes", &KdTree::memory_bytes, "Memory of all arrays in bytes, including reserved memory.")
       .def_prop_ro("leaf_count", &KdTree::leaf_count, "Number of leaves.")
       .def_prop_ro("depth", &KdTree::depth, "Number of splits above the deepest leaf.")
       .def("nearest", &nearest, "queries"_a, "Return positions and squared distances of the nearest points.")
       .def("k_nearest", &k_nearest, "queries"_a, "k"_a,
-           "Return positions and squared distances of the k nearest points, sorted; -1 and inf where there are fewer.")
+           "Return sorted positions and squared distances of the k nearest points, padded with -1 and inf.")
       .def("within", &within, "queries"_a, "radius_squared"_a,
            "Return offsets, positions and squared distances of all points within a radius, sorted for each query.")
       .def("nearest_later_in_leaf", &later_in_leaf, "points"_a,
            "Return positions and squared distances of the nearest later point in the same leaf, -1 and inf if none.")
       .def("leaf_positions", &leaf_positions, "leaf"_a, "Return the positions of the points in a leaf.")
-      .def("near_leaves", &near_leaves, "query"_a, "radius_squared"_a, "Return the leaves that a filter lets through.")
+      .def("near_leaves", &near_leaves, "query"_a, "radius_squared"_a,
+           "Return the leaves that pass the filter of boxes.")
       .def("near_in_leaf", &near_in_leaf, "leaf"_a, "query"_a, "radius_squared"_a,
-           "Return the positions of the points in a leaf that a filter lets through.")
-      .def("check", &KdTree::check, "Raise RuntimeError unless the structure is sound.");
+           "Return the positions of the points in a leaf that pass the filter of codes.")
+      .def("check", &KdTree::check, "Raise RuntimeError unless all invariants of the tree hold.");
 }
 
 }  // namespace ellipack

@@ -1,4 +1,5 @@
-// Bindings of the local models and of their factorizations, for tests: learners call them from compiled code alone.
+// Python bindings of the local models and the batched factorizations, for tests. Learners use them in compiled code
+// only.
 
 #include <nanobind/stl/tuple.h>
 
@@ -29,12 +30,12 @@ std::tuple<FloatArray, FloatArray> local_predictions(const Vector& squared_dista
                                                      std::size_t fit_dimension) {
   const std::size_t count = squared_distances.size();
   const std::size_t dimension = offsets.shape(1);
-  require(count >= 1, "there must be a neighbor");
+  require(count >= 1, "squared_distances must have at least one entry");
   require(neighbors >= 1 && neighbors <= MetricSettings::max_neighbors, "neighbors must be from 1 to 512");
   require(fit_dimension >= 1 && fit_dimension <= dimension,
           "fit_dimension must be from 1 to the number of coordinates");
   require_size("offsets", offsets.shape(0), count);
-  // As in a round: of more neighbors than that, the nearest are used.
+  // Use only the nearest neighbors, as a round does.
   Neighborhood near(std::max({count, neighbors, LocalModels::neighbors_of_fit(fit_dimension)}), dimension);
   near.count = std::min(count, std::max(neighbors, LocalModels::neighbors_of_fit(fit_dimension)));
   fill("squared_distances", squared_distances, count, near.squared_distances);
@@ -63,12 +64,12 @@ nb::ndarray<nb::numpy, T> factored(const Systems<T>& systems) {
 nb::ndarray<nb::numpy, double> factor_double(const Systems<double>& systems) {
   const std::size_t lanes = systems.shape(2);
   require(lanes == LocalLinearFits::fits || lanes == Kriging::lanes,
-          "there must be 2 or 4 systems in double precision");
+          "systems in double precision must have 2 or 4 lanes");
   return lanes == Kriging::lanes ? factored<Kriging::lanes>(systems) : factored<LocalLinearFits::fits>(systems);
 }
 
 nb::ndarray<nb::numpy, float> factor_single(const Systems<float>& systems) {
-  require(systems.shape(2) == 8, "there must be 8 systems in single precision");
+  require(systems.shape(2) == 8, "systems in single precision must have 8 lanes");
   return factored<8>(systems);
 }
 
@@ -80,8 +81,7 @@ void bind_local_models(nb::module_& m) {
         "trend"_a, "forgetting_trend"_a, "offsets"_a, "neighbors"_a, "fit_dimension"_a,
         "Return the predictions of all local experts from one neighborhood, and the slope of the first linear fit.");
   const char* doc =
-      "Return the factors of positive definite matrices, which stand side by side: entry (i, j, k) belongs to matrix "
-      "k. "
+      "Return the Cholesky factors of interleaved positive definite matrices: entry (i, j, k) belongs to matrix k. "
       "Columns beyond the matrix are right-hand sides.";
   m.def("factor_double", &factor_double, "systems"_a, doc);
   m.def("factor_single", &factor_single, "systems"_a, doc);

@@ -1,4 +1,4 @@
-// Bindings of the practical learner: its parts, its rounds, and the scores of candidate metrics.
+// Python bindings of MetricRegressor's compiled state and rounds, and of leave-one-out scores.
 
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -67,7 +67,7 @@ void bind_feature_view(nb::module_& m) {
     return nb::make_tuple(as_matrix(self.knots, d), as_vector(self.shift), as_vector(self.scale),
                           as_matrix(self.directions, self.rank), as_matrix(*self.gop, d), self.fit_dimension);
   };
-  nb::class_<FeatureView>(m, "FeatureView", "A view of the features, and a metric on it.")
+  nb::class_<FeatureView>(m, "FeatureView", "View of the features with a metric.")
       .def(nb::new_(&make_view), "knots"_a, "shift"_a, "scale"_a, "directions"_a, "gop"_a, "fit_dimension"_a)
       .def_prop_ro(
           "knots", [](const FeatureView& self) { return as_matrix(self.knots, self.dimension); }, nb::rv_policy::move)
@@ -81,7 +81,7 @@ void bind_feature_view(nb::module_& m) {
       .def_prop_ro(
           "gop", [](const FeatureView& self) { return as_matrix(*self.gop, self.dimension); }, nb::rv_policy::move)
       .def_ro("fit_dimension", &FeatureView::fit_dimension)
-      .def("standardize", &standardize, "rows"_a, "Return rows in standard units.")
+      .def("standardize", &standardize, "rows"_a, "Return standardized rows.")
       .def(
           "__reduce__",
           [arrays](const FeatureView& self) { return nb::make_tuple(nb::type<FeatureView>(), arrays(self)); },
@@ -100,7 +100,7 @@ CenterMemory make_centers(const Matrix& rows, const Vector& label_sums, const In
 }
 
 void bind_centers(nb::module_& m) {
-  nb::class_<CenterMemory>(m, "CenterMemory", "The centers that all views share.")
+  nb::class_<CenterMemory>(m, "CenterMemory", "Centers, shared by all views.")
       .def(nb::new_(&make_centers), "rows"_a, "label_sums"_a, "label_counts"_a, "round_sums"_a)
       .def_prop_ro(
           "rows", [](const CenterMemory& self) { return as_matrix(*self.rows, self.dimension); }, nb::rv_policy::move)
@@ -135,7 +135,7 @@ void bind_packing_expert(nb::module_& m) {
   const auto coordinates = [](const PackingExpert& self) {
     return as_matrix(self.centers.points.points(), self.centers.points.dimension());
   };
-  nb::class_<PackingExpert>(m, "PackingExpert", "Algorithm 1 as an expert.")
+  nb::class_<PackingExpert>(m, "PackingExpert", "State of Algorithm 1 as an expert.")
       .def(nb::new_(&make_packing), "coordinates"_a, "label_sums"_a, "label_counts"_a, "creation_rounds"_a,
            "rank_starts"_a, "clock"_a, "coordinate_scale"_a, "max_centers"_a)
       .def_prop_ro("coordinates", coordinates, nb::rv_policy::move)
@@ -165,7 +165,8 @@ void bind_packing_expert(nb::module_& m) {
           reduce_signature());
 }
 
-// Statistics are arrays in Python: mean, sum of squared deviations, low, high, outliers, and for labels their count.
+// In Python, statistics are arrays: mean, sum of squared deviations, low, high, outliers, and for labels also the
+// count.
 LabelStatistics make_label_statistics(const Vector& values) {
   require_size("label_statistics", values.size(), 6);
   const double* v = values.data();
@@ -230,7 +231,8 @@ std::vector<FloatArray> coordinates_of(const MetricParts& parts) {
 }
 
 void bind_parts(nb::module_& m) {
-  nb::class_<GlobalRegressions>(m, "GlobalRegressions", "The regressions on all features.")
+  nb::class_<GlobalRegressions>(m, "GlobalRegressions",
+                                "Ridge regressions on all features, without and with forgetting.")
       .def(nb::new_([](LeastSquares ridge, LeastSquares forgetting) {
              return GlobalRegressions{std::move(ridge), std::move(forgetting)};
            }),
@@ -243,7 +245,8 @@ void bind_parts(nb::module_& m) {
             return nb::make_tuple(nb::type<GlobalRegressions>(), nb::make_tuple(self.ridge, self.forgetting));
           },
           reduce_signature());
-  nb::class_<ExpertAggregation>(m, "ExpertAggregation", "How experts become one prediction.")
+  nb::class_<ExpertAggregation>(m, "ExpertAggregation",
+                                "Aggregation of the experts: weights, stack, and weights of both.")
       .def(nb::new_([](BernsteinAggregation experts, LeastSquares stack, BernsteinAggregation top) {
              return ExpertAggregation{std::move(experts), std::move(stack), std::move(top)};
            }),
@@ -257,7 +260,7 @@ void bind_parts(nb::module_& m) {
             return nb::make_tuple(nb::type<ExpertAggregation>(), nb::make_tuple(self.experts, self.stack, self.top));
           },
           reduce_signature());
-  nb::class_<MetricParts>(m, "MetricParts", "Everything that a MetricCore carries from round to round.")
+  nb::class_<MetricParts>(m, "MetricParts", "Complete state of a MetricCore.")
       .def(nb::new_(&make_parts), "views"_a, "centers"_a, "packing"_a, "regressions"_a, "aggregation"_a,
            "label_statistics"_a, "feature_statistics"_a, "coordinates"_a, "clock"_a)
       .def_ro("views", &MetricParts::views)
@@ -268,7 +271,7 @@ void bind_parts(nb::module_& m) {
       .def_prop_ro("label_statistics", &label_statistics, nb::rv_policy::move)
       .def_prop_ro("feature_statistics", &feature_statistics, nb::rv_policy::move)
       .def_ro("clock", &MetricParts::clock)
-      .def_prop_ro("coordinates", &coordinates_of, nb::rv_policy::move, "The coordinates of the centers in each view.")
+      .def_prop_ro("coordinates", &coordinates_of, nb::rv_policy::move, "Coordinates of the centers in each view.")
       .def(
           "__reduce__",
           [](const MetricParts& self) {
@@ -282,7 +285,8 @@ void bind_parts(nb::module_& m) {
 
 using AnyArray = nb::ndarray<nb::ro>;
 
-// The entries of an array of doubles in C order with so many dimensions; of others, none.
+// Returns the entries of an array of doubles in C order with the given number of dimensions, or nullopt for any other
+// array.
 std::optional<std::span<const double>> doubles_of(const AnyArray& array, std::size_t dimensions) {
   if (array.ndim() != dimensions || array.dtype() != nb::dtype<double>() ||
       array.device_type() != nb::device::cpu::value) {
@@ -356,11 +360,11 @@ void bind_core(nb::module_& m) {
           },
           reduce_signature());
   using release = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<MetricCore>(m, "MetricCore", "The practical learner's rounds.")
+  nb::class_<MetricCore>(m, "MetricCore", "Rounds of MetricRegressor within a phase.")
       .def(nb::init<const MetricSettings&, MetricParts>(), "settings"_a, "parts"_a, release())
       .def_prop_ro("settings", &MetricCore::settings)
       .def_prop_ro("dimension", &MetricCore::dimension)
-      .def_prop_ro("clock", &MetricCore::clock, release(), "Rounds so far.")
+      .def_prop_ro("clock", &MetricCore::clock, release(), "Number of rounds.")
       .def("__len__", &MetricCore::size, release())
       .def("expert_weights", &expert_weights, "Return the weight of each expert in the aggregation; they add up to 1.")
       .def(
@@ -370,11 +374,11 @@ void bind_core(nb::module_& m) {
       .def("parts", &MetricCore::parts, release(), "Return a copy of all parts.")
       .def("accepts_rows", &accepts_rows, "rows"_a,
            nb::sig("def accepts_rows(self, rows: NDArray[numpy.generic]) -> bool"),
-           "Return whether an array holds rows that can be learned as they are: doubles in C order, finite, not too "
+           "Return whether an array contains valid rows that need no conversion: finite doubles in C order, not too "
            "large.")
       .def("accepts_labels", &accepts_labels, "labels"_a, "count"_a,
            nb::sig("def accepts_labels(self, labels: NDArray[numpy.generic], count: int) -> bool"),
-           "Return whether an array holds so many labels that can be learned as they are.")
+           "Return whether an array contains `count` valid labels that need no conversion.")
       .def(
           "predict",
           [](const MetricCore& core, const Matrix& rows, const MutableVector& predictions, std::size_t threads) {
@@ -382,7 +386,7 @@ void bind_core(nb::module_& m) {
             core.predict(span_of(rows), span_of(predictions), threads);
           },
           "rows"_a, "predictions"_a.noconvert(), "threads"_a = 1, release(),
-          "Fill in the prediction for each row, all in the same state; change nothing.")
+          "Fill in the prediction for each row, all from the same state.")
       .def(
           "learn",
           [](MetricCore& core, const Matrix& rows, const Vector& labels, const MutableVector& predictions) {
@@ -390,17 +394,18 @@ void bind_core(nb::module_& m) {
             return core.learn(span_of(rows), span_of(labels), span_of(predictions));
           },
           "rows"_a, "labels"_a, "predictions"_a.noconvert(), release(),
-          "Play one round a row and fill in the predictions; return how many rounds were played.")
+          "Run one round per row and fill in the predictions. Return the number of rounds run, which is smaller if a "
+          "round would fill the memory.")
       .def("expert_predictions", &expert_predictions, "row"_a,
-           "Return the predictions of all experts for a row, and those of their aggregation and of the stack.")
+           "Return the predictions of all experts for a row, and those of the aggregation and the stack.")
       .def("predict_one", &predict_one, "row"_a, release(), "Return the prediction for a row.")
       .def("learn_one", &learn_one, "row"_a, "label"_a, release(),
-           "Play a round; return False, with nothing changed, if the round would fill the memory.")
+           "Run a round. Return False, without a change, if the round would fill the memory.")
       .def("simulate_round", &simulate_round, "row"_a, "label"_a, release(),
-           "Return what the parts would be after one more round, and its prediction; change nothing.")
+           "Return the parts after one more round, and its prediction, without changing the core.")
       .def(
           "copy", [](const MetricCore& self) { return new MetricCore(self); }, nb::rv_policy::take_ownership, release(),
-          "Return a copy that learns on its own.")
+          "Return an independent copy.")
       .def(
           "__reduce__",
           [](const MetricCore& self) {
@@ -422,7 +427,7 @@ void bind_scoring(nb::module_& m) {
             return self.score(span_of(projected), span_of(scales));
           },
           "projected"_a, "scales"_a, nb::call_guard<nb::gil_scoped_release>(),
-          "Return the sum of squared errors where coordinates are the columns of `projected` times `scales`.");
+          "Return the sum of squared errors for the coordinates `projected * scales`.");
 }
 
 }  // namespace

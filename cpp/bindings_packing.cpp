@@ -1,4 +1,4 @@
-// Algorithm 1, and the units in which it sees rows and labels.
+// Python bindings of Algorithm 1 and of its scaling of rows and labels.
 
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/tuple.h>
@@ -25,7 +25,7 @@ void require_width(const Matrix& rows, std::size_t width) {
   }
 }
 
-// Properties that return arrays of their own.
+// Return policy of properties that return a new array.
 constexpr auto new_array = nb::rv_policy::automatic;
 
 // ---- PackingCore
@@ -68,7 +68,7 @@ struct PackingArrays {
   std::int64_t clock;
 };
 
-// The interpreter is free while this waits for a thread that learns.
+// Calls core.inspect without the GIL, because it may wait for a thread that learns.
 template <typename Function>
 auto inspect(const PackingCore& core, Function function) {
   const nb::gil_scoped_release release;
@@ -127,30 +127,30 @@ void bind_packing_core(nb::module_& m) {
       .def("__init__", &restore_packing, nb::arg("coordinates"), nb::arg("label_sums"), nb::arg("label_counts"),
            nb::arg("creation_rounds"), nb::arg("rank_starts"), nb::arg("clock"))
       .def("learn", &learn, nb::arg("coordinates"), nb::arg("labels"), nb::arg("keep_founding_label"),
-           "Play one round a row; return the predictions, each made before its label was seen.")
+           "Run one round per row. Return the predictions, each made before its label was learned.")
       .def("predict", &predict, nb::arg("coordinates"),
            "Return the prediction for each row; 1/2 before the first round.")
-      .def("copy", &copy_packing, "Return a copy, as it is after a whole round.")
+      .def("copy", &copy_packing, "Return an independent copy.")
       .def(
           "__deepcopy__", [](const PackingCore& core, const nb::handle&) { return copy_packing(core); },
           nb::arg("memo"))
       .def("to_arrays", &arrays_of,
-           "Return what makes an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts and "
-           "clock.")
+           "Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts "
+           "and clock.")
       .def(
           "__reduce__",
           [](const PackingCore& core) { return nb::make_tuple(nb::type<PackingCore>(), arrays_of(core)); },
           reduce_signature())
-      .def_prop_ro("coordinates", &coordinates_of, new_array, "Whitened coordinates of the centers, one a row.")
+      .def_prop_ro("coordinates", &coordinates_of, new_array, "Whitened coordinates of the centers, one per row.")
       .def_prop_ro("label_sums", &copy_of<&PackingCenters::label_sums>, new_array, "Sum of the labels of each center.")
       .def_prop_ro("label_counts", &copy_of<&PackingCenters::label_counts>, new_array,
                    "Number of labels of each center.")
       .def_prop_ro("creation_rounds", &copy_of<&PackingCenters::creation_rounds>, new_array,
-                   "Round in which each center was creation_rounds.")
-      .def_prop_ro("rank_starts", &rank_starts_array, new_array, "Rounds in which the effective rank rises.")
+                   "Round in which each center was added.")
+      .def_prop_ro("rank_starts", &rank_starts_array, new_array, "Rounds in which the effective rank increases.")
       .def_prop_ro("dimension", &PackingCore::dimension)
       .def_prop_ro("size", &PackingCore::size, without_gil, "Number of centers.")
-      .def_prop_ro("clock", &PackingCore::clock, without_gil, "Number of rounds played.");
+      .def_prop_ro("clock", &PackingCore::clock, without_gil, "Number of rounds.");
 }
 
 // ---- UnitBox
@@ -189,8 +189,7 @@ FloatArray low_ends(const UnitBox& box) { return copy_to_numpy(box.low(), {box.d
 FloatArray high_ends(const UnitBox& box) { return copy_to_numpy(box.high(), {box.dimension()}); }
 
 void bind_unit_box(nb::module_& m) {
-  nb::class_<UnitBox>(m, "UnitBox",
-                      "A range for each feature and one for the label. A range without values has low > high.")
+  nb::class_<UnitBox>(m, "UnitBox", "Ranges of the features and of the label. An empty range has low > high.")
       .def(
           "__init__",
           [](UnitBox* self, const Vector& low, const Vector& high, const Vector& label) {
@@ -199,21 +198,22 @@ void bind_unit_box(nb::module_& m) {
           },
           nb::arg("low"), nb::arg("high"), nb::arg("label"))
       .def("first_outside", &first_outside, nb::arg("rows"), nb::arg("labels"), nb::arg("start"),
-           "Return the first row, from `start` on, that lies outside or whose label does; or the number of rows.")
+           "Return the first row from `start` on that is outside of the box or has a label outside, or the number of "
+           "rows.")
       .def("rows_to_units", &rows_to_units, nb::arg("rows"),
-           "Return rows in units of the box, inside the unit ball. Rows outside are clipped to the edge.")
+           "Return rows scaled into the unit ball. Rows outside of the box are clipped to its edge.")
       .def(
           "labels_to_units",
           [](const UnitBox& box, const Vector& labels) {
             return convert_labels(box, labels, &UnitBox::label_to_units);
           },
-          nb::arg("labels"), "Return labels in units of the box, from 0 to 1.")
+          nb::arg("labels"), "Return labels scaled to [0, 1].")
       .def(
           "labels_from_units",
           [](const UnitBox& box, const Vector& labels) {
             return convert_labels(box, labels, &UnitBox::label_from_units);
           },
-          nb::arg("labels"), "Return labels in their own units, given units of the box; 0 before the first label.")
+          nb::arg("labels"), "Return labels in their own units, given scaled labels; 0 before the first label.")
       .def(
           "__reduce__",
           [](const UnitBox& box) {
@@ -222,7 +222,7 @@ void bind_unit_box(nb::module_& m) {
           reduce_signature())
       .def_prop_ro("low", &low_ends, new_array)
       .def_prop_ro("high", &high_ends, new_array)
-      .def_prop_ro("label", &label_range, new_array, "Low and high end of the range of labels.");
+      .def_prop_ro("label", &label_range, new_array, "Lower and upper end of the range of labels.");
 }
 
 // ---- RescaledPacking
@@ -233,7 +233,7 @@ void require_row(std::span<const double> row, std::size_t dimension) {
 }
 
 void bind_rescaled_packing(nb::module_& m) {
-  nb::class_<RescaledPacking>(m, "RescaledPacking", "Algorithm 1, one row at a time, in units of a box.")
+  nb::class_<RescaledPacking>(m, "RescaledPacking", "Algorithm 1 on single rows, scaled by a box.")
       .def(
           "__init__",
           [](RescaledPacking* self, std::shared_ptr<PackingCore> core, const UnitBox& box, const Matrix& directions) {
@@ -247,7 +247,7 @@ void bind_rescaled_packing(nb::module_& m) {
             const nb::gil_scoped_release release;
             return packing.predict(row);
           },
-          nb::arg("row"), "Return the prediction for a row; a row outside of the box is clipped to its edge.")
+          nb::arg("row"), "Return the prediction for a row. A row outside of the box is clipped to its edge.")
       .def(
           "learn",
           [](RescaledPacking& packing, const std::vector<double>& row, double label, bool keep_founding_label) {
@@ -256,7 +256,7 @@ void bind_rescaled_packing(nb::module_& m) {
             return packing.learn(row, label, keep_founding_label);
           },
           nb::arg("row"), nb::arg("label"), nb::arg("keep_founding_label"),
-          "Play a round; return False, with nothing changed, if the row or its label lies outside of the box.");
+          "Run a round. Return False, without a change, if the row or its label is outside of the box.");
 }
 
 }  // namespace

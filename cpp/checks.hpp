@@ -1,4 +1,4 @@
-// Checks of what comes from outside, made once so that loops need not check again.
+// Checks of input. They run once, so that loops need not check again.
 #pragma once
 
 #include <algorithm>
@@ -9,9 +9,10 @@
 
 namespace ellipack {
 
-// More rounds than any stream has; sums of that many counts are exact as doubles, and counters do not overflow.
+// Largest number of rounds and labels. Sums of such counts are exact as doubles, and counters do not overflow.
 inline constexpr std::int64_t largest_count = std::int64_t{1} << 52;
 
+// Throws std::invalid_argument unless a rule holds.
 inline void require(bool holds, const char* rule) {
   if (!holds) {
     throw std::invalid_argument(rule);
@@ -22,7 +23,7 @@ inline bool all_finite(std::span<const double> values) {
   return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
 }
 
-// Whether all values are numbers from -largest to largest.
+// Returns whether the absolute value of all entries is at most `largest`; false for NaN.
 inline bool all_within(std::span<const double> values, double largest) {
   return std::ranges::all_of(values, [largest](double value) { return std::abs(value) <= largest; });
 }

@@ -7,8 +7,8 @@
 
 namespace ellipack {
 
-// Copying is cheap: the value itself is copied by the first `write` on a copy that is not alone. Distinct copies may be
-// used from distinct threads.
+// Copies are cheap: the first `write` on a shared copy copies the value. Different copies may be used from different
+// threads.
 template <typename T>
 class CopyOnWrite {
  public:
@@ -18,12 +18,12 @@ class CopyOnWrite {
   const T& operator*() const { return *shared_; }
   const T* operator->() const { return shared_.get(); }
 
-  // The value, to be changed.
+  // Returns a reference for changes.
   T& write() {
     if (shared_.use_count() > 1) {
       shared_ = std::make_shared<T>(*shared_);
     } else {
-      // Reads through copies that other threads have released happened before.
+      // Synchronize with reads through copies that other threads have released.
       std::atomic_thread_fence(std::memory_order_acquire);
     }
     return *shared_;

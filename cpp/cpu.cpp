@@ -1,4 +1,4 @@
-// Tells which build of the core this processor can run. Compiled for the oldest one that is supported.
+// Detects which build of the core the processor supports. Compiled for the oldest supported processor.
 
 #include <nanobind/nanobind.h>
 
@@ -18,5 +18,5 @@ bool supports_x86_64_v3() {
 
 NB_MODULE(_cpu, m) {
   m.doc() = "Capabilities of this processor.";
-  m.def("supports_x86_64_v3", &supports_x86_64_v3, "Whether this processor runs code built for x86-64-v3 (AVX2).");
+  m.def("supports_x86_64_v3", &supports_x86_64_v3, "Return whether this processor supports x86-64-v3 (AVX2).");
 }

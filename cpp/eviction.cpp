@@ -10,7 +10,7 @@ namespace ellipack {
 
 namespace {
 
-// The points of one leaf, column by column, so that a vector holds a coordinate of several points.
+// The points of one leaf, stored column by column, so that a vector holds one coordinate of several points.
 class LeafBlock {
  public:
   explicit LeafBlock(std::size_t dimension) : dimension_(dimension), columns_(dimension * KdTree::leaf_size) {}
@@ -23,7 +23,7 @@ class LeafBlock {
     }
   }
 
-  // Squared distances from a point to all lanes; those without a point give numbers of no meaning.
+  // Computes the squared distances from a point to all lanes. Values of lanes without a point are unspecified.
   void measure(std::span<const double> point, std::array<double, KdTree::leaf_size>& distances) const {
     constexpr std::size_t width = 4;
     for (std::size_t lane = 0; lane < KdTree::leaf_size; lane += 4 * width) {

@@ -1,4 +1,4 @@
-// Which centers later ones make redundant.
+// Search for centers that later centers make redundant.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,18 @@
 
 namespace ellipack {
 
-// For each point the position of another one and the squared distance to it: -1 and infinity if there is none.
+// For each point, the position of another point and the squared distance to it; -1 and infinity if there is none.
 struct LaterNeighbors {
   std::vector<std::int64_t> positions;
   std::vector<double> squared_distances;
 };
 
-// Finds, for each point, the nearest one that was inserted later and is in the same leaf of `tree`. Of equally near
-// ones the earliest counts.
+// Finds, for each point, the nearest point that was inserted later and is in the same leaf of `tree`. Ties go to the
+// earliest.
 //
-// `points` holds all points of the tree, one a row of `dimension` coordinates, which may be more than the tree has.
-// Most close pairs share a leaf, and the pairs of a leaf are a few thousand where all pairs would be billions.
+// `points` contains all points of the tree, one per row of `dimension` coordinates, which may be more than the tree
+// uses. The search is restricted to leaves because most close pairs share a leaf, and a leaf has only a few thousand
+// pairs.
 LaterNeighbors nearest_later_in_leaf(const KdTree& tree, std::span<const double> points, std::size_t dimension);
 
 }  // namespace ellipack

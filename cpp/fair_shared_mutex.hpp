@@ -1,4 +1,4 @@
-// A lock that many readers or one writer hold, granted in the order of asking: nobody waits forever.
+// A reader-writer lock that serves threads in the order of their requests, so that no thread starves.
 #pragma once
 
 #include <condition_variable>
@@ -7,8 +7,8 @@
 
 namespace ellipack {
 
-// A ticket lock for std::shared_lock and std::unique_lock. Each thread draws a ticket and enters when its number is
-// called. A reader calls the next number on entering, a writer on leaving.
+// A ticket lock for std::shared_lock and std::unique_lock. Each thread takes the next ticket and waits until its number
+// is served. A reader advances the number as soon as it holds the lock, a writer when it releases the lock.
 class FairSharedMutex {
  public:
   void lock() {

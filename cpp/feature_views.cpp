@@ -19,7 +19,7 @@ void LabelStatistics::check() const {
   const std::array values = {mean, squares, low, high, outliers, count};
   require(all_finite(values), "the statistics of labels must be finite");
   require(squares >= 0.0 && outliers >= 0.0 && count >= 0.0, "the statistics of labels must not be negative");
-  require(low <= high, "the least label must be no greater than the greatest");
+  require(low <= high, "the smallest label must be <= the largest");
 }
 
 void LabelStatistics::update(double label) {
@@ -34,7 +34,7 @@ void LabelStatistics::update(double label) {
 void FeatureStatistics::check() const {
   const std::size_t d = mean.size();
   require(squares.size() == d && low.size() == d && high.size() == d && outliers.size() == d,
-          "the statistics of features must have one entry each");
+          "the statistics of features must have one entry per feature");
   require(all_finite(mean) && all_finite(squares) && all_finite(low) && all_finite(high) && all_finite(outliers),
           "the statistics of features must be finite");
 }
@@ -76,14 +76,14 @@ void clip_outliers(const FeatureStatistics& features, std::span<const double> ro
 
 void FeatureView::check() const {
   const std::size_t d = dimension;
-  require(d >= 1, "a view must have a feature");
-  require(rank >= 1 && rank <= d, "a view must have between one coordinate and as many as features");
+  require(d >= 1, "a view must have at least one feature");
+  require(rank >= 1 && rank <= d, "a view must have at least one coordinate and at most one per feature");
   require(fit_dimension >= 1 && fit_dimension <= rank, "fit_dimension must be from 1 to the number of coordinates");
   require(knots.size() % d == 0 && (knots.empty() || knots.size() >= 2 * d),
-          "knots must be none or at least two for each feature");
-  require(shift.size() == d && scale.size() == d, "shift and scale must have one entry a feature");
-  require(directions.size() == d * rank, "directions must have a row for each feature");
-  require(gop->empty() || gop->size() == d * d, "gop must be empty, or square with a row for each feature");
+          "knots must be empty or have at least two rows");
+  require(shift.size() == d && scale.size() == d, "shift and scale must have one entry per feature");
+  require(directions.size() == d * rank, "directions must have one row per feature");
+  require(gop->empty() || gop->size() == d * d, "gop must be empty or square, with one row per feature");
   require(all_finite(shift) && all_finite(scale) && all_finite(knots), "a view must be finite");
   require(all_within(directions, largest_direction), "directions must be finite and at most 1e50 in size");
   require(std::ranges::all_of(scale, [](double each) { return each > 0.0; }), "scale must be > 0");
@@ -97,8 +97,8 @@ void FeatureView::standardize(std::span<const double> row, std::span<double> sta
   }
 }
 
-// Where a value stands among the knots of a feature, from 0 to 1, interpolated between them; among equal knots, in the
-// middle of these.
+// Returns the rank of a value among the knots of a feature, from 0 to 1, by linear interpolation. The rank of a
+// repeated knot is the middle of its ranks.
 double FeatureView::rank_of(double value, std::size_t feature) const {
   const std::size_t count = knot_count();
   const auto knot = [&](std::size_t at) { return knots[at * dimension + feature]; };
@@ -110,7 +110,7 @@ double FeatureView::rank_of(double value, std::size_t feature) const {
   if (value >= knot(high)) {
     return 1.0;
   }
-  while (high - low > 1) {  // the first knot is below the value, the last is not
+  while (high - low > 1) {  // invariant: knot(low) < value <= knot(high)
     const std::size_t middle = (low + high) / 2;
     (knot(middle) < value ? low : high) = middle;
   }
@@ -126,7 +126,7 @@ double FeatureView::rank_of(double value, std::size_t feature) const {
 }
 
 void FeatureView::add_slope(std::span<const double> slope, std::span<const double> linear, std::span<double> gradient) {
-  // Along a direction u of length |u|, a fitted slope s adds s u. What remains of the linear slope is orthogonal to all
+  // Along a direction u of norm |u|, a fitted slope s adds s u. The rest of the linear slope is orthogonal to all
   // fitted directions.
   std::vector<double> along(slope.begin(), slope.end());
   if (fit_dimension < dimension) {

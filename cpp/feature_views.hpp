@@ -1,5 +1,5 @@
-// Feature views: how a row becomes coordinates. Outliers are clipped; features are taken as they are or by their ranks,
-// brought to standard units and projected on the directions of the view's metric.
+// Feature views: the map from a row to coordinates. Outliers are clipped first. A view then replaces features by their
+// ranks if it has knots, standardizes them and projects them on the directions of its metric.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,16 @@ namespace ellipack {
 // Running statistics of the labels.
 struct LabelStatistics {
   double mean = 0.0;
-  double squares = 0.0;  // the sum of squared deviations from the mean
-  double low = 0.0;      // of labels that were no outliers, as is the next
-  double high = 0.0;
-  double outliers = 0.0;  // in the phase, and half of those before
-  double count = 0.0;     // labels that were no outliers
+  double squares = 0.0;   // sum of squared deviations from the mean
+  double low = 0.0;       // smallest label, outliers excluded
+  double high = 0.0;      // largest label, outliers excluded
+  double outliers = 0.0;  // outliers in the current phase, plus half of the value before it
+  double count = 0.0;     // number of labels, outliers excluded
 
-  // Throws std::invalid_argument unless these are finite statistics of some labels, or of none.
+  // Throws std::invalid_argument unless the statistics are finite and consistent.
   void check() const;
 
+  // Updates the statistics by a label that is no outlier.
   void update(double label);
 };
 
@@ -31,56 +32,55 @@ struct FeatureStatistics {
       : mean(dimension), squares(dimension), low(dimension), high(dimension), outliers(dimension) {}
 
   std::vector<double> mean;
-  std::vector<double> squares;
+  std::vector<double> squares;  // sums of squared deviations from the mean
   std::vector<double> low;
   std::vector<double> high;
   std::vector<double> outliers;
 
-  // Throws std::invalid_argument unless there is an entry for each feature and all are finite.
+  // Throws std::invalid_argument unless all statistics are finite and have one entry per feature.
   void check() const;
 
-  // Takes in a row whose outliers were clipped, as the `count`-th.
+  // Updates the statistics by a row and its clipped version. `count` is the number of rows including this one.
   void update(std::span<const double> row, std::span<const double> clipped, double count);
 };
 
-// Labels that are taken as they come: the range of fewer says too little.
+// Number of labels before outliers are detected: the range of fewer labels is too uncertain.
 inline constexpr double labels_before_outliers = 5.0;
 
-// Standard deviations at which a feature is clipped: beyond any sense, well within what squares can bear.
+// Largest standardized feature, in absolute value. Its squares do not overflow.
 inline constexpr double largest_standard = 1e6;
 
-// The largest entry of a direction: with it, coordinates and the squares of their differences are finite.
+// Largest entry of a direction. With this bound, coordinates and squares of their differences are finite.
 inline constexpr double largest_direction = 1e50;
 
-// Whether a value is too far from the range of those before to be believed: more than 3 * 10^outliers widths of it.
-// While all values are equal there are no outliers.
+// Returns whether a value is outside of the range of the values before by more than 3 * 10^outliers times its width. As
+// long as the range has no width, no value is an outlier.
 bool is_outlier(double value, double low, double high, double outliers);
 
-// Fills in a row whose outliers are moved to one width of the feature's range beyond it.
+// Copies a row and clips outliers to the range of the feature, extended by its width on both sides.
 void clip_outliers(const FeatureStatistics& features, std::span<const double> row, std::span<double> clipped);
 
-// A view of the features, and a metric on it.
+// A view of the features, with a metric.
 struct FeatureView {
-  std::size_t dimension = 0;      // features
-  std::size_t rank = 0;           // coordinates
-  std::size_t fit_dimension = 0;  // leading coordinates that local linear fits use
-  std::vector<double> knots;      // rows of values between which ranks are interpolated; none: features as they are
-  std::vector<double> shift;      // with `scale`, takes features or ranks to standard units
+  std::size_t dimension = 0;      // number of features
+  std::size_t rank = 0;           // number of coordinates
+  std::size_t fit_dimension = 0;  // number of leading coordinates that local linear fits use
+  std::vector<double> knots;      // rows of values that define ranks; empty if features are not ranked
+  std::vector<double> shift;      // standardized features are (feature or rank - shift) / scale
   std::vector<double> scale;
-  std::vector<double> directions;  // dimension x rank: the orthogonal columns that standard units are projected on
-  CopyOnWrite<std::vector<double>>
-      gop;  // the sum of outer products of slopes in standard units since the phase began; empty if 0
+  std::vector<double> directions;  // dimension x rank; orthogonal columns on which standardized rows are projected
+  CopyOnWrite<std::vector<double>> gop;  // sum of outer products of standardized slopes in this phase; empty if 0
 
-  // Throws std::invalid_argument unless sizes fit together and all but the gradient outer product is finite.
+  // Throws std::invalid_argument unless sizes match and all values except `gop` are finite.
   void check() const;
 
   std::size_t knot_count() const { return knots.size() / dimension; }
 
-  // Fills in a row in standard units.
+  // Standardizes a row.
   void standardize(std::span<const double> row, std::span<double> standard) const;
 
-  // Adds the outer product of the slope of a local fit. Along directions that take no part in local fits, the slope is
-  // that of the ridge regression, `linear`. `gradient` is a buffer.
+  // Adds the outer product of a slope to `gop`. `slope` is the slope of a local linear fit; along the other directions,
+  // the slope is that of the global ridge regression, `linear`. `gradient` is a buffer.
   void add_slope(std::span<const double> slope, std::span<const double> linear, std::span<double> gradient);
 
  private:

@@ -19,7 +19,7 @@ constexpr std::size_t lanes = simd::lane_count<Double4>;
 
 std::size_t padded(std::size_t width) { return (width + lanes - 1) / lanes * lanes; }
 
-// The product of so many equal factors, from the left to the right.
+// Returns base^power as a product from left to right.
 template <int power, typename T>
 T power_of(T base) {
   T out = base;
@@ -29,7 +29,7 @@ T power_of(T base) {
   return out;
 }
 
-// The kernel (1 - u^inner)^outer, given u^2 <= 1.
+// Returns the kernel (1 - u^inner)^outer, given u^2 <= 1.
 template <int inner, int outer>
 Double4 kernel_weight(Double4 squared) {
   if constexpr (inner == 2) {
@@ -39,11 +39,11 @@ Double4 kernel_weight(Double4 squared) {
   }
 }
 
-// What the kernel regressions at four shifted queries sum up over rows.
+// Sums over rows for the kernel regressions at four shifted queries.
 struct RegressionSums {
   Double4 weights{};
   Double4 labels{};
-  Double4 nearby{};  // rows within half a bandwidth
+  Double4 nearby{};  // number of rows within half a bandwidth
 
   template <int inner, int outer>
   void add(Double4 squared_ratio, double label) {
@@ -59,17 +59,17 @@ struct ShiftedSums {
   RegressionSums back;
 };
 
-// The rows that an anchor visits, and what is known of each.
+// The rows in the support of the kernels around an anchor.
 struct SupportRows {
   std::span<const std::int32_t> positions;
-  std::span<const double> squared_distances;  // to the anchor, the squared step added
+  std::span<const double> squared_distances;  // to the anchor, plus the squared step
   std::span<const double> rows;
   std::span<const double> labels;
   std::size_t stride;
 };
 
-// Sums for the queries that are shifted along four coordinates from `first` on. All shifted queries share one vector of
-// differences: |x +- step e_i - x_j|^2 = |x - x_j|^2 +- 2 step (x - x_j)_i + step^2.
+// Returns the sums for the queries that are shifted along four coordinates, starting at `first`. All shifted queries
+// share one vector of differences: |x +- step e_i - x_j|^2 = |x - x_j|^2 +- 2 step (x - x_j)_i + step^2.
 template <int inner, int outer>
 ShiftedSums sum_over_rows(const SupportRows& support, Double4 anchor, std::size_t first, double step,
                           double bandwidth) {
@@ -117,7 +117,7 @@ DifferenceEstimator::DifferenceEstimator(std::span<const double> rows, std::span
       all_rows_(labels.size()),
       mean_label_(std::accumulate(labels.begin(), labels.end(), 0.0) / static_cast<double>(labels.size())) {
   if (dimension_ == 0 || rows.size() != labels.size() * dimension_) {
-    throw std::invalid_argument("rows must not be empty and must have one label each");
+    throw std::invalid_argument("rows must not be empty and must have one label per row");
   }
   for (const int power : {settings.inner_power, settings.outer_power}) {
     if (power < 1 || power > 3) {
@@ -149,13 +149,13 @@ std::span<const std::int32_t> DifferenceEstimator::rows_in_support(std::span<con
   if (!tree_) {
     return all_rows_;
   }
-  // No shifted ball reaches farther than this; rows beyond add only zeros to the sums.
+  // All shifted balls are within this radius. Rows outside would add only zeros to the sums.
   const double support_radius = (settings_.bandwidth + settings_.step) * (1.0 + 1e-9);
   work.positions.clear();
   for (const Neighbor& neighbor : tree_->within(anchor, support_radius * support_radius)) {
     work.positions.push_back(neighbor.position);
   }
-  std::ranges::sort(work.positions);  // so that sums are taken in the order of the rows
+  std::ranges::sort(work.positions);  // fixes the order of the sums
   return work.positions;
 }
 
@@ -193,10 +193,11 @@ double DifferenceEstimator::regression(double weighted_labels, double weight) co
 
 namespace {
 
-// Below this trace, neighbors are too close to be told apart: the square of their slope would overflow.
+// At or below this trace, neighbors are treated as equal: the square of the slope could overflow.
 constexpr double smallest_trace = 1e-290;
 
-// Solves a positive definite system in place by Cholesky, given the lower triangle; leaves the factor in it.
+// Solves a positive definite system in place by Cholesky factorization. Reads the lower triangle of `gram` and
+// overwrites it with the factor.
 void solve_positive_definite(std::span<double> gram, std::size_t stride, std::span<double> vector) {
   const std::size_t d = vector.size();
   for (std::size_t i = 0; i < d; ++i) {
@@ -224,7 +225,7 @@ void solve_positive_definite(std::span<double> gram, std::size_t stride, std::sp
   }
 }
 
-// A weighted ridge regression of labels on offsets from a query, nearest neighbor first.
+// A weighted ridge regression of labels on offsets from a query. Neighbors are sorted by distance.
 class LocalFit {
  public:
   LocalFit(std::size_t neighbors, std::size_t dimension)
@@ -236,7 +237,7 @@ class LocalFit {
         mean_(stride_),
         gram_(dimension * stride_) {}
 
-  // Takes the neighbors of a query, and their labels.
+  // Loads the neighbors of a query and their labels.
   void read(const KdTree& tree, std::span<const double> labels, std::span<const double> query,
             std::span<const Neighbor> neighbors) {
     const double farthest = neighbors.back().squared_distance;
@@ -250,7 +251,7 @@ class LocalFit {
     }
   }
 
-  // Fills in the slope; 0 if the neighbors cannot be told apart.
+  // Computes the slope; 0 if all neighbors are equal.
   void slope(double ridge, std::span<double> out) {
     std::ranges::fill(out, 0.0);
     if (!center()) {
@@ -268,7 +269,7 @@ class LocalFit {
   }
 
  private:
-  // Subtracts the weighted means from offsets and labels; false if there is no weight.
+  // Subtracts the weighted means from offsets and labels. Returns false if all weights are 0.
   bool center() {
     double total = 0.0;
     double mean_label = 0.0;
@@ -294,7 +295,7 @@ class LocalFit {
     return true;
   }
 
-  // Fills in the lower triangle of the Gram matrix and the right side; returns the trace.
+  // Computes the lower triangle of the Gram matrix and the right-hand side. Returns the trace.
   double accumulate(std::span<double> right) {
     std::ranges::fill(gram_, 0.0);
     for (std::size_t j = 0; j < weights_.size(); ++j) {
@@ -317,7 +318,7 @@ class LocalFit {
 
   std::size_t dimension_;
   std::size_t stride_;
-  std::vector<double> offsets_;  // one row a neighbor, padded with zeros
+  std::vector<double> offsets_;  // one row per neighbor, padded with zeros
   std::vector<double> labels_;
   std::vector<double> weights_;
   std::vector<double> mean_;

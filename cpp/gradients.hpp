@@ -1,5 +1,4 @@
-// Estimates of gradients from rows and labels: central differences of a kernel regression (appendix A), and slopes of
-// local ridge regressions. Also the exact sums that average their outer products.
+// Gradient estimators: central differences of a kernel regression (appendix A), and slopes of local ridge regressions.
 #pragma once
 
 #include <cstddef>
@@ -15,23 +14,23 @@ namespace ellipack {
 struct DifferenceSettings {
   double bandwidth;
   double step;
-  double mass_threshold;  // rows that both shifted balls of half a bandwidth must hold
-  int inner_power;        // the kernel is (1 - u^inner)^outer on [0, 1]; both powers are 1, 2 or 3
+  double mass_threshold;  // number of rows that both shifted balls of half a bandwidth must contain
+  int inner_power;        // kernel (1 - u^inner)^outer on [0, 1]; both powers are 1, 2 or 3
   int outer_power;
 };
 
 struct DifferenceGradients {
-  std::vector<double> gradients;          // one row an anchor
-  std::vector<std::uint8_t> enough_mass;  // 1 where both shifted balls hold enough rows; the gradient is 0 elsewhere
+  std::vector<double> gradients;          // one row per anchor
+  std::vector<std::uint8_t> enough_mass;  // 1 if both shifted balls contain enough rows; otherwise the gradient is 0
 };
 
-// Appendix A's estimator: at an anchor x, (f(x + step e_i) - f(x - step e_i)) / (2 step) for each coordinate i, where f
-// is the kernel regression on all rows. Where no row has weight, f is the mean label.
+// Gradient estimator of appendix A. At an anchor x, it returns (f(x + step e_i) - f(x - step e_i)) / (2 step) for each
+// coordinate i, where f is the kernel regression on all rows. Where all weights are 0, f is the mean label.
 class DifferenceEstimator {
  public:
   DifferenceEstimator(std::span<const double> rows, std::span<const double> labels, const DifferenceSettings& settings);
 
-  // Builds a tree over the rows, so that each anchor visits only the rows in its reach. No result changes.
+  // Builds a kd-tree, so that each anchor visits only rows in the support of its kernels. Results do not change.
   void build_index();
 
   std::size_t dimension() const { return dimension_; }
@@ -48,18 +47,19 @@ class DifferenceEstimator {
 
   DifferenceSettings settings_;
   std::size_t dimension_;
-  std::size_t stride_;            // of rows_, a multiple of the lanes of a vector
+  std::size_t stride_;            // row length of rows_, a multiple of the vector width
   std::vector<double> rows_;      // padded with zeros
-  std::vector<double> unpadded_;  // what a tree is built over
+  std::vector<double> unpadded_;  // input of the kd-tree
   std::vector<double> labels_;
   std::vector<std::int32_t> all_rows_;
   double mean_label_;
   std::optional<KdTree> tree_;
 };
 
-// The slope at each query of a weighted ridge regression on its `neighbors` nearest points. The weight of a neighbor
-// falls with its squared distance, to 0 at the last. The ridge is relative to the mean variance of the neighbors along
-// a coordinate; the intercept is not penalized. `labels` are those of the points of the tree, by position.
+// Returns the slope of a weighted ridge regression on the `neighbors` nearest points of each query. Weights decrease
+// with the squared distance and are 0 at the farthest neighbor. The ridge is relative to the mean variance of the
+// neighbors along a coordinate; the intercept is not penalized. `labels` are the labels of the points of the tree, by
+// position.
 std::vector<double> local_slopes(const KdTree& tree, std::span<const double> labels, std::span<const double> queries,
                                  std::size_t neighbors, double ridge);
 

@@ -1,10 +1,10 @@
 // Layout, insertion and bulk build of the kd-tree.
 //
-// A node splits its points by rank, not by value: equal points may be on both sides, so that no number of duplicates
-// makes a leaf that cannot be split. A full leaf is rebuilt together with its neighbors, up to `group_size` leaves,
-// with one leaf more only if they are nearly full: leaves stay well filled when points come in sorted order, too. If
-// one side of a node outgrows the other, everything below is rebuilt. The cost, spread over the insertions, is
-// logarithmic.
+// A node splits its points by rank, not by value. Equal points may be on both sides, so that leaves can be split for
+// any number of duplicates. When a leaf is full, it is rebuilt together with its neighbors, up to `group_size` leaves.
+// The group gets one more leaf only if it is nearly full, so that leaves stay well filled even if points are inserted
+// in sorted order. When one side of a node gets too large, the whole subtree is rebuilt. The amortized cost of an
+// insertion is logarithmic.
 
 #include "kd_tree.hpp"
 
@@ -22,12 +22,12 @@ namespace ellipack {
 
 namespace {
 
-constexpr std::size_t bulk_fill = 60;     // points in a leaf after a bulk build: nearly full
-constexpr std::int32_t group_size = 8;    // the most leaves that are rebuilt for lack of room in one of them
-constexpr std::size_t group_fill = 58;    // mean points in a leaf above which a group gets another one
-constexpr std::size_t axis_sample = 32;   // points by which the axis of a split is chosen
-constexpr double unbalanced_share = 0.7;  // of a node's leaves on one side
-constexpr std::size_t max_leaves = std::size_t{1} << 25;  // slots, 64 for each leaf, are 32-bit numbers
+constexpr std::size_t bulk_fill = 60;     // points per leaf after a bulk build
+constexpr std::int32_t group_size = 8;    // largest number of leaves that are rebuilt when one of them is full
+constexpr std::size_t group_fill = 58;    // mean number of points per leaf above which a group gets another leaf
+constexpr std::size_t axis_sample = 32;   // approximate number of points that determine the axis of a split
+constexpr double unbalanced_share = 0.7;  // largest share of the leaves of a node on one side
+constexpr std::size_t max_leaves = std::size_t{1} << 25;  // slots, 64 per leaf, are 32-bit integers
 
 std::size_t checked_dimension(std::size_t dimension) {
   if (dimension == 0) {
@@ -36,14 +36,15 @@ std::size_t checked_dimension(std::size_t dimension) {
   return dimension;
 }
 
-// Arranges keys[low..high], and `order` along with them, so that no key before `rank` is greater than one after it.
+// Partially sorts keys[low..high], and `order` in the same way, so that no key before `rank` exceeds a key after it.
 void select(std::span<double> keys, std::span<std::int32_t> order, std::ptrdiff_t low, std::ptrdiff_t high,
             std::ptrdiff_t rank) {
   double* const key = keys.data();
   std::int32_t* const index = order.data();
   std::int64_t seed = 1;
   while (low < high) {
-    // Pivots come from a fixed pseudorandom sequence: no natural order of insertion makes this slow.
+    // Pivots come from a fixed pseudorandom sequence, so that common orders of insertion do not make the selection
+    // slow.
     seed = (seed * 1103515245 + 12345) & 0x7FFFFFFF;
     const std::ptrdiff_t width = high - low + 1;
     const double a = key[low + seed % width];
@@ -66,7 +67,7 @@ void select(std::span<double> keys, std::span<std::int32_t> order, std::ptrdiff_
         --j;
       }
     }
-    // Keys between j and i equal the pivot: if the rank is there, it is in its place.
+    // Keys between j and i equal the pivot. If `rank` is among them, the selection is complete.
     if (rank <= j) {
       high = j;
     } else if (rank >= i) {
@@ -79,10 +80,10 @@ void select(std::span<double> keys, std::span<std::int32_t> order, std::ptrdiff_
 
 }  // namespace
 
-// Builds a balanced tree over points, one a row.
+// Builds a balanced tree or subtree.
 class KdTree::Builder {
  public:
-  // Over the rows of an array, with leaves and inner nodes from the first on.
+  // Builds over the rows of an array, with the first `leaves` leaves and inner nodes.
   Builder(std::span<const double> rows, std::size_t dimension, std::size_t leaves)
       : Builder(rows.size() / dimension, dimension, leaves) {
     rows_ = rows;
@@ -93,7 +94,7 @@ class KdTree::Builder {
     }
   }
 
-  // Over the points, with the leaves and the inner nodes, below a node, from the left to the right.
+  // Builds over the points below a node, with the leaves and inner nodes below it, from left to right.
   Builder(const KdTree& tree, NodeId top)
       : Builder(tree.points_below(top), tree.dimension_, static_cast<std::size_t>(tree.leaves_below(top)) + 1) {
     copied_rows_.reserve(order_.size() * dimension_);
@@ -122,7 +123,8 @@ class KdTree::Builder {
     inner_.push_back(leaf - 1);
   }
 
-  // Distributes the points evenly over the leaves, below `parent`, and returns the root. Allocates nothing.
+  // Distributes the points evenly over the leaves, sets the parent of the root to `parent`, and returns the root. Does
+  // not allocate.
   NodeId build(KdTree& tree, NodeId parent) {
     std::array<Part, max_depth> waiting;
     waiting[0] = {0, order_.size(), 0, leaves_.size(), parent};
@@ -147,7 +149,7 @@ class KdTree::Builder {
   }
 
  private:
-  // Points start to stop go to so many leaves, below a node.
+  // A range of points, the range of leaves that receive them, and their parent.
   struct Part {
     std::size_t start = 0;
     std::size_t stop = 0;
@@ -172,7 +174,7 @@ class KdTree::Builder {
     positions_.insert(positions_.end(), positions.begin(), positions.end());
   }
 
-  // The node over some leaves. An inner node is the one between the leaves that it separates.
+  // Returns the root of a range of leaves. Inner nodes are ordered like the gaps between leaves.
   NodeId root_of(std::size_t first_leaf, std::size_t leaves) const {
     return leaves == 1 ? leaf_node(leaves_[first_leaf]) : inner_node(inner_[first_leaf + leaves / 2 - 1]);
   }
@@ -183,7 +185,7 @@ class KdTree::Builder {
     return std::span(order_).subspan(part.start, part.stop - part.start);
   }
 
-  // The ranges of every `step`-th point along up to four coordinates.
+  // Returns the ranges of every `step`-th point along up to four coordinates.
   std::pair<simd::Double4, simd::Double4> ranges(std::span<const std::int32_t> order, std::size_t step,
                                                  std::size_t axis, std::size_t axes) const {
     simd::Double4 low = simd::load_first(row(order[0]) + axis, axes);
@@ -196,7 +198,7 @@ class KdTree::Builder {
     return {low, high};
   }
 
-  // The axis along which points are widest; if they are many, only some of them are asked.
+  // Returns the axis along which the points have the largest range. Large sets of points are sampled.
   std::size_t widest_axis(std::span<const std::int32_t> order) const {
     std::size_t widest = 0;
     double width = -1.0;
@@ -213,7 +215,7 @@ class KdTree::Builder {
     return widest;
   }
 
-  // Splits a part between two children and returns where the second begins.
+  // Splits a part between two children and returns the start of the second one.
   std::size_t split(KdTree& tree, NodeId id, const Part& part) {
     const std::size_t half = part.leaves / 2;
     const std::size_t rank = part.start + (part.stop - part.start) * half / part.leaves;
@@ -359,7 +361,8 @@ void KdTree::insert(std::span<const double> point) {
   insert_into_leaf(leaf, point);
 }
 
-// Gives all arrays room for so many leaves. Everything that may throw comes before everything that changes.
+// Resizes all arrays to a number of leaves. All operations that may throw come first, so that an exception leaves the
+// tree unchanged.
 void KdTree::resize_leaves(std::size_t leaves) {
   if (leaves > max_leaves) {
     throw std::length_error("a kd-tree has at most " + std::to_string(max_leaves) + " leaves of " +
@@ -388,7 +391,7 @@ KdTree::NodeId KdTree::leaf_of(std::span<const double> point) const {
   return id;
 }
 
-// Puts a point into a leaf that has room.
+// Inserts a point into a leaf that is not full.
 void KdTree::insert_into_leaf(NodeId id, std::span<const double> point) {
   const std::size_t leaf = number_of(id);
   const std::size_t lane = append_to_leaf(leaf, point);
@@ -396,18 +399,18 @@ void KdTree::insert_into_leaf(NodeId id, std::span<const double> point) {
   if (changed) {
     leaf_boxes_.set(leaf, box(id));
   }
-  const bool may_get_codes = changed && !codes_.has_codes(leaf);  // doubles may be fine enough for a wider grid
+  const bool may_get_codes = changed && !codes_.has_codes(leaf);  // a wider grid may have cells that doubles resolve
   if (lane == 0 || may_get_codes || !codes_.encode(leaf, lane, point)) {
     codes_.encode_leaf(leaf, leaf_points(leaf), box(id));
   }
-  // Where a box holds the point already, the boxes around it do as well.
+  // If a box already contains the point, so do the boxes of its ancestors.
   while (changed && node(id).parent != no_node) {
     id = node(id).parent;
     changed = extend_box(id, point);
   }
 }
 
-// Writes coordinates and position into the next free lane of a leaf and returns the lane.
+// Writes coordinates and position to the next free lane of a leaf and returns the lane.
 std::size_t KdTree::append_to_leaf(std::size_t leaf, std::span<const double> point) {
   Node& owner = node(leaf_node(leaf));
   const auto lane = static_cast<std::size_t>(owner.size);
@@ -421,7 +424,7 @@ std::size_t KdTree::append_to_leaf(std::size_t leaf, std::span<const double> poi
   return lane;
 }
 
-// Makes a box hold a point and returns whether it did not before.
+// Extends a box to contain a point and returns whether the box has changed.
 bool KdTree::extend_box(NodeId id, std::span<const double> point) {
   const std::span<Interval> sides = box(id);
   bool changed = false;
@@ -440,7 +443,7 @@ bool KdTree::extend_box(NodeId id, std::span<const double> point) {
 
 std::int32_t KdTree::leaves_below(NodeId id) const { return is_leaf(id) ? 1 : node(id).size; }
 
-// The highest node above a leaf that has at most `group_size` leaves.
+// Returns the highest ancestor of a leaf that has at most `group_size` leaves.
 KdTree::NodeId KdTree::group_of(NodeId leaf) const {
   NodeId top = leaf;
   for (NodeId above = node(top).parent; above != no_node && leaves_below(above) <= group_size;) {
@@ -450,7 +453,7 @@ KdTree::NodeId KdTree::group_of(NodeId leaf) const {
   return top;
 }
 
-// The highest node that is out of balance once `top` has another leaf; `top` itself if none is.
+// Returns the highest node that is unbalanced after `top` gets another leaf, or `top` if all are balanced.
 KdTree::NodeId KdTree::highest_unbalanced(NodeId top) const {
   NodeId highest = top;
   std::int32_t leaves = leaves_below(top) + 1;
@@ -486,11 +489,11 @@ void KdTree::rebuild_around(NodeId full_leaf) {
   const auto [top, adds_leaf] = plan_rebuild(full_leaf);
   const std::size_t capacity = nodes_.size() / 2;
   if (adds_leaf && leaf_count_ == capacity) {
-    // With one coordinate everything but coordinates weighs most: there memory grows in smaller steps.
+    // With one coordinate, most memory is not coordinates, so memory grows in smaller steps.
     resize_leaves(std::min(capacity + 1 + capacity / (dimension_ > 1 ? 8 : 16), std::max(capacity + 1, max_leaves)));
   }
   Builder builder(*this, top);
-  // From here on nothing throws.
+  // Nothing below throws.
   const NodeId parent = node(top).parent;
   if (adds_leaf) {
     builder.add_leaf(leaf_count_);

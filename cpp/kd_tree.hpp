@@ -1,10 +1,9 @@
-// An exact index of nearest neighbors among points that keep being inserted: a kd-tree whose leaves hold up to 64
-// points.
+// An exact nearest neighbor index with insertion: a kd-tree whose leaves hold up to 64 points.
 //
-// Coordinates are whitened already, so that distances are Euclidean and the first coordinates tell the most. The
-// squared distance of two points is the sum, from the first coordinate to the last, of the squared differences, each
-// operation rounded once. Every answer goes by that number; ties go to the point that was inserted earlier. No answer
-// depends on how the points were inserted or on the shape of the tree.
+// Coordinates are whitened, so that the metric is Euclidean and the first coordinates usually contribute most to
+// distances. The squared distance of two points is the sum of squared differences from the first coordinate to the
+// last, with each operation rounded once. Searches compare these computed distances; ties go to the point that was
+// inserted first. Apart from ties, results do not depend on the order of insertion, nor on the shape of the tree.
 #pragma once
 
 #include <array>
@@ -19,7 +18,7 @@
 
 namespace ellipack {
 
-// A point that a search has found: its position in the order of insertion, and the slot that holds its coordinates.
+// A point found by a search: its position in the order of insertion, and the slot of its coordinates.
 struct Neighbor {
   double squared_distance = std::numeric_limits<double>::infinity();
   std::int32_t position = -1;
@@ -32,46 +31,46 @@ class KdTree {
 
   explicit KdTree(std::size_t dimension);
 
-  // Builds a balanced tree over points, one a row.
+  // Builds a balanced tree over points, one per row.
   KdTree(std::span<const double> points, std::size_t dimension);
 
   std::size_t size() const;
   std::size_t dimension() const;
   std::size_t memory_bytes() const;
 
-  // The coordinates of all points, one a row, in the order of their insertion.
+  // Returns the coordinates of all points, one per row, in the order of insertion.
   std::vector<double> points() const;
 
-  // The coordinates of a point that a search has found. They stay there until the next insertion.
+  // Returns the coordinates of a point found by a search. The span is valid until the next insertion.
   std::span<const double> coordinates(const Neighbor& neighbor) const;
 
   std::size_t leaf_count() const;
 
-  // The number of splits above the deepest leaf.
+  // Returns the number of splits above the deepest leaf.
   std::size_t depth() const;
 
-  // The positions of the points that a leaf holds.
+  // Returns the positions of the points in a leaf.
   std::span<const std::int32_t> leaf_positions(std::size_t leaf) const;
 
-  // Inserts a point at the next position. Throws std::length_error if there are too many for 32-bit slots. Whatever it
-  // throws, the tree holds the same points as before.
+  // Inserts a point at the next position. Throws std::length_error if there are too many points for 32-bit slots. If it
+  // throws, the points of the tree are unchanged.
   void insert(std::span<const double> point);
 
-  // The nearest point; position -1 if there is none.
+  // Returns the nearest point; its position is -1 if the tree is empty.
   Neighbor nearest(std::span<const double> query) const;
 
   // Fills `found` with the nearest points at a squared distance of at most `limit`, sorted by (squared distance,
-  // position), and returns how many there are. A full answer may leave out others within the limit.
+  // position). Returns the number of points found, at most found.size().
   std::size_t k_nearest(std::span<const double> query, double limit, std::span<Neighbor> found) const;
 
-  // All points at a squared distance of at most `limit`, sorted by (squared distance, position).
+  // Returns all points at a squared distance of at most `limit`, sorted by (squared distance, position).
   std::vector<Neighbor> within(std::span<const double> query, double limit) const;
 
-  // For tests: which leaves, and which points of a leaf, the filters take for near enough.
+  // For tests: return the leaves, and the positions in a leaf, that pass the filters.
   std::vector<std::int32_t> near_leaves(std::span<const double> query, double limit) const;
   std::vector<std::int32_t> near_in_leaf(std::size_t leaf, std::span<const double> query, double limit) const;
 
-  // For tests: throws std::logic_error unless the structure is sound.
+  // For tests: throws std::logic_error unless all invariants hold.
   void check() const;
 
  private:
@@ -83,12 +82,12 @@ class KdTree {
   static constexpr NodeId no_node = -1;
 
   struct Node {
-    double split = 0.0;  // along `axis`, points on the left are at most that, points on the right at least
+    double split = 0.0;  // along `axis`, left points are <= split, right points are >= split
     NodeId parent = no_node;
     std::array<NodeId, 2> children = {no_node, no_node};
     std::int32_t axis = 0;
-    std::int32_t size = 0;                                             // points in a leaf, leaves below an inner node
-    std::int32_t earliest = std::numeric_limits<std::int32_t>::max();  // the first position below
+    std::int32_t size = 0;  // number of points in a leaf, or of leaves below an inner node
+    std::int32_t earliest = std::numeric_limits<std::int32_t>::max();  // smallest position below
   };
 
   struct Rebuild {
@@ -96,7 +95,7 @@ class KdTree {
     bool adds_leaf = false;
   };
 
-  // What `check` has found below a node.
+  // Result of `check` for a subtree.
   struct Checked {
     std::size_t leaves = 0;
     std::size_t points = 0;
@@ -104,7 +103,7 @@ class KdTree {
     std::vector<Interval> box = {};
   };
 
-  // More than the depth of any tree: a node has at most 0.7 of the leaves of its parent, and there are at most 2^25.
+  // Upper bound on the depth: a node has at most 0.7 of the leaves of its parent, and there are at most 2^25 leaves.
   static constexpr std::size_t max_depth = 64;
 
   static bool is_leaf(NodeId node) { return (node & 1) == 0; }

@@ -1,4 +1,4 @@
-// What tests ask of a kd-tree: whether its structure is sound, and what its filters let through.
+// Functions of the kd-tree for tests: invariants of the structure, and results of the filters.
 
 #include <algorithm>
 #include <stdexcept>
@@ -58,15 +58,15 @@ std::vector<std::int32_t> KdTree::near_in_leaf(std::size_t leaf, std::span<const
 
 void KdTree::check() const {
   const Checked all = check_below(root_, no_node);
-  require_invariant(all.leaves == leaf_count_, "each leaf hangs below the root");
-  require_invariant(all.points == size_, "each point is in a leaf");
+  require_invariant(all.leaves == leaf_count_, "each leaf must be below the root");
+  require_invariant(all.points == size_, "each point must be in a leaf");
 }
 
 KdTree::Checked KdTree::check_below(NodeId id, NodeId parent) const {
-  require_invariant(node(id).parent == parent, "a child knows its parent");
+  require_invariant(node(id).parent == parent, "a child must refer to its parent");
   const Checked below = is_leaf(id) ? check_leaf(id) : check_inner(id);
-  require_invariant(below.points == 0 || are_equal(below.box, box(id)), "a box is the smallest that holds its points");
-  require_invariant(below.earliest == node(id).earliest, "a node knows the earliest position below");
+  require_invariant(below.points == 0 || are_equal(below.box, box(id)), "a box must be the bounding box of its points");
+  require_invariant(below.earliest == node(id).earliest, "a node must have the smallest position below it");
   return below;
 }
 
@@ -81,10 +81,10 @@ KdTree::Checked KdTree::check_leaf(NodeId id) const {
     Interval& side = held.box[i % dimension_];
     side = {std::min(side.low, points[i]), std::max(side.high, points[i])};
   }
-  require_invariant(size_ == 0 || held.points > 0, "no leaf is empty but the root");
-  require_invariant(codes_.match(leaf, points), "codes are the cells of the points");
+  require_invariant(size_ == 0 || held.points > 0, "a leaf below the root must not be empty");
+  require_invariant(codes_.match(leaf, points), "codes must be the cells of the points");
   require_invariant(held.points == 0 || leaf_boxes_.match(leaf, held.box),
-                    "the box of a leaf is rounded to single precision");
+                    "the float32 box of a leaf must be its rounded box");
   return held;
 }
 
@@ -93,13 +93,13 @@ KdTree::Checked KdTree::check_inner(NodeId id) const {
   const auto axis = static_cast<std::size_t>(inner.axis);
   Checked below = check_below(inner.children[0], id);
   const Checked right = check_below(inner.children[1], id);
-  require_invariant(below.box[axis].high <= inner.split, "points on the left are at most the split");
-  require_invariant(right.box[axis].low >= inner.split, "points on the right are at least the split");
+  require_invariant(below.box[axis].high <= inner.split, "points on the left must be <= split");
+  require_invariant(right.box[axis].low >= inner.split, "points on the right must be >= split");
   below.leaves += right.leaves;
   below.points += right.points;
   below.earliest = std::min(below.earliest, right.earliest);
   extend(below.box, right.box);
-  require_invariant(std::cmp_equal(below.leaves, inner.size), "an inner node knows how many leaves are below");
+  require_invariant(std::cmp_equal(below.leaves, inner.size), "an inner node must have the number of leaves below it");
   return below;
 }
 

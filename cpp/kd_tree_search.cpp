@@ -1,13 +1,13 @@
 // Search in the kd-tree.
 //
-// A search first descends to the leaf of the query. It puts the other side of each split that it passes on a stack,
-// with a lower bound on the squared distance to it, and takes sides from there as long as they may hold a point within
-// the limit. There are two lower bounds: the distance to the splitting plane, and the distance to the box of a node's
-// points. Both are sums as distances are, coordinate by coordinate in order, of differences that are no greater. As
-// rounding never reverses an order, neither exceeds the computed distance of a point behind it: no margin is needed.
+// A search descends to the leaf of the query. At each split it pushes the other subtree on a stack, with a lower bound
+// on the squared distance to it. It then pops subtrees as long as they may contain a point within the limit. There are
+// two lower bounds: the distance to the splitting plane, and the distance to the box of a node. Both are summed like
+// distances, coordinate by coordinate, over differences that are not larger. Rounding is monotone, so neither bound
+// exceeds the computed distance of any point in the subtree, and no margin is needed.
 //
-// A search that has reached its visit limit scans the boxes of all leaves instead, 64 at a time in the order of memory.
-// Where most leaves are near this is a scan of all points; where few are it costs little.
+// A search that has reached its visit limit scans the boxes of all leaves instead, 64 at a time in memory order. If
+// most leaves are near, this is a scan of all points; if few are, it costs little.
 
 #include <algorithm>
 #include <cassert>
@@ -20,18 +20,19 @@ namespace ellipack {
 namespace {
 
 constexpr std::size_t max_visits = 64;
-constexpr std::size_t max_scanned_leaves = 512;   // up to so many, a search with a limit scans the boxes at once
-constexpr std::size_t max_sorted_list = 64;       // up to so many neighbors, a sorted list is faster than a heap
-constexpr std::size_t max_scanned_dimension = 2;  // up to so many, all distances of a leaf cost less than its codes
+constexpr std::size_t max_scanned_leaves = 512;  // in smaller trees, a search with a limit scans all boxes
+constexpr std::size_t max_sorted_list = 64;      // for at most this many neighbors, a sorted list is faster than a heap
+constexpr std::size_t max_scanned_dimension = 2;  // up to this dimension, computing all distances is faster than codes
 constexpr std::int64_t no_position_limit = std::int64_t{1} << 62;
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
+// The order of results: by squared distance, then by position.
 bool comes_before(const Neighbor& one, const Neighbor& other) {
   return one.squared_distance < other.squared_distance ||
          (one.squared_distance == other.squared_distance && one.position < other.position);
 }
 
-// What a point must come before to be of interest: a squared distance, and a position where distances are equal.
+// An upper bound on results in the order of `comes_before`.
 struct Bound {
   double squared_distance;
   std::int64_t position;
@@ -42,7 +43,7 @@ struct Bound {
   }
 };
 
-// The nearest points so far, sorted.
+// The nearest points so far in a sorted list.
 class SortedList {
  public:
   SortedList(std::span<Neighbor> buffer, double limit) : buffer_(buffer), bound_{limit, no_position_limit} {}
@@ -70,7 +71,7 @@ class SortedList {
   Bound bound_;
 };
 
-// The nearest points so far, as a heap with the last of them on top.
+// The nearest points so far in a heap, with the farthest on top.
 class Heap {
  public:
   Heap(std::span<Neighbor> buffer, double limit) : buffer_(buffer), bound_{limit, no_position_limit} {}
@@ -111,7 +112,7 @@ class Heap {
   Bound bound_;
 };
 
-// All points within a limit.
+// Collects all points within a limit.
 class AllWithin {
  public:
   explicit AllWithin(double limit) : bound_{limit, no_position_limit} {}
@@ -126,8 +127,8 @@ class AllWithin {
   Bound bound_;
 };
 
-// Squared distances of four points of a leaf, one in each lane of a vector: each is still summed from the first
-// coordinate to the last.
+// Returns the squared distances of four points of a leaf, one in each lane. Each is summed from the first coordinate to
+// the last.
 simd::Double4 measure_four(std::span<const double> query, const double* leaf_points,
                            const std::array<std::size_t, 4>& lanes) {
   const std::size_t dimension = query.size();
@@ -158,6 +159,7 @@ simd::Double4 measure_four(std::span<const double> query, const double* leaf_poi
   return total;
 }
 
+// Computes the squared distances of the given lanes of a leaf.
 void measure(std::span<const double> query, const double* leaf_points, LaneMask lanes,
              std::array<double, lane_count>& distances) {
   while (lanes != 0) {
@@ -175,7 +177,7 @@ void measure(std::span<const double> query, const double* leaf_points, LaneMask 
   }
 }
 
-// Squared distances of four points that follow each other, in one or two dimensions.
+// Returns the squared distances of four consecutive points in one or two dimensions.
 template <std::size_t dimension>
 simd::Double4 measure_next_four(std::span<const double> query, const double* points) {
   const auto first = simd::load<simd::Double4>(points);
@@ -190,7 +192,7 @@ simd::Double4 measure_next_four(std::span<const double> query, const double* poi
   }
 }
 
-// The smallest squared distance to a leaf's points, and the lanes that have it.
+// The smallest squared distance to the points of a leaf, and the lanes that have it.
 struct Smallest {
   double squared_distance;
   LaneMask lanes;
@@ -225,7 +227,7 @@ Smallest smallest_distance(std::span<const double> query, std::span<const double
 
 }  // namespace
 
-// The state of one search: which leaves are still to be visited.
+// State of a search: the stack of subtrees and the visited leaves.
 class KdTree::Search {
  public:
   Search(const KdTree& tree, std::span<const double> query, std::size_t wanted)
@@ -295,7 +297,7 @@ class KdTree::Search {
     for (; near != 0; near = without_lowest(near)) {
       const std::size_t lane = lowest_lane(near);
       const double distance = squared_distance(query_, points.subspan(lane * query_.size(), query_.size()));
-      // The position is read only where it matters: it may be far away in memory.
+      // Read the position only if needed: it is probably not in the cache.
       if (distance < best.squared_distance ||
           (distance == best.squared_distance && tree_.positions_[leaf * leaf_size + lane] < best.position)) {
         best = neighbor_at(leaf, lane, distance);
@@ -311,7 +313,7 @@ class KdTree::Search {
     measure(query_, tree_.leaf_points(leaf).data(), near, distances);
     for (; near != 0; near = without_lowest(near)) {
       const std::size_t lane = lowest_lane(near);
-      // The position is read only where it matters: it may be far away in memory.
+      // Read the position only if needed: it is probably not in the cache.
       if (distances[lane] <= found.bound().squared_distance) {
         const Neighbor neighbor = neighbor_at(leaf, lane, distances[lane]);
         if (found.bound().admits(neighbor)) {
@@ -321,7 +323,7 @@ class KdTree::Search {
     }
   }
 
-  // Goes down to the leaf on the query's side and puts the other sides on the stack.
+  // Descends to the leaf on the side of the query and pushes the other subtrees on the stack.
   NodeId descend(NodeId id) {
     while (!is_leaf(id)) {
       id = step_down(id);
@@ -333,16 +335,17 @@ class KdTree::Search {
     const Node& inner = tree_.node(id);
     const double coordinate = query_[static_cast<std::size_t>(inner.axis)];
     const double gap = coordinate - inner.split;
-    const std::size_t side = coordinate >= inner.split ? 1 : 0;  // does not wait for the difference
+    const std::size_t side = coordinate >= inner.split ? 1 : 0;  // independent of `gap`, which takes longer
     stack_[stack_size_++] = {gap * gap, inner.children[1 - side]};
     return inner.children[side];
   }
 
-  // The leaf to visit after another one, if one is left that may hold a point before the bound.
+  // Returns the next leaf that may contain a point before the bound, or no_node.
   NodeId next_leaf(NodeId visited, const Bound& bound) {
     if (visits_left_ > 0) {
       visited_[visited_size_++] = number_of(visited);
-      // Without a limit there is nothing to scan boxes by: the search goes on, for as long as there is room.
+      // Boxes can be scanned only with a finite limit. Without one, the search continues on the stack while `visited_`
+      // has space.
       const bool limited = bound.squared_distance < infinity;
       visits_left_ = limited ? visits_left_ - 1 : std::min(visits_left_, max_visits - visited_size_);
       const NodeId id = next_on_stack(bound);
@@ -353,6 +356,7 @@ class KdTree::Search {
     return next_near_leaf(bound.squared_distance);
   }
 
+  // Pops subtrees until one has a leaf that may contain a point before the bound.
   NodeId next_on_stack(const Bound& bound) {
     while (stack_size_ > 0) {
       const Subtree side = stack_[--stack_size_];
@@ -376,15 +380,15 @@ class KdTree::Search {
            (total == bound.squared_distance && tree_.node(id).earliest <= bound.position);
   }
 
-  // A lower bound on the squared distance to the points of a node. It goes by all coordinates for a leaf, by the first
-  // few for inner nodes, of which most are passed anyway. It stops above the limit.
+  // Returns a lower bound on the squared distance to the points of a node. It uses all coordinates of a leaf, but only
+  // the first few of an inner node, because most inner nodes are near enough anyway. It stops above the limit.
   double box_distance(NodeId id, double limit) const {
     const std::span<const Interval> box = tree_.box(id);
     const std::size_t end = is_leaf(id) ? box.size() : std::min(filter_step, box.size());
     double total = 0.0;
     for (std::size_t start = 0; start < end && total <= limit; start += filter_step) {
       const std::size_t stop = std::min(end, start + filter_step);
-      for (std::size_t k = start; k < stop; ++k) {  // no exit in here: it would be mispredicted too often
+      for (std::size_t k = start; k < stop; ++k) {  // no early exit: its branch would often be mispredicted
         const double gap = query_[k] - std::min(std::max(query_[k], box[k].low), box[k].high);
         total += gap * gap;
       }
@@ -392,7 +396,7 @@ class KdTree::Search {
     return total;
   }
 
-  // The next leaf, in the order of memory, that was not visited on the descent and may hold a point within the limit.
+  // Returns the next leaf in memory order that was not visited before and may contain a point within the limit.
   NodeId next_near_leaf(double limit) {
     if (group_leaves_ == 0) {
       const float largest = LeafBoxes::largest_sum(limit, vector_length(query_), query_.size());

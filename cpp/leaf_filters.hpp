@@ -1,7 +1,7 @@
-// Two filters that pass over most points and leaves of a kd-tree before a search computes a distance.
+// Two filters that exclude most points and leaves of a kd-tree before a search computes distances.
 //
-// Both look at 64 at a time, in less precision than double, and answer with one bit for each. Neither ever misses a
-// point that is near enough; both may let points through that are not.
+// Both process 64 points or leaves at a time in reduced precision and return one bit for each. They may pass points
+// that are too far, but they never exclude a point that is near enough.
 #pragma once
 
 #include <algorithm>
@@ -18,26 +18,27 @@
 
 namespace ellipack {
 
-// One bit for each point of a leaf, or for each leaf of a group.
+// One bit per point of a leaf, or per leaf of a group.
 using LaneMask = std::uint64_t;
 inline constexpr std::size_t lane_count = 64;
 
-// The bits of the first `count` lanes, from 1 to 64.
+// Returns the bits of the first `count` lanes, from 1 to 64.
 inline LaneMask first_lanes(std::size_t count) { return ~LaneMask{0} >> (lane_count - count); }
 
 inline std::size_t lowest_lane(LaneMask lanes) { return static_cast<std::size_t>(std::countr_zero(lanes)); }
 
 inline LaneMask without_lowest(LaneMask lanes) { return lanes & (lanes - 1); }
 
-// The range of a node's points along a coordinate.
+// The range of the points of a node along a coordinate.
 struct Interval {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
 };
 
-// The filters ask after this many coordinates whether any lane is left.
+// Number of coordinates after which a filter checks whether any lane is left.
 inline constexpr std::size_t filter_step = 4;
 
+// Returns the squared distance, summed from the first coordinate to the last.
 inline double squared_distance(std::span<const double> query, std::span<const double> point) {
   double total = 0.0;
   std::size_t k = 0;
@@ -74,24 +75,24 @@ inline double vector_length(std::span<const double> vector) {
   return std::sqrt(total);
 }
 
-// No point is farther away than this if its computed squared distance is at most `limit`. A limit is the rounded square
-// of a distance: it is off by a few units of rounding, or by everything where squares are below the range of doubles.
+// Returns an upper bound on the exact distance of points whose computed squared distance is at most `limit`. It allows
+// for rounding errors and for squares that underflow.
 inline double distance_bound(double limit) { return std::sqrt(limit) * (1.0 + 1e-9) + 1e-150; }
 
 // 8-bit codes of the points of all leaves.
 //
-// Each leaf has a grid: `scale` cells in a unit of length, the same along every coordinate, and an origin for each
+// Each leaf has a grid: `scale` cells per unit of length, the same along all coordinates, and an origin for each
 // coordinate. The code of a point along a coordinate is the number of its cell, from 0 to 255.
 //
-// Why no near point is missed. Let w be the scale, q the query, p a point, and Q and C their cells. Along coordinate k,
-// w |q_k - p_k| and |Q_k - C_k| differ by less than 1, since both cells are rounded down, plus what rounding of doubles
-// adds: far less than 1e-9 of a cell. By the triangle inequality the lengths of both vectors over m coordinates differ
-// by less than sqrt(m) (1 + 1e-9). Hence a point at a distance of at most r has |Q - C| <= w r + sqrt(m) (1 + 1e-9).
-// Differences of cells are cut off at 255, cells of the query at 500 from the origin, and sums of squares at 65535.
-// Each of these only makes |Q - C| smaller.
+// Proof that no near point is excluded. Let w be the scale, q the query, p a point, and Q and C their cells. Along
+// coordinate k, w |q_k - p_k| and |Q_k - C_k| differ by less than 1, because both cells are rounded down, plus rounding
+// errors of doubles, which are far less than 1e-9 of a cell. By the triangle inequality, the norms of both vectors over
+// m coordinates differ by less than sqrt(m) (1 + 1e-9). Hence a point at a distance of at most r has |Q - C| <= w r +
+// sqrt(m) (1 + 1e-9). Differences of cells are clipped at 255, cells of the query at 500 from the origin, and sums of
+// squares at 65535. Clipping only decreases |Q - C|.
 class LeafCodes {
  public:
-  // What search starts from in the first leaf: a point that is near, and which others may be nearer or as near.
+  // Start of a search in its first leaf: a near point, and the other lanes that may be as near.
   struct Guess {
     double squared_distance;
     std::size_t lane;
@@ -112,7 +113,7 @@ class LeafCodes {
 
   std::size_t memory_bytes() const { return codes_.capacity() + grids_.capacity() * sizeof(double); }
 
-  // Whether a leaf has codes. One that is too wide, or too far from the origin for its width, has none.
+  // Returns whether a leaf has codes. A leaf has none if it is too wide, or too far from the origin for its width.
   bool has_codes(std::size_t leaf) const { return grid(leaf)[0] > 0.0; }
 
   // Writes the codes of one point. Returns false if it is outside of the grid.
@@ -120,13 +121,14 @@ class LeafCodes {
     return encode_lanes(leaf, lane, point);
   }
 
-  // Lays a new grid over the box of a leaf and writes the codes of its points, one a row.
+  // Sets a new grid for the box of a leaf and writes the codes of its points, one per row.
   void encode_leaf(std::size_t leaf, std::span<const double> points, std::span<const Interval> box) {
     set_grid(leaf, box);
-    if (!encode_lanes(leaf, 0, points)) {  // so far from the origin that doubles are too coarse for the grid
+    if (!encode_lanes(leaf, 0, points)) {  // too far from the origin: doubles do not resolve the cells
       mutable_grid(leaf)[0] = 0.0;
     }
-    // Lanes without a point repeat the first one, so that the nearest lane by codes always holds a point.
+    // Lanes without a point repeat the first point, so that the lane with the smallest code distance always has a
+    // point.
     const std::size_t size = points.size() / dimension_;
     for (std::size_t k = 0; k < dimension_; ++k) {
       std::uint8_t* const row = codes_.data() + (leaf * dimension_ + k) * lane_count;
@@ -134,7 +136,7 @@ class LeafCodes {
     }
   }
 
-  // Whether the codes of a leaf are those of its points, one a row, and free lanes repeat the first.
+  // Returns whether the codes of a leaf are those of its points, one per row, and free lanes repeat the first point.
   bool match(std::size_t leaf, std::span<const double> points) const {
     const std::span<const double> cells = grid(leaf);
     bool equal = true;
@@ -147,7 +149,7 @@ class LeafCodes {
     return equal;
   }
 
-  // Starts to load what `near` looks at first.
+  // Prefetches the data that `near` reads first.
   void prefetch(std::size_t leaf) const {
     __builtin_prefetch(grids_.data() + leaf * (1 + dimension_));
     for (std::size_t k = 0; k < std::min(filter_step, dimension_); ++k) {
@@ -155,7 +157,7 @@ class LeafCodes {
     }
   }
 
-  // Which of the `size` points of a leaf may be at a distance of at most `distance`.
+  // Returns which of the `size` points of a leaf may be at a distance of at most `distance`.
   LaneMask near(std::size_t leaf, std::size_t size, std::span<const double> query, double distance) const {
     const LaneMask all = first_lanes(size);
     const std::size_t axes = std::min(filter_step, dimension_);
@@ -167,7 +169,8 @@ class LeafCodes {
     return narrow(leaf, query, distance, all & at_most(sums, limit), sums).lanes;
   }
 
-  // The nearest of a leaf's points by the codes of the first coordinates, which in most metrics weigh most, or of all.
+  // Finds the point with the smallest code distance along the first coordinates, or along all of them if many lanes are
+  // left. In most metrics the first coordinates have the largest weights.
   Guess guess_nearest(std::size_t leaf, std::span<const double> points, std::span<const double> query) const {
     const LaneMask all = first_lanes(points.size() / dimension_);
     const auto distance_to = [&](std::size_t lane) {
@@ -187,7 +190,7 @@ class LeafCodes {
     }
     const Narrowed narrowed = narrow(leaf, query, distance, guess.others & at_most(sums, limit), sums);
     guess.others = narrowed.lanes;
-    // With three or more left the sums go along all coordinates: they may know a better guess.
+    // If at least three lanes are left, the sums cover all coordinates and may give a better guess.
     if (without_lowest(without_lowest(guess.others)) != 0) {
       const std::size_t other = lane_of_smallest(narrowed.sums);
       const double other_distance = distance_to(other);
@@ -200,7 +203,7 @@ class LeafCodes {
   }
 
  private:
-  // Sums of squared differences between the cells of the query and those of 64 points.
+  // Sums of squared differences between the cells of the query and those of 64 points (squared code distances).
   using Sums = std::array<simd::UInt16x16, 4>;
 
   struct Narrowed {
@@ -209,13 +212,13 @@ class LeafCodes {
   };
 
   static constexpr std::uint16_t full_sum = 65535;
-  static constexpr std::int16_t largest_difference = 255;  // its square is below a full sum
-  static constexpr double farthest_cell = 500.0;           // cells of queries are cut off there
-  static constexpr double max_cells = 255.0;               // along the widest coordinate of a leaf
-  static constexpr double max_cells_by_root = 1000.0;  // the same times sqrt(dimension): else all sums would be full
-  static constexpr double slack = 1.125;               // the grid is wider than the box, for points to come
+  static constexpr std::int16_t largest_difference = 255;  // its square is less than full_sum
+  static constexpr double farthest_cell = 500.0;       // cells of queries are clipped to this distance from the origin
+  static constexpr double max_cells = 255.0;           // along the widest coordinate of a leaf
+  static constexpr double max_cells_by_root = 1000.0;  // bound on cells * sqrt(dimension): sums must not saturate
+  static constexpr double slack = 1.125;  // ratio of the width of the grid to that of the box, for later insertions
   static constexpr double finest_scale = 1e140;
-  static constexpr double widest_leaf = 1e150;  // differences in wider leaves could overflow
+  static constexpr double widest_leaf = 1e150;  // in wider leaves, differences could overflow
 
   std::span<const double> grid(std::size_t leaf) const {
     return std::span(grids_).subspan(leaf * (1 + dimension_), 1 + dimension_);
@@ -243,7 +246,7 @@ class LeafCodes {
     }
   }
 
-  // The largest sum over `axes` coordinates of a point at a distance of at most `distance`.
+  // Returns the largest squared code distance, over `axes` coordinates, of a point at a distance of at most `distance`.
   std::uint16_t largest_sum(std::size_t leaf, double distance, std::size_t axes) const {
     if (!has_codes(leaf)) {
       return full_sum;
@@ -252,7 +255,7 @@ class LeafCodes {
     return cells * cells < full_sum ? static_cast<std::uint16_t>(cells * cells) : full_sum;
   }
 
-  // Writes the codes of points, one a row, from a lane on. Returns false if one of them is outside of the grid.
+  // Writes the codes of points, one per row, starting at a lane. Returns false if a point is outside of the grid.
   bool encode_lanes(std::size_t leaf, std::size_t first_lane, std::span<const double> points) {
     const std::span<const double> cells = grid(leaf);
     const auto scale = simd::splat<simd::Double4>(cells[0]);
@@ -275,14 +278,14 @@ class LeafCodes {
     return inside;
   }
 
-  // Adds the squared differences along some coordinates, at most four.
+  // Adds the squared differences along at most four coordinates.
   [[gnu::always_inline]] Sums add_squares(std::size_t leaf, std::span<const double> query, std::size_t start,
                                           std::size_t stop, Sums sums) const {
     const std::span<const double> cells = grid(leaf);
     const simd::Double4 position =
         (simd::load_first(&query[start], stop - start) - simd::load_first(&cells[1 + start], stop - start)) * cells[0];
     const auto farthest = simd::splat<simd::Double4>(farthest_cell);
-    // Rounded down, below zero as well.
+    // Round down, for negative numbers as well.
     const auto cell =
         __builtin_convertvector(simd::min(simd::max(position, -farthest), farthest) + farthest, simd::Int32x4) -
         static_cast<int>(farthest_cell);
@@ -313,11 +316,12 @@ class LeafCodes {
     return lowest_lane(at_most(sums, simd::smallest(minimum)));
   }
 
-  // Which of some lanes may be near enough; `sums` go along the first coordinates and are continued.
+  // Returns which of the given lanes may be near enough. `sums` cover the first coordinates; the other coordinates are
+  // added as needed.
   [[gnu::always_inline]] Narrowed narrow(std::size_t leaf, std::span<const double> query, double distance,
                                          LaneMask lanes, Sums sums) const {
     std::size_t start = filter_step;
-    while (start < dimension_ && without_lowest(lanes) != 0) {  // one lane is measured sooner than filtered again
+    while (start < dimension_ && without_lowest(lanes) != 0) {  // for one lane, computing the distance is faster
       const std::size_t stop = std::min(dimension_, start + filter_step);
       sums = add_squares(leaf, query, start, stop, sums);
       lanes &= at_most(sums, largest_sum(leaf, distance, stop));
@@ -328,17 +332,17 @@ class LeafCodes {
 
   std::size_t dimension_;
   simd::AlignedVector<std::uint8_t> codes_;  // (leaf, coordinate, lane)
-  std::vector<double> grids_;                // (leaf, scale and then origins)
+  std::vector<double> grids_;                // (leaf, scale followed by origins)
 };
 
-// The boxes of all leaves in single precision, 64 leaves in a group.
+// The boxes of all leaves in single precision, in groups of 64 leaves.
 //
-// Why no near leaf is missed. Let u = 2^-24 be the unit of rounding of floats, q the query and p a point. Along
-// coordinate k, what is computed for q_k - p_k is off by at most u (|q_k| + |p_k|), since both were rounded, and
-// |p_k| <= |q_k| + |q_k - p_k|. So the root of the sum of squares is off by at most u (2 |q| + |q - p|), and squaring
-// and adding d numbers multiply it by at most (1 + u)^(d + 3). `largest_sum` allows for more than that, and for the
-// loss where numbers are too small to be rounded so well. Rounding never reverses an order: what is computed for a box
-// is at most what would be computed for a point in it. So no leaf with a point within the limit is missed.
+// Proof that no near leaf is excluded. Let u = 2^-24 be the unit roundoff of floats, q the query and p a point. Along
+// coordinate k, the error of the computed q_k - p_k is at most u (|q_k| + |p_k|), because both are rounded, and |p_k|
+// <= |q_k| + |q_k - p_k|. So the error of the root of the sum of squares is at most u (2 |q| + |q - p|), and squaring
+// and adding d numbers multiplies it by at most (1 + u)^(d + 3). `largest_sum` allows for more than that, and for
+// underflow. Rounding is monotone: the computed distance to a box is at most the computed distance to any point in it.
+// So no leaf with a point within the limit is excluded.
 class LeafBoxes {
  public:
   explicit LeafBoxes(std::size_t dimension) : dimension_(dimension) {}
@@ -357,7 +361,7 @@ class LeafBoxes {
     }
   }
 
-  // Whether the box of a leaf is the rounded one.
+  // Returns whether the stored box of a leaf is the rounded `box`.
   bool match(std::size_t leaf, std::span<const Interval> box) const {
     const std::size_t first = leaf / lane_count * 2 * dimension_ * lane_count + leaf % lane_count;
     bool equal = true;
@@ -368,16 +372,17 @@ class LeafBoxes {
     return equal;
   }
 
-  // What a squared distance of at most `limit` comes to at most in single precision. `length` is that of the query.
+  // Returns an upper bound on the computed float32 squared distance of points at a squared distance of at most `limit`.
+  // `length` is the norm of the query.
   static float largest_sum(double limit, double length, std::size_t dimension) {
     constexpr double unit = 0x1p-24;
     const double distance = std::sqrt(limit) * (1.0 + 8.0 * unit) + 4.0 * unit * length;
     const double sum = distance * distance * (1.0 + (2.0 * static_cast<double>(dimension) + 16.0) * unit) + 1e-37;
-    // Beyond these, floats could overflow: every leaf counts as near.
+    // Floats could overflow for larger values, so every leaf counts as near.
     return sum < 3e38 && length < 1e15 ? static_cast<float>(sum) : std::numeric_limits<float>::infinity();
   }
 
-  // Which of the `size` leaves of a group may hold a point whose squared distance is at most `limit` as a float.
+  // Returns which of the `size` leaves of a group may have a point at a float32 squared distance of at most `limit`.
   LaneMask near(std::size_t group, std::size_t size, std::span<const double> query, float limit) const {
     if (limit == std::numeric_limits<float>::infinity()) {
       return first_lanes(size);
@@ -388,7 +393,7 @@ class LeafBoxes {
       add_squares(group, query, start, std::min(dimension_, start + filter_step), sums);
       lanes = at_most(sums, limit);
     }
-    return lanes;  // lanes without a leaf are at infinity
+    return lanes;  // boxes of lanes without a leaf are at infinity
   }
 
  private:
@@ -421,7 +426,7 @@ class LeafBoxes {
   }
 
   std::size_t dimension_;
-  simd::AlignedVector<float> sides_;  // (group, least and greatest along each coordinate by turns, lane)
+  simd::AlignedVector<float> sides_;  // (group, coordinate, low or high, lane)
 };
 
 }  // namespace ellipack

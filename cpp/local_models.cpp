@@ -15,20 +15,20 @@ using simd::Double4;
 namespace {
 
 using std::numbers::sqrt3;
-constexpr double min_nugget = 1e-6;      // keeps correlations of duplicates invertible, however many labels they have
-constexpr double min_farthest = 1e-150;  // of a neighborhood: to divide by
-constexpr double min_variance = 1e-290;  // neighbors closer than that cannot be told apart
-constexpr double relative_rounding = 1e-14;  // of a mean offset, relative: neighbors that differ by less are equal
-constexpr std::size_t mean_neighbors = 16;   // of the local mean
+constexpr double min_nugget = 1e-6;          // keeps correlation matrices of duplicates invertible for any label counts
+constexpr double min_farthest = 1e-150;      // smallest distance of the farthest neighbor, to avoid division by 0
+constexpr double min_variance = 1e-290;      // with less variance, neighbors are treated as equal
+constexpr double relative_rounding = 1e-14;  // relative rounding error of a mean offset
+constexpr std::size_t mean_neighbors = 16;   // neighbors that the local mean uses
 constexpr std::array<double, LocalLinearFits::fits> ridges = {0.01, 0.1};
 // A short correlation with a small nugget follows the labels; a long one with a large nugget smooths them.
 constexpr Double4 nuggets = {0.01, 0.1, 0.01, 0.1};
 constexpr double trend_nugget = 0.03;
-// How much correlation is lost over the whole past.
+// Loss of correlation over the time from the first round to the current one.
 constexpr Double4 aging_rates = {0.0, 0.2, 1.0, 5.0};
 
-// exp(-x) for x from 0 to 0.35, by its series to full precision. Neighbors are no farther from each other than twice
-// the last one's distance from the query, which bounds x.
+// Returns exp(-x) for x from 0 to 0.35 by its power series, to full precision. The distance between two neighbors is at
+// most twice that of the farthest one from the query, which bounds x.
 Double4 exp_negative(Double4 x) {
   constexpr int terms = 12;
   constexpr auto coefficients = [] {
@@ -86,7 +86,7 @@ void LocalLinearFits::predict(const Neighborhood& near, std::span<double> predic
   solve(label, predictions, slope);
 }
 
-// Accumulates the weighted Gram matrix of the centered offsets with its right-hand side; returns the weighted mean
+// Accumulates the weighted Gram matrix of the centered offsets and its right-hand side. Returns the weighted mean
 // label.
 double LocalLinearFits::accumulate(const Neighborhood& near, std::size_t count) {
   const double last = near.squared_distances[count - 1];
@@ -114,7 +114,7 @@ double LocalLinearFits::accumulate(const Neighborhood& near, std::size_t count) 
     min_trace_ += total * (relative_rounding * value) * (relative_rounding * value);
   }
   std::fill(weights_.begin() + count, weights_.begin() + rounded_up(count, 4), 0.0);
-  // Four neighbors at a time, so that an entry of the matrix is loaded once for them.
+  // Add four neighbors at a time, so that each entry of the matrix is loaded once for them.
   for (std::size_t first = 0; first < count; first += 4) {
     center(near, first, count, label);
     const double* rows = centered_.data();
@@ -136,7 +136,8 @@ double LocalLinearFits::accumulate(const Neighborhood& near, std::size_t count) 
   return label;
 }
 
-// Fills in the offsets and labels of four neighbors, less their means. Beyond the last there are others of weight 0.
+// Computes the centered offsets and labels of four neighbors. After the last neighbor, rows are repeated; their weight
+// is 0.
 void LocalLinearFits::center(const Neighborhood& near, std::size_t first, std::size_t count, double label) {
   for (std::size_t row = 0; row < 4; ++row) {
     const std::size_t j = std::min(first + row, count - 1);
@@ -160,8 +161,8 @@ void LocalLinearFits::solve(double label, std::span<double> predictions, std::sp
   if (!(trace > min_trace_)) {
     return;
   }
-  // Systems in units in which a variance is about 1: the least pivot is for singular matrices, not for small ones.
-  // Units are powers of four, by which nothing is rounded.
+  // Scale the systems so that a variance is about 1: `min_pivot` is meant for singular matrices, not for small ones.
+  // Scales are powers of four, so that scaling does not round.
   const double variance = trace / static_cast<double>(fit_dimension_);
   const int exponent = std::ilogb(variance);
   const double unit = std::ldexp(1.0, (exponent & 1) - exponent);
@@ -191,7 +192,7 @@ void LocalLinearFits::solve(double label, std::span<double> predictions, std::sp
   }
 }
 
-// The last vector of a row may reach beyond it, and beyond the last row.
+// The last vector of a row may extend beyond the row, and beyond the last row.
 Kriging::Kriging(std::size_t capacity, std::size_t dimension)
     : capacity_(capacity),
       columns_(dimension * (capacity + 4)),
@@ -219,9 +220,9 @@ void Kriging::predict_by_distance_and_age(const Neighborhood& near, std::span<do
   solve(predictions);
 }
 
-// Fills in the four correlations between neighbors and with the query, four pairs at a time: exp(-u) and Matern's
-// (1 + v) exp(-v), for u = distance / (length * reach), v = sqrt(3) u and the lengths 2 and 5. All are made of the
-// second and the fifth power of two exponentials.
+// Computes the four correlations between neighbors and with the query, four pairs at a time: exp(-u) and the Matern
+// correlation (1 + v) exp(-v), where u = distance / (length * farthest), v = sqrt(3) u, and the lengths are 2 and 5.
+// All are computed from the second and fifth powers of two exponentials.
 void Kriging::fill_correlations(const Neighborhood& near) {
   const std::size_t d = near.dimension;
   const std::size_t stride = capacity_ + 4;
@@ -265,8 +266,8 @@ void Kriging::fill_correlations(const Neighborhood& near) {
   }
 }
 
-// Fills in correlations in space and time: max(0, 1 - rate |s - t|) is a correlation on a line, and the product of two
-// correlations is one again.
+// Computes correlations in space and time. max(0, 1 - rate |s - t|) is a correlation in time, and the product of two
+// correlations is a correlation.
 void Kriging::fill_aged_correlations(const Neighborhood& near) {
   std::copy_n(near.ages.begin(), count_, ages_.begin());
   ages_[count_] = 0.0;  // the query
@@ -279,7 +280,7 @@ void Kriging::fill_aged_correlations(const Neighborhood& near) {
   }
 }
 
-// Sets the diagonal and the right-hand sides of a row whose correlations are there.
+// Sets the diagonal and the right-hand sides of a row whose correlations are computed already.
 void Kriging::set_diagonal_and_right_sides(std::size_t row, Double4 nugget, Double4 label) {
   simd::store(entry(row, row), 1.0 + simd::max(nugget, simd::splat<Double4>(min_nugget)));
   simd::store(entry(row, count_ + 1), label);

@@ -1,7 +1,8 @@
-// Local models: what the neighbors of a query predict for it, by means, local linear fits and kriging.
+// Local models: predictions from the neighbors of a query, by means, local linear fits and kriging.
 //
-// All are safe for any neighborhood of at least one neighbor: duplicates, equal labels, coordinates that never vary.
-// Labels are differences from the nearest neighbor's, so that a large common part costs no precision.
+// Results are finite for any neighborhood of at least one neighbor, including duplicates, equal labels and constant
+// coordinates. Labels are relative to the label of the nearest neighbor, so that a large common offset costs no
+// precision.
 #pragma once
 
 #include <cstddef>
@@ -12,28 +13,28 @@
 
 namespace ellipack {
 
-// The neighbors of a query, nearest first.
+// The neighbors of a query, sorted by distance.
 struct Neighborhood {
   Neighborhood(std::size_t capacity, std::size_t dimension);
 
   std::size_t count = 0;
   std::size_t dimension;
   std::vector<double> squared_distances;
-  std::vector<double> labels;            // mean labels, less the nearest neighbor's
-  std::vector<double> label_counts;      // how many labels each mean is of
-  std::vector<double> ages;              // rounds since the labels came, on average, as a part of all rounds
-  std::vector<double> trend;             // the ridge regression at each neighbor, less that at the query
-  std::vector<double> forgetting_trend;  // the same for the ridge regression that forgets
-  std::vector<double> offsets;           // coordinates less the query's, a row each
+  std::vector<double> labels;            // mean labels, relative to the nearest neighbor
+  std::vector<double> label_counts;      // number of labels of each mean
+  std::vector<double> ages;              // mean age of the labels, as a fraction of all rounds
+  std::vector<double> trend;             // global ridge regression at each neighbor, minus that at the query
+  std::vector<double> forgetting_trend;  // the same for the ridge regression with forgetting
+  std::vector<double> offsets;           // coordinates minus those of the query, one row per neighbor
 
   std::span<const double> offset(std::size_t j) const { return {offsets.data() + j * dimension, dimension}; }
   std::span<double> offset(std::size_t j) { return {offsets.data() + j * dimension, dimension}; }
 };
 
-// The mean label of the nearest neighbors, `count` of them.
+// Returns the mean label of the `count` nearest neighbors.
 double mean_label(const Neighborhood& near, std::size_t count);
 
-// Weighted linear fits around a query, by two ridge penalties. The weights fall to 0 at the last neighbor.
+// Weighted linear fits around a query with two ridge penalties. Weights decrease to 0 at the farthest neighbor.
 class LocalLinearFits {
  public:
   static constexpr int fits = 2;
@@ -41,7 +42,7 @@ class LocalLinearFits {
   // The fits use the first `fit_dimension` coordinates of neighborhoods of at most `capacity` neighbors.
   LocalLinearFits(std::size_t capacity, std::size_t fit_dimension);
 
-  // Fills in the fits' predictions at the query, and the slope of the first fit.
+  // Computes the predictions of both fits at the query, and the slope of the first fit.
   void predict(const Neighborhood& near, std::span<double> predictions, std::span<double> slope);
 
  private:
@@ -50,28 +51,29 @@ class LocalLinearFits {
   void solve(double label, std::span<double> predictions, std::span<double> slope);
 
   std::size_t fit_dimension_;
-  std::size_t stride_;  // of the Gram matrix: a row and its right-hand side, rounded up to full vectors
+  std::size_t stride_;  // row length of gram_, with the right-hand side, rounded up to full vectors
   std::vector<double> weights_;
-  std::vector<double> mean_;  // weighted, of the offsets
-  double min_trace_ = 0.0;    // of the Gram matrix: below, neighbors differ by rounding alone
+  std::vector<double> mean_;  // weighted mean of the offsets
+  double min_trace_ = 0.0;    // up to this trace of gram_, neighbors differ only by rounding
   simd::AlignedVector<double> gram_;
-  simd::AlignedVector<double> centered_;  // offsets and labels of four neighbors, less their means
+  simd::AlignedVector<double> centered_;  // centered offsets and labels of four neighbors
   simd::AlignedVector<double> systems_;
   std::vector<double> slopes_;
 };
 
-// Ordinary kriging from the nearest neighbors, four covariances at once.
+// Ordinary kriging from the nearest neighbors, with four covariances at once.
 class Kriging {
  public:
   static constexpr int lanes = 4;
 
   Kriging(std::size_t capacity, std::size_t dimension);
 
-  // Kriging by four correlations of the distance: exponential and Matern 3/2, each short and long.
+  // Kriging with four correlations of the distance: exponential and Matern 3/2, each short and long.
   void predict_by_distance(const Neighborhood& near, std::span<double> predictions);
 
-  // Kriging of residuals about the trends by the long Matern correlation. The first is about `trend`, in space alone;
-  // the others are about `forgetting_trend`, in space and time. To be called after `predict_by_distance`.
+  // Kriging of residuals with the long Matern correlation. The first prediction is about `trend`, with correlations in
+  // space; the others are about `forgetting_trend`, with correlations in space and time. Call it after
+  // `predict_by_distance` for the same neighborhood.
   void predict_by_distance_and_age(const Neighborhood& near, std::span<double> predictions);
 
  private:
@@ -82,9 +84,9 @@ class Kriging {
   void solve(std::span<double> predictions);
 
   std::size_t capacity_;
-  std::size_t count_ = 0;                // neighbors in use
-  std::size_t width_ = 0;                // of the systems: the neighbors, the query, labels and ones
-  simd::AlignedVector<double> columns_;  // the offsets by coordinate; the query stands behind the last neighbor, at 0
+  std::size_t count_ = 0;                // number of neighbors used
+  std::size_t width_ = 0;                // row length of the systems: neighbors and right-hand sides
+  simd::AlignedVector<double> columns_;  // offsets by coordinate; the query follows the last neighbor, with offset 0
   simd::AlignedVector<double> systems_;
   simd::AlignedVector<double> long_matern_;
   std::vector<double> ages_;
@@ -93,16 +95,16 @@ class Kriging {
 // All local experts on one neighborhood.
 class LocalModels {
  public:
-  // The experts: a mean, the linear fits, kriging by distance, kriging by distance and age.
+  // Number of experts: a mean, the linear fits, kriging by distance, kriging by distance and age.
   static constexpr std::size_t experts = 1 + LocalLinearFits::fits + 2 * Kriging::lanes;
 
-  // How many neighbors a linear fit of so many coordinates uses.
+  // Number of neighbors in a linear fit.
   static constexpr std::size_t neighbors_of_fit(std::size_t fit_dimension) { return 2 * fit_dimension + 10; }
 
   LocalModels(std::size_t neighbors, std::size_t fit_dimension, std::size_t dimension);
 
-  // Fills in the predictions of all experts, as differences from the nearest neighbor's label, and the slope of the
-  // first linear fit.
+  // Computes the predictions of all experts, relative to the label of the nearest neighbor, and the slope of the first
+  // linear fit.
   void predict(const Neighborhood& near, std::span<double> predictions, std::span<double> slope);
 
  private:

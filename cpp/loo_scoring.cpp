@@ -17,13 +17,13 @@ namespace {
 
 using simd::Float8;
 
-// Of the Matern correlation, between those of the experts.
+// Parameters of the Matern correlation, between those of the experts.
 constexpr float correlation_length = 3.0F;
 constexpr float nugget = 0.05F;
 constexpr auto sqrt3 = std::numbers::sqrt3_v<float>;
-constexpr double min_farthest = 1e-150;
+constexpr double min_farthest = 1e-150;  // smallest distance of the farthest neighbor, to avoid division by 0
 
-// Matern's correlation (1 + u) exp(-u) for u from 0 to 1.4, by the series of the fourth root of the exponential.
+// Returns the Matern correlation (1 + u) exp(-u) for u from 0 to 1.4, by the power series of exp(-u / 4).
 Float8 matern(Float8 u) {
   constexpr int terms = 7;
   constexpr auto coefficients = [] {
@@ -42,14 +42,13 @@ Float8 matern(Float8 u) {
   return (1.0F + u) * (root * root) * (root * root);
 }
 
-// Before anything is allocated by these sizes.
+// Runs before any allocation that depends on these sizes.
 void check(std::span<const double> labels, std::span<const std::int64_t> validation, std::size_t neighbors) {
-  require(neighbors >= 1 && neighbors < labels.size(),
-          "neighbors must be from 1 to one less than the number of points");
+  require(neighbors >= 1 && neighbors < labels.size(), "neighbors must be >= 1 and less than the number of points");
   require(all_finite(labels), "labels must be finite");
   const auto count = static_cast<std::int64_t>(labels.size());
   require(std::ranges::all_of(validation, [count](std::int64_t at) { return at >= 0 && at < count; }),
-          "validation must name points");
+          "validation must contain positions of points");
 }
 
 }  // namespace
@@ -66,7 +65,7 @@ LeaveOneOutScorer::LeaveOneOutScorer(std::vector<double> labels, std::vector<std
 
 double LeaveOneOutScorer::score(std::span<const double> projected, std::span<const double> scales) {
   require(!scales.empty() && projected.size() == points() * scales.size(),
-          "projected must have a row for each point and a column for each scale");
+          "projected must have one row per point and one column per scale");
   rank_ = scales.size();
   coordinates_.resize(points() * rank_);
   for (std::size_t i = 0; i < points(); ++i) {
@@ -98,13 +97,15 @@ double LeaveOneOutScorer::score(std::span<const double> projected, std::span<con
   return total;
 }
 
-// What was near by one candidate hardly is far by the next, and the nearest cannot be farther.
+// The neighbors under the previous candidate bound the search: the nearest points cannot be farther than the farthest
+// of them.
 void LeaveOneOutScorer::find_neighbors(std::size_t row, const KdTree& tree) {
   const double limit = has_searched_ ? farthest_previous_neighbor(row) : std::numeric_limits<double>::infinity();
   const std::span found(found_.data() + row * (neighbors_ + 1), neighbors_ + 1);
   tree.k_nearest(point(static_cast<std::size_t>(validation_[row])), limit, found);
 }
 
+// Returns the largest squared distance to the neighbors under the previous candidate.
 double LeaveOneOutScorer::farthest_previous_neighbor(std::size_t row) const {
   const auto own = point(static_cast<std::size_t>(validation_[row]));
   double farthest = 0.0;
@@ -120,7 +121,7 @@ double LeaveOneOutScorer::farthest_previous_neighbor(std::size_t row) const {
   return farthest;
 }
 
-// Puts the neighborhood of a validation point, without the point itself, into one lane.
+// Writes the neighborhood of a validation point, without the point itself, to one lane.
 void LeaveOneOutScorer::fill_lane(std::size_t row, int lane) {
   const Neighbor* found = found_.data() + row * (neighbors_ + 1);
   const std::int64_t own = validation_[row];
@@ -143,8 +144,8 @@ void LeaveOneOutScorer::fill_lane(std::size_t row, int lane) {
   }
 }
 
-// Kriging's predictions from eight neighborhoods, all of which reach as far as 1: the errors, as labels are
-// differences.
+// Computes the kriging predictions of eight neighborhoods, scaled so that the farthest neighbor is at distance 1. They
+// are errors, because labels are relative to the validation point.
 void LeaveOneOutScorer::krige(float* predictions) {
   const std::size_t n = neighbors_;
   const std::size_t width = n + kriging_right_sides;
@@ -162,7 +163,7 @@ void LeaveOneOutScorer::krige(float* predictions) {
     }
     simd::store(entry(i, n), simd::load<Float8>(squared_distances_.data() + i * lanes));
   }
-  // Distances first and correlations then: the processor works on several at once.
+  // Compute all distances before the correlations, so that the processor can overlap the operations.
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = i + 1; j <= n; ++j) {
       simd::store(entry(i, j), matern(simd::sqrt(simd::load<Float8>(entry(i, j))) * unit));

@@ -1,8 +1,8 @@
-// Leave-one-out scores of candidate metrics: how well kriging predicts labels that are known, each without its own.
+// Leave-one-out scores of candidate metrics: errors of kriging at points with known labels, each predicted without its
+// own label.
 //
-// Whether one metric is better than another shows in the third digit, if at all. So single precision suffices, in which
-// eight neighborhoods are kriged at once. For that each is brought to unit size: distances by the farthest neighbor's,
-// labels by the caller.
+// Scores of different metrics differ in the third digit at best, so single precision suffices. Eight neighborhoods are
+// processed at once. Distances are scaled by that of the farthest neighbor; the caller scales the labels.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,15 @@ namespace ellipack {
 
 class LeaveOneOutScorer {
  public:
-  // `labels` belong to the points of all candidates and should be about 1 in size; `validation` says which points are
-  // predicted from their `neighbors` nearest. Throws std::invalid_argument unless there are more points than neighbors.
+  // `labels` are the labels of the points, of the order of 1. `validation` contains the positions of the points that
+  // are predicted from their `neighbors` nearest. Throws std::invalid_argument unless there are more points than
+  // neighbors.
   LeaveOneOutScorer(std::vector<double> labels, std::vector<std::int64_t> validation, std::size_t neighbors);
 
   std::size_t points() const { return labels_.size(); }
 
-  // The sum of squared errors over the validation points, where the coordinates of the points are the columns of
-  // `projected` times `scales`; infinite if these are not finite. The result does not depend on what was scored before.
+  // Returns the sum of squared errors over the validation points for the coordinates `projected * scales`, or infinity
+  // if these are not finite. The result does not depend on earlier calls.
   double score(std::span<const double> projected, std::span<const double> scales);
 
  private:
@@ -42,10 +43,10 @@ class LeaveOneOutScorer {
   bool has_searched_ = false;
   std::size_t rank_ = 0;
   std::vector<double> coordinates_;
-  std::vector<Neighbor> found_;                   // of each validation point, most likely itself among them
+  std::vector<Neighbor> found_;                   // neighbors of each validation point, usually including itself
   simd::AlignedVector<float> columns_;            // offsets from eight validation points, by coordinate and neighbor
-  simd::AlignedVector<float> squared_distances_;  // from them
-  simd::AlignedVector<float> neighbor_labels_;    // less theirs
+  simd::AlignedVector<float> squared_distances_;  // from the validation points
+  simd::AlignedVector<float> neighbor_labels_;    // relative to the validation points
   simd::AlignedVector<float> systems_;
 };
 

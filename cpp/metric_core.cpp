@@ -18,15 +18,15 @@ namespace {
 
 using simd::Double4;
 
-// The regression that forgets goes by an eighth of all rounds, but by no fewer than four for each coefficient of a
-// local fit. It discounts the past after every fourth round, by four times as much: that costs less than every round.
+// The memory of the regression with forgetting is an eighth of all rounds, but at least four rounds per coefficient of
+// a local fit. It is discounted every fourth round, by four times as much, which is cheaper than every round.
 constexpr double forgetting_divisor = 8.0;
 constexpr double rounds_per_coefficient = 4.0;
 constexpr double rounds_per_discount = 4.0;
 
-constexpr std::size_t rows_per_thread = 16;  // fewer are predicted sooner than a thread starts
+constexpr std::size_t rows_per_thread = 16;  // for fewer rows, starting a thread takes longer than predicting
 
-// Whether two rows have the same bits: 0 and -0 differ.
+// Returns whether two rows are bitwise equal; 0 and -0 differ.
 bool same_bits(std::span<const double> left, std::span<const double> right) {
   return std::memcmp(left.data(), right.data(), left.size_bytes()) == 0;
 }
@@ -42,16 +42,16 @@ void check_labels(std::span<const double> labels) {
 }
 
 void check_rows(std::span<const double> rows, std::size_t count, std::size_t d) {
-  require(rows.size() == count * d, "rows must have one entry a feature");
+  require(rows.size() == count * d, "rows must have one entry per feature");
   require(MetricCore::accepts_rows(rows), "rows must be finite and at most 1e140 in size");
 }
 
 }  // namespace
 
 void CenterMemory::check() const {
-  require(dimension >= 1, "there must be a feature");
+  require(dimension >= 1, "centers must have at least one feature");
   require(rows->size() == size() * dimension && label_counts.size() == size() && round_sums.size() == size(),
-          "centers must have one entry each");
+          "rows, label_counts and round_sums must have one entry per center");
   require(all_within(*rows, largest_row), "the rows of centers must be finite and at most 1e150 in size");
   require(all_finite(label_sums) && all_finite(round_sums), "label_sums and round_sums must be finite");
   require(all_counts(label_counts), "label_counts must be from 1 to 2^52");
@@ -77,8 +77,8 @@ void CenterMemory::merge(std::size_t center, std::span<const double> row, double
 
 void PackingExpert::check() const {
   const std::size_t rank = centers.points.dimension();
-  require(rank_starts.size() + 1 == rank, "rank_starts must have one entry less than there are coordinates");
-  require(std::ranges::is_sorted(rank_starts), "rank_starts must rise");
+  require(rank_starts.size() + 1 == rank, "rank_starts must have one entry less than the number of coordinates");
+  require(std::ranges::is_sorted(rank_starts), "rank_starts must be sorted");
   require(clock >= 0 && clock <= largest_count, "clock must be from 0 to 2^52");
   require(centers.creation_rounds.empty() || centers.creation_rounds.back() <= clock,
           "creation_rounds must be <= clock");
@@ -90,36 +90,36 @@ void PackingExpert::check() const {
 void MetricParts::check() const {
   const std::size_t d = centers.dimension;
   centers.check();
-  require(!views.empty(), "there must be a view");
+  require(!views.empty(), "views must not be empty");
   for (const FeatureView& view : views) {
     view.check();
     require(view.dimension == d, "a view must have as many features as the centers");
   }
-  require(views[0].knots.empty(), "the first view must take features as they are");
-  require(coordinates.size() == views.size(), "coordinates must be one array a view");
+  require(views[0].knots.empty(), "the first view must have no knots");
+  require(coordinates.size() == views.size(), "coordinates must have one array per view");
   for (std::size_t v = 0; v < views.size(); ++v) {
     require(coordinates[v].size() == centers.size() * views[v].rank && all_within(coordinates[v], largest_coordinate),
-            "coordinates must be finite and at most 1e100 in size, a row for each center");
+            "coordinates must be finite and at most 1e100 in size, with one row per center");
   }
   packing.check();
   require(packing.centers.points.dimension() == views[0].rank,
-          "the packing must have the coordinates of the first view");
+          "packing must have as many coordinates as the first view");
   require(clock >= 0 && clock <= largest_count, "clock must be from 0 to 2^52");
   for (const LeastSquares& regression : {std::cref(regressions.ridge), std::cref(regressions.forgetting)}) {
     regression.check();
-    require(regression.size() == d + 1, "a regression must have a coefficient for each feature and a constant");
+    require(regression.size() == d + 1, "a regression must have one coefficient per feature and a constant");
   }
   aggregation.experts.check();
   aggregation.stack.check();
   aggregation.top.check();
   const std::size_t experts = MetricCore::global_experts + views.size() * LocalModels::experts;
   require(aggregation.experts.size() == experts && aggregation.stack.size() == experts,
-          "the aggregation and the stack must have an entry for each expert");
-  require(aggregation.top.size() == 2, "the aggregation on top must have two entries");
+          "the aggregation and the stack must have one entry per expert");
+  require(aggregation.top.size() == 2, "the top aggregation must have two entries");
   labels.check();
   features.check();
-  require(features.mean.size() == d, "the statistics of features must have one entry each");
-  require((labels.count > 0.0) == (centers.size() > 0), "there must be centers from the first label on, and no sooner");
+  require(features.mean.size() == d, "the statistics of features must have one entry per feature");
+  require((labels.count > 0.0) == (centers.size() > 0), "centers must exist if and only if labels were learned");
 }
 
 MetricCore::ViewWorkspace::ViewWorkspace(const FeatureView& view, std::size_t kriged)
@@ -246,7 +246,7 @@ std::size_t MetricCore::learn(std::span<const double> rows, std::span<const doub
                               std::span<double> predictions) {
   check_rows(rows, labels.size(), dimension());
   check_labels(labels);
-  require(predictions.size() == labels.size(), "there must be one prediction a label");
+  require(predictions.size() == labels.size(), "predictions must have one entry per label");
   const std::unique_lock lock(mutex_);
   std::unique_ptr<Workspace> work = acquire_workspace();
   std::size_t done = 0;
@@ -275,7 +275,7 @@ std::pair<MetricParts, double> MetricCore::simulate_round(std::span<const double
   return {std::move(after.parts_), prediction};
 }
 
-// Returns the prediction for a row. What was worked out for the same row in the same round is not worked out again.
+// Returns the prediction for a row. Reuses the results of an earlier prediction for the same row in the same round.
 double MetricCore::predict_row(std::span<const double> row, Workspace& work) const {
   if (work.clock == parts_.clock && same_bits(work.row, row)) {
     return work.prediction;
@@ -294,6 +294,8 @@ double MetricCore::predict_row(std::span<const double> row, Workspace& work) con
   return work.prediction;
 }
 
+// Clips outliers, standardizes the row, projects it on the metric of each view and finds the nearest center of
+// Algorithm 1.
 void MetricCore::see_row(std::span<const double> row, Workspace& work) const {
   std::ranges::copy(row, work.row.begin());
   if (parts_.labels.count >= labels_before_outliers) {
@@ -302,7 +304,7 @@ void MetricCore::see_row(std::span<const double> row, Workspace& work) const {
     std::ranges::copy(row, work.clipped.begin());
   }
   const std::span standard(work.standard.data(), dimension());
-  for (std::size_t v = parts_.views.size(); v-- > 0;) {  // the first view last: its standard units stay
+  for (std::size_t v = parts_.views.size(); v-- > 0;) {  // the first view last: later steps use its standardized row
     parts_.views[v].standardize(work.clipped, standard);
     project_row(standard, parts_.views[v].directions, work.views[v].coordinates);
   }
@@ -313,6 +315,7 @@ void MetricCore::see_row(std::span<const double> row, Workspace& work) const {
   work.packing_center = parts_.packing.centers.points.nearest(work.packing_point);
 }
 
+// Computes the predictions of the running mean, the ridge regressions and Algorithm 1.
 void MetricCore::ask_global_experts(Workspace& work) const {
   const PackingCenters& packing = parts_.packing.centers;
   work.predictions[0] = parts_.labels.mean;
@@ -324,6 +327,7 @@ void MetricCore::ask_global_experts(Workspace& work) const {
   }
 }
 
+// Computes the predictions of the local experts of a view.
 void MetricCore::ask_local_experts(std::size_t v, Workspace& work) const {
   ViewWorkspace& view = work.views[v];
   find_neighbors(v, work);
@@ -341,6 +345,7 @@ void MetricCore::ask_local_experts(std::size_t v, Workspace& work) const {
   }
 }
 
+// Finds the nearest centers in a view and collects their labels, ages and offsets.
 void MetricCore::find_neighbors(std::size_t v, Workspace& work) const {
   const CenterMemory& centers = parts_.centers;
   const KdTree& tree = trees_[v];
@@ -365,8 +370,8 @@ void MetricCore::find_neighbors(std::size_t v, Workspace& work) const {
   }
 }
 
-// Fills in what the global regressions say of the neighbors in the first view, less what they say of the query. They
-// are in standard units of that view, and its directions are orthogonal, so that offsets are all it takes.
+// Computes the trends at the neighbors in the first view, relative to the query. The global regressions use the
+// standardized features of this view, and its directions are orthogonal, so that offsets determine the trends.
 void MetricCore::fill_trends_from_offsets(ViewWorkspace& view) const {
   const FeatureView& first = parts_.views[0];
   const std::span<double> slope(view.trend_slopes.data(), first.rank);
@@ -385,7 +390,8 @@ void MetricCore::fill_trends_from_offsets(ViewWorkspace& view) const {
   }
 }
 
-// The same for neighbors in another view, or where the coordinates leave out directions: from the rows of the centers.
+// The same for neighbors in another view, or if the view has fewer coordinates than features. Uses the rows of the
+// centers.
 void MetricCore::fill_trends_from_rows(std::size_t v, Workspace& work) const {
   const FeatureView& first = parts_.views[0];
   const std::size_t d = dimension();
@@ -408,7 +414,7 @@ void MetricCore::fill_trends_from_rows(std::size_t v, Workspace& work) const {
   }
 }
 
-// The prediction that the experts' come to, each of them clipped to the range of the labels first.
+// Clips the predictions of the experts to the range of the labels and returns the final prediction.
 double MetricCore::aggregate(Workspace& work) const {
   const ExpertAggregation& aggregation = parts_.aggregation;
   for (double& prediction : work.predictions) {
@@ -426,7 +432,8 @@ double MetricCore::aggregate(Workspace& work) const {
   return dot(work.combined_weights, work.combined);
 }
 
-// A prediction clipped to the range of the labels, a little widened; their mean if it is NaN by overflow.
+// Clips a prediction to the range of the labels, extended by `label_margin`. Returns the mean label instead of NaN,
+// which results from overflow.
 double MetricCore::clip_to_label_range(double value) const {
   const LabelStatistics& labels = parts_.labels;
   const double slack = settings_.label_margin * (labels.high - labels.low);
@@ -439,17 +446,17 @@ bool MetricCore::is_label_outlier(double label) const {
   return labels.count >= labels_before_outliers && is_outlier(label, labels.low, labels.high, labels.outliers);
 }
 
-// Whether the row that was just predicted has the coordinates of a center in the first view.
+// Returns whether the predicted row has the same coordinates as a center in the first view.
 bool MetricCore::is_duplicate(const Workspace& work) const {
   return parts_.centers.size() > 0 && work.views[0].neighbors[0].squared_distance == 0.0;
 }
 
+// Returns whether a round would bring the number of centers to `max_centers`.
 bool MetricCore::fills_memory(double label, const Workspace& work) const {
   return parts_.centers.size() + 1 >= settings_.max_centers && !is_duplicate(work) && !is_label_outlier(label);
 }
 
-// Observes the label of the row that was just predicted, and updates everything by a round. From an outlier nothing is
-// learned but that there was one.
+// Learns the label of the predicted row. An outlier is only counted.
 void MetricCore::learn_row(double label, Workspace& work) {
   LabelStatistics& labels = parts_.labels;
   work.clock = -1;
@@ -490,7 +497,7 @@ void MetricCore::update_regressions(double label, Workspace& work) {
   regressions.forgetting.update(work.standard, label, work.buffer);
 }
 
-// Plays a round of Algorithm 1.
+// Runs a round of Algorithm 1.
 void MetricCore::update_packing(double label, Workspace& work) {
   PackingExpert& packing = parts_.packing;
   ++packing.clock;
@@ -503,7 +510,7 @@ void MetricCore::update_packing(double label, Workspace& work) {
   packing.centers.add_label(center, label);
 }
 
-// Lets the nearest center absorb the row if it has the same coordinates; else the row becomes a center.
+// Merges the row with the nearest center if both have the same coordinates; otherwise adds a center.
 void MetricCore::update_centers(double label, Workspace& work) {
   CenterMemory& centers = parts_.centers;
   if (is_duplicate(work)) {

@@ -1,8 +1,8 @@
-// The practical learner's rounds: see the row, find its neighbors, ask the experts, aggregate, observe the label,
-// update.
+// The rounds of MetricRegressor: clip and project the row, find neighbors, compute the predictions of the experts,
+// aggregate them, learn the label.
 //
-// The core owns everything that changes from round to round. Python decides what happens between phases: it builds a
-// new core from the parts of the old one.
+// The core owns all state that changes within a phase. Between phases, Python builds a new core from the parts of the
+// old one.
 #pragma once
 
 #include <array>
@@ -25,32 +25,34 @@
 namespace ellipack {
 
 struct MetricSettings {
-  static constexpr std::size_t max_neighbors = 512;  // the cost of kriging grows with their cube
+  static constexpr std::size_t max_neighbors = 512;  // the cost of kriging is cubic
 
-  std::size_t neighbors;    // that kriging uses
-  std::size_t max_centers;  // `learn` stops before there are so many
-  double label_margin;      // how far beyond the labels seen a prediction may go, relative to their range
+  std::size_t neighbors;    // number of neighbors for kriging
+  std::size_t max_centers;  // `learn` stops before it has this many centers
+  double label_margin;      // predictions may exceed the range of the labels by this fraction of it
 };
 
-// The centers that all views share. A center is a row, or several rows that have the same coordinates in the first
+// The centers, shared by all views. A center is a row, or several rows that have the same coordinates in the first
 // view.
 struct CenterMemory {
-  static constexpr double largest_row = 1e150;  // whose sums and differences are finite
+  static constexpr double largest_row = 1e150;  // sums and differences of such rows are finite
 
   std::size_t dimension = 0;
-  CopyOnWrite<std::vector<double>> rows;  // mean rows
+  CopyOnWrite<std::vector<double>> rows;  // mean row of each center
   std::vector<double> label_sums;
   std::vector<std::int64_t> label_counts;
-  std::vector<double> round_sums;  // of the rounds in which the labels came
+  std::vector<double> round_sums;  // sum of the rounds in which the labels were learned
 
   std::size_t size() const { return label_sums.size(); }
   std::span<const double> row(std::size_t center) const { return {rows->data() + center * dimension, dimension}; }
   double mean_label(std::size_t center) const { return label_sums[center] / static_cast<double>(label_counts[center]); }
 
-  // Throws std::invalid_argument unless there is an entry for each center and all are possible.
+  // Throws std::invalid_argument unless all arrays have one entry per center and all values are in range.
   void check() const;
 
+  // Adds a center.
   void add(std::span<const double> row, double label, std::int64_t round);
+  // Merges a row and its label with a center.
   void merge(std::size_t center, std::span<const double> row, double label, std::int64_t round);
 };
 
@@ -60,34 +62,34 @@ struct PackingExpert {
 
   PackingCenters centers;
   std::vector<std::int64_t> rank_starts;
-  std::int64_t clock;       // its rounds
+  std::int64_t clock;       // number of rounds of Algorithm 1
   double coordinate_scale;  // largest norm of the centers at the start of the phase
   std::size_t max_centers;
 
-  // Throws std::invalid_argument unless `clock` rounds can lead here.
+  // Throws std::invalid_argument unless the values are a possible state after `clock` rounds.
   void check() const;
 };
 
-// The regressions on all features in the first view's standard units, and a constant.
+// Ridge regressions on the standardized features of the first view and a constant.
 struct GlobalRegressions {
   LeastSquares ridge;
-  LeastSquares forgetting;  // the same, with the past discounted
+  LeastSquares forgetting;  // the same with forgetting
 };
 
-// How experts become one prediction: an aggregation, a stack on top of it, and an aggregation of both.
+// Aggregation of the experts, a stack that corrects it, and a top aggregation of both.
 struct ExpertAggregation {
   BernsteinAggregation experts;
   LeastSquares stack;
   BernsteinAggregation top;
 };
 
-// Everything that the core carries from round to round.
+// The complete state of a core.
 struct MetricParts {
   static constexpr double largest_coordinate = 1e100;
 
   std::vector<FeatureView> views;
   CenterMemory centers;
-  std::vector<std::vector<double>> coordinates;  // of the centers in each view
+  std::vector<std::vector<double>> coordinates;  // coordinates of the centers in each view
   PackingExpert packing;
   GlobalRegressions regressions;
   ExpertAggregation aggregation;
@@ -95,7 +97,7 @@ struct MetricParts {
   FeatureStatistics features;
   std::int64_t clock = 0;
 
-  // Throws std::invalid_argument unless the parts are sound and fit together.
+  // Throws std::invalid_argument unless the parts are valid and consistent.
   void check() const;
 };
 
@@ -103,57 +105,56 @@ class MetricCore {
  public:
   static constexpr std::size_t global_experts = 4;
 
-  // Beyond these, sums of squares of features and of fourth powers of labels would overflow.
+  // For larger values, sums of squared features and of fourth powers of labels could overflow.
   static constexpr double largest_feature = 1e140;
   static constexpr double largest_label = 1e60;
 
-  // Throws std::invalid_argument unless the parts fit together.
+  // Throws std::invalid_argument unless the settings and the parts are valid.
   MetricCore(const MetricSettings& settings, MetricParts parts);
 
-  // A copy between two rounds.
+  // Copies the state between two rounds of the other core.
   MetricCore(const MetricCore& other);
   MetricCore& operator=(const MetricCore&) = delete;
 
   std::size_t dimension() const { return parts_.centers.dimension; }
   const MetricSettings& settings() const { return settings_; }
   std::int64_t clock() const;
-  std::size_t size() const;  // centers
+  std::size_t size() const;  // number of centers
 
-  // The weights of the experts in the aggregation; they add up to 1.
+  // Returns the weights of the experts in the aggregation; they add up to 1.
   std::vector<double> expert_weights() const;
 
-  // The scale of each feature in the first view.
+  // Returns the scale of each feature in the first view.
   std::span<const double> feature_scales() const { return parts_.views[0].scale; }
 
-  // A copy of all parts, between two rounds.
+  // Returns a copy of all parts between two rounds.
   MetricParts parts() const;
 
-  // Whether all rows, and all labels, are finite and not too large.
+  // Return whether all values are finite and not too large.
   static bool accepts_rows(std::span<const double> rows);
   static bool accepts_labels(std::span<const double> labels);
 
-  // Predicts rows on at most so many threads, all in the same state; changes nothing. Others may predict at the same
-  // time, and one may learn.
+  // Predicts rows on at most `threads` threads, all from the same state. Other threads may predict at the same time,
+  // and one may learn.
   void predict(std::span<const double> rows, std::span<double> predictions, std::size_t threads = 1) const;
 
-  // What the experts predict for a row, and what becomes of it: the aggregation and the stack. All 0 before the first
-  // label.
+  // Predictions for a row; all 0 before the first label.
   struct ExpertPredictions {
     std::vector<double> experts;
-    std::array<double, 2> combined;
+    std::array<double, 2> combined;  // predictions of the aggregation and of the stack
   };
   ExpertPredictions expert_predictions(std::span<const double> row) const;
 
-  // Plays one round a row and fills in the predictions, each made before its label was seen. Returns how many rounds
-  // were played: it stops before a round that would bring the number of centers to `max_centers`.
+  // Runs one round per row and fills in the predictions, each made before its label was learned. Returns the number of
+  // rounds run. It stops before a round that would bring the number of centers to `max_centers`.
   std::size_t learn(std::span<const double> rows, std::span<const double> labels, std::span<double> predictions);
 
-  // What the parts would be after one more round, and its prediction. It is for rounds after which centers are evicted
-  // or the phase ends; `learn` plays all others.
+  // Returns the parts after one more round, and its prediction, without changing this core. Used for rounds after which
+  // centers are evicted or the phase ends.
   std::pair<MetricParts, double> simulate_round(std::span<const double> row, double label) const;
 
  private:
-  // What the rounds of one view work with.
+  // Buffers of a round for one view.
   struct ViewWorkspace {
     ViewWorkspace(const FeatureView& view, std::size_t neighbors);
     std::vector<double> coordinates;
@@ -161,23 +162,23 @@ class MetricCore {
     Neighborhood near;
     LocalModels models;
     std::vector<double> slope;
-    std::vector<double> trend_slopes;  // of both regressions along the coordinates
+    std::vector<double> trend_slopes;  // slopes of both regressions along the coordinates
   };
 
-  // What a round works with, and what a prediction leaves for learning the same row.
+  // Buffers of a round. A prediction leaves its results here, so that learning the same row can reuse them.
   struct Workspace {
     explicit Workspace(const MetricCore& core);
-    std::int64_t clock = -1;  // the round whose prediction is here; -1: none
+    std::int64_t clock = -1;  // round of the stored prediction; -1 if there is none
     std::vector<double> row;
     std::vector<double> clipped;
-    std::vector<double> standard;  // and the constant 1
+    std::vector<double> standard;  // standardized row and the constant 1
     std::vector<ViewWorkspace> views;
     std::vector<double> packing_point;
     Neighbor packing_center;
-    std::vector<double> predictions;  // of the experts
+    std::vector<double> predictions;  // predictions of the experts
     std::vector<double> weights;
-    std::vector<double> deviations;    // of the experts from their aggregation
-    std::array<double, 2> combined{};  // the aggregation and the stack
+    std::vector<double> deviations;    // deviations of the experts from the aggregation
+    std::array<double, 2> combined{};  // predictions of the aggregation and of the stack
     std::array<double, 2> combined_weights{};
     double prediction = 0.0;
     std::vector<double> buffer;
@@ -186,7 +187,7 @@ class MetricCore {
   void predict_rows(std::span<const double> rows, std::span<double> predictions, std::size_t first,
                     std::size_t last) const;
 
-  // The order of a round.
+  // Steps of a round, in this order.
   double predict_row(std::span<const double> row, Workspace& work) const;
   void see_row(std::span<const double> row, Workspace& work) const;
   void ask_global_experts(Workspace& work) const;
@@ -213,11 +214,11 @@ class MetricCore {
   explicit MetricCore(const MetricCore& other, const std::shared_lock<FairSharedMutex>& lock);
 
   MetricSettings settings_;
-  mutable FairSharedMutex mutex_;  // of the next four
+  mutable FairSharedMutex mutex_;  // guards the next four members
   MetricParts parts_;
-  std::vector<KdTree> trees_;  // the centers in each view
+  std::vector<KdTree> trees_;  // index of the centers in each view
   RadiusSchedule radius_;
-  std::vector<double> direction_squares_;  // squared lengths of the first view's directions
+  std::vector<double> direction_squares_;  // squared norms of the directions of the first view
   mutable std::mutex workspaces_mutex_;
   mutable std::vector<std::unique_ptr<Workspace>> free_workspaces_;
 };

@@ -10,20 +10,20 @@ namespace ellipack {
 
 namespace {
 
-// A tree over restored points. It is built after they are checked.
+// Builds a tree over restored points after checking them.
 KdTree checked_tree(std::span<const double> coordinates, std::size_t dimension) {
-  require(dimension > 0 && coordinates.size() % dimension == 0, "coordinates must have one row a center");
+  require(dimension > 0 && coordinates.size() % dimension == 0, "coordinates must have one row per center");
   require(all_finite(coordinates), "coordinates must be finite");
   return coordinates.empty() ? KdTree(dimension) : KdTree(coordinates, dimension);
 }
 
 std::vector<std::int64_t> checked_rank_starts(std::vector<std::int64_t> starts, std::size_t dimension) {
-  require(starts.size() + 1 == dimension, "rank_starts must have one entry less than there are coordinates");
-  require(std::ranges::is_sorted(starts), "rank_starts must rise");
+  require(starts.size() + 1 == dimension, "rank_starts must have one entry less than the number of coordinates");
+  require(std::ranges::is_sorted(starts), "rank_starts must be sorted");
   return starts;
 }
 
-// Makes room for one more entry, so that push_back cannot throw.
+// Reserves memory for one more entry, so that push_back cannot throw.
 template <typename T>
 void reserve_one_more(std::vector<T>& values) {
   if (values.size() == values.capacity()) {
@@ -42,15 +42,15 @@ PackingCenters::PackingCenters(std::span<const double> coordinates, std::size_t 
       label_counts(std::move(counts)),
       creation_rounds(std::move(rounds)) {
   const std::size_t count = points.size();
-  require(label_sums.size() == count, "label_sums must have one entry a center");
-  require(label_counts.size() == count, "label_counts must have one entry a center");
-  require(creation_rounds.size() == count, "creation_rounds must have one entry a center");
+  require(label_sums.size() == count, "label_sums must have one entry per center");
+  require(label_counts.size() == count, "label_counts must have one entry per center");
+  require(creation_rounds.size() == count, "creation_rounds must have one entry per center");
   require(all_finite(label_sums), "label_sums must be finite");
   require(std::ranges::all_of(label_counts, [](std::int64_t each) { return each >= 0 && each <= largest_count; }),
           "label_counts must be from 0 to 2^52");
   require(creation_rounds.empty() || creation_rounds.front() >= 1, "creation_rounds must be >= 1");
   require(std::ranges::adjacent_find(creation_rounds, std::greater_equal<>()) == creation_rounds.end(),
-          "creation_rounds must rise");
+          "creation_rounds must be strictly increasing");
 }
 
 std::size_t PackingCenters::add(std::span<const double> point, std::int64_t round) {
@@ -73,12 +73,12 @@ PackingCore::PackingCore(PackingCenters centers, std::vector<std::int64_t> rank_
       radius_(checked_rank_starts(std::move(rank_starts), dimension_)),
       clock_(clock) {
   require(clock >= 0 && clock <= largest_count, "clock must be from 0 to 2^52");
-  require((clock > 0) == (size() > 0), "centers must be there from the first round on");
+  require((clock > 0) == (size() > 0), "centers must exist if and only if clock > 0");
   require(centers_.creation_rounds.empty() || centers_.creation_rounds.back() <= clock,
           "creation_rounds must be <= clock");
   std::int64_t left = clock;
   for (const std::int64_t count : centers_.label_counts) {
-    require(count <= left, "label_counts must add up to no more than clock");
+    require(count <= left, "the sum of label_counts must be <= clock");
     left -= count;
   }
 }
@@ -115,7 +115,7 @@ double PackingCore::run_round(std::span<const double> point, double label, bool 
   } else if (const std::size_t added = centers_.add(point, round); keep_founding_label) {
     centers_.add_label(added, label);
   }
-  clock_ = round;  // Nothing throws after the packing has changed: a round is played whole or not at all.
+  clock_ = round;  // nothing throws after the packing has changed, so a round is complete or has no effect
   return prediction;
 }
 

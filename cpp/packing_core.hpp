@@ -1,4 +1,4 @@
-// Algorithm 1 of the paper: online regression over a packing, in coordinates where the metric is Euclidean.
+// Algorithm 1 of the paper: online regression over a packing, in whitened coordinates.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace ellipack {
 
-// The packing: centers in the order of their founding, each with the count and the sum of the labels that it absorbed.
+// The centers of the packing in the order of their creation, each with the number and the sum of its labels.
 struct PackingCenters {
   KdTree points;
   std::vector<double> label_sums;
@@ -23,8 +23,8 @@ struct PackingCenters {
 
   explicit PackingCenters(std::size_t dimension);
 
-  // Restores centers. Throws std::invalid_argument unless the arrays have one entry a center, coordinates and sums are
-  // finite, counts are not negative and the rounds of founding rise from 1 or later.
+  // Restores centers. Throws std::invalid_argument unless the arrays have one entry per center, coordinates and sums
+  // are finite, counts are in range, and creation rounds are >= 1 and strictly increasing.
   PackingCenters(std::span<const double> coordinates, std::size_t dimension, std::vector<double> sums,
                  std::vector<std::int64_t> counts, std::vector<std::int64_t> rounds);
 
@@ -38,7 +38,7 @@ struct PackingCenters {
     ++label_counts[center];
   }
 
-  // The mean label of a center; 1/2 if there is no center (-1) or it has no labels.
+  // Returns the mean label of a center; 1/2 if it has no labels or there is no center (-1).
   double mean(std::int32_t center) const {
     if (center < 0 || label_counts[static_cast<std::size_t>(center)] == 0) {
       return 0.5;
@@ -48,27 +48,26 @@ struct PackingCenters {
   }
 };
 
-// Algorithm 1 with all that it carries from round to round. Threads may predict while one learns: a call waits for the
-// calls before it, and sees the state that they left.
+// Algorithm 1 with its state. Threads may predict while one learns. Calls take effect in the order in which they start.
 class PackingCore {
  public:
   PackingCore(std::size_t dimension, std::vector<std::int64_t> rank_starts);
 
-  // Restores the state after `clock` rounds. Throws std::invalid_argument if that many rounds cannot lead to it.
+  // Restores the state after `clock` rounds. Throws std::invalid_argument if no sequence of `clock` rounds leads to it.
   PackingCore(PackingCenters centers, std::vector<std::int64_t> rank_starts, std::int64_t clock);
 
   PackingCore(const PackingCore& other);
   PackingCore& operator=(const PackingCore&) = delete;
 
-  // Plays one round a row of `coordinates`; returns the predictions, each made before its label was seen. A new center
-  // absorbs the label of the row that founds it only if `keep_founding_label`.
+  // Runs one round per row of `coordinates`. Returns the predictions, each made before its label was learned. If
+  // `keep_founding_label`, a new center gets the label of the row that created it.
   std::vector<double> learn(std::span<const double> coordinates, std::span<const double> labels,
                             bool keep_founding_label);
 
-  // The prediction for each row of `coordinates` as things stand: 1/2 before the first round.
+  // Returns the prediction for each row of `coordinates`; 1/2 before the first round.
   std::vector<double> predict(std::span<const double> coordinates) const;
 
-  // One row. `learn_one` does not repeat the search of a `predict_one` for the same row in the same round.
+  // The same for one row. `learn_one` reuses the search of a `predict_one` for the same row in the same round.
   double learn_one(std::span<const double> point, double label, bool keep_founding_label);
   double predict_one(std::span<const double> point) const;
 
@@ -77,7 +76,7 @@ class PackingCore {
   std::int64_t clock() const;
   std::span<const std::int64_t> rank_starts() const { return radius_.rank_starts(); }
 
-  // What `look(centers, clock)` returns, with both as they are after a whole round.
+  // Returns `function(centers, clock)`, called between two rounds.
   template <typename Function>
   auto inspect(Function function) const {
     const std::shared_lock lock(mutex_);
@@ -85,21 +84,22 @@ class PackingCore {
   }
 
  private:
+  // The last search of `predict_one`, after `clock` rounds.
   struct Search {
     std::int64_t clock = -1;
     std::vector<double> point;
     Neighbor nearest;
   };
 
-  // A copy, while `lock` keeps the other one as it is.
+  // Copies another core while `lock` protects it.
   PackingCore(const PackingCore& other, const std::shared_lock<FairSharedMutex>& lock);
 
-  // The lock must be held.
+  // The caller holds the lock.
   double run_round(std::span<const double> point, double label, bool keep_founding_label);
   Neighbor find_nearest(std::span<const double> point) const;
 
   std::size_t dimension_;
-  mutable FairSharedMutex mutex_;  // of all that follows
+  mutable FairSharedMutex mutex_;  // guards the members below
   PackingCenters centers_;
   RadiusSchedule radius_;
   std::int64_t clock_ = 0;

@@ -1,4 +1,4 @@
-// The product of rows and a matrix, always summed in one order, so that batches cannot change a bit.
+// Products of rows and a matrix, summed in a fixed order, so that results do not depend on batches.
 #pragma once
 
 #include <cassert>
@@ -13,22 +13,23 @@ namespace ellipack {
 
 namespace detail {
 
-// Some rows of entries that follow each other in memory, and where their products go.
+// Consecutive rows, and the destination of their products.
 struct Projection {
   const double* rows;
   std::size_t depth;
-  const double* directions;  // row by row: `depth` rows of `width` entries
+  const double* directions;  // row-major, `depth` rows of `width` entries
   std::size_t width;
   double* out;
 };
 
-// How many columns a sum is for.
+// Number of columns in a sum.
 template <typename Sum>
 inline constexpr std::size_t columns_of = simd::lane_count<Sum>;
 template <>
 inline constexpr std::size_t columns_of<double> = 1;
 
-// As wide as registers are: a wider vector would be kept in memory. Lanes do not mix, so that no bit depends on it.
+// A vector that fits in a register; wider vectors would spill to memory. Lanes are independent, so results do not
+// depend on the width.
 using Columns = simd::Vec<double, __BIGGEST_ALIGNMENT__ >= sizeof(simd::Double4) ? 4 : 2>;
 
 // Loads a vector or a number.
@@ -44,9 +45,9 @@ void store_entries(double* to, Sum entries) {
   std::memcpy(to, &entries, sizeof(Sum));
 }
 
-// Fills in some columns of some rows. `Sum` is a vector for several columns, or a number for one; sum `at` belongs to
-// row at / sums_per_row. Each goes from the first entry of the row to the last. Packs, not loops, keep them in
-// registers.
+// Computes some columns of some rows. `Sum` is a vector of several columns, or a double for one column; sum `at`
+// belongs to row at / sums_per_row. Each sum runs from the first entry of the row to the last. Parameter packs instead
+// of loops keep the sums in registers.
 template <typename Sum, std::size_t sums_per_row, std::size_t... at>
 void project_block(const Projection& p, std::size_t first_column, std::index_sequence<at...>) {
   constexpr std::size_t step = columns_of<Sum>;
@@ -64,7 +65,7 @@ void project_block(const Projection& p, std::size_t first_column) {
   project_block<Sum, sums_per_row>(p, first_column, std::make_index_sequence<row_count * sums_per_row>());
 }
 
-// Fills in all columns of some rows. `vectors` is how many vectors of columns are summed up at once.
+// Computes all columns of some rows. `vectors` is the number of vectors of columns that are summed at once.
 template <std::size_t row_count, std::size_t vectors>
 void project_rows(const Projection& p) {
   constexpr std::size_t lanes = columns_of<Columns>;
@@ -78,7 +79,7 @@ void project_rows(const Projection& p) {
   if (column == p.width) {
     return;
   }
-  if (p.width > lanes) {  // The last columns once more: the same sums give the same bits.
+  if (p.width > lanes) {  // compute the last full vector again; the sums have the same bits
     project_block<Columns, row_count, 1>(p, p.width - lanes);
   } else if (p.width == 3) {
     project_block<double, row_count, 3>(p, 0);
@@ -91,14 +92,14 @@ void project_rows(const Projection& p) {
 
 }  // namespace detail
 
-// Fills `out` with row @ directions, each sum from the first entry of the row to the last. `directions` is stored row
-// by row: row.size() rows of out.size() entries each.
+// Computes out = row @ directions. Each sum runs from the first entry of the row to the last. `directions` is
+// row-major, with row.size() rows of out.size() entries.
 inline void project_row(std::span<const double> row, std::span<const double> directions, std::span<double> out) {
   assert(directions.size() == row.size() * out.size());
   detail::project_rows<1, 4>({row.data(), row.size(), directions.data(), out.size(), out.data()});
 }
 
-// Fills `out` with rows @ directions, both stored row by row, of so many columns.
+// Computes out = rows @ directions. Both are row-major; `directions` has `width` columns.
 inline void project_rows(std::span<const double> rows, std::span<const double> directions, std::size_t width,
                          std::span<double> out) {
   constexpr std::size_t block_rows = 4;

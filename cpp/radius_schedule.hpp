@@ -1,4 +1,4 @@
-// The radius of Algorithm 1: round t has the radius t^(-1 / (1 + rank)), where rank is the effective rank at round t.
+// The radius of Algorithm 1: t^(-1 / (1 + rank)) in round t, where rank is the effective rank in round t.
 #pragma once
 
 #include <cassert>
@@ -11,30 +11,30 @@
 
 namespace ellipack {
 
-// Compares distances with the radius of a round. Rounds must be asked for in rising order.
+// Compares distances with the radius of a round. Rounds must not decrease from call to call.
 class RadiusSchedule {
  public:
-  // Rounds for which one lower bound on the radius serves, and a margin above the rounding of std::pow.
+  // Number of rounds that share a lower bound on the radius, and a margin for rounding errors of std::pow.
   static constexpr std::int64_t rounds_per_bound = 256;
   static constexpr double bound_margin = 1e-9;
 
-  // `rank_starts` are the rounds at which the effective rank rises to 2, 3 and so on, in rising order.
+  // `rank_starts` are the rounds in which the effective rank increases to 2, 3 and so on, in ascending order.
   explicit RadiusSchedule(std::vector<std::int64_t> rank_starts) : rank_starts_(std::move(rank_starts)) {}
 
   std::span<const std::int64_t> rank_starts() const { return rank_starts_; }
 
-  // Whether a point at this squared distance lies beyond the radius of a round.
+  // Returns whether a squared distance exceeds the squared radius of a round.
   bool is_beyond(double squared_distance, std::int64_t round) {
     assert(round >= 1 && round >= last_round_);
     last_round_ = round;
     while (rank_ <= rank_starts_.size() && rank_starts_[rank_ - 1] <= round) {
       ++rank_;
     }
-    if (round > bound_holds_until_) {  // Radii fall with the round and rise with the rank.
+    if (round > bound_holds_until_) {  // radii decrease with the round and increase with the rank
       bound_holds_until_ = round + rounds_per_bound;
       lower_bound_ = radius(bound_holds_until_) * (1.0 - bound_margin);
     }
-    // A power takes longer than a comparison with a bound, which mostly decides.
+    // Comparing with the lower bound first avoids most calls of std::pow.
     const double distance = std::sqrt(squared_distance);
     return distance > lower_bound_ && distance > radius(round);
   }

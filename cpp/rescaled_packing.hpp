@@ -1,4 +1,4 @@
-// Algorithm 1, one row at a time, on rows and labels in any units.
+// Algorithm 1 on single rows, with features and labels of any scale.
 #pragma once
 
 #include <memory>
@@ -15,12 +15,12 @@ namespace ellipack {
 
 class RescaledPacking {
  public:
-  // `directions` whiten rows in units of the box.
+  // `directions` whiten rows that are scaled by the box.
   RescaledPacking(std::shared_ptr<PackingCore> core, UnitBox box, std::vector<double> directions)
       : core_(std::move(core)), box_(std::move(box)), directions_(std::move(directions)) {
     const std::size_t d = box_.dimension();
     if (core_->dimension() != d || directions_.size() != d * d) {
-      throw std::invalid_argument("core, box and directions must have one dimension");
+      throw std::invalid_argument("core, box and directions must have the same dimension");
     }
   }
 
@@ -28,7 +28,7 @@ class RescaledPacking {
 
   double predict(std::span<const double> row) const { return box_.label_from_units(core_->predict_one(whitened(row))); }
 
-  // Plays a round; returns false, with nothing changed, if the row or the label lies outside of the box.
+  // Runs a round. Returns false, without a change, if the row or the label is outside of the box.
   bool learn(std::span<const double> row, double label, bool keep_founding_label) {
     const bool inside = box_.contains(row, label);
     if (inside) {

@@ -1,7 +1,6 @@
-// Fixed-width vectors of numbers, by the vector extension of GCC and Clang.
+// Fixed-width vectors, by the vector extension of GCC and Clang.
 //
-// Each lane has the rounding that it would have alone, on every instruction set: what is computed several at a time has
-// the same bits as what is computed one by one.
+// Each lane is rounded like a scalar on every instruction set, so that vector and scalar code give the same bits.
 #pragma once
 
 #include <array>
@@ -42,14 +41,14 @@ using Lane = std::remove_cvref_t<decltype(V{}[0])>;
 template <typename V>
 inline constexpr int lane_count = sizeof(V) / sizeof(Lane<V>);
 
-// The bytes of a register: wider vectors take several.
+// Size of a register in bytes. Wider vectors use several registers.
 #if defined(__AVX__)
 inline constexpr int register_bytes = 32;
 #else
 inline constexpr int register_bytes = 16;
 #endif
 
-// Memory that begins at a cache line: rows that fill whole lines do not touch one more.
+// Allocates memory aligned to cache lines, so that rows of whole lines touch no extra line.
 template <typename T>
 struct CacheLineAllocator {
   using value_type = T;
@@ -93,7 +92,7 @@ inline V splat(Lane<V> value) {
   return value - V{};
 }
 
-// The first `count` numbers, up to four, and zeros in the other lanes.
+// Loads the first `count` numbers, up to four; the other lanes are 0.
 inline Double4 load_first(const double* from, std::size_t count) {
   switch (count) {
     case 1:
@@ -138,10 +137,10 @@ inline auto high_half(Int16x16 v) { return __builtin_shufflevector(v, v, 8, 9, 1
 inline auto low_half(Float8 v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3); }
 inline auto high_half(Float8 v) { return __builtin_shufflevector(v, v, 4, 5, 6, 7); }
 
-// For the functions below GCC does not find the one instruction that does it all. They ask for it by name; on other
-// processors they are plain loops or expressions, with the same results.
+// GCC does not generate the best instruction for the functions below, so they use intrinsics. On other processors they
+// are plain loops or expressions, with the same results.
 
-// left + right, or 65535 where that overflows.
+// Returns left + right, or 65535 on overflow.
 inline UInt16x16 saturating_add(UInt16x16 left, UInt16x16 right) {
 #if defined(__AVX2__)
   return std::bit_cast<UInt16x16>(_mm256_adds_epu16(std::bit_cast<__m256i>(left), std::bit_cast<__m256i>(right)));
@@ -150,7 +149,7 @@ inline UInt16x16 saturating_add(UInt16x16 left, UInt16x16 right) {
 #endif
 }
 
-// The same numbers in 16 bits.
+// Converts to 16 bits.
 inline Int16x16 widen(UInt8x16 bytes) {
 #if defined(__AVX2__)
   return std::bit_cast<Int16x16>(_mm256_cvtepu8_epi16(std::bit_cast<__m128i>(bytes)));
@@ -159,7 +158,7 @@ inline Int16x16 widen(UInt8x16 bytes) {
 #endif
 }
 
-// The smallest of 16 numbers.
+// Returns the smallest of 16 numbers.
 inline std::uint16_t smallest(UInt16x16 values) {
   const auto eight = min(low_half(values), high_half(values));
 #if defined(__SSE4_1__)
@@ -171,10 +170,10 @@ inline std::uint16_t smallest(UInt16x16 values) {
 #endif
 }
 
-// Bit i tells whether lane i of `mask`, the result of a comparison, is set. Lanes 0 to 15 come from `low`.
+// Returns a mask of the lanes that are set in the result of a comparison. Bits 0 to 15 come from `low`.
 inline std::uint32_t to_bits(Int16x16 low, Int16x16 high) {
 #if defined(__AVX2__)
-  // The instruction packs each half of a register on its own; the permutation restores the order of the lanes.
+  // The instruction packs each half of a register separately; the permutation restores the order of the lanes.
   const __m256i packed = _mm256_packs_epi16(std::bit_cast<__m256i>(low), std::bit_cast<__m256i>(high));
   return static_cast<std::uint32_t>(_mm256_movemask_epi8(_mm256_permute4x64_epi64(packed, 0b11011000)));
 #elif defined(__SSE2__)
@@ -194,7 +193,7 @@ inline std::uint32_t to_bits(Int16x16 low, Int16x16 high) {
 #endif
 }
 
-// Bit i tells whether lane i is at most `limit`.
+// Returns a mask of the lanes that are at most `limit`.
 inline std::uint32_t at_most(Float8 values, Float8 limit) {
 #if defined(__AVX__)
   return static_cast<std::uint32_t>(_mm256_movemask_ps(std::bit_cast<__m256>(values <= limit)));
@@ -225,7 +224,7 @@ inline std::uint32_t at_most(Double4 values, Double4 limit) {
 #endif
 }
 
-// Rows become columns.
+// Transposes a 4 x 4 matrix, given by its rows.
 inline void transpose(Double4& a, Double4& b, Double4& c, Double4& d) {
   const Double4 ab_low = __builtin_shufflevector(a, b, 0, 4, 2, 6);
   const Double4 ab_high = __builtin_shufflevector(a, b, 1, 5, 3, 7);

@@ -1,5 +1,5 @@
-// A range for each feature and one for the label, and the change to units in which they fit the paper: rows in the unit
-// ball, labels in [0, 1].
+// Ranges of the features and of the label, and the scaling to the domain of the paper: rows in the unit ball, labels in
+// [0, 1].
 #pragma once
 
 #include <algorithm>
@@ -13,15 +13,15 @@
 
 namespace ellipack {
 
-// A range of numbers; without any number yet, its low end is above its high end.
+// A range of numbers. An empty range has low > high.
 struct Range {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
 
   bool contains(double value) const { return low <= value && value <= high; }
 
-  // The place of a value in the range, from -1 to 1 and clipped there; 0 if the range has no width. Differences are
-  // taken of halves, so that no range is too wide.
+  // Returns the position of a value in the range, scaled and clipped to [-1, 1]; 0 if the range has no width.
+  // Differences of halves are used, so that wide ranges do not overflow.
   double scaled(double value) const {
     const double half_width = 0.5 * high - 0.5 * low;
     if (!(half_width > 0.0)) {
@@ -39,7 +39,7 @@ class UnitBox {
         label_(label),
         root_(std::sqrt(static_cast<double>(low_.size()))) {
     if (low_.empty() || low_.size() != high_.size()) {
-      throw std::invalid_argument("low and high must have one entry a feature");
+      throw std::invalid_argument("low and high must have one entry per feature");
     }
   }
 
@@ -56,7 +56,7 @@ class UnitBox {
     return inside;
   }
 
-  // A row in units of the box, inside the unit ball. A row outside of the box is clipped to its edge.
+  // Scales a row into the unit ball. A row outside of the box is clipped to its edge.
   void row_to_units(std::span<const double> row, std::span<double> out) const {
     for (std::size_t k = 0; k < row.size(); ++k) {
       out[k] = Range{low_[k], high_[k]}.scaled(row[k]) / root_;
@@ -65,7 +65,7 @@ class UnitBox {
 
   double label_to_units(double label) const { return 0.5 + 0.5 * label_.scaled(label); }
 
-  // A label in its own units; 0 if there was none yet.
+  // Returns a label in its own units; 0 before the first label.
   double label_from_units(double label) const {
     if (label_.low > label_.high) {
       return 0.0;

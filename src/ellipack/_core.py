@@ -1,4 +1,4 @@
-"""The compiled core, in the build for this processor.
+"""The compiled core, in the build that this processor supports.
 
 All builds give the same results, bit for bit. Set ``ELLIPACK_CPU=baseline`` to use the build that runs on all
 processors.

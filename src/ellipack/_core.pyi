@@ -1,4 +1,6 @@
-"""Compiled cores: they own their arrays and run rounds; Python decides."""
+"""
+Compiled core of ellipack: arrays, rounds, neighbor search and scoring.
+"""
 
 from collections.abc import Sequence
 from typing import Annotated, overload
@@ -29,7 +31,7 @@ class BernsteinAggregation:
 
     def update(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], prediction: float, label: float) -> None:
         """
-        Observe the label of a round in which the experts predicted `predictions`, and the aggregation `prediction`.
+        Update by the label of a round in which the experts predicted `predictions` and the aggregation `prediction`.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
@@ -46,48 +48,50 @@ class LeastSquares:
     def coefficients(self) -> NDArray[numpy.float64]: ...
 
     def update(self, features: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], target: float) -> None:
-        """Take in one more row."""
+        """Update the regression by one row."""
 
     def discount(self, span: float) -> None:
         """
-        Discount the past, so that rounds as long ago as `span` count an e-th part.
+        Discount the past: rows that are `span` rounds old keep the fraction 1/e of their weight.
         """
 
     def converted(self, ratio: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> LeastSquares:
         """
-        Return the same regression on features in other units: the old ones are `ratio * new + shift`. The last is the constant, with a ratio and a shift of 1.
+        Return the same regression on rescaled features. The old features are `ratio * new + shift`; the last one is the constant, with a ratio and a shift of 1.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
 def project(rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """
-    Return rows @ directions, each row by itself and in one order, so that batches cannot change a bit.
+    Return rows @ directions. The order of each sum is fixed, so that results do not depend on batches.
     """
 
 class DifferenceEstimator:
-    """Appendix A's estimator: central differences of a kernel regression."""
+    """
+    Gradient estimator of appendix A: central differences of a kernel regression.
+    """
 
     def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bandwidth_and_step: tuple[float, float], mass_threshold: float, powers: tuple[int, int]) -> None: ...
 
     def build_index(self) -> None:
         """
-        Build a tree over the rows, so that each anchor visits only the rows in its reach. No result changes.
+        Build a kd-tree, so that each anchor visits only rows in the support of its kernels. Results do not change.
         """
 
     def gradients(self, anchors: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> tuple[NDArray[numpy.float64], NDArray[numpy.bool_]]:
         """
-        Return the gradient at each anchor, and for each entry whether both shifted balls hold enough rows.
+        Return the gradient at each anchor, and for each entry whether both shifted balls contain enough rows.
         """
 
 def local_slopes(tree: KdTree, labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], queries: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], neighbors: int, ridge: float) -> NDArray[numpy.float64]:
     """
-    Return the slope at each query of a weighted ridge regression on its nearest points.
+    Return the slope of a weighted ridge regression on the nearest points of each query.
     """
 
 class KdTree:
     """
-    An exact index of nearest neighbors: a kd-tree over points of float64 coordinates.
+    Exact nearest neighbor index: a kd-tree over points with float64 coordinates.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -95,17 +99,17 @@ class KdTree:
 
     @staticmethod
     def build(points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> KdTree:
-        """Build a balanced tree over points, one a row."""
+        """Build a balanced tree over points, one per row."""
 
     def insert(self, points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """Insert points, one a row, at the next positions."""
+        """Insert points, one per row, at the next positions."""
 
     def copy(self) -> KdTree:
         """Return an independent copy."""
 
     def points(self) -> NDArray[numpy.float64]:
         """
-        Return the coordinates of all points, one a row, in the order of insertion.
+        Return the coordinates of all points, one per row, in the order of insertion.
         """
 
     def __len__(self) -> int: ...
@@ -116,7 +120,7 @@ class KdTree:
 
     @property
     def memory_bytes(self) -> int:
-        """Memory of all arrays, room for more points included."""
+        """Memory of all arrays in bytes, including reserved memory."""
 
     @property
     def leaf_count(self) -> int:
@@ -131,7 +135,7 @@ class KdTree:
 
     def k_nearest(self, queries: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], k: int) -> tuple[NDArray[numpy.int64], NDArray[numpy.float64]]:
         """
-        Return positions and squared distances of the k nearest points, sorted; -1 and inf where there are fewer.
+        Return sorted positions and squared distances of the k nearest points, padded with -1 and inf.
         """
 
     def within(self, queries: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], radius_squared: float) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.float64]]:
@@ -148,15 +152,15 @@ class KdTree:
         """Return the positions of the points in a leaf."""
 
     def near_leaves(self, query: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], radius_squared: float) -> NDArray[numpy.int32]:
-        """Return the leaves that a filter lets through."""
+        """Return the leaves that pass the filter of boxes."""
 
     def near_in_leaf(self, leaf: int, query: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], radius_squared: float) -> NDArray[numpy.int32]:
         """
-        Return the positions of the points in a leaf that a filter lets through.
+        Return the positions of the points in a leaf that pass the filter of codes.
         """
 
     def check(self) -> None:
-        """Raise RuntimeError unless the structure is sound."""
+        """Raise RuntimeError unless all invariants of the tree hold."""
 
 def local_predictions(squared_distances: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], ages: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], trend: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], forgetting_trend: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], offsets: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], neighbors: int, fit_dimension: int) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64]]:
     """
@@ -165,16 +169,16 @@ def local_predictions(squared_distances: Annotated[NDArray[numpy.float64], dict(
 
 def factor_double(systems: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """
-    Return the factors of positive definite matrices, which stand side by side: entry (i, j, k) belongs to matrix k. Columns beyond the matrix are right-hand sides.
+    Return the Cholesky factors of interleaved positive definite matrices: entry (i, j, k) belongs to matrix k. Columns beyond the matrix are right-hand sides.
     """
 
 def factor_single(systems: Annotated[NDArray[numpy.float32], dict(shape=(None, None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float32]:
     """
-    Return the factors of positive definite matrices, which stand side by side: entry (i, j, k) belongs to matrix k. Columns beyond the matrix are right-hand sides.
+    Return the Cholesky factors of interleaved positive definite matrices: entry (i, j, k) belongs to matrix k. Columns beyond the matrix are right-hand sides.
     """
 
 class FeatureView:
-    """A view of the features, and a metric on it."""
+    """View of the features with a metric."""
 
     def __init__(self, knots: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], gop: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fit_dimension: int) -> None: ...
 
@@ -197,12 +201,12 @@ class FeatureView:
     def fit_dimension(self) -> int: ...
 
     def standardize(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
-        """Return rows in standard units."""
+        """Return standardized rows."""
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
 class CenterMemory:
-    """The centers that all views share."""
+    """Centers, shared by all views."""
 
     def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], round_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
@@ -223,7 +227,7 @@ class CenterMemory:
     def __reduce__(self) -> tuple[object, ...]: ...
 
 class PackingExpert:
-    """Algorithm 1 as an expert."""
+    """State of Algorithm 1 as an expert."""
 
     def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], creation_rounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], clock: int, coordinate_scale: float, max_centers: int) -> None: ...
 
@@ -254,7 +258,7 @@ class PackingExpert:
     def __reduce__(self) -> tuple[object, ...]: ...
 
 class GlobalRegressions:
-    """The regressions on all features."""
+    """Ridge regressions on all features, without and with forgetting."""
 
     def __init__(self, ridge: LeastSquares, forgetting: LeastSquares) -> None: ...
 
@@ -267,7 +271,7 @@ class GlobalRegressions:
     def __reduce__(self) -> tuple[object, ...]: ...
 
 class ExpertAggregation:
-    """How experts become one prediction."""
+    """Aggregation of the experts: weights, stack, and weights of both."""
 
     def __init__(self, experts: BernsteinAggregation, stack: LeastSquares, top: BernsteinAggregation) -> None: ...
 
@@ -283,7 +287,7 @@ class ExpertAggregation:
     def __reduce__(self) -> tuple[object, ...]: ...
 
 class MetricParts:
-    """Everything that a MetricCore carries from round to round."""
+    """Complete state of a MetricCore."""
 
     def __init__(self, views: Sequence[FeatureView], centers: CenterMemory, packing: PackingExpert, regressions: GlobalRegressions, aggregation: ExpertAggregation, label_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coordinates: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]], clock: int) -> None: ...
 
@@ -313,7 +317,7 @@ class MetricParts:
 
     @property
     def coordinates(self) -> list[NDArray[numpy.float64]]:
-        """The coordinates of the centers in each view."""
+        """Coordinates of the centers in each view."""
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
@@ -334,7 +338,7 @@ class MetricSettings:
     def __reduce__(self) -> tuple[object, ...]: ...
 
 class MetricCore:
-    """The practical learner's rounds."""
+    """Rounds of MetricRegressor within a phase."""
 
     def __init__(self, settings: MetricSettings, parts: MetricParts) -> None: ...
 
@@ -346,7 +350,7 @@ class MetricCore:
 
     @property
     def clock(self) -> int:
-        """Rounds so far."""
+        """Number of rounds."""
 
     def __len__(self) -> int: ...
 
@@ -361,27 +365,25 @@ class MetricCore:
 
     def accepts_rows(self, rows: NDArray[numpy.generic]) -> bool:
         """
-        Return whether an array holds rows that can be learned as they are: doubles in C order, finite, not too large.
+        Return whether an array contains valid rows that need no conversion: finite doubles in C order, not too large.
         """
 
     def accepts_labels(self, labels: NDArray[numpy.generic], count: int) -> bool:
         """
-        Return whether an array holds so many labels that can be learned as they are.
+        Return whether an array contains `count` valid labels that need no conversion.
         """
 
     def predict(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None:
-        """
-        Fill in the prediction for each row, all in the same state; change nothing.
-        """
+        """Fill in the prediction for each row, all from the same state."""
 
     def learn(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int:
         """
-        Play one round a row and fill in the predictions; return how many rounds were played.
+        Run one round per row and fill in the predictions. Return the number of rounds run, which is smaller if a round would fill the memory.
         """
 
     def expert_predictions(self, row: Sequence[float]) -> tuple[NDArray[numpy.float64], tuple[float, float]]:
         """
-        Return the predictions of all experts for a row, and those of their aggregation and of the stack.
+        Return the predictions of all experts for a row, and those of the aggregation and the stack.
         """
 
     def predict_one(self, row: Sequence[float]) -> float:
@@ -389,16 +391,16 @@ class MetricCore:
 
     def learn_one(self, row: Sequence[float], label: float) -> bool:
         """
-        Play a round; return False, with nothing changed, if the round would fill the memory.
+        Run a round. Return False, without a change, if the round would fill the memory.
         """
 
     def simulate_round(self, row: Sequence[float], label: float) -> tuple[MetricParts, float]:
         """
-        Return what the parts would be after one more round, and its prediction; change nothing.
+        Return the parts after one more round, and its prediction, without changing the core.
         """
 
     def copy(self) -> MetricCore:
-        """Return a copy that learns on its own."""
+        """Return an independent copy."""
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
@@ -409,7 +411,7 @@ class LeaveOneOutScorer:
 
     def score(self, projected: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], scales: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
         """
-        Return the sum of squared errors where coordinates are the columns of `projected` times `scales`.
+        Return the sum of squared errors for the coordinates `projected * scales`.
         """
 
 class PackingCore:
@@ -425,27 +427,27 @@ class PackingCore:
 
     def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], keep_founding_label: bool) -> NDArray[numpy.float64]:
         """
-        Play one round a row; return the predictions, each made before its label was seen.
+        Run one round per row. Return the predictions, each made before its label was learned.
         """
 
     def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
         """Return the prediction for each row; 1/2 before the first round."""
 
     def copy(self) -> PackingCore:
-        """Return a copy, as it is after a whole round."""
+        """Return an independent copy."""
 
     def __deepcopy__(self, memo: object) -> PackingCore: ...
 
     def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64], int]:
         """
-        Return what makes an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts and clock.
+        Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts and clock.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
     @property
     def coordinates(self) -> NDArray[numpy.float64]:
-        """Whitened coordinates of the centers, one a row."""
+        """Whitened coordinates of the centers, one per row."""
 
     @property
     def label_sums(self) -> NDArray[numpy.float64]:
@@ -457,11 +459,11 @@ class PackingCore:
 
     @property
     def creation_rounds(self) -> NDArray[numpy.int64]:
-        """Round in which each center was creation_rounds."""
+        """Round in which each center was added."""
 
     @property
     def rank_starts(self) -> NDArray[numpy.int64]:
-        """Rounds in which the effective rank rises."""
+        """Rounds in which the effective rank increases."""
 
     @property
     def dimension(self) -> int: ...
@@ -472,31 +474,31 @@ class PackingCore:
 
     @property
     def clock(self) -> int:
-        """Number of rounds played."""
+        """Number of rounds."""
 
 class UnitBox:
     """
-    A range for each feature and one for the label. A range without values has low > high.
+    Ranges of the features and of the label. An empty range has low > high.
     """
 
     def __init__(self, low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     def first_outside(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], start: int) -> int:
         """
-        Return the first row, from `start` on, that lies outside or whose label does; or the number of rows.
+        Return the first row from `start` on that is outside of the box or has a label outside, or the number of rows.
         """
 
     def rows_to_units(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
         """
-        Return rows in units of the box, inside the unit ball. Rows outside are clipped to the edge.
+        Return rows scaled into the unit ball. Rows outside of the box are clipped to its edge.
         """
 
     def labels_to_units(self, labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
-        """Return labels in units of the box, from 0 to 1."""
+        """Return labels scaled to [0, 1]."""
 
     def labels_from_units(self, labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
         """
-        Return labels in their own units, given units of the box; 0 before the first label.
+        Return labels in their own units, given scaled labels; 0 before the first label.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
@@ -509,19 +511,19 @@ class UnitBox:
 
     @property
     def label(self) -> NDArray[numpy.float64]:
-        """Low and high end of the range of labels."""
+        """Lower and upper end of the range of labels."""
 
 class RescaledPacking:
-    """Algorithm 1, one row at a time, in units of a box."""
+    """Algorithm 1 on single rows, scaled by a box."""
 
     def __init__(self, core: PackingCore, box: UnitBox, directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
 
     def predict(self, row: Sequence[float]) -> float:
         """
-        Return the prediction for a row; a row outside of the box is clipped to its edge.
+        Return the prediction for a row. A row outside of the box is clipped to its edge.
         """
 
     def learn(self, row: Sequence[float], label: float, keep_founding_label: bool) -> bool:
         """
-        Play a round; return False, with nothing changed, if the row or its label lies outside of the box.
+        Run a round. Return False, without a change, if the row or its label is outside of the box.
         """
