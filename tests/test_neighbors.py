@@ -19,14 +19,14 @@ from tests.reference import brute_force_neighbors as brute_force
 
 
 def grown(points: Floats) -> NeighborIndex:
-    """Return an index into which points were inserted one after the other."""
+    """Return an index with points inserted one by one."""
     index = NeighborIndex.empty(points.shape[1])
     index.insert(points)
     return index
 
 
 def grown_tree(points: Floats, built: int = 0) -> KdTree:
-    """Return a tree of which the first points were built in bulk and the others inserted."""
+    """Return a tree with the first points built in bulk and the others inserted."""
     tree = KdTree.build(points[:built])
     tree.insert(points[built:])
     return tree
@@ -36,8 +36,8 @@ def same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def check_answers(index: NeighborIndex, points: Floats, queries: Floats, ks: tuple[int, ...]) -> None:
-    """Check every kind of search against brute force, to the last bit."""
+def check_searches(index: NeighborIndex, points: Floats, queries: Floats, ks: tuple[int, ...]) -> None:
+    """Check that all searches are bitwise equal to brute force."""
     assert np.array_equal(index.points(), points)
     nearest = brute_force.nearest(points, queries)
     assert same(index.nearest(queries), nearest)
@@ -50,16 +50,16 @@ def check_answers(index: NeighborIndex, points: Floats, queries: Floats, ks: tup
 
 @settings(max_examples=100)
 @given(clouds(), st.integers(1, 300))
-def test_answers_are_those_of_brute_force(drawn: Cloud, k: int) -> None:
+def test_searches_match_brute_force(drawn: Cloud, k: int) -> None:
     for index in (grown(drawn.points), NeighborIndex.build(drawn.points)):
-        check_answers(index, drawn.points, drawn.queries, (1, 32, k))
+        check_searches(index, drawn.points, drawn.queries, (1, 32, k))
 
 
 @settings(max_examples=20)
 @given(clouds(most=500, widest=12))
-def test_k_may_be_the_number_of_points_or_more(drawn: Cloud) -> None:
+def test_k_may_equal_or_exceed_the_number_of_points(drawn: Cloud) -> None:
     size = len(drawn.points)
-    check_answers(grown(drawn.points), drawn.points, drawn.queries, (size, size + 1))
+    check_searches(grown(drawn.points), drawn.points, drawn.queries, (size, size + 1))
 
 
 @settings(max_examples=40)
@@ -68,21 +68,21 @@ def test_insertions_and_searches_may_alternate(drawn: Cloud, cuts: list[int], bu
     points = drawn.points
     edges = sorted(({min(cut, len(points)) for cut in cuts} | {1, len(points)}) - {0})
     index = NeighborIndex.build(points[:1]) if bulk else grown(points[:1])
-    check_answers(index, points[:1], drawn.queries, (2,))
+    check_searches(index, points[:1], drawn.queries, (2,))
     for start, stop in pairwise(edges):
         index.insert(points[start:stop])
-        check_answers(index, points[:stop], drawn.queries, (7,))
+        check_searches(index, points[:stop], drawn.queries, (7,))
 
 
 def test_a_search_of_a_large_tree_reaches_its_visit_limit() -> None:
     for d, steepness in ((3, 0.0), (10, 0.0), (30, 0.1)):
         drawn = cloud("random", steepness, 40_000, d, seed=d)
-        check_answers(NeighborIndex.build(drawn.points), drawn.points, drawn.queries, (1, 40, 600))
+        check_searches(NeighborIndex.build(drawn.points), drawn.points, drawn.queries, (1, 40, 600))
 
 
 @settings(max_examples=40)
 @given(clouds(most=2500, widest=6), st.integers(0, 2000))
-def test_the_structure_is_sound(drawn: Cloud, first: int) -> None:
+def test_invariants_of_the_tree_hold(drawn: Cloud, first: int) -> None:
     tree = grown_tree(drawn.points, min(first, len(drawn.points)))
     tree.check()
     held = np.concatenate([tree.leaf_positions(leaf) for leaf in range(tree.leaf_count)])
@@ -102,7 +102,7 @@ def test_the_tree_stays_balanced_and_small(order: str) -> None:
         assert tree.depth <= np.log(tree.leaf_count) / np.log(1 / 0.7) + 3
 
 
-def test_a_tree_built_in_bulk_is_small_from_a_thousand_points_on() -> None:
+def test_a_bulk_built_tree_of_a_thousand_points_is_small() -> None:
     for d in (1, 2, 3, 20, 100):
         points = np.random.default_rng(0).normal(size=(1000, d))
         tree = KdTree.build(points)
@@ -119,7 +119,7 @@ def test_many_duplicates_are_cheap() -> None:
     assert np.array_equal(index.within([[1.0, 2.0]], 0.5).positions, np.arange(50_000))
 
 
-def test_of_equally_near_points_the_earliest_comes_first() -> None:
+def test_ties_go_to_the_earliest_point() -> None:
     circle = np.array([[0.0, 5.0], [3.0, 4.0], [-4.0, 3.0], [5.0, 0.0], [0.0, -5.0]])
     for shift in range(5):
         points = np.concatenate([np.full((300, 2), 9.0), np.tile(np.roll(circle, shift, axis=0), (40, 1))])
@@ -129,35 +129,35 @@ def test_of_equally_near_points_the_earliest_comes_first() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e-160, 1e-154, 1e150, 1e160, 1e300])
-def test_squares_beyond_the_range_of_floats_are_ties(scale: float) -> None:
+def test_squares_that_overflow_or_underflow_are_ties(scale: float) -> None:
     points = scale * np.random.default_rng(0).normal(size=(700, 3))
     queries = np.concatenate([points[:5], scale * np.random.default_rng(1).normal(size=(5, 3))])
-    check_answers(grown(points), points, queries, (1, 20, 100))
-    check_answers(NeighborIndex.build(points), points, queries, (1, 20, 100))
+    check_searches(grown(points), points, queries, (1, 20, 100))
+    check_searches(NeighborIndex.build(points), points, queries, (1, 20, 100))
 
 
 @pytest.mark.parametrize("away", [1e3, 1e7, 1e12, 1e14, 1e16, 1e30, 1e39, 1e150, 1e160])
-def test_answers_far_from_the_origin_are_those_of_brute_force(away: float) -> None:
+def test_searches_far_from_the_origin_match_brute_force(away: float) -> None:
     rng = np.random.default_rng(0)
     for count, spread in ((10, 1.0), (10, 1e-4 * away), (3000, 1.0), (3000, 1e-4 * away)):
         points = away + spread * rng.normal(size=(count, 4))
         queries = np.concatenate([points[:5], away + spread * rng.normal(size=(15, 4)), rng.normal(size=(3, 4))])
         for index in (grown(points), NeighborIndex.build(points)):
-            check_answers(index, points, queries, (1, 20, 100))
+            check_searches(index, points, queries, (1, 20, 100))
 
 
-# Filters: they may let points and leaves through that are far, but never leave out one that is near.
+# Filters: they may pass points and leaves that are too far, but never exclude one that is near.
 
 
 def around(query: Floats, apart: int, rng: np.random.Generator) -> Floats:
-    """Return twenty points at distances of many sizes from a query."""
+    """Return twenty points at distances of many magnitudes from a query."""
     shape = 20, len(query)
     return query + 10.0**apart * rng.normal(size=shape) * 10.0 ** rng.integers(-9, 1, size=shape)
 
 
 @settings(max_examples=300)
 @given(st.integers(1, 40), st.integers(-45, 20), st.integers(-45, 20), st.integers(0, 2**32 - 1))
-def test_no_box_in_single_precision_hides_a_near_leaf(d: int, size: int, apart: int, seed: int) -> None:
+def test_float32_boxes_exclude_no_near_leaf(d: int, size: int, apart: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     query = 10.0**size * rng.normal(size=d)
     points = around(query, apart, rng)
@@ -167,7 +167,7 @@ def test_no_box_in_single_precision_hides_a_near_leaf(d: int, size: int, apart: 
 
 @settings(max_examples=300)
 @given(st.integers(1, 40), st.integers(-200, 200), st.integers(-200, 200), st.integers(0, 2**32 - 1), st.booleans())
-def test_no_code_hides_a_near_point(d: int, size: int, apart: int, seed: int, bulk: bool) -> None:
+def test_codes_exclude_no_near_point(d: int, size: int, apart: int, seed: int, bulk: bool) -> None:
     rng = np.random.default_rng(seed)
     query = 10.0**size * rng.normal(size=d)
     with np.errstate(over="ignore"):
@@ -179,8 +179,8 @@ def test_no_code_hides_a_near_point(d: int, size: int, apart: int, seed: int, bu
 
 @settings(max_examples=100)
 @given(st.integers(1, 40), st.integers(0, 2**32 - 1))
-def test_no_code_hides_a_point_at_the_edge_of_its_cell(d: int, seed: int) -> None:
-    # Queries at the corner of a box and points just inside of cells leave no more than the slack of the filter.
+def test_codes_exclude_no_near_point_at_the_edge_of_its_cell(d: int, seed: int) -> None:
+    # With queries at the corner of a box and points at the edge of cells, only the slack of the filter is left.
     rng = np.random.default_rng(seed)
     points = rng.integers(0, 40, size=(60, d)) + rng.choice([0.0, 1e-9, 1 - 1e-9], size=(60, d))
     tree = KdTree.build(points)
@@ -191,7 +191,7 @@ def test_no_code_hides_a_point_at_the_edge_of_its_cell(d: int, seed: int) -> Non
 
 @settings(max_examples=100)
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1))
-def test_codes_leave_out_most_points_that_are_far(d: int, seed: int) -> None:
+def test_codes_exclude_most_far_points(d: int, seed: int) -> None:
     points = np.random.default_rng(seed).normal(size=(60, d)) * 10.0 ** -np.arange(d)
     near = KdTree.build(points).near_in_leaf(0, points[0] + 1e-6, 1e-3)
     assert 1 <= len(near) <= 20
@@ -199,36 +199,36 @@ def test_codes_leave_out_most_points_that_are_far(d: int, seed: int) -> None:
 
 @settings(max_examples=100)
 @given(st.integers(1, 12), st.floats(0.0, 100.0), st.integers(0, 2**32 - 1))
-def test_codes_are_no_coarser_than_their_cells(d: int, reach: float, seed: int) -> None:
+def test_codes_are_as_precise_as_their_cells(d: int, radius: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     points = rng.random(size=(60, d))
     cell = 1.125 * np.ptp(points, axis=0).max() / 255
     tree = KdTree.build(points)
     for query in rng.uniform(-4.0, 5.0, size=(20, d)):
-        near = tree.near_in_leaf(0, query, (reach * cell) ** 2)
-        if len(near) > 1:  # a single point is let through without a look at all coordinates
+        near = tree.near_in_leaf(0, query, (radius * cell) ** 2)
+        if len(near) > 1:  # a single point passes without a check of all coordinates
             distances = np.sqrt(brute_force.squared_distances(query, points[near]))
-            assert distances.max() <= (reach + 2.001 * np.sqrt(d)) * cell
+            assert distances.max() <= (radius + 2.001 * np.sqrt(d)) * cell
 
 
-def test_boxes_leave_out_leaves_that_are_far() -> None:
+def test_boxes_exclude_far_leaves() -> None:
     rng = np.random.default_rng(0)
     for d, least, most in ((2, 1, 9), (40, 60, 84)):
         points, query = rng.normal(size=(5000, d)), rng.normal(size=d)
         tree = KdTree.build(points)
         assert tree.leaf_count == 84
         assert least <= len(tree.near_leaves(query, tree.nearest(query[None])[1][0])) <= most
-        # Once a point is close by, few leaves are as near.
+        # With a small limit, few leaves are near.
         tree.insert(query[None] + 1e-3)
         assert len(tree.near_leaves(query, tree.nearest(query[None])[1][0])) <= 9
 
 
-# Leaves: eviction looks for redundant centers within them.
+# Leaves: eviction searches redundant centers in each leaf.
 
 
 @settings(max_examples=40)
 @given(clouds(most=800, widest=8), st.integers(1, 4))
-def test_the_nearest_later_point_is_found_in_the_same_leaf(drawn: Cloud, leading: int) -> None:
+def test_the_nearest_later_point_in_the_same_leaf_is_found(drawn: Cloud, leading: int) -> None:
     points = drawn.points
     tree = KdTree.build(np.ascontiguousarray(points[:, :leading]))
     positions, distances = tree.nearest_later_in_leaf(points)
@@ -243,7 +243,7 @@ def test_the_nearest_later_point_is_found_in_the_same_leaf(drawn: Cloud, leading
 
 
 def test_a_bulk_build_always_makes_the_same_leaves() -> None:
-    # Which centers are evicted depends on it: another set of leaves would change the answers of a learner.
+    # Eviction depends on the leaves: other leaves would change the predictions of a learner.
     points = np.array([[(7 * i * i) % 101, (i * i * i) % 37, i % 5] for i in range(1000)], dtype=float)
     positions = KdTree.build(points).nearest_later_in_leaf(points)[0]
     assert zlib.crc32(positions.astype("<i8").tobytes()) == 2620231707
@@ -254,15 +254,15 @@ def test_a_bulk_build_always_makes_the_same_leaves() -> None:
 
 @settings(max_examples=20)
 @given(clouds(most=800), st.integers(0, 2**32 - 1))
-def test_points_that_are_kept_get_new_positions(drawn: Cloud, seed: int) -> None:
+def test_kept_points_get_new_positions(drawn: Cloud, seed: int) -> None:
     mask = np.random.default_rng(seed).random(len(drawn.points)) < 0.5
     kept = grown(drawn.points).keep(mask)
     assert np.array_equal(kept.points(), drawn.points[mask])
     if mask.any():
-        check_answers(kept, drawn.points[mask], drawn.queries, (5,))
+        check_searches(kept, drawn.points[mask], drawn.queries, (5,))
 
 
-def test_a_mask_that_does_not_fit_is_refused() -> None:
+def test_invalid_masks_are_rejected() -> None:
     index = NeighborIndex.build([[0.0], [1.0]])
     with pytest.raises(ShapeError, match=r"mask must have shape \(2,\), one entry per point, got \(3,\)"):
         index.keep([True, False, True])
@@ -270,7 +270,7 @@ def test_a_mask_that_does_not_fit_is_refused() -> None:
         index.keep([0, 1])
 
 
-def test_searches_change_nothing_and_threads_change_no_bit() -> None:
+def test_searches_change_nothing_and_do_not_depend_on_threads() -> None:
     drawn = cloud("random", 0.2, 3000, 8, seed=1)
     queries = np.random.default_rng(2).normal(size=(101, 8))
     index = grown(drawn.points)
@@ -284,7 +284,7 @@ def test_searches_change_nothing_and_threads_change_no_bit() -> None:
         assert same(search(n_jobs), alone)
     with ThreadPoolExecutor(4) as pool:
         assert all(same(answers, alone) for answers in pool.map(search, [1] * 8))
-    check_answers(index, drawn.points, drawn.queries, (3,))
+    check_searches(index, drawn.points, drawn.queries, (3,))
 
 
 def test_insertions_wait_for_searches_of_other_threads() -> None:
@@ -298,7 +298,7 @@ def test_insertions_wait_for_searches_of_other_threads() -> None:
             index.insert(points[start : start + 100])
         for answer in answers:
             assert any(np.array_equal(answer.result()[0], positions) for positions in possible)
-    check_answers(index, points, queries[:10], (3,))
+    check_searches(index, points, queries[:10], (3,))
 
 
 def test_a_copy_is_independent() -> None:
@@ -307,8 +307,8 @@ def test_a_copy_is_independent() -> None:
     copied = index.copy()
     copied.insert(points + 0.5)
     assert (len(index), len(copied)) == (1000, 2000)
-    check_answers(index, points, points[:5], (3,))
-    check_answers(copied, np.concatenate([points, points + 0.5]), points[:5], (3,))
+    check_searches(index, points, points[:5], (3,))
+    check_searches(copied, np.concatenate([points, points + 0.5]), points[:5], (3,))
 
 
 def test_an_empty_index_finds_nothing() -> None:
@@ -323,7 +323,7 @@ def test_an_empty_index_finds_nothing() -> None:
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_numbers_that_are_not_finite_are_refused_and_change_nothing(bad: float) -> None:
+def test_non_finite_numbers_are_rejected_and_change_nothing(bad: float) -> None:
     index, tree = NeighborIndex.build([[0.0, 1.0]]), KdTree.build(np.array([[0.0, 1.0]]))
     rows = np.array([[0.0, 0.0], [0.0, bad]])
     for refused in (index.insert, index.nearest, NeighborIndex.build):
@@ -343,7 +343,7 @@ def test_numbers_that_are_not_finite_are_refused_and_change_nothing(bad: float) 
     assert len(index) == len(tree) == 1
 
 
-def test_invalid_arguments_are_refused() -> None:
+def test_invalid_arguments_are_rejected() -> None:
     index, tree = NeighborIndex.build([[0.0, 1.0]]), KdTree.build(np.array([[0.0, 1.0]]))
     with pytest.raises(ShapeError, match="points must have 2 columns, got 3"):
         index.insert([[0.0, 1.0, 2.0]])
@@ -373,7 +373,7 @@ def test_invalid_arguments_are_refused() -> None:
 @pytest.mark.skipif(len(modules) < 2, reason="there is one build for this processor")
 @settings(max_examples=40)
 @given(clouds(), st.integers(1, 100))
-def test_every_build_gives_the_same_bits(drawn: Cloud, k: int) -> None:
+def test_builds_are_bitwise_equal(drawn: Cloud, k: int) -> None:
     answers = []
     for module in modules:
         tree = module.KdTree(drawn.points.shape[1])

@@ -1,4 +1,4 @@
-"""Both builds of the compiled core, as far as this processor runs them."""
+"""The builds of the compiled core that this processor supports."""
 
 from importlib import import_module
 from importlib.util import find_spec
@@ -8,10 +8,10 @@ import pytest
 
 from ellipack._cpu import supports_x86_64_v3
 
-FOR_NEW_PROCESSORS = supports_x86_64_v3() and find_spec("ellipack._core_x86_64_v3") is not None
-NAMES = ["_core_baseline", "_core_x86_64_v3"] if FOR_NEW_PROCESSORS else ["_core_baseline"]
+HAS_X86_64_V3 = supports_x86_64_v3() and find_spec("ellipack._core_x86_64_v3") is not None
+NAMES = ["_core_baseline", "_core_x86_64_v3"] if HAS_X86_64_V3 else ["_core_baseline"]
 modules = [import_module(f"ellipack.{name}") for name in NAMES]
 builds = pytest.mark.parametrize("core", modules, ids=NAMES)
-"""A test that holds each build to the last bit of a reference shows that builds agree."""
+"""Runs a test on each build. Builds that are bitwise equal to one reference agree with each other."""
 
 Core = Any

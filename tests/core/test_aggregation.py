@@ -1,4 +1,4 @@
-"""The compiled aggregation and least squares, held to the last bit of references in plain Python."""
+"""The compiled aggregation and least squares, bitwise equal to references in plain Python."""
 
 import copy
 import pickle
@@ -18,14 +18,14 @@ sizes = st.sampled_from([1e-160, 1e-12, 1.0, 1e12, 1e60])
 
 
 def state(aggregation: Any) -> list[Any]:
-    """Return everything in an aggregation, compiled or not."""
+    """Return the state of an aggregation, compiled or not."""
     arrays = (aggregation.log_priors, aggregation.gains, aggregation.squares)
     return [*(np.array(array).tolist() for array in arrays), aggregation.scale]
 
 
 @builds
 @given(st.integers(2, 20), st.integers(1, 60), sizes, st.booleans(), seeds)
-def test_aggregation_has_the_bits_of_the_reference(
+def test_aggregation_equals_the_reference(
     core: Core, experts: int, rounds: int, size: float, agreeing: bool, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -46,7 +46,7 @@ def test_aggregation_has_the_bits_of_the_reference(
 
 @builds
 @given(st.integers(1, 12), st.integers(1, 40), st.sampled_from([1e-6, 1.0, 1e9]), st.booleans(), seeds)
-def test_least_squares_have_the_bits_of_the_reference(
+def test_least_squares_equals_the_reference(
     core: Core, size: int, rounds: int, scale: float, degenerate: bool, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -70,7 +70,7 @@ def test_least_squares_have_the_bits_of_the_reference(
 
 
 def test_rows_that_rounding_makes_redundant_change_nothing() -> None:
-    # The quadratic form is negative by rounding alone: the inverse must not grow.
+    # The quadratic form is negative because of rounding. The inverse must not grow.
     compiled = LeastSquares(np.array([[1.0, -1.0 - 1e-12], [-1.0 - 1e-12, 1.0]]), np.zeros(2))
     before = compiled.inverse
     compiled.update(np.array([1.0, 1.0]), 5.0)
@@ -115,13 +115,13 @@ AGGREGATION: dict[str, Any] = {
         ({"scale": 1e-300}, "scale must be 0 or at least 1e-290"),
     ],
 )
-def test_impossible_aggregations_are_refused(changes: dict[str, Any], message: str) -> None:
+def test_impossible_aggregations_are_rejected(changes: dict[str, Any], message: str) -> None:
     BernsteinAggregation(**AGGREGATION)
     with pytest.raises(ValueError, match=message):
         BernsteinAggregation(**{**AGGREGATION, **changes})
 
 
-def test_impossible_least_squares_are_refused() -> None:
+def test_impossible_least_squares_are_rejected() -> None:
     for inverse, coefficients in (
         (np.eye(3), np.zeros(2)), (np.eye(2)[:1], np.zeros(2)), (np.ones((1, 4)), np.zeros(2)), (np.eye(0), np.zeros(0))
     ):  # fmt: skip
@@ -129,7 +129,7 @@ def test_impossible_least_squares_are_refused() -> None:
             LeastSquares(inverse, coefficients)
 
 
-def test_rounds_of_another_size_are_refused() -> None:
+def test_rounds_of_the_wrong_size_are_rejected() -> None:
     aggregation, regression = BernsteinAggregation(**AGGREGATION), LeastSquares(np.eye(2), np.zeros(2))
     with pytest.raises(ValueError, match="predictions must have 2 entries, got 3"):
         aggregation.update(np.zeros(3), 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Cholesky factorizations of several matrices at once, against NumPy's of one."""
+"""Batched Cholesky factorizations, compared with NumPy."""
 
 from random import Random
 
@@ -24,7 +24,7 @@ def systems(draw: st.DrawFn, lanes: int | None = None) -> Floats:
 
 
 def triangles(factored: Floats) -> Floats:
-    """Return what counts in factors: entries on the diagonal, right of it, and right-hand sides."""
+    """Return the upper triangles of the factors, and the right-hand sides."""
     size, width, _ = factored.shape
     return np.asarray(np.where((np.tri(size, width, -1) == 0)[:, :, None], factored, 0.0))
 
@@ -41,13 +41,13 @@ def expected(tables: Floats) -> Floats:
 
 @builds
 @given(systems())
-def test_factors_are_those_of_numpy(core: Core, tables: Floats) -> None:
+def test_factors_match_numpy(core: Core, tables: Floats) -> None:
     np.testing.assert_allclose(triangles(core.factor_double(tables)), expected(tables), rtol=1e-9, atol=1e-9)
 
 
 @builds
 @given(systems(8))
-def test_factors_in_single_precision_are_those_of_numpy(core: Core, tables: Floats) -> None:
+def test_factors_in_single_precision_match_numpy(core: Core, tables: Floats) -> None:
     size = len(tables)
     tables[np.arange(size), np.arange(size)] += 4.0 * size  # well conditioned
     factored = triangles(core.factor_single(tables.astype(np.float32)).astype(np.float64))
@@ -55,7 +55,7 @@ def test_factors_in_single_precision_are_those_of_numpy(core: Core, tables: Floa
 
 
 @given(systems(), systems(8), st.randoms(use_true_random=False))
-def test_neither_the_build_nor_the_other_matrices_change_a_bit(
+def test_factors_do_not_depend_on_the_build_or_the_other_matrices(
     doubles: Floats, singles: Floats, random: Random
 ) -> None:
     for tables, name in ((doubles, "factor_double"), (singles.astype(np.float32), "factor_single")):
@@ -69,7 +69,7 @@ def test_neither_the_build_nor_the_other_matrices_change_a_bit(
 
 
 @given(systems(), seeds)
-def test_entries_left_of_the_diagonal_are_not_read(tables: Floats, seed: int) -> None:
+def test_entries_below_the_diagonal_are_not_read(tables: Floats, seed: int) -> None:
     size = len(tables)
     other = tables.copy()
     other[np.tril_indices(size, -1)] = np.random.default_rng(seed).choice([np.nan, 1e300, -np.inf])
@@ -83,6 +83,6 @@ def test_a_singular_matrix_has_a_finite_factor() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, 2, 4), (3, 3, 3), (3, 3, 8)])
-def test_shapes_that_do_not_fit_are_refused(shape: tuple[int, int, int]) -> None:
+def test_wrong_shapes_are_rejected(shape: tuple[int, int, int]) -> None:
     with pytest.raises(ValueError, match="must"):
         factor_double(np.ones(shape))

@@ -1,4 +1,4 @@
-"""The compiled views of features, held to the last bit of a reference in plain Python."""
+"""The compiled feature views, bitwise equal to a reference in plain Python."""
 
 import copy
 import pickle
@@ -24,7 +24,7 @@ VIEW: dict[str, Any] = {
 
 
 def view_of(d: int, **changes: Any) -> FeatureView:
-    """Return a view of d features as they are."""
+    """Return a view of d features without ranks."""
     plain = {
         "knots": np.zeros((0, d)), "shift": np.zeros(d), "scale": np.ones(d), "directions": np.eye(d),
         "gop": np.zeros((d, d)), "fit_dimension": 1,
@@ -40,11 +40,11 @@ def view_of(d: int, **changes: Any) -> FeatureView:
     st.sampled_from([1e-200, 1.0, 1e130]),
     seeds,
 )
-def test_standard_units_have_the_bits_of_the_reference(
+def test_standardized_rows_equal_the_reference(
     core: Core, d: int, knots: int, digits: int, size: float, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    # Rounded, so that values fall on knots and knots are equal.
+    # Round, so that values are equal to knots and knots to each other.
     held = np.sort(np.round(rng.normal(size=(knots, d)), digits), axis=0) * size
     rows = np.vstack([np.round(rng.normal(size=(12, d)), digits) * size, held, 1e9 * rng.normal(size=(2, d))])
     shift, scale = rng.normal(size=d) * size, 10.0 ** rng.uniform(-9, 3, size=d)
@@ -62,7 +62,7 @@ def test_views_without_knots_standardize(seed: int) -> None:
     np.testing.assert_allclose(view_of(3, shift=shift, scale=scale).standardize(X), (X - shift) / scale)
 
 
-def test_absurd_values_are_clipped() -> None:
+def test_extreme_values_are_clipped() -> None:
     X = np.array([[1e300], [-1e300], [2.0]])
     assert view_of(1).standardize(X)[:, 0].tolist() == [FARTHEST, -FARTHEST, 2.0]
 
@@ -71,13 +71,13 @@ def test_absurd_values_are_clipped() -> None:
     ("value", "rank"),
     [(-5.0, 0.0), (0.0, 0.0), (0.5, 0.125), (1.0, 0.5), (2.0, 0.875), (3.0, 1.0), (99.0, 1.0)],
 )
-def test_ranks_lie_between_knots_and_ties_in_their_middle(value: float, rank: float) -> None:
+def test_ranks_are_interpolated_and_ties_get_the_middle_rank(value: float, rank: float) -> None:
     knots = np.array([[0.0], [1.0], [1.0], [1.0], [3.0]])  # ranks 0, 1/4, 1/2, 3/4, 1
     assert view_of(1, knots=knots).standardize(np.array([[value]])).tolist() == [[rank]]
 
 
 @given(st.lists(st.floats(-10, 10), min_size=2, max_size=30), st.lists(st.floats(-12, 12), min_size=2, max_size=20))
-def test_ranks_never_fall_as_values_grow(knots: list[float], values: list[float]) -> None:
+def test_ranks_are_monotone(knots: list[float], values: list[float]) -> None:
     ranks = view_of(1, knots=np.sort(knots)[:, None]).standardize(np.sort(values)[:, None])[:, 0]
     assert np.all(np.diff(ranks) >= -1e-12)
     assert np.all((ranks >= 0) & (ranks <= 1))
@@ -87,7 +87,7 @@ def arrays(view: FeatureView) -> list[Any]:
     return [np.array(getattr(view, name)).tolist() for name in VIEW]
 
 
-def test_a_view_returns_what_it_was_made_of() -> None:
+def test_attributes_of_a_view_are_its_arguments() -> None:
     view = FeatureView(**VIEW)
     for other in (view, copy.deepcopy(view), copy.copy(view), pickle.loads(pickle.dumps(view))):
         assert arrays(other) == [np.array(VIEW[name]).tolist() for name in VIEW]
@@ -126,7 +126,7 @@ def with_entry(name: str, value: float) -> dict[str, Any]:
     ],
     ids=lambda changes: ", ".join(f"{name} {np.shape(value)}" for name, value in changes.items()),
 )
-def test_arrays_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
+def test_invalid_arrays_are_rejected(changes: dict[str, Any]) -> None:
     FeatureView(**VIEW)
     with pytest.raises(ValueError, match="must"):
         FeatureView(**{**VIEW, **changes})
@@ -136,11 +136,11 @@ def test_the_gradient_outer_product_may_overflow() -> None:
     FeatureView(**{**VIEW, **with_entry("gop", np.inf)})
 
 
-def test_fewer_coordinates_than_features_will_do() -> None:
+def test_a_view_may_have_fewer_coordinates_than_features() -> None:
     view = FeatureView(**{**VIEW, "directions": np.ascontiguousarray(VIEW["directions"][:, :2])})
     assert view.directions.shape == (3, 2)
 
 
-def test_rows_of_another_width_are_refused() -> None:
+def test_rows_of_the_wrong_width_are_rejected() -> None:
     with pytest.raises(ValueError, match="a row must have 3 entries, got 2"):
         FeatureView(**VIEW).standardize(np.zeros((6, 2)))

@@ -1,4 +1,4 @@
-"""The compiled gradients, held to the last bit of references in plain Python."""
+"""The compiled gradients, bitwise equal to references in plain Python."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_a_projection_keeps_the_sign_of_zero(core: Core) -> None:
 
 
 @builds
-def test_projections_refuse_what_does_not_fit(core: Core) -> None:
+def test_projections_reject_wrong_shapes(core: Core) -> None:
     with pytest.raises(ValueError, match="rows must have 6 entries, got 4"):
         core.project(np.ones((2, 2)), np.ones((3, 1)))
 
@@ -52,7 +52,7 @@ def test_projections_refuse_what_does_not_fit(core: Core) -> None:
     st.sampled_from([0.0, 1.0, 3.0]),
     seeds,
 )
-def test_differences_are_appendix_as(
+def test_differences_match_appendix_a(
     core: Core, n: int, d: int, kernel: str, bandwidth: float, step: float, mass: float, seed: int
 ) -> None:
     X, y = samples(seed, n, d)
@@ -67,18 +67,18 @@ def test_differences_are_appendix_as(
         assert gradients.tolist() == [gradient for gradient, _ in expected]
         assert enough.tolist() == [each for _, each in expected]
         assert enough.dtype == np.bool_
-        estimator.build_index()  # which must not change a bit
+        estimator.build_index()  # must not change the results
 
 
 @builds
-def test_a_row_at_half_a_bandwidth_is_mass(core: Core) -> None:
+def test_a_row_at_half_a_bandwidth_counts_as_mass(core: Core) -> None:
     for step, enough in ((0.5, True), (np.nextafter(0.5, 1), False)):
         estimator = core.DifferenceEstimator(np.zeros((1, 1)), np.ones(1), (1.0, step), 1.0, (2, 1))
         assert estimator.gradients(np.zeros((1, 1)))[1].tolist() == [[enough]]
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
-def test_kernels_fulfil_the_papers_conditions(name: str) -> None:
+def test_kernels_satisfy_the_conditions_of_the_paper(name: str) -> None:
     u = np.linspace(0, 1, 101)
     values = [reference.kernel_weight(float(each) ** 2, KERNELS[name]) for each in u]
     np.testing.assert_allclose(values, [oracles.kernel_value(name, each) for each in u], atol=1e-14)
@@ -88,7 +88,7 @@ def test_kernels_fulfil_the_papers_conditions(name: str) -> None:
 
 
 @builds
-def test_differences_refuse_what_does_not_fit(core: Core) -> None:
+def test_differences_reject_invalid_arguments(core: Core) -> None:
     X, y = samples(0, 5, 2)
     for powers in ((0, 1), (1, 4)):
         with pytest.raises(ValueError, match="powers of the kernel must be 1, 2 or 3, got"):
@@ -103,7 +103,7 @@ def test_differences_refuse_what_does_not_fit(core: Core) -> None:
 
 @builds
 @given(st.integers(2, 60), st.integers(1, 11), st.integers(1, 50), st.sampled_from([1e-8, 0.01, 0.7, 30.0]), seeds)
-def test_slopes_are_weighted_ridge_regressions(
+def test_slopes_match_weighted_ridge_regressions(
     core: Core, n: int, d: int, neighbors: int, ridge: float, seed: int
 ) -> None:
     X, y = samples(seed, n, d)
@@ -114,7 +114,7 @@ def test_slopes_are_weighted_ridge_regressions(
 
 
 @builds
-def test_slopes_refuse_what_does_not_fit(core: Core) -> None:
+def test_slopes_reject_invalid_arguments(core: Core) -> None:
     X, y = samples(0, 5, 2)
     tree = core.KdTree.build(X)
     for neighbors in (0, 6):

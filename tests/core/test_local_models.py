@@ -1,4 +1,4 @@
-"""The compiled local experts against textbook formulas, and one build against the other."""
+"""The compiled local experts, compared with textbook formulas and between builds."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.strategies import seeds
 
 
 def around(points: Floats, labels: Floats, counts: Floats, rng: np.random.Generator) -> Neighborhood:
-    """Return the neighborhood of the origin; labels are differences already."""
+    """Return the neighborhood of the origin. Labels are relative to the nearest neighbor."""
     squared = reference.squared_distances(points, np.zeros(points.shape[1]))
     order = np.argsort(squared, kind="stable")
     trend, forgetting = rng.normal(size=(2, len(points)))
@@ -25,7 +25,7 @@ def around(points: Floats, labels: Floats, counts: Floats, rng: np.random.Genera
     return Neighborhood(order, squared[order], points[order], labels[order], counts[order], trend, forgetting, ages)
 
 
-def ask(near: Neighborhood, neighbors: int, fit_dimension: int, core: Core = None) -> tuple[Floats, Floats]:
+def predict_locally(near: Neighborhood, neighbors: int, fit_dimension: int, core: Core = None) -> tuple[Floats, Floats]:
     """Return the predictions of the local experts, and the slope."""
     function = local_predictions if core is None else core.local_predictions
     answer: tuple[Floats, Floats] = function(
@@ -37,7 +37,7 @@ def ask(near: Neighborhood, neighbors: int, fit_dimension: int, core: Core = Non
 
 @st.composite
 def neighborhoods(draw: st.DrawFn, spread: bool = True) -> tuple[Neighborhood, int, int]:
-    """Return a neighborhood, how many neighbors kriging uses, and how many coordinates take part in linear fits."""
+    """Return a neighborhood, the number of neighbors for kriging, and the dimension of linear fits."""
     rng = np.random.default_rng(draw(seeds))
     n, d = draw(st.integers(1, 50)), draw(st.integers(1, 9))
     points, labels = rng.normal(size=(n, d)), rng.normal(size=n)
@@ -55,19 +55,19 @@ def neighborhoods(draw: st.DrawFn, spread: bool = True) -> tuple[Neighborhood, i
 
 @builds
 @given(neighborhoods())
-def test_predictions_are_those_of_the_textbook(core: Core, drawn: tuple[Neighborhood, int, int]) -> None:
+def test_predictions_match_textbook_formulas(core: Core, drawn: tuple[Neighborhood, int, int]) -> None:
     near, neighbors, fit_dimension = drawn
-    predictions, slope = ask(near, neighbors, fit_dimension, core)
+    predictions, slope = predict_locally(near, neighbors, fit_dimension, core)
     used = max(neighbors, 2 * fit_dimension + 10)
     expected, expected_slope = reference.local_predictions(near.nearest(used), fit_dimension, neighbors)
     np.testing.assert_allclose(predictions, expected, rtol=1e-7, atol=1e-7)
-    reach = float(np.sqrt(near.squared[-1])) or 1.0
-    np.testing.assert_allclose(slope * reach, expected_slope * reach, rtol=1e-7, atol=1e-7)
+    farthest = float(np.sqrt(near.squared[-1])) or 1.0
+    np.testing.assert_allclose(slope * farthest, expected_slope * farthest, rtol=1e-7, atol=1e-7)
 
 
 @given(neighborhoods())
-def test_builds_have_the_same_bits(drawn: tuple[Neighborhood, int, int]) -> None:
-    answers = [ask(*drawn, core) for core in modules]
+def test_builds_are_bitwise_equal(drawn: tuple[Neighborhood, int, int]) -> None:
+    answers = [predict_locally(*drawn, core) for core in modules]
     assert len(NAMES) == len(answers)
     assert all(np.concatenate(each).tobytes() == np.concatenate(answers[0]).tobytes() for each in answers)
 
@@ -77,8 +77,8 @@ def test_a_constant_added_to_labels_is_added_to_predictions(
     drawn: tuple[Neighborhood, int, int], constant: float
 ) -> None:
     near, neighbors, fit_dimension = drawn
-    before, slope = ask(near, neighbors, fit_dimension)
-    after, other = ask(near._replace(labels=near.labels + constant), neighbors, fit_dimension)
+    before, slope = predict_locally(near, neighbors, fit_dimension)
+    after, other = predict_locally(near._replace(labels=near.labels + constant), neighbors, fit_dimension)
     np.testing.assert_allclose(after, before + constant, rtol=1e-7, atol=1e-7)
     np.testing.assert_allclose(other, slope, rtol=1e-4, atol=1e-4)
 
@@ -97,20 +97,20 @@ def test_a_constant_added_to_labels_is_added_to_predictions(
     ],
     ids=["all equal", "two places", "tiny", "nearly equal", "on a line", "one neighbor", "far apart"],
 )
-def test_every_neighborhood_gets_finite_predictions(points: Floats, size: float) -> None:
+def test_predictions_are_finite_for_every_neighborhood(points: Floats, size: float) -> None:
     rng = np.random.default_rng(1)
     for counts in (np.ones(len(points)), np.power(10.0, rng.integers(0, 9, size=len(points)))):
         near = around(points, size * rng.normal(size=len(points)), counts, rng)
-        predictions, slope = ask(near, 32, 3)
+        predictions, slope = predict_locally(near, 32, 3)
         assert np.isfinite(predictions).all()
         assert np.isfinite(slope).all()
 
 
-def test_equal_labels_are_what_all_experts_predict() -> None:
+def test_all_experts_predict_equal_labels() -> None:
     rng = np.random.default_rng(0)
     near = around(rng.normal(size=(9, 3)), np.full(9, 0.5), np.ones(9), rng)
     none = np.zeros(9)
-    predictions, slope = ask(near._replace(trend=none, forgetting_trend=none), 9, 3)
+    predictions, slope = predict_locally(near._replace(trend=none, forgetting_trend=none), 9, 3)
     assert predictions.tolist() == pytest.approx([0.5] * len(LOCAL_EXPERTS))
     assert slope.tolist() == pytest.approx([0.0] * 3, abs=1e-12)
 
@@ -134,7 +134,7 @@ ARGUMENTS: dict[str, Any] = {
     ],
     ids=str,
 )
-def test_neighborhoods_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
+def test_invalid_neighborhoods_are_rejected(changes: dict[str, Any]) -> None:
     local_predictions(**ARGUMENTS)
     with pytest.raises(ValueError, match="must"):
         local_predictions(**{**ARGUMENTS, **changes})

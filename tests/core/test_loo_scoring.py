@@ -1,4 +1,4 @@
-"""Leave-one-out scores in single precision, against a reference in double precision."""
+"""Leave-one-out scores in single precision, compared with a reference in double precision."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def score(points: Floats, labels: Floats, validation: Ints, neighbors: int, core
 
 @st.composite
 def samples(draw: st.DrawFn) -> tuple[Floats, Floats, Ints, int]:
-    """Return points, labels from 0 to 1, which are predicted, and from how many neighbors."""
+    """Return points, labels from 0 to 1, validation points, and the number of neighbors."""
     rng = np.random.default_rng(draw(seeds))
     n, d = draw(st.integers(3, 90)), draw(st.integers(1, 7))
     points, labels = rng.normal(size=(n, d)), rng.uniform(size=n)
@@ -39,18 +39,18 @@ def samples(draw: st.DrawFn) -> tuple[Floats, Floats, Ints, int]:
 
 @builds
 @given(samples())
-def test_scores_are_those_of_double_precision(core: Core, sample: tuple[Floats, Floats, Ints, int]) -> None:
+def test_scores_match_double_precision(core: Core, sample: tuple[Floats, Floats, Ints, int]) -> None:
     expected = leave_one_out_error(Validation(*sample), np.eye(sample[0].shape[1]))
     assert score(*sample, core) == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
 @given(samples())
-def test_builds_have_the_same_bits(sample: tuple[Floats, Floats, Ints, int]) -> None:
+def test_builds_are_bitwise_equal(sample: tuple[Floats, Floats, Ints, int]) -> None:
     assert len({score(*sample, core) for core in modules}) == 1
 
 
 @given(samples(), seeds)
-def test_a_score_does_not_depend_on_those_before(sample: tuple[Floats, Floats, Ints, int], seed: int) -> None:
+def test_a_score_does_not_depend_on_earlier_scores(sample: tuple[Floats, Floats, Ints, int], seed: int) -> None:
     points, labels, validation, neighbors = sample
     rng = np.random.default_rng(seed)
     candidates = [10.0 ** rng.uniform(-3, 3, size=points.shape[1]) for _ in range(4)]
@@ -68,7 +68,7 @@ def test_scales_multiply_columns() -> None:
 
 
 @pytest.mark.parametrize("points", [np.zeros((30, 2)), np.repeat([[0.0, 1.0], [1e-200, 1.0]], 15, axis=0)])
-def test_where_all_points_are_equal_the_mean_is_predicted(points: Floats) -> None:
+def test_the_mean_is_predicted_if_all_points_are_equal(points: Floats) -> None:
     labels = np.random.default_rng(0).uniform(size=30)
     expected = sum((np.delete(labels, k).mean() - labels[k]) ** 2 for k in range(30))
     assert score(points, labels, np.arange(30), 29) == pytest.approx(expected, rel=1e-3)
@@ -78,11 +78,11 @@ def test_where_all_points_are_equal_the_mean_is_predicted(points: Floats) -> Non
 def test_distances_may_overflow(size: float) -> None:
     rng = np.random.default_rng(0)
     scorer = LeaveOneOutScorer(rng.uniform(size=40), np.arange(40), 8)
-    for _ in range(2):  # the second search begins where the first ended
+    for _ in range(2):  # the second search uses the neighbors of the first
         scorer.score(size * rng.normal(size=(40, 3)), np.ones(3))
 
 
-def test_coordinates_that_are_not_finite_have_the_worst_score() -> None:
+def test_the_score_of_infinite_coordinates_is_infinite() -> None:
     scorer = LeaveOneOutScorer(np.zeros(5), np.arange(5), 2)
     for bad in (np.nan, np.inf):
         points = np.zeros((5, 2))
@@ -109,13 +109,13 @@ SCORER: dict[str, Any] = {"labels": np.zeros(5), "validation": np.arange(5), "ne
     ],
     ids=str,
 )
-def test_samples_that_do_not_fit_are_refused(changes: dict[str, Any]) -> None:
+def test_invalid_samples_are_rejected(changes: dict[str, Any]) -> None:
     LeaveOneOutScorer(**SCORER)
     with pytest.raises(ValueError, match="must"):
         LeaveOneOutScorer(**{**SCORER, **changes})
 
 
-def test_points_that_do_not_fit_are_refused() -> None:
+def test_points_of_the_wrong_shape_are_rejected() -> None:
     scorer = LeaveOneOutScorer(**SCORER)
     for points, scales in (
         (np.zeros((4, 2)), np.ones(2)), (np.zeros((5, 2)), np.ones(3)), (np.zeros((5, 0)), np.ones(0)),
@@ -125,5 +125,5 @@ def test_points_that_do_not_fit_are_refused() -> None:
             scorer.score(points, scales)
 
 
-def test_nothing_to_predict_has_no_error() -> None:
+def test_the_score_without_validation_points_is_zero() -> None:
     assert score(np.zeros((5, 2)), np.zeros(5), np.zeros(0, dtype=np.int64), 3) == 0.0

@@ -1,4 +1,4 @@
-"""The compiled rounds of the practical learner: what constructors refuse, copies, builds, threads."""
+"""The compiled rounds of `MetricRegressor`: builds, copies, threads, and checks of the constructors."""
 
 import copy
 import pickle
@@ -36,7 +36,7 @@ FIELDS = {
     ],
     "MetricSettings": ["neighbors", "max_centers", "label_margin"],
 }  # fmt: skip
-"""The arguments of each constructor, which are attributes as well."""
+"""The arguments of each constructor, which are also attributes."""
 
 
 def fields(part: Any) -> dict[str, Any]:
@@ -44,12 +44,12 @@ def fields(part: Any) -> dict[str, Any]:
 
 
 def changed(part: Any, **changes: Any) -> Any:
-    """Return a part with some of its arguments changed."""
+    """Return a part with changed arguments."""
     return type(part)(**{**fields(part), **changes})
 
 
 def moved(part: Any, core: ModuleType) -> Any:
-    """Return a part as one of another build."""
+    """Return a part converted to the types of another build."""
     if isinstance(part, list):
         return [moved(each, core) for each in part]
     if type(part).__name__ not in FIELDS:
@@ -58,7 +58,7 @@ def moved(part: Any, core: ModuleType) -> Any:
 
 
 def content(part: Any) -> Any:
-    """Return everything in a part, to the bit."""
+    """Return the contents of a part for bitwise comparison."""
     if isinstance(part, list):
         return [content(each) for each in part]
     if isinstance(part, np.ndarray):
@@ -76,7 +76,7 @@ SETTINGS = MetricSettings(neighbors=8, max_centers=1000, label_margin=0.05)
 PARTS = parts_of_learner()
 
 
-def play(core: Any, X: Floats, y: Floats) -> Floats:
+def learn_rows(core: Any, X: Floats, y: Floats) -> Floats:
     predictions = np.empty(len(X))
     assert core.learn(X, y, predictions) == len(X)
     return predictions
@@ -87,13 +87,13 @@ def play(core: Any, X: Floats, y: Floats) -> Floats:
 
 @settings(max_examples=10)
 @given(st.integers(1, 2), st.sampled_from([3, 45]), st.sampled_from([2, 8, 32]), seeds)
-def test_builds_play_the_same_rounds(views: int, d: int, neighbors: int, seed: int) -> None:
+def test_builds_are_bitwise_equal(views: int, d: int, neighbors: int, seed: int) -> None:
     X, y = smooth_stream(160, d, seed)
     start = trained(X[:100], y[:100], views).core.parts()
     outcomes = []
     for module in modules:
         core = module.MetricCore(module.MetricSettings(neighbors, 1000, 0.05), moved(start, module))
-        predictions = play(core, X[100:], y[100:])
+        predictions = learn_rows(core, X[100:], y[100:])
         outcomes.append((predictions.tobytes(), content(core.parts())))
     assert all(outcome == outcomes[0] for outcome in outcomes)
 
@@ -104,14 +104,14 @@ def test_copies_are_equal_and_independent(duplicate: Any, rounds: int) -> None:
     X, y = smooth_stream(120)
     core = trained(X[:1], y[:1], views=2).core
     if rounds:
-        play(core, X[:rounds], y[:rounds])
+        learn_rows(core, X[:rounds], y[:rounds])
     other = duplicate(core)
     before = content(core.parts())
     assert content(other.parts()) == before
     assert content(other.settings) == content(core.settings)
-    first = play(other, X[rounds:], y[rounds:])
+    first = learn_rows(other, X[rounds:], y[rounds:])
     assert content(core.parts()) == before
-    assert play(core, X[rounds:], y[rounds:]).tobytes() == first.tobytes()
+    assert learn_rows(core, X[rounds:], y[rounds:]).tobytes() == first.tobytes()
     assert content(core.parts()) == content(other.parts())
 
 
@@ -134,7 +134,7 @@ def test_parts_are_copies() -> None:
 
 def test_expert_weights_are_those_of_the_aggregation() -> None:
     core = MetricCore(SETTINGS, PARTS)
-    play(core, *smooth_stream(50, seed=1))
+    learn_rows(core, *smooth_stream(50, seed=1))
     weights = core.expert_weights()
     assert content(weights) == content(core.parts().aggregation.experts.weights())
     assert content(weights) != content(PARTS.aggregation.experts.weights())
@@ -154,14 +154,14 @@ def test_feature_scales_are_those_of_the_first_view() -> None:
 
 
 @pytest.mark.parametrize("views", [1, 2])
-def test_a_core_built_of_its_parts_goes_on_with_the_same_bits(views: int) -> None:
+def test_a_core_built_from_its_parts_continues_bitwise_equal(views: int) -> None:
     X, y = smooth_stream(400)
     kept = trained(X[:1], y[:1], views).core
     rebuilt = kept
     for start in range(1, 400, 57):
         part = slice(start, min(start + 57, 400))
         rebuilt = MetricCore(rebuilt.settings, rebuilt.parts())
-        assert play(kept, X[part], y[part]).tobytes() == play(rebuilt, X[part], y[part]).tobytes()
+        assert learn_rows(kept, X[part], y[part]).tobytes() == learn_rows(rebuilt, X[part], y[part]).tobytes()
     assert content(kept.parts()) == content(rebuilt.parts())
 
 
@@ -178,10 +178,10 @@ def test_threads_see_states_between_rounds() -> None:
     alone = copy.deepcopy(core)
     known = {predicted(alone)}
     for t in range(50, 300):
-        play(alone, X[t : t + 1], y[t : t + 1])
+        learn_rows(alone, X[t : t + 1], y[t : t + 1])
         known.add(predicted(alone))
     with ThreadPoolExecutor(3) as pool:
-        learning = pool.submit(play, core, X[50:], y[50:])
+        learning = pool.submit(learn_rows, core, X[50:], y[50:])
         predicting = [pool.submit(lambda: {predicted(core) for _ in range(200)}) for _ in range(2)]
         copying = pool.submit(lambda: [predicted(copy.deepcopy(core)) for _ in range(20)])
         learning.result()
@@ -191,7 +191,7 @@ def test_threads_see_states_between_rounds() -> None:
     assert content(core.parts()) == content(alone.parts())
 
 
-def test_a_core_stops_before_a_round_that_would_fill_its_memory() -> None:
+def test_a_core_stops_before_a_round_that_would_fill_the_memory() -> None:
     X, y = smooth_stream(200)
     core = trained(X[:20], y[:20], max_centers=1000).core
     core = MetricCore(MetricSettings(8, len(core) + 5, 0.05), core.parts())
@@ -220,14 +220,14 @@ def test_algorithm_1_has_a_bounded_number_of_centers() -> None:
     unbounded = MetricCore(SETTINGS, PARTS)
     bounded = MetricCore(SETTINGS, changed(PARTS, packing=changed(PARTS.packing, max_centers=most)))
     for core in (unbounded, bounded):
-        play(core, X, y)
+        learn_rows(core, X, y)
     packing = bounded.parts().packing
     assert len(packing.coordinates) == most < len(unbounded.parts().packing.coordinates)
-    # Every label is absorbed all the same.
+    # Every label is still assigned to a center.
     assert packing.label_counts.sum() == unbounded.parts().packing.label_counts.sum()
 
 
-def test_experts_are_within_the_labels_and_the_prediction_is_made_of_them() -> None:
+def test_experts_are_clipped_to_the_labels_and_aggregated() -> None:
     core = MetricCore(SETTINGS, PARTS)
     low, high = PARTS.label_statistics[LOW], PARTS.label_statistics[HIGH]
     slack = 0.05 * (high - low)
@@ -241,11 +241,11 @@ def test_experts_are_within_the_labels_and_the_prediction_is_made_of_them() -> N
         assert core.predict_one(row) == pytest.approx(PARTS.aggregation.top.weights() @ pair)
 
 
-# ---- What constructors refuse
+# ---- Checks of the constructors
 
 
-def spoiled(part: Any) -> list[tuple[str, Any]]:
-    """Return changes of one array each: one entry too few in each direction, too many, not finite."""
+def invalid_changes(part: Any) -> list[tuple[str, Any]]:
+    """Return invalid changes of single arrays: one entry too few or too many along each axis, not finite."""
     overflowing = {"gop", "inverse", "coefficients"}
     out: list[tuple[str, Any]] = []
     for name, array in fields(part).items():
@@ -254,9 +254,9 @@ def spoiled(part: Any) -> list[tuple[str, Any]]:
         ways = [array[:-1], np.concatenate([array, array[-1:]])]
         if array.ndim == 2:
             ways += [array[:, :-1], array[:, :0], array.T[:-1].copy()]
-        if name == "knots":  # of which there may be any number
+        if name == "knots":  # may have any number of rows
             ways = ways[2:]
-        if name == "rows":  # of centers that may have any number of features
+        if name == "rows":  # centers may have any number of features
             ways = [*ways[:2], *ways[3:]]
         out += [(name, np.ascontiguousarray(way)) for way in ways]
         if array.dtype.kind == "f" and array.size and name not in overflowing:
@@ -270,21 +270,21 @@ def spoiled(part: Any) -> list[tuple[str, Any]]:
 SPOILED = [
     (part, change)
     for part in (PARTS.views[1], PARTS.centers, PARTS.packing, PARTS.aggregation.experts, PARTS.regressions.ridge)
-    for change in spoiled(part)
+    for change in invalid_changes(part)
 ]
 
 
 @pytest.mark.parametrize(("part", "change"), SPOILED, ids=[f"{type(p).__name__}-{c[0]}" for p, c in SPOILED])
-def test_arrays_that_do_not_fit_are_refused_by_their_part(part: Any, change: tuple[str, Any]) -> None:
+def test_invalid_arrays_are_rejected(part: Any, change: tuple[str, Any]) -> None:
     assert content(changed(part)) == content(part)
     with pytest.raises(ValueError, match="must"):
         changed(part, **dict([change]))
 
 
 @pytest.mark.parametrize(
-    ("name", "array"), [(name, array) for name, array in spoiled(PARTS) if name.endswith("statistics")]
+    ("name", "array"), [(name, array) for name, array in invalid_changes(PARTS) if name.endswith("statistics")]
 )
-def test_statistics_that_do_not_fit_are_refused(name: str, array: Floats) -> None:
+def test_invalid_statistics_are_rejected(name: str, array: Floats) -> None:
     with pytest.raises(ValueError, match="must"):
         changed(PARTS, **{name: array})
 
@@ -300,7 +300,7 @@ def test_statistics_that_do_not_fit_are_refused(name: str, array: Floats) -> Non
          "round_sums": np.zeros(0)},
     ],
 )  # fmt: skip
-def test_impossible_centers_are_refused(changes: dict[str, Any]) -> None:
+def test_impossible_centers_are_rejected(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must"):
         changed(PARTS.centers, **changes)
 
@@ -335,7 +335,7 @@ NOTHING: dict[str, Any] = {
         ),
     ],
 )
-def test_impossible_packings_are_refused(changes: dict[str, Any]) -> None:
+def test_impossible_packings_are_rejected(changes: dict[str, Any]) -> None:
     PackingExpert(**{**fields(PARTS.packing), **NOTHING})
     with pytest.raises(ValueError, match="must"):
         changed(PARTS.packing, **changes)
@@ -391,7 +391,7 @@ def statistics(entry: int, value: float) -> Floats:
         {"label_statistics": statistics(4, -1.0)},
     ],
 )  # fmt: skip
-def test_parts_that_do_not_fit_together_are_refused(changes: dict[str, Any]) -> None:
+def test_inconsistent_parts_are_rejected(changes: dict[str, Any]) -> None:
     assert content(changed(PARTS)) == content(PARTS)
     with pytest.raises(ValueError, match="must"):
         changed(PARTS, **changes)
@@ -402,13 +402,13 @@ def test_parts_that_do_not_fit_together_are_refused(changes: dict[str, Any]) -> 
     [{"neighbors": 0}, {"neighbors": 1}, {"neighbors": 513}, {"neighbors": 2**40}, {"label_margin": np.nan},
      {"label_margin": -1.0}, {"label_margin": np.inf}],
 )  # fmt: skip
-def test_impossible_settings_are_refused(changes: dict[str, Any]) -> None:
+def test_impossible_settings_are_rejected(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must"):
         MetricCore(changed(SETTINGS, **changes), PARTS)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e141])
-def test_rows_and_labels_that_are_refused_change_nothing(bad: float) -> None:
+def test_rejected_rows_and_labels_change_nothing(bad: float) -> None:
     X, y = smooth_stream(8)
     core = MetricCore(SETTINGS, PARTS)
     before, predictions = content(core.parts()), np.full(8, 7.0)
@@ -429,7 +429,7 @@ def test_rows_and_labels_that_are_refused_change_nothing(bad: float) -> None:
     assert (predictions == 7.0).all()
 
 
-def test_rows_of_another_shape_are_refused() -> None:
+def test_rows_of_the_wrong_shape_are_rejected() -> None:
     X, y = smooth_stream(8)
     core = MetricCore(SETTINGS, PARTS)
     before = content(core.parts())
@@ -450,7 +450,7 @@ def test_rows_of_another_shape_are_refused() -> None:
     assert core.learn(X[:0], y[:0], np.empty(0)) == 0
 
 
-def test_predictions_are_filled_in_or_refused() -> None:
+def test_output_arrays_are_filled_in_or_rejected() -> None:
     X, y = smooth_stream(8)
     core = MetricCore(SETTINGS, PARTS)
     read_only = np.empty(8)
@@ -464,23 +464,23 @@ def test_predictions_are_filled_in_or_refused() -> None:
     rows: Any = np.asfortranarray(X.astype(np.float32))
     expected, predictions = np.empty(8), np.empty(8)
     core.predict(X.astype(np.float32).astype(np.float64), expected)
-    core.predict(rows, predictions)  # what is only read is converted
+    core.predict(rows, predictions)  # input arrays are converted
     assert predictions.tobytes() == expected.tobytes()
 
 
-# ---- Absurd but possible numbers
+# ---- Extreme but valid numbers
 
 
 @settings(max_examples=30)
 @given(seeds)
-def test_absurd_parts_play_on(seed: int) -> None:
+def test_cores_with_extreme_parts_run(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, y = smooth_stream(30)
-    absurd = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e308, 1e150, 1e-150, 5e-324, 1e60]
+    extreme = [0.0, -0.0, 1.0, -1.0, np.nan, np.inf, -np.inf, 1e308, 1e150, 1e-150, 5e-324, 1e60]
 
-    def with_absurd(part: Any, name: str) -> Any:
+    def with_extreme(part: Any, name: str) -> Any:
         array = getattr(part, name)
-        array.flat[rng.integers(array.size)] = rng.choice(absurd)
+        array.flat[rng.integers(array.size)] = rng.choice(extreme)
         try:
             return changed(part, **{name: array})
         except ValueError:
@@ -488,18 +488,18 @@ def test_absurd_parts_play_on(seed: int) -> None:
 
     parts = PARTS
     names = ["knots", "shift", "scale", "directions", "gop"]
-    views = [with_absurd(view, str(rng.choice(names if view.knots.size else names[1:]))) for view in parts.views]
-    centers = with_absurd(parts.centers, str(rng.choice(["rows", "label_sums", "round_sums"])))
-    packing = with_absurd(parts.packing, str(rng.choice(["coordinates", "label_sums"])))
-    ridge = with_absurd(parts.regressions.ridge, str(rng.choice(FIELDS["LeastSquares"])))
-    stack = with_absurd(parts.aggregation.stack, str(rng.choice(FIELDS["LeastSquares"])))
-    experts = with_absurd(parts.aggregation.experts, str(rng.choice(["gains", "squares"])))
+    views = [with_extreme(view, str(rng.choice(names if view.knots.size else names[1:]))) for view in parts.views]
+    centers = with_extreme(parts.centers, str(rng.choice(["rows", "label_sums", "round_sums"])))
+    packing = with_extreme(parts.packing, str(rng.choice(["coordinates", "label_sums"])))
+    ridge = with_extreme(parts.regressions.ridge, str(rng.choice(FIELDS["LeastSquares"])))
+    stack = with_extreme(parts.aggregation.stack, str(rng.choice(FIELDS["LeastSquares"])))
+    experts = with_extreme(parts.aggregation.experts, str(rng.choice(["gains", "squares"])))
     parts = changed(
         parts, views=views, centers=centers, packing=packing, regressions=changed(parts.regressions, ridge=ridge),
         aggregation=changed(parts.aggregation, stack=stack, experts=experts),
     )  # fmt: skip
     for name in ("label_statistics", "feature_statistics"):
-        parts = with_absurd(parts, name)
+        parts = with_extreme(parts, name)
     core = MetricCore(SETTINGS, parts)
-    play(core, X, y)
+    learn_rows(core, X, y)
     assert core.clock == PARTS.clock + 30

@@ -1,4 +1,4 @@
-"""The compiled Algorithm 1, held to the last bit of a reference in plain Python."""
+"""The compiled Algorithm 1, bitwise equal to a reference in plain Python."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -20,23 +20,23 @@ from tests.strategies import ball, cuts, seeds, spectra
 
 @st.composite
 def streams(draw: st.DrawFn, max_rows: int = 150) -> tuple[Floats, Floats, Ints]:
-    """Return whitened rows of some spectrum, labels, and the rounds in which the rank rises."""
+    """Return whitened rows, labels, and the rounds in which the rank increases."""
     spectrum = draw(spectra())
     rng, n = np.random.default_rng(draw(seeds)), draw(st.integers(1, max_rows))
     X = ball(rng, n, len(spectrum)) * np.sqrt(spectrum)
-    if draw(st.booleans()):  # on a lattice, where distances are exact and often equal
+    if draw(st.booleans()):  # on a lattice: distances are exact and often equal
         X = np.round(4 * X) / 4
     return X, rng.random(n), rank_starts(spectrum)
 
 
 def state(core: PackingCore) -> list[Any]:
-    """Return everything in a core."""
+    """Return the complete state of a core."""
     return [np.array(each).tolist() for each in core.to_arrays()]
 
 
 @builds
 @given(streams(), st.booleans(), st.data())
-def test_rounds_are_those_of_algorithm_1(
+def test_rounds_match_algorithm_1(
     core: Core, stream: tuple[Floats, Floats, Ints], keep: bool, data: st.DataObject
 ) -> None:
     X, y, starts = stream
@@ -68,7 +68,7 @@ def test_long_streams_pass_every_bound_on_the_radius(core: Core, restored: bool)
 
 
 @given(streams(60), st.data())
-def test_copies_and_pickles_go_on_alone(stream: tuple[Floats, Floats, Ints], data: st.DataObject) -> None:
+def test_copies_and_pickles_are_independent(stream: tuple[Floats, Floats, Ints], data: st.DataObject) -> None:
     X, y, starts = stream
     at = data.draw(st.integers(0, len(X)))
     original = PackingCore(X.shape[1], starts)
@@ -82,7 +82,7 @@ def test_copies_and_pickles_go_on_alone(stream: tuple[Floats, Floats, Ints], dat
 
 
 @builds
-def test_the_rank_rises_in_the_round_that_starts_it(core: Core) -> None:
+def test_the_rank_increases_in_the_round_that_starts_it(core: Core) -> None:
     X = np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.6, 0.0]])
     for start, size in ((4, 1), (5, 2)):  # the radius of round 4 is 0.63 at rank 2, and 0.5 at rank 1
         packing = core.PackingCore(2, np.array([start]))
@@ -113,29 +113,29 @@ GOOD: dict[str, Any] = {
     ("changed", "message"),
     [
         ({"coordinates": [[0.0, np.nan], [0.5, 0.5]]}, "coordinates must be finite"),
-        ({"coordinates": [[0.0, 0.0]]}, "label_sums must have one entry a center"),
+        ({"coordinates": [[0.0, 0.0]]}, "label_sums must have one entry per center"),
         ({"label_sums": [0.5, np.inf]}, "label_sums must be finite"),
-        ({"label_sums": [0.5]}, "label_sums must have one entry a center"),
-        ({"label_counts": [1]}, "label_counts must have one entry a center"),
+        ({"label_sums": [0.5]}, "label_sums must have one entry per center"),
+        ({"label_counts": [1]}, "label_counts must have one entry per center"),
         ({"label_counts": [-1, 2]}, "label_counts must be from 0 to 2\\^52"),
         ({"label_counts": [2**62, 2**62]}, "label_counts must be from 0 to 2\\^52"),
-        ({"label_counts": [2, 2]}, "label_counts must add up to no more than clock"),
-        ({"creation_rounds": [1, 2, 3]}, "creation_rounds must have one entry a center"),
+        ({"label_counts": [2, 2]}, "the sum of label_counts must be <= clock"),
+        ({"creation_rounds": [1, 2, 3]}, "creation_rounds must have one entry per center"),
         ({"creation_rounds": [0, 1]}, "creation_rounds must be >= 1"),
-        ({"creation_rounds": [2, 2]}, "creation_rounds must rise"),
+        ({"creation_rounds": [2, 2]}, "creation_rounds must be strictly increasing"),
         ({"creation_rounds": [1, 4]}, "creation_rounds must be <= clock"),
-        ({"rank_starts": []}, "rank_starts must have one entry less than there are coordinates"),
-        ({"rank_starts": [3, 4]}, "rank_starts must have one entry less than there are coordinates"),
+        ({"rank_starts": []}, "rank_starts must have one entry less than the number of coordinates"),
+        ({"rank_starts": [3, 4]}, "rank_starts must have one entry less than the number of coordinates"),
         ({"clock": -1}, "clock must be from 0 to 2\\^52"),
         ({"clock": 2**60}, "clock must be from 0 to 2\\^52"),
-        ({"clock": 0}, "centers must be there from the first round on"),
+        ({"clock": 0}, "centers must exist if and only if clock > 0"),
         (
             {"coordinates": np.empty((0, 2)), "label_sums": [], "label_counts": [], "creation_rounds": []},
-            "centers must be there",
+            "centers must exist if and only if clock > 0",
         ),
     ],
 )
-def test_states_that_no_rounds_lead_to_are_refused(changed: dict[str, Any], message: str) -> None:
+def test_impossible_states_are_rejected(changed: dict[str, Any], message: str) -> None:
     def core(parts: dict[str, Any]) -> PackingCore:
         floats = [np.array(parts[name], dtype=np.float64) for name in ("coordinates", "label_sums")]
         ints = [np.array(parts[name], dtype=np.int64) for name in ("label_counts", "creation_rounds", "rank_starts")]
@@ -146,14 +146,14 @@ def test_states_that_no_rounds_lead_to_are_refused(changed: dict[str, Any], mess
         core(GOOD | changed)
 
 
-def test_rank_starts_must_rise() -> None:
-    with pytest.raises(ValueError, match="rank_starts must rise"):
+def test_invalid_rank_starts_and_dimensions_are_rejected() -> None:
+    with pytest.raises(ValueError, match="rank_starts must be sorted"):
         PackingCore(3, np.array([5, 4]))
     with pytest.raises(ValueError, match="dimension must be >= 1, got 0"):
         PackingCore(0, np.empty(0, dtype=np.int64))
 
 
-def test_rows_that_do_not_fit_are_refused() -> None:
+def test_rows_of_the_wrong_shape_are_rejected() -> None:
     core = PackingCore(2, np.array([4]))
     with pytest.raises(ValueError, match="rows must have 2 columns, got 3"):
         core.learn(np.zeros((1, 3)), np.zeros(1), True)
@@ -171,7 +171,7 @@ def test_rows_that_do_not_fit_are_refused() -> None:
 
 @settings(max_examples=5)
 @given(seeds)
-def test_threads_see_the_state_after_whole_calls(seed: int) -> None:
+def test_threads_see_the_state_between_calls(seed: int) -> None:
     rng = np.random.default_rng(seed)
     X, y, starts = ball(rng, 4000, 2), rng.random(4000), np.array([50])
     batches = [slice(start, start + 100) for start in range(0, 4000, 100)]

@@ -1,4 +1,4 @@
-"""Units of a box, and Algorithm 1 on single rows in them."""
+"""Scaling by a box, and Algorithm 1 on single scaled rows."""
 
 import pickle
 import sys
@@ -21,7 +21,7 @@ Ranges = tuple[Floats, Floats, Floats]
 
 @st.composite
 def boxes(draw: st.DrawFn) -> Ranges:
-    """Return low ends, high ends and the range of the label; some ranges have no width."""
+    """Return lower ends, upper ends and the range of the label; some ranges have no width."""
     d = draw(st.integers(1, 5))
     ends = np.sort([[draw(numbers), draw(numbers)] for _ in range(d + 1)], axis=1)
     return ends[:d, 0].copy(), ends[:d, 1].copy(), ends[d].copy()
@@ -29,7 +29,7 @@ def boxes(draw: st.DrawFn) -> Ranges:
 
 @builds
 @given(boxes(), st.data())
-def test_units_are_those_of_the_reference(core: Core, drawn: Ranges, data: st.DataObject) -> None:
+def test_scaling_equals_the_reference(core: Core, drawn: Ranges, data: st.DataObject) -> None:
     low, high, label = drawn
     box, n = core.UnitBox(low, high, label), data.draw(st.integers(0, 4))
     rows = np.array([[data.draw(numbers) for _ in low] for _ in range(n)]).reshape(n, len(low))
@@ -48,7 +48,7 @@ def test_units_are_those_of_the_reference(core: Core, drawn: Ranges, data: st.Da
         assert box.first_outside(rows, labels, start) == (outside[0] if outside else n)
 
 
-def test_a_box_without_rows_holds_nothing() -> None:
+def test_an_empty_box_contains_nothing() -> None:
     box = UnitBox(np.full(2, np.inf), np.full(2, -np.inf), np.array([np.inf, -np.inf]))
     assert box.first_outside(np.zeros((1, 2)), np.zeros(1), 0) == 0
     assert box.rows_to_units(np.ones((1, 2))).tolist() == [[0.0, 0.0]]
@@ -60,8 +60,8 @@ def test_boxes_are_pickled() -> None:
     assert (box.low.tolist(), box.high.tolist(), box.label.tolist()) == ([-1.0], [LARGEST], [0.0, 2.0])
 
 
-def test_boxes_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="low and high must have one entry a feature"):
+def test_invalid_boxes_are_rejected() -> None:
+    with pytest.raises(ValueError, match="low and high must have one entry per feature"):
         UnitBox(np.zeros(2), np.zeros(3), np.zeros(2))
     with pytest.raises(ValueError, match="label must have 2 entries, got 1"):
         UnitBox(np.zeros(2), np.zeros(2), np.zeros(1))
@@ -71,7 +71,7 @@ def test_boxes_that_do_not_fit_are_refused() -> None:
 
 @builds
 @given(st.integers(1, 5), st.booleans(), st.booleans(), seeds)
-def test_a_row_at_a_time_has_the_bits_of_a_batch(core: Core, d: int, keep: bool, asking: bool, seed: int) -> None:
+def test_single_rows_equal_a_batch(core: Core, d: int, keep: bool, asking: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
     low, high = rng.normal(size=d) - 4, rng.normal(size=d) + 4
     box, directions = core.UnitBox(low, high, np.array([-2.0, 3.0])), rng.normal(size=(d, d)) / d
@@ -91,19 +91,19 @@ def test_a_row_at_a_time_has_the_bits_of_a_batch(core: Core, d: int, keep: bool,
 
 
 @builds
-def test_a_search_of_an_earlier_round_is_not_used(core: Core) -> None:
+def test_a_search_of_an_earlier_round_is_not_reused(core: Core) -> None:
     packing = core.PackingCore(1, np.empty(0, dtype=np.int64))
     box = core.UnitBox(-np.ones(1), np.ones(1), np.array([0.0, 1.0]))
     rows = core.RescaledPacking(packing, box, np.ones((1, 1)))
     rows.learn([-1.0], 0.0, True)
     rows.predict([1.0])  # nearest to the first center
-    rows.learn([0.9], 1.0, True)  # founds a second one
+    rows.learn([0.9], 1.0, True)  # adds a second center
     rows.learn([1.0], 1.0, True)
     assert packing.label_counts.tolist() == [1, 2]
 
 
 @builds
-def test_what_lies_outside_is_not_learned(core: Core) -> None:
+def test_rows_outside_of_the_box_are_not_learned(core: Core) -> None:
     packing = core.PackingCore(1, np.empty(0, dtype=np.int64))
     rows = core.RescaledPacking(packing, core.UnitBox(np.zeros(1), np.ones(1), np.array([0.0, 10.0])), np.ones((1, 1)))
     assert rows.learn([1], 7, True)
@@ -121,9 +121,9 @@ def test_what_lies_outside_is_not_learned(core: Core) -> None:
 
 
 @builds
-def test_parts_that_do_not_fit_are_refused(core: Core) -> None:
+def test_inconsistent_arguments_are_rejected(core: Core) -> None:
     packing, box = core.PackingCore(2, np.array([4])), core.UnitBox(np.zeros(2), np.ones(2), np.zeros(2))
-    with pytest.raises(ValueError, match="core, box and directions must have one dimension"):
+    with pytest.raises(ValueError, match="core, box and directions must have the same dimension"):
         core.RescaledPacking(packing, box, np.ones((2, 3)))
-    with pytest.raises(ValueError, match="core, box and directions must have one dimension"):
+    with pytest.raises(ValueError, match="core, box and directions must have the same dimension"):
         core.RescaledPacking(packing, core.UnitBox(np.zeros(1), np.ones(1), np.zeros(2)), np.ones((1, 1)))
