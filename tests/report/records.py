@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ellipack.learners.metric.experts import expert_names
-from ellipack.report.record import Column, Direction, Experts, Phase, Progress, Record, Residuals, Summary
+from ellipack.report.record import ColumnRecord, Direction, Experts, PhaseRecord, Progress, Record, Residuals, Summary
 
 ROWS = 17_379
 FEATURES = (
@@ -61,11 +61,11 @@ def full() -> Record:
     )
 
 
-def _phase(end: int, rng: np.random.Generator) -> Phase:
+def _phase(end: int, rng: np.random.Generator) -> PhaseRecord:
     steepness = min(1.0, np.log(end / 20) / 6)
     eigenvalues = np.sort(np.exp(-steepness * np.arange(len(FEATURES)) * rng.uniform(0.7, 0.8, len(FEATURES))))[::-1]
     rank = max(3, round(12 * (1 - steepness)))
-    return Phase(
+    return PhaseRecord(
         end=end,
         n_centers=round(0.967 * end),
         effective_rank=rank,
@@ -110,13 +110,13 @@ def _residuals(count: int, rng: np.random.Generator) -> Residuals:
     )
 
 
-def _columns() -> list[Column]:
-    numbers = [Column(name, "number", "", i % 3 and 41 * i) for i, name in enumerate(FEATURES[:7])]
+def _columns() -> list[ColumnRecord]:
+    numbers = [ColumnRecord(name, "number", "", i % 3 and 41 * i) for i, name in enumerate(FEATURES[:7])]
     return [
         *numbers,
-        Column("weather", "category", "3 levels, each a feature of its own", 0),
-        Column("timestamp", "left out", "a different text in every row", 0),
-        Column("rentals", "target", "", 12),
+        ColumnRecord("weather", "category", "3 levels, each a feature of its own", 0),
+        ColumnRecord("timestamp", "left out", "a different text in every row", 0),
+        ColumnRecord("rentals", "target", "", 12),
     ]
 
 
@@ -136,7 +136,7 @@ def hostile() -> Record:
         features=names,
         experts=Experts(experts, record.experts.weights),
         phases=[replace(phase, choice=HOSTILE[i % count]) for i, phase in enumerate(record.phases)],
-        columns=[Column(name, name, name, 1) for name in HOSTILE],
+        columns=[ColumnRecord(name, name, name, 1) for name in HOSTILE],
     )
 
 
@@ -162,7 +162,7 @@ def one_row() -> Record:
         n_centers=1,
         directions=[Direction(1.0, [1.0])],
         residuals=Residuals([1], [0.5], [0.5]),
-        columns=[Column("x", "number", "", 0)],
+        columns=[ColumnRecord("x", "number", "", 0)],
     )
 
 

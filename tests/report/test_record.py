@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
-from ellipack.report.record import Column, Direction, Experts, Phase, Progress, Record, Residuals
+from ellipack.report.record import ColumnRecord, Direction, Experts, PhaseRecord, Progress, Record, Residuals
 from tests.report import records
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -43,7 +43,7 @@ def any_record(draw: st.DrawFn) -> Record:
     maybe = lists_of(st.none() | numbers, bins)
     weights = shares(experts)
     phases = [
-        Phase(end, draw(whole), draw(whole), draw(falling), draw(weights | st.just([])), draw(st.text()))
+        PhaseRecord(end, draw(whole), draw(whole), draw(falling), draw(weights | st.just([])), draw(st.text()))
         for end in draw(ends(draw(st.integers(0, 3))))
     ]
     sample = draw(st.integers(0, 3))
@@ -60,7 +60,7 @@ def any_record(draw: st.DrawFn) -> Record:
         phases=phases,
         experts=Experts(draw(lists_of(st.text(), experts)), draw(weights)),
         residuals=Residuals(*(draw(lists_of(entry, sample)) for entry in (whole, numbers, numbers))),
-        columns=[Column(draw(st.text()), draw(st.text()), draw(st.text()), draw(whole))],
+        columns=[ColumnRecord(draw(st.text()), draw(st.text()), draw(st.text()), draw(whole))],
         speed=[(end, draw(numbers)) for end in draw(ends(2))],
     )
 
@@ -227,7 +227,7 @@ BROKEN: list[tuple[Callable[[Record], dict[str, Any]], type[InputError], str]] =
         r"phases: end must be increasing row numbers, got \d+ after \d+",
     ),
     (
-        lambda r: {"columns": [Column("<x>", "number", "", -1)]},
+        lambda r: {"columns": [ColumnRecord("<x>", "number", "", -1)]},
         DomainError,
         "columns: '<x>' missing must be >= 0, got -1",
     ),

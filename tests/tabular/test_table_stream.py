@@ -157,7 +157,7 @@ BAD = {
     "open_and_short.csv": (b'a,b\n1,2\n"3,4\n5,6\n', "row 2: opens a quote that is never closed: fix it"),
     "open_for_long.csv": (
         b'a,b\n1,"2\n' + b"3,4\n" * 999_999,
-        "row 1: is longer than 1,048,576 bytes: is a quote open_input and",
+        "row 1: is longer than 1,048,576 bytes: is a quote open and",
     ),
     "open_too_long.csv": (
         b'a,b\n1,"2\n3,"4,5\n',

@@ -31,7 +31,7 @@ class MetricHistory(NamedTuple):
     effective_rank : array of int, shape (n_phases,)
         Effective rank of the metric chosen at the end of the phase.
     eigenvalues : array of float, shape (n_phases, n_features)
-        Eigenvalues of that metric.
+        Eigenvalues of that metric; 0 along directions in which it does not measure.
     feature_importances : array of float, shape (n_phases, n_features)
         Diagonal of that metric, divided by its sum.
     expert_weights : array of float, shape (n_phases, n_experts)
@@ -57,6 +57,9 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     stream, the prediction is nearly as good as that of the best expert; the theorem is in
     `ellipack.learners.aggregation`. The slopes of the local fits add up to a gradient outer product. At the end of each
     phase the learner derives a new metric from it, in which it searches neighbors from then on.
+
+    With more than 40 features, the metric measures along at most 40 directions, those that matter most
+    (`ellipack.learners.metric.subspace`); the ridge regressions use all features.
 
     Parameters
     ----------

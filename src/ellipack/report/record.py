@@ -86,7 +86,7 @@ class Direction:
 
 
 @dataclass(frozen=True)
-class Phase:
+class PhaseRecord:
     """State of the learner at the end of a phase.
 
     Attributes
@@ -131,7 +131,7 @@ class Residuals:
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnRecord:
     """A column of the table.
 
     Attributes
@@ -183,13 +183,13 @@ class Record:
         Effective rank of the metric and number of centers at the end.
     directions : list of Direction
         Leading directions of the metric at the end.
-    phases : list of Phase
+    phases : list of PhaseRecord
         Phases that have ended, may be empty.
     experts : Experts
         Experts and their weights.
     residuals : Residuals
         Sample of predictions and labels.
-    columns : list of Column
+    columns : list of ColumnRecord
         Columns of the table, may be empty.
     speed : list of (int, float)
         Row number and rows per second, may be empty.
@@ -208,10 +208,10 @@ class Record:
     effective_rank: int
     n_centers: int
     directions: list[Direction]
-    phases: list[Phase]
+    phases: list[PhaseRecord]
     experts: Experts
     residuals: Residuals
-    columns: list[Column]
+    columns: list[ColumnRecord]
     speed: list[tuple[int, float]]
 
     def __post_init__(self) -> None:

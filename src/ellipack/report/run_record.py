@@ -10,7 +10,7 @@ from ellipack._version import __version__
 from ellipack.estimators import MetricRegressor, PhasedRegressor
 from ellipack.evaluation.run import Run
 from ellipack.evaluation.scores import Scores
-from ellipack.report.record import Column, Direction, Experts, Phase, Progress, Record, Residuals, Summary
+from ellipack.report.record import ColumnRecord, Direction, Experts, PhaseRecord, Progress, Record, Residuals, Summary
 from ellipack.validation import Floats
 
 _N_DIRECTIONS = 5
@@ -32,7 +32,7 @@ def build_record(run: Run, speed: Sequence[tuple[int, float]] = ()) -> Record:
     Record
         Results of the run.
     """
-    columns = [Column(*column) for column in run.encoder.column_summaries()]
+    columns = [ColumnRecord(*column) for column in run.encoder.column_summaries()]
     info = RunInfo(run.source, run.encoder.target, run.scores, run.skipped, columns, list(speed))
     return build_learner_record(run.learner, run.encoder.feature_names, info)
 
@@ -45,7 +45,7 @@ class RunInfo:
     target: str
     scores: Scores = field(default_factory=Scores)
     skipped: int = 0
-    columns: list[Column] = field(default_factory=list)
+    columns: list[ColumnRecord] = field(default_factory=list)
     speed: list[tuple[int, float]] = field(default_factory=list)
 
 
@@ -118,7 +118,7 @@ def _build_experts(learner: Any) -> Experts:
     return Experts(learner.expert_names_, learner.expert_weights_.tolist())
 
 
-def _build_phases(learner: Any) -> list[Phase]:
+def _build_phases(learner: Any) -> list[PhaseRecord]:
     """Return the phases that have ended, or an empty list for a learner without phases."""
     if isinstance(learner, MetricRegressor):
         history = learner.history()
@@ -131,11 +131,13 @@ def _build_phases(learner: Any) -> list[Phase]:
             [", ".join(choices) for choices in history.choices],
             strict=True,
         )
-        return [Phase(*column) for column in columns]
+        return [PhaseRecord(*column) for column in columns]
     if isinstance(learner, PhasedRegressor):
         ends = np.cumsum([phase.rounds for phase in learner.phases_]).tolist()
         return [
-            Phase(end, phase.n_centers, phase.effective_rank, _leading_eigenvalues(phase.metric.eigenvalues), [], "")
+            PhaseRecord(
+                end, phase.n_centers, phase.effective_rank, _leading_eigenvalues(phase.metric.eigenvalues), [], ""
+            )
             for end, phase in zip(ends, learner.phases_, strict=True)
         ]
     return []

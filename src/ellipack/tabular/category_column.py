@@ -7,8 +7,8 @@ import numpy as np
 from ellipack.tabular.arrow import pa, pc
 from ellipack.tabular.columns import (
     Bools,
+    JsonDict,
     NewFeature,
-    State,
     get_bool,
     get_entry,
     get_int,
@@ -140,7 +140,7 @@ class CategoryColumn:
         names = [f"{self.name}=other", *(_feature_name(self.name, category) for category in self._category_indices)]
         return dict(zip(self._features, names, strict=True))
 
-    def to_dict(self) -> State:
+    def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
         own = {"name": self.name, "kind": self.kind, "note": self.note, "features": list(self._features)}
         rule = {"min_frequency": self._min_frequency, "max_categories": self._max_categories, "closed": self.closed}
@@ -165,7 +165,7 @@ class CategoryColumn:
         return True
 
     @classmethod
-    def from_dict(cls, data: State) -> "CategoryColumn":
+    def from_dict(cls, data: JsonDict) -> "CategoryColumn":
         """Restore the state from `to_dict`; raise CheckpointError if it is invalid."""
         min_frequency, most = get_int(data, "min_frequency", 1), get_int(data, "max_categories", 1)
         features = get_ints(data, "features")

@@ -16,7 +16,7 @@ from ellipack.tabular.table_batch import escape_name
 from ellipack.validation import Floats
 
 Bools = NDArray[np.bool_]
-State = dict[str, Any]
+JsonDict = dict[str, Any]
 NewFeature = tuple[int, str | None]
 """Row at which a column gets a new feature, and the category that the feature stands for, if any."""
 
@@ -74,7 +74,7 @@ class Column(Protocol):
     def feature_names(self) -> dict[int, str]:
         """Return the names of the features by index."""
 
-    def to_dict(self) -> State:
+    def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
 
 
@@ -150,7 +150,7 @@ def get_entry(data: object, key: str) -> Any:
     return data[key]
 
 
-def get_int(data: State, key: str, least: int = 0) -> int:
+def get_int(data: JsonDict, key: str, least: int = 0) -> int:
     """Return an integer entry."""
     value = get_entry(data, key)
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value < _MAX_INT:
@@ -158,12 +158,12 @@ def get_int(data: State, key: str, least: int = 0) -> int:
     return value
 
 
-def get_optional_int(data: State, key: str) -> int | None:
+def get_optional_int(data: JsonDict, key: str) -> int | None:
     """Return an entry that is an integer or null."""
     return None if get_entry(data, key) is None else get_int(data, key)
 
 
-def get_float(data: State, key: str) -> float:
+def get_float(data: JsonDict, key: str) -> float:
     """Return an entry that is a finite number."""
     value = get_entry(data, key)
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300 or math.isnan(value):
@@ -171,7 +171,7 @@ def get_float(data: State, key: str) -> float:
     return float(value)
 
 
-def get_bool(data: State, key: str) -> bool:
+def get_bool(data: JsonDict, key: str) -> bool:
     """Return a Boolean entry."""
     value = get_entry(data, key)
     if not isinstance(value, bool):
@@ -179,7 +179,7 @@ def get_bool(data: State, key: str) -> bool:
     return value
 
 
-def get_str(data: State, key: str) -> str:
+def get_str(data: JsonDict, key: str) -> str:
     """Return a string entry."""
     value = get_entry(data, key)
     if not isinstance(value, str):
@@ -187,7 +187,7 @@ def get_str(data: State, key: str) -> str:
     return value
 
 
-def get_list(data: State, key: str) -> list[Any]:
+def get_list(data: JsonDict, key: str) -> list[Any]:
     """Return a list entry."""
     value = get_entry(data, key)
     if not isinstance(value, list):
@@ -195,7 +195,7 @@ def get_list(data: State, key: str) -> list[Any]:
     return value
 
 
-def get_ints(data: State, key: str) -> list[int]:
+def get_ints(data: JsonDict, key: str) -> list[int]:
     """Return an entry that is a list of integers."""
     return [get_int({key: value}, key) for value in get_list(data, key)]
 
@@ -235,11 +235,11 @@ class MissingIndicator:
         """Return the name of the feature by index; empty before the first missing value."""
         return {} if self.feature is None else {self.feature: f"{column} is missing"}
 
-    def to_dict(self) -> State:
+    def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
         return {"missing": self.count, "indicator": self.feature}
 
     @classmethod
-    def from_dict(cls, data: State) -> "MissingIndicator":
+    def from_dict(cls, data: JsonDict) -> "MissingIndicator":
         """Restore the state from `to_dict`."""
         return cls(get_int(data, "missing"), get_optional_int(data, "indicator"))

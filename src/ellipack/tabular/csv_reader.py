@@ -7,12 +7,9 @@ import numpy as np
 
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import csv, pa, pc
-from ellipack.tabular.input_file import INVALID_UTF8, Utf8Reader
+from ellipack.tabular.input_file import BLOCK_BYTES, INVALID_UTF8, Utf8Reader
 from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, Chunk, check_column_names, quote_value
 from ellipack.validation import Ints
-
-BLOCK_BYTES = 1 << 20
-"""Bytes parsed at once, and the maximum size of a row."""
 
 _DELIMITERS = (",", ";", "\t")
 
@@ -74,9 +71,7 @@ class CsvReader:
                 rest = rest[end:]
             elif len(rest) > BLOCK_BYTES:
                 place = f"{self._source}, row {self._rows_read + 1:,}"
-                raise StreamError(
-                    f"{place}: is longer than {BLOCK_BYTES:,} bytes: is a quote open_input and never closed?"
-                )
+                raise StreamError(f"{place}: is longer than {BLOCK_BYTES:,} bytes: is a quote open and never closed?")
         self._has_open_quote = splitter.has_open_quote(rest)
         if rest and not self._has_open_quote:
             yield rest + b"\n"

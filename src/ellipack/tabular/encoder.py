@@ -13,7 +13,7 @@ from ellipack.tabular.columns import (
     Bools,
     Cells,
     Column,
-    State,
+    JsonDict,
     decode_column,
     get_entry,
     get_int,
@@ -81,7 +81,7 @@ class ColumnSummary(NamedTuple):
 
 
 _VERSION = 1
-_COLUMN_TYPES: dict[str, Callable[[State], Column]] = {
+_COLUMN_TYPES: dict[str, Callable[[JsonDict], Column]] = {
     "number": NumberColumn.from_dict,
     "boolean": NumberColumn.from_dict,
     "time": TimeColumn.from_dict,
@@ -258,7 +258,7 @@ class TableEncoder:
             column.write_features(column.transform(cells), X)
         return X
 
-    def to_dict(self) -> State:
+    def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data, without loss of precision."""
         columns = [column.to_dict() for column in self._columns]
         own = {"version": _VERSION, "target": self._target.to_dict(), "warnings": list(self.warnings)}

@@ -11,6 +11,9 @@ from typing import Protocol
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import pa
 
+BLOCK_BYTES = 1 << 20
+"""Number of bytes that a reader parses at once."""
+
 INVALID_UTF8 = "\ufdd0"
 """Replaces bytes that are not valid UTF-8. This code point is a Unicode noncharacter, so it does not occur in text."""
 

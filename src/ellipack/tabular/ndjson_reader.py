@@ -11,11 +11,8 @@ import numpy as np
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import json as arrow_json
 from ellipack.tabular.arrow import pa
-from ellipack.tabular.input_file import INVALID_UTF8, Utf8Reader
+from ellipack.tabular.input_file import BLOCK_BYTES, INVALID_UTF8, Utf8Reader
 from ellipack.tabular.table_batch import BadRow, Chunk, check_column_names, quote_value, to_strings
-
-BLOCK_BYTES = 1 << 20
-"""Bytes parsed at once. The keys in the first block are the columns."""
 
 _MAX_LINE_BYTES = 1 << 24
 _MAX_EXTRA_BRACKETS = 100  # beyond one per line: pyarrow recurses into nested values, so limit the depth

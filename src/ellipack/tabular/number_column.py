@@ -7,9 +7,9 @@ import numpy as np
 from ellipack.tabular.arrow import pa, pc
 from ellipack.tabular.columns import (
     Bools,
+    JsonDict,
     MissingIndicator,
     NewFeature,
-    State,
     convert_each_cell,
     get_float,
     get_int,
@@ -137,13 +137,13 @@ class NumberColumn:
         """Return the names of the features by index."""
         return {self._feature: self.name} | self._indicator.feature_names(self.name)
 
-    def to_dict(self) -> State:
+    def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
         own = {"name": self.name, "kind": self.kind, "note": self.note, "feature": self._feature}
         return own | {"total": self._total, "count": self._count} | self._indicator.to_dict()
 
     @classmethod
-    def from_dict(cls, data: State) -> "NumberColumn":
+    def from_dict(cls, data: JsonDict) -> "NumberColumn":
         """Restore the state from `to_dict`; raise CheckpointError if it is invalid."""
         column = cls(get_str(data, "name"), get_str(data, "kind"), get_int(data, "feature"), get_str(data, "note"))
         column._total, column._count = get_float(data, "total"), get_int(data, "count")
@@ -191,12 +191,12 @@ class TargetColumn:
             return f"{quote_value(value)} is not a Boolean"
         return explain_invalid_number(value, MAX_ABS_LABEL)
 
-    def to_dict(self) -> State:
+    def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
         return {"name": self.name, "kind": self.kind}
 
     @classmethod
-    def from_dict(cls, data: State) -> "TargetColumn":
+    def from_dict(cls, data: JsonDict) -> "TargetColumn":
         """Restore the state from `to_dict`; raise CheckpointError if it is invalid."""
         kind = get_str(data, "kind")
         if kind not in ("number", "boolean"):

@@ -9,9 +9,9 @@ import numpy as np
 from ellipack.tabular.arrow import pa, pc
 from ellipack.tabular.columns import (
     Bools,
+    JsonDict,
     MissingIndicator,
     NewFeature,
-    State,
     convert_each_cell,
     get_entry,
     get_float,
@@ -205,13 +205,13 @@ class TimeColumn:
         names = (f"{self.name} {part}" for part in TIME_FEATURES[self.form])
         return dict(zip(self._features, names, strict=True)) | self._indicator.feature_names(self.name)
 
-    def to_dict(self) -> State:
+    def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
         own = {"name": self.name, "kind": self.kind, "note": self.note, "form": self.form, "features": self._features}
         return own | {"first_time": self._first_time, "last_days": self._last_days} | self._indicator.to_dict()
 
     @classmethod
-    def from_dict(cls, data: State) -> "TimeColumn":
+    def from_dict(cls, data: JsonDict) -> "TimeColumn":
         """Restore the state from `to_dict`; raise CheckpointError if it is invalid."""
         form, indices = get_str(data, "form"), get_ints(data, "features")
         if form not in TIME_FORMS or len(indices) != len(TIME_FEATURES[form]):
