@@ -17,10 +17,10 @@ from sklearn.utils.extmath import randomized_svd
 
 from ellipack.validation import Floats
 
-MAX_COORDINATES = 40
+MAX_COORDINATES = 32
 """Largest number of coordinates at the start of a phase."""
 
-N_AXES, N_EIGENVECTORS = 20, 10
+N_AXES, N_EIGENVECTORS = 16, 8
 """Number of features, and of eigenvectors of the gradient outer product, in the subspace."""
 
 _SAMPLE = 256  # rows for the principal components
@@ -51,7 +51,7 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
     >>> slopes = np.arange(100.0)
     >>> basis = leading_subspace(np.outer(slopes, slopes), np.random.default_rng(0).normal(size=(300, 100)))
     >>> basis.shape
-    (100, 40)
+    (100, 32)
     >>> bool(np.allclose(basis @ basis.T @ slopes, slopes))
     True
     """
