@@ -114,7 +114,7 @@ FloatArray points(const KdTree& tree) {
   return to_numpy(std::move(rows), {tree.size(), tree.dimension()});
 }
 
-Found later_in_leaf(const KdTree& tree, const Matrix& points) {
+Found nearest_later_in_leaf(const KdTree& tree, const Matrix& points) {
   if (points.shape(0) != tree.size()) {
     throw std::invalid_argument("points must have " + std::to_string(tree.size()) + " rows, got " +
                                 std::to_string(points.shape(0)));
@@ -176,7 +176,7 @@ void bind_kd_tree(nb::module_& m) {
            "Return sorted positions and squared distances of the k nearest points, padded with -1 and inf.")
       .def("within", &within, "queries"_a, "radius_squared"_a,
            "Return offsets, positions and squared distances of all points within a radius, sorted for each query.")
-      .def("nearest_later_in_leaf", &later_in_leaf, "points"_a,
+      .def("nearest_later_in_leaf", nb::overload_cast<const KdTree&, const Matrix&>(&nearest_later_in_leaf), "points"_a,
            "Return positions and squared distances of the nearest later point in the same leaf, -1 and inf if none.")
       .def("leaf_positions", &leaf_positions, "leaf"_a, "Return the positions of the points in a leaf.")
       .def("near_leaves", &near_leaves, "query"_a, "radius_squared"_a,

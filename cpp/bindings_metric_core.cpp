@@ -323,8 +323,8 @@ bool learn_one(MetricCore& core, const std::vector<double>& row, double label) {
   return core.learn(row, {&label, 1}, {&prediction, 1}) == 1;
 }
 
-std::tuple<MetricParts, double> simulate_round(const MetricCore& core, const std::vector<double>& row, double label) {
-  auto [parts, prediction] = core.simulate_round(row, label);
+std::tuple<MetricParts, double> round_on_copy(const MetricCore& core, const std::vector<double>& row, double label) {
+  auto [parts, prediction] = core.round_on_copy(row, label);
   return {std::move(parts), prediction};
 }
 
@@ -340,7 +340,7 @@ FloatArray expert_weights(const MetricCore& core) {
 std::tuple<FloatArray, std::tuple<double, double>> expert_predictions(const MetricCore& core,
                                                                       const std::vector<double>& row) {
   MetricCore::ExpertPredictions predicted = core.expert_predictions(row);
-  return {to_numpy(std::move(predicted.experts)), {predicted.combined[0], predicted.combined[1]}};
+  return {to_numpy(std::move(predicted.experts)), {predicted.mean_and_stacked[0], predicted.mean_and_stacked[1]}};
 }
 
 void bind_core(nb::module_& m) {
@@ -401,7 +401,7 @@ void bind_core(nb::module_& m) {
       .def("predict_one", &predict_one, "row"_a, release(), "Return the prediction for a row.")
       .def("learn_one", &learn_one, "row"_a, "label"_a, release(),
            "Run a round. Return False, without a change, if the round would fill the memory.")
-      .def("simulate_round", &simulate_round, "row"_a, "label"_a, release(),
+      .def("round_on_copy", &round_on_copy, "row"_a, "label"_a, release(),
            "Return the parts after one more round, and its prediction, without changing the core.")
       .def(
           "copy", [](const MetricCore& self) { return new MetricCore(self); }, nb::rv_policy::take_ownership, release(),

@@ -237,7 +237,7 @@ MetricCore::ExpertPredictions MetricCore::expert_predictions(std::span<const dou
   const std::shared_lock lock(mutex_);
   std::unique_ptr<Workspace> work = acquire_workspace();
   predict_row(row, *work);
-  ExpertPredictions predicted{work->predictions, work->combined};
+  ExpertPredictions predicted{work->predictions, work->mean_and_stacked};
   release_workspace(std::move(work));
   return predicted;
 }
@@ -262,7 +262,7 @@ std::size_t MetricCore::learn(std::span<const double> rows, std::span<const doub
   return done;
 }
 
-std::pair<MetricParts, double> MetricCore::simulate_round(std::span<const double> row, double label) const {
+std::pair<MetricParts, double> MetricCore::round_on_copy(std::span<const double> row, double label) const {
   check_rows(row, 1, dimension());
   check_labels({&label, 1});
   MetricCore after(*this);
@@ -427,9 +427,9 @@ double MetricCore::aggregate(Workspace& work) const {
     work.deviations[k] = work.predictions[k] - mean;
     stacked += aggregation.stack.coefficients[k] * work.deviations[k];
   }
-  work.combined = {mean, clip_to_label_range(stacked)};
-  aggregation.top.compute_weights(work.combined_weights);
-  return dot(work.combined_weights, work.combined);
+  work.mean_and_stacked = {mean, clip_to_label_range(stacked)};
+  aggregation.top.compute_weights(work.top_weights);
+  return dot(work.top_weights, work.mean_and_stacked);
 }
 
 // Clips a prediction to the range of the labels, extended by `label_margin`. Returns the mean label instead of NaN,
@@ -477,9 +477,9 @@ void MetricCore::learn_row(double label, Workspace& work) {
 
 void MetricCore::update_aggregation(double label, Workspace& work) {
   ExpertAggregation& aggregation = parts_.aggregation;
-  aggregation.top.update(work.combined, work.prediction, label);
-  aggregation.experts.update(work.predictions, work.combined[0], label);
-  aggregation.stack.update(work.deviations, label - work.combined[0], work.buffer);
+  aggregation.top.update(work.mean_and_stacked, work.prediction, label);
+  aggregation.experts.update(work.predictions, work.mean_and_stacked[0], label);
+  aggregation.stack.update(work.deviations, label - work.mean_and_stacked[0], work.buffer);
   const std::span gradient(work.buffer.data(), dimension());
   for (std::size_t v = 0; v < parts_.views.size(); ++v) {
     parts_.views[v].add_slope(work.views[v].slope, parts_.regressions.ridge.coefficients, gradient);

@@ -141,7 +141,7 @@ class MetricCore {
   // Predictions for a row; all 0 before the first label.
   struct ExpertPredictions {
     std::vector<double> experts;
-    std::array<double, 2> combined;  // predictions of the aggregation and of the stack
+    std::array<double, 2> mean_and_stacked;  // predictions of the aggregation and of the stack
   };
   ExpertPredictions expert_predictions(std::span<const double> row) const;
 
@@ -151,7 +151,7 @@ class MetricCore {
 
   // Returns the parts after one more round, and its prediction, without changing this core. Used for rounds after which
   // centers are evicted or the phase ends.
-  std::pair<MetricParts, double> simulate_round(std::span<const double> row, double label) const;
+  std::pair<MetricParts, double> round_on_copy(std::span<const double> row, double label) const;
 
  private:
   // Buffers of a round for one view.
@@ -177,9 +177,9 @@ class MetricCore {
     Neighbor packing_center;
     std::vector<double> predictions;  // predictions of the experts
     std::vector<double> weights;
-    std::vector<double> deviations;    // deviations of the experts from the aggregation
-    std::array<double, 2> combined{};  // predictions of the aggregation and of the stack
-    std::array<double, 2> combined_weights{};
+    std::vector<double> deviations;            // deviations of the experts from the aggregation
+    std::array<double, 2> mean_and_stacked{};  // predictions of the aggregation and of the stack
+    std::array<double, 2> top_weights{};       // weights of these in the top aggregation
     double prediction = 0.0;
     std::vector<double> buffer;
   };

@@ -394,7 +394,7 @@ class MetricCore:
         Run a round. Return False, without a change, if the round would fill the memory.
         """
 
-    def simulate_round(self, row: Sequence[float], label: float) -> tuple[MetricParts, float]:
+    def round_on_copy(self, row: Sequence[float], label: float) -> tuple[MetricParts, float]:
         """
         Return the parts after one more round, and its prediction, without changing the core.
         """

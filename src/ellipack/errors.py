@@ -11,7 +11,7 @@
         │   ├── DomainError       a number outside its range
         │   └── MetricError       not the matrix or spectrum of a metric
         ├── StreamError           a source, or one of its rows, cannot be read
-        └── CheckpointError       a saved file cannot be written, or is damaged, foreign or too new
+        └── ModelFileError        a saved file cannot be written, or is damaged, of another format or too new
 
 Every message names the thing, the rule and the value: ``radius must be > 0, got -0.1``. A call that raises one of them
 has changed nothing.
@@ -60,5 +60,5 @@ class StreamError(EllipackError):
     """A source, or one of its rows, cannot be read. The message names the file, the row and the column."""
 
 
-class CheckpointError(EllipackError):
-    """A saved file cannot be written, or is damaged, foreign or too new."""
+class ModelFileError(EllipackError):
+    """A saved file cannot be written, or is damaged, of another format or too new."""

@@ -207,7 +207,7 @@ def test_a_core_stops_before_a_round_that_would_fill_the_memory() -> None:
     assert not core.learn_one(X[new].tolist(), y[new])
     assert content(core.parts()) == before
     expected = core.predict_one(X[new].tolist())
-    after, prediction = core.simulate_round(X[new].tolist(), y[new])
+    after, prediction = core.round_on_copy(X[new].tolist(), y[new])
     assert prediction == expected
     assert len(after.centers) == core.settings.max_centers
     assert after.clock == core.clock + 1

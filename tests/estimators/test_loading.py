@@ -20,7 +20,7 @@ from ellipack import (
     PhasedRegressor,
     RescaledRegressor,
 )
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.estimators import GradientOuterProduct
 from ellipack.estimators.loading import learner_from_archive
 from ellipack.serialization import Archive, write
@@ -119,7 +119,7 @@ def test_objects_of_other_classes_are_not_saved(tmp_path: Path) -> None:
 
     learner = PhasedRegressor(gop=GradientOuterProduct(Mine()))  # type: ignore[arg-type]
     with pytest.raises(
-        CheckpointError, match=r"must be numbers, strings, arrays or objects of ellipack to be saved, got <.*Mine"
+        ModelFileError, match=r"must be numbers, strings, arrays or objects of ellipack to be saved, got <.*Mine"
     ):
         learner.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
@@ -130,7 +130,7 @@ def test_a_file_is_neither_a_pickle_nor_an_import(tmp_path: Path) -> None:
     with pytest.raises(pickle.UnpicklingError):
         pickle.loads((tmp_path / "model").read_bytes())
     write(tmp_path / "model", "os.system", Archive())
-    with pytest.raises(CheckpointError, match=r"model: a learner must be one of MetricRegressor, .*, got 'os.system'"):
+    with pytest.raises(ModelFileError, match=r"model: a learner must be one of MetricRegressor, .*, got 'os.system'"):
         ellipack.load(tmp_path / "model")
 
 
@@ -156,7 +156,7 @@ def test_archives_with_missing_or_changed_entries_are_refused(make: Factory) -> 
 def _check_refused_or_usable(kind: str, archive: Archive, X: Floats, *, missing: bool = False) -> None:
     try:
         learner = learner_from_archive(kind, archive)
-    except CheckpointError:
+    except ModelFileError:
         return
     assert not missing
     assert not hasattr(learner, "state_") or np.isfinite(learner.predict(X[:3])).all()

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipack import MetricRegressor, serialization
-from ellipack.errors import CheckpointError, StreamError
+from ellipack.errors import ModelFileError, StreamError
 from ellipack.estimators.loading import RUN_KIND
 from ellipack.evaluation.append_only_file import OutputPosition
 from ellipack.evaluation.run import Run, load_run
@@ -100,17 +100,17 @@ def test_bad_row_raises_without_effect_or_is_skipped(tmp_path: Path) -> None:
 def test_invalid_run_files_raise(tmp_path: Path) -> None:
     run, _ = learn_batches(new_run(), [])
     run.learner.save(tmp_path / "learner")
-    with pytest.raises(CheckpointError, match="learner holds a MetricRegressor and not a run"):
+    with pytest.raises(ModelFileError, match="learner holds a MetricRegressor and not a run"):
         load_run(tmp_path / "learner")
     run.save(tmp_path / "model")
     _, archive = serialization.read(tmp_path / "model")
     for change, message in (
         ({"position": -1}, "position must be from 0"),
-        ({"predictions": {"size": 0}}, "predictions/checksum must be an integer, got nothing"),
+        ({"output_position": {"size": 0}}, "output_position/checksum must be an integer, got nothing"),
         ({"source": 3}, "source must be a string, got 3"),
         ({"encoder": new_run().encoder.to_dict()}, "the number of features must match that of the encoder"),
     ):
         changed = serialization.Archive({**archive.facts, **change}, archive.arrays)
         serialization.write(tmp_path / "changed", RUN_KIND, changed)
-        with pytest.raises(CheckpointError, match=f"changed: {message}"):
+        with pytest.raises(ModelFileError, match=f"changed: {message}"):
             load_run(tmp_path / "changed")

@@ -2,7 +2,7 @@
 
     python -m tests.fuzz.hostile_files FIRST COUNT MODEL...
 
-mutates each MODEL with COUNT seeds, starting at FIRST. Loading a mutated file must raise `CheckpointError`, or return a
+mutates each MODEL with COUNT seeds, starting at FIRST. Loading a mutated file must raise `ModelFileError`, or return a
 learner that predicts finite numbers, learns 50 more rows, and can be saved and loaded again. Each attempt is printed
 before it starts, so that the output names the file even if the process crashes.
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 import ellipack
 import ellipack.river
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.estimators.loading import RUN_KIND
 from ellipack.evaluation.run import load_run
 from ellipack.serialization import Archive, file, read
@@ -238,7 +238,7 @@ def is_refused(path: Path, X: Floats, y: Floats) -> bool:
                 load_run(path)
                 return False
         learner = ellipack.load(path)
-    except CheckpointError:
+    except ModelFileError:
         return True
     if hasattr(learner, "state_"):
         rows = np.resize(X, (len(X), learner.n_features_in_)) / np.sqrt(learner.n_features_in_)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from ellipack.learners.metric.experts import expert_names
-from ellipack.report.record import ColumnRecord, Direction, Experts, PhaseRecord, Progress, Record, Residuals, Summary
+from ellipack.report.record import ColumnRecord, Direction, Experts, PhaseRecord, Progress, Record, SampledRows, Summary
 
 ROWS = 17_379
 FEATURES = (
@@ -100,10 +100,10 @@ def _directions(importances: np.ndarray, eigenvalues: list[float], rng: np.rando
     return [Direction(value, vector.tolist()) for value, vector in zip(eigenvalues, vectors.T, strict=False)]
 
 
-def _residuals(count: int, rng: np.random.Generator) -> Residuals:
+def _residuals(count: int, rng: np.random.Generator) -> SampledRows:
     labels = rng.gamma(1.1, 172, size=count).round()
     noise = rng.standard_t(3, size=count) * (8 + 0.13 * labels)
-    return Residuals(
+    return SampledRows(
         rows=np.sort(rng.choice(np.arange(1, ROWS + 1), count, replace=False)).tolist(),
         predictions=np.maximum(0.96 * labels + 6 + noise, -5).tolist(),
         labels=labels.tolist(),
@@ -145,7 +145,7 @@ def empty() -> Record:
     none = Summary(0, 0, None, None, None, None, None, None, None, None)
     return Record(
         "-", "y", "PackingRegressor", {}, "0.1.0", none, Progress([], [], [], []), [], [], [], 0, 0, [], [],
-        Experts([], []), Residuals([], [], []), [], [],
+        Experts([], []), SampledRows([], [], []), [], [],
     )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def one_row() -> Record:
         effective_rank=1,
         n_centers=1,
         directions=[Direction(1.0, [1.0])],
-        residuals=Residuals([1], [0.5], [0.5]),
+        residuals=SampledRows([1], [0.5], [0.5]),
         columns=[ColumnRecord("x", "number", "", 0)],
     )
 

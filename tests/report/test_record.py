@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
-from ellipack.report.record import ColumnRecord, Direction, Experts, PhaseRecord, Progress, Record, Residuals
+from ellipack.report.record import ColumnRecord, Direction, Experts, PhaseRecord, Progress, Record, SampledRows
 from tests.report import records
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -59,7 +59,7 @@ def any_record(draw: st.DrawFn) -> Record:
         directions=[Direction(draw(numbers), draw(lists_of(numbers, d)))],
         phases=phases,
         experts=Experts(draw(lists_of(st.text(), experts)), draw(weights)),
-        residuals=Residuals(*(draw(lists_of(entry, sample)) for entry in (whole, numbers, numbers))),
+        residuals=SampledRows(*(draw(lists_of(entry, sample)) for entry in (whole, numbers, numbers))),
         columns=[ColumnRecord(draw(st.text()), draw(st.text()), draw(st.text()), draw(whole))],
         speed=[(end, draw(numbers)) for end in draw(ends(2))],
     )
@@ -210,7 +210,7 @@ BROKEN: list[tuple[Callable[[Record], dict[str, Any]], type[InputError], str]] =
         "progress.end must be increasing row numbers, got 5 after 5",
     ),
     (
-        lambda r: {"residuals": Residuals([1], [1.0], [])},
+        lambda r: {"residuals": SampledRows([1], [1.0], [])},
         ShapeError,
         "residuals.labels must have one entry for each of 1 rows, got 0",
     ),

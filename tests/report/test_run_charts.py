@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ellipack.report import run_charts
-from ellipack.report.record import Progress, Record, Residuals
+from ellipack.report.record import Progress, Record, SampledRows
 from ellipack.report.run_charts import error_chart
 from tests.report import records
 
@@ -32,7 +32,7 @@ def test_undefined_baseline_is_not_drawn() -> None:
 
 def with_errors(errors: list[float]) -> Record:
     rows = list(range(1, len(errors) + 1))
-    return replace(records.full(), residuals=Residuals(rows, errors, [0.0] * len(errors)))
+    return replace(records.full(), residuals=SampledRows(rows, errors, [0.0] * len(errors)))
 
 
 def test_every_residual_is_in_the_histogram_or_counted_as_outside() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 import ellipack
 from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.river import MetricRegressor, PackingRegressor, PhasedRegressor, load
 
 Learner = MetricRegressor | PackingRegressor | PhasedRegressor
@@ -58,12 +58,12 @@ def test_a_loaded_model_continues_with_the_same_bits(make: Callable[[], Learner]
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     ellipack.MetricRegressor().save(tmp_path / "bare")
-    with pytest.raises(CheckpointError, match=r"bare holds a MetricRegressor, which ellipack.river cannot load"):
+    with pytest.raises(ModelFileError, match=r"bare holds a MetricRegressor, which ellipack.river cannot load"):
         load(tmp_path / "bare")
     PackingRegressor().save(tmp_path / "river")
-    with pytest.raises(CheckpointError, match="a learner must be one of"):
+    with pytest.raises(ModelFileError, match="a learner must be one of"):
         ellipack.load(tmp_path / "river")
     odd = PackingRegressor()
     odd.learn_one({("a", "b"): 1.0}, 1.0)
-    with pytest.raises(CheckpointError, match=r"must be strings or numbers to be saved, got \('a', 'b'\)"):
+    with pytest.raises(ModelFileError, match=r"must be strings or numbers to be saved, got \('a', 'b'\)"):
         odd.save(tmp_path / "odd")

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.serialization import Archive
 
 PART = Archive(
@@ -36,7 +36,7 @@ WHOLE = Archive().with_parts(p=PART)
     ],
 )
 def test_values_of_another_type_shape_or_range_are_refused(access: Callable[[Archive], object], message: str) -> None:
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(ModelFileError, match=message):
         access(WHOLE.part("p"))
 
 

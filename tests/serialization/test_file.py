@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.serialization import Archive, file, read, remove_partial_files, write
 
 SMALL = Archive({"clock": 3, "name": "naïve \u2028"}, {"a": np.arange(6.0).reshape(2, 3), "b": np.arange(2)})
@@ -59,7 +59,7 @@ def test_a_change_of_any_byte_is_detected(small: bytes, tmp_path: Path) -> None:
             damaged = bytearray(small)
             damaged[place] ^= change
             path.write_bytes(damaged)
-            with pytest.raises(CheckpointError, match="model"):
+            with pytest.raises(ModelFileError, match="model"):
                 read(path)
 
 
@@ -67,7 +67,7 @@ def test_truncated_and_extended_files_are_refused(small: bytes, tmp_path: Path) 
     path = tmp_path / "model"
     for damaged in [*(small[:length] for length in range(len(small))), small + b"\0", small * 2]:
         path.write_bytes(damaged)
-        with pytest.raises(CheckpointError, match="model"):
+        with pytest.raises(ModelFileError, match="model"):
             read(path)
 
 
@@ -76,7 +76,7 @@ def test_random_bytes_are_refused(data: bytes) -> None:
     path = Path(os.environ.get("TMPDIR", "/tmp")) / f"ellipack-random-{os.getpid()}"
     try:
         path.write_bytes(data)
-        with pytest.raises(CheckpointError, match="not an ellipack model"):
+        with pytest.raises(ModelFileError, match="not an ellipack model"):
             read(path)
     finally:
         path.unlink()
@@ -98,7 +98,7 @@ def test_a_header_with_a_wrong_shape_is_refused(rows: object, tmp_path: Path) ->
     entry = {"dtype": "F64", "shape": [rows, 3], "data_offsets": [0, 10**18]}
     header = {"__metadata__": metadata(format=1, version="1", kind="Kind", facts={}), "rows": entry}
     (tmp_path / "model").write_bytes(signed(header, b"\0" * 24))
-    with pytest.raises(CheckpointError, match="is not a safetensors file"):
+    with pytest.raises(ModelFileError, match="is not a safetensors file"):
         read(tmp_path / "model")
 
 
@@ -114,27 +114,27 @@ def test_a_header_with_a_wrong_shape_is_refused(rows: object, tmp_path: Path) ->
 )
 def test_other_formats_are_refused(facts: dict[str, object], message: str, tmp_path: Path) -> None:
     (tmp_path / "model").write_bytes(signed({"__metadata__": metadata(**facts)}))
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(ModelFileError, match=message):
         read(tmp_path / "model")
 
 
 def test_a_deeply_nested_header_is_refused(tmp_path: Path) -> None:
     nested = b'{"__metadata__":{"ellipack":"' + b"0" * 64 + b"[" * 100_000 + b'"}}'
     (tmp_path / "model").write_bytes(len(nested).to_bytes(8, "little") + nested)
-    with pytest.raises(CheckpointError, match="its header can't be read"):
+    with pytest.raises(ModelFileError, match="its header can't be read"):
         read(tmp_path / "model")
 
 
 def test_other_safetensors_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "model").write_bytes(save({"weights": np.ones(3)}, {"made by": "others"}))
-    with pytest.raises(CheckpointError, match="not an ellipack model"):
+    with pytest.raises(ModelFileError, match="not an ellipack model"):
         read(tmp_path / "model")
 
 
 def test_missing_files_and_directories_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="missing can't be read: No such file or directory"):
+    with pytest.raises(ModelFileError, match="missing can't be read: No such file or directory"):
         read(tmp_path / "missing")
-    with pytest.raises(CheckpointError, match="can't be read: Is a directory"):
+    with pytest.raises(ModelFileError, match="can't be read: Is a directory"):
         read(tmp_path)
 
 
@@ -148,7 +148,7 @@ def test_a_failed_write_keeps_the_old_file(stage: str, tmp_path: Path, monkeypat
     write(path, "Kind", SMALL)
     before = path.read_bytes()
     monkeypatch.setattr(file, stage, raise_disk_full)
-    with pytest.raises(CheckpointError, match=r"can't be written; the existing file is unchanged: .*No space left"):
+    with pytest.raises(ModelFileError, match=r"can't be written; the existing file is unchanged: .*No space left"):
         write(path, "Kind", Archive({"clock": 4}))
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["model"]
@@ -159,7 +159,7 @@ def test_a_failed_sync_of_the_directory_is_an_error(tmp_path: Path, monkeypatch:
     write(path, "Kind", SMALL)
     monkeypatch.setattr(file, "_sync_directory", raise_disk_full)
     with pytest.raises(
-        CheckpointError, match=r"model is written, but its directory entry could not be synced.*No space left"
+        ModelFileError, match=r"model is written, but its directory entry could not be synced.*No space left"
     ):
         write(path, "Kind", Archive({"clock": 4}))
     assert read(path)[1].facts["clock"] == 4
@@ -185,13 +185,13 @@ LIMITED = """
 import resource, signal, sys
 import numpy as np
 from ellipack.serialization import Archive, write
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 write(sys.argv[1], "Kind", Archive(arrays={"a": np.ones(10)}))
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
     write(sys.argv[1], "Kind", Archive(arrays={"a": np.ones(100_000)}))
-except CheckpointError as error:
+except ModelFileError as error:
     print(error)
 """
 
@@ -207,10 +207,10 @@ def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
 
 
 def test_paths_that_cannot_be_written_are_errors(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match="can't be written"):
+    with pytest.raises(ModelFileError, match="can't be written"):
         write(tmp_path / "missing" / "model", "Kind", SMALL)
     (tmp_path / "model").mkdir()
-    with pytest.raises(CheckpointError, match="can't be written"):
+    with pytest.raises(ModelFileError, match="can't be written"):
         write(tmp_path / "model", "Kind", SMALL)
     assert os.listdir(tmp_path) == ["model"]
 

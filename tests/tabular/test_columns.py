@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from ellipack.errors import CheckpointError, DomainError, StreamError
+from ellipack.errors import DomainError, ModelFileError, StreamError
 from ellipack.tabular import TableBatch, TableEncoder, category_column, open_table
 from ellipack.validation import Floats
 
@@ -215,5 +215,5 @@ def test_target_must_contain_numbers_or_booleans() -> None:
 def test_later_format_version_raises() -> None:
     encoder, _ = encoded(HEAD)
     saved = encoder.to_dict() | {"version": 2}
-    with pytest.raises(CheckpointError, match="the encoder was saved by a later version of ellipack"):
+    with pytest.raises(ModelFileError, match="the encoder was saved by a later version of ellipack"):
         TableEncoder.from_dict(saved)

@@ -10,7 +10,7 @@ from ellipack import serialization
 from ellipack.cli.messages import print_message
 from ellipack.cli.options import check_distinct_paths, check_writable
 from ellipack.cli.terminal import make_console, print_model
-from ellipack.errors import CheckpointError, InputError, StreamError
+from ellipack.errors import InputError, ModelFileError, StreamError
 from ellipack.estimators.loading import RUN_KIND, load
 from ellipack.evaluation.run import load_run
 from ellipack.report.page import render_page
@@ -29,25 +29,25 @@ def inspect_model(model: str, as_json: bool) -> None:
 
 def report_model(model: str, output: str | None) -> None:
     """Write the report page of a model or of the JSON of a run."""
-    target = output or ("-" if model == "-" else f"{model}.html")
-    check_distinct_paths({"MODEL": model, "--output": target})
-    if target != "-":
-        check_writable(target)
-    write_report(read_record(model), target)
-    if target != "-":
-        print_message(f"report: {target}")
+    path = output or ("-" if model == "-" else f"{model}.html")
+    check_distinct_paths({"MODEL": model, "--output": path})
+    if path != "-":
+        check_writable(path)
+    write_report(read_record(model), path)
+    if path != "-":
+        print_message(f"report: {path}")
 
 
-def write_report(record: Record, target: str) -> None:
+def write_report(record: Record, path: str) -> None:
     """Write the report page of a record to a file, or to standard output (``-``)."""
     text = render_page(record)
-    if target == "-":
+    if path == "-":
         click.echo(text, nl=False)
         return
     try:
-        Path(target).write_text(text, encoding="utf-8")
+        Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise StreamError(f"{target} can't be written: {error.strerror or error}") from error
+        raise StreamError(f"{path} can't be written: {error.strerror or error}") from error
 
 
 def read_record(path: str) -> Record:
@@ -68,7 +68,7 @@ def _parse_record(data: bytes, source: str) -> Record:
     try:
         return Record.from_json(data.decode())
     except (InputError, UnicodeDecodeError) as error:
-        raise CheckpointError(f"{source} is not the output of `ellipack run --json`: {error}") from error
+        raise ModelFileError(f"{source} is not the output of `ellipack run --json`: {error}") from error
 
 
 def _learner_record(learner: Any, path: str) -> Record:
@@ -81,7 +81,7 @@ def _learner_record(learner: Any, path: str) -> Record:
 
 def _check_fitted(learner: Any, path: str) -> None:
     if not hasattr(learner, "state_"):
-        raise CheckpointError(f"{path} holds a learner that is not fitted yet")
+        raise ModelFileError(f"{path} holds a learner that is not fitted yet")
 
 
 def _first_bytes(path: str) -> bytes:
@@ -89,4 +89,4 @@ def _first_bytes(path: str) -> bytes:
         with Path(path).open("rb") as file:
             return file.read(64)
     except OSError as error:
-        raise CheckpointError(f"{path} can't be read: {error.strerror or error}") from error
+        raise ModelFileError(f"{path} can't be read: {error.strerror or error}") from error

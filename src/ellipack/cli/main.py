@@ -15,9 +15,9 @@ from ellipack._version import __version__
 from ellipack.choices import COLUMN_KINDS, LEARNER_NAMES, ON_ERROR_CHOICES, TABLE_FORMATS
 from ellipack.cli.messages import missing_package_message, print_message
 from ellipack.cli.options import DEFAULT_LEARNER, DEFAULT_SAVE_EVERY, Options
-from ellipack.errors import CheckpointError, EllipackError, InputError, StreamError
+from ellipack.errors import EllipackError, InputError, ModelFileError, StreamError
 
-EXIT_CODES: Final[dict[type[EllipackError], int]] = {InputError: 2, StreamError: 3, CheckpointError: 4}
+EXIT_CODES: Final[dict[type[EllipackError], int]] = {InputError: 2, StreamError: 3, ModelFileError: 4}
 """Exit codes of commands that fail. A command stopped by a signal exits with 128 plus its number, as in a shell."""
 
 _INTERRUPTED, _BROKEN_PIPE = 130, 141

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from ellipack.errors import CheckpointError, EllipackError, InputError, StreamError
+from ellipack.errors import EllipackError, InputError, ModelFileError, StreamError
 
 DEFAULT_LEARNER = "metric"
 """Learner that is used by default."""
@@ -118,4 +118,4 @@ def _is_device(path: str) -> bool:
 
 
 def _model_error(message: str) -> EllipackError:
-    return CheckpointError(message)
+    return ModelFileError(message)

@@ -2,7 +2,7 @@
 
 from ellipack.cli.messages import SkippedRows, print_message
 from ellipack.cli.options import check_distinct_paths, check_writable
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.evaluation.prediction_writer import UNLABELED_COLUMNS, open_prediction_writer
 from ellipack.evaluation.prefetch import prefetch
 from ellipack.evaluation.run import load_run
@@ -16,7 +16,7 @@ def predict_table(model: str, table: str, output: str, format: str | None, on_er
         check_writable(output)
     run = load_run(model)
     if not run.scores.n_rows:
-        raise CheckpointError(f"{model} has not learned any row yet: resume its run first")
+        raise ModelFileError(f"{model} has not learned any row yet: resume its run first")
     source = open_table(table, format=format, on_error=on_error)
     unused = [name for name in run.encoder.unused_columns(source.columns) if name != run.encoder.target]
     if unused:

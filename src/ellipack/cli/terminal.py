@@ -16,7 +16,7 @@ from ellipack.report.record import Direction, Record, Summary
 _MAX_FEATURES, _MAX_PHASES, _MAX_LOADINGS = 10, 10, 4
 _MIN_IMPORTANCE, _MIN_LOADING = 0.0005, 0.05  # smaller values are not shown
 _BAR_LENGTH = 24
-_INTERVAL = 0.5  # seconds over which the speed is measured
+_SPEED_WINDOW_SECONDS = 0.5
 _MAX_SPEEDS = 256
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
@@ -203,7 +203,7 @@ class ProgressLine:
     def update(self) -> None:
         """Show the current state, unless it was shown less than half a second ago."""
         now, rows = monotonic(), self._run.scores.n_rows
-        if now - self._since < _INTERVAL:
+        if now - self._since < _SPEED_WINDOW_SECONDS:
             return
         speed = (rows - self._rows) / (now - self._since)
         self._rows, self._since = rows, now

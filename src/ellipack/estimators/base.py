@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ellipack import serialization
-from ellipack.errors import CheckpointError, InputError
+from ellipack.errors import InputError, ModelFileError
 from ellipack.estimators.input_checks import check_features, check_targets, record_features
 from ellipack.estimators.parameter_archive import object_to_archive
 from ellipack.serialization import Archive
@@ -197,7 +197,7 @@ class StreamingRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  #
 
         Raises
         ------
-        CheckpointError
+        ModelFileError
             If the file cannot be written.
 
         Examples
@@ -245,7 +245,7 @@ class StreamingRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  #
 
         Raises
         ------
-        CheckpointError
+        ModelFileError
             If the archive is incomplete or inconsistent.
         """
         d = archive.integer("features", 0)
@@ -253,13 +253,13 @@ class StreamingRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  #
             return self
         names = archive.strings("feature_names")
         if names and len(names) != d:
-            raise CheckpointError(f"feature_names must be {d} strings or none, got {len(names)}")
+            raise ModelFileError(f"feature_names must be {d} strings or none, got {len(names)}")
         try:
             # The state comes first: it checks that the arrays are as large as d, before anything of size d is made.
             state = self._from_archive(archive.part("state"), d)
             self._initial_state(d)  # checks the parameters
         except InputError as error:
-            raise CheckpointError(f"parameters: {error}") from error
+            raise ModelFileError(f"parameters: {error}") from error
         self.state_ = state
         self.n_features_in_ = d
         if names:

@@ -4,7 +4,7 @@ import os
 from typing import Any, Final
 
 from ellipack import serialization
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.estimators.metric import MetricRegressor
@@ -47,8 +47,8 @@ def load(path: str | os.PathLike[str]) -> StreamingRegressor[Any]:
 
     Raises
     ------
-    CheckpointError
-        If the file is damaged, foreign or from a later version.
+    ModelFileError
+        If the file is damaged, of another format or from a later version.
 
     Examples
     --------
@@ -63,8 +63,8 @@ def load(path: str | os.PathLike[str]) -> StreamingRegressor[Any]:
     kind, archive = serialization.read(path)
     try:
         return learner_from_archive(kind, archive)
-    except CheckpointError as error:
-        raise CheckpointError(f"{path}: {error}") from error
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
 
 
 def learner_from_archive(kind: str, archive: Archive) -> StreamingRegressor[Any]:
@@ -86,11 +86,11 @@ def learner_from_archive(kind: str, archive: Archive) -> StreamingRegressor[Any]
         kind, archive = archive.fact("class", str), archive.part("contents")
     if kind not in SAVED_LEARNERS:
         hint = ": `ellipack.river.load` reads it" if kind.startswith("river.") else ""
-        raise CheckpointError(f"a learner must be one of {', '.join(SAVED_LEARNERS)}, got {kind!r}{hint}")
+        raise ModelFileError(f"a learner must be one of {', '.join(SAVED_LEARNERS)}, got {kind!r}{hint}")
     try:
         learner = object_from_archive(archive.part("parameters"), PARAMETER_CLASSES)
     except RecursionError as error:
-        raise CheckpointError("parameters are nested too deeply") from error
+        raise ModelFileError("parameters are nested too deeply") from error
     if type(learner) is not SAVED_LEARNERS[kind]:
-        raise CheckpointError(f"parameters/kind must be {kind}, got {type(learner).__name__}")
+        raise ModelFileError(f"parameters/kind must be {kind}, got {type(learner).__name__}")
     return learner.restore_state(archive)

@@ -196,7 +196,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         >>> bool(history.end[-1] <= 300)
         True
         """
-        phases = self._fitted_state.phase.finished
+        phases = self._fitted_state.phase.summaries
         d = self.metric_.dimension
         return MetricHistory(
             end=np.array([phase.end for phase in phases], dtype=np.int64),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ellipack.errors import CheckpointError, InputError
+from ellipack.errors import InputError, ModelFileError
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.validation import Floats
@@ -26,7 +26,7 @@ def parameter_to_archive(value: Any) -> Archive:
 
     Raises
     ------
-    CheckpointError
+    ModelFileError
         If the value is an object of a class outside this package.
     """
     if isinstance(value, np.generic):
@@ -44,7 +44,7 @@ def parameter_to_archive(value: Any) -> Archive:
 def object_to_archive(value: Any) -> Archive:
     """Return the archive of an object that its constructor can rebuild from parameters."""
     if not type(value).__module__.startswith("ellipack."):
-        raise CheckpointError(
+        raise ModelFileError(
             f"parameters must be numbers, strings, arrays or objects of ellipack to be saved, got {value!r}"
         )
     values = _parameters(value)
@@ -58,7 +58,7 @@ def parameter_from_archive(archive: Archive, constructors: Constructors) -> Any:
     if kind == "plain":
         value = archive.facts.get("value")
         if value is not None and not isinstance(value, bool | int | float | str):
-            raise CheckpointError(f"{archive.prefix}value must be a number, a string or null")
+            raise ModelFileError(f"{archive.prefix}value must be a number, a string or null")
         return value
     if kind == "Metric":
         part = archive.part("value")
@@ -67,7 +67,7 @@ def parameter_from_archive(archive: Archive, constructors: Constructors) -> Any:
         array = archive.arrays.get("value")
         # An array of shape (n, 0) takes no space in a file but could become a list of n lists.
         if array is None or array.dtype != np.float64 or not (array.ndim == 1 or (array.ndim == 2 and array.size)):
-            raise CheckpointError(f"{archive.prefix}value must be an array of numbers")
+            raise ModelFileError(f"{archive.prefix}value must be an array of numbers")
         return _SEQUENCES[kind](array)
     return object_from_archive(archive, constructors)
 
@@ -76,14 +76,14 @@ def object_from_archive(archive: Archive, constructors: Constructors) -> Any:
     """Rebuild an object from its archive with one of the given constructors."""
     kind = archive.fact("kind", str)
     if kind not in constructors:
-        raise CheckpointError(f"{archive.prefix}kind must be one of {', '.join(sorted(constructors))}, got {kind!r}")
+        raise ModelFileError(f"{archive.prefix}kind must be one of {', '.join(sorted(constructors))}, got {kind!r}")
     values = {
         name: parameter_from_archive(archive.part(f"value {name}"), constructors) for name in archive.strings("names")
     }
     try:
         return constructors[kind](**values)
     except (InputError, TypeError) as error:
-        raise CheckpointError(f"{archive.prefix}{kind} can't be built: {error}") from error
+        raise ModelFileError(f"{archive.prefix}{kind} can't be built: {error}") from error
 
 
 def _parameters(value: Any) -> dict[str, Any]:

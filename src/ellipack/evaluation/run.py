@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ellipack import serialization
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.loading import RUN_KIND, learner_from_archive
 from ellipack.evaluation.append_only_file import OutputPosition
@@ -111,7 +111,7 @@ class Run:
         facts = {"source": self.source, "position": self.position, "skipped": self.skipped}
         learner = self.learner.to_archive()
         archive = Archive(facts).with_parts(
-            predictions=Archive(self.output_position._asdict()),
+            output_position=Archive(self.output_position._asdict()),
             encoder=Archive(self.encoder.to_dict()),
             scores=self.scores.to_archive(),
             learner=Archive({"class": type(self.learner).__name__}).with_parts(contents=learner),
@@ -120,12 +120,12 @@ class Run:
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
-    """Load a run that was saved with `Run.save`; raise CheckpointError if the file is invalid."""
+    """Load a run that was saved with `Run.save`; raise ModelFileError if the file is invalid."""
     kind, archive = serialization.read(path)
     if kind != RUN_KIND:
-        raise CheckpointError(f"{path} holds a {kind} and not a run: create one with `ellipack run --save`")
+        raise ModelFileError(f"{path} holds a {kind} and not a run: create one with `ellipack run --save`")
     try:
-        predictions = archive.part("predictions")
+        output_position = archive.part("output_position")
         run = Run(
             learner_from_archive(kind, archive),
             TableEncoder.from_dict(archive.fact("encoder", dict)),
@@ -133,12 +133,12 @@ def load_run(path: str | os.PathLike[str]) -> Run:
             Scores.from_archive(archive.part("scores")),
             archive.integer("position", 0),
             archive.integer("skipped", 0),
-            OutputPosition(predictions.integer("size", 0), predictions.integer("checksum", 0, 2**32 - 1)),
+            OutputPosition(output_position.integer("size", 0), output_position.integer("checksum", 0, 2**32 - 1)),
         )
-    except CheckpointError as error:
-        raise CheckpointError(f"{path}: {error}") from error
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
     if run.scores.n_rows and len(run.encoder.feature_names) != getattr(run.learner, "n_features_in_", 0):
-        raise CheckpointError(
+        raise ModelFileError(
             f"{path}: the number of features must match that of the encoder, {len(run.encoder.feature_names)}"
         )
     return run

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, Ints
 
@@ -179,17 +179,17 @@ class Scores:
 
     @classmethod
     def from_archive(cls, archive: Archive) -> "Scores":
-        """Restore the state from an archive; raise CheckpointError if it is invalid."""
+        """Restore the state from an archive; raise ModelFileError if it is invalid."""
         rows = archive.integer("n_rows", 0)
         width, stride = archive.integer("bin_width", 1), archive.integer("sample_stride", 1)
         bins, sampled = -(-rows // width), -(-rows // stride)
         if bins > _MAX_BINS or sampled > _MAX_SAMPLE:
-            raise CheckpointError(
+            raise ModelFileError(
                 f"{archive.prefix}bin_width and sample_stride must fit {rows} rows, got {width} and {stride}"
             )
         numbers = archive.ints("sample_rows", sampled, least=1)
         if sampled and numbers.tolist() != list(range(1, rows + 1, stride)):
-            raise CheckpointError(f"{archive.prefix}sample_rows must be every {stride}th row")
+            raise ModelFileError(f"{archive.prefix}sample_rows must be every {stride}th row")
         return cls(
             rows,
             archive.floats("sums", 6),

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import PackingCore
-from ellipack.errors import CheckpointError, DomainError, MetricError
+from ellipack.errors import DomainError, MetricError, ModelFileError
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.theory.schedules import radius
@@ -151,22 +151,22 @@ def from_archive(saved: Archive, d: int, least: int = 1) -> PackingState:
 
     Raises
     ------
-    CheckpointError
+    ModelFileError
         If the archive is not valid.
     """
     metric, clock = Metric.from_archive(saved.part("metric"), d), saved.integer("clock", least, _MAX_ROUNDS)
     centers = saved.part("centers")
     count = centers.shape("coordinates", 2)[0]
     if bool(count) != bool(clock):
-        raise CheckpointError(f"{saved.prefix}centers must exist after the first round, got {count} at clock {clock}")
+        raise ModelFileError(f"{saved.prefix}centers must exist after the first round, got {count} at clock {clock}")
     coordinates = centers.floats_between(-1.0 - _SLACK, 1.0 + _SLACK, "coordinates", count, d)
     label_counts = centers.counts("label_counts", count, clock)
     label_sums = centers.floats("label_sums", count)
     if (label_sums < 0).any() or (label_sums > label_counts * (1 + _SLACK)).any():
-        raise CheckpointError(f"{centers.prefix}label_sums must be sums of labels in [0, 1]")
+        raise ModelFileError(f"{centers.prefix}label_sums must be sums of labels in [0, 1]")
     creation_rounds = centers.ints("creation_rounds", count, least=1, most=clock)
     if (np.diff(creation_rounds) <= 0).any():
-        raise CheckpointError(f"{centers.prefix}creation_rounds must be strictly increasing")
+        raise ModelFileError(f"{centers.prefix}creation_rounds must be strictly increasing")
     starts = rank_starts(metric.eigenvalues)
     return PackingState(metric, PackingCore(coordinates, label_sums, label_counts, creation_rounds, starts, clock))
 

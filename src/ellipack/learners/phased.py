@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.learners import packing
 from ellipack.learners.packing import PackingHistory, PackingState
 from ellipack.metric import UNSEEN_EIGENVALUE, GopEstimator, Metric
@@ -190,7 +190,7 @@ def from_archive(saved: Archive, d: int) -> PhasedState:
 
     Raises
     ------
-    CheckpointError
+    ModelFileError
         If the archive is not valid.
     """
     clock = saved.integer("clock", 1)
@@ -203,7 +203,7 @@ def from_archive(saved: Archive, d: int) -> PhasedState:
     X = saved.floats_between(-1.0 - UNIT_SLACK, 1.0 + UNIT_SLACK, "rows", clock, d)
     y = saved.floats_between(0.0, 1.0, "labels", clock)
     if current.clock != clock - phase_end(finished):
-        raise CheckpointError(f"packing/clock must fit the phases and {clock} rounds, got {current.clock}")
+        raise ModelFileError(f"packing/clock must fit the phases and {clock} rounds, got {current.clock}")
     return PhasedState(PhasedParts(current, tuple(phases), Samples(X, y)))
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import PackingCore, UnitBox, project
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.learners import packing, phased
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedParts, PhasedState, Samples
@@ -119,7 +119,7 @@ def from_archive(saved: Archive, d: int, inner: Callable[[Archive, int], Inner])
 
     Raises
     ------
-    CheckpointError
+    ModelFileError
         If the archive is not valid.
     """
     ranges = saved.part("box")
@@ -127,7 +127,7 @@ def from_archive(saved: Archive, d: int, inner: Callable[[Archive, int], Inner])
     low, high, label = ranges.any_floats("low", d), ranges.any_floats("high", d), ranges.any_floats("label", 2)
     ends = np.append(low, label[0]), np.append(high, label[1])
     if not (np.isfinite(ends).all() and (ends[0] <= ends[1]).all()):
-        raise CheckpointError(f"{ranges.prefix}ranges must be finite and not empty")
+        raise ModelFileError(f"{ranges.prefix}ranges must be finite and not empty")
     return RescaledState(learner, UnitBox(low, high, label))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import project
-from ellipack.errors import CheckpointError, MetricError, ShapeError
+from ellipack.errors import MetricError, ModelFileError, ShapeError
 from ellipack.serialization import Archive
 from ellipack.validation import (
     Floats,
@@ -178,16 +178,16 @@ class Metric:
 
         Raises
         ------
-        CheckpointError
+        ModelFileError
             If the archive does not hold a metric of this rank in d dimensions.
         """
         rank = d if rank is None else rank
         eigenvalues = archive.floats_above(0.0, "eigenvalues", rank)
         if rank == 0 or eigenvalues[0] != 1 or (np.diff(eigenvalues) > 0).any():
-            raise CheckpointError(f"{archive.prefix}eigenvalues must be in descending order, the first 1")
+            raise ModelFileError(f"{archive.prefix}eigenvalues must be in descending order, the first 1")
         eigenvectors = archive.floats_between(-2.0, 2.0, "eigenvectors", d, rank)  # keeps squares finite
         if not np.abs((eigenvectors**2).sum(axis=0) - 1).max() <= _TOLERANCE:
-            raise CheckpointError(f"{archive.prefix}eigenvectors must have length 1")
+            raise ModelFileError(f"{archive.prefix}eigenvectors must have length 1")
         return cls(eigenvalues, eigenvectors, archive.number("norm"))
 
     def to_archive(self) -> Archive:

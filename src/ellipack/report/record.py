@@ -122,7 +122,7 @@ class Experts:
 
 
 @dataclass(frozen=True)
-class Residuals:
+class SampledRows:
     """Sample of rows, by number counted from 1, with their predictions and labels."""
 
     rows: list[int]
@@ -187,7 +187,7 @@ class Record:
         Phases that have ended, may be empty.
     experts : Experts
         Experts and their weights.
-    residuals : Residuals
+    residuals : SampledRows
         Sample of predictions and labels.
     columns : list of ColumnRecord
         Columns of the table, may be empty.
@@ -210,7 +210,7 @@ class Record:
     directions: list[Direction]
     phases: list[PhaseRecord]
     experts: Experts
-    residuals: Residuals
+    residuals: SampledRows
     columns: list[ColumnRecord]
     speed: list[tuple[int, float]]
 

@@ -10,7 +10,7 @@ from ellipack._version import __version__
 from ellipack.estimators import MetricRegressor, PhasedRegressor
 from ellipack.evaluation.run import Run
 from ellipack.evaluation.scores import Scores
-from ellipack.report.record import ColumnRecord, Direction, Experts, PhaseRecord, Progress, Record, Residuals, Summary
+from ellipack.report.record import ColumnRecord, Direction, Experts, PhaseRecord, Progress, Record, SampledRows, Summary
 from ellipack.validation import Floats
 
 _N_DIRECTIONS = 5
@@ -85,7 +85,7 @@ def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Re
         directions=[Direction(value, loadings) for value, loadings in directions],
         phases=_build_phases(inner),
         experts=_build_experts(learner),
-        residuals=Residuals(info.scores.sample_rows.tolist(), *info.scores.sample_pairs.T.tolist()),
+        residuals=SampledRows(info.scores.sample_rows.tolist(), *info.scores.sample_pairs.T.tolist()),
         columns=info.columns,
         speed=info.speed,
     )

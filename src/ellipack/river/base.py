@@ -10,7 +10,7 @@ from river import base
 from river.utils.pandas import import_pandas
 
 from ellipack import serialization
-from ellipack.errors import CheckpointError, InputError
+from ellipack.errors import InputError, ModelFileError
 from ellipack.estimators.parameter_archive import object_to_archive
 from ellipack.learners.row_learners import RowLearner
 from ellipack.metric import Metric
@@ -161,13 +161,13 @@ class RiverRegressor(base.MiniBatchRegressor):
 
         Raises
         ------
-        CheckpointError
+        ModelFileError
             If the file cannot be written, or the name of a feature is neither a string nor a number.
         """
         names = self.feature_names
         other = next((name for name in names if type(name) not in _NAME_TYPES), None)
         if other is not None:
-            raise CheckpointError(f"names of features must be strings or numbers to be saved, got {other!r}")
+            raise ModelFileError(f"names of features must be strings or numbers to be saved, got {other!r}")
         parts = {} if self._learner is None else {"state": self._learner.to_archive()}
         archive = Archive({"names": names, "learned": self._learner is not None})
         serialization.write(
@@ -188,17 +188,17 @@ class RiverRegressor(base.MiniBatchRegressor):
 
         Raises
         ------
-        CheckpointError
+        ModelFileError
             If the archive is incomplete or inconsistent.
         """
         names = archive.fact("names", list)
         if not all(type(name) in _NAME_TYPES for name in names) or len(set(names)) != len(names):
-            raise CheckpointError("names must be different strings or numbers")
+            raise ModelFileError("names must be different strings or numbers")
         if archive.fact("learned", bool):
             try:
                 learner = self._new_learner(max(1, len(names)))
             except InputError as error:
-                raise CheckpointError(f"parameters: {error}") from error
+                raise ModelFileError(f"parameters: {error}") from error
             learner.restore_state(archive.part("state"), max(1, len(names)))
             self._learner = learner
             self._columns.add(names)

@@ -4,7 +4,7 @@ import os
 from typing import Any, Final, cast
 
 from ellipack import serialization
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.estimators.loading import PARAMETER_CLASSES
 from ellipack.estimators.parameter_archive import object_from_archive
@@ -217,8 +217,8 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     Raises
     ------
-    CheckpointError
-        If the file is damaged, foreign or from a later version.
+    ModelFileError
+        If the file is damaged, of another format or from a later version.
 
     Examples
     --------
@@ -235,11 +235,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     kind, archive = serialization.read(path)
     name = kind.removeprefix("river.")
     if name == kind or name not in SAVED_RIVER_LEARNERS:
-        raise CheckpointError(f"{path} holds a {kind}, which ellipack.river cannot load: try ellipack.load")
+        raise ModelFileError(f"{path} holds a {kind}, which ellipack.river cannot load: try ellipack.load")
     try:
         learner = object_from_archive(archive.part("parameters"), {**PARAMETER_CLASSES, **SAVED_RIVER_LEARNERS})
         if type(learner) is not SAVED_RIVER_LEARNERS[name]:
-            raise CheckpointError(f"parameters/kind must be {name}, got {type(learner).__name__}")
+            raise ModelFileError(f"parameters/kind must be {name}, got {type(learner).__name__}")
         return learner.restore_state(archive)
-    except CheckpointError as error:
-        raise CheckpointError(f"{path}: {error}") from error
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error

@@ -1,7 +1,7 @@
 """Facts and arrays of a saved model, by name and nested in parts.
 
 A loader requests each value by name, type and shape. A file names no class and no function that could be imported. A
-value that does not meet the request raises a `CheckpointError` before anything is built from it.
+value that does not meet the request raises a `ModelFileError` before anything is built from it.
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.validation import Floats, Ints
 
 _TYPE_NAMES = {bool: "true or false", int: "an integer", str: "a string", list: "a list", dict: "an object"}
@@ -49,7 +49,7 @@ class Archive:
     >>> archive.part("metric").floats("eigenvalues", 3)
     Traceback (most recent call last):
         ...
-    ellipack.errors.CheckpointError: metric/eigenvalues must be float64 of shape (3,), got float64 of shape (2,)
+    ellipack.errors.ModelFileError: metric/eigenvalues must be float64 of shape (3,), got float64 of shape (2,)
     """
 
     facts: dict[str, Any] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Archive:
 
         Raises
         ------
-        CheckpointError
+        ModelFileError
             If there is no such part.
         """
         prefix = f"{name}/"
@@ -119,24 +119,24 @@ class Archive:
         value : object of type `kind`
         """
         if name not in self.facts:
-            raise CheckpointError(f"{self._full_name(name)} must be {_TYPE_NAMES[kind]}, got nothing")
+            raise ModelFileError(f"{self._full_name(name)} must be {_TYPE_NAMES[kind]}, got nothing")
         value = self.facts[name]
         if type(value) is not kind:  # isinstance would accept a bool as an int
-            raise CheckpointError(f"{self._full_name(name)} must be {_TYPE_NAMES[kind]}, got {_shortened(value)}")
+            raise ModelFileError(f"{self._full_name(name)} must be {_TYPE_NAMES[kind]}, got {_shortened(value)}")
         return value
 
     def integer(self, name: str, least: int, most: int = _LARGEST_INTEGER) -> int:
         """Return an integer from `least` to `most`."""
         value = int(self.fact(name, int))
         if not least <= value <= most:
-            raise CheckpointError(f"{self._full_name(name)} must be from {least} to {most}, got {value}")
+            raise ModelFileError(f"{self._full_name(name)} must be from {least} to {most}, got {value}")
         return value
 
     def number(self, name: str) -> float:
         """Return a finite number."""
         value: Any = self.facts.get(name)
         if type(value) not in (int, float) or not _is_finite(value):
-            raise CheckpointError(f"{self._full_name(name)} must be a finite number, got {_shortened(value)}")
+            raise ModelFileError(f"{self._full_name(name)} must be a finite number, got {_shortened(value)}")
         return float(value)
 
     def strings(self, name: str, count: int | None = None) -> list[str]:
@@ -144,14 +144,14 @@ class Archive:
         values: list[str] = self.fact(name, list)
         if not all(isinstance(value, str) for value in values) or (count is not None and len(values) != count):
             wanted = "a list of strings" if count is None else f"a list of {count} strings"
-            raise CheckpointError(f"{self._full_name(name)} must be {wanted}, got {_shortened(values)}")
+            raise ModelFileError(f"{self._full_name(name)} must be {wanted}, got {_shortened(values)}")
         return values
 
     def floats(self, name: str, *shape: int) -> Floats:
         """Return an array of finite floats of a given shape."""
         array = self.any_floats(name, *shape)
         if not np.isfinite(array).all():
-            raise CheckpointError(f"{self._full_name(name)} must be finite, got NaN or an infinity")
+            raise ModelFileError(f"{self._full_name(name)} must be finite, got NaN or an infinity")
         return array
 
     def any_floats(self, name: str, *shape: int) -> Floats:
@@ -162,7 +162,7 @@ class Archive:
         """Return an array of finite floats greater than `least`."""
         array = self.floats(name, *shape)
         if array.size and not array.min() > least:
-            raise CheckpointError(f"{self._full_name(name)} must be > {least:g}, got {array.min():g}")
+            raise ModelFileError(f"{self._full_name(name)} must be > {least:g}, got {array.min():g}")
         return array
 
     def floats_between(self, least: float, most: float, name: str, *shape: int) -> Floats:
@@ -170,16 +170,16 @@ class Archive:
         array = self.floats(name, *shape)
         if array.size and not (array.min() >= least and array.max() <= most):
             got = f"{array.min():g} to {array.max():g}"
-            raise CheckpointError(f"{self._full_name(name)} must be from {least:g} to {most:g}, got {got}")
+            raise ModelFileError(f"{self._full_name(name)} must be from {least:g} to {most:g}, got {got}")
         return array
 
     def ints(self, name: str, *shape: int, least: int = 0, most: int = _LARGEST_INTEGER) -> Ints:
         """Return an array of integers from `least` to `most`."""
         array = self._array(name, np.dtype(np.int64), shape)
         if array.size and array.min() < least:
-            raise CheckpointError(f"{self._full_name(name)} must be >= {least}, got {array.min()}")
+            raise ModelFileError(f"{self._full_name(name)} must be >= {least}, got {array.min()}")
         if array.size and array.max() > most:
-            raise CheckpointError(f"{self._full_name(name)} must be <= {most}, got {array.max()}")
+            raise ModelFileError(f"{self._full_name(name)} must be <= {most}, got {array.max()}")
         return np.array(array)
 
     def counts(self, name: str, count: int, total: int, least: int = 0) -> Ints:
@@ -187,7 +187,7 @@ class Archive:
         array = self.ints(name, count, least=least, most=total)
         # A sum of int64 could overflow. A sum of floats is exact up to 2**53, and beyond that it does not fall.
         if total > 2**52 or array.sum(dtype=np.float64) > total:
-            raise CheckpointError(f"{self._full_name(name)} must add up to no more than {min(total, 2**52)}")
+            raise ModelFileError(f"{self._full_name(name)} must add up to no more than {min(total, 2**52)}")
         return array
 
     def shape(self, name: str, dimensions: int) -> tuple[int, ...]:
@@ -195,7 +195,7 @@ class Archive:
         array = self.arrays.get(name)
         if array is None or array.ndim != dimensions:
             got = "nothing" if array is None else f"shape {array.shape}"
-            raise CheckpointError(f"{self._full_name(name)} must be an array of {dimensions} dimensions, got {got}")
+            raise ModelFileError(f"{self._full_name(name)} must be an array of {dimensions} dimensions, got {got}")
         return array.shape
 
     def _array(self, name: str, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
@@ -203,7 +203,7 @@ class Archive:
         array = self.arrays.get(name)
         if array is None or array.dtype != dtype or array.shape != shape:
             got = "nothing" if array is None else f"{array.dtype} of shape {array.shape}"
-            raise CheckpointError(f"{self._full_name(name)} must be {dtype} of shape {shape}, got {got}")
+            raise ModelFileError(f"{self._full_name(name)} must be {dtype} of shape {shape}, got {got}")
         return array
 
     def _full_name(self, name: str) -> str:

@@ -30,7 +30,7 @@ from safetensors.numpy import load as parse
 from safetensors.numpy import save_file
 
 from ellipack._version import __version__
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.serialization.archive import Archive
 
 FORMAT = 1
@@ -56,7 +56,7 @@ def write(path: str | os.PathLike[str], kind: str, archive: Archive) -> None:
 
     Raises
     ------
-    CheckpointError
+    ModelFileError
         If the file cannot be written. An existing file is unchanged then.
 
     Examples
@@ -88,13 +88,13 @@ def write(path: str | os.PathLike[str], kind: str, archive: Archive) -> None:
             os.fsync(file.fileno())
         partial.replace(target)
     except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{path} can't be written; the existing file is unchanged: {error}") from error
+        raise ModelFileError(f"{path} can't be written; the existing file is unchanged: {error}") from error
     finally:
         rmtree(partial_directory, ignore_errors=True)
     try:
         _sync_directory(target.parent)
     except OSError as error:
-        raise CheckpointError(
+        raise ModelFileError(
             f"{path} is written, but its directory entry could not be synced; a power failure may undo it: {error}"
         ) from error
 
@@ -118,25 +118,25 @@ def read(path: str | os.PathLike[str]) -> tuple[str, Archive]:
 
     Raises
     ------
-    CheckpointError
+    ModelFileError
         If the file cannot be read, is damaged, has another format or is not an ellipack model.
     """
     try:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
-        raise CheckpointError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}") from error
+        raise ModelFileError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}") from error
     checksum, facts = _header(data, path)
     if _checksum(data) != checksum:
-        raise CheckpointError(f"{path} is damaged: its checksum does not match; use another copy")
+        raise ModelFileError(f"{path} is damaged: its checksum does not match; use another copy")
     if type(facts.get("format")) is not int or facts["format"] != FORMAT:
-        raise CheckpointError(
+        raise ModelFileError(
             f"{path} has format {_shortened(facts.get('format'))} (ellipack {_shortened(facts.get('version'))}), but "
             f"ellipack {__version__} reads format {FORMAT}: pip install --upgrade ellipack"
         )
     try:
         arrays = parse(data)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{path} is not a safetensors file: {error}") from error
+        raise ModelFileError(f"{path} is not a safetensors file: {error}") from error
     whole = Archive(facts)
     return whole.fact("kind", str), Archive(whole.fact("facts", dict), arrays)
 
@@ -186,7 +186,7 @@ def _write_checksum(file: BufferedRandom) -> None:
     """Replace the zeros in the header of a file with its checksum."""
     with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
         if data[8 : _CHECKSUM_BYTES.stop] != _HEADER_START + _ZERO_CHECKSUM.encode():
-            raise CheckpointError("the checksum has no place: this version of safetensors begins headers differently")
+            raise ModelFileError("the checksum has no place: this version of safetensors begins headers differently")
         checksum = _checksum(data)
     file.seek(_CHECKSUM_BYTES.start)
     file.write(checksum.encode())
@@ -197,16 +197,16 @@ def _header(data: bytes, path: str | os.PathLike[str]) -> tuple[str, dict[str, A
     """Return the checksum and the facts of a header."""
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > min(len(data) - 8, _LARGEST_HEADER):
-        raise CheckpointError(f"{path} is not an ellipack model, or is truncated: {len(data)} bytes")
+        raise ModelFileError(f"{path} is not an ellipack model, or is truncated: {len(data)} bytes")
     if not data.startswith(_HEADER_START, 8):
-        raise CheckpointError(f"{path} is not an ellipack model, or is damaged: its header begins differently")
+        raise ModelFileError(f"{path} is not an ellipack model, or is damaged: its header begins differently")
     try:
         text = json.loads(data[8 : 8 + size])["__metadata__"][_KEY]
         checksum, facts = text[:64], json.loads(text[64:])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise CheckpointError(f"{path} is not an ellipack model, or is damaged: its header can't be read") from error
+        raise ModelFileError(f"{path} is not an ellipack model, or is damaged: its header can't be read") from error
     if not isinstance(facts, dict):
-        raise CheckpointError(f"{path} is not an ellipack model, or is damaged: its header has no facts")
+        raise ModelFileError(f"{path} is not an ellipack model, or is damaged: its header has no facts")
     return checksum, facts
 
 

@@ -166,7 +166,7 @@ class CategoryColumn:
 
     @classmethod
     def from_dict(cls, data: JsonDict) -> "CategoryColumn":
-        """Restore the state from `to_dict`; raise CheckpointError if it is invalid."""
+        """Restore the state from `to_dict`; raise ModelFileError if it is invalid."""
         min_frequency, most = get_int(data, "min_frequency", 1), get_int(data, "max_categories", 1)
         features = get_ints(data, "features")
         categories = [_check_category(category) for category in get_list(data, "categories")]
@@ -195,7 +195,7 @@ class CategoryColumn:
 
 
 def _check_category(value: object) -> str | None:
-    """Return a saved category; raise CheckpointError if it is not a string or null."""
+    """Return a saved category; raise ModelFileError if it is not a string or null."""
     if value is not None and not isinstance(value, str):
         raise invalid_entry("categories", "strings or null", value)
     return value

@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack.errors import CheckpointError, StreamError
+from ellipack.errors import ModelFileError, StreamError
 from ellipack.tabular.arrow import pa
 from ellipack.tabular.table_batch import escape_name
 from ellipack.validation import Floats
@@ -144,9 +144,9 @@ _MAX_INT = 2**62  # of integers in a saved state
 
 
 def get_entry(data: object, key: str) -> Any:
-    """Return an entry of a saved state; raise CheckpointError if it is missing."""
+    """Return an entry of a saved state; raise ModelFileError if it is missing."""
     if not isinstance(data, dict) or key not in data:
-        raise CheckpointError(f"the saved encoder is invalid: {key!r} is missing")
+        raise ModelFileError(f"the saved encoder is invalid: {key!r} is missing")
     return data[key]
 
 
@@ -200,10 +200,10 @@ def get_ints(data: JsonDict, key: str) -> list[int]:
     return [get_int({key: value}, key) for value in get_list(data, key)]
 
 
-def invalid_entry(key: str, rule: str, value: object) -> CheckpointError:
+def invalid_entry(key: str, rule: str, value: object) -> ModelFileError:
     """Return the error for an entry that breaks a rule."""
     got = repr(value) if isinstance(value, int | float | str | None) else type(value).__name__
-    return CheckpointError(f"the saved encoder is invalid: {key!r} must be {rule}, got {got[:60]}")
+    return ModelFileError(f"the saved encoder is invalid: {key!r} must be {rule}, got {got[:60]}")
 
 
 class MissingIndicator:

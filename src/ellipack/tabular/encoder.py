@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipack.choices import ON_ERROR_CHOICES
-from ellipack.errors import CheckpointError, DomainError
+from ellipack.errors import DomainError, ModelFileError
 from ellipack.tabular.category_column import CategoryColumn
 from ellipack.tabular.columns import (
     Bools,
@@ -266,10 +266,10 @@ class TableEncoder:
 
     @classmethod
     def from_dict(cls, data: Any) -> "TableEncoder":
-        """Restore an encoder from `to_dict`; raise CheckpointError if the state is invalid."""
+        """Restore an encoder from `to_dict`; raise ModelFileError if the state is invalid."""
         version = get_int(data, "version", 1)
         if version > _VERSION:
-            raise CheckpointError(
+            raise ModelFileError(
                 f"the encoder was saved by a later version of ellipack (format {version}, this is {_VERSION})"
             )
         columns = []

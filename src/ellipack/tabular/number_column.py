@@ -144,7 +144,7 @@ class NumberColumn:
 
     @classmethod
     def from_dict(cls, data: JsonDict) -> "NumberColumn":
-        """Restore the state from `to_dict`; raise CheckpointError if it is invalid."""
+        """Restore the state from `to_dict`; raise ModelFileError if it is invalid."""
         column = cls(get_str(data, "name"), get_str(data, "kind"), get_int(data, "feature"), get_str(data, "note"))
         column._total, column._count = get_float(data, "total"), get_int(data, "count")
         if abs(column._total) > MAX_ABS_VALUE * column._count:
@@ -197,7 +197,7 @@ class TargetColumn:
 
     @classmethod
     def from_dict(cls, data: JsonDict) -> "TargetColumn":
-        """Restore the state from `to_dict`; raise CheckpointError if it is invalid."""
+        """Restore the state from `to_dict`; raise ModelFileError if it is invalid."""
         kind = get_str(data, "kind")
         if kind not in ("number", "boolean"):
             raise invalid_entry("kind", "number or boolean", kind)

@@ -212,7 +212,7 @@ class TimeColumn:
 
     @classmethod
     def from_dict(cls, data: JsonDict) -> "TimeColumn":
-        """Restore the state from `to_dict`; raise CheckpointError if it is invalid."""
+        """Restore the state from `to_dict`; raise ModelFileError if it is invalid."""
         form, indices = get_str(data, "form"), get_ints(data, "features")
         if form not in TIME_FORMS or len(indices) != len(TIME_FEATURES[form]):
             raise invalid_entry("form", f"one of {', '.join(TIME_FORMS)}, with its features", form)

@@ -55,7 +55,7 @@ def test_learning_continues_with_all_earlier_data(seed: int, n: int, views: int)
     grown, whole = many.core.parts(), wide.core.parts()
     np.testing.assert_allclose(grown.feature_statistics, whole.feature_statistics, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(grown.centers.rows, whole.centers.rows)
-    assert {len(each) for phase in many.phase.finished for each in (phase.eigenvalues, phase.feature_weights)} == {4}
+    assert {len(each) for phase in many.phase.summaries for each in (phase.eigenvalues, phase.feature_weights)} == {4}
 
 
 @pytest.mark.parametrize("views", [1, 2])
@@ -88,9 +88,9 @@ def test_adding_features_keeps_summaries_of_finished_phases() -> None:
     X, y = stream(np.random.default_rng(0), 200)
     state = new_state(3, 1, 8)
     learner.learn(state, X, y)
-    before = [phase.feature_weights for phase in state.phase.finished]
+    before = [phase.feature_weights for phase in state.phase.summaries]
     add_features(state, np.ones(2))
-    after = [phase.feature_weights for phase in state.phase.finished]
+    after = [phase.feature_weights for phase in state.phase.summaries]
     np.testing.assert_array_equal(after, np.hstack([before, np.zeros((len(before), 2))]))
 
 

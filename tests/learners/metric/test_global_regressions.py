@@ -81,6 +81,6 @@ def test_regressions_with_many_features_are_refitted_only_while_cheap(
     state = new_state(d, 1, 8)
     X = rng.normal(size=(20, d))
     learner.learn(state, X, X[:, 0])
-    ends = [phase.end for phase in state.phase.finished]
+    ends = [phase.end for phase in state.phase.summaries]
     assert ends == [4, 8, 12, 18]
     assert len(fitted) == (len(ends) if refits else 1)

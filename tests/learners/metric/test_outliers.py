@@ -121,14 +121,14 @@ def test_few_labels_with_heavy_tails_are_outliers(weight: float, zeros: float, s
     state = new_state(1)
     lost = 0
     for t in range(400):
-        before, phases = label_statistics(state), len(state.phase.finished)
+        before, phases = label_statistics(state), len(state.phase.summaries)
         learner.learn(state, X[t : t + 1], y[t : t + 1])
         after = label_statistics(state)
         if after[COUNT] == before[COUNT]:
             lost += 1
             # A phase has at most as many outliers as the range needs to reach the largest label.
             assert before[OUTLIERS] <= np.log10(np.ptp(y) / (OUTLIER_WIDTHS * (before[HIGH] - before[LOW])))
-        if len(state.phase.finished) > phases:
+        if len(state.phase.summaries) > phases:
             assert after[OUTLIERS] <= (before[OUTLIERS] + 1) / 2
     assert lost <= 12
 

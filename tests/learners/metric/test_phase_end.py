@@ -21,17 +21,17 @@ def test_scales_are_frozen_within_a_phase_and_set_at_its_end() -> None:
     state = new_state(2, 2, 8, 100)
     ends = []
     for x in X:
-        phases, before = len(state.phase.finished), state.core.parts().views[0].scale
+        phases, before = len(state.phase.summaries), state.core.parts().views[0].scale
         learner.learn(state, x[None], [x[0]])
         view = state.core.parts().views[0]
-        if len(state.phase.finished) == phases:
+        if len(state.phase.summaries) == phases:
             np.testing.assert_array_equal(view.scale, before)
         else:
             done = X[: state.clock]
             np.testing.assert_allclose(view.shift, done.mean(axis=0))
             np.testing.assert_allclose(view.scale, done.std(axis=0))
             ends.append(state.clock)
-    assert ends == [phase.end for phase in state.phase.finished] == [4, 8, 12, 18, 27, 40, 60]  # half as long again
+    assert ends == [phase.end for phase in state.phase.summaries] == [4, 8, 12, 18, 27, 40, 60]  # half as long again
 
 
 @pytest.mark.parametrize("growth", [1.05, 2.0, 10.0])
@@ -39,10 +39,10 @@ def test_phases_grow_by_the_configured_factor(growth: float) -> None:
     X, y = smooth_stream(250)
     state = new_state(3, 1, 8, config=MetricConfig(growth=growth, validation_points=16, pool=64))
     learner.learn(state, X, y)
-    ends = [0, *(phase.end for phase in state.phase.finished), state.phase.end]
+    ends = [0, *(phase.end for phase in state.phase.summaries), state.phase.end]
     for start, end in pairwise(ends):
         assert end == start + max(MIN_PHASE_ROUNDS, int((growth - 1) * start))
-    assert [phase.number for phase in state.phase.finished] == [*range(1, len(ends) - 1)]
+    assert [phase.number for phase in state.phase.summaries] == [*range(1, len(ends) - 1)]
 
 
 @pytest.mark.parametrize("views", [1, 2])
@@ -62,8 +62,8 @@ def test_next_phase_projects_centers_again_and_keeps_their_data(views: int) -> N
     assert after.packing.rank_starts.tolist() == rank_starts(state.phase.metrics[0].eigenvalues).tolist()
     assert (after.packing.clock, len(after.packing.coordinates)) == (0, 0)
     assert after.packing.coordinate_scale == pytest.approx(np.linalg.norm(after.coordinates[0], axis=1).max())
-    assert state.phase.finished[-1].n_centers == len(before.centers)
-    np.testing.assert_array_equal(state.phase.finished[-1].expert_weights, before.aggregation.experts.weights())
+    assert state.phase.summaries[-1].n_centers == len(before.centers)
+    np.testing.assert_array_equal(state.phase.summaries[-1].expert_weights, before.aggregation.experts.weights())
 
 
 def test_outliers_count_half_in_the_next_phase() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ellipack.errors import CheckpointError
+from ellipack.errors import ModelFileError
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.serialization import from_archive, to_archive
 from ellipack.serialization import Archive
@@ -91,16 +91,16 @@ def test_inconsistent_arrays_are_rejected(name: str, value: float | None, messag
         del arrays[name]
     else:
         arrays[name] = np.full_like(arrays[name], value)
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(ModelFileError, match=message):
         from_archive(Archive(contents.facts, arrays), D)
 
 
 def test_knots_must_ascend_and_be_empty_in_the_first_view() -> None:
     contents = archive(views=2)
     knots = contents.arrays["view1/knots"]
-    with pytest.raises(CheckpointError, match="view1/knots must be empty or at least two rows in ascending order"):
+    with pytest.raises(ModelFileError, match="view1/knots must be empty or at least two rows in ascending order"):
         from_archive(with_array(contents, "view1/knots", knots[::-1].copy()), D)
-    with pytest.raises(CheckpointError, match="view0/knots must be empty"):
+    with pytest.raises(ModelFileError, match="view0/knots must be empty"):
         from_archive(with_array(contents, "view0/knots", knots), D)
 
 
@@ -116,7 +116,7 @@ def test_arrays_of_wrong_shape_or_type_are_rejected(views: int) -> None:
     for name, array in contents.arrays.items():
         some = ways[2:] if name.endswith("knots") else ways  # of which there may be any number
         for way in some:
-            with pytest.raises(CheckpointError, match="must"):
+            with pytest.raises(ModelFileError, match="must"):
                 from_archive(with_array(contents, name, np.ascontiguousarray(way(array))), D)
 
 
@@ -132,7 +132,7 @@ def test_non_finite_numbers_are_rejected_or_harmless(views: int, value: float) -
         spoiled = array.copy()
         spoiled.flat[-1] = value
         if name.rsplit("/", 1)[-1] not in may_overflow:
-            with pytest.raises(CheckpointError, match="must be"):
+            with pytest.raises(ModelFileError, match="must be"):
                 from_archive(with_array(contents, name, spoiled), D)
         else:
             state = from_archive(with_array(contents, name, spoiled), D)
@@ -160,18 +160,18 @@ def test_non_finite_numbers_are_rejected_or_harmless(views: int, value: float) -
 )
 def test_invalid_facts_are_rejected(fact: str, value: object, message: str) -> None:
     contents = archive()
-    with pytest.raises(CheckpointError, match=message):
+    with pytest.raises(ModelFileError, match=message):
         from_archive(Archive({**contents.facts, fact: value}, contents.arrays), D)
 
 
 def test_archive_with_another_number_of_features_is_rejected() -> None:
-    with pytest.raises(CheckpointError, match="view0/directions must have 4 rows, one for each feature"):
+    with pytest.raises(ModelFileError, match="view0/directions must have 4 rows, one for each feature"):
         from_archive(archive(), 4)
 
 
 def test_too_many_centers_are_rejected() -> None:
     contents = archive()
-    with pytest.raises(CheckpointError, match=r"centers/rows must have from 1 to max_centers - 1 = 15 rows, got"):
+    with pytest.raises(ModelFileError, match=r"centers/rows must have from 1 to max_centers - 1 = 15 rows, got"):
         from_archive(Archive({**contents.facts, "max_centers": 16}, contents.arrays), D)
 
 

@@ -62,15 +62,15 @@ def _add_features(state: MetricState, scales: Floats) -> None:
         coordinates=[_more_columns(each, count) for each in parts.coordinates],
         clock=parts.clock,
     )
-    finished = tuple(
+    summaries = tuple(
         phase._replace(
             eigenvalues=np.append(phase.eigenvalues, np.zeros(count)),
             feature_weights=np.append(phase.feature_weights, np.zeros(count)),
         )
-        for phase in state.phase.finished
+        for phase in state.phase.summaries
     )
     core = MetricCore(state.core.settings, wider)
-    state.phase = replace(state.phase, core=core, metrics=metrics, finished=finished)
+    state.phase = replace(state.phase, core=core, metrics=metrics, summaries=summaries)
 
 
 def _wider_view(view: FeatureView, scales: Floats) -> FeatureView:

@@ -87,10 +87,10 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int = 1) -> Fl
     done = 0
     with state.learn_lock:
         while done < len(table):
-            before_last = state.phase.end - state.clock - 1
-            part = slice(done, done + min(len(table) - done, _ROUNDS_PER_CALL, before_last))
+            rounds_before_last = state.phase.end - state.clock - 1
+            part = slice(done, done + min(len(table) - done, _ROUNDS_PER_CALL, rounds_before_last))
             done += state.core.learn(table[part], targets[part], predictions[part])
-            if done < part.stop or before_last == 0:
+            if done < part.stop or rounds_before_last == 0:
                 predictions[done] = _run_boundary_round(state, table[done].tolist(), float(targets[done]), n_jobs)
                 done += 1
     return predictions
@@ -109,7 +109,7 @@ def _run_boundary_round(state: MetricState, row: Row, label: float, n_jobs: int 
     The round runs on a copy, which then replaces the current phase.
     """
     phase, settings = state.phase, state.core.settings
-    parts, prediction = state.core.simulate_round(row, label)
+    parts, prediction = state.core.round_on_copy(row, label)
     if len(parts.centers) >= settings.max_centers:
         parts = evict_redundant_centers(parts)
     if parts.clock == phase.end:

@@ -17,8 +17,9 @@ from ellipack.validation import Floats, Ints
 
 _CURRENT_BONUS = 0.01  # by which the score of the current metric is reduced, so that noise does not replace it
 _DECAY = 0.5  # factor of the weight of a score from one phase to the next
-_SUBSET_STEP, _SUBSET_NEIGHBORS = 8, 20  # the subset has one in eight centers and fewer neighbors
-_FINALISTS = 5
+_SUBSET_STEP, _VALIDATION_STEP = 8, 4  # the subset has one in eight centers and one in four validation points
+_SUBSET_NEIGHBORS = 20
+_CHALLENGERS = 5  # scored on all points, like the current metric
 _MIN_ERROR = 1e-300
 _MIN_RANGE = 1e-300
 _MIN_POINTS_FOR_THREADS = 4000
@@ -86,7 +87,7 @@ class ValidationSet(NamedTuple):
     def subset(self) -> "ValidationSet":
         """Return a subset: one in eight centers, and one in four validation points."""
         step = _SUBSET_STEP if len(self.standard) >= _SUBSET_STEP * self.neighbors else 1
-        validation = self.validation[:: _SUBSET_STEP // 2]
+        validation = self.validation[::_VALIDATION_STEP]
         kept = np.union1d(np.arange(0, len(self.standard), step), validation)
         neighbors = min(self.neighbors, _SUBSET_NEIGHBORS)
         return ValidationSet(self.standard[kept], self.labels[kept], np.searchsorted(kept, validation), neighbors)
@@ -185,7 +186,7 @@ def select_metric(
 ) -> tuple[str, CandidateScores]:
     """Return the name of the best candidate, and updated scores.
 
-    All candidates are scored on a subset of the data. The best of them and the current metric are scored on all data.
+    All candidates are scored on a subset of the data. The five best and the current metric are scored on all data.
     Scores are averaged with those of earlier phases, because the same kinds of candidates tend to be good again.
 
     Parameters
@@ -208,7 +209,7 @@ def select_metric(
     """
     subset_scores = _average_scores(_score_candidates(data.subset(), candidates, n_jobs), past_scores)
     others = sorted(set(subset_scores) - {"current"}, key=lambda name: (subset_scores[name].value, name))
-    finalists = {name: candidates[name] for name in ["current", *others[:_FINALISTS]]}
+    finalists = {name: candidates[name] for name in ["current", *others[:_CHALLENGERS]]}
     # Scores of finalists are relative to their own mean. The shift makes them comparable with those of all candidates.
     shift = float(np.mean([subset_scores[name].value for name in finalists]))
     scores = {name: Score(s.value + shift, s.weight) for name, s in _score_candidates(data, finalists, n_jobs).items()}

@@ -35,8 +35,8 @@ from ellipack.learners.metric.state import (
     MIN_PHASE_ROUNDS,
     OUTLIERS,
     SQUARES,
-    MetricPhase,
     PhaseState,
+    PhaseSummary,
     empty_gop,
     empty_packing,
     max_fit_dimension,
@@ -79,7 +79,7 @@ class UpdatedView(NamedTuple):
     past_scores: CandidateScores
 
 
-class _FinishedPhase(NamedTuple):
+class _PhaseEnd(NamedTuple):
     """A phase after its last round, with the arguments of `next_phase`."""
 
     phase: PhaseState
@@ -111,24 +111,24 @@ def next_phase(
     -------
     next : PhaseState
     """
-    number = len(phase.finished)
-    end = _FinishedPhase(phase, parts, config, np.random.default_rng([random_state, number]), n_jobs)
+    number = len(phase.summaries)
+    phase_end = _PhaseEnd(phase, parts, config, np.random.default_rng([random_state, number]), n_jobs)
     with single_threaded_blas():
-        pool = _sample(end.rng, len(parts.centers), config.pool)
-        changes = [_update_view(end, v, pool) for v in range(len(parts.views))]
-        core = MetricCore(phase.core.settings, _convert_parts(end, changes))
+        pool = _sample(phase_end.rng, len(parts.centers), config.pool)
+        changes = [_update_view(phase_end, v, pool) for v in range(len(parts.views))]
+        core = MetricCore(phase.core.settings, _convert_parts(phase_end, changes))
     metrics, choices = tuple(each.metric for each in changes), tuple(each.choice for each in changes)
     weights = parts.aggregation.experts.weights()
     spectrum = np.zeros(phase.core.dimension)
     spectrum[: metrics[0].rank] = metrics[0].eigenvalues
-    summary = MetricPhase(
+    summary = PhaseSummary(
         number + 1, parts.clock, len(parts.centers), spectrum, metrics[0].feature_weights, choices, weights
     )
     return PhaseState(
         core=core,
         metrics=metrics,
         end=parts.clock + max(MIN_PHASE_ROUNDS, int((config.growth - 1) * parts.clock)),
-        finished=(*phase.finished, summary),
+        summaries=(*phase.summaries, summary),
         past_scores=tuple(each.past_scores for each in changes),
     )
 
@@ -138,23 +138,23 @@ def _sample(rng: np.random.Generator, size: int, max_count: int) -> Ints:
     return np.arange(size) if size <= max_count else np.sort(rng.choice(size, max_count, replace=False))
 
 
-def _update_view(end: _FinishedPhase, v: int, pool: Ints) -> UpdatedView:
+def _update_view(phase_end: _PhaseEnd, v: int, pool: Ints) -> UpdatedView:
     """Return a view with new scales and a new metric."""
-    centers, config = end.parts.centers, end.config
-    old, rows = end.parts.views[v], centers.rows[pool]
-    scaled = _standardized_view(end.parts, old) if v == 0 else _ranked_view(old, rows)
+    centers, config = phase_end.parts.centers, phase_end.config
+    old, rows = phase_end.parts.views[v], centers.rows[pool]
+    scaled = _standardized_view(phase_end.parts, old) if v == 0 else _ranked_view(old, rows)
     standard = scaled.standardize(rows)
     gop, directions = _convert_gop(old, scaled)
     basis = leading_subspace(gop, standard)
     directions = basis.T @ directions
-    choice, past_scores = "current", end.phase.past_scores[v]
+    choice, past_scores = "current", phase_end.phase.past_scores[v]
     if len(pool) >= _MIN_CENTERS:
         labels = centers.label_sums[pool] / centers.label_counts[pool]
-        validation = _sample(end.rng, len(pool), _count_validation_points(config, len(centers)))
-        neighbors = end.phase.core.settings.neighbors
+        validation = _sample(phase_end.rng, len(pool), _count_validation_points(config, len(centers)))
+        neighbors = phase_end.phase.core.settings.neighbors
         data = ValidationSet(project(standard, basis), labels, validation, neighbors)
         candidates = dict(generate_candidates(restrict_gop(gop, basis), directions, config))
-        choice, past_scores = select_metric(candidates, data, past_scores, end.n_jobs)
+        choice, past_scores = select_metric(candidates, data, past_scores, phase_end.n_jobs)
         directions = candidates[choice].directions
     metric = _orthogonal_metric(basis, directions)
     view = FeatureView(
@@ -168,12 +168,12 @@ def _update_view(end: _FinishedPhase, v: int, pool: Ints) -> UpdatedView:
     return UpdatedView(view, metric, choice, past_scores)
 
 
-def _convert_parts(end: _FinishedPhase, changes: list[UpdatedView]) -> MetricParts:
+def _convert_parts(phase_end: _PhaseEnd, changes: list[UpdatedView]) -> MetricParts:
     """Return the parts of the core in the units and metrics of the next phase."""
-    parts, views = end.parts, [change.view for change in changes]
+    parts, views = phase_end.parts, [change.view for change in changes]
     coordinates = [project_rows(view, parts.centers.rows) for view in views]
     farthest = float(np.sqrt(np.einsum("ij,ij->i", coordinates[0], coordinates[0]).max()))
-    max_centers = end.phase.core.settings.max_centers
+    max_centers = phase_end.phase.core.settings.max_centers
     label_statistics, feature_statistics = parts.label_statistics, parts.feature_statistics
     label_statistics[OUTLIERS] /= 2
     feature_statistics[OUTLIERS] /= 2
@@ -184,7 +184,7 @@ def _convert_parts(end: _FinishedPhase, changes: list[UpdatedView]) -> MetricPar
         regressions=convert_regressions(parts, views[0]),
         aggregation=ExpertAggregation(
             restart_aggregation(parts.aggregation.experts),
-            _update_stack(parts, end.config.stack_prior),
+            _update_stack(parts, phase_end.config.stack_prior),
             restart_aggregation(parts.aggregation.top),
         ),
         label_statistics=label_statistics,

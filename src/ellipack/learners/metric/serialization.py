@@ -24,7 +24,7 @@ from ellipack._core import (
     MetricSettings,
     PackingExpert,
 )
-from ellipack.errors import CheckpointError, DomainError
+from ellipack.errors import DomainError, ModelFileError
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.metric_selection import CandidateScores, Score
@@ -36,9 +36,9 @@ from ellipack.learners.metric.state import (
     MIN_PHASE_ROUNDS,
     SQUARES,
     LearnerSize,
-    MetricPhase,
     MetricState,
     PhaseState,
+    PhaseSummary,
     initial_state,
     max_fit_dimension,
     max_packing_centers,
@@ -78,7 +78,7 @@ def to_archive(state: MetricState) -> Archive:
         "clock": parts.clock,
         "phase_end": phase.end,
         "views": len(parts.views),
-        "phases": len(phase.finished),
+        "phases": len(phase.summaries),
         "past_scores": [{name: list(score) for name, score in each.items()} for each in phase.past_scores],
     }
     arrays = {"label_statistics": parts.label_statistics, "feature_statistics": parts.feature_statistics}
@@ -96,7 +96,7 @@ def to_archive(state: MetricState) -> Archive:
         stack=_archive_arrays(parts.aggregation.stack, "inverse", "coefficients"),
         top=_archive_aggregation(parts.aggregation.top),
         **views,
-        **{f"phase{i}": _archive_phase(each) for i, each in enumerate(phase.finished)},
+        **{f"phase{i}": _archive_phase(each) for i, each in enumerate(phase.summaries)},
     )
 
 
@@ -116,17 +116,17 @@ def from_archive(saved: Archive, d: int) -> MetricState:
 
     Raises
     ------
-    CheckpointError
+    ModelFileError
         If the archive is not valid.
     """
     if saved.part("view0").shape("directions", 2)[0] != d:  # checked first, before arrays of that size are created
-        raise CheckpointError(f"view0/directions must have {d} rows, one for each feature")
+        raise ModelFileError(f"view0/directions must have {d} rows, one for each feature")
     config = config_from_archive(saved.part("config"))
     size = LearnerSize(saved.integer("views", 1, 2), saved.integer("neighbors", 2), saved.integer("max_centers", 16))
     try:
         state = initial_state(d, size, saved.integer("random_state", 0), config)
     except DomainError as error:
-        raise CheckpointError(str(error)) from error
+        raise ModelFileError(str(error)) from error
     clock = saved.integer("clock", 1, _MAX_ROUNDS)
     bounds = _Bounds(d, clock, saved.part("packing").integer("clock", 0, clock))
     metrics = tuple(_restore_metric(saved.part(f"view{v}"), d) for v in range(size.views))
@@ -135,7 +135,7 @@ def from_archive(saved: Archive, d: int) -> MetricState:
         core=MetricCore(MetricSettings(size.neighbors, size.max_centers, config.label_margin), parts),
         metrics=metrics,
         end=saved.integer("phase_end", clock + 1, int(config.growth * clock) + MIN_PHASE_ROUNDS),
-        finished=tuple(
+        summaries=tuple(
             _restore_phase(saved.part(f"phase{i}"), d, size.views) for i in range(saved.integer("phases", 0, 10_000))
         ),
         past_scores=_restore_past_scores(saved, size.views),
@@ -152,7 +152,7 @@ def config_from_archive(saved: Archive) -> MetricConfig:
     try:
         return MetricConfig(**values)
     except (DomainError, TypeError) as error:
-        raise CheckpointError(f"{saved.prefix}{error}") from error
+        raise ModelFileError(f"{saved.prefix}{error}") from error
 
 
 def _restore_parts(saved: Archive, size: LearnerSize, bounds: _Bounds, metrics: tuple[Metric, ...]) -> MetricParts:
@@ -194,15 +194,15 @@ def _restore_centers(saved: Archive, bounds: _Bounds, most: int) -> CenterMemory
     """Restore the centers."""
     count = saved.shape("rows", 2)[0]
     if not 1 <= count < most:
-        raise CheckpointError(f"{saved.prefix}rows must have from 1 to max_centers - 1 = {most - 1} rows, got {count}")
+        raise ModelFileError(f"{saved.prefix}rows must have from 1 to max_centers - 1 = {most - 1} rows, got {count}")
     counts = saved.counts("label_counts", count, bounds.rounds, least=1)
     sums = saved.floats("label_sums", count)
     if (np.abs(sums) / counts).max() > _MAX_LABEL:
-        raise CheckpointError(f"{saved.prefix}label_sums must be sums of labels of absolute value <= {_MAX_LABEL:g}")
+        raise ModelFileError(f"{saved.prefix}label_sums must be sums of labels of absolute value <= {_MAX_LABEL:g}")
     rounds = saved.floats("round_sums", count)
     if not (rounds.min() >= 0 and (rounds <= counts * float(bounds.rounds)).all()):
         rule = f"sums of label_counts rounds, each at most {bounds.rounds}"
-        raise CheckpointError(f"{saved.prefix}round_sums must be {rule}")
+        raise ModelFileError(f"{saved.prefix}round_sums must be {rule}")
     return CenterMemory(
         saved.floats_between(-_MAX_FEATURE, _MAX_FEATURE, "rows", count, bounds.d), sums, counts, rounds
     )
@@ -218,21 +218,21 @@ def _restore_packing(saved: Archive, bounds: _Bounds, metric: Metric, max_center
     """Restore Algorithm 1."""
     count, most = saved.shape("coordinates", 2)[0], max_packing_centers(max_centers)
     if not min(1, bounds.packing_rounds) <= count <= most:
-        raise CheckpointError(
+        raise ModelFileError(
             f"{saved.prefix}coordinates must have at most {most} rows, and some after the first round, got {count}"
         )
     creation_rounds = saved.ints("creation_rounds", count, least=1, most=bounds.packing_rounds)
     if (np.diff(creation_rounds) <= 0).any():
-        raise CheckpointError(f"{saved.prefix}creation_rounds must be strictly increasing")
+        raise ModelFileError(f"{saved.prefix}creation_rounds must be strictly increasing")
     sums, counts = (
         saved.floats("label_sums", count),
         saved.counts("label_counts", count, bounds.packing_rounds, least=1),
     )
     if count and (np.abs(sums) / counts).max() > _MAX_LABEL:
-        raise CheckpointError(f"{saved.prefix}label_sums must be sums of labels of absolute value <= {_MAX_LABEL:g}")
+        raise ModelFileError(f"{saved.prefix}label_sums must be sums of labels of absolute value <= {_MAX_LABEL:g}")
     coordinate_scale = saved.number("coordinate_scale")
     if not 1 / _MAX_COORDINATE_SCALE <= coordinate_scale <= _MAX_COORDINATE_SCALE:
-        raise CheckpointError(
+        raise ModelFileError(
             f"{saved.prefix}coordinate_scale must be from {1 / _MAX_COORDINATE_SCALE:g} to {_MAX_COORDINATE_SCALE:g}"
         )
     coordinates = saved.floats("coordinates", count, metric.rank)
@@ -253,7 +253,7 @@ def _restore_metric(saved: Archive, d: int) -> Metric:
     """Restore the metric of a view."""
     rank = saved.shape("directions", 2)[1]
     if not 1 <= rank <= d:
-        raise CheckpointError(f"{saved.prefix}directions must have from 1 to {d} columns, got {rank}")
+        raise ModelFileError(f"{saved.prefix}directions must have from 1 to {d} columns, got {rank}")
     return Metric.from_archive(saved.part("metric"), d, rank)
 
 
@@ -262,18 +262,18 @@ def _restore_view(saved: Archive, d: int, rank: int) -> FeatureView:
     count = saved.shape("knots", 2)[0]
     knots = saved.floats_between(-_MAX_FEATURE, _MAX_FEATURE, "knots", count, d)
     if count == 1 or (np.diff(knots, axis=0) < 0).any():
-        raise CheckpointError(f"{saved.prefix}knots must be empty or at least two rows in ascending order")
+        raise ModelFileError(f"{saved.prefix}knots must be empty or at least two rows in ascending order")
     directions = saved.floats_between(-2.0, 2.0, "directions", d, rank)  # their lengths are at most 1
     lengths = np.sqrt((directions**2).sum(axis=0))
     if not lengths.min() >= _MIN_LENGTH:
-        raise CheckpointError(
+        raise ModelFileError(
             f"{saved.prefix}directions must have lengths of at least {_MIN_LENGTH:g}, got {lengths.min():g}"
         )
     cosines = directions.T @ directions / np.outer(lengths, lengths)
     if np.abs(cosines - np.eye(rank)).max() > _MAX_COSINE:
-        raise CheckpointError(f"{saved.prefix}directions must be orthogonal")
+        raise ModelFileError(f"{saved.prefix}directions must be orthogonal")
     if saved.prefix == "view0/" and count:
-        raise CheckpointError("view0/knots must be empty: the first view does not use ranks")
+        raise ModelFileError("view0/knots must be empty: the first view does not use ranks")
     return FeatureView(
         knots=knots,
         shift=saved.floats_between(-_MAX_FEATURE, _MAX_FEATURE, "shift", d),
@@ -303,7 +303,7 @@ def _restore_aggregation(saved: Archive, experts: int, rounds: int) -> Bernstein
     """Restore an aggregation."""
     scale, largest = saved.number("scale"), 16 * _MAX_LABEL**2
     if not (scale == 0 or _MIN_REGRET <= scale <= largest):
-        raise CheckpointError(f"{saved.prefix}scale must be 0 or from {_MIN_REGRET:g} to {largest:g}, got {scale:g}")
+        raise ModelFileError(f"{saved.prefix}scale must be 0 or from {_MIN_REGRET:g} to {largest:g}, got {scale:g}")
     most = 2 * rounds * scale  # a round adds at most twice the scale to a gain, and its square to the squares
     gains = saved.floats_between(-most, most, "gains", experts)
     squares = saved.floats_between(0.0, most * scale, "squares", experts)
@@ -314,27 +314,27 @@ def _check_statistics(labels: Floats, features: Floats, rounds: int) -> None:
     """Raise unless statistics of labels and features are possible and not too large."""
     values, others = labels[[LOW, MEAN, HIGH]], np.delete(labels, [LOW, MEAN, HIGH])
     if not (labels[LOW] <= labels[HIGH] and np.abs(values).max() <= _MAX_LABEL and others.min() >= 0):
-        raise CheckpointError(
+        raise ModelFileError(
             f"label_statistics must be those of labels of absolute value <= {_MAX_LABEL:g}, got {labels.tolist()}"
         )
     if not (1 <= labels[COUNT] <= rounds and labels[SQUARES] <= 16 * _MAX_LABEL**2 * rounds):
-        raise CheckpointError(f"label_statistics must be those of at most {rounds} rounds, got {labels.tolist()}")
+        raise ModelFileError(f"label_statistics must be those of at most {rounds} rounds, got {labels.tolist()}")
     squares, others = features[SQUARES], np.delete(features, SQUARES, axis=0)
     if not (
         squares.min() >= 0 and squares.max() / rounds <= 16 * _MAX_FEATURE**2 and np.abs(others).max() <= _MAX_FEATURE
     ):
-        raise CheckpointError(f"feature_statistics must have absolute values <= {_MAX_FEATURE:g}, and squares >= 0")
+        raise ModelFileError(f"feature_statistics must have absolute values <= {_MAX_FEATURE:g}, and squares >= 0")
 
 
-def _archive_phase(phase: MetricPhase) -> Archive:
+def _archive_phase(phase: PhaseSummary) -> Archive:
     """Return an archive of the summary of a phase."""
     facts = {"number": phase.number, "end": phase.end, "n_centers": phase.n_centers, "choices": list(phase.choices)}
     return Archive(facts, _archive_arrays(phase, "eigenvalues", "feature_weights", "expert_weights").arrays)
 
 
-def _restore_phase(saved: Archive, d: int, views: int) -> MetricPhase:
+def _restore_phase(saved: Archive, d: int, views: int) -> PhaseSummary:
     """Restore the summary of a phase."""
-    return MetricPhase(
+    return PhaseSummary(
         saved.integer("number", 1),
         saved.integer("end", 1),
         saved.integer("n_centers", 0),
@@ -349,7 +349,7 @@ def _restore_eigenvalues(saved: Archive, d: int) -> Floats:
     """Restore the eigenvalues of a metric."""
     eigenvalues = saved.floats_between(0.0, 1.0, "eigenvalues", d)
     if eigenvalues[0] != 1 or (np.diff(eigenvalues) > 0).any():
-        raise CheckpointError(f"{saved.prefix}eigenvalues must be in descending order and start with 1")
+        raise ModelFileError(f"{saved.prefix}eigenvalues must be in descending order and start with 1")
     return eigenvalues
 
 
@@ -359,10 +359,10 @@ def _restore_past_scores(saved: Archive, views: int) -> tuple[CandidateScores, .
     try:
         past_scores = tuple({name: Score(*map(float, pair)) for name, pair in each.items()} for each in listed)
     except (AttributeError, TypeError, ValueError, OverflowError) as error:
-        raise CheckpointError(f"past_scores must have a pair of numbers for each name: {error}") from error
+        raise ModelFileError(f"past_scores must have a pair of numbers for each name: {error}") from error
     scores = [score for each in past_scores for score in each.values()]
     if not all(abs(value) <= _MAX_SCORE and 0 <= weight <= _MAX_SCORE for value, weight in scores):
-        raise CheckpointError(f"past_scores must have values of absolute value <= {_MAX_SCORE:g} and weights >= 0")
+        raise ModelFileError(f"past_scores must have values of absolute value <= {_MAX_SCORE:g} and weights >= 0")
     if len(past_scores) != views:
-        raise CheckpointError(f"past_scores must have an entry for each of {views} views, got {len(past_scores)}")
+        raise ModelFileError(f"past_scores must have an entry for each of {views} views, got {len(past_scores)}")
     return past_scores

@@ -43,8 +43,8 @@ _MIN_PACKING_CENTERS = 64
 _PACKING_DIVISOR = 4  # Algorithm 1 has at most max_centers // 4 centers
 
 
-class MetricPhase(NamedTuple):
-    """Summary of a finished phase.
+class PhaseSummary(NamedTuple):
+    """Summary of a finished phase. Its metric was selected at the end of the phase and is used in the next one.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class PhaseState:
         Metric of each view.
     end : int
         Last round of the phase.
-    finished : tuple of MetricPhase
+    summaries : tuple of PhaseSummary
         Summaries of the finished phases.
     past_scores : tuple of dict
         Scores of candidates for the metric of each view, from earlier phases.
@@ -94,7 +94,7 @@ class PhaseState:
     core: MetricCore
     metrics: tuple[Metric, ...]
     end: int
-    finished: tuple[MetricPhase, ...]
+    summaries: tuple[PhaseSummary, ...]
     past_scores: tuple[CandidateScores, ...]
 
 
