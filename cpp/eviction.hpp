@@ -1,4 +1,4 @@
-// Search for centers that later centers make redundant.
+// Search for the nearest later point in the same leaf, for eviction. Python decides which centers are evicted.
 #pragma once
 
 #include <cstddef>

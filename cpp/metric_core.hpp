@@ -27,9 +27,11 @@ namespace ellipack {
 struct MetricSettings {
   static constexpr std::size_t max_neighbors = 512;  // the cost of kriging is cubic
 
-  std::size_t neighbors;    // number of neighbors for kriging
-  std::size_t max_centers;  // `learn` stops before it has this many centers
-  double label_margin;      // predictions may exceed the range of the labels by this fraction of it
+  std::size_t neighbors;  // number of neighbors for kriging
+  // Number of centers at which a quarter of them is evicted; there are always fewer. Python evicts: `learn` stops
+  // before it has this many.
+  std::size_t max_centers;
+  double label_margin;  // predictions may exceed the range of the labels by this fraction of it
 };
 
 // The centers, shared by all views. A center is a row, or several rows that have the same coordinates in the first

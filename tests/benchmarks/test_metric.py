@@ -148,7 +148,7 @@ def test_latest_keeps_the_latest_rows() -> None:
 
 def test_errors_with_a_limit_on_centers() -> None:
     errors = {"tiny": memory.compare(tiny(200))}
-    assert [part for part, _, _ in errors["tiny"]] == [1, *memory.FRACTIONS]
+    assert [divisor for divisor, _, _ in errors["tiny"]] == [1, *memory.DIVISORS]
     assert all(np.isfinite(error) for error in itertools.chain.from_iterable(errors["tiny"]))
     assert "1/8" in shown(memory.errors_table(errors))
     assert len(memory.targets(errors)) == 1

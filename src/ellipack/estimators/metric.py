@@ -64,7 +64,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     Parameters
     ----------
     max_centers : int, default 100_000
-        Largest number of rows in memory. When memory is full, centers that newer ones make redundant are evicted.
+        Number of centers at which a quarter of them is evicted; there are always fewer.
     neighbors : int, default 32
         Number of neighbors that kriging uses.
     views : {1, 2}, default 1

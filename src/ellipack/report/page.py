@@ -191,8 +191,8 @@ def _residual_section(record: Record) -> Section | None:
 
 def _resource_section(record: Record) -> Section | None:
     lead = (
-        "Centers are the rows kept in memory. When memory is full, centers that newer ones make redundant are evicted. "
-        "Speed depends on the machine and its load."
+        "Centers are the rows kept in memory. max_centers is the number of centers at which a quarter of them is "
+        "evicted; there are always fewer. Speed depends on the machine and its load."
     )
     charts = _draw(record, run_charts.center_chart, run_charts.speed_chart)
     return Section("resources", "Memory and speed", [lead], charts) if charts else None

@@ -52,6 +52,7 @@ def keep_centers(parts: MetricParts, kept: NDArray[np.bool_]) -> MetricParts:
         aggregation=parts.aggregation,
         label_statistics=parts.label_statistics,
         feature_statistics=parts.feature_statistics,
+        # Rows are projected again: merged rows may have moved since they were projected.
         coordinates=[project_rows(view, centers.rows) for view in parts.views],
         clock=parts.clock,
     )
@@ -60,10 +61,13 @@ def keep_centers(parts: MetricParts, kept: NDArray[np.bool_]) -> MetricParts:
 def find_redundant(points: Floats, labels: Floats, fraction: float) -> NDArray[np.bool_]:
     """Return a mask of redundant points.
 
-    A point is redundant if a later point in the same leaf of a kd-tree is close to it. Only pairs within leaves are
-    compared: most close pairs share a leaf, and comparing all pairs would be too expensive. Points are ranked by the
-    distance and label difference to their nearest later point, and by age, because streams drift. Both ranks have equal
-    weight. The tree is built here, because the shape of a tree that grew with the points depends on its history.
+    Only points with a later point in the same leaf of a kd-tree can be redundant. Each of them has two ranks: one by
+    its loss, one by its age, oldest first, because streams drift. The loss is the squared distance plus the squared
+    label difference to the nearest later point in the leaf, each in units of its median. The points with the smallest
+    sum of ranks are marked.
+
+    Only pairs within leaves are compared: most close pairs share a leaf, and comparing all pairs would be too
+    expensive. The tree is built here, because the shape of a tree that grew with the points depends on its history.
 
     Parameters
     ----------
@@ -72,7 +76,7 @@ def find_redundant(points: Floats, labels: Floats, fraction: float) -> NDArray[n
     labels : array of shape (n,)
         Their labels.
     fraction : float
-        Largest fraction of the points to mark.
+        Fraction of the points to mark. The number is rounded up; it is smaller if fewer points have a later one.
 
     Returns
     -------
@@ -80,25 +84,28 @@ def find_redundant(points: Floats, labels: Floats, fraction: float) -> NDArray[n
 
     Examples
     --------
-    >>> points = np.array([[0.0], [5.0], [9.0], [0.1]])
-    >>> find_redundant(points, np.zeros(4), 0.25).tolist()
-    [True, False, False, False]
+    The nearest later point of 10.0 is 10.1. The oldest point, 100.0, is far from all later ones.
+
+    >>> points = np.array([[100.0], [10.0], [30.0], [10.1], [60.0]])
+    >>> find_redundant(points, np.zeros(5), 0.2).tolist()
+    [False, True, False, False, False]
     """
     size = len(points)
     tree = KdTree.build(np.ascontiguousarray(points[:, :_TREE_COORDINATES]))
     nearest, squared_distances = tree.nearest_later_in_leaf(points)
-    with_later = np.flatnonzero(np.isfinite(squared_distances))  # points with a later one in their leaf
-    label_differences = labels[with_later] - labels[nearest[with_later]]
-    loss = _in_medians(squared_distances[with_later]) + _in_medians(label_differences**2)
-    rank = np.empty(len(with_later))
-    rank[np.argsort(loss, kind="stable")] = np.arange(len(with_later))
-    order = np.argsort(rank + with_later, kind="stable")
+    candidates = np.flatnonzero(np.isfinite(squared_distances))  # points with a later one in their leaf
+    label_differences = labels[candidates] - labels[nearest[candidates]]
+    loss = _divide_by_median(squared_distances[candidates]) + _divide_by_median(label_differences**2)
+    loss_rank = np.empty(len(candidates))
+    loss_rank[np.argsort(loss, kind="stable")] = np.arange(len(candidates))
+    age_rank = candidates  # positions: oldest first
+    order = np.argsort(loss_rank + age_rank, kind="stable")
     redundant = np.zeros(size, dtype=bool)
-    redundant[with_later[order[: int(np.ceil(fraction * size))]]] = True
+    redundant[candidates[order[: int(np.ceil(fraction * size))]]] = True
     return redundant
 
 
-def _in_medians(values: Floats) -> Floats:
-    """Return values divided by their median, so that distances and label differences can be added."""
+def _divide_by_median(values: Floats) -> Floats:
+    """Return values in units of their median, or unchanged if the median is nearly 0."""
     median = np.median(values) if len(values) else 0.0
     return np.asarray(values / median) if median > _MIN_MEDIAN else values

@@ -151,7 +151,7 @@ class LearnerSize(NamedTuple):
     neighbors : int
         Number of neighbors that kriging uses.
     max_centers : int
-        Number of centers at which a quarter of them is evicted.
+        Number of centers at which a quarter of them is evicted; there are always fewer.
     """
 
     views: int
@@ -229,7 +229,7 @@ def empty_packing(eigenvalues: Floats, coordinate_scale: float, max_centers: int
     coordinate_scale : float
         Divisor of whitened coordinates, which puts them into the unit ball.
     max_centers : int
-        Largest number of centers of the learner.
+        Number of centers at which the learner evicts a quarter of them.
 
     Returns
     -------
