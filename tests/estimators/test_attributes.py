@@ -5,6 +5,7 @@ import pytest
 
 from ellipack import GradientOuterProduct, LocalSlopes, Metric, MetricRegressor, PackingRegressor, PhasedRegressor
 from ellipack.errors import DomainError, EllipackError, MetricError
+from ellipack.learners.metric.state import MetricState, PhaseState
 from tests.entry_points.learners import stream
 
 Regressor = PackingRegressor | PhasedRegressor | MetricRegressor
@@ -82,3 +83,26 @@ def test_attributes_of_the_practical_learner() -> None:
     np.testing.assert_allclose(past.feature_importances[-1], learner.feature_importances_)
     assert past.end.tolist() == sorted(past.end.tolist())
     assert len(past.choices) == len(past.effective_rank) == len(past.n_centers) == phases
+
+
+class ChangingState(MetricState):
+    """State in which another thread starts the next phase after each reading of `phase`."""
+
+    def __init__(self, *phases: PhaseState) -> None:
+        self._phases = [*phases]
+
+    @property
+    def phase(self) -> PhaseState:  # type: ignore[override]
+        return self._phases.pop(0) if len(self._phases) > 1 else self._phases[0]
+
+
+def test_directions_belong_to_one_phase() -> None:
+    X = np.random.default_rng(0).normal(size=(200, 3)) * [1.0, 100.0, 0.01]
+    learner = MetricRegressor().fit(X[:100], X[:100, 1])
+    old, expected = learner.state_.phase, learner.directions_
+    learner.partial_fit(5 * X[100:], 5 * X[100:, 1])
+    new = learner.state_.phase
+    assert len(new.summaries) > len(old.summaries)
+    assert not np.allclose(new.core.feature_scales(), old.core.feature_scales())
+    learner.state_ = ChangingState(old, new)
+    np.testing.assert_array_equal(learner.directions_, expected)

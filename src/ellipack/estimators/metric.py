@@ -155,7 +155,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     @property
     def directions_(self) -> Floats:
         """Directions of the metric on features in their own units, one per row, in the order of `eigenvalues_`."""
-        return np.asarray(self.metric_.eigenvectors.T / self._fitted_state.core.feature_scales())
+        phase = self._fitted_state.phase  # read once: another thread may replace it
+        return np.asarray(phase.metrics[0].eigenvectors.T / phase.core.feature_scales())
 
     @property
     def effective_rank_(self) -> int:
