@@ -467,6 +467,7 @@ void MetricCore::learn_row(double label, Workspace& work) {
   }
   if (labels.count > 0.0) {
     update_aggregation(label, work);
+    update_gops(work);
   }
   update_regressions(label, work);
   update_packing(label, work);
@@ -480,6 +481,10 @@ void MetricCore::update_aggregation(double label, Workspace& work) {
   aggregation.top.update(work.mean_and_stacked, work.prediction, label);
   aggregation.experts.update(work.predictions, work.mean_and_stacked[0], label);
   aggregation.stack.update(work.deviations, label - work.mean_and_stacked[0], work.buffer);
+}
+
+// Adds the slopes of the local fits to the gradient outer product of each view.
+void MetricCore::update_gops(Workspace& work) {
   const std::span gradient(work.buffer.data(), dimension());
   for (std::size_t v = 0; v < parts_.views.size(); ++v) {
     parts_.views[v].add_slope(work.views[v].slope, parts_.regressions.ridge.coefficients, gradient);

@@ -205,6 +205,7 @@ class MetricCore {
   void fill_trends_from_offsets(ViewWorkspace& view) const;
   void fill_trends_from_rows(std::size_t v, Workspace& work) const;
   void update_aggregation(double label, Workspace& work);
+  void update_gops(Workspace& work);
   void update_regressions(double label, Workspace& work);
   void update_packing(double label, Workspace& work);
   void update_centers(double label, Workspace& work);
