@@ -3,7 +3,8 @@
 // Coordinates are whitened, so that the metric is Euclidean and the first coordinates usually contribute most to
 // distances. The squared distance of two points is the sum of squared differences from the first coordinate to the
 // last, with each operation rounded once. Searches compare these computed distances; ties go to the point that was
-// inserted first. Apart from ties, results do not depend on the order of insertion, nor on the shape of the tree.
+// inserted first. Results of searches do not depend on the shape of the tree and, apart from ties, not on the order of
+// insertion.
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
 // Leave-one-out scores of candidate metrics: errors of kriging at points with known labels, each predicted without its
 // own label.
 //
-// Scores of different metrics differ in the third digit at best, so single precision suffices. Eight neighborhoods are
-// processed at once. Distances are scaled by that of the farthest neighbor; the caller scales the labels.
+// Differences below the third digit are noise, so single precision suffices. Eight neighborhoods are processed at once.
+// Distances are scaled by that of the farthest neighbor; the caller scales the labels.
 #pragma once
 
 #include <cstddef>

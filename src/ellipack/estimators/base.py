@@ -23,8 +23,8 @@ State = TypeVar("State")
 class StreamingRegressor(RegressorMixin, BaseEstimator, ABC, Generic[State]):  # type: ignore[misc]  # untyped bases
     """Base class of regressors that learn row by row and can predict at any time.
 
-    A subclass defines its initial state, how the state predicts and how it learns. A call that raises an error leaves
-    the state unchanged.
+    A subclass defines its initial state, how the state predicts and how it learns. A call that rejects its input
+    leaves the state unchanged.
 
     Methods take no sample weights. Each row is one round of online learning, and the order of the rows matters. To
     give a row the weight 3, pass it three times.

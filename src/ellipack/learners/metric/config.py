@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ellipack.validation import check_in_range, check_integer
 
-_MAX_CANDIDATES = 32  # powers, and ridges; each pair is scored at the end of each phase
+_MAX_CANDIDATES = 32  # limit of each list, powers and ridges; each pair is scored at the end of each phase
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,8 @@ class MetricConfig:
     growth : float, default 1.5
         Last round of a phase relative to the last round of the phase before.
     powers : tuple of float, default (0.25, 0.35, 0.5, 0.7)
-        Powers of the gradient outer product plus a ridge that are candidates for the metric. 0.5 is the metric of the
-        paper.
+        Exponents p of the candidates ``(G/|G| + ridge I)**(2p)``, where G is the gradient outer product; 0.5 gives the
+        paper's metric.
     ridges : tuple of float, default (0.001, 0.01)
         Ridges relative to the spectral norm of the gradient outer product.
     validation_points : int, default 400

@@ -49,10 +49,10 @@ from ellipack.validation import Floats, Ints
 
 _MAX_KNOTS = 256  # between which ranks are interpolated
 _MIN_CENTERS = 8  # for a selection of the metric
-_MIN_VALIDATION_POINTS, _VALIDATION_DIVISOR = 60, 8
+_MIN_VALIDATION_POINTS, _VALIDATION_DIVISOR = 60, 8  # one in eight centers, but at least 60 and at most the setting
 _MAX_VARIANCE_GROWTH = 1e4  # since the prior of the stack was set
 _ROUNDING = 1e-13  # error of the running mean of a constant feature, relative to its absolute value
-_MAX_CONVERSION = 1e3
+_MAX_CONVERSION = 1e3  # factor by which the unit of a feature may grow when slopes are converted
 _MIN_EIGENVALUE = 1e-8  # relative to the largest; rounding errors of large coordinates hide smaller ones
 _MAX_LENGTH = 1e150  # of a direction, so that its square is finite
 _MIN_PRIOR = 1e-150  # of the stack; with a smaller one, growing labels could overflow
@@ -174,6 +174,7 @@ def _convert_parts(phase_end: _PhaseEnd, changes: list[UpdatedView]) -> MetricPa
     coordinates = [project_rows(view, parts.centers.rows) for view in views]
     farthest = float(np.sqrt(np.einsum("ij,ij->i", coordinates[0], coordinates[0]).max()))
     max_centers = phase_end.phase.core.settings.max_centers
+    # Attributes of compiled objects are copies, so that `parts` is not changed here.
     label_statistics, feature_statistics = parts.label_statistics, parts.feature_statistics
     label_statistics[OUTLIERS] /= 2
     feature_statistics[OUTLIERS] /= 2
@@ -231,13 +232,17 @@ def _convert_gop(old: FeatureView, new: FeatureView) -> tuple[Floats, Floats]:
         gop = np.zeros((d, d))
     with np.errstate(over="ignore", invalid="ignore"):  # if it is not finite, it is not used
         ratio = np.minimum(new.scale / old.scale, _MAX_CONVERSION)
-        gop *= ratio  # in place: with many features it is large
+        gop *= ratio  # in place: it can be large, and attributes of compiled objects are copies
         gop *= ratio[:, None]
         return gop, ratio[:, None] * old.directions
 
 
 def _orthogonal_metric(basis: Floats, directions: Floats) -> Metric:
-    """Return the metric of directions in a subspace: the same distances, with orthogonal directions, longest first."""
+    """Return the metric of directions in a subspace, normalized.
+
+    Distances are the same up to a common factor, eigenvalues are at least the minimum, and directions are orthogonal,
+    longest first.
+    """
     vectors, lengths, _ = np.linalg.svd(directions)
     eigenvalues = np.full(len(vectors), _MIN_EIGENVALUE)
     eigenvalues[: len(lengths)] = np.maximum((lengths / lengths[0]) ** 2, _MIN_EIGENVALUE)

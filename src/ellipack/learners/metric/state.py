@@ -205,7 +205,8 @@ def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricCo
         regressions=GlobalRegressions(unknown, unknown),
         aggregation=ExpertAggregation(
             uniform_aggregation(experts),
-            # A covariance of 0 keeps the coefficients at 0 until the variance of the labels is known, for the prior.
+            # The prior needs the variance of the labels, unknown so far. An inverse of 0 keeps the coefficients at 0
+            # until `_update_stack` sets it.
             LeastSquares(np.zeros((experts, experts)), np.zeros(experts)),
             uniform_aggregation(2),
         ),

@@ -8,8 +8,9 @@ The costs of searches, local models and leave-one-out scores are proportional to
 3. the principal components of the rows, after projection on the orthogonal complement of 1 and 2.
 
 This bounds the loss. The mean squared slope along a direction orthogonal to the subspace is at most the largest
-eigenvalue of the gradient outer product whose eigenvector is not included. No excluded feature has a larger mean
-squared slope than an included one. The global regressions use all features.
+eigenvalue of the gradient outer product whose eigenvector is not included. The bound holds for exact eigenvectors; the
+randomized decomposition used here comes close. No excluded feature has a larger mean squared slope than an included
+one. The global regressions use all features.
 """
 
 import numpy as np
@@ -71,7 +72,10 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
 
 
 def initial_subspace(d: int) -> Floats:
-    """Return an orthonormal basis for the first phase: the identity, or a random one if there are many features."""
+    """Return an orthonormal basis for the first phase: the identity, or a random one if there are many features.
+
+    It also serves in later phases as long as rows do not vary.
+    """
     if d <= MAX_COORDINATES:
         return np.eye(d)
     return np.linalg.qr(np.random.default_rng(0).normal(size=(d, MAX_COORDINATES)))[0]
