@@ -58,7 +58,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     `ellipack.learners.aggregation`. The slopes of the local fits add up to a gradient outer product. At the end of each
     phase the learner derives a new metric from it, in which it searches neighbors from then on.
 
-    With more than 32 features, the metric measures along at most 32 directions, those that matter most
+    With more than 40 features, the metric measures along at most 28 directions, those that matter most
     (`ellipack.learners.metric.subspace`); the ridge regressions use all features.
 
     Parameters

@@ -1,7 +1,7 @@
 """The subspace in which a phase measures distances, if there are many features.
 
 The costs of searches, local models and leave-one-out scores are proportional to the number of coordinates. With at most
-`MAX_COORDINATES` features the subspace is the whole space. With more features it is spanned by
+`MANY_FEATURES` features the subspace is the whole space. With more features it is spanned by
 
 1. the features with the largest mean squared slopes in the phase,
 2. the leading eigenvectors of the gradient outer product,
@@ -18,10 +18,13 @@ from sklearn.utils.extmath import randomized_svd
 
 from ellipack.validation import Floats
 
-MAX_COORDINATES = 32
-"""Largest number of coordinates at the start of a phase."""
+MANY_FEATURES = 40
+"""Up to this number of features, all coordinates are kept."""
 
-N_AXES, N_EIGENVECTORS = 16, 8
+MAX_COORDINATES = 28
+"""Largest number of coordinates at the start of a phase with more than `MANY_FEATURES` features."""
+
+N_AXES, N_EIGENVECTORS = 14, 7
 """Number of features, and of eigenvectors of the gradient outer product, in the subspace."""
 
 _SAMPLE = 256  # rows for the principal components
@@ -42,7 +45,7 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
     Returns
     -------
     basis : array of shape (n_features, rank)
-        Basis vectors as columns. The identity for at most `MAX_COORDINATES` features; else `rank` is at most
+        Basis vectors as columns. The identity for at most `MANY_FEATURES` features; else `rank` is at most
         `MAX_COORDINATES`.
 
     Examples
@@ -52,12 +55,12 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
     >>> slopes = np.arange(100.0)
     >>> basis = leading_subspace(np.outer(slopes, slopes), np.random.default_rng(0).normal(size=(300, 100)))
     >>> basis.shape
-    (100, 32)
+    (100, 28)
     >>> bool(np.allclose(basis @ basis.T @ slopes, slopes))
     True
     """
     d = len(gop)
-    if d <= MAX_COORDINATES:
+    if d <= MANY_FEATURES:
         return np.eye(d)
     basis = np.zeros((d, 0))
     if np.isfinite(gop).all() and gop.any():
@@ -76,7 +79,7 @@ def initial_subspace(d: int) -> Floats:
 
     It also serves in later phases as long as rows do not vary.
     """
-    if d <= MAX_COORDINATES:
+    if d <= MANY_FEATURES:
         return np.eye(d)
     return np.linalg.qr(np.random.default_rng(0).normal(size=(d, MAX_COORDINATES)))[0]
 
