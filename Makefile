@@ -31,7 +31,8 @@ check: .venv/dev.stamp ## run what CI runs: lint, format, types, layers, C++ che
 # clang-tidy uses the commands of the latest build. It skips the bindings, which are mostly templates of nanobind.
 check-cpp: .venv/dev.stamp ## check format and lint of the C++ sources, and that the stub is up to date
 	$(BIN)/clang-format --dry-run --Werror $(CPP)
-	$(BIN)/clang-tidy --quiet -p "$$(ls -td build/cp*/ | head -n 1)" $(filter-out cpp/bindings%,$(wildcard cpp/*.cpp))
+	printf '%s\n' $(filter-out cpp/bindings%,$(wildcard cpp/*.cpp)) \
+	  | xargs -P 2 -n 1 $(BIN)/clang-tidy --quiet -p "$$(ls -td build/cp*/ | head -n 1)"
 	$(BIN)/python -m nanobind.stubgen --quiet --module ellipack._core_baseline --output-file build/_core.pyi
 	@cmp build/_core.pyi src/ellipack/_core.pyi || { echo "the interface of the module has changed: run 'make stubs'" >&2; exit 1; }
 

@@ -1,4 +1,4 @@
-"""The practical learner with scikit-learn's methods."""
+"""`MetricRegressor` with the methods of scikit-learn."""
 
 from typing import NamedTuple
 
