@@ -136,3 +136,15 @@ def test_learning_has_the_same_bits_for_any_number_of_blas_threads() -> None:
         environment = {**os.environ, "OPENBLAS_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
         digests.add(subprocess.check_output([sys.executable, "-c", RUN], env=environment))
     assert len(digests) == 1
+
+
+LIBRARIES = """
+from ellipack import linear_algebra
+controlled = len(linear_algebra._controller().info())
+import numpy, scipy.linalg, threadpoolctl
+print(controlled == len(threadpoolctl.ThreadpoolController().select(user_api="blas").info()) > 0)
+"""
+
+
+def test_the_libraries_of_numpy_and_scipy_are_both_controlled() -> None:
+    assert subprocess.check_output([sys.executable, "-c", LIBRARIES]).split() == [b"True"]

@@ -10,7 +10,8 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-import numpy as np  # noqa: F401  # loads the BLAS library that the controller must find
+import numpy as np  # noqa: F401  # loads a BLAS library that the controller must find
+import scipy.linalg  # noqa: F401  # loads another one
 import threadpoolctl
 
 _lock = Lock()

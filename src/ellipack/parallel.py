@@ -12,7 +12,7 @@ from operator import index
 
 from ellipack.errors import DomainError
 
-_MOST_THREADS = 256  # more are not faster, and each thread takes megabytes
+_MAX_THREADS = 256  # more are not faster, and each thread takes megabytes
 
 
 def for_row_slices(work: Callable[[slice], object], count: int, n_jobs: int = 1) -> None:
@@ -32,7 +32,7 @@ def for_row_slices(work: Callable[[slice], object], count: int, n_jobs: int = 1)
     >>> for_row_slices(print, 3)
     slice(0, 3, None)
     """
-    threads = min(thread_count(n_jobs), count, _MOST_THREADS)
+    threads = min(thread_count(n_jobs), count, _MAX_THREADS)
     if threads <= 1:
         work(slice(0, count))
         return
