@@ -123,14 +123,18 @@ def test_second_signal_ends_the_process_at_once(cli: CliRunner, tmp_path: Path) 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_first_signal_is_recorded_and_handlers_are_restored(number: signal.Signals) -> None:
-    before = signal.getsignal(number)
-    stop = StopSignals()
-    with stop.installed():
-        assert not stop.received()
-        signal.raise_signal(number)
-        assert (stop.received(), stop.number) == (True, number)
-        assert signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    assert signal.getsignal(number) is before
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it in background jobs
+    try:
+        before = signal.getsignal(number)
+        stop = StopSignals()
+        with stop.installed():
+            assert not stop.received()
+            signal.raise_signal(number)
+            assert (stop.received(), stop.number) == (True, number)
+            assert signal.getsignal(signal.SIGINT) is signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        assert signal.getsignal(number) is before
+    finally:
+        signal.signal(signal.SIGINT, interrupt)
 
 
 def test_ignored_signals_stay_ignored() -> None:
