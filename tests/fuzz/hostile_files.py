@@ -184,7 +184,7 @@ EXTRA_MEMORY = 2**30
 TIMEOUT_SECONDS = 100
 """Time limit per file. Loading a valid file takes milliseconds."""
 
-_CODES = {"float64": "F64", "int64": "I64", "float32": "F32"}
+_CODES = {"float64": "F64", "int64": "I64", "float32": "F32", "uint8": "U8"}
 
 
 def mutate_file(rng: Random, data: bytes, kind: str, archive: Archive) -> bytes:
@@ -200,13 +200,14 @@ def pack(kind: str, archive: Archive) -> bytes:
     """Return a file with an archive and a valid checksum, even if the writer would refuse the archive."""
     header: dict[str, Any] = {}
     body = b""
-    for name, array in archive.arrays.items():
+    facts = np.frombuffer(json.dumps(archive.facts).encode(), np.uint8)
+    for name, array in (archive.arrays | {"facts": facts}).items():
         held = np.ascontiguousarray(array).tobytes()
         place = [len(body), len(body) + len(held)]
         header[name] = {"dtype": _CODES[str(array.dtype)], "shape": list(array.shape), "data_offsets": place}
         body += held
-    facts = {"format": file.FORMAT, "version": "1", "kind": kind, "facts": archive.facts}
-    metadata = {"__metadata__": {"ellipack": "0" * 64 + json.dumps(facts)}}
+    facts_of_file = {"format": file.FORMAT, "version": "1", "kind": kind}
+    metadata = {"__metadata__": {"ellipack": "0" * 64 + json.dumps(facts_of_file)}}
     text = json.dumps({**metadata, **header}, separators=(",", ":")).encode()
     return with_checksum(len(text).to_bytes(8, "little") + text + body)
 

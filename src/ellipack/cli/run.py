@@ -28,7 +28,6 @@ from ellipack.evaluation.run import BatchResult, Run, load_run
 from ellipack.metric import LocalSlopes
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
-from ellipack.serialization import remove_partial_files
 from ellipack.tabular import INFERENCE_ROWS, TableBatch, TableEncoder, TableStream, open_table
 
 _BATCH_ROWS = 1024  # a signal stops the run after a batch, within a fraction of a second
@@ -67,8 +66,6 @@ def _run(options: Options, stop: StopSignals) -> Record | None:
     """Learn the whole table and return the record of the run, or None if a signal stopped it."""
     check_paths(options)
     run, skip_rows = (None, 0) if options.starts_new_run else load_resumed_run(options)
-    if options.model_path:
-        remove_partial_files(options.model_path)
     source = run_in_thread(lambda: _open_stream(options, skip_rows), stop.received)
     if source is None:
         print_message("stopped before the first row; nothing was saved")

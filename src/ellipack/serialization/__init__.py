@@ -1,6 +1,6 @@
 """Saved models: facts and arrays in one safetensors file, without executable content."""
 
 from ellipack.serialization.archive import Archive, Json
-from ellipack.serialization.file import read, remove_partial_files, write
+from ellipack.serialization.file import read, write
 
-__all__ = ["Archive", "Json", "read", "remove_partial_files", "write"]
+__all__ = ["Archive", "Json", "read", "write"]

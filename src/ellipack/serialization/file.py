@@ -3,43 +3,39 @@
 A safetensors file has the length of its header, the header in JSON, and the bytes of the arrays. The metadata in the
 header have one entry, ``ellipack``. It begins with a checksum of 64 hexadecimal digits: the SHA-256 of the file with
 zeros in place of the digits. JSON follows, with ``format`` (an integer; other formats are refused), ``version`` (of
-ellipack), ``kind`` (of model) and ``facts``. The file holds no time and no host name, so that equal models have equal
-bytes.
+ellipack) and ``kind`` (of model). The facts are JSON in an array of bytes, because the length of a header is limited.
+The file holds no time and no host name, so that equal models have equal bytes.
 
-Writing is atomic. A new file is written next to the old one, synced to disk and then renamed. After a failure either
-the old or the new file is there, complete.
+Writing is atomic (see `atomic_file`). Reading verifies the checksum before it parses anything.
 """
 
 import hashlib
 import json
 import os
-import re
 import reprlib
-from contextlib import suppress
-from glob import escape
 from io import BufferedRandom
-from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from shutil import rmtree
-from threading import get_ident
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load as parse
-from safetensors.numpy import save_file
 
 from ellipack._version import __version__
 from ellipack.errors import ModelFileError
 from ellipack.serialization.archive import Archive
+from ellipack.serialization.atomic_file import DirectorySyncError, atomic_file
 
 FORMAT = 1
 _KEY = "ellipack"
+_FACTS = "facts"  # name of the array that holds the facts
 _ZERO_CHECKSUM = "0" * 64
 _HEADER_START = b'{"__metadata__":{"ellipack":"'  # the checksum follows
 _CHECKSUM_BYTES = slice(8 + len(_HEADER_START), 8 + len(_HEADER_START) + 64)
-_WRITER_ID = re.compile(r"\.(\d+)-\d+\.partial$", re.ASCII)  # captures the id of the writing process
 _LARGEST_HEADER = 100_000_000  # bytes; safetensors refuses more itself
+_TYPE_CODES = {"float64": "F64", "int64": "I64", "uint8": "U8"}
+_ALIGNMENT = 8  # of the arrays
 
 
 def write(path: str | os.PathLike[str], kind: str, archive: Archive) -> None:
@@ -68,35 +64,19 @@ def write(path: str | os.PathLike[str], kind: str, archive: Archive) -> None:
     ...     read(Path(folder) / "model")
     ('Example', Archive(facts={'clock': 3}, arrays={}, prefix=''))
     """
-    target = Path(os.path.realpath(path))
-    partial_directory = target.with_name(f".{target.name}.{os.getpid()}-{get_ident()}.partial")
-    facts = {"format": FORMAT, "version": __version__, "kind": kind, "facts": archive.facts}
-    text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    # safetensors ignores strides.
-    arrays = {name: np.ascontiguousarray(array) for name, array in archive.arrays.items()}
-    _remove_partial_files_of_dead_processes(target)
+    text = json.dumps(archive.facts, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    # A path that is not UTF-8 has surrogates.
+    facts = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    arrays = {name: np.ascontiguousarray(array) for name, array in sorted(archive.arrays.items())} | {_FACTS: facts}
+    header = _encode_header(kind, arrays)
     try:
-        # A directory, because safetensors writes a temporary file of its own, which must be removed too.
-        partial_directory.mkdir()
-        partial = partial_directory / "model"
-        partial.touch()
-        mode = (target if target.exists() else partial).stat().st_mode & 0o777
-        save_file(arrays, partial, {_KEY: _ZERO_CHECKSUM + text})
-        with partial.open("r+b") as file:
-            _write_checksum(file)
-            os.chmod(partial, mode)
-            os.fsync(file.fileno())
-        partial.replace(target)
-    except (OSError, SafetensorError) as error:
-        raise ModelFileError(f"{path} can't be written; the existing file is unchanged: {error}") from error
-    finally:
-        rmtree(partial_directory, ignore_errors=True)
-    try:
-        _sync_directory(target.parent)
+        with atomic_file(path) as file:
+            _write_contents(file, header, arrays)
+    except DirectorySyncError as error:
+        raise ModelFileError(f"{path} is written, but a power failure may undo it: {error.strerror}") from error
     except OSError as error:
-        raise ModelFileError(
-            f"{path} is written, but its directory entry could not be synced; a power failure may undo it: {error}"
-        ) from error
+        reason = error.strerror or error
+        raise ModelFileError(f"{path} can't be written; the existing file is unchanged: {reason}") from error
 
 
 def read(path: str | os.PathLike[str]) -> tuple[str, Archive]:
@@ -125,89 +105,76 @@ def read(path: str | os.PathLike[str]) -> tuple[str, Archive]:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
         raise ModelFileError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}") from error
-    checksum, facts = _header(data, path)
-    if _checksum(data) != checksum:
-        raise ModelFileError(f"{path} is damaged: its checksum does not match; use another copy")
-    if type(facts.get("format")) is not int or facts["format"] != FORMAT:
+    metadata = _verified_metadata(data, path)
+    if type(metadata.get("format")) is not int or metadata["format"] != FORMAT:
         raise ModelFileError(
-            f"{path} has format {_shortened(facts.get('format'))} (ellipack {_shortened(facts.get('version'))}), but "
-            f"ellipack {__version__} reads format {FORMAT}: pip install --upgrade ellipack"
+            f"{path} has format {_shortened(metadata.get('format'))} (ellipack "
+            f"{_shortened(metadata.get('version'))}), but ellipack {__version__} reads format {FORMAT}: "
+            "pip install --upgrade ellipack"
         )
     try:
         arrays = parse(data)
     except (SafetensorError, ValueError, KeyError, TypeError) as error:
         raise ModelFileError(f"{path} is not a safetensors file: {error}") from error
-    whole = Archive(facts)
-    return whole.fact("kind", str), Archive(whole.fact("facts", dict), arrays)
+    return Archive(metadata).fact("kind", str), Archive(_decode_facts(arrays.pop(_FACTS, None), path), arrays)
 
 
-def remove_partial_files(path: str | os.PathLike[str]) -> None:
-    """Remove the partial files that killed writers left next to a file.
-
-    Call it only if no other thread or process writes to the same path.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Path of the file itself, which is not changed.
-    """
-    for partial_directory in _partial_directories(Path(os.path.realpath(path))):
-        rmtree(partial_directory, ignore_errors=True)
-
-
-def _remove_partial_files_of_dead_processes(target: Path) -> None:
-    """Remove the partial files of processes that no longer run, as far as permissions allow."""
-    with suppress(OSError):
-        for partial_directory in _partial_directories(target):
-            writer = _WRITER_ID.search(partial_directory.name)
-            if writer is not None and not _may_be_running(int(writer[1])):
-                rmtree(partial_directory, ignore_errors=True)
+def _encode_header(kind: str, arrays: dict[str, NDArray[Any]]) -> bytes:
+    """Return the header, with zeros as checksum, preceded by its length."""
+    metadata = json.dumps({"format": FORMAT, "kind": kind, "version": __version__}, separators=(",", ":"))
+    header: dict[str, Any] = {"__metadata__": {_KEY: _ZERO_CHECKSUM + metadata}}
+    start = 0
+    for name, array in arrays.items():
+        place = [start, start + array.nbytes]
+        header[name] = {"dtype": _TYPE_CODES[str(array.dtype)], "shape": array.shape, "data_offsets": place}
+        start = place[1]
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % _ALIGNMENT)
+    return len(text).to_bytes(8, "little") + text
 
 
-def _partial_directories(target: Path) -> list[Path]:
-    """Return the directories of partial files of a target."""
-    return list(target.parent.glob(f".{escape(target.name)}.*.partial"))
-
-
-def _may_be_running(process: int) -> bool:
-    """Return False if no process has this id, and True if one has or if that is unknown."""
-    if os.name != "posix":  # elsewhere signal 0 is not a test
-        return True
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):  # such as a process of another user
-        return True
-    return True
-
-
-def _write_checksum(file: BufferedRandom) -> None:
-    """Replace the zeros in the header of a file with its checksum."""
-    with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        if data[8 : _CHECKSUM_BYTES.stop] != _HEADER_START + _ZERO_CHECKSUM.encode():
-            raise ModelFileError("the checksum has no place: this version of safetensors begins headers differently")
-        checksum = _checksum(data)
+def _write_contents(file: BufferedRandom, header: bytes, arrays: dict[str, NDArray[Any]]) -> None:
+    """Write header and arrays, and then the checksum."""
+    sha = hashlib.sha256(header)
+    file.write(header)
+    for array in arrays.values():
+        part = _little_endian_bytes(array)
+        file.write(part)
+        sha.update(part)
     file.seek(_CHECKSUM_BYTES.start)
-    file.write(checksum.encode())
-    file.flush()
+    file.write(sha.hexdigest().encode())
 
 
-def _header(data: bytes, path: str | os.PathLike[str]) -> tuple[str, dict[str, Any]]:
-    """Return the checksum and the facts of a header."""
+def _little_endian_bytes(array: NDArray[Any]) -> memoryview:
+    """Return the bytes of a contiguous array, without a copy on little-endian machines."""
+    return array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data
+
+
+def _verified_metadata(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the metadata of a file whose checksum matches."""
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > min(len(data) - 8, _LARGEST_HEADER):
         raise ModelFileError(f"{path} is not an ellipack model, or is truncated: {len(data)} bytes")
     if not data.startswith(_HEADER_START, 8):
         raise ModelFileError(f"{path} is not an ellipack model, or is damaged: its header begins differently")
+    if _checksum(data) != data[_CHECKSUM_BYTES].decode("ascii", "replace"):
+        raise ModelFileError(f"{path} is damaged: its checksum does not match; use another copy")
     try:
-        text = json.loads(data[8 : 8 + size])["__metadata__"][_KEY]
-        checksum, facts = text[:64], json.loads(text[64:])
+        metadata = json.loads(json.loads(data[8 : 8 + size])["__metadata__"][_KEY][len(_ZERO_CHECKSUM) :])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelFileError(f"{path} is not an ellipack model, or is damaged: its header can't be read") from error
-    if not isinstance(facts, dict):
-        raise ModelFileError(f"{path} is not an ellipack model, or is damaged: its header has no facts")
-    return checksum, facts
+    if not isinstance(metadata, dict):
+        raise ModelFileError(f"{path} is not an ellipack model, or is damaged: its header has no metadata")
+    return metadata
+
+
+def _decode_facts(array: NDArray[Any] | None, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the facts that an array of bytes holds as JSON."""
+    try:
+        facts = None if array is None else json.loads(array.tobytes().decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{path} is not an ellipack model, or is damaged: its facts can't be read") from error
+    return dict(Archive({_FACTS: facts}).fact(_FACTS, dict))
 
 
 def _shortened(value: object) -> str:
@@ -215,20 +182,10 @@ def _shortened(value: object) -> str:
     return reprlib.repr(value).strip("'")
 
 
-def _checksum(data: bytes | mmap) -> str:
+def _checksum(data: bytes) -> str:
     """Return the SHA-256 of a file with zeros in place of its checksum."""
     with memoryview(data) as view, view[: _CHECKSUM_BYTES.start] as before, view[_CHECKSUM_BYTES.stop :] as after:
         sha = hashlib.sha256(before)
         sha.update(_ZERO_CHECKSUM.encode())
         sha.update(after)
     return sha.hexdigest()
-
-
-def _sync_directory(directory: Path) -> None:
-    """Sync a directory to disk, on systems that allow it (not on Windows)."""
-    if os.name == "posix":
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
