@@ -33,8 +33,8 @@ for line in sys.stdin:
     request = json.loads(line)
     child = os.fork()
     if child == 0:
-        for number, (name, flags) in enumerate(zip(request["files"], (os.O_RDONLY, os.O_WRONLY, os.O_WRONLY))):
-            os.dup2(os.open(name, flags), number)
+        for number, name in enumerate(request["files"]):
+            os.dup2(os.open(name, os.O_WRONLY | os.O_APPEND if number else os.O_RDONLY), number)
         sys.stdin = open(0)
         os.chdir(request["folder"])
         os.environ.update(request["environment"])
@@ -189,6 +189,16 @@ class CliRunner:
             file.write_bytes(b"")
         self._files[0].write_bytes(stdin.encode() if isinstance(stdin, str) else stdin)
         self._start_process(arguments, folder, environment or {}, max_file_size)
+        code = self._read_number()
+        return CommandResult(code, *(file.read_text(encoding="utf-8") for file in self._files[1:]))
+
+    def redirected(
+        self, *arguments: str | Path, folder: Path, stdin: Path, stdout: Path | None = None
+    ) -> CommandResult:
+        """Run a command with a file as standard input, and with another one as standard output, if given."""
+        for file in self._files:
+            file.write_bytes(b"")
+        self._start_process(arguments, folder, {}, None, [stdin, stdout or self._files[1], self._files[2]])
         code = self._read_number()
         return CommandResult(code, *(file.read_text(encoding="utf-8") for file in self._files[1:]))
 

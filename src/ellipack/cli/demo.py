@@ -7,9 +7,11 @@ from types import ModuleType
 import click
 
 from ellipack.cli.messages import print_message
-from ellipack.cli.options import Options, check_writable
+from ellipack.cli.options import Options
+from ellipack.cli.paths import check_writable
 from ellipack.cli.run import run_table
 from ellipack.errors import StreamError
+from ellipack.serialization.atomic_file import write_file
 from ellipack.synthetic import LowRankStream
 
 
@@ -55,6 +57,6 @@ def write_table(path: Path, rounds: int, seed: int) -> None:
     for x, label in zip(X.tolist(), y.tolist(), strict=True):
         lines.append(",".join([*(f"{20 + 5 * value:.4f}" for value in x), f"{1000 * label:.2f}"]))
     try:
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        write_file(path, "".join(f"{line}\n" for line in lines).encode())
     except OSError as error:
         raise StreamError(f"{path} can't be written: {error.strerror or error}") from error

@@ -8,7 +8,7 @@ import click
 
 from ellipack import serialization
 from ellipack.cli.messages import print_message
-from ellipack.cli.options import check_distinct_paths, check_writable
+from ellipack.cli.paths import check_distinct_files, check_writable
 from ellipack.cli.terminal import make_console, print_model
 from ellipack.errors import InputError, ModelFileError, StreamError
 from ellipack.estimators.loading import RUN_KIND, load
@@ -16,6 +16,7 @@ from ellipack.evaluation.run import load_run
 from ellipack.report.page import render_page
 from ellipack.report.record import Record
 from ellipack.report.run_record import RunInfo, build_learner_record, build_record
+from ellipack.serialization.atomic_file import write_file
 
 
 def inspect_model(model: str, as_json: bool) -> None:
@@ -30,9 +31,8 @@ def inspect_model(model: str, as_json: bool) -> None:
 def report_model(model: str, output: str | None) -> None:
     """Write the report page of a model or of the JSON of a run."""
     path = output or ("-" if model == "-" else f"{model}.html")
-    check_distinct_paths({"MODEL": model, "--output": path})
-    if path != "-":
-        check_writable(path)
+    check_distinct_files({"MODEL": model}, {"--output": path})
+    check_writable(path)
     write_report(read_record(model), path)
     if path != "-":
         print_message(f"report: {path}")
@@ -45,7 +45,7 @@ def write_report(record: Record, path: str) -> None:
         click.echo(text, nl=False)
         return
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        write_file(Path(path), text.encode())
     except OSError as error:
         raise StreamError(f"{path} can't be written: {error.strerror or error}") from error
 

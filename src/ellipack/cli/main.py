@@ -15,6 +15,7 @@ from ellipack._version import __version__
 from ellipack.choices import COLUMN_KINDS, LEARNER_NAMES, ON_ERROR_CHOICES, TABLE_FORMATS
 from ellipack.cli.messages import missing_package_message, print_message
 from ellipack.cli.options import DEFAULT_LEARNER, DEFAULT_SAVE_EVERY, Options
+from ellipack.cli.standard_streams import InputPath, OutputPath, reopen_closed_streams
 from ellipack.errors import EllipackError, InputError, ModelFileError, StreamError
 
 EXIT_CODES: Final[dict[type[EllipackError], int]] = {InputError: 2, StreamError: 3, ModelFileError: 4}
@@ -103,7 +104,7 @@ def completion(shell: str) -> None:
 
 
 @ellipack.command(short_help="Predict and then learn each row of a table.", epilog=_RUN_EXAMPLES)
-@click.argument("table", type=click.Path())
+@click.argument("table", type=InputPath())
 @click.option("-t", "--target", metavar="COLUMN", help="Column to predict. Required unless a run is resumed.")
 @click.option("--take", multiple=True, metavar="COLUMN", help="Use only this column. May be repeated.")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Ignore this column. May be repeated.")
@@ -125,9 +126,9 @@ def completion(shell: str) -> None:
 @click.option("--learner", type=click.Choice(LEARNER_NAMES), help=f"Learner to use.  [default: {DEFAULT_LEARNER}]")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the learner.")
 @click.option(
-    "--predictions", type=click.Path(), metavar="OUT", help="Write the predictions to a .csv or .parquet file."
+    "--predictions", type=OutputPath(), metavar="OUT", help="Write the predictions to a .csv or .parquet file."
 )
-@click.option("--report", type=click.Path(), metavar="OUT.html", help="Write a report page.")
+@click.option("--report", type=OutputPath(), metavar="OUT.html", help="Write a report page.")
 @click.option(
     "--save", type=click.Path(), metavar="MODEL", help="Save the run when it ends or is stopped, and in between."
 )
@@ -164,11 +165,11 @@ def run(context: click.Context, /, **options: Any) -> None:
 
 @ellipack.command(short_help="Predict the rows of a table with a saved run.", epilog=_PREDICT_EXAMPLES)
 @click.argument("model", type=click.Path())
-@click.argument("table", type=click.Path())
+@click.argument("table", type=InputPath())
 @click.option(
     "-o",
     "--output",
-    type=click.Path(),
+    type=OutputPath(),
     metavar="OUT",
     default="-",
     help="A .csv or .parquet file to write.  [default: standard output]",
@@ -211,7 +212,7 @@ def inspect(model: str, as_json: bool) -> None:
 @click.option(
     "-o",
     "--output",
-    type=click.Path(),
+    type=OutputPath(),
     metavar="OUT.html",
     help="File to write.  [default: MODEL.html, or - if MODEL is -]",
 )
@@ -251,11 +252,11 @@ def demo(context: click.Context, rounds: int, seed: int, out: str) -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    reopen_closed_streams()
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # column names may have characters that the terminal lacks
     try:
         code = _run_command()
-        sys.stdout.flush()
     except (OutputClosedError, BrokenPipeError):
         code = _BROKEN_PIPE
     sys.stderr.flush()
@@ -266,7 +267,9 @@ def main() -> NoReturn:
 def _run_command() -> int:
     """Run the command, print one line if it fails, and return the exit code."""
     try:
-        return int(ellipack.main(prog_name="ellipack", standalone_mode=False) or 0)
+        code = int(ellipack.main(prog_name="ellipack", standalone_mode=False) or 0)
+        sys.stdout.flush()
+        return code
     except click.ClickException as error:
         return _fail(_usage_message(error), error.exit_code)
     except EllipackError as error:
@@ -275,8 +278,11 @@ def _run_command() -> int:
         return _fail(missing_package_message(error), 1)
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted", _INTERRUPTED)
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        return _fail(str(error), EXIT_CODES[StreamError])
+        message = str(error) if error.filename else f"standard output can't be written: {error.strerror or error}"
+        return _fail(message, EXIT_CODES[StreamError])
 
 
 def _usage_message(error: click.ClickException) -> str:

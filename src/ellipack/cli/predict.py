@@ -1,7 +1,8 @@
 """``ellipack predict``: predictions of a saved run for the rows of a table."""
 
 from ellipack.cli.messages import SkippedRows, print_message
-from ellipack.cli.options import check_distinct_paths, check_writable
+from ellipack.cli.output_lock import lock_output
+from ellipack.cli.paths import check_distinct_files, check_writable
 from ellipack.errors import ModelFileError
 from ellipack.evaluation.prediction_writer import UNLABELED_COLUMNS, open_prediction_writer
 from ellipack.evaluation.prefetch import prefetch
@@ -11,9 +12,13 @@ from ellipack.tabular import open_table
 
 def predict_table(model: str, table: str, output: str, format: str | None, on_error: str) -> None:
     """Write predictions of a saved run for the rows of a table."""
-    check_distinct_paths({"MODEL": model, "TABLE": table, "--output": output})
-    if output != "-":
-        check_writable(output)
+    check_distinct_files({"MODEL": model, "TABLE": table}, {"--output": output})
+    check_writable(output)
+    with lock_output(output):
+        _predict_table(model, table, output, format, on_error)
+
+
+def _predict_table(model: str, table: str, output: str, format: str | None, on_error: str) -> None:
     run = load_run(model)
     if not run.scores.n_rows:
         raise ModelFileError(f"{model} has not learned any row yet: resume its run first")

@@ -9,7 +9,9 @@ import click
 
 from ellipack.cli.inspect import write_report
 from ellipack.cli.messages import SkippedRows, print_message
-from ellipack.cli.options import DEFAULT_LEARNER, Options, check_paths
+from ellipack.cli.options import DEFAULT_LEARNER, Options
+from ellipack.cli.output_lock import lock_output
+from ellipack.cli.paths import check_paths, model_error
 from ellipack.cli.signals import StopSignals
 from ellipack.cli.terminal import ProgressLine, make_console, print_record
 from ellipack.errors import DomainError, InputError, StreamError
@@ -54,8 +56,9 @@ def run_table(options: Options) -> int:
     int
         0, or 128 plus the number of the signal that stopped the run.
     """
+    check_paths(options)
     stop = StopSignals()
-    with stop.installed():
+    with stop.installed(), lock_output(options.model_path, model_error), lock_output(options.predictions):
         record = _run(options, stop)
     if record is not None:
         _show_result(options, record)
@@ -64,7 +67,6 @@ def run_table(options: Options) -> int:
 
 def _run(options: Options, stop: StopSignals) -> Record | None:
     """Learn the whole table and return the record of the run, or None if a signal stopped it."""
-    check_paths(options)
     run, skip_rows = (None, 0) if options.starts_new_run else load_resumed_run(options)
     source = run_in_thread(lambda: _open_stream(options, skip_rows), stop.received)
     if source is None:

@@ -6,12 +6,13 @@ import sys
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
 from ellipack.errors import StreamError
+from ellipack.serialization.atomic_file import sync_directory, try_lock
 
 _CHUNK_BYTES = 1 << 20
 
@@ -98,7 +99,8 @@ class AppendOnlyFile(OutputStream):
     Raises
     ------
     StreamError
-        If the file does not start with the bytes up to `position`. The file is left unchanged.
+        If the file does not start with the bytes up to `position`, or if another process appends to it. The file is
+        left unchanged.
     """
 
     def __init__(self, path: str | os.PathLike[str], position: OutputPosition) -> None:
@@ -106,10 +108,23 @@ class AppendOnlyFile(OutputStream):
         with _report_write_errors(self._path):
             if position.size and not _is_device(self._path):
                 _check_prefix(self._path, position)
-                os.truncate(self._path, position.size)
             # Unbuffered: closing the file must not retry a failed write.
-            self._file = FileIO(path, "ab" if position.size else "wb")
+            self._file = FileIO(path, "ab")
+        try:
             self._is_regular_file = stat.S_ISREG(os.fstat(self._file.fileno()).st_mode)
+            if self._is_regular_file:
+                self._lock_and_truncate()
+        except BaseException:
+            self._file.close()
+            raise
+        self._is_new = self._is_regular_file
+
+    def _lock_and_truncate(self) -> None:
+        with suppress(OSError):  # some file systems have no locks
+            if not try_lock(self._file.fileno()):
+                raise StreamError(f"{self._path} can't be written: another process writes to it, under another name")
+        with _report_write_errors(self._path):
+            os.ftruncate(self._file.fileno(), self.position.size)
 
     def _write(self, data: bytes) -> None:
         with _report_write_errors(self._path):
@@ -122,6 +137,9 @@ class AppendOnlyFile(OutputStream):
         if self._is_regular_file:  # pipes and devices cannot be synced
             with _report_write_errors(self._path):
                 os.fsync(self._file.fileno())
+                if self._is_new:  # its name is durable only after a sync of the directory
+                    sync_directory(Path(os.path.realpath(self._path)).parent)
+                    self._is_new = False
         return self.position
 
     def close(self) -> None:

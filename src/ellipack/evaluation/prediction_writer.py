@@ -13,6 +13,7 @@ import numpy as np
 
 from ellipack.errors import InputError, StreamError
 from ellipack.evaluation.append_only_file import AppendOnlyFile, OutputPosition, OutputStream, StandardOutput
+from ellipack.serialization.atomic_file import atomic_file, check_is_replaceable, hidden_sibling
 from ellipack.tabular.arrow import pa, parquet
 from ellipack.validation import Floats, Ints
 
@@ -119,8 +120,11 @@ class ParquetPredictionWriter(PredictionWriter):
 
     def __init__(self, path: str, names: tuple[str, ...], position: OutputPosition) -> None:
         self._path, self._dtype = Path(path), np.dtype([("row", "<i8"), *((name, "<f8") for name in names)])
-        self._row_file = self._path.with_name(f".{self._path.name}.rows")
-        self._partial = self._path.with_name(f".{self._path.name}.partial")
+        self._row_file = hidden_sibling(self._path, "rows")
+        try:
+            check_is_replaceable(Path(os.path.realpath(path)))
+        except OSError as error:
+            raise StreamError(f"{path} can't be written: {error}") from error
         if position.size and not self._row_file.exists() and self._path.exists():
             self._read_back_parquet()  # the Parquet file is complete, and the run continues
         self._output = AppendOnlyFile(self._row_file, position)
@@ -144,7 +148,6 @@ class ParquetPredictionWriter(PredictionWriter):
         try:
             self._write_parquet()
         except OSError as error:
-            self._partial.unlink(missing_ok=True)
             raise StreamError(f"{self._path} can't be written: {error.strerror or error}") from error
         self._keep_row_file = False
 
@@ -158,31 +161,26 @@ class ParquetPredictionWriter(PredictionWriter):
         """Convert the row file to Parquet."""
         names = self._dtype.names or ()
         schema = pa.schema([(name, pa.int64() if name == "row" else pa.float64()) for name in names])
-        empty = not self._row_file.stat().st_size
-        records: Any = np.empty(0, self._dtype) if empty else np.memmap(self._row_file, self._dtype, "r")
-        with self._partial.open("wb") as file:
-            with parquet.ParquetWriter(file, schema) as writer:
-                for start in range(0, len(records), _GROUP_ROWS):
-                    part = records[start : start + _GROUP_ROWS]
-                    writer.write_table(pa.table({name: np.array(part[name]) for name in names}, schema))
-            file.flush()
-            os.fsync(file.fileno())
-        self._partial.replace(self._path)
+        with (
+            self._row_file.open("rb") as rows,
+            atomic_file(self._path) as file,
+            parquet.ParquetWriter(file, schema) as writer,
+        ):
+            while data := rows.read(_GROUP_ROWS * self._dtype.itemsize):
+                records: Any = np.frombuffer(data, self._dtype)
+                writer.write_table(pa.table({name: np.array(records[name]) for name in names}, schema))
 
     def _read_back_parquet(self) -> None:
         """Convert the Parquet file back to a row file."""
         try:
-            rows = parquet.ParquetFile(self._path)
-            with self._partial.open("wb") as file:
-                for batch in rows.iter_batches(_GROUP_ROWS):
+            with self._path.open("rb") as source, atomic_file(self._row_file) as file:
+                for batch in parquet.ParquetFile(source).iter_batches(_GROUP_ROWS):
                     records = np.empty(batch.num_rows, dtype=self._dtype)
                     for name in self._dtype.names or ():
                         records[name] = batch.column(name).to_numpy()
                     file.write(records.tobytes())
         except (pa.ArrowException, KeyError, OSError) as error:
-            self._partial.unlink(missing_ok=True)
             raise StreamError(f"{self._path} contains no predictions to resume: {error}") from error
-        self._partial.replace(self._row_file)
 
 
 def open_prediction_writer(

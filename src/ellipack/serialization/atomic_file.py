@@ -88,6 +88,15 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BufferedRandom]:
         raise DirectorySyncError(error.errno, f"its directory could not be synced: {error.strerror}") from error
 
 
+def write_file(path: Path, data: bytes) -> None:
+    """Write a file, atomically unless it is a device or a pipe, which can't be replaced."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)
+        return
+    with atomic_file(path) as file:
+        file.write(data)
+
+
 def check_is_replaceable(path: Path) -> None:
     """Raise OSError if a path exists and is not a regular file: a rename would destroy a device or a pipe."""
     try:

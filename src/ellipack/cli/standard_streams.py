@@ -1,0 +1,42 @@
+"""Standard input, output and error: closed ones, and their names in ``/dev``."""
+
+import os
+import sys
+
+import click
+
+_INPUT_NAMES = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
+_OUTPUT_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
+
+
+class InputPath(click.Path):
+    """Path of an input. All names of standard input become ``-``."""
+
+    def convert(  # type: ignore[override]  # click allows path objects, too
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Return the path."""
+        return "-" if value in _INPUT_NAMES else str(super().convert(value, param, ctx))
+
+
+class OutputPath(click.Path):
+    """Path of an output. All names of standard output become ``-``. Opening one of them would truncate a file."""
+
+    def convert(  # type: ignore[override]  # click allows path objects, too
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Return the path."""
+        return "-" if value in _OUTPUT_NAMES else str(super().convert(value, param, ctx))
+
+
+def reopen_closed_streams() -> None:
+    """Replace closed standard streams, whose descriptors would be given to the next files that are opened.
+
+    Standard input is empty then, standard error discards messages, and writing to standard output is an error.
+    """
+    if sys.stdin is None:
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_RDONLY), encoding="utf-8")
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
