@@ -4,7 +4,7 @@ BIN := .venv/bin
 CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
 
 .PHONY: help demo test check check-cpp sanitize sanitize-quick stubs format fuzz soak bench bench-index bench-metric \
-  bench-river bench-run bench-saving bench-peers bench-page bench-scaling figures bench-guard clean
+  bench-river bench-run bench-saving bench-peers bench-classification bench-page bench-scaling figures bench-guard clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -70,6 +70,9 @@ bench-metric: .venv/peers.stamp ## error and cost of MetricRegressor; DATA=FOLDE
 
 bench-peers: .venv/peers.stamp ## compare with River, scikit-learn and LightGBM on public streams, a few minutes; ARGS='--full', '--help'
 	@$(BIN)/python -m benchmarks.comparison $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(ARGS)
+
+bench-classification: .venv/peers.stamp ## error rates of classifiers on the streams of the comparison
+	@$(BIN)/python -m benchmarks.classification $(if $(ROWS),--rows $(ROWS))
 
 bench-page: .venv/peers.stamp ## write docs/benchmarks.md, its plots and the README table from docs/benchmarks/results.json
 	@$(BIN)/python -m benchmarks.page

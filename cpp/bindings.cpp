@@ -11,4 +11,5 @@ NB_MODULE(ELLIPACK_MODULE, m) {
   ellipack::bind_local_models(m);
   ellipack::bind_metric_core(m);
   ellipack::bind_packing(m);
+  ellipack::bind_packing_classifier(m);
 }

@@ -62,6 +62,9 @@ inline FloatArray as_vector(const std::vector<double>& values) {
 // The signature of __reduce__ in the stub; nanobind does not infer the entries of a tuple.
 inline nb::sig reduce_signature() { return nb::sig("def __reduce__(self) -> tuple[object, ...]"); }
 
+// Return policy of properties that return a new array.
+inline constexpr auto new_array = nb::rv_policy::automatic;
+
 // Returns an uninitialized NumPy array.
 template <typename T>
 nb::ndarray<nb::numpy, T> empty_array(std::initializer_list<std::size_t> shape) {
@@ -85,6 +88,14 @@ inline void require_size(const char* name, std::size_t size, std::size_t expecte
   if (size != expected) {
     throw std::invalid_argument(std::string(name) + " must have " + std::to_string(expected) + " entries, got " +
                                 std::to_string(size));
+  }
+}
+
+// Raises ValueError unless a table has the expected number of columns.
+inline void require_width(const Matrix& rows, std::size_t width) {
+  if (rows.shape(1) != width) {
+    throw std::invalid_argument("rows must have " + std::to_string(width) + " columns, got " +
+                                std::to_string(rows.shape(1)));
   }
 }
 
@@ -112,5 +123,6 @@ void bind_kd_tree(nb::module_& m);
 void bind_local_models(nb::module_& m);
 void bind_metric_core(nb::module_& m);
 void bind_packing(nb::module_& m);
+void bind_packing_classifier(nb::module_& m);
 
 }  // namespace ellipack

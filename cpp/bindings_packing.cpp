@@ -18,16 +18,6 @@ namespace ellipack {
 
 namespace {
 
-void require_width(const Matrix& rows, std::size_t width) {
-  if (rows.shape(1) != width) {
-    throw std::invalid_argument("rows must have " + std::to_string(width) + " columns, got " +
-                                std::to_string(rows.shape(1)));
-  }
-}
-
-// Return policy of properties that return a new array.
-constexpr auto new_array = nb::rv_policy::automatic;
-
 // ---- PackingCore
 
 void restore_packing(PackingCore* self, const Matrix& coordinates, const Vector& sums, const IntVector& counts,

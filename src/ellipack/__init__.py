@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ellipack.estimators import (
         GradientOuterProduct,
         MetricRegressor,
+        PackingClassifier,
         PackingRegressor,
         PhasedRegressor,
         RescaledRegressor,
@@ -36,6 +37,7 @@ __all__ = [
     "Metric",
     "MetricConfig",
     "MetricRegressor",
+    "PackingClassifier",
     "PackingRegressor",
     "PhasedRegressor",
     "RescaledRegressor",

@@ -527,3 +527,48 @@ class RescaledPacking:
         """
         Run a round. Return False, without a change, if the row or its label is outside of the box.
         """
+
+class PackingClassifierCore:
+    """
+    Mistake-driven classification in whitened coordinates. Threads may predict while one learns.
+    """
+
+    @overload
+    def __init__(self, dimension: int, rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], packings: int, ball_clocks: bool) -> None: ...
+
+    @overload
+    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], creation_rounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], sizes: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], ball_clocks: bool) -> None: ...
+
+    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Run one round per row, where `labels` holds the packing of the class of each row, or -1. Return the predictions (row, packing), each made before its label was learned.
+        """
+
+    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """Return the predictions (row, packing); 1/2 before the first mistake."""
+
+    def copy(self) -> PackingClassifierCore:
+        """Return an independent copy."""
+
+    def __deepcopy__(self, memo: object) -> PackingClassifierCore: ...
+
+    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64], bool]:
+        """
+        Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, sizes, rank_starts and ball_clocks.
+        """
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+    @property
+    def mistakes(self) -> NDArray[numpy.int64]:
+        """Number of mistakes of each packing."""
+
+    @property
+    def packing_count(self) -> int: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def ball_clocks(self) -> bool:
+        """Whether the radius of a ball depends on its own mistakes."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ellipack import MetricRegressor, PackingRegressor
+from ellipack import MetricRegressor, PackingClassifier, PackingRegressor
 from tests.cli.runner import CliRunner
 from tests.cli.tables import TARGET, rides, write
 
@@ -112,3 +112,10 @@ def test_report_path_must_be_writable(folder: Path, cli: CliRunner) -> None:
         2,
         "ellipack: MODEL and --output must be different files, got 'model' for both\n",
     )
+
+
+def test_inspect_refuses_a_classifier(cli: CliRunner, tmp_path: Path) -> None:
+    PackingClassifier().fit([[0.1], [0.9]], ["a", "b"]).save(tmp_path / "classifier")
+    result = cli("inspect", "classifier", folder=tmp_path)
+    assert result.code != 0
+    assert "classifier must hold a regressor, got a PackingClassifier" in result.err

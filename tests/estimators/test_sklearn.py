@@ -25,10 +25,12 @@ from ellipack import (
     LocalSlopes,
     MetricConfig,
     MetricRegressor,
+    PackingClassifier,
     PackingRegressor,
     PhasedRegressor,
 )
 from ellipack.errors import InputError
+from ellipack.estimators.input_checks import check_features, record_features
 from ellipack.validation import Floats, check_labels, check_rows
 
 CUBE = "its rows come from the unit cube, which sticks out of the unit ball"
@@ -69,6 +71,20 @@ OUTSIDE_THE_PAPERS_DOMAIN = {
     "check_n_features_in": FAR,
 }
 
+CLASSIFIER_OUTSIDE_THE_PAPERS_DOMAIN = OUTSIDE_THE_PAPERS_DOMAIN | {
+    "check_classifier_data_not_an_array": LARGE,
+    "check_classifiers_one_label": CUBE,
+    "check_classifiers_classes": BLOBS,
+    "check_classifiers_train": BLOBS,
+}
+for _regression_only in (
+    "check_regressors_no_decision_function",
+    "check_regressors_train",
+    "check_regressors_int",
+    "check_regressor_data_not_an_array",
+):
+    del CLASSIFIER_OUTSIDE_THE_PAPERS_DOMAIN[_regression_only]
+
 NO_DIRECTION = "it asks for one direction of 20 rows, of which appendix A's letter estimates 0: there is none"
 
 TOO_FEW_ROWS_FOR_APPENDIX_A = {
@@ -95,6 +111,30 @@ class PackingAnywhere(Anywhere, PackingRegressor):
     pass
 
 
+class ClassifierAnywhere(PackingClassifier):
+    """`PackingClassifier`, with rows squashed into the unit ball."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # Squashed blobs are closer than the radii of the first mistakes, and each of few rows is learned once.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _fit_from_scratch(self, X: Any, y: Any, classes: Any) -> Any:
+        made = super()._fit_from_scratch(_squashed(check_rows(X)), y, classes)
+        record_features(self, X)
+        return made
+
+    def _fit_more(self, X: Any, y: Any, classes: Any) -> Any:
+        if not hasattr(self, "state_"):
+            return super()._fit_more(X, y, classes)
+        return super()._fit_more(_squashed_like(check_features(self, X)), y, classes)
+
+    def _predict(self, X: Any) -> Any:
+        _ = self._fitted_state
+        return super()._predict(_squashed_like(check_features(self, X)))
+
+
 class PhasedAnywhere(Anywhere, PhasedRegressor):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -107,6 +147,10 @@ def _squashed(table: Floats) -> Floats:
     return np.asarray(table / (1 + np.linalg.norm(table, axis=1, keepdims=True)))
 
 
+def _squashed_like(X: Any) -> Any:
+    return _squashed(check_rows(X))
+
+
 def _stretched(predictions: Floats) -> Floats:
     inside = np.clip(predictions, 1e-9, 1 - 1e-9)
     return np.asarray(np.log(inside / (1 - inside)))
@@ -115,6 +159,8 @@ def _stretched(predictions: Floats) -> Floats:
 def _expected_failures(estimator: BaseEstimator) -> dict[str, str]:
     if type(estimator) in (PackingRegressor, PhasedRegressor):
         return OUTSIDE_THE_PAPERS_DOMAIN
+    if type(estimator) is PackingClassifier:
+        return CLASSIFIER_OUTSIDE_THE_PAPERS_DOMAIN
     if isinstance(estimator, GradientOuterProduct) and estimator.gradients is None:
         return TOO_FEW_ROWS_FOR_APPENDIX_A
     return {}
@@ -128,8 +174,11 @@ def _expected_failures(estimator: BaseEstimator) -> dict[str, str]:
         GradientOuterProduct(),
         PackingRegressor(),
         PhasedRegressor(),
+        PackingClassifier(),
         PackingAnywhere(),
         PhasedAnywhere(),
+        ClassifierAnywhere(),
+        ClassifierAnywhere(clock="ball"),
     ],
     expected_failed_checks=_expected_failures,
 )

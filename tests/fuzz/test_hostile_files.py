@@ -17,6 +17,7 @@ from ellipack import (
     Metric,
     MetricConfig,
     MetricRegressor,
+    PackingClassifier,
     PackingRegressor,
     PhasedRegressor,
 )
@@ -32,6 +33,11 @@ SLOPES = GradientOuterProduct(LocalSlopes(8, metric=Metric.from_diagonal([1.0, 1
 
 def learned(learner: Any) -> Any:
     return learner.fit(*stream(80))
+
+
+def classified(learner: Any) -> Any:
+    X, y = stream(80)
+    return learner.fit(X, np.array(["low", "middle", "high"])[(y * 2.99).astype(int)])
 
 
 def learned_by_river(learner: Any) -> Any:
@@ -52,6 +58,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "metric": lambda: learned(MetricRegressor(24, neighbors=8, n_jobs=1, config=SMALL)),
     "views": lambda: learned(MetricRegressor(100, neighbors=8, views=2, n_jobs=2, config=SMALL)).add_features([1.0]),
     "packing": lambda: learned(PackingRegressor([1.0, 0.5, 0.1])),
+    "classifier": lambda: classified(PackingClassifier([1.0, 0.5, 0.1])),
     "phased": lambda: learned(PhasedRegressor(gop=SLOPES)),
     "kernels": lambda: learned(PhasedRegressor(gop=GradientOuterProduct(KernelDifferences(mass_scale=0.02)))),
     "fresh": lambda: PackingRegressor([1.0, 0.5]),

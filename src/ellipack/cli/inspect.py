@@ -11,6 +11,7 @@ from ellipack.cli.messages import print_message
 from ellipack.cli.paths import check_distinct_files, check_writable
 from ellipack.cli.terminal import make_console, print_model
 from ellipack.errors import InputError, ModelFileError, StreamError
+from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.loading import RUN_KIND, load
 from ellipack.evaluation.run import load_run
 from ellipack.report.page import render_page
@@ -73,6 +74,8 @@ def _parse_record(data: bytes, source: str) -> Record:
 
 def _learner_record(learner: Any, path: str) -> Record:
     """Return the record of a learner that was saved without a run."""
+    if not isinstance(learner, StreamingRegressor):
+        raise ModelFileError(f"{path} must hold a regressor, got a {type(learner).__name__}")
     _check_fitted(learner, path)
     names = getattr(learner, "feature_names_in_", None)
     features = [f"x{i}" for i in range(learner.n_features_in_)] if names is None else list(names)

@@ -4,7 +4,7 @@ import warnings
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
@@ -112,3 +112,58 @@ def repeat_by_weight(table: Floats, y: Floats, sample_weight: Any) -> tuple[Floa
         raise DomainError("sample_weight must be > 0 for at least one row, got zero for every row")
     counts = weights.astype(np.int64)
     return table.repeat(counts, axis=0), y.repeat(counts)
+
+
+def check_class_labels(y: Any, name: str = "y") -> NDArray[Any]:
+    """Return classes as a one-dimensional array of booleans, int64, float64, strings or objects that are strings.
+
+    Parameters
+    ----------
+    y : array-like of shape (n_samples,)
+        Classes: booleans, integers, floats without a fractional part, or strings.
+    name : str, default "y"
+        Name of the argument for messages.
+
+    Returns
+    -------
+    y : array of shape (n_samples,)
+
+    Raises
+    ------
+    InputError
+        If `y` is None, or holds numbers with a fractional part: the labels of a regression.
+    KindError
+        If `y` holds other objects.
+
+    Examples
+    --------
+    >>> check_class_labels(["b", "a"]).tolist()
+    ['b', 'a']
+    >>> check_class_labels([0.5, 1.0])
+    Traceback (most recent call last):
+        ...
+    ellipack.errors.InputError: y must hold classes, got 0.5 at row 0 (Unknown label type: continuous)
+    """
+    if y is None:
+        raise InputError(
+            f"{name} must hold one label per row: learning requires y to be passed, but the target y is None"
+        )
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        advice = "A column-vector y was passed when a 1d array was expected: pass y.ravel()"
+        warnings.warn(advice, DataConversionWarning, stacklevel=3)
+        array = array.ravel()
+    if array.ndim != 1:
+        raise ShapeError(f"{name} must be one-dimensional, got shape {array.shape}")
+    if array.dtype.kind == "U" or (array.dtype == object and all(isinstance(each, str) for each in array)):
+        return array
+    if array.dtype == object and any(isinstance(each, str) for each in array):
+        raise KindError(f"{name} must hold numbers or strings, got both")
+    if array.dtype.kind == "b":
+        return array
+    numbers = check_finite(as_floats(array, name), name)
+    if (numbers % 1 != 0).any():
+        row = int(np.argmax(numbers % 1 != 0))
+        got = f"{numbers[row]:g} at row {row} (Unknown label type: continuous)"
+        raise InputError(f"{name} must hold classes, got {got}")
+    return array.astype(np.int64) if array.dtype.kind in "iu" else numbers

@@ -5,10 +5,11 @@ from typing import Any, Final
 
 from ellipack import serialization
 from ellipack.errors import ModelFileError
-from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.base import StreamingEstimator, StreamingRegressor
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.estimators.metric import MetricRegressor
 from ellipack.estimators.packing import PackingRegressor
+from ellipack.estimators.packing_classifier import PackingClassifier
 from ellipack.estimators.parameter_archive import object_from_archive
 from ellipack.estimators.phased import PhasedRegressor
 from ellipack.estimators.rescaled import RescaledRegressor
@@ -16,8 +17,9 @@ from ellipack.learners.metric.config import MetricConfig
 from ellipack.metric import KernelDifferences, LocalSlopes
 from ellipack.serialization import Archive
 
-SAVED_LEARNERS: Final[dict[str, type[StreamingRegressor[Any]]]] = {
-    each.__name__: each for each in (MetricRegressor, PackingRegressor, PhasedRegressor, RescaledRegressor)
+SAVED_LEARNERS: Final[dict[str, type[StreamingEstimator[Any]]]] = {
+    each.__name__: each
+    for each in (MetricRegressor, PackingClassifier, PackingRegressor, PhasedRegressor, RescaledRegressor)
 }
 """Classes of saved models, by name."""
 
@@ -31,7 +33,7 @@ PARAMETER_CLASSES: Final = {
 """Classes of parameters that a file may hold, by name."""
 
 
-def load(path: str | os.PathLike[str]) -> StreamingRegressor[Any]:
+def load(path: str | os.PathLike[str]) -> Any:
     """Load a model from a file.
 
     The loaded model continues with the same results, bit for bit. Loading executes and imports nothing from the file.
@@ -43,7 +45,8 @@ def load(path: str | os.PathLike[str]) -> StreamingRegressor[Any]:
 
     Returns
     -------
-    model : MetricRegressor, PackingRegressor, PhasedRegressor or RescaledRegressor
+    model : StreamingEstimator
+        Estimator of the class that was saved.
 
     Raises
     ------
@@ -67,7 +70,7 @@ def load(path: str | os.PathLike[str]) -> StreamingRegressor[Any]:
         raise ModelFileError(f"{path}: {error}") from error
 
 
-def learner_from_archive(kind: str, archive: Archive) -> StreamingRegressor[Any]:
+def learner_from_archive(kind: str, archive: Archive) -> StreamingEstimator[Any]:
     """Return the model in an archive.
 
     Parameters
@@ -79,7 +82,7 @@ def learner_from_archive(kind: str, archive: Archive) -> StreamingRegressor[Any]
 
     Returns
     -------
-    model : StreamingRegressor
+    model : StreamingEstimator
     """
     if kind == RUN_KIND:
         archive = archive.part("learner")
@@ -94,3 +97,17 @@ def learner_from_archive(kind: str, archive: Archive) -> StreamingRegressor[Any]
     if type(learner) is not SAVED_LEARNERS[kind]:
         raise ModelFileError(f"parameters/kind must be {kind}, got {type(learner).__name__}")
     return learner.restore_state(archive)
+
+
+def regressor_from_archive(kind: str, archive: Archive) -> StreamingRegressor[Any]:
+    """Return the regressor in an archive; see `learner_from_archive`.
+
+    Raises
+    ------
+    ModelFileError
+        If the model is a classifier.
+    """
+    learner = learner_from_archive(kind, archive)
+    if not isinstance(learner, StreamingRegressor):
+        raise ModelFileError(f"the learner must be a regressor, got a {type(learner).__name__}")
+    return learner

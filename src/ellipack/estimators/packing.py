@@ -63,7 +63,7 @@ class PackingRegressor(StreamingRegressor[PackingState]):
         self.keep_founding_label = keep_founding_label
 
     def _initial_state(self, d: int) -> PackingState:
-        return packing.init(_as_metric(self.metric, d))
+        return packing.init(as_metric(self.metric, d))
 
     def _predict(self, state: PackingState, X: ArrayLike) -> Floats:
         return packing.predict(state, X)
@@ -126,7 +126,7 @@ class PackingRegressor(StreamingRegressor[PackingState]):
         return packing.history(self._fitted_state, t)
 
 
-def _as_metric(metric: Metric | ArrayLike | None, d: int) -> Metric:
+def as_metric(metric: Metric | ArrayLike | None, d: int) -> Metric:
     """Return the parameter `metric` as a metric on d features."""
     if metric is None:
         return Metric.identity(d)

@@ -12,7 +12,7 @@ import numpy as np
 from ellipack import serialization
 from ellipack.errors import ModelFileError
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.estimators.loading import RUN_KIND, learner_from_archive
+from ellipack.estimators.loading import RUN_KIND, regressor_from_archive
 from ellipack.evaluation.append_only_file import OutputPosition
 from ellipack.evaluation.scores import Scores
 from ellipack.serialization import Archive
@@ -127,7 +127,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     try:
         output_position = archive.part("output_position")
         run = Run(
-            learner_from_archive(kind, archive),
+            regressor_from_archive(kind, archive),
             TableEncoder.from_dict(archive.fact("encoder", dict)),
             archive.fact("source", str),
             Scores.from_archive(archive.part("scores")),

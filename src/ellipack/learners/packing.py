@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import PackingCore
 from ellipack.errors import DomainError, MetricError, ModelFileError
+from ellipack.learners.units import UnitChange, insert_features
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.theory.schedules import radius
@@ -67,6 +68,23 @@ class PackingState:
         """Return an independent copy."""
         metric, core = self.parts
         return PackingState(metric, core.copy())
+
+    def in_units(self, change: UnitChange) -> "PackingState":
+        """Return a copy in other units."""
+        metric, core = self.parts
+        coordinates, sums, counts, creation_rounds, starts, clock = core.to_arrays()
+        if len(coordinates) == 0:
+            return self.copy()
+        moved, label_sums = change.convert_whitened(coordinates, metric), change.convert_labels(sums, counts)
+        return PackingState(metric, PackingCore(moved, label_sums, counts, creation_rounds, starts, clock))
+
+    def with_added_features(self, count: int) -> "PackingState":
+        """Return a copy with features added as last columns; see `add_features`."""
+        metric, core = self.parts
+        coordinates, label_sums, label_counts, creation_rounds, _, clock = core.to_arrays()
+        wider, inserted = metric.with_added_features(count), insert_features(coordinates, metric, count)
+        starts = rank_starts(wider.eigenvalues)
+        return PackingState(wider, PackingCore(inserted, label_sums, label_counts, creation_rounds, starts, clock))
 
 
 class PackingHistory(NamedTuple):
@@ -233,18 +251,7 @@ def add_features(state: PackingState, count: int) -> None:
     count : int
         Number of new features.
     """
-    state.parts = with_added_features(state, count).parts
-
-
-def with_added_features(state: PackingState, count: int) -> PackingState:
-    """Return a copy of a state with new features; see `add_features`."""
-    metric, core = state.parts
-    coordinates, label_sums, label_counts, creation_rounds, _, clock = core.to_arrays()
-    # Eigenvalues are in descending order: new ones of 1 come after the existing ones of 1.
-    position = int(np.sum(metric.eigenvalues >= 1))
-    wider, inserted = metric.with_added_features(count), np.insert(coordinates, [position] * count, 0.0, axis=1)
-    starts = rank_starts(wider.eigenvalues)
-    return PackingState(wider, PackingCore(inserted, label_sums, label_counts, creation_rounds, starts, clock))
+    state.parts = state.with_added_features(count).parts
 
 
 def history(state: PackingState, t: ArrayLike | None = None) -> PackingHistory:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from ellipack.errors import ModelFileError
 from ellipack.learners import packing
 from ellipack.learners.packing import PackingHistory, PackingState
+from ellipack.learners.units import UnitChange
 from ellipack.metric import UNSEEN_EIGENVALUE, GopEstimator, Metric
 from ellipack.serialization import Archive
 from ellipack.theory.schedules import phase_end, phase_of, regularization
@@ -145,6 +146,22 @@ class PhasedState:
     def labels(self) -> Floats:
         """Labels of all rounds."""
         return self.parts.samples.first(self.clock)[1]
+
+    def in_units(self, change: UnitChange) -> "PhasedState":
+        """Return a copy in other units. Finished phases keep the units of their time."""
+        samples = Samples(change.convert_rows(self.rows), change.convert_labels(self.labels, 1))
+        return PhasedState(PhasedParts(self.packing.in_units(change), self.phases, samples))
+
+    def with_added_features(self, count: int) -> "PhasedState":
+        """Return a copy with features added as last columns; see `add_features`."""
+        phases = [
+            phase._replace(
+                metric=phase.metric.with_added_features(count, UNSEEN_EIGENVALUE), gop=np.pad(phase.gop, (0, count))
+            )
+            for phase in self.phases
+        ]
+        samples = Samples(np.pad(self.rows, ((0, 0), (0, count))), self.labels.copy())
+        return PhasedState(PhasedParts(self.packing.with_added_features(count), tuple(phases), samples))
 
 
 def init(d: int) -> PhasedState:
@@ -313,14 +330,7 @@ def add_features(state: PhasedState, count: int) -> None:
     count : int
         Number of new features.
     """
-    X, y = np.pad(state.rows, ((0, 0), (0, count))), state.labels.copy()
-    phases = [
-        phase._replace(
-            metric=phase.metric.with_added_features(count, UNSEEN_EIGENVALUE), gop=np.pad(phase.gop, (0, count))
-        )
-        for phase in state.phases
-    ]
-    state.parts = PhasedParts(packing.with_added_features(state.packing, count), tuple(phases), Samples(X, y))
+    state.parts = state.with_added_features(count).parts
 
 
 def history(state: PhasedState) -> PackingHistory:

@@ -13,25 +13,33 @@ import math
 import sys
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any, Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import PackingCore, UnitBox, project
+from ellipack._core import UnitBox
 from ellipack.errors import ModelFileError
-from ellipack.learners import packing, phased
-from ellipack.learners.packing import PackingState
-from ellipack.learners.phased import PhasedParts, PhasedState, Samples
-from ellipack.metric import Metric
+from ellipack.learners.units import UnitChange
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, check_labels, check_rows
 
 _MAX_FLOAT = sys.float_info.max
 _GROWTH = 0.1  # of the width of a range; small, so that the scaled rows fill the unit ball
 
-Inner = TypeVar("Inner", bound=PackingState | PhasedState)
-"""State of a learner that requires instances in the unit ball and labels in [0, 1]."""
+
+class ScalableState(Protocol):
+    """State of a learner that requires instances in the unit ball and labels in [0, 1]."""
+
+    def in_units(self, change: UnitChange) -> Self:
+        """Return a copy in other units: centers, label sums and samples are converted, metrics stay the same."""
+
+    def with_added_features(self, count: int) -> Self:
+        """Return a copy with features added as last columns, which were 0 in all earlier rows."""
+
+
+Inner = TypeVar("Inner", bound=ScalableState)
+"""State of a learner of the paper."""
 
 PredictFunction = Callable[[Any, Floats], Floats]
 """Function of a state and scaled rows that returns predictions."""
@@ -47,7 +55,7 @@ class RescaledState(Generic[Inner]):
 
     Attributes
     ----------
-    parts : tuple of (PackingState or PhasedState, UnitBox)
+    parts : tuple of (ScalableState, UnitBox)
         The learner's state and the ranges.
     """
 
@@ -70,7 +78,7 @@ def init(inner: Inner, d: int) -> RescaledState[Inner]:
 
     Parameters
     ----------
-    inner : PackingState or PhasedState
+    inner : ScalableState
         Initial state of the learner.
     d : int
         Number of features.
@@ -197,7 +205,7 @@ def learn(
             part = slice(outside, outside + 1)
             predictions[part] = _predict_in_box(inner, box, table[part], predict_inner)
             larger = grow_box(box, table[outside], float(targets[outside]))
-            inner, box = convert_state(inner, unit_change(box, larger)), larger
+            inner, box = inner.in_units(unit_change(box, larger)), larger
             _learn_in_box(inner, box, table[part], targets[part], learn_inner)
         done = outside + 1
     state.parts = inner, box
@@ -214,17 +222,13 @@ def add_features(state: RescaledState[Inner], count: int) -> None:
     count : int
         Number of new features.
     """
-    inner, box = deepcopy(state.inner), state.box
+    inner, box = state.parts
     d = len(box.low)
-    if isinstance(inner, PackingState):
-        packing.add_features(inner, count)
-    else:
-        phased.add_features(inner, count)
     # Scaled rows are divided by the square root of the number of features.
     shrink = UnitChange(np.full(d + count, np.sqrt(d / (d + count))), np.zeros(d + count), 1.0, 0.0)
     ends = np.zeros(count) if box.label[0] <= box.label[1] else np.full(count, np.inf)  # empty before the first row
     wider = UnitBox(np.append(box.low, ends), np.append(box.high, -ends), box.label)
-    state.parts = convert_state(inner, shrink), wider
+    state.parts = inner.with_added_features(count).in_units(shrink), wider
 
 
 def _predict_in_box(inner: Inner, box: UnitBox, table: Floats, predict_inner: PredictFunction) -> Floats:
@@ -233,23 +237,6 @@ def _predict_in_box(inner: Inner, box: UnitBox, table: Floats, predict_inner: Pr
 
 def _learn_in_box(inner: Inner, box: UnitBox, table: Floats, targets: Floats, learn_inner: LearnFunction) -> Floats:
     return box.labels_from_units(learn_inner(inner, box.rows_to_units(table), box.labels_to_units(targets)))
-
-
-class UnitChange(NamedTuple):
-    """Affine change of units, of features in the unit ball and of labels in [0, 1].
-
-    Attributes
-    ----------
-    slope, offset : array of shape (d,)
-        A feature x becomes ``slope * x + offset``.
-    label_slope, label_offset : float
-        A label y becomes ``label_slope * y + label_offset``.
-    """
-
-    slope: Floats
-    offset: Floats
-    label_slope: float
-    label_offset: float
 
 
 def empty_box(d: int) -> UnitBox:
@@ -338,53 +325,3 @@ def _affine(low: Floats, high: Floats, new_low: Floats, new_high: Floats) -> tup
     slope = np.where(varied, (high / 2 - low / 2) / unit, 1.0)
     offset = np.where(varied, ((low / 2 + high / 2) - (new_low / 2 + new_high / 2)) / unit, 0.0)
     return slope, offset
-
-
-def convert_state(inner: Inner, change: UnitChange) -> Inner:
-    """Return a copy of a learner's state in other units.
-
-    Centers, label sums and samples are converted. Metrics stay the same matrices on scaled rows, and finished phases
-    keep the units of their time.
-
-    Parameters
-    ----------
-    inner : PackingState or PhasedState
-        The state.
-    change : UnitChange
-        The change of units.
-
-    Returns
-    -------
-    converted : PackingState or PhasedState
-    """
-    if isinstance(inner, PackingState):
-        return cast(Inner, _convert_packing(inner, change))
-    samples = Samples(_convert_rows(inner.rows, change), _convert_labels(inner.labels, 1, change))
-    return cast(Inner, PhasedState(PhasedParts(_convert_packing(inner.packing, change), inner.phases, samples)))
-
-
-def _convert_packing(inner: PackingState, change: UnitChange) -> PackingState:
-    """Return Algorithm 1 in other units."""
-    metric, core = inner.parts
-    coordinates, sums, counts, creation_rounds, rank_starts, clock = core.to_arrays()
-    if len(coordinates) == 0:
-        return inner.copy()
-    moved = project(_convert_rows(_unwhiten(metric, coordinates), change), metric.directions)
-    label_sums = _convert_labels(sums, counts, change)
-    return PackingState(metric, PackingCore(moved, label_sums, counts, creation_rounds, rank_starts, clock))
-
-
-def _unwhiten(metric: Metric, coordinates: Floats) -> Floats:
-    """Return the rows of whitened coordinates."""
-    return project(coordinates, np.ascontiguousarray((metric.eigenvectors / np.sqrt(metric.eigenvalues)).T))
-
-
-def _convert_rows(rows: Floats, change: UnitChange) -> Floats:
-    """Return rows in other units. Clipping corrects rounding errors only."""
-    bound = 1 / np.sqrt(rows.shape[1])
-    return np.clip(change.slope * rows + change.offset, -bound, bound)
-
-
-def _convert_labels(sums: Floats, counts: ArrayLike, change: UnitChange) -> Floats:
-    """Return sums of labels in other units, given the number of labels of each sum."""
-    return np.clip(change.label_slope * sums + change.label_offset * np.asarray(counts), 0.0, counts)

@@ -11,6 +11,8 @@ except ModuleNotFoundError as error:
         "ellipack.river needs the package river, which is not installed: pip install 'ellipack[river]'", name="river"
     ) from error
 
-from ellipack.river.regressors import MetricRegressor, PackingRegressor, PhasedRegressor, load
+from ellipack.river.classifiers import PackingClassifier
+from ellipack.river.loading import load
+from ellipack.river.regressors import MetricRegressor, PackingRegressor, PhasedRegressor
 
-__all__ = ["MetricRegressor", "PackingRegressor", "PhasedRegressor", "load"]
+__all__ = ["MetricRegressor", "PackingClassifier", "PackingRegressor", "PhasedRegressor", "load"]

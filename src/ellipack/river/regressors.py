@@ -1,13 +1,8 @@
-"""The three learners with River's methods, and loading of saved ones."""
+"""The regressors with River's methods."""
 
-import os
-from typing import Any, Final, cast
+from typing import cast
 
-from ellipack import serialization
-from ellipack.errors import ModelFileError
 from ellipack.estimators.gop import GradientOuterProduct
-from ellipack.estimators.loading import PARAMETER_CLASSES
-from ellipack.estimators.parameter_archive import object_from_archive
 from ellipack.learners import packing, phased, rescaled
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.state import LearnerSize, initial_state
@@ -193,53 +188,3 @@ class PhasedRegressor(_RescaledRegressor):
 def _rank_at(metric: Metric | None, clock: int) -> int:
     """Return the effective rank of a metric at a round; 0 before the first round."""
     return 0 if metric is None or clock == 0 else int(effective_rank(metric.eigenvalues, clock))
-
-
-SAVED_RIVER_LEARNERS: Final[dict[str, type[RiverRegressor]]] = {
-    each.__name__: each for each in (MetricRegressor, PackingRegressor, PhasedRegressor)
-}
-"""Classes of saved models, by name."""
-
-
-def load(path: str | os.PathLike[str]) -> Any:
-    """Load a model from a file.
-
-    The loaded model continues with the same results, bit for bit. Loading executes and imports nothing from the file.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Path of a file that `save` of a regressor in `ellipack.river` wrote.
-
-    Returns
-    -------
-    model : MetricRegressor, PackingRegressor or PhasedRegressor
-
-    Raises
-    ------
-    ModelFileError
-        If the file is damaged, of another format or from a later version.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> model = PackingRegressor()
-    >>> model.learn_one({"height": 1.2}, 310.0)
-    >>> with TemporaryDirectory() as folder:
-    ...     model.save(Path(folder) / "model")
-    ...     loaded = load(Path(folder) / "model")
-    >>> loaded.predict_one({"height": 1.3})
-    310.0
-    """
-    kind, archive = serialization.read(path)
-    name = kind.removeprefix("river.")
-    if name == kind or name not in SAVED_RIVER_LEARNERS:
-        raise ModelFileError(f"{path} holds a {kind}, which ellipack.river cannot load: try ellipack.load")
-    try:
-        learner = object_from_archive(archive.part("parameters"), {**PARAMETER_CLASSES, **SAVED_RIVER_LEARNERS})
-        if type(learner) is not SAVED_RIVER_LEARNERS[name]:
-            raise ModelFileError(f"parameters/kind must be {name}, got {type(learner).__name__}")
-        return learner.restore_state(archive)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error}") from error

@@ -20,6 +20,7 @@ from ellipack.theory.bounds import (
     printed_phase_regret_bound,
     volumetric_packing_bound,
 )
+from ellipack.theory.mistakes import mistake_bound, mistake_certificate
 from ellipack.theory.schedules import (
     bandwidth,
     bandwidth_limits,
@@ -59,6 +60,8 @@ __all__ = [
     "learned_metric_regret_bound",
     "lipschitz_constant",
     "mass_threshold",
+    "mistake_bound",
+    "mistake_certificate",
     "perturbed_effective_rank",
     "perturbed_kappa",
     "phase_end",
