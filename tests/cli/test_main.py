@@ -7,7 +7,7 @@ import pytest
 
 from ellipack import __version__
 from ellipack.choices import LEARNER_NAMES
-from ellipack.cli import run
+from ellipack.cli import learners
 from tests.cli.runner import PLAIN_TERMINAL, PROGRAM, CliRunner, run_command
 from tests.cli.tables import TARGET, rides, write
 
@@ -107,4 +107,4 @@ def test_help_and_completion_import_no_heavy_package() -> None:
 
 
 def test_learner_choices_match_the_factories() -> None:
-    assert tuple(run.LEARNER_FACTORIES) == LEARNER_NAMES
+    assert tuple(learners.LEARNER_FACTORIES) == LEARNER_NAMES

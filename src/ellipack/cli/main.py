@@ -146,6 +146,9 @@ def completion(shell: str) -> None:
     show_default=True,
     help="Number of rows between saves.",
 )
+@click.option(
+    "--complete", is_flag=True, help="Learn the last line even if it has no line end and the run may be resumed."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, which `ellipack report` can read.")
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> None:
@@ -154,9 +157,11 @@ def run(context: click.Context, /, **options: Any) -> None:
     TABLE is a CSV, Parquet or newline-delimited JSON file, uncompressed or compressed with gzip or zstd; - is standard
     input. OUT may be - for standard output; the result then goes to standard error.
 
-    A resumed run continues after the last row that it learned if TABLE is the table it was saved with. It learns any
-    other table from the first row. If --save and --resume name the same MODEL and the file does not exist yet, a new
-    run starts. The same command can therefore be repeated after an interruption: no row is lost or learned twice.
+    A resumed run continues after the last row that it learned if TABLE has the rows that it learned, even under another
+    name. It learns any other table from the first row. If --save and --resume name the same MODEL and the file does not
+    exist yet, a new run starts. The same command can therefore be repeated after an interruption, or when TABLE has
+    grown: no row is lost or learned twice. If the run is saved, a last line without a line end waits until it is
+    complete.
     """
     from ellipack.cli.run import run_table
 

@@ -31,6 +31,7 @@ class Options:
     resume: str | None = None
     save_every: int = DEFAULT_SAVE_EVERY
     on_error: str = "stop"
+    complete: bool = False
     as_json: bool = False
 
     @property
@@ -58,4 +59,4 @@ class Options:
             command += [f"--{name}", value] if value else []
         command += ["--save-every", str(self.save_every)] if self.save_every != DEFAULT_SAVE_EVERY else []
         command += ["--on-error", self.on_error] if self.on_error != "stop" else []
-        return shlex.join(command + ["--json"] * self.as_json)
+        return shlex.join(command + ["--complete"] * self.complete + ["--json"] * self.as_json)

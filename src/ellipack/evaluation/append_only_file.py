@@ -165,16 +165,22 @@ def _is_device(path: str) -> bool:
 
 def _check_prefix(path: str, position: OutputPosition) -> None:
     """Raise StreamError unless a file starts with the bytes up to `position`."""
-    found = OutputPosition()
-    try:
-        with Path(path).open("rb") as file:
-            while found.size < position.size and (chunk := file.read(min(_CHUNK_BYTES, position.size - found.size))):
-                found = found.extended_by(chunk)
-    except FileNotFoundError:
-        pass
+    found = read_position(path, position.size)
     if found != position:
         actual = f"it has only {found.size:,}" if found.size < position.size else "it starts with other bytes"
         raise StreamError(
             f"{path} must begin with the {position.size:,} bytes of predictions that the saved run wrote, "
             f"but {actual}: restore that file, or start a new run with another file"
         )
+
+
+def read_position(path: str | os.PathLike[str], size: int) -> OutputPosition:
+    """Return the position after the first `size` bytes of a file, or at its end. A missing file is empty."""
+    found = OutputPosition()
+    try:
+        with Path(path).open("rb") as file:
+            while found.size < size and (chunk := file.read(min(_CHUNK_BYTES, size - found.size))):
+                found = found.extended_by(chunk)
+    except FileNotFoundError:
+        pass
+    return found

@@ -12,7 +12,13 @@ from typing import Any
 import numpy as np
 
 from ellipack.errors import InputError, StreamError
-from ellipack.evaluation.append_only_file import AppendOnlyFile, OutputPosition, OutputStream, StandardOutput
+from ellipack.evaluation.append_only_file import (
+    AppendOnlyFile,
+    OutputPosition,
+    OutputStream,
+    StandardOutput,
+    read_position,
+)
 from ellipack.serialization.atomic_file import atomic_file, check_is_replaceable, hidden_sibling
 from ellipack.tabular.arrow import pa, parquet
 from ellipack.validation import Floats, Ints
@@ -21,6 +27,7 @@ LABELED_COLUMNS, UNLABELED_COLUMNS = ("prediction", "label"), ("prediction",)
 """Columns of a prediction file besides the row number, with and without labels."""
 
 _GROUP_ROWS = 65_536
+_ROW_BYTES = 24  # of a row with a label in a row file
 _PARQUET, _COMPRESSED = (".parquet", ".pq"), (".gz", ".zst")
 
 
@@ -181,6 +188,18 @@ class ParquetPredictionWriter(PredictionWriter):
                     file.write(records.tobytes())
         except (pa.ArrowException, KeyError, OSError) as error:
             raise StreamError(f"{self._path} contains no predictions to resume: {error}") from error
+
+
+def holds_predictions(path: str | None, position: OutputPosition) -> bool:
+    """Return whether a file holds the predictions up to a position. A Parquet file is recognized by its rows."""
+    if path in (None, "-") or not position.size or not os.path.isfile(path):
+        return False
+    if not path.endswith(_PARQUET):
+        return read_position(path, position.size) == position
+    try:
+        return bool(parquet.read_metadata(path).num_rows * _ROW_BYTES == position.size)
+    except (pa.ArrowException, OSError, ValueError):
+        return False
 
 
 def open_prediction_writer(

@@ -15,6 +15,7 @@ from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.loading import RUN_KIND, regressor_from_archive
 from ellipack.evaluation.append_only_file import OutputPosition
 from ellipack.evaluation.scores import Scores
+from ellipack.evaluation.table_fingerprint import TableFingerprint
 from ellipack.serialization import Archive
 from ellipack.tabular import BadRow, TableBatch, TableEncoder
 from ellipack.validation import Floats, Ints
@@ -62,6 +63,8 @@ class Run:
         Number of skipped rows.
     output_position : OutputPosition
         Position of the prediction file after these rows.
+    fingerprint : TableFingerprint
+        Digests of rows, by which the table is recognized when the run is resumed.
     row_offset : int, default 0
         Number to add to the row numbers of the source, if the run continues with another source. It is not saved.
 
@@ -82,6 +85,7 @@ class Run:
     position: int = 0
     skipped: int = 0
     output_position: OutputPosition = field(default_factory=OutputPosition)
+    fingerprint: TableFingerprint = field(default_factory=TableFingerprint)
     row_offset: int = 0
 
     def learn_batch(self, batch: TableBatch, on_error: str = "stop") -> BatchResult:
@@ -104,7 +108,14 @@ class Run:
         bad = tuple(sorted((*batch.unreadable_rows, *rows.bad_rows), key=lambda row: row.row_number))
         self.position = self.row_offset + batch.last_row
         self.skipped += len(bad)
+        if self.source != "-":  # standard input is not read again
+            self.fingerprint = self.fingerprint.extended_by(batch, self.encoder.column_names)
         return BatchResult(self.row_offset + rows.row_numbers, predictions, rows.labels, bad)
+
+    def start_table(self, source: str) -> None:
+        """Continue with another table, from its first row and with predictions of its own."""
+        self.source, self.position = source, 0
+        self.output_position, self.fingerprint = OutputPosition(), TableFingerprint()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the run to a file. A run loaded with `load_run` continues with exactly the same results."""
@@ -112,6 +123,7 @@ class Run:
         learner = self.learner.to_archive()
         archive = Archive(facts).with_parts(
             output_position=Archive(self.output_position._asdict()),
+            fingerprint=self.fingerprint.to_archive(),
             encoder=Archive(self.encoder.to_dict()),
             scores=self.scores.to_archive(),
             learner=Archive({"class": type(self.learner).__name__}).with_parts(contents=learner),
@@ -134,6 +146,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
             archive.integer("position", 0),
             archive.integer("skipped", 0),
             OutputPosition(output_position.integer("size", 0), output_position.integer("checksum", 0, 2**32 - 1)),
+            TableFingerprint.from_archive(archive.part("fingerprint")),
         )
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error

@@ -31,15 +31,22 @@ class CsvReader:
         Name of the source in messages.
     delimiter : str or None, default None
         Field delimiter. If None, the one that occurs most often in the header.
+    may_grow : bool, default False
+        Whether a last row without a line end may be incomplete, so that it is not read.
 
     Attributes
     ----------
     columns : list of str
         Column names, stripped of whitespace.
+    has_incomplete_row : bool
+        Whether the last row has been left out, because it may be incomplete.
     """
 
-    def __init__(self, content: Utf8Reader, source: str, delimiter: str | None = None) -> None:
-        self._content, self._source = content, source
+    def __init__(
+        self, content: Utf8Reader, source: str, delimiter: str | None = None, *, may_grow: bool = False
+    ) -> None:
+        self._content, self._source, self._may_grow = content, source, may_grow
+        self.has_incomplete_row = False
         self._delimiter = delimiter or _detect_delimiter(content)
         self._rows_read = 0
         self._has_open_quote = False
@@ -72,6 +79,9 @@ class CsvReader:
             elif len(rest) > BLOCK_BYTES:
                 place = f"{self._source}, row {self._rows_read + 1:,}"
                 raise StreamError(f"{place}: is longer than {BLOCK_BYTES:,} bytes: is a quote open and never closed?")
+        if rest and self._may_grow and self.columns:  # without columns, it is the header
+            self.has_incomplete_row = True
+            return
         self._has_open_quote = splitter.has_open_quote(rest)
         if rest and not self._has_open_quote:
             yield rest + b"\n"
@@ -189,7 +199,8 @@ def _describe_ragged_row(row: csv.InvalidRow) -> str:
 
 def _detect_delimiter(content: Utf8Reader) -> str:
     """Return the delimiter that occurs most often in the header outside quotes; a comma if there is none."""
-    header = re.sub(rb'"[^"]*"', b"", content.peek(BLOCK_BYTES).lstrip()).splitlines()[0]
+    lines = re.sub(rb'"[^"]*"', b"", content.peek(BLOCK_BYTES).lstrip()).splitlines()
+    header = lines[0] if lines else b""  # nothing is left of a single quoted name
     return max(_DELIMITERS, key=lambda delimiter: header.count(delimiter.encode()))
 
 

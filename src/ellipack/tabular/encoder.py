@@ -189,6 +189,11 @@ class TableEncoder:
         return self._target.name
 
     @property
+    def column_names(self) -> list[str]:
+        """Names of the columns that are used, starting with the target."""
+        return [self._target.name, *(column.name for column in self._columns)]
+
+    @property
     def feature_names(self) -> list[str]:
         """Names of the features so far, without duplicates."""
         return list(self._names)
@@ -199,7 +204,7 @@ class TableEncoder:
 
     def unused_columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns that are neither features nor the target."""
-        used = {self._target.name, *(column.name for column in self._columns)}
+        used = set(self.column_names)
         return [name for name in names if name not in used]
 
     def parse(self, batch: TableBatch, on_error: str = "stop") -> ParsedRows:

@@ -35,18 +35,23 @@ class NdjsonReader:
         Name of the source in messages.
     skip_rows : int
         Number of rows that the caller skips. Blocks that end before are not parsed.
+    may_grow : bool, default False
+        Whether a last line without a line end may be incomplete. It is not read then, unless it is an object.
 
     Attributes
     ----------
     columns : list of str
         Column names.
+    has_incomplete_row : bool
+        Whether the last row has been left out, because it may be incomplete.
     """
 
-    def __init__(self, content: Utf8Reader, source: str, skip_rows: int) -> None:
-        self._source, self._content, self._skip_rows = source, content, skip_rows
+    def __init__(self, content: Utf8Reader, source: str, skip_rows: int, *, may_grow: bool = False) -> None:
+        self._source, self._content, self._skip_rows, self._may_grow = source, content, skip_rows, may_grow
+        self.has_incomplete_row = False
         self._types: dict[str, pa.DataType] = {}  # of columns with at least one value so far
         self.columns: list[str] = []
-        self._blocks = _split_blocks(content, source)
+        self._blocks = self._split_blocks()
         first = next(self._blocks, b"")
         self._first = self._parse_block(first, len(_nonblank_lines(first)), 1)
         self.columns = check_column_names(self.columns, source)
@@ -64,6 +69,25 @@ class NdjsonReader:
     def close(self) -> None:
         """Close the file."""
         self._content.close()
+
+    def _split_blocks(self) -> Iterator[bytes]:
+        """Yield blocks of whole lines, about `BLOCK_BYTES` bytes each."""
+        rest = b""
+        while more := self._content.read(BLOCK_BYTES):
+            lines, newline, after = more.rpartition(b"\n")
+            if newline:
+                yield rest + lines + newline
+                rest = after
+            else:
+                rest += more
+            if len(rest) > _MAX_LINE_BYTES:
+                raise StreamError(
+                    f"{self._source}: a line is longer than {_MAX_LINE_BYTES:,} bytes: is it one JSON object per line?"
+                )
+        if rest.strip() and self._may_grow and not _is_object(rest):
+            self.has_incomplete_row = True
+        elif rest.strip():
+            yield rest + b"\n"
 
     def _parse_block(self, block: bytes, count: int, first: int) -> Chunk:
         """Parse a block of `count` rows, the first of which has number `first`."""
@@ -140,27 +164,17 @@ class _InvalidLineError(ValueError):
         self.column = column
 
 
-def _split_blocks(content: Utf8Reader, source: str) -> Iterator[bytes]:
-    """Yield blocks of whole lines, about `BLOCK_BYTES` bytes each."""
-    rest = b""
-    while more := content.read(BLOCK_BYTES):
-        lines, newline, after = more.rpartition(b"\n")
-        if newline:
-            yield rest + lines + newline
-            rest = after
-        else:
-            rest += more
-        if len(rest) > _MAX_LINE_BYTES:
-            raise StreamError(
-                f"{source}: a line is longer than {_MAX_LINE_BYTES:,} bytes: is it one JSON object per line?"
-            )
-    if rest.strip():
-        yield rest + b"\n"
-
-
 def _nonblank_lines(block: bytes) -> list[bytes]:
     """Return the nonblank lines of a block."""
     return [line for line in block.split(b"\n") if line.strip(b" \t\r")]
+
+
+def _is_object(line: bytes) -> bool:
+    """Return whether a line is a JSON object. No object is the beginning of a longer one."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _parse_object(line: str, columns: list[str] | None) -> _Object:

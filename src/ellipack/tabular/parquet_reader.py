@@ -1,4 +1,7 @@
-"""Reader of Parquet files. Row groups that are skipped entirely are not read."""
+"""Reader of Parquet files. Row groups that are skipped entirely are not read.
+
+The file is not memory-mapped: a file that is truncated while it is mapped kills the process.
+"""
 
 from collections.abc import Iterator
 
@@ -6,9 +9,10 @@ import numpy as np
 
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import pa, parquet
+from ellipack.tabular.input_file import ReadableFile
 from ellipack.tabular.table_batch import Chunk, check_column_names
 
-_CHUNK_ROWS = 1 << 14
+_CHUNK_ROWS, _BUFFER_BYTES = 1 << 14, 1 << 18
 
 
 class ParquetReader:
@@ -16,8 +20,10 @@ class ParquetReader:
 
     Parameters
     ----------
-    path : str
-        Path of the file.
+    file : ReadableFile
+        The file.
+    source : str
+        Name of the source in messages.
     skip_rows : int
         Number of rows that the caller skips. Row groups that end before are not read.
 
@@ -25,18 +31,22 @@ class ParquetReader:
     ----------
     columns : list of str
         Column names.
+    has_incomplete_row : bool
+        False: a Parquet file is complete, or can't be read.
     """
 
-    def __init__(self, path: str, skip_rows: int) -> None:
-        self._source, self._skip_rows = path, skip_rows
+    has_incomplete_row = False
+
+    def __init__(self, file: ReadableFile, source: str, skip_rows: int) -> None:
+        self._source, self._skip_rows = source, skip_rows
         try:
-            # Pre-buffering would hold a whole row group in memory.
-            self._file = parquet.ParquetFile(path, pre_buffer=False, memory_map=True)
-        except (pa.ArrowException, OSError) as error:
+            # Pre-buffering, or no buffer, would hold a whole row group in memory.
+            self._file = parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+        except (pa.ArrowException, OSError, ValueError) as error:
             raise self._read_error(error, 0) from error
         try:
-            self.columns = check_column_names(self._file.schema_arrow.names, path)
-        except UnicodeDecodeError as error:
+            self.columns = check_column_names(self._file.schema_arrow.names, source)
+        except (pa.ArrowException, UnicodeDecodeError) as error:
             raise self._read_error(error, 0) from error
 
     def chunks(self) -> Iterator[Chunk]:
@@ -54,7 +64,7 @@ class ParquetReader:
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        self._file.close(force=True)
 
     def _read_error(self, error: Exception, rows_read: int) -> StreamError:
         """Return the error for a file that is not valid Parquet."""

@@ -181,6 +181,11 @@ class Chunk(NamedTuple):
         later = [row for row in self.unreadable_rows if row.row_number > row_number]
         return Chunk(self.table.slice(cut), self.row_numbers[cut:], later)
 
+    def up_to_row(self, row_number: int) -> "Chunk":
+        """Return the readable rows with numbers up to `row_number`."""
+        cut = int(np.searchsorted(self.row_numbers, row_number, side="right"))
+        return Chunk(self.table.slice(0, cut), self.row_numbers[:cut], [])
+
 
 class Reader(Protocol):
     """Interface of the readers, one for each file format.
@@ -189,9 +194,12 @@ class Reader(Protocol):
     ----------
     columns : list of str
         Column names.
+    has_incomplete_row : bool
+        Whether the last row has been left out, because it may be incomplete. Known after the last chunk.
     """
 
     columns: list[str]
+    has_incomplete_row: bool
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows in order. Raise StreamError where the file cannot be read any further."""

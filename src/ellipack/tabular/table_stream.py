@@ -10,6 +10,7 @@ from ellipack.choices import ON_ERROR_CHOICES, TABLE_FORMATS
 from ellipack.errors import DomainError, StreamError
 from ellipack.tabular.csv_reader import CsvReader
 from ellipack.tabular.input_file import (
+    ReadableFile,
     check_is_text,
     decompress,
     detect_format,
@@ -71,6 +72,27 @@ class TableStream:
         self._fetch(check_integer(rows, "rows", 1))
         return self._batch(rows)
 
+    @property
+    def has_incomplete_row(self) -> bool:
+        """Whether the last row has been left out, because it may be incomplete. Known after the last batch."""
+        return self._reader.has_incomplete_row
+
+    @property
+    def skipped_rows(self) -> int:
+        """Number of rows that are skipped at the start."""
+        return self._skip_rows
+
+    def skip_to(self, row_number: int) -> TableBatch:
+        """Skip the rows up to a row number, and return the readable ones among them that were not skipped before."""
+        self._fetch(row_number - self._skip_rows + 1)
+        chunks = [chunk.up_to_row(row_number) for chunk in self._pending_chunks]
+        numbers = np.concatenate([np.empty(0, np.int64), *(chunk.row_numbers for chunk in chunks)])
+        table = concat_tables([chunk.table for chunk in chunks], self.columns)
+        self._drop_to(row_number)
+        self._pending_unreadable = [row for row in self._pending_unreadable if row.row_number > row_number]
+        self._skip_rows = row_number
+        return TableBatch(table, numbers, self.name)
+
     def __iter__(self) -> Iterator[TableBatch]:
         return self
 
@@ -80,9 +102,7 @@ class TableStream:
         batch = self._batch(self._batch_rows)
         if not len(batch) and not batch.unreadable_rows:
             raise StopIteration
-        self._pending_chunks = [
-            chunk for each in self._pending_chunks if len((chunk := each.after_row(batch.last_row)).row_numbers)
-        ]
+        self._drop_to(batch.last_row)
         self._pending_unreadable = self._pending_unreadable[len(batch.unreadable_rows) :]
         return batch
 
@@ -97,6 +117,12 @@ class TableStream:
     def close(self) -> None:
         """Close the file."""
         self._reader.close()
+
+    def _drop_to(self, row_number: int) -> None:
+        """Drop the pending rows up to a row number."""
+        self._pending_chunks = [
+            chunk for each in self._pending_chunks if len((chunk := each.after_row(row_number)).row_numbers)
+        ]
 
     def _fetch(self, rows: int) -> None:
         """Read chunks until `rows` rows are pending or the file ends."""
@@ -137,7 +163,13 @@ class TableStream:
 
 
 def open_table(
-    path: str, *, batch_rows: int = 4096, format: str | None = None, skip_rows: int = 0, on_error: str = "stop"
+    path: str,
+    *,
+    batch_rows: int = 4096,
+    format: str | None = None,
+    skip_rows: int = 0,
+    on_error: str = "stop",
+    may_grow: bool = False,
 ) -> TableStream:
     r"""Open a table as a stream of batches. Memory use does not depend on the size of the table.
 
@@ -156,6 +188,9 @@ def open_table(
     on_error : {"stop", "skip"}, default "stop"
         At an unreadable row, "stop" raises StreamError. "skip" omits the row and adds it to the `unreadable_rows` of
         its batch; the rows after it keep their numbers.
+    may_grow : bool, default False
+        Whether more may be appended to the file. If so, a last row without a line end is not read, because it may be
+        incomplete. Standard input ends where it ends.
 
     Returns
     -------
@@ -186,7 +221,7 @@ def open_table(
         raise DomainError(f"format must be one of {', '.join(TABLE_FORMATS)}, got {format!r}")
     if on_error not in ON_ERROR_CHOICES:
         raise DomainError(f"on_error must be one of {', '.join(ON_ERROR_CHOICES)}, got {on_error!r}")
-    reader = _open_reader(path, format or format_from_extension(path), skipped)
+    reader = _open_reader(path, format or format_from_extension(path), skipped, may_grow and path != "-")
     try:
         return TableStream(reader, display_name(path), batch_rows=size, skip_rows=skipped, on_error=on_error)
     except BaseException:
@@ -194,20 +229,27 @@ def open_table(
         raise
 
 
-def _open_reader(path: str, format: str | None, skip_rows: int) -> Reader:
+def _open_reader(path: str, format: str | None, skip_rows: int, may_grow: bool) -> Reader:
     """Return the reader for a format; detect the format if it is None."""
-    file = open_input(path)
+    name, file = display_name(path), open_input(path)
     if format == "parquet":
-        file.close()  # opened only to report errors in the same way as for the other formats
-        return ParquetReader(path, skip_rows)
+        return _open_parquet(file, name, skip_rows)
     content = decompress(file, path)
     try:
         if format is None:
             format = detect_format(content, path)
         check_is_text(content, path)
         if format == "ndjson":
-            return NdjsonReader(content, display_name(path), skip_rows)
-        return CsvReader(content, display_name(path), "\t" if format == "tsv" else None)
+            return NdjsonReader(content, name, skip_rows, may_grow=may_grow)
+        return CsvReader(content, name, "\t" if format == "tsv" else None, may_grow=may_grow)
     except BaseException:
         content.close()
+        raise
+
+
+def _open_parquet(file: ReadableFile, name: str, skip_rows: int) -> Reader:
+    try:
+        return ParquetReader(file, name, skip_rows)
+    except BaseException:
+        file.close()
         raise

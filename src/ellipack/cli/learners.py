@@ -1,0 +1,54 @@
+"""Learners of the command line, by name and with parameters."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ellipack.errors import DomainError
+from ellipack.estimators import (
+    GradientOuterProduct,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+    RescaledRegressor,
+)
+from ellipack.estimators.base import StreamingRegressor
+from ellipack.metric import LocalSlopes
+
+LEARNER_FACTORIES: Final[dict[str, Callable[..., Any]]] = {
+    "metric": MetricRegressor,
+    "packing": PackingRegressor,
+    # Local slopes find directions; the estimator of appendix A does not at practical sizes.
+    "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes())),
+}
+"""Learners by their names on the command line."""
+
+
+def make_learner(name: str, settings: Sequence[str]) -> StreamingRegressor[Any]:
+    """Return a learner by its name, with parameters ``NAME=VALUE``. The paper's learners are rescaled to any data."""
+    learner: StreamingRegressor[Any] = LEARNER_FACTORIES[name]()
+    for text in settings:
+        key, value = parse_setting(text, learner)
+        learner.set_params(**{key: value})
+    return learner if name == "metric" else RescaledRegressor(learner)
+
+
+def parse_setting(text: str, learner: StreamingRegressor[Any]) -> tuple[str, Any]:
+    """Return name and value of a parameter ``NAME=VALUE``. The learner checks the value itself."""
+    parameters = learner.get_params(deep=False)
+    names = sorted(name for name, value in parameters.items() if isinstance(value, int | float))
+    name, equals, given = text.partition("=")
+    if not equals or name not in names:
+        raise DomainError(f"--set must be NAME=VALUE with one of the names {', '.join(names)}, got {text!r}")
+    value = _parse_json(given)
+    if isinstance(parameters[name], bool) and not isinstance(value, bool):
+        raise DomainError(f"--set {name} must be true or false, got {given!r}")
+    return name, value
+
+
+def _parse_json(text: str) -> Any:
+    """Return the value of a JSON text, or the text itself if it is not JSON."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,135 @@
+"""Resume a saved run: check the options, and find out where to continue in the table."""
+
+import os
+from typing import Any
+
+from ellipack.cli.learners import LEARNER_FACTORIES, parse_setting
+from ellipack.cli.messages import print_message
+from ellipack.cli.options import Options
+from ellipack.errors import InputError, StreamError
+from ellipack.evaluation.prediction_writer import holds_predictions
+from ellipack.evaluation.run import Run, load_run
+from ellipack.evaluation.table_fingerprint import WINDOW_ROWS
+from ellipack.tabular import INFERENCE_ROWS, TableStream, open_table
+
+_BATCH_ROWS = 1024  # a signal stops the run after a batch, within a fraction of a second
+
+
+def load_resumed_run(options: Options) -> Run:
+    """Return the run to resume; raise InputError if the options do not match it."""
+    run = load_run(str(options.resume))
+    _check_options(run, options)
+    return run
+
+
+def open_stream(options: Options, skip_rows: int = 0) -> TableStream:
+    """Open the table of a run. A run that is saved may be resumed, and its table may grow until then."""
+    return open_table(
+        options.table,
+        batch_rows=min(_BATCH_ROWS, options.save_every),
+        format=options.format,
+        skip_rows=skip_rows,
+        on_error=options.on_error,
+        may_grow=options.model_path is not None and not options.complete,
+    )
+
+
+def open_new_table(options: Options) -> TableStream:
+    """Open the table of a new run, and read enough rows to infer the kinds of its columns."""
+    source = open_stream(options)
+    source.peek(INFERENCE_ROWS)
+    return source
+
+
+def open_resumed_table(options: Options, run: Run) -> TableStream:
+    """Open the table at the row where the run continues.
+
+    If the table is the one that the run has learned, even under another name, that is the row after the last one that
+    it learned. Any other table is learned from its first row.
+
+    Raises
+    ------
+    StreamError
+        If a table of the same name has the same first rows, but not the rows up to that position.
+    """
+    if options.table == "-" or run.source == "-" or not _has_same_start(options, run):
+        return open_stream(options)
+    source = open_stream(options, max(0, run.position - WINDOW_ROWS))
+    try:
+        if run.fingerprint.has_same_end(source.skip_to(run.position), run.encoder.column_names):
+            return source
+    except BaseException:
+        source.close()
+        raise
+    source.close()
+    if os.path.abspath(options.table) == os.path.abspath(run.source):
+        raise StreamError(
+            f"{source.name} begins with the rows that were learned, but the last ones before row "
+            f"{run.position + 1:,} have changed or are missing: restore them, or learn the table under another name"
+        )
+    return open_stream(options)
+
+
+def continue_run(run: Run, options: Options, skipped_rows: int) -> None:
+    """Make a run continue with its table, of which `skipped_rows` rows are known, and say so.
+
+    Standard input is assumed to continue where it stopped.
+    """
+    message = f"resuming {options.resume} ({run.scores.n_rows:,} rows learned)"
+    if options.table == run.source == "-":
+        run.row_offset = run.position
+        print_message(f"{message} from standard input")
+    elif skipped_rows:
+        print_message(f"{message} after row {skipped_rows:,} of {options.table}")
+        run.source = options.table
+    else:
+        _start_other_table(run, options, message)
+    if run.output_position.size and options.predictions is None:
+        print_message("warning: the saved run wrote predictions; without --predictions, no more are written")
+
+
+def _start_other_table(run: Run, options: Options, message: str) -> None:
+    is_same_name = os.path.abspath(options.table) == os.path.abspath(run.source)
+    reason = "its first rows are not those that were learned" if is_same_name else f"it was trained on {run.source}"
+    if holds_predictions(options.predictions, run.output_position):
+        raise InputError(
+            f"--predictions must be another file for another table ({reason}), got {options.predictions!r}, "
+            "which holds the predictions of the saved run"
+        )
+    print_message(f"{message} from the first row of {options.table}; {reason}")
+    run.start_table(options.table)
+
+
+def _has_same_start(options: Options, run: Run) -> bool:
+    """Return whether the table begins with the rows that the run has learned."""
+    with open_table(options.table, format=options.format, on_error="skip") as head:
+        return run.fingerprint.has_same_start(head.peek(WINDOW_ROWS), run.encoder.column_names)
+
+
+def _check_options(run: Run, options: Options) -> None:
+    """Raise if an option differs from the saved run."""
+    _check_equal("--target", options.target, run.encoder.target)
+    learner: Any = getattr(run.learner, "regressor", run.learner)
+    if options.learner is not None and type(learner) is not type(LEARNER_FACTORIES[options.learner]()):
+        raise _mismatch("--learner", type(learner).__name__, options.learner)
+    for text in options.settings:
+        name, value = parse_setting(text, learner)
+        _check_equal(f"--set {name}", value, learner.get_params(deep=False)[name])
+    kinds = {column.name: column.kind for column in run.encoder.column_summaries()}
+    if options.take and {*options.take} != {*kinds}:
+        raise _mismatch("--take", ", ".join(kinds), ", ".join(options.take))
+    for name in options.drop:
+        if name in kinds:
+            raise _mismatch("--drop", f"{name!r} among its columns", repr(name))
+    for name, kind in options.column_kinds().items():
+        if name != run.encoder.target:
+            _check_equal(f"--kind of {name!r}", kind, kinds.get(name))
+
+
+def _check_equal(option: str, given: Any, has: Any) -> None:
+    if given is not None and given != has:
+        raise _mismatch(option, repr(has), repr(given))
+
+
+def _mismatch(option: str, has: str, given: str) -> InputError:
+    return InputError(f"{option} must match the resumed run, which has {has}, got {given}; omit the option")

@@ -1,0 +1,147 @@
+"""Tables that grow, are rotated, renamed or changed between two runs of the same command."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from ellipack.evaluation.run import load_run
+from tests.cli.runner import CliRunner, CommandResult
+from tests.cli.tables import COLUMNS, TARGET, rides, write
+
+ROWS, HALF = 260, 150
+RUN = "run", "rides.csv", "-t", TARGET, "--save", "m", "--resume", "m", "--predictions", "p.csv"
+
+
+def last(result: CommandResult) -> str:
+    return result.err.splitlines()[-1]
+
+
+def labels(path: Path) -> list[str]:
+    return [line.rpartition(",")[2] for line in path.read_text().splitlines()[1:]]
+
+
+@pytest.mark.parametrize("kind", ["csv", "quoted", "crlf", "gz", "ndjson"])
+def test_incomplete_last_line_waits_until_it_is_complete(kind: str, cli: CliRunner, tmp_path: Path) -> None:
+    """The table is cut at several bytes of its last line, `...,0.` of `0.182928` among them."""
+    lines = [f"{0.1 * t:.3f},{t % 7},{0.182928 + t}" for t in range(30)]
+    text = "\n".join(["a,b,y", *lines]) + "\n"
+    if kind == "quoted":
+        text = "a,b,y\n" + "".join('"{}","{}","{}"\n'.format(*line.split(",")) for line in lines)
+    if kind == "crlf":
+        text = text.replace("\n", "\r\n")
+    if kind == "ndjson":
+        rows = [dict(zip("aby", map(float, line.split(",")), strict=True)) for line in lines]
+        text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    table = tmp_path / f"t.{ {'gz': 'csv.gz', 'ndjson': 'ndjson'}.get(kind, 'csv') }"
+    run = "run", table.name, "-t", "y", "--save", "m", "--resume", "m", "--predictions", "p.csv"
+
+    def write_bytes(size: int) -> None:
+        data = text.encode()[:size]
+        table.write_bytes(gzip.compress(data) if kind == "gz" else data)
+
+    whole = len(text.encode())
+    ends = {"crlf": 2, "ndjson": 2}.get(kind, 1)
+    for cut in (12, 6, ends):
+        write_bytes(whole - cut)
+        result = cli(*run, folder=tmp_path)
+        assert result.code == 0, result.err
+        assert f"the last line of {table.name} has no line end; it may be incomplete and waits" in last(result)
+        assert load_run(tmp_path / "m").position == 29
+    write_bytes(whole)
+    assert cli(*run, folder=tmp_path).code == 0
+    assert [float(label) for label in labels(tmp_path / "p.csv")] == [0.182928 + t for t in range(30)]
+
+
+def test_last_line_is_read_if_the_input_is_over(cli: CliRunner, tmp_path: Path) -> None:
+    text = "a,y\n" + "".join(f"{t},{t}\n" for t in range(9)) + "9,9"
+    (tmp_path / "t.csv").write_text(text)
+    for arguments in (["t.csv"], ["t.csv", "--save", "m", "--complete"], ["-", "--save", "m"]):
+        result = cli("run", *arguments, "-t", "y", "--json", folder=tmp_path, stdin=text)
+        assert json.loads(result.out)["summary"]["rows"] == 10, result.err
+    (tmp_path / "t.ndjson").write_text('{"a": 1, "y": 1}\n{"a": 2, "y": 2}')  # the object is complete
+    result = cli("run", "t.ndjson", "-t", "y", "--json", "--save", "m", folder=tmp_path)
+    assert json.loads(result.out)["summary"]["rows"] == 2
+
+
+def test_header_without_a_line_end_has_no_rows(cli: CliRunner, tmp_path: Path) -> None:
+    for name, text in {"t.csv": "a,y", "t.ndjson": '{"a": 1'}.items():
+        (tmp_path / name).write_text(text)
+        result = cli("run", name, "-t", "y", "--save", "m", folder=tmp_path)
+        assert (result.code, "Traceback" in result.err) == (3, False)
+
+
+def test_rotated_table_is_learned_from_its_first_row(cli: CliRunner, tmp_path: Path) -> None:
+    write(tmp_path / "rides.csv", rides(HALF))
+    assert cli(*RUN, folder=tmp_path).code == 0
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.name != "rides.csv"}
+    write(tmp_path / "rides.csv", rides(HALF, seed=1))
+    refused = cli(*RUN, folder=tmp_path)
+    assert refused.code == 2
+    assert "--predictions must be another file for another table (its first rows are not those" in refused.err
+    assert {path: path.read_bytes() for path in before} == before
+    result = cli(*RUN[:-1], "q.csv", folder=tmp_path)
+    assert (result.code, last(result)) == (
+        0,
+        f"ellipack: resuming m ({HALF} rows learned) from the first row of rides.csv; "
+        "its first rows are not those that were learned",
+    )
+    assert labels(tmp_path / "q.csv") == [repr(float(row[-1])) for row in rides(HALF, seed=1)]
+    assert load_run(tmp_path / "m").scores.n_rows == 2 * HALF
+    # The same command, repeated, knows the new table.
+    assert "has no new rows" in last(cli(*RUN[:-1], "q.csv", folder=tmp_path))
+
+
+@pytest.mark.parametrize("kind", ["csv", "gz", "parquet"])
+def test_renamed_table_continues(kind: str, cli: CliRunner, tmp_path: Path) -> None:
+    whole = write(tmp_path / "rides.csv", rides(ROWS))
+    run = "-t", TARGET, "--predictions"
+    assert cli("run", "rides.csv", *run, "whole.csv", folder=tmp_path).code == 0
+    write(tmp_path / "rides.csv", rides(ROWS)[:HALF])
+    assert cli(*RUN, folder=tmp_path).code == 0
+    write(tmp_path / "rides.csv", rides(ROWS))
+    moved = tmp_path / f"moved.{ {'gz': 'csv.gz'}.get(kind, kind) }"
+    match kind:
+        case "csv":
+            whole.rename(moved)
+        case "gz":
+            moved.write_bytes(gzip.compress(whole.read_bytes()))
+        case "parquet":
+            columns = {name: [row[i] or None for row in rides(ROWS)] for i, name in enumerate(COLUMNS)}
+            parquet.write_table(pa.table(columns), moved)
+    result = cli("run", moved.name, *RUN[2:], folder=tmp_path)
+    assert (result.code, f"after row {HALF} of {moved.name}" in result.err) == (0, True), result.err
+    assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["changed", "shorter"])
+def test_table_that_only_begins_like_the_one_learned_is_refused(damage: str, cli: CliRunner, tmp_path: Path) -> None:
+    rows = rides(HALF)
+    write(tmp_path / "rides.csv", rows)
+    assert cli(*RUN, folder=tmp_path).code == 0
+    if damage == "changed":
+        rows[HALF - 50][1] = "99.0"
+        write(tmp_path / "rides.csv", [*rows, *rides(ROWS)[HALF:]])
+    else:
+        write(tmp_path / "rides.csv", rows[: HALF - 1])
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    result = cli(*RUN, folder=tmp_path)
+    message = "rides.csv begins with the rows that were learned, but the last ones before row 151 have changed or are"
+    assert (result.code, message in result.err) == (3, True)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_predictions_of_a_saved_run_are_not_overwritten_by_those_of_another_table(
+    cli: CliRunner, tmp_path: Path
+) -> None:
+    write(tmp_path / "rides.csv", rides(HALF))
+    write(tmp_path / "more.csv", rides(HALF, seed=1))
+    for name in ("p.csv", "p.parquet"):
+        assert cli(*RUN[:4], "--save", name[2:], "--predictions", name, folder=tmp_path).code == 0
+        before = (tmp_path / name).read_bytes()
+        result = cli("run", "more.csv", "--resume", name[2:], "--predictions", name, folder=tmp_path)
+        assert (result.code, "which holds the predictions of the saved run" in result.err) == (2, True)
+        assert (tmp_path / name).read_bytes() == before
