@@ -9,6 +9,8 @@ NB_MODULE(ELLIPACK_MODULE, m) {
   ellipack::bind_gradients(m);
   ellipack::bind_kd_tree(m);
   ellipack::bind_local_models(m);
+  ellipack::bind_metric_parts(m);
+  ellipack::bind_past(m);
   ellipack::bind_metric_core(m);
   ellipack::bind_packing(m);
   ellipack::bind_packing_classifier(m);

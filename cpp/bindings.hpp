@@ -59,6 +59,14 @@ inline FloatArray as_vector(const std::vector<double>& values) {
   return copy_to_numpy<double>(values, {values.size()});
 }
 
+inline FloatArray as_matrix(const std::vector<double>& values, std::size_t columns) {
+  return copy_to_numpy<double>(values, {values.size() / columns, columns});
+}
+
+inline IntArray as_ints(const std::vector<std::int64_t>& values) {
+  return copy_to_numpy<std::int64_t>(values, {values.size()});
+}
+
 // The signature of __reduce__ in the stub; nanobind does not infer the entries of a tuple.
 inline nb::sig reduce_signature() { return nb::sig("def __reduce__(self) -> tuple[object, ...]"); }
 
@@ -122,7 +130,9 @@ void bind_gradients(nb::module_& m);
 void bind_kd_tree(nb::module_& m);
 void bind_local_models(nb::module_& m);
 void bind_metric_core(nb::module_& m);
+void bind_metric_parts(nb::module_& m);
 void bind_packing(nb::module_& m);
 void bind_packing_classifier(nb::module_& m);
+void bind_past(nb::module_& m);
 
 }  // namespace ellipack

@@ -1,7 +1,8 @@
-// Python bindings of aggregation.hpp: Bernstein online aggregation and recursive least squares.
+// Python bindings of Bernstein online aggregation, recursive least squares and their combination.
 
 #include "aggregation.hpp"
 #include "bindings.hpp"
+#include "stacked_aggregation.hpp"
 
 namespace ellipack {
 
@@ -104,6 +105,21 @@ void bind_aggregation(nb::module_& m) {
           [](const LeastSquares& self) {
             return nb::make_tuple(nb::type<LeastSquares>(),
                                   nb::make_tuple(inverse_of(self), as_vector(self.coefficients)));
+          },
+          reduce_signature());
+  nb::class_<StackedAggregation>(m, "StackedAggregation",
+                                 "Aggregation of experts, a stack that corrects it, and weights of both.")
+      .def(nb::new_([](BernsteinAggregation experts, LeastSquares stack, BernsteinAggregation top) {
+             return StackedAggregation{std::move(experts), std::move(stack), std::move(top)};
+           }),
+           "experts"_a, "stack"_a, "top"_a)
+      .def_ro("experts", &StackedAggregation::experts)
+      .def_ro("stack", &StackedAggregation::stack)
+      .def_ro("top", &StackedAggregation::top)
+      .def(
+          "__reduce__",
+          [](const StackedAggregation& self) {
+            return nb::make_tuple(nb::type<StackedAggregation>(), nb::make_tuple(self.experts, self.stack, self.top));
           },
           reduce_signature());
 }

@@ -1,4 +1,4 @@
-// Python bindings of MetricRegressor's compiled state and rounds, and of leave-one-out scores.
+// Python bindings of the compiled core of MetricRegressor, and of leave-one-out scores.
 
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -15,273 +15,6 @@ namespace ellipack {
 namespace {
 
 using namespace nb::literals;
-
-FloatArray as_matrix(const std::vector<double>& values, std::size_t columns) {
-  return copy_to_numpy<double>(values, {values.size() / columns, columns});
-}
-
-IntArray as_ints(const std::vector<std::int64_t>& values) {
-  return copy_to_numpy<std::int64_t>(values, {values.size()});
-}
-
-FeatureView make_view(const Matrix& knots, const Vector& shift, const Vector& scale, const Matrix& directions,
-                      const Matrix& gop, std::size_t fit_dimension) {
-  const std::size_t d = shift.size();
-  require_size("scale", scale.size(), d);
-  require_size("directions", directions.shape(0), d);
-  if (gop.shape(0) > 0) {
-    require_size("gop", gop.shape(0), d);
-    require_size("a row of gop", gop.shape(1), d);
-  }
-  if (knots.shape(0) > 0) {
-    require_size("a row of knots", knots.shape(1), d);
-  }
-  FeatureView view{d,
-                   directions.shape(1),
-                   fit_dimension,
-                   vector_of(knots),
-                   vector_of(shift),
-                   vector_of(scale),
-                   vector_of(directions),
-                   vector_of(gop)};
-  view.check();
-  return view;
-}
-
-FloatArray standardize(const FeatureView& view, const Matrix& rows) {
-  require_size("a row", rows.shape(1), view.dimension);
-  std::vector<double> out(rows.size());
-  {
-    const nb::gil_scoped_release release;
-    for (std::size_t i = 0; i < rows.shape(0); ++i) {
-      view.standardize({rows.data() + i * view.dimension, view.dimension},
-                       {out.data() + i * view.dimension, view.dimension});
-    }
-  }
-  return to_numpy(std::move(out), {rows.shape(0), view.dimension});
-}
-
-void bind_feature_view(nb::module_& m) {
-  const auto arrays = [](const FeatureView& self) {
-    const std::size_t d = self.dimension;
-    return nb::make_tuple(as_matrix(self.knots, d), as_vector(self.shift), as_vector(self.scale),
-                          as_matrix(self.directions, self.rank), as_matrix(*self.gop, d), self.fit_dimension);
-  };
-  nb::class_<FeatureView>(m, "FeatureView", "View of the features with a metric.")
-      .def(nb::new_(&make_view), "knots"_a, "shift"_a, "scale"_a, "directions"_a, "gop"_a, "fit_dimension"_a)
-      .def_prop_ro(
-          "knots", [](const FeatureView& self) { return as_matrix(self.knots, self.dimension); }, nb::rv_policy::move)
-      .def_prop_ro(
-          "shift", [](const FeatureView& self) { return as_vector(self.shift); }, nb::rv_policy::move)
-      .def_prop_ro(
-          "scale", [](const FeatureView& self) { return as_vector(self.scale); }, nb::rv_policy::move)
-      .def_prop_ro(
-          "directions", [](const FeatureView& self) { return as_matrix(self.directions, self.rank); },
-          nb::rv_policy::move)
-      .def_prop_ro(
-          "gop", [](const FeatureView& self) { return as_matrix(*self.gop, self.dimension); }, nb::rv_policy::move)
-      .def_ro("fit_dimension", &FeatureView::fit_dimension)
-      .def("standardize", &standardize, "rows"_a, "Return standardized rows.")
-      .def(
-          "__reduce__",
-          [arrays](const FeatureView& self) { return nb::make_tuple(nb::type<FeatureView>(), arrays(self)); },
-          reduce_signature());
-}
-
-CenterMemory make_centers(const Matrix& rows, const Vector& label_sums, const IntVector& label_counts,
-                          const Vector& round_sums) {
-  require_size("label_sums", label_sums.size(), rows.shape(0));
-  require_size("label_counts", label_counts.size(), rows.shape(0));
-  require_size("round_sums", round_sums.size(), rows.shape(0));
-  CenterMemory centers{rows.shape(1), vector_of(rows), vector_of(label_sums), vector_of(label_counts),
-                       vector_of(round_sums)};
-  centers.check();
-  return centers;
-}
-
-void bind_centers(nb::module_& m) {
-  nb::class_<CenterMemory>(m, "CenterMemory", "Centers, shared by all views.")
-      .def(nb::new_(&make_centers), "rows"_a, "label_sums"_a, "label_counts"_a, "round_sums"_a)
-      .def_prop_ro(
-          "rows", [](const CenterMemory& self) { return as_matrix(*self.rows, self.dimension); }, nb::rv_policy::move)
-      .def_prop_ro(
-          "label_sums", [](const CenterMemory& self) { return as_vector(self.label_sums); }, nb::rv_policy::move)
-      .def_prop_ro(
-          "label_counts", [](const CenterMemory& self) { return as_ints(self.label_counts); }, nb::rv_policy::move)
-      .def_prop_ro(
-          "round_sums", [](const CenterMemory& self) { return as_vector(self.round_sums); }, nb::rv_policy::move)
-      .def("__len__", &CenterMemory::size)
-      .def(
-          "__reduce__",
-          [](const CenterMemory& self) {
-            return nb::make_tuple(nb::type<CenterMemory>(),
-                                  nb::make_tuple(as_matrix(*self.rows, self.dimension), as_vector(self.label_sums),
-                                                 as_ints(self.label_counts), as_vector(self.round_sums)));
-          },
-          reduce_signature());
-}
-
-PackingExpert make_packing(const Matrix& coordinates, const Vector& label_sums, const IntVector& label_counts,
-                           const IntVector& creation_rounds, const IntVector& rank_starts, std::int64_t clock,
-                           double coordinate_scale, std::size_t max_centers) {
-  PackingCenters centers(span_of(coordinates), coordinates.shape(1), vector_of(label_sums), vector_of(label_counts),
-                         vector_of(creation_rounds));
-  PackingExpert packing{std::move(centers), vector_of(rank_starts), clock, coordinate_scale, max_centers};
-  packing.check();
-  return packing;
-}
-
-void bind_packing_expert(nb::module_& m) {
-  const auto coordinates = [](const PackingExpert& self) {
-    return as_matrix(self.centers.points.points(), self.centers.points.dimension());
-  };
-  nb::class_<PackingExpert>(m, "PackingExpert", "State of Algorithm 1 as an expert.")
-      .def(nb::new_(&make_packing), "coordinates"_a, "label_sums"_a, "label_counts"_a, "creation_rounds"_a,
-           "rank_starts"_a, "clock"_a, "coordinate_scale"_a, "max_centers"_a)
-      .def_prop_ro("coordinates", coordinates, nb::rv_policy::move)
-      .def_prop_ro(
-          "label_sums", [](const PackingExpert& self) { return as_vector(self.centers.label_sums); },
-          nb::rv_policy::move)
-      .def_prop_ro(
-          "label_counts", [](const PackingExpert& self) { return as_ints(self.centers.label_counts); },
-          nb::rv_policy::move)
-      .def_prop_ro(
-          "creation_rounds", [](const PackingExpert& self) { return as_ints(self.centers.creation_rounds); },
-          nb::rv_policy::move)
-      .def_prop_ro(
-          "rank_starts", [](const PackingExpert& self) { return as_ints(self.rank_starts); }, nb::rv_policy::move)
-      .def_ro("clock", &PackingExpert::clock)
-      .def_ro("coordinate_scale", &PackingExpert::coordinate_scale)
-      .def_ro("max_centers", &PackingExpert::max_centers)
-      .def(
-          "__reduce__",
-          [coordinates](const PackingExpert& self) {
-            return nb::make_tuple(
-                nb::type<PackingExpert>(),
-                nb::make_tuple(coordinates(self), as_vector(self.centers.label_sums),
-                               as_ints(self.centers.label_counts), as_ints(self.centers.creation_rounds),
-                               as_ints(self.rank_starts), self.clock, self.coordinate_scale, self.max_centers));
-          },
-          reduce_signature());
-}
-
-// In Python, statistics are arrays: mean, sum of squared deviations, low, high, outliers, and for labels also the
-// count.
-LabelStatistics make_label_statistics(const Vector& values) {
-  require_size("label_statistics", values.size(), 6);
-  const double* v = values.data();
-  return {v[0], v[1], v[2], v[3], v[4], v[5]};
-}
-
-FloatArray label_statistics(const MetricParts& parts) {
-  const LabelStatistics& labels = parts.labels;
-  return as_vector({labels.mean, labels.squares, labels.low, labels.high, labels.outliers, labels.count});
-}
-
-FeatureStatistics make_feature_statistics(const Matrix& values) {
-  require_size("feature_statistics", values.shape(0), 5);
-  const std::size_t d = values.shape(1);
-  FeatureStatistics out(d);
-  std::size_t row = 0;
-  for (std::vector<double>* each : {&out.mean, &out.squares, &out.low, &out.high, &out.outliers}) {
-    each->assign(values.data() + row * d, values.data() + (row + 1) * d);
-    ++row;
-  }
-  return out;
-}
-
-FloatArray feature_statistics(const MetricParts& parts) {
-  const FeatureStatistics& features = parts.features;
-  std::vector<double> values;
-  for (const std::vector<double>* each :
-       {&features.mean, &features.squares, &features.low, &features.high, &features.outliers}) {
-    values.insert(values.end(), each->begin(), each->end());
-  }
-  return as_matrix(values, features.mean.size());
-}
-
-MetricParts make_parts(std::vector<FeatureView> views, CenterMemory centers, PackingExpert packing,
-                       GlobalRegressions regressions, ExpertAggregation aggregation, const Vector& labels,
-                       const Matrix& features, const std::vector<Matrix>& coordinates, std::int64_t clock) {
-  require_size("coordinates", coordinates.size(), views.size());
-  std::vector<std::vector<double>> points;
-  for (std::size_t v = 0; v < views.size(); ++v) {
-    require_size("a row of coordinates", coordinates[v].shape(1), views[v].rank);
-    points.push_back(vector_of(coordinates[v]));
-  }
-  MetricParts parts{std::move(views),
-                    std::move(centers),
-                    std::move(points),
-                    std::move(packing),
-                    std::move(regressions),
-                    std::move(aggregation),
-                    make_label_statistics(labels),
-                    make_feature_statistics(features),
-                    clock};
-  parts.check();
-  return parts;
-}
-
-std::vector<FloatArray> coordinates_of(const MetricParts& parts) {
-  std::vector<FloatArray> out;
-  for (std::size_t v = 0; v < parts.coordinates.size(); ++v) {
-    out.push_back(as_matrix(parts.coordinates[v], parts.views[v].rank));
-  }
-  return out;
-}
-
-void bind_parts(nb::module_& m) {
-  nb::class_<GlobalRegressions>(m, "GlobalRegressions",
-                                "Ridge regressions on all features, without and with forgetting.")
-      .def(nb::new_([](LeastSquares ridge, LeastSquares forgetting) {
-             return GlobalRegressions{std::move(ridge), std::move(forgetting)};
-           }),
-           "ridge"_a, "forgetting"_a)
-      .def_ro("ridge", &GlobalRegressions::ridge)
-      .def_ro("forgetting", &GlobalRegressions::forgetting)
-      .def(
-          "__reduce__",
-          [](const GlobalRegressions& self) {
-            return nb::make_tuple(nb::type<GlobalRegressions>(), nb::make_tuple(self.ridge, self.forgetting));
-          },
-          reduce_signature());
-  nb::class_<ExpertAggregation>(m, "ExpertAggregation",
-                                "Aggregation of the experts: weights, stack, and weights of both.")
-      .def(nb::new_([](BernsteinAggregation experts, LeastSquares stack, BernsteinAggregation top) {
-             return ExpertAggregation{std::move(experts), std::move(stack), std::move(top)};
-           }),
-           "experts"_a, "stack"_a, "top"_a)
-      .def_ro("experts", &ExpertAggregation::experts)
-      .def_ro("stack", &ExpertAggregation::stack)
-      .def_ro("top", &ExpertAggregation::top)
-      .def(
-          "__reduce__",
-          [](const ExpertAggregation& self) {
-            return nb::make_tuple(nb::type<ExpertAggregation>(), nb::make_tuple(self.experts, self.stack, self.top));
-          },
-          reduce_signature());
-  nb::class_<MetricParts>(m, "MetricParts", "Complete state of a MetricCore.")
-      .def(nb::new_(&make_parts), "views"_a, "centers"_a, "packing"_a, "regressions"_a, "aggregation"_a,
-           "label_statistics"_a, "feature_statistics"_a, "coordinates"_a, "clock"_a)
-      .def_ro("views", &MetricParts::views)
-      .def_ro("centers", &MetricParts::centers)
-      .def_ro("packing", &MetricParts::packing)
-      .def_ro("regressions", &MetricParts::regressions)
-      .def_ro("aggregation", &MetricParts::aggregation)
-      .def_prop_ro("label_statistics", &label_statistics, nb::rv_policy::move)
-      .def_prop_ro("feature_statistics", &feature_statistics, nb::rv_policy::move)
-      .def_ro("clock", &MetricParts::clock)
-      .def_prop_ro("coordinates", &coordinates_of, nb::rv_policy::move, "Coordinates of the centers in each view.")
-      .def(
-          "__reduce__",
-          [](const MetricParts& self) {
-            return nb::make_tuple(
-                nb::type<MetricParts>(),
-                nb::make_tuple(self.views, self.centers, self.packing, self.regressions, self.aggregation,
-                               label_statistics(self), feature_statistics(self), coordinates_of(self), self.clock));
-          },
-          reduce_signature());
-}
 
 using AnyArray = nb::ndarray<nb::ro>;
 
@@ -318,13 +51,20 @@ double predict_one(const MetricCore& core, const std::vector<double>& row) {
   return prediction;
 }
 
-bool learn_one(MetricCore& core, const std::vector<double>& row, double label) {
-  double prediction = 0.0;
-  return core.learn(row, {&label, 1}, {&prediction, 1}) == 1;
+std::tuple<double, std::vector<double>> predict_next_one(const MetricCore& core, const std::vector<double>& row,
+                                                         std::int64_t key) {
+  MetricCore::NextPrediction next = core.predict_next_row(row, key);
+  return {next.prediction, std::move(next.past)};
 }
 
-std::tuple<MetricParts, double> round_on_copy(const MetricCore& core, const std::vector<double>& row, double label) {
-  auto [parts, prediction] = core.round_on_copy(row, label);
+bool learn_one(MetricCore& core, const std::vector<double>& row, double label, std::int64_t key,
+               const std::vector<double>& past) {
+  return core.learn_row({row, key, past}, label);
+}
+
+std::tuple<CoreParts, double> round_on_copy(const MetricCore& core, const std::vector<double>& row, double label,
+                                            std::int64_t key, const std::vector<double>& past) {
+  auto [parts, prediction] = core.round_on_copy({row, key, past}, label);
   return {std::move(parts), prediction};
 }
 
@@ -361,9 +101,10 @@ void bind_core(nb::module_& m) {
           reduce_signature());
   using release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<MetricCore>(m, "MetricCore", "Rounds of MetricRegressor within a phase.")
-      .def(nb::init<const MetricSettings&, MetricParts>(), "settings"_a, "parts"_a, release())
+      .def(nb::init<const MetricSettings&, CoreParts>(), "settings"_a, "parts"_a, release())
       .def_prop_ro("settings", &MetricCore::settings)
       .def_prop_ro("dimension", &MetricCore::dimension)
+      .def_prop_ro("has_keys", &MetricCore::has_keys, "Whether rows have keys.")
       .def_prop_ro("clock", &MetricCore::clock, release(), "Number of rounds.")
       .def("__len__", &MetricCore::size, release())
       .def("expert_weights", &expert_weights, "Return the weight of each expert in the aggregation; they add up to 1.")
@@ -388,21 +129,37 @@ void bind_core(nb::module_& m) {
           "rows"_a, "predictions"_a.noconvert(), "threads"_a = 1, release(),
           "Fill in the prediction for each row, all from the same state.")
       .def(
-          "learn",
-          [](MetricCore& core, const Matrix& rows, const Vector& labels, const MutableVector& predictions) {
+          "predict_next",
+          [](const MetricCore& core, const Matrix& rows, const IntVector& keys, const Vector& labels,
+             const MutableVector& predictions) {
             require_size("a row", rows.shape(1), core.dimension());
-            return core.learn(span_of(rows), span_of(labels), span_of(predictions));
+            core.predict_next(span_of(rows), span_of(keys), span_of(labels), span_of(predictions));
           },
-          "rows"_a, "labels"_a, "predictions"_a.noconvert(), release(),
+          "rows"_a, "keys"_a, "labels"_a, "predictions"_a.noconvert(), release(),
+          "Fill in the prediction for each of the rows that follow, one after the other. A label that is NaN is "
+          "unknown, and the prediction stands in for it.")
+      .def(
+          "learn",
+          [](MetricCore& core, const Matrix& rows, const IntVector& keys, const Vector& labels,
+             const MutableVector& predictions) {
+            require_size("a row", rows.shape(1), core.dimension());
+            return core.learn(span_of(rows), span_of(keys), span_of(labels), span_of(predictions));
+          },
+          "rows"_a, "keys"_a, "labels"_a, "predictions"_a.noconvert(), release(),
           "Run one round per row and fill in the predictions. Return the number of rounds run, which is smaller if a "
           "round would fill the memory.")
       .def("expert_predictions", &expert_predictions, "row"_a,
-           "Return the predictions of all experts for a row, and those of the aggregation and the stack.")
-      .def("predict_one", &predict_one, "row"_a, release(), "Return the prediction for a row.")
-      .def("learn_one", &learn_one, "row"_a, "label"_a, release(),
-           "Run a round. Return False, without a change, if the round would fill the memory.")
-      .def("round_on_copy", &round_on_copy, "row"_a, "label"_a, release(),
-           "Return the parts after one more round, and its prediction, without changing the core.")
+           "Return the predictions of all experts for a row from the features alone, and those of the aggregation and "
+           "the "
+           "stack.")
+      .def("predict_one", &predict_one, "row"_a, release(), "Return the prediction for a row from the features alone.")
+      .def("predict_next_one", &predict_next_one, "row"_a, "key"_a = 0, release(),
+           "Return the prediction of the row that follows, and the features of the past that it used.")
+      .def("learn_one", &learn_one, "row"_a, "label"_a, "key"_a = 0, "past"_a = std::vector<double>(), release(),
+           "Run a round. Return False, without a change, if the round would fill the memory. `past` has the features "
+           "of the past at the time of the prediction, if the label comes late.")
+      .def("round_on_copy", &round_on_copy, "row"_a, "label"_a, "key"_a = 0, "past"_a = std::vector<double>(),
+           release(), "Return the parts after one more round, and its prediction, without changing the core.")
       .def(
           "copy", [](const MetricCore& self) { return new MetricCore(self); }, nb::rv_policy::take_ownership, release(),
           "Return an independent copy.")
@@ -433,10 +190,6 @@ void bind_scoring(nb::module_& m) {
 }  // namespace
 
 void bind_metric_core(nb::module_& m) {
-  bind_feature_view(m);
-  bind_centers(m);
-  bind_packing_expert(m);
-  bind_parts(m);
   bind_core(m);
   bind_scoring(m);
 }

@@ -116,7 +116,7 @@ import hashlib
 import numpy as np
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.state import LearnerSize, initial_state
+from ellipack.learners.metric.initial_state import LearnerSize, initial_state
 rng = np.random.default_rng(0)
 X = rng.normal(size=(330, 120))
 y = np.sin(X[:, 0]) + X[:, 1:4] @ [1.0, -2.0, 0.5]

@@ -162,7 +162,7 @@ def _end_phase(state: MetricState) -> object:
 
 
 def _evict(state: MetricState) -> object:
-    return evict_redundant_centers(state.core.parts())
+    return evict_redundant_centers(state.core.parts().plain)
 
 
 def _rounds(learner: MetricRegressor) -> int:

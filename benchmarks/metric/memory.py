@@ -12,7 +12,7 @@ from rich.table import Table
 from benchmarks.command_line import TargetResult, new_table
 from benchmarks.streams import Stream, late_nrmse
 from ellipack import MetricRegressor
-from ellipack._core import MetricCore
+from ellipack._core import CoreParts, MetricCore
 from ellipack.learners.metric.eviction import keep_centers
 from ellipack.learners.metric.state import MetricState
 from ellipack.validation import Floats
@@ -50,7 +50,8 @@ def keep_latest(state: MetricState, kept: int) -> None:
     """Drop all but the latest centers of a learner."""
     latest_centers = np.arange(state.n_centers) >= state.n_centers - kept
     state.phase = replace(
-        state.phase, core=MetricCore(state.core.settings, keep_centers(state.core.parts(), latest_centers))
+        state.phase,
+        core=MetricCore(state.core.settings, CoreParts(keep_centers(state.core.parts().plain, latest_centers), None)),
     )
 
 

@@ -3,7 +3,7 @@ Compiled core of ellipack: arrays, rounds, neighbor search and scoring.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, overload
+from typing import Annotated, Final, overload
 
 import numpy
 from numpy.typing import NDArray
@@ -59,6 +59,22 @@ class LeastSquares:
         """
         Return the same regression on rescaled features. The old features are `ratio * new + shift`; the last one is the constant, with a ratio and a shift of 1.
         """
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class StackedAggregation:
+    """Aggregation of experts, a stack that corrects it, and weights of both."""
+
+    def __init__(self, experts: BernsteinAggregation, stack: LeastSquares, top: BernsteinAggregation) -> None: ...
+
+    @property
+    def experts(self) -> BernsteinAggregation: ...
+
+    @property
+    def stack(self) -> LeastSquares: ...
+
+    @property
+    def top(self) -> BernsteinAggregation: ...
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
@@ -270,26 +286,10 @@ class GlobalRegressions:
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
-class ExpertAggregation:
-    """Aggregation of the experts: weights, stack, and weights of both."""
-
-    def __init__(self, experts: BernsteinAggregation, stack: LeastSquares, top: BernsteinAggregation) -> None: ...
-
-    @property
-    def experts(self) -> BernsteinAggregation: ...
-
-    @property
-    def stack(self) -> LeastSquares: ...
-
-    @property
-    def top(self) -> BernsteinAggregation: ...
-
-    def __reduce__(self) -> tuple[object, ...]: ...
-
 class MetricParts:
-    """Complete state of a MetricCore."""
+    """State of a learner with a metric."""
 
-    def __init__(self, views: Sequence[FeatureView], centers: CenterMemory, packing: PackingExpert, regressions: GlobalRegressions, aggregation: ExpertAggregation, label_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coordinates: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]], clock: int) -> None: ...
+    def __init__(self, views: Sequence[FeatureView], centers: CenterMemory, packing: PackingExpert, regressions: GlobalRegressions, aggregation: StackedAggregation, label_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coordinates: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]], clock: int) -> None: ...
 
     @property
     def views(self) -> list[FeatureView]: ...
@@ -304,7 +304,7 @@ class MetricParts:
     def regressions(self) -> GlobalRegressions: ...
 
     @property
-    def aggregation(self) -> ExpertAggregation: ...
+    def aggregation(self) -> StackedAggregation: ...
 
     @property
     def label_statistics(self) -> NDArray[numpy.float64]: ...
@@ -318,6 +318,86 @@ class MetricParts:
     @property
     def coordinates(self) -> list[NDArray[numpy.float64]]:
         """Coordinates of the centers in each view."""
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class PastFeatures:
+    """Features that summarize earlier labels."""
+
+    def __init__(self, labels: int, max_keys: int, stream: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], histories: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    history_size: Final[int] = ...
+    """Number of values of a history."""
+
+    @property
+    def labels(self) -> int: ...
+
+    @property
+    def max_keys(self) -> int: ...
+
+    @property
+    def dimension(self) -> int:
+        """Number of features."""
+
+    @property
+    def stream(self) -> NDArray[numpy.float64]:
+        """History of the stream: count, mean, error, labels."""
+
+    @property
+    def keys(self) -> NDArray[numpy.int64]:
+        """Keys, in the order in which they were learned last."""
+
+    @property
+    def histories(self) -> NDArray[numpy.float64]:
+        """History of each key."""
+
+    def compute(self, key: int, prediction: float) -> NDArray[numpy.float64]:
+        """Return the features of a row."""
+
+    def add(self, key: int, label: float, prediction: float) -> None:
+        """Learn the label of a row."""
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class PastParts:
+    """State of the learner that sees the past."""
+
+    def __init__(self, rounds: MetricParts, features: PastFeatures, combination: StackedAggregation, active_from: int, active_errors: tuple[float, float], total_errors: tuple[float, float]) -> None: ...
+
+    @property
+    def rounds(self) -> MetricParts: ...
+
+    @property
+    def features(self) -> PastFeatures: ...
+
+    @property
+    def combination(self) -> StackedAggregation: ...
+
+    @property
+    def active_from(self) -> int: ...
+
+    @property
+    def active_errors(self) -> tuple[float, float]:
+        """
+        Sums of squared errors without and with the past, in the rounds of this phase that used it.
+        """
+
+    @property
+    def total_errors(self) -> tuple[float, float]:
+        """Sums of squared errors without and with the past, in all rounds."""
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class CoreParts:
+    """Complete state of a MetricCore."""
+
+    def __init__(self, plain: MetricParts, past: PastParts | None) -> None: ...
+
+    @property
+    def plain(self) -> MetricParts: ...
+
+    @property
+    def past(self) -> PastParts | None: ...
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
@@ -340,13 +420,17 @@ class MetricSettings:
 class MetricCore:
     """Rounds of MetricRegressor within a phase."""
 
-    def __init__(self, settings: MetricSettings, parts: MetricParts) -> None: ...
+    def __init__(self, settings: MetricSettings, parts: CoreParts) -> None: ...
 
     @property
     def settings(self) -> MetricSettings: ...
 
     @property
     def dimension(self) -> int: ...
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether rows have keys."""
 
     @property
     def clock(self) -> int:
@@ -360,7 +444,7 @@ class MetricCore:
     def feature_scales(self) -> NDArray[numpy.float64]:
         """Return the scale of each feature in the first view."""
 
-    def parts(self) -> MetricParts:
+    def parts(self) -> CoreParts:
         """Return a copy of all parts."""
 
     def accepts_rows(self, rows: NDArray[numpy.generic]) -> bool:
@@ -376,25 +460,35 @@ class MetricCore:
     def predict(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None:
         """Fill in the prediction for each row, all from the same state."""
 
-    def learn(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    def predict_next(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+        """
+        Fill in the prediction for each of the rows that follow, one after the other. A label that is NaN is unknown, and the prediction stands in for it.
+        """
+
+    def learn(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int:
         """
         Run one round per row and fill in the predictions. Return the number of rounds run, which is smaller if a round would fill the memory.
         """
 
     def expert_predictions(self, row: Sequence[float]) -> tuple[NDArray[numpy.float64], tuple[float, float]]:
         """
-        Return the predictions of all experts for a row, and those of the aggregation and the stack.
+        Return the predictions of all experts for a row from the features alone, and those of the aggregation and the stack.
         """
 
     def predict_one(self, row: Sequence[float]) -> float:
-        """Return the prediction for a row."""
+        """Return the prediction for a row from the features alone."""
 
-    def learn_one(self, row: Sequence[float], label: float) -> bool:
+    def predict_next_one(self, row: Sequence[float], key: int = 0) -> tuple[float, list[float]]:
         """
-        Run a round. Return False, without a change, if the round would fill the memory.
+        Return the prediction of the row that follows, and the features of the past that it used.
         """
 
-    def round_on_copy(self, row: Sequence[float], label: float) -> tuple[MetricParts, float]:
+    def learn_one(self, row: Sequence[float], label: float, key: int = 0, past: Sequence[float] = []) -> bool:
+        """
+        Run a round. Return False, without a change, if the round would fill the memory. `past` has the features of the past at the time of the prediction, if the label comes late.
+        """
+
+    def round_on_copy(self, row: Sequence[float], label: float, key: int = 0, past: Sequence[float] = []) -> tuple[CoreParts, float]:
         """
         Return the parts after one more round, and its prediction, without changing the core.
         """

@@ -138,7 +138,7 @@ def test_latest_keeps_the_latest_rows() -> None:
     learner = MetricRegressor(1000).fit(stream.X, stream.y)
     memory.keep_latest(learner.state_, 40)
     assert learner.n_centers_ == 40
-    np.testing.assert_array_equal(learner.state_.core.parts().centers.rows, stream.X[60:])
+    np.testing.assert_array_equal(learner.state_.core.parts().plain.centers.rows, stream.X[60:])
     learner.partial_fit(stream.X + 1, stream.y)
     assert learner.n_centers_ == 140
     assert memory.error_of_latest(stream, 200, 1) == memory.error_with_eviction(

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipack import _core
-from ellipack._core import CenterMemory, MetricCore, MetricParts, MetricSettings, PackingExpert
+from ellipack._core import CenterMemory, CoreParts, MetricCore, MetricParts, MetricSettings, PackingExpert
 from ellipack.learners.metric.state import COUNT, HIGH, LOW
 from ellipack.validation import Floats
 from tests.core.builds import modules
-from tests.learners.metric.learners import smooth_stream, trained
+from tests.learners.metric.learners import PASTS, Past, smooth_stream, trained
 from tests.strategies import seeds
 
 FIELDS = {
@@ -29,12 +29,15 @@ FIELDS = {
     "LeastSquares": ["inverse", "coefficients"],
     "BernsteinAggregation": ["log_priors", "gains", "squares", "scale"],
     "GlobalRegressions": ["ridge", "forgetting"],
-    "ExpertAggregation": ["experts", "stack", "top"],
+    "StackedAggregation": ["experts", "stack", "top"],
     "MetricParts": [
         "views", "centers", "packing", "regressions", "aggregation", "label_statistics", "feature_statistics",
         "coordinates", "clock",
     ],
     "MetricSettings": ["neighbors", "max_centers", "label_margin"],
+    "PastFeatures": ["labels", "max_keys", "stream", "keys", "histories"],
+    "PastParts": ["rounds", "features", "combination", "active_from", "active_errors", "total_errors"],
+    "CoreParts": ["plain", "past"],
 }  # fmt: skip
 """The arguments of each constructor, which are also attributes."""
 
@@ -69,16 +72,23 @@ def content(part: Any) -> Any:
 
 
 def parts_of_learner(rounds: int = 75, views: int = 2) -> MetricParts:
-    return trained(*smooth_stream(rounds), views=views).core.parts()
+    return trained(*smooth_stream(rounds), views=views).core.parts().plain
+
+
+def new_core(parts: MetricParts) -> MetricCore:
+    """Return a core that sees the features alone."""
+    return MetricCore(SETTINGS, CoreParts(parts, None))
 
 
 SETTINGS = MetricSettings(neighbors=8, max_centers=1000, label_margin=0.05)
 PARTS = parts_of_learner()
+NO_KEYS = np.zeros(0, dtype=np.int64)
 
 
 def learn_rows(core: Any, X: Floats, y: Floats) -> Floats:
     predictions = np.empty(len(X))
-    assert core.learn(X, y, predictions) == len(X)
+    keys = np.arange(len(X)) % 3 if core.has_keys else NO_KEYS
+    assert core.learn(X, keys, y, predictions) == len(X)
     return predictions
 
 
@@ -86,10 +96,10 @@ def learn_rows(core: Any, X: Floats, y: Floats) -> Floats:
 
 
 @settings(max_examples=10)
-@given(st.integers(1, 2), st.sampled_from([3, 45]), st.sampled_from([2, 8, 32]), seeds)
-def test_builds_are_bitwise_equal(views: int, d: int, neighbors: int, seed: int) -> None:
+@given(st.integers(1, 2), st.sampled_from([3, 45]), st.sampled_from([2, 8, 32]), st.sampled_from(PASTS), seeds)
+def test_builds_are_bitwise_equal(views: int, d: int, neighbors: int, past: Past, seed: int) -> None:
     X, y = smooth_stream(160, d, seed)
-    start = trained(X[:100], y[:100], views).core.parts()
+    start = trained(X[:100], y[:100], views, past=past).core.parts()
     outcomes = []
     for module in modules:
         core = module.MetricCore(module.MetricSettings(neighbors, 1000, 0.05), moved(start, module))
@@ -100,9 +110,10 @@ def test_builds_are_bitwise_equal(views: int, d: int, neighbors: int, seed: int)
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
 @pytest.mark.parametrize("rounds", [0, 1, 70])
-def test_copies_are_equal_and_independent(duplicate: Any, rounds: int) -> None:
+@pytest.mark.parametrize("past", PASTS)
+def test_copies_are_equal_and_independent(duplicate: Any, rounds: int, past: Past) -> None:
     X, y = smooth_stream(120)
-    core = trained(X[:1], y[:1], views=2).core
+    core = trained(X[:1], y[:1], views=2, past=past).core
     if rounds:
         learn_rows(core, X[:rounds], y[:rounds])
     other = duplicate(core)
@@ -123,9 +134,9 @@ def test_copies_of_parts_are_equal(name: str) -> None:
 
 
 def test_parts_are_copies() -> None:
-    core = MetricCore(SETTINGS, PARTS)
+    core = new_core(PARTS)
     before = content(core.parts())
-    parts = core.parts()
+    parts = core.parts().plain
     parts.label_statistics[:] = np.nan
     parts.centers.rows[:] = np.nan
     parts.aggregation.experts.update(np.arange(26.0), 3.0, 5.0)
@@ -133,10 +144,10 @@ def test_parts_are_copies() -> None:
 
 
 def test_expert_weights_are_those_of_the_aggregation() -> None:
-    core = MetricCore(SETTINGS, PARTS)
+    core = new_core(PARTS)
     learn_rows(core, *smooth_stream(50, seed=1))
     weights = core.expert_weights()
-    assert content(weights) == content(core.parts().aggregation.experts.weights())
+    assert content(weights) == content(core.parts().plain.aggregation.experts.weights())
     assert content(weights) != content(PARTS.aggregation.experts.weights())
     assert weights.sum() == pytest.approx(1.0)
     weights[:] = 0.0  # a copy
@@ -146,7 +157,7 @@ def test_expert_weights_are_those_of_the_aggregation() -> None:
 def test_feature_scales_are_those_of_the_first_view() -> None:
     first, second = PARTS.views
     scale = np.array([2.0, 3.0, 5.0])
-    core = MetricCore(SETTINGS, changed(PARTS, views=[changed(first, scale=scale), second]))
+    core = new_core(changed(PARTS, views=[changed(first, scale=scale), second]))
     scales = core.feature_scales()
     assert content(scales) == content(scale)
     scales[:] = 0.0  # a copy
@@ -154,9 +165,10 @@ def test_feature_scales_are_those_of_the_first_view() -> None:
 
 
 @pytest.mark.parametrize("views", [1, 2])
-def test_a_core_built_from_its_parts_continues_bitwise_equal(views: int) -> None:
+@pytest.mark.parametrize("past", PASTS)
+def test_a_core_built_from_its_parts_continues_bitwise_equal(views: int, past: Past) -> None:
     X, y = smooth_stream(400)
-    kept = trained(X[:1], y[:1], views).core
+    kept = trained(X[:1], y[:1], views, past=past).core
     rebuilt = kept
     for start in range(1, 400, 57):
         part = slice(start, min(start + 57, 400))
@@ -196,39 +208,39 @@ def test_a_core_stops_before_a_round_that_would_fill_the_memory() -> None:
     core = trained(X[:20], y[:20], max_centers=1000).core
     core = MetricCore(MetricSettings(8, len(core) + 5, 0.05), core.parts())
     predictions = np.full(180, np.nan)
-    done = core.learn(X[20:], y[20:], predictions)
+    done = core.learn(X[20:], NO_KEYS, y[20:], predictions)
     assert len(core) == core.settings.max_centers - 1
     assert 4 <= done < 180
     assert np.isfinite(predictions[:done]).all()
     assert np.isnan(predictions[done:]).all()
     before = content(core.parts())
     new = 20 + done
-    assert core.learn(X[new:], y[new:], predictions[done:]) == 0
+    assert core.learn(X[new:], NO_KEYS, y[new:], predictions[done:]) == 0
     assert not core.learn_one(X[new].tolist(), y[new])
     assert content(core.parts()) == before
     expected = core.predict_one(X[new].tolist())
     after, prediction = core.round_on_copy(X[new].tolist(), y[new])
     assert prediction == expected
-    assert len(after.centers) == core.settings.max_centers
-    assert after.clock == core.clock + 1
+    assert len(after.plain.centers) == core.settings.max_centers
+    assert after.plain.clock == core.clock + 1
     assert content(core.parts()) == before
 
 
 def test_algorithm_1_has_a_bounded_number_of_centers() -> None:
     X, y = smooth_stream(400, seed=3)
     most = len(PARTS.packing.coordinates) + 2
-    unbounded = MetricCore(SETTINGS, PARTS)
-    bounded = MetricCore(SETTINGS, changed(PARTS, packing=changed(PARTS.packing, max_centers=most)))
+    unbounded = new_core(PARTS)
+    bounded = new_core(changed(PARTS, packing=changed(PARTS.packing, max_centers=most)))
     for core in (unbounded, bounded):
         learn_rows(core, X, y)
-    packing = bounded.parts().packing
-    assert len(packing.coordinates) == most < len(unbounded.parts().packing.coordinates)
+    packing = bounded.parts().plain.packing
+    assert len(packing.coordinates) == most < len(unbounded.parts().plain.packing.coordinates)
     # Every label is still assigned to a center.
-    assert packing.label_counts.sum() == unbounded.parts().packing.label_counts.sum()
+    assert packing.label_counts.sum() == unbounded.parts().plain.packing.label_counts.sum()
 
 
 def test_experts_are_clipped_to_the_labels_and_aggregated() -> None:
-    core = MetricCore(SETTINGS, PARTS)
+    core = new_core(PARTS)
     low, high = PARTS.label_statistics[LOW], PARTS.label_statistics[HIGH]
     slack = 0.05 * (high - low)
     for row in smooth_stream(20, seed=5)[0].tolist():
@@ -342,7 +354,7 @@ def test_impossible_packings_are_rejected(changes: dict[str, Any]) -> None:
 
 
 NO_CENTERS = CenterMemory(np.zeros((0, 3)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0))
-FEWER = trained(*smooth_stream(75, 2), views=2).core.parts()
+FEWER = trained(*smooth_stream(75, 2), views=2).core.parts().plain
 FIRST_VIEW, SECOND_VIEW = PARTS.views
 ONE_VIEW = parts_of_learner(views=1)
 
@@ -404,22 +416,22 @@ def test_inconsistent_parts_are_rejected(changes: dict[str, Any]) -> None:
 )  # fmt: skip
 def test_impossible_settings_are_rejected(changes: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must"):
-        MetricCore(changed(SETTINGS, **changes), PARTS)
+        MetricCore(changed(SETTINGS, **changes), CoreParts(PARTS, None))
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e141])
 def test_rejected_rows_and_labels_change_nothing(bad: float) -> None:
     X, y = smooth_stream(8)
-    core = MetricCore(SETTINGS, PARTS)
+    core = new_core(PARTS)
     before, predictions = content(core.parts()), np.full(8, 7.0)
     rows, labels = X.copy(), y.copy()
     rows[5, 1], labels[5] = bad, bad
     with pytest.raises(ValueError, match="rows must be finite and at most 1e140 in size"):
         core.predict(rows, predictions)
     with pytest.raises(ValueError, match="rows must be finite and at most 1e140 in size"):
-        core.learn(rows, y, predictions)
+        core.learn(rows, NO_KEYS, y, predictions)
     with pytest.raises(ValueError, match="labels must be finite and at most 1e60 in size"):
-        core.learn(X, labels, predictions)
+        core.learn(X, NO_KEYS, labels, predictions)
     for one in (core.predict_one, core.expert_predictions, lambda row: core.learn_one(row, 0.0)):
         with pytest.raises(ValueError, match="rows must be finite"):
             one(rows[5].tolist())
@@ -431,14 +443,14 @@ def test_rejected_rows_and_labels_change_nothing(bad: float) -> None:
 
 def test_rows_of_the_wrong_shape_are_rejected() -> None:
     X, y = smooth_stream(8)
-    core = MetricCore(SETTINGS, PARTS)
+    core = new_core(PARTS)
     before = content(core.parts())
     for rows, labels, predictions in (
         (X, y, np.empty(7)), (X, y[:7], np.empty(8)), (X[:7], y, np.empty(8)), (X[:, :2].copy(), y, np.empty(8)),
         (X.reshape(4, 6), y, np.empty(8)), (X.reshape(12, 2), y, np.empty(8)),
     ):  # fmt: skip
         with pytest.raises(ValueError, match="must"):
-            core.learn(rows, labels, predictions)
+            core.learn(rows, NO_KEYS, labels, predictions)
         if len(predictions) != len(rows) or rows.shape[1] != 3:
             with pytest.raises(ValueError, match="must"):
                 core.predict(rows, predictions)
@@ -447,12 +459,12 @@ def test_rows_of_the_wrong_shape_are_rejected() -> None:
             with pytest.raises(ValueError, match="must"):
                 one(row)
     assert content(core.parts()) == before
-    assert core.learn(X[:0], y[:0], np.empty(0)) == 0
+    assert core.learn(X[:0], NO_KEYS, y[:0], np.empty(0)) == 0
 
 
 def test_output_arrays_are_filled_in_or_rejected() -> None:
     X, y = smooth_stream(8)
-    core = MetricCore(SETTINGS, PARTS)
+    core = new_core(PARTS)
     read_only = np.empty(8)
     read_only.flags.writeable = False
     single: Any = np.empty(8, dtype=np.float32)
@@ -460,7 +472,7 @@ def test_output_arrays_are_filled_in_or_rejected() -> None:
         with pytest.raises(TypeError):
             core.predict(X, predictions)
         with pytest.raises(TypeError):
-            core.learn(X, y, predictions)
+            core.learn(X, NO_KEYS, y, predictions)
     rows: Any = np.asfortranarray(X.astype(np.float32))
     expected, predictions = np.empty(8), np.empty(8)
     core.predict(X.astype(np.float32).astype(np.float64), expected)
@@ -500,6 +512,6 @@ def test_cores_with_extreme_parts_run(seed: int) -> None:
     )  # fmt: skip
     for name in ("label_statistics", "feature_statistics"):
         parts = with_extreme(parts, name)
-    core = MetricCore(SETTINGS, parts)
+    core = new_core(parts)
     learn_rows(core, X, y)
     assert core.clock == PARTS.clock + 30

@@ -12,7 +12,8 @@ import pytest
 from ellipack.learners import packing, phased, rescaled
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.state import LearnerSize, MetricState, initial_state
+from ellipack.learners.metric.initial_state import LearnerSize, initial_state
+from ellipack.learners.metric.state import MetricState
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState
 from ellipack.learners.rescaled import RescaledState

@@ -14,7 +14,8 @@ from ellipack._core import MetricCore, PackingCore
 from ellipack.learners import packing, phased
 from ellipack.learners.metric import learner as metric_learner
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.state import LearnerSize, MetricState, initial_state
+from ellipack.learners.metric.initial_state import LearnerSize, initial_state
+from ellipack.learners.metric.state import MetricState
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState, Samples
 from ellipack.metric import GopEstimator, LocalSlopes, Metric

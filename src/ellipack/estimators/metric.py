@@ -11,7 +11,8 @@ from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.feature_growth import add_features
-from ellipack.learners.metric.state import LearnerSize, MetricState, initial_state
+from ellipack.learners.metric.initial_state import LearnerSize, initial_state
+from ellipack.learners.metric.state import MetricState
 from ellipack.metric import Metric
 from ellipack.parallel import thread_count
 from ellipack.serialization import Archive
@@ -145,7 +146,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     @property
     def metric_(self) -> Metric:
         """Current metric on standardized features, of spectral norm 1."""
-        return self._fitted_state.phase.metrics[0]
+        return self._fitted_state.phase.plain.metrics[0]
 
     @property
     def eigenvalues_(self) -> Floats:
@@ -156,7 +157,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def directions_(self) -> Floats:
         """Directions of the metric on features in their own units, one per row, in the order of `eigenvalues_`."""
         phase = self._fitted_state.phase  # read once: another thread may replace it
-        return np.asarray(phase.metrics[0].eigenvectors.T / phase.core.feature_scales())
+        return np.asarray(phase.plain.metrics[0].eigenvectors.T / phase.core.feature_scales())
 
     @property
     def effective_rank_(self) -> int:
@@ -171,7 +172,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     @property
     def expert_names_(self) -> list[str]:
         """Names of the experts."""
-        return expert_names(len(self._fitted_state.phase.metrics))
+        return expert_names(len(self._fitted_state.phase.plain.metrics))
 
     @property
     def expert_weights_(self) -> Floats:

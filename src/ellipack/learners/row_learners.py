@@ -81,7 +81,7 @@ class MetricRowLearner(RowLearner):
 
     def learn(self, row: Row, label: float) -> None:
         """Learn a row and its label."""
-        learner.learn_one(self.state, row, label)
+        learner.learn_one(self.state, learner.Round(row, label))
 
     def predict_rows(self, X: ArrayLike) -> Floats:
         """Return the prediction for each row."""

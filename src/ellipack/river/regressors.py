@@ -5,7 +5,7 @@ from typing import cast
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.learners import packing, phased, rescaled
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.state import LearnerSize, initial_state
+from ellipack.learners.metric.initial_state import LearnerSize, initial_state
 from ellipack.learners.packing import PackingState
 from ellipack.learners.row_learners import MetricRowLearner, PackingRowLearner, PhasedRowLearner
 from ellipack.metric import Metric
@@ -66,7 +66,7 @@ class MetricRegressor(RiverRegressor):
     @property
     def metric_(self) -> Metric | None:
         """Metric on standardized features in the order of `feature_names`; None before the first row."""
-        return None if self._learner is None else cast(MetricRowLearner, self._learner).state.phase.metrics[0]
+        return None if self._learner is None else cast(MetricRowLearner, self._learner).state.phase.plain.metrics[0]
 
     @property
     def n_centers(self) -> int:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipack._core import KdTree, MetricCore
+from ellipack._core import CoreParts, KdTree, MetricCore
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.eviction import evict_redundant_centers, find_redundant
 from tests.learners.metric.learners import bits, new_state, smooth_stream, trained
@@ -54,7 +54,7 @@ def test_memory_is_bounded_and_learning_continues() -> None:
     for start in range(0, 3000, 60):
         predictions = learner.learn(state, X[start : start + 60], y[start : start + 60])
         assert 64 <= state.n_centers < 100 or start < 120
-    parts = state.core.parts()
+    parts = state.core.parts().plain
     # The centers that are left are rows as they came, in their order, with their labels; the last row is among them.
     centers = parts.centers
     came = centers.round_sums.astype(int) - 1
@@ -73,15 +73,16 @@ def test_only_centers_are_evicted() -> None:
     state = trained(X, y, views=2)
     before, clock, size = dict(bits(state)), state.clock, state.n_centers
     state.phase = replace(
-        state.phase, core=MetricCore(state.core.settings, evict_redundant_centers(state.core.parts()))
+        state.phase,
+        core=MetricCore(state.core.settings, CoreParts(evict_redundant_centers(state.core.parts().plain), None)),
     )
     after = dict(bits(state))
     assert state.clock == clock
     assert state.n_centers == size - np.ceil(size / 4)
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {
-        "centers/rows", "centers/label_sums", "centers/label_counts", "centers/round_sums",
-        "view0/coordinates", "view1/coordinates",
+        "plain/centers/rows", "plain/centers/label_sums", "plain/centers/label_counts", "plain/centers/round_sums",
+        "plain/view0/coordinates", "plain/view1/coordinates",
     }  # fmt: skip
 
 

@@ -32,7 +32,7 @@ def test_rows_that_are_0_in_new_features_are_predicted_as_before(
     expected = learner.predict(state, X)
     add_features(state, rng.lognormal(0.0, 5.0, size=count))
     np.testing.assert_allclose(learner.predict(state, wider(X, count)), expected, rtol=1e-12, atol=1e-12)
-    assert state.core.dimension == state.phase.metrics[0].dimension == 3 + count
+    assert state.core.dimension == state.phase.plain.metrics[0].dimension == 3 + count
 
 
 @settings(max_examples=10)
@@ -52,7 +52,7 @@ def test_learning_continues_with_all_earlier_data(seed: int, n: int, views: int)
     # The statistics of features are those of a learner that had all features from the start.
     wide = new_state(4, views, 8)
     learner.learn(wide, X, y)
-    grown, whole = many.core.parts(), wide.core.parts()
+    grown, whole = many.core.parts().plain, wide.core.parts().plain
     np.testing.assert_allclose(grown.feature_statistics, whole.feature_statistics, rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(grown.centers.rows, whole.centers.rows)
     assert {len(each) for phase in many.phase.summaries for each in (phase.eigenvalues, phase.feature_weights)} == {4}
@@ -107,7 +107,7 @@ def test_a_feature_that_arrives_late_is_learned(views: int) -> None:
     errors = learner.learn(state, X[500:], y[500:]) - y[500:]
     others = learner.learn(without, X[500:, :3].copy(), y[500:]) - y[500:]
     assert np.std(errors[1000:]) < 0.2 * np.std(others[1000:])
-    assert np.diag(state.phase.metrics[0].matrix).argmax() == 3
+    assert np.diag(state.phase.plain.metrics[0].matrix).argmax() == 3
 
 
 @pytest.mark.parametrize("scale", [5e-324, 1e-200, 1e200, 1.7e308])

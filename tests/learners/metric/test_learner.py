@@ -80,9 +80,9 @@ def test_regret_bound_holds_for_the_learner(kind: str, views: int, seed: int) ->
         prediction = state.core.predict_one(X[t].tolist())
         if kind == "adversary":
             y[t] = 1.0 if prediction < 0.5 else 0.0
-        end, counted = state.phase.end, state.core.parts().label_statistics[COUNT]
+        end, counted = state.phase.end, state.core.parts().plain.label_statistics[COUNT]
         learner.learn(state, X[t : t + 1], y[t : t + 1])
-        parts = state.core.parts()
+        parts = state.core.parts().plain
         if t > 0 and parts.label_statistics[COUNT] > counted:  # else the label was an outlier
             experts.record(predictions, pair[0], y[t])
             top.record(np.array(pair), prediction, y[t])
@@ -140,7 +140,7 @@ def test_learner_works_with_many_features() -> None:
     X = rng.normal(size=(60, 500))
     state = new_state(500)
     assert np.isfinite(learner.learn(state, X, X[:, 3] + 0.1 * rng.normal(size=60))).all()
-    assert state.phase.metrics[0].dimension == 500
+    assert state.phase.plain.metrics[0].dimension == 500
 
 
 def test_predictions_are_sensible_from_the_second_row_on() -> None:
@@ -213,7 +213,7 @@ def test_zero_and_negative_zero_are_different_rows() -> None:
     learner.predict(states[0], [[0.0, 1.0]])
     for state in states:
         learner.learn(state, [[-0.0, 1.0]], [3.0])
-        assert np.signbit(state.core.parts().centers.rows[2, 0])
+        assert np.signbit(state.core.parts().plain.centers.rows[2, 0])
     assert bits(states[0]) == bits(states[1])
 
 
@@ -257,7 +257,7 @@ def test_metric_finds_the_true_subspace() -> None:
     state = new_state(10, neighbors=32, max_centers=10_000, config=MetricConfig())
     learner.learn(state, X, y)
     # All features have nearly the same scale, so that standardization hardly changes the true directions.
-    angle = np.degrees(subspace_angles(state.phase.metrics[0].eigenvectors[:, :2], stream.subspace).max())
+    angle = np.degrees(subspace_angles(state.phase.plain.metrics[0].eigenvectors[:, :2], stream.subspace).max())
     assert angle < 8
 
 
@@ -268,7 +268,7 @@ def test_experts_with_forgetting_adapt_to_a_change() -> None:
     y[1500:] *= -1
     state = new_state(3, neighbors=32, max_centers=5000)
     predictions = learner.learn(state, X, y)
-    weights = state.core.parts().aggregation.experts.weights()
+    weights = state.core.parts().plain.aggregation.experts.weights()
     assert (
         sum(w for name, w in zip(expert_names(1), weights, strict=True) if "forgetting" in name or "space-time" in name)
         > 0.9

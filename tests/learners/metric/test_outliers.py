@@ -33,7 +33,7 @@ def stream(n: int, seed: int) -> tuple[Floats, Floats]:
 
 
 def label_statistics(state: MetricState) -> Floats:
-    return state.core.parts().label_statistics
+    return state.core.parts().plain.label_statistics
 
 
 def late_error(X: Floats, y: Floats, rest: slice, labels: Floats) -> float:
@@ -56,7 +56,7 @@ def test_outlying_label_only_changes_the_outlier_count(at: int, outliers: list[t
     assert statistics[OUTLIERS] == known[OUTLIERS] + len(outliers)
     statistics[OUTLIERS] = known[OUTLIERS]
     assert statistics.tolist() == known.tolist()
-    assert {name for name in before if before[name] != after[name]} == {"facts", "label_statistics"}
+    assert {name for name in before if before[name] != after[name]} == {"facts", "plain/label_statistics"}
 
 
 @settings(max_examples=8)
@@ -104,7 +104,7 @@ def test_learner_adapts_to_a_shift_of_a_feature(size: float) -> None:
     learner.learn(state, X[:300], y[:300])
     X[300:, 0] += size
     learner.learn(state, X[300:], y[300:])
-    parts, new = state.core.parts(), X[300:, 0]
+    parts, new = state.core.parts().plain, X[300:, 0]
     assert parts.feature_statistics[HIGH, 0] == new.max()
     assert parts.feature_statistics[LOW, 0] == X[:, 0].min()
     clipped = parts.centers.rows[:600, 0] != X[:, 0]
@@ -142,7 +142,7 @@ def test_outliers_follow_the_documented_rule(seed: int) -> None:
     X, y = np.ascontiguousarray(table[:, :2]), table[:, 2]
     state = new_state(2)
     for t in range(60):
-        parts = state.core.parts()
+        parts = state.core.parts().plain
         labels, features = parts.label_statistics, parts.feature_statistics
         enough = labels[COUNT] >= MIN_LABELS
         outlying = enough and is_outlier(y[t], *labels[[LOW, HIGH, OUTLIERS]].tolist())
@@ -153,7 +153,7 @@ def test_outliers_follow_the_documented_rule(seed: int) -> None:
         clipped = copy.deepcopy(state)
         predictions = learner.learn(state, X[t : t + 1], y[t : t + 1])
         assert predictions.tolist() == learner.predict(clipped, [row]).tolist()
-        after = state.core.parts()
+        after = state.core.parts().plain
         assert after.label_statistics[COUNT] == labels[COUNT] + (not outlying)
         if not outlying:
             assert after.centers.rows[-1].tolist() == row
@@ -171,7 +171,7 @@ def test_statistics_use_clipped_features() -> None:
     values = np.array([0.0, 4.0, 1.0, 2.0, 3.0, 100.0])
     learner.learn(state, values[:, None], np.arange(6.0))
     clipped = np.append(values[:-1], 8.0)  # one width of the range outside of it
-    parts = state.core.parts()
+    parts = state.core.parts().plain
     expected = [clipped.mean(), 6 * clipped.var(), 0.0, 4.0, 1.0]
     np.testing.assert_allclose(parts.feature_statistics[:, 0], expected)
     assert parts.centers.rows[5, 0] == 8.0

@@ -21,9 +21,9 @@ def test_scales_are_frozen_within_a_phase_and_set_at_its_end() -> None:
     state = new_state(2, 2, 8, 100)
     ends = []
     for x in X:
-        phases, before = len(state.phase.summaries), state.core.parts().views[0].scale
+        phases, before = len(state.phase.summaries), state.core.parts().plain.views[0].scale
         learner.learn(state, x[None], [x[0]])
-        view = state.core.parts().views[0]
+        view = state.core.parts().plain.views[0]
         if len(state.phase.summaries) == phases:
             np.testing.assert_array_equal(view.scale, before)
         else:
@@ -49,17 +49,17 @@ def test_phases_grow_by_the_configured_factor(growth: float) -> None:
 def test_next_phase_projects_centers_again_and_keeps_their_data(views: int) -> None:
     X, y = smooth_stream(121)
     state = trained(X[:120], y[:120], views)
-    before = state.core.parts()
+    before = state.core.parts().plain
     state.phase = phase_end.next_phase(state.phase, state.core.parts(), state.config, state.random_state)
-    after = state.core.parts()
+    after = state.core.parts().plain
     for name in ("rows", "label_sums", "label_counts", "round_sums"):
         assert getattr(after.centers, name).tobytes() == getattr(before.centers, name).tobytes()
     assert after.clock == before.clock
-    for view, metric, coordinates in zip(after.views, state.phase.metrics, after.coordinates, strict=True):
+    for view, metric, coordinates in zip(after.views, state.phase.plain.metrics, after.coordinates, strict=True):
         assert coordinates.tobytes() == project_rows(view, after.centers.rows).tobytes()
         assert view.directions.tobytes() == metric.directions.tobytes()
         assert not view.gop.any()
-    assert after.packing.rank_starts.tolist() == rank_starts(state.phase.metrics[0].eigenvalues).tolist()
+    assert after.packing.rank_starts.tolist() == rank_starts(state.phase.plain.metrics[0].eigenvalues).tolist()
     assert (after.packing.clock, len(after.packing.coordinates)) == (0, 0)
     assert after.packing.coordinate_scale == pytest.approx(np.linalg.norm(after.coordinates[0], axis=1).max())
     assert state.phase.summaries[-1].n_centers == len(before.centers)
@@ -72,9 +72,9 @@ def test_outliers_count_half_in_the_next_phase() -> None:
     X[0], y[0] = 1e9, 1e9
     learner.learn(state, X[:1], y[1:2])
     learner.learn(state, X[1:2], y[:1])
-    before = state.core.parts()
+    before = state.core.parts().plain
     state.phase = phase_end.next_phase(state.phase, state.core.parts(), state.config, state.random_state)
-    after = state.core.parts()
+    after = state.core.parts().plain
     assert before.label_statistics[OUTLIERS] >= 1
     assert after.label_statistics[OUTLIERS] == before.label_statistics[OUTLIERS] / 2
     np.testing.assert_array_equal(after.feature_statistics[OUTLIERS], before.feature_statistics[OUTLIERS] / 2)
@@ -89,7 +89,7 @@ def test_stack_starts_when_labels_vary_and_restarts_when_variance_grows() -> Non
     state = new_state(2, 1, 8)
 
     def strength() -> float:
-        return float(state.core.parts().aggregation.stack.inverse.diagonal().max())
+        return float(state.core.parts().plain.aggregation.stack.inverse.diagonal().max())
 
     learner.learn(state, X[:18], y[:18])
     assert strength() == 0.0
@@ -97,7 +97,7 @@ def test_stack_starts_when_labels_vary_and_restarts_when_variance_grows() -> Non
     started = strength()
     assert started > 1e4
     learner.learn(state, X[190:], y[190:])
-    parts = state.core.parts()
+    parts = state.core.parts().plain
     variance = parts.label_statistics[SQUARES] / parts.label_statistics[COUNT]
     assert 0 < strength() < 1e4 / (50 * variance) < started
 

@@ -1,4 +1,6 @@
+import copy
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -10,14 +12,14 @@ from ellipack.errors import ModelFileError
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.serialization import from_archive, to_archive
 from ellipack.serialization import Archive
-from tests.learners.metric.learners import bits, new_state, smooth_stream, trained
+from tests.learners.metric.learners import NO_PAST, PASTS, Past, bits, keys_of, new_state, smooth_stream, trained
 from tests.strategies import seeds
 
 D = 3
 
 
-def archive(views: int = 1, rounds: int = 30) -> Archive:
-    return to_archive(trained(*smooth_stream(rounds), views=views, max_centers=40))
+def archive(views: int = 1, rounds: int = 30, past: Past = NO_PAST) -> Archive:
+    return to_archive(trained(*smooth_stream(rounds), views=views, max_centers=40, past=past))
 
 
 def with_array(contents: Archive, name: str, array: Any) -> Archive:
@@ -25,15 +27,21 @@ def with_array(contents: Archive, name: str, array: Any) -> Archive:
 
 
 @settings(max_examples=20)
-@given(st.integers(1, 2), st.sampled_from([24, 1000]), st.integers(1, 149), seeds)
-def test_restored_learner_continues_with_the_same_bits(views: int, max_centers: int, at: int, seed: int) -> None:
+@given(st.integers(1, 2), st.sampled_from([24, 1000]), st.integers(1, 149), st.sampled_from(PASTS), seeds)
+def test_restored_learner_continues_with_the_same_bits(
+    views: int, max_centers: int, at: int, past: Past, seed: int
+) -> None:
     X, y = smooth_stream(150, seed=seed)
-    state = new_state(D, views, 8, max_centers)
-    learner.learn(state, X[:at], y[:at])
+    state = new_state(D, views, 8, max_centers, past=past)
+    keys = keys_of(150, past)
+    learner.learn(state, X[:at], y[:at], keys=keys[:at])
     other = from_archive(to_archive(state), D)
     assert bits(other) == bits(state)
     assert learner.predict(other, X).tobytes() == learner.predict(state, X).tobytes()
-    assert learner.learn(other, X[at:], y[at:]).tobytes() == learner.learn(state, X[at:], y[at:]).tobytes()
+    followed = learner.predict_next(state, X[at:], keys[at:])
+    assert learner.predict_next(other, X[at:], keys[at:]).tobytes() == followed.tobytes()
+    learned = learner.learn(state, X[at:], y[at:], keys=keys[at:])
+    assert learner.learn(other, X[at:], y[at:], keys=keys[at:]).tobytes() == learned.tobytes()
     assert bits(other) == bits(state)
 
 
@@ -62,26 +70,26 @@ def test_archive_has_copies_of_arrays() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("centers/round_sums", -1.0, "round_sums must be sums of label_counts rounds, each at most 30"),
-        ("centers/round_sums", 1e9, "round_sums must be sums of label_counts rounds, each at most 30"),
-        ("centers/round_sums", None, "centers/round_sums must be float64"),
-        ("centers/label_counts", 0, "centers/label_counts must be >= 1, got 0"),
-        ("centers/label_sums", 1e80, "centers/label_sums must be sums of labels of absolute value <= 2e"),
-        ("centers/rows", 1e200, "centers/rows must be from"),
-        ("packing/creation_rounds", 1, "packing/creation_rounds must be strictly increasing"),
-        ("packing/coordinates", np.nan, "packing/coordinates must be finite"),
-        ("experts/log_priors", -1e3, "experts/log_priors must be from -50 to 1, got -1000 to -1000"),
-        ("experts/squares", -1.0, "experts/squares must be from 0"),
-        ("forgetting/inverse", None, "forgetting/inverse must be float64"),
-        ("label_statistics", np.nan, "label_statistics must be finite"),
-        ("label_statistics", -1.0, "label_statistics must be those of labels"),
-        ("label_statistics", 1e9, "label_statistics must be those of at most 30 rounds"),
-        ("feature_statistics", -1.0, "feature_statistics must have absolute values <= 2e"),
-        ("view0/scale", 0.0, "view0/scale must be from"),
-        ("view0/directions", 1e-6, "view0/directions must have lengths of at least 1e-05, got 1.7"),
-        ("view0/directions", 1.0, "view0/directions must be orthogonal"),
-        ("view0/coordinates", 1e9, "view0/coordinates must be from"),
-        ("view1/knots", None, "view1/knots must be an array of 2 dimensions, got nothing"),
+        ("plain/centers/round_sums", -1.0, "round_sums must be sums of label_counts rounds, each at most 30"),
+        ("plain/centers/round_sums", 1e9, "round_sums must be sums of label_counts rounds, each at most 30"),
+        ("plain/centers/round_sums", None, "plain/centers/round_sums must be float64"),
+        ("plain/centers/label_counts", 0, "plain/centers/label_counts must be >= 1, got 0"),
+        ("plain/centers/label_sums", 1e80, "plain/centers/label_sums must be sums of labels of absolute value <= 2e"),
+        ("plain/centers/rows", 1e200, "plain/centers/rows must be from"),
+        ("plain/packing/creation_rounds", 1, "plain/packing/creation_rounds must be strictly increasing"),
+        ("plain/packing/coordinates", np.nan, "plain/packing/coordinates must be finite"),
+        ("plain/experts/log_priors", -1e3, "plain/experts/log_priors must be from -50 to 1, got -1000 to -1000"),
+        ("plain/experts/squares", -1.0, "plain/experts/squares must be from 0"),
+        ("plain/forgetting/inverse", None, "plain/forgetting/inverse must be float64"),
+        ("plain/label_statistics", np.nan, "plain/label_statistics must be finite"),
+        ("plain/label_statistics", -1.0, "plain/label_statistics must be those of labels"),
+        ("plain/label_statistics", 1e9, "plain/label_statistics must be those of at most 30 rounds"),
+        ("plain/feature_statistics", -1.0, "plain/feature_statistics must have absolute values <= 2e"),
+        ("plain/view0/scale", 0.0, "plain/view0/scale must be from"),
+        ("plain/view0/directions", 1e-6, "plain/view0/directions must have lengths of at least 1e-05, got 1.7"),
+        ("plain/view0/directions", 1.0, "plain/view0/directions must be orthogonal"),
+        ("plain/view0/coordinates", 1e9, "plain/view0/coordinates must be from"),
+        ("plain/view1/knots", None, "plain/view1/knots must be an array of 2 dimensions, got nothing"),
     ],
 )
 def test_inconsistent_arrays_are_rejected(name: str, value: float | None, message: str) -> None:
@@ -97,16 +105,17 @@ def test_inconsistent_arrays_are_rejected(name: str, value: float | None, messag
 
 def test_knots_must_ascend_and_be_empty_in_the_first_view() -> None:
     contents = archive(views=2)
-    knots = contents.arrays["view1/knots"]
-    with pytest.raises(ModelFileError, match="view1/knots must be empty or at least two rows in ascending order"):
-        from_archive(with_array(contents, "view1/knots", knots[::-1].copy()), D)
-    with pytest.raises(ModelFileError, match="view0/knots must be empty"):
-        from_archive(with_array(contents, "view0/knots", knots), D)
+    knots = contents.arrays["plain/view1/knots"]
+    with pytest.raises(ModelFileError, match="plain/view1/knots must be empty or at least two rows in ascending order"):
+        from_archive(with_array(contents, "plain/view1/knots", knots[::-1].copy()), D)
+    with pytest.raises(ModelFileError, match="plain/view0/knots must be empty"):
+        from_archive(with_array(contents, "plain/view0/knots", knots), D)
 
 
 @pytest.mark.parametrize("views", [1, 2])
-def test_arrays_of_wrong_shape_or_type_are_rejected(views: int) -> None:
-    contents = archive(views)
+@pytest.mark.parametrize("past", PASTS)
+def test_arrays_of_wrong_shape_or_type_are_rejected(views: int, past: Past) -> None:
+    contents = archive(views, past=past)
     ways: list[Callable[[Any], Any]] = [
         lambda array: array[:-1],
         lambda array: np.concatenate([array, array[-1:]]),
@@ -114,7 +123,8 @@ def test_arrays_of_wrong_shape_or_type_are_rejected(views: int) -> None:
         lambda array: array.astype(np.float32),
     ]
     for name, array in contents.arrays.items():
-        some = ways[2:] if name.endswith("knots") else ways  # of which there may be any number
+        # There may be any number of knots, and there is nothing to remove from an empty array.
+        some = ways[2:] if name.endswith("knots") or not array.size else ways
         for way in some:
             with pytest.raises(ModelFileError, match="must"):
                 from_archive(with_array(contents, name, np.ascontiguousarray(way(array))), D)
@@ -122,9 +132,10 @@ def test_arrays_of_wrong_shape_or_type_are_rejected(views: int) -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("views", [1, 2])
-def test_non_finite_numbers_are_rejected_or_harmless(views: int, value: float) -> None:
+@pytest.mark.parametrize("past", PASTS)
+def test_non_finite_numbers_are_rejected_or_harmless(views: int, value: float, past: Past) -> None:
     X, y = smooth_stream(60)
-    contents = archive(views)
+    contents = archive(views, past=past)
     may_overflow = {"gop", "inverse", "coefficients"}
     for name, array in contents.arrays.items():
         if array.dtype.kind != "f" or not array.size:
@@ -136,7 +147,7 @@ def test_non_finite_numbers_are_rejected_or_harmless(views: int, value: float) -
                 from_archive(with_array(contents, name, spoiled), D)
         else:
             state = from_archive(with_array(contents, name, spoiled), D)
-            assert np.isfinite(learner.learn(state, X, y)).all()
+            assert np.isfinite(learner.learn(state, X, y, keys=keys_of(60, past))).all()
 
 
 @pytest.mark.parametrize(
@@ -152,26 +163,50 @@ def test_non_finite_numbers_are_rejected_or_harmless(views: int, value: float) -
         ("phase_end", 10**6, "phase_end must be"),
         ("random_state", -1, "random_state must be"),
         ("phases", 10**9, "phases must be"),
-        ("past_scores", [], "past_scores must have an entry for each of 1 views, got 0"),
-        ("past_scores", [{"identity": [1.0, -1.0]}], "past_scores must have values of absolute value <="),
-        ("past_scores", [{"identity": ["one", 1.0]}], "past_scores must have a pair"),
-        ("past_scores", [{"identity": [1.0]}], "past_scores must have a pair"),
+        ("past_labels", -1, "past_labels must be"),
+        ("past_labels", 9, "past must be"),
+        ("max_keys", -1, "max_keys must be"),
+        ("plain/scores", [], "plain/scores must have an entry for each of 1 views, got 0"),
+        ("plain/scores", [{"identity": [1.0, -1.0]}], "plain/scores must have values of absolute value <="),
+        ("plain/scores", [{"identity": ["one", 1.0]}], "plain/scores must have a pair"),
+        ("plain/scores", [{"identity": [1.0]}], "plain/scores must have a pair"),
+        ("past/active_from", -1, "past/active_from must be"),
+        ("past/learner/scores", [], "past/learner/scores must have an entry"),
     ],
 )
 def test_invalid_facts_are_rejected(fact: str, value: object, message: str) -> None:
-    contents = archive()
+    contents = archive(past=Past(2, 2))
+    facts = copy.deepcopy(contents.facts)
+    *path, name = fact.split("/")
+    reduce(dict.__getitem__, path, facts)[name] = value
     with pytest.raises(ModelFileError, match=message):
-        from_archive(Archive({**contents.facts, fact: value}, contents.arrays), D)
+        from_archive(Archive(facts, contents.arrays), D)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("keys", np.array([1, 1]), "keys must be different"),
+        ("keys", np.arange(3), "keys must have at most max_keys = 2 entries, got 3"),
+        ("histories", np.zeros((2, 11)), "histories must begin with numbers of labels from 1 to 30"),
+        ("histories", np.full((2, 11), 1.5), "histories must begin with numbers of labels"),
+        ("histories", np.full((2, 11), 1e90), "histories must be from"),
+        ("stream", np.full(11, 31.0), "stream with one from 0"),
+    ],
+)
+def test_impossible_histories_are_rejected(name: str, value: Any, message: str) -> None:
+    with pytest.raises(ModelFileError, match=message):
+        from_archive(with_array(archive(past=Past(2, 2)), f"past/features/{name}", value), D)
 
 
 def test_archive_with_another_number_of_features_is_rejected() -> None:
-    with pytest.raises(ModelFileError, match="view0/directions must have 4 rows, one for each feature"):
+    with pytest.raises(ModelFileError, match="plain/view0/directions must have 4 rows, one for each feature"):
         from_archive(archive(), 4)
 
 
 def test_too_many_centers_are_rejected() -> None:
     contents = archive()
-    with pytest.raises(ModelFileError, match=r"centers/rows must have from 1 to max_centers - 1 = 15 rows, got"):
+    with pytest.raises(ModelFileError, match=r"plain/centers/rows must have from 1 to max_centers - 1 = 15 rows, got"):
         from_archive(Archive({**contents.facts, "max_centers": 16}, contents.arrays), D)
 
 
@@ -179,5 +214,5 @@ def test_centers_of_repeated_rows_are_saved() -> None:
     X, y = np.repeat(np.random.default_rng(0).normal(size=(5, D)), 8, axis=0), np.arange(40.0)
     state = trained(X, y)
     saved = to_archive(state)
-    assert len(saved.arrays["centers/rows"]) == state.n_centers < 40
+    assert len(saved.arrays["plain/centers/rows"]) == state.n_centers < 40
     assert bits(from_archive(saved, D)) == bits(state)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ellipack._core import (
     CenterMemory,
+    CoreParts,
     FeatureView,
     GlobalRegressions,
     LeastSquares,
@@ -19,7 +20,8 @@ from ellipack._core import (
     MetricParts,
     PackingExpert,
 )
-from ellipack.learners.metric.state import MetricState, empty_gop
+from ellipack.learners.metric.past import with_rounds
+from ellipack.learners.metric.state import MetricState, SelectedMetrics, empty_gop
 from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats
@@ -43,16 +45,36 @@ def add_features(state: MetricState, scales: Floats) -> None:
 
 
 def _add_features(state: MetricState, scales: Floats) -> None:
-    count, parts = len(scales), state.core.parts()
+    count, phase, parts = len(scales), state.phase, state.core.parts()
     clipped = np.clip(scales, 1 / _MAX_SCALE, _MAX_SCALE)
-    metrics = tuple(metric.with_added_features(count) for metric in state.phase.metrics)
-    centers, regressions = parts.centers, parts.regressions
-    wider = MetricParts(
-        views=[_wider_view(view, clipped) for view in parts.views],
+    plain = _wider_metrics(phase.plain, count)
+    wider, past, past_metrics = _wider_parts(parts.plain, plain, clipped), parts.past, phase.past
+    if past is not None and past_metrics is not None and past.rounds.centers.rows.shape[1] > past.features.dimension:
+        past_metrics = _wider_metrics(past_metrics, count)
+        past = with_rounds(past, _wider_parts(past.rounds, past_metrics, clipped))
+    summaries = tuple(
+        each._replace(
+            eigenvalues=np.append(each.eigenvalues, np.zeros(count)),
+            feature_weights=np.append(each.feature_weights, np.zeros(count)),
+        )
+        for each in phase.summaries
+    )
+    core = MetricCore(state.core.settings, CoreParts(wider, past))
+    state.phase = replace(phase, core=core, plain=plain, past=past_metrics, summaries=summaries)
+
+
+def _wider_metrics(selected: SelectedMetrics, count: int) -> SelectedMetrics:
+    return selected._replace(metrics=tuple(metric.with_added_features(count) for metric in selected.metrics))
+
+
+def _wider_parts(parts: MetricParts, selected: SelectedMetrics, scales: Floats) -> MetricParts:
+    count, centers, regressions = len(scales), parts.centers, parts.regressions
+    return MetricParts(
+        views=[_wider_view(view, scales) for view in parts.views],
         centers=CenterMemory(
             _more_columns(centers.rows, count), centers.label_sums, centers.label_counts, centers.round_sums
         ),
-        packing=_wider_packing(parts.packing, metrics[0], count),
+        packing=_wider_packing(parts.packing, selected.metrics[0], count),
         regressions=GlobalRegressions(
             _wider_regression(regressions.ridge, count), _wider_regression(regressions.forgetting, count)
         ),
@@ -62,15 +84,6 @@ def _add_features(state: MetricState, scales: Floats) -> None:
         coordinates=[_more_columns(each, count) for each in parts.coordinates],
         clock=parts.clock,
     )
-    summaries = tuple(
-        phase._replace(
-            eigenvalues=np.append(phase.eigenvalues, np.zeros(count)),
-            feature_weights=np.append(phase.feature_weights, np.zeros(count)),
-        )
-        for phase in state.phase.summaries
-    )
-    core = MetricCore(state.core.settings, wider)
-    state.phase = replace(state.phase, core=core, metrics=metrics, summaries=summaries)
 
 
 def _wider_view(view: FeatureView, scales: Floats) -> FeatureView:

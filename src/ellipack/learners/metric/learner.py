@@ -14,24 +14,30 @@ its start and R the largest distance of its labels from that range.
 range outside of it, in learning and in prediction. The row is learned.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import MetricCore
+from ellipack._core import CoreParts, MetricCore
 from ellipack.errors import DomainError
 from ellipack.learners.metric.eviction import evict_redundant_centers
+from ellipack.learners.metric.past import with_rounds
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
 from ellipack.parallel import thread_count
-from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Row, check_labels, check_rows
+from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Ints, Row, check_labels, check_rows
 
 _ROUNDS_PER_CALL = 64  # of the core; between calls, other threads can predict
 
 
+_NO_KEYS: Ints = np.zeros(0, dtype=np.int64)
+
+
 def predict(state: MetricState, X: ArrayLike, n_jobs: int = 1) -> Floats:
-    """Return predictions without a change of the state.
+    """Return predictions from the features alone, without a change of the state.
 
     Parameters
     ----------
@@ -54,7 +60,34 @@ def predict(state: MetricState, X: ArrayLike, n_jobs: int = 1) -> Floats:
     return predictions
 
 
-def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int = 1) -> Floats:
+def predict_next(state: MetricState, X: ArrayLike, keys: Ints = _NO_KEYS, labels: Floats | None = None) -> Floats:
+    """Return predictions for the rows that follow, one after the other, without a change of the state.
+
+    Parameters
+    ----------
+    state : MetricState
+        The state.
+    X : array-like of shape (n, d)
+        Rows.
+    keys : array of int64, shape (n,), optional
+        Key of each row, if the learner has keys.
+    labels : array of float, shape (n,), optional
+        Labels, which the predictions of later rows use. A NaN is an unknown label, for which the prediction stands in.
+        By default, all are unknown.
+
+    Returns
+    -------
+    predictions : array of shape (n,)
+        0 before the first round.
+    """
+    core = state.core
+    table = _checked_rows(core, X)
+    predictions, known = np.empty(len(table)), np.full(len(table), np.nan) if labels is None else labels
+    core.predict_next(table, keys, known, predictions)
+    return predictions
+
+
+def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int = 1, keys: Ints = _NO_KEYS) -> Floats:
     """Run one round for each row: predict, then learn the label.
 
     Predictions and state do not depend on how rows are grouped into calls, bit for bit. An interrupt leaves the state
@@ -70,6 +103,8 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int = 1) -> Fl
         Labels.
     n_jobs : int, default 1
         Number of threads that score candidates for the metric, as in scikit-learn.
+    keys : array of int64, shape (n,), optional
+        Key of each row, if the learner has keys.
 
     Returns
     -------
@@ -89,34 +124,67 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int = 1) -> Fl
         while done < len(table):
             rounds_before_last = state.phase.end - state.clock - 1
             part = slice(done, done + min(len(table) - done, _ROUNDS_PER_CALL, rounds_before_last))
-            done += state.core.learn(table[part], targets[part], predictions[part])
+            done += state.core.learn(table[part], keys[part], targets[part], predictions[part])
             if done < part.stop or rounds_before_last == 0:
-                predictions[done] = _run_boundary_round(state, table[done].tolist(), float(targets[done]), n_jobs)
+                key = int(keys[done]) if len(keys) else 0
+                round_ = Round(table[done].tolist(), float(targets[done]), key)
+                predictions[done] = _run_boundary_round(state, round_, n_jobs)
                 done += 1
     return predictions
 
 
-def learn_one(state: MetricState, row: Row, label: float) -> None:
+class Round(NamedTuple):
+    """A row to learn, without checks.
+
+    Attributes
+    ----------
+    row : sequence of float
+        Features.
+    label : float
+        Label.
+    key : int, default 0
+        Key, if the learner has keys.
+    past : sequence of float, default ()
+        Features of the past when the row was predicted, if its label comes late. By default, those of now.
+    """
+
+    row: Row
+    label: float
+    key: int = 0
+    past: Sequence[float] = ()
+
+
+def learn_one(state: MetricState, round_: Round) -> None:
     """Learn one row and its label, without checks of the row."""
     with state.learn_lock:
-        if state.clock + 1 == state.phase.end or not state.core.learn_one(row, label):
-            _run_boundary_round(state, row, label)
+        if state.clock + 1 == state.phase.end or not state.core.learn_one(*round_):
+            _run_boundary_round(state, round_)
 
 
-def _run_boundary_round(state: MetricState, row: Row, label: float, n_jobs: int = 1) -> float:
+def _run_boundary_round(state: MetricState, round_: Round, n_jobs: int = 1) -> float:
     """Run a round after which centers are evicted or the phase ends, and return its prediction.
 
     The round runs on a copy, which then replaces the current phase.
     """
     phase, settings = state.phase, state.core.settings
-    parts, prediction = state.core.round_on_copy(row, label)
-    if len(parts.centers) >= settings.max_centers:
-        parts = evict_redundant_centers(parts)
-    if parts.clock == phase.end:
+    parts, prediction = state.core.round_on_copy(*round_)
+    parts = _evict(parts, settings.max_centers)
+    if parts.plain.clock == phase.end:
         state.phase = next_phase(phase, parts, state.config, state.random_state, n_jobs)
     else:
         state.phase = replace(phase, core=MetricCore(settings, parts))
     return prediction
+
+
+def _evict(parts: CoreParts, max_centers: int) -> CoreParts:
+    """Return parts with fewer than `max_centers` centers in each learner."""
+    past = parts.past
+    if past is not None and len(past.rounds.centers) >= max_centers:
+        past = with_rounds(past, evict_redundant_centers(past.rounds))
+    plain = parts.plain
+    if len(plain.centers) >= max_centers:
+        plain = evict_redundant_centers(plain)
+    return CoreParts(plain, past)
 
 
 def _checked_rows(core: MetricCore, X: ArrayLike) -> Floats:

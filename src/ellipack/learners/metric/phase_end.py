@@ -1,8 +1,9 @@
 """End of a phase: new scales of the features, a new metric, and the conversion of the state to them.
 
-`next_phase` runs these steps: draw a pool of centers; for each view, set new scales and select a metric in the leading
-subspace; project the centers on the new directions; convert the regressions to the new units; restart the aggregations.
-The result is a new core, which replaces the old one in a single assignment.
+`next_phase` runs these steps, for the learner that sees the features alone and for the one that sees the past: draw a
+pool of centers; for each view, set new scales and select a metric in the leading subspace; project the centers on the
+new directions; convert the regressions to the new units; restart the aggregations. The result is a new core, which
+replaces the old one in a single assignment.
 """
 
 from typing import NamedTuple
@@ -10,16 +11,20 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipack._core import (
-    ExpertAggregation,
+    CoreParts,
     FeatureView,
     LeastSquares,
     MetricCore,
     MetricParts,
+    MetricSettings,
+    PastParts,
+    StackedAggregation,
     project,
 )
 from ellipack.learners.aggregation import restart_aggregation
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.global_regressions import convert_regressions
+from ellipack.learners.metric.initial_state import empty_packing, max_fit_dimension
 from ellipack.learners.metric.metric_selection import (
     CandidateScores,
     ValidationSet,
@@ -27,6 +32,7 @@ from ellipack.learners.metric.metric_selection import (
     restrict_gop,
     select_metric,
 )
+from ellipack.learners.metric.past import first_active_round, is_worthwhile, trial_config
 from ellipack.learners.metric.state import (
     COUNT,
     HIGH,
@@ -37,9 +43,8 @@ from ellipack.learners.metric.state import (
     SQUARES,
     PhaseState,
     PhaseSummary,
+    SelectedMetrics,
     empty_gop,
-    empty_packing,
-    max_fit_dimension,
     project_rows,
 )
 from ellipack.learners.metric.subspace import leading_subspace
@@ -69,28 +74,37 @@ class UpdatedView(NamedTuple):
         Selected metric.
     choice : str
         Name of the selected candidate.
-    past_scores : dict of str to Score
+    scores : dict of str to Score
         Scores of candidates for the next selection.
     """
 
     view: FeatureView
     metric: Metric
     choice: str
-    past_scores: CandidateScores
+    scores: CandidateScores
 
 
 class _PhaseEnd(NamedTuple):
-    """A phase after its last round, with the arguments of `next_phase`."""
+    """A learner after the last round of a phase, and what the end of the phase needs."""
 
-    phase: PhaseState
     parts: MetricParts
+    selected: SelectedMetrics
+    settings: MetricSettings
     config: MetricConfig
     rng: np.random.Generator
     n_jobs: int
 
 
+class _NextLearner(NamedTuple):
+    """A learner for the next phase."""
+
+    parts: MetricParts
+    selected: SelectedMetrics
+    choices: tuple[str, ...]
+
+
 def next_phase(
-    phase: PhaseState, parts: MetricParts, config: MetricConfig, random_state: int, n_jobs: int = 1
+    phase: PhaseState, parts: CoreParts, config: MetricConfig, random_state: int, n_jobs: int = 1
 ) -> PhaseState:
     """Return the state of the next phase.
 
@@ -98,7 +112,7 @@ def next_phase(
     ----------
     phase : PhaseState
         The phase that ends. It is not changed.
-    parts : MetricParts
+    parts : CoreParts
         Parts of its core after the last round.
     config : MetricConfig
         Settings.
@@ -111,25 +125,54 @@ def next_phase(
     -------
     next : PhaseState
     """
-    number = len(phase.summaries)
-    phase_end = _PhaseEnd(phase, parts, config, np.random.default_rng([random_state, number]), n_jobs)
+    number, clock, settings = len(phase.summaries), parts.plain.clock, phase.core.settings
+    end = clock + max(MIN_PHASE_ROUNDS, int((config.growth - 1) * clock))
     with single_threaded_blas():
-        pool = _sample(phase_end.rng, len(parts.centers), config.pool)
-        changes = [_update_view(phase_end, v, pool) for v in range(len(parts.views))]
-        core = MetricCore(phase.core.settings, _convert_parts(phase_end, changes))
-    metrics, choices = tuple(each.metric for each in changes), tuple(each.choice for each in changes)
-    weights = parts.aggregation.experts.weights()
-    spectrum = np.zeros(phase.core.dimension)
-    spectrum[: metrics[0].rank] = metrics[0].eigenvalues
-    summary = PhaseSummary(
-        number + 1, parts.clock, len(parts.centers), spectrum, metrics[0].feature_weights, choices, weights
+        rng = np.random.default_rng([random_state, number])
+        plain = _next_learner(_PhaseEnd(parts.plain, phase.plain, settings, config, rng, n_jobs))
+        past, past_selected = None, None
+        if parts.past is not None and phase.past is not None:
+            rng = np.random.default_rng([random_state, number, 1])
+            used = config if is_worthwhile(parts.past) else trial_config(config)
+            learner = _next_learner(_PhaseEnd(parts.past.rounds, phase.past, settings, used, rng, n_jobs))
+            past, past_selected = _next_past(parts.past, learner.parts, config, end), learner.selected
+        core = MetricCore(settings, CoreParts(plain.parts, past))
+    return PhaseState(core, plain.selected, past_selected, end, (*phase.summaries, _summarize(number, parts, plain)))
+
+
+def _summarize(number: int, parts: CoreParts, learner: _NextLearner) -> PhaseSummary:
+    """Return the summary of a phase."""
+    metric = learner.selected.metrics[0]
+    spectrum = np.zeros(metric.dimension)
+    spectrum[: metric.rank] = metric.eigenvalues
+    return PhaseSummary(
+        number=number + 1,
+        end=parts.plain.clock,
+        n_centers=len(parts.plain.centers),
+        eigenvalues=spectrum,
+        feature_weights=metric.feature_weights,
+        choices=learner.choices,
+        expert_weights=parts.plain.aggregation.experts.weights(),
     )
-    return PhaseState(
-        core=core,
-        metrics=metrics,
-        end=parts.clock + max(MIN_PHASE_ROUNDS, int((config.growth - 1) * parts.clock)),
-        summaries=(*phase.summaries, summary),
-        past_scores=tuple(each.past_scores for each in changes),
+
+
+def _next_learner(phase_end: _PhaseEnd) -> _NextLearner:
+    """Return a learner with new scales and metrics."""
+    pool = _sample(phase_end.rng, len(phase_end.parts.centers), phase_end.config.pool)
+    changes = [_update_view(phase_end, v, pool) for v in range(len(phase_end.parts.views))]
+    selected = SelectedMetrics(tuple(each.metric for each in changes), tuple(each.scores for each in changes))
+    return _NextLearner(_convert_parts(phase_end, changes), selected, tuple(each.choice for each in changes))
+
+
+def _next_past(past: PastParts, rounds: MetricParts, config: MetricConfig, end: int) -> PastParts:
+    """Return the state of the learner that sees the past, for a phase that ends at round `end`."""
+    return PastParts(
+        rounds,
+        past.features,
+        _restart(past.combination, rounds.label_statistics, config.stack_prior),
+        first_active_round(past, rounds.clock, end),
+        (0.0, 0.0),
+        past.total_errors,
     )
 
 
@@ -147,14 +190,14 @@ def _update_view(phase_end: _PhaseEnd, v: int, pool: Ints) -> UpdatedView:
     gop, directions = _convert_gop(old, scaled)
     basis = leading_subspace(gop, standard)
     directions = basis.T @ directions
-    choice, past_scores = "current", phase_end.phase.past_scores[v]
+    choice, scores = "current", phase_end.selected.scores[v]
     if len(pool) >= _MIN_CENTERS:
         labels = centers.label_sums[pool] / centers.label_counts[pool]
         validation = _sample(phase_end.rng, len(pool), _count_validation_points(config, len(centers)))
-        neighbors = phase_end.phase.core.settings.neighbors
+        neighbors = phase_end.settings.neighbors
         data = ValidationSet(project(standard, basis), labels, validation, neighbors)
         candidates = dict(generate_candidates(restrict_gop(gop, basis), directions, config))
-        choice, past_scores = select_metric(candidates, data, past_scores, phase_end.n_jobs)
+        choice, scores = select_metric(candidates, data, scores, phase_end.n_jobs)
         directions = candidates[choice].directions
     metric = _orthogonal_metric(basis, directions)
     view = FeatureView(
@@ -165,15 +208,15 @@ def _update_view(phase_end: _PhaseEnd, v: int, pool: Ints) -> UpdatedView:
         empty_gop(metric.dimension),
         max_fit_dimension(metric.rank),
     )
-    return UpdatedView(view, metric, choice, past_scores)
+    return UpdatedView(view, metric, choice, scores)
 
 
 def _convert_parts(phase_end: _PhaseEnd, changes: list[UpdatedView]) -> MetricParts:
-    """Return the parts of the core in the units and metrics of the next phase."""
+    """Return the parts of a learner in the units and metrics of the next phase."""
     parts, views = phase_end.parts, [change.view for change in changes]
     coordinates = [project_rows(view, parts.centers.rows) for view in views]
     farthest = float(np.sqrt(np.einsum("ij,ij->i", coordinates[0], coordinates[0]).max()))
-    max_centers = phase_end.phase.core.settings.max_centers
+    max_centers = phase_end.settings.max_centers
     # Attributes of compiled objects are copies, so that `parts` is not changed here.
     label_statistics, feature_statistics = parts.label_statistics, parts.feature_statistics
     label_statistics[OUTLIERS] /= 2
@@ -183,11 +226,7 @@ def _convert_parts(phase_end: _PhaseEnd, changes: list[UpdatedView]) -> MetricPa
         centers=parts.centers,
         packing=empty_packing(changes[0].metric.eigenvalues, farthest if farthest > 0 else 1.0, max_centers),
         regressions=convert_regressions(parts, views[0]),
-        aggregation=ExpertAggregation(
-            restart_aggregation(parts.aggregation.experts),
-            _update_stack(parts, phase_end.config.stack_prior),
-            restart_aggregation(parts.aggregation.top),
-        ),
+        aggregation=_restart(parts.aggregation, label_statistics, phase_end.config.stack_prior),
         label_statistics=label_statistics,
         feature_statistics=feature_statistics,
         coordinates=coordinates,
@@ -255,14 +294,22 @@ def _count_validation_points(config: MetricConfig, size: int) -> int:
     return max(min(_MIN_VALIDATION_POINTS, most), min(most, size // _VALIDATION_DIVISOR))
 
 
-def _update_stack(parts: MetricParts, prior: float) -> LeastSquares:
+def _restart(aggregation: StackedAggregation, label_statistics: Floats, prior: float) -> StackedAggregation:
+    """Return the aggregation for the next phase."""
+    return StackedAggregation(
+        restart_aggregation(aggregation.experts),
+        _update_stack(aggregation.stack, label_statistics, prior),
+        restart_aggregation(aggregation.top),
+    )
+
+
+def _update_stack(stack: LeastSquares, label_statistics: Floats, prior: float) -> LeastSquares:
     """Return the stack of experts, or a new one.
 
     The stack starts once the labels have a positive variance, which determines its prior. It restarts if the variance
     has grown so much that the prior is too weak.
     """
-    stack = parts.aggregation.stack
-    variance = parts.label_statistics[SQUARES] / parts.label_statistics[COUNT]
+    variance = label_statistics[SQUARES] / label_statistics[COUNT]
     strength = max(prior * variance, _MIN_PRIOR)
     if not variance > 0 or 0 < stack.inverse.diagonal().max() < _MAX_VARIANCE_GROWTH / strength:
         return stack

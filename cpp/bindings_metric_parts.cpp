@@ -1,0 +1,267 @@
+// Python bindings of the state of a learner with a metric: views, centers, experts and statistics.
+
+#include <nanobind/stl/vector.h>
+
+#include "bindings.hpp"
+#include "metric_rounds.hpp"
+
+namespace ellipack {
+
+namespace {
+
+using namespace nb::literals;
+
+FeatureView make_view(const Matrix& knots, const Vector& shift, const Vector& scale, const Matrix& directions,
+                      const Matrix& gop, std::size_t fit_dimension) {
+  const std::size_t d = shift.size();
+  require_size("scale", scale.size(), d);
+  require_size("directions", directions.shape(0), d);
+  if (gop.shape(0) > 0) {
+    require_size("gop", gop.shape(0), d);
+    require_size("a row of gop", gop.shape(1), d);
+  }
+  if (knots.shape(0) > 0) {
+    require_size("a row of knots", knots.shape(1), d);
+  }
+  FeatureView view{d,
+                   directions.shape(1),
+                   fit_dimension,
+                   vector_of(knots),
+                   vector_of(shift),
+                   vector_of(scale),
+                   vector_of(directions),
+                   vector_of(gop)};
+  view.check();
+  return view;
+}
+
+FloatArray standardize(const FeatureView& view, const Matrix& rows) {
+  require_size("a row", rows.shape(1), view.dimension);
+  std::vector<double> out(rows.size());
+  {
+    const nb::gil_scoped_release release;
+    for (std::size_t i = 0; i < rows.shape(0); ++i) {
+      view.standardize({rows.data() + i * view.dimension, view.dimension},
+                       {out.data() + i * view.dimension, view.dimension});
+    }
+  }
+  return to_numpy(std::move(out), {rows.shape(0), view.dimension});
+}
+
+void bind_feature_view(nb::module_& m) {
+  const auto arrays = [](const FeatureView& self) {
+    const std::size_t d = self.dimension;
+    return nb::make_tuple(as_matrix(self.knots, d), as_vector(self.shift), as_vector(self.scale),
+                          as_matrix(self.directions, self.rank), as_matrix(*self.gop, d), self.fit_dimension);
+  };
+  nb::class_<FeatureView>(m, "FeatureView", "View of the features with a metric.")
+      .def(nb::new_(&make_view), "knots"_a, "shift"_a, "scale"_a, "directions"_a, "gop"_a, "fit_dimension"_a)
+      .def_prop_ro(
+          "knots", [](const FeatureView& self) { return as_matrix(self.knots, self.dimension); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "shift", [](const FeatureView& self) { return as_vector(self.shift); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "scale", [](const FeatureView& self) { return as_vector(self.scale); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "directions", [](const FeatureView& self) { return as_matrix(self.directions, self.rank); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "gop", [](const FeatureView& self) { return as_matrix(*self.gop, self.dimension); }, nb::rv_policy::move)
+      .def_ro("fit_dimension", &FeatureView::fit_dimension)
+      .def("standardize", &standardize, "rows"_a, "Return standardized rows.")
+      .def(
+          "__reduce__",
+          [arrays](const FeatureView& self) { return nb::make_tuple(nb::type<FeatureView>(), arrays(self)); },
+          reduce_signature());
+}
+
+CenterMemory make_centers(const Matrix& rows, const Vector& label_sums, const IntVector& label_counts,
+                          const Vector& round_sums) {
+  require_size("label_sums", label_sums.size(), rows.shape(0));
+  require_size("label_counts", label_counts.size(), rows.shape(0));
+  require_size("round_sums", round_sums.size(), rows.shape(0));
+  CenterMemory centers{rows.shape(1), vector_of(rows), vector_of(label_sums), vector_of(label_counts),
+                       vector_of(round_sums)};
+  centers.check();
+  return centers;
+}
+
+void bind_centers(nb::module_& m) {
+  nb::class_<CenterMemory>(m, "CenterMemory", "Centers, shared by all views.")
+      .def(nb::new_(&make_centers), "rows"_a, "label_sums"_a, "label_counts"_a, "round_sums"_a)
+      .def_prop_ro(
+          "rows", [](const CenterMemory& self) { return as_matrix(*self.rows, self.dimension); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "label_sums", [](const CenterMemory& self) { return as_vector(self.label_sums); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "label_counts", [](const CenterMemory& self) { return as_ints(self.label_counts); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "round_sums", [](const CenterMemory& self) { return as_vector(self.round_sums); }, nb::rv_policy::move)
+      .def("__len__", &CenterMemory::size)
+      .def(
+          "__reduce__",
+          [](const CenterMemory& self) {
+            return nb::make_tuple(nb::type<CenterMemory>(),
+                                  nb::make_tuple(as_matrix(*self.rows, self.dimension), as_vector(self.label_sums),
+                                                 as_ints(self.label_counts), as_vector(self.round_sums)));
+          },
+          reduce_signature());
+}
+
+PackingExpert make_packing(const Matrix& coordinates, const Vector& label_sums, const IntVector& label_counts,
+                           const IntVector& creation_rounds, const IntVector& rank_starts, std::int64_t clock,
+                           double coordinate_scale, std::size_t max_centers) {
+  PackingCenters centers(span_of(coordinates), coordinates.shape(1), vector_of(label_sums), vector_of(label_counts),
+                         vector_of(creation_rounds));
+  PackingExpert packing{std::move(centers), vector_of(rank_starts), clock, coordinate_scale, max_centers};
+  packing.check();
+  return packing;
+}
+
+void bind_packing_expert(nb::module_& m) {
+  const auto coordinates = [](const PackingExpert& self) {
+    return as_matrix(self.centers.points.points(), self.centers.points.dimension());
+  };
+  nb::class_<PackingExpert>(m, "PackingExpert", "State of Algorithm 1 as an expert.")
+      .def(nb::new_(&make_packing), "coordinates"_a, "label_sums"_a, "label_counts"_a, "creation_rounds"_a,
+           "rank_starts"_a, "clock"_a, "coordinate_scale"_a, "max_centers"_a)
+      .def_prop_ro("coordinates", coordinates, nb::rv_policy::move)
+      .def_prop_ro(
+          "label_sums", [](const PackingExpert& self) { return as_vector(self.centers.label_sums); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "label_counts", [](const PackingExpert& self) { return as_ints(self.centers.label_counts); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "creation_rounds", [](const PackingExpert& self) { return as_ints(self.centers.creation_rounds); },
+          nb::rv_policy::move)
+      .def_prop_ro(
+          "rank_starts", [](const PackingExpert& self) { return as_ints(self.rank_starts); }, nb::rv_policy::move)
+      .def_ro("clock", &PackingExpert::clock)
+      .def_ro("coordinate_scale", &PackingExpert::coordinate_scale)
+      .def_ro("max_centers", &PackingExpert::max_centers)
+      .def(
+          "__reduce__",
+          [coordinates](const PackingExpert& self) {
+            return nb::make_tuple(
+                nb::type<PackingExpert>(),
+                nb::make_tuple(coordinates(self), as_vector(self.centers.label_sums),
+                               as_ints(self.centers.label_counts), as_ints(self.centers.creation_rounds),
+                               as_ints(self.rank_starts), self.clock, self.coordinate_scale, self.max_centers));
+          },
+          reduce_signature());
+}
+
+// In Python, statistics are arrays: mean, sum of squared deviations, low, high, outliers, and for labels also the
+// count.
+LabelStatistics make_label_statistics(const Vector& values) {
+  require_size("label_statistics", values.size(), 6);
+  const double* v = values.data();
+  return {v[0], v[1], v[2], v[3], v[4], v[5]};
+}
+
+FloatArray label_statistics(const MetricParts& parts) {
+  const LabelStatistics& labels = parts.labels;
+  return as_vector({labels.mean, labels.squares, labels.low, labels.high, labels.outliers, labels.count});
+}
+
+FeatureStatistics make_feature_statistics(const Matrix& values) {
+  require_size("feature_statistics", values.shape(0), 5);
+  const std::size_t d = values.shape(1);
+  FeatureStatistics out(d);
+  std::size_t row = 0;
+  for (std::vector<double>* each : {&out.mean, &out.squares, &out.low, &out.high, &out.outliers}) {
+    each->assign(values.data() + row * d, values.data() + (row + 1) * d);
+    ++row;
+  }
+  return out;
+}
+
+FloatArray feature_statistics(const MetricParts& parts) {
+  const FeatureStatistics& features = parts.features;
+  std::vector<double> values;
+  for (const std::vector<double>* each :
+       {&features.mean, &features.squares, &features.low, &features.high, &features.outliers}) {
+    values.insert(values.end(), each->begin(), each->end());
+  }
+  return as_matrix(values, features.mean.size());
+}
+
+MetricParts make_parts(std::vector<FeatureView> views, CenterMemory centers, PackingExpert packing,
+                       GlobalRegressions regressions, StackedAggregation aggregation, const Vector& labels,
+                       const Matrix& features, const std::vector<Matrix>& coordinates, std::int64_t clock) {
+  require_size("coordinates", coordinates.size(), views.size());
+  std::vector<std::vector<double>> points;
+  for (std::size_t v = 0; v < views.size(); ++v) {
+    require_size("a row of coordinates", coordinates[v].shape(1), views[v].rank);
+    points.push_back(vector_of(coordinates[v]));
+  }
+  MetricParts parts{std::move(views),
+                    std::move(centers),
+                    std::move(points),
+                    std::move(packing),
+                    std::move(regressions),
+                    std::move(aggregation),
+                    make_label_statistics(labels),
+                    make_feature_statistics(features),
+                    clock};
+  parts.check();
+  return parts;
+}
+
+std::vector<FloatArray> coordinates_of(const MetricParts& parts) {
+  std::vector<FloatArray> out;
+  for (std::size_t v = 0; v < parts.coordinates.size(); ++v) {
+    out.push_back(as_matrix(parts.coordinates[v], parts.views[v].rank));
+  }
+  return out;
+}
+
+void bind_parts(nb::module_& m) {
+  nb::class_<GlobalRegressions>(m, "GlobalRegressions",
+                                "Ridge regressions on all features, without and with forgetting.")
+      .def(nb::new_([](LeastSquares ridge, LeastSquares forgetting) {
+             return GlobalRegressions{std::move(ridge), std::move(forgetting)};
+           }),
+           "ridge"_a, "forgetting"_a)
+      .def_ro("ridge", &GlobalRegressions::ridge)
+      .def_ro("forgetting", &GlobalRegressions::forgetting)
+      .def(
+          "__reduce__",
+          [](const GlobalRegressions& self) {
+            return nb::make_tuple(nb::type<GlobalRegressions>(), nb::make_tuple(self.ridge, self.forgetting));
+          },
+          reduce_signature());
+  nb::class_<MetricParts>(m, "MetricParts", "State of a learner with a metric.")
+      .def(nb::new_(&make_parts), "views"_a, "centers"_a, "packing"_a, "regressions"_a, "aggregation"_a,
+           "label_statistics"_a, "feature_statistics"_a, "coordinates"_a, "clock"_a)
+      .def_ro("views", &MetricParts::views)
+      .def_ro("centers", &MetricParts::centers)
+      .def_ro("packing", &MetricParts::packing)
+      .def_ro("regressions", &MetricParts::regressions)
+      .def_ro("aggregation", &MetricParts::aggregation)
+      .def_prop_ro("label_statistics", &label_statistics, nb::rv_policy::move)
+      .def_prop_ro("feature_statistics", &feature_statistics, nb::rv_policy::move)
+      .def_ro("clock", &MetricParts::clock)
+      .def_prop_ro("coordinates", &coordinates_of, nb::rv_policy::move, "Coordinates of the centers in each view.")
+      .def(
+          "__reduce__",
+          [](const MetricParts& self) {
+            return nb::make_tuple(
+                nb::type<MetricParts>(),
+                nb::make_tuple(self.views, self.centers, self.packing, self.regressions, self.aggregation,
+                               label_statistics(self), feature_statistics(self), coordinates_of(self), self.clock));
+          },
+          reduce_signature());
+}
+
+}  // namespace
+
+void bind_metric_parts(nb::module_& m) {
+  bind_feature_view(m);
+  bind_centers(m);
+  bind_packing_expert(m);
+  bind_parts(m);
+}
+
+}  // namespace ellipack

@@ -1,0 +1,426 @@
+#include "metric_rounds.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "checks.hpp"
+#include "projection.hpp"
+#include "simd.hpp"
+
+namespace ellipack {
+
+namespace {
+
+using simd::Double4;
+
+// The memory of the regression with forgetting is an eighth of all rounds, but at least four rounds per coefficient of
+// a local fit. It is discounted every fourth round, by four times as much, which is cheaper than every round.
+constexpr double forgetting_divisor = 8.0;
+constexpr double rounds_per_coefficient = 4.0;
+constexpr double rounds_per_discount = 4.0;
+
+// Returns whether two rows are bitwise equal; 0 and -0 differ.
+bool same_bits(std::span<const double> left, std::span<const double> right) {
+  return std::memcmp(left.data(), right.data(), left.size_bytes()) == 0;
+}
+
+void check(const MetricSettings& settings) {
+  require(settings.neighbors >= 2 && settings.neighbors <= MetricSettings::max_neighbors,
+          "neighbors must be from 2 to 512");
+  require(settings.label_margin >= 0.0 && std::isfinite(settings.label_margin), "label_margin must be finite and >= 0");
+}
+
+}  // namespace
+
+void CenterMemory::check() const {
+  require(dimension >= 1, "centers must have at least one feature");
+  require(rows->size() == size() * dimension && label_counts.size() == size() && round_sums.size() == size(),
+          "rows, label_counts and round_sums must have one entry per center");
+  require(all_within(*rows, largest_row), "the rows of centers must be finite and at most 1e150 in size");
+  require(all_finite(label_sums) && all_finite(round_sums), "label_sums and round_sums must be finite");
+  require(all_counts(label_counts), "label_counts must be from 1 to 2^52");
+}
+
+void CenterMemory::add(std::span<const double> row, double label, std::int64_t round) {
+  std::vector<double>& all = rows.write();
+  all.insert(all.end(), row.begin(), row.end());
+  label_sums.push_back(label);
+  label_counts.push_back(1);
+  round_sums.push_back(static_cast<double>(round));
+}
+
+void CenterMemory::merge(std::size_t center, std::span<const double> row, double label, std::int64_t round) {
+  label_sums[center] += label;
+  round_sums[center] += static_cast<double>(round);
+  const auto count = static_cast<double>(++label_counts[center]);
+  double* mean = rows.write().data() + center * dimension;
+  for (std::size_t k = 0; k < dimension; ++k) {
+    mean[k] += (row[k] - mean[k]) / count;
+  }
+}
+
+void PackingExpert::check() const {
+  const std::size_t rank = centers.points.dimension();
+  require(rank_starts.size() + 1 == rank, "rank_starts must have one entry less than the number of coordinates");
+  require(std::ranges::is_sorted(rank_starts), "rank_starts must be sorted");
+  require(clock >= 0 && clock <= largest_count, "clock must be from 0 to 2^52");
+  require(centers.creation_rounds.empty() || centers.creation_rounds.back() <= clock,
+          "creation_rounds must be <= clock");
+  require(all_counts(centers.label_counts), "label_counts must be from 1 to 2^52");
+  require(coordinate_scale >= min_coordinate_scale && coordinate_scale <= 1.0 / min_coordinate_scale,
+          "coordinate_scale must be from 1e-200 to 1e200");
+}
+
+void MetricParts::check() const {
+  const std::size_t d = centers.dimension;
+  centers.check();
+  require(!views.empty(), "views must not be empty");
+  for (const FeatureView& view : views) {
+    view.check();
+    require(view.dimension == d, "a view must have as many features as the centers");
+  }
+  require(views[0].knots.empty(), "the first view must have no knots");
+  require(coordinates.size() == views.size(), "coordinates must have one array per view");
+  for (std::size_t v = 0; v < views.size(); ++v) {
+    require(coordinates[v].size() == centers.size() * views[v].rank && all_within(coordinates[v], largest_coordinate),
+            "coordinates must be finite and at most 1e100 in size, with one row per center");
+  }
+  packing.check();
+  require(packing.centers.points.dimension() == views[0].rank,
+          "packing must have as many coordinates as the first view");
+  require(clock >= 0 && clock <= largest_count, "clock must be from 0 to 2^52");
+  for (const LeastSquares& regression : {std::cref(regressions.ridge), std::cref(regressions.forgetting)}) {
+    regression.check();
+    require(regression.size() == d + 1, "a regression must have one coefficient per feature and a constant");
+  }
+  aggregation.check();
+  require(aggregation.size() == MetricRounds::global_experts + views.size() * LocalModels::experts,
+          "the aggregation must have one entry per expert");
+  labels.check();
+  features.check();
+  require(features.mean.size() == d, "the statistics of features must have one entry per feature");
+  require((labels.count > 0.0) == (centers.size() > 0), "centers must exist if and only if labels were learned");
+}
+
+MetricRounds::Workspace::View::View(const FeatureView& view, std::size_t kriged)
+    : coordinates(view.rank),
+      neighbors(std::max(kriged, LocalModels::neighbors_of_fit(view.fit_dimension))),
+      near(neighbors.size(), view.rank),
+      models(kriged, view.fit_dimension, view.rank),
+      slope(view.fit_dimension),
+      trend_slopes(2 * view.rank) {}
+
+MetricRounds::Workspace::Workspace(const MetricRounds& rounds)
+    : row(rounds.dimension()),
+      clipped(rounds.dimension()),
+      standard(rounds.dimension() + 1),
+      packing_point(rounds.parts_.views[0].rank),
+      predictions(rounds.parts_.aggregation.size()),
+      aggregation(predictions.size()),
+      buffer(rounds.dimension() + 1) {
+  for (const FeatureView& view : rounds.parts_.views) {
+    views.emplace_back(view, rounds.settings_.neighbors);
+  }
+}
+
+MetricRounds::MetricRounds(const MetricSettings& settings, MetricParts parts)
+    : settings_((check(settings), settings)),
+      parts_((parts.check(), std::move(parts))),
+      radius_(parts_.packing.rank_starts) {
+  for (std::size_t v = 0; v < parts_.views.size(); ++v) {
+    const std::size_t rank = parts_.views[v].rank;
+    trees_.push_back(parts_.centers.size() == 0 ? KdTree(rank) : KdTree(parts_.coordinates[v], rank));
+  }
+  parts_.coordinates.clear();
+  const FeatureView& first = parts_.views[0];
+  direction_squares_.assign(first.rank, 0.0);
+  for (std::size_t i = 0; i < first.dimension; ++i) {
+    for (std::size_t j = 0; j < first.rank; ++j) {
+      direction_squares_[j] += first.directions[i * first.rank + j] * first.directions[i * first.rank + j];
+    }
+  }
+}
+
+std::vector<double> MetricRounds::expert_weights() const {
+  std::vector<double> weights(parts_.aggregation.size());
+  parts_.aggregation.experts.compute_weights(weights);
+  return weights;
+}
+
+MetricParts MetricRounds::parts() const {
+  MetricParts copy = parts_;
+  for (const KdTree& tree : trees_) {
+    copy.coordinates.push_back(tree.points());
+  }
+  return copy;
+}
+
+MetricParts MetricRounds::release_parts() {
+  for (const KdTree& tree : trees_) {
+    parts_.coordinates.push_back(tree.points());
+  }
+  return std::move(parts_);
+}
+
+double MetricRounds::predict_row(std::span<const double> row, Workspace& work) const {
+  if (work.clock == parts_.clock && same_bits(work.row, row)) {
+    return work.aggregation.prediction;
+  }
+  work.clock = -1;
+  see_row(row, work);
+  find_packing_center(work);
+  work.aggregation.prediction = 0.0;
+  if (has_labels()) {
+    ask_global_experts(work);
+    for (std::size_t v = 0; v < parts_.views.size(); ++v) {
+      ask_local_experts(v, work);
+    }
+    parts_.aggregation.aggregate(work.predictions, prediction_range(), work.aggregation);
+  }
+  work.clock = parts_.clock;
+  return work.aggregation.prediction;
+}
+
+// Clips outliers, standardizes the row and projects it on the metric of each view.
+void MetricRounds::see_row(std::span<const double> row, Workspace& work) const {
+  std::ranges::copy(row, work.row.begin());
+  if (parts_.labels.count >= labels_before_outliers) {
+    clip_outliers(parts_.features, row, work.clipped);
+  } else {
+    std::ranges::copy(row, work.clipped.begin());
+  }
+  const std::span standard(work.standard.data(), dimension());
+  for (std::size_t v = parts_.views.size(); v-- > 0;) {  // the first view last: later steps use its standardized row
+    parts_.views[v].standardize(work.clipped, standard);
+    project_row(standard, parts_.views[v].directions, work.views[v].coordinates);
+  }
+  work.standard.back() = 1.0;
+}
+
+// Finds the nearest center of Algorithm 1.
+void MetricRounds::find_packing_center(Workspace& work) const {
+  for (std::size_t k = 0; k < work.packing_point.size(); ++k) {
+    work.packing_point[k] = work.views[0].coordinates[k] / parts_.packing.coordinate_scale;
+  }
+  work.packing_center = parts_.packing.centers.points.nearest(work.packing_point);
+}
+
+// Computes the predictions of the running mean, the ridge regressions and Algorithm 1.
+void MetricRounds::ask_global_experts(Workspace& work) const {
+  const PackingCenters& packing = parts_.packing.centers;
+  work.predictions[0] = parts_.labels.mean;
+  work.predictions[1] = parts_.regressions.ridge.predict(work.standard);
+  work.predictions[2] = parts_.labels.mean;
+  work.predictions[3] = parts_.regressions.forgetting.predict(work.standard);
+  if (work.packing_center.position >= 0) {
+    work.predictions[2] = packing.mean(work.packing_center.position);
+  }
+}
+
+// Computes the predictions of the local experts of a view.
+void MetricRounds::ask_local_experts(std::size_t v, Workspace& work) const {
+  Workspace::View& view = work.views[v];
+  find_neighbors(v, work);
+  if (v == 0 && parts_.views[0].rank == dimension()) {
+    fill_trends_from_offsets(v, work);
+  } else {
+    fill_trends_from_rows(v, work);
+  }
+  const std::span<double> own(work.predictions.data() + global_experts + v * LocalModels::experts,
+                              LocalModels::experts);
+  view.models.predict(view.near, own, view.slope);
+  const double base = parts_.centers.mean_label(static_cast<std::size_t>(view.neighbors[0].position));
+  for (double& prediction : own) {
+    prediction += base;
+  }
+}
+
+// Finds the nearest centers in a view and collects their labels, ages and offsets.
+void MetricRounds::find_neighbors(std::size_t v, Workspace& work) const {
+  const CenterMemory& centers = parts_.centers;
+  const KdTree& tree = trees_[v];
+  Workspace::View& view = work.views[v];
+  Neighborhood& near = view.near;
+  near.count = tree.k_nearest(view.coordinates, std::numeric_limits<double>::infinity(), view.neighbors);
+  const double base = centers.mean_label(static_cast<std::size_t>(view.neighbors[0].position));
+  const auto rounds = static_cast<double>(parts_.clock) + 1.0;
+  for (std::size_t j = 0; j < near.count; ++j) {
+    const Neighbor& neighbor = view.neighbors[j];
+    const auto center = static_cast<std::size_t>(neighbor.position);
+    const auto labels = static_cast<double>(centers.label_counts[center]);
+    near.squared_distances[j] = neighbor.squared_distance;
+    near.label_counts[j] = labels;
+    near.labels[j] = centers.mean_label(center) - base;
+    near.ages[j] = 1.0 - centers.round_sums[center] / (labels * rounds);
+    const auto point = tree.coordinates(neighbor);
+    const auto offset = near.offset(j);
+    for (std::size_t k = 0; k < offset.size(); ++k) {
+      offset[k] = point[k] - view.coordinates[k];
+    }
+  }
+}
+
+// Computes the trends at the neighbors in the first view, relative to the query. The global regressions use the
+// standardized features of this view, and its directions are orthogonal, so that offsets determine the trends.
+void MetricRounds::fill_trends_from_offsets(std::size_t v, Workspace& work) const {
+  Workspace::View& view = work.views[v];
+  const FeatureView& first = parts_.views[0];
+  const std::span<double> slope(view.trend_slopes.data(), first.rank);
+  const std::span<double> forgetting_slope(view.trend_slopes.data() + first.rank, first.rank);
+  const std::size_t d = dimension();
+  project_row({parts_.regressions.ridge.coefficients.data(), d}, first.directions, slope);
+  project_row({parts_.regressions.forgetting.coefficients.data(), d}, first.directions, forgetting_slope);
+  for (std::size_t k = 0; k < first.rank; ++k) {
+    slope[k] /= direction_squares_[k];
+    forgetting_slope[k] /= direction_squares_[k];
+  }
+  const std::size_t kriged = std::min(settings_.neighbors, view.near.count);
+  for (std::size_t j = 0; j < kriged; ++j) {
+    view.near.trend[j] = dot(slope, view.near.offset(j));
+    view.near.forgetting_trend[j] = dot(forgetting_slope, view.near.offset(j));
+  }
+}
+
+// The same for neighbors in another view, or if the view has fewer coordinates than features. Uses the rows of the
+// centers.
+void MetricRounds::fill_trends_from_rows(std::size_t v, Workspace& work) const {
+  const FeatureView& first = parts_.views[0];
+  const std::size_t d = dimension();
+  const std::span<const double> ridge = parts_.regressions.ridge.coefficients;
+  const std::span<const double> forgetting = parts_.regressions.forgetting.coefficients;
+  Workspace::View& view = work.views[v];
+  const std::size_t kriged = std::min(settings_.neighbors, view.near.count);
+  const std::span standard(work.buffer.data(), d);
+  for (std::size_t j = 0; j < kriged; ++j) {
+    first.standardize(parts_.centers.row(static_cast<std::size_t>(view.neighbors[j].position)), standard);
+    double trend = 0.0;
+    double forgetting_trend = 0.0;
+    for (std::size_t k = 0; k < d; ++k) {
+      const double gap = standard[k] - work.standard[k];
+      trend += ridge[k] * gap;
+      forgetting_trend += forgetting[k] * gap;
+    }
+    view.near.trend[j] = trend;
+    view.near.forgetting_trend[j] = forgetting_trend;
+  }
+}
+
+PredictionRange MetricRounds::prediction_range() const {
+  const LabelStatistics& labels = parts_.labels;
+  const double slack = settings_.label_margin * (labels.high - labels.low);
+  return {labels.low - slack, labels.high + slack, labels.mean};
+}
+
+bool MetricRounds::is_label_outlier(double label) const {
+  const LabelStatistics& labels = parts_.labels;
+  return labels.count >= labels_before_outliers && is_outlier(label, labels.low, labels.high, labels.outliers);
+}
+
+// Returns whether the predicted row has the same coordinates as a center in the first view.
+bool MetricRounds::is_duplicate(const Workspace& work) const {
+  return parts_.centers.size() > 0 && work.views[0].neighbors[0].squared_distance == 0.0;
+}
+
+bool MetricRounds::fills_memory(double label, const Workspace& work) const {
+  return fills_memory(label) && !is_duplicate(work);
+}
+
+bool MetricRounds::fills_memory(double label) const {
+  return parts_.centers.size() + 1 >= settings_.max_centers && !is_label_outlier(label);
+}
+
+void MetricRounds::learn_row(double label, Workspace& work) {
+  work.clock = -1;
+  ++parts_.clock;
+  if (count_outlier(label)) {
+    return;
+  }
+  if (has_labels()) {
+    parts_.aggregation.update(work.predictions, label, work.aggregation);
+    update_gops(work);
+  }
+  update_regressions(label, work);
+  update_packing(label, work);
+  update_centers(label, work);
+  update_statistics(label, work);
+}
+
+void MetricRounds::store_row(std::span<const double> row, double label, Workspace& work) {
+  work.clock = -1;
+  ++parts_.clock;
+  if (count_outlier(label)) {
+    return;
+  }
+  see_row(row, work);
+  add_center(label, work);
+  update_statistics(label, work);
+}
+
+// Counts a label if it is an outlier, and returns whether it is.
+bool MetricRounds::count_outlier(double label) {
+  const bool outlier = is_label_outlier(label);
+  if (outlier) {
+    parts_.labels.outliers += 1.0;
+  }
+  return outlier;
+}
+
+void MetricRounds::update_statistics(double label, const Workspace& work) {
+  parts_.labels.update(label);
+  parts_.features.update(work.row, work.clipped, parts_.labels.count);
+}
+
+// Adds the slopes of the local fits to the gradient outer product of each view.
+void MetricRounds::update_gops(Workspace& work) {
+  const std::span gradient(work.buffer.data(), dimension());
+  for (std::size_t v = 0; v < parts_.views.size(); ++v) {
+    parts_.views[v].add_slope(work.views[v].slope, parts_.regressions.ridge.coefficients, gradient);
+  }
+}
+
+void MetricRounds::update_regressions(double label, Workspace& work) {
+  GlobalRegressions& regressions = parts_.regressions;
+  const double count = parts_.labels.count;
+  regressions.ridge.update(work.standard, label, work.buffer);
+  if (std::fmod(count, rounds_per_discount) == 0.0) {
+    const double least = rounds_per_coefficient * (static_cast<double>(parts_.views[0].fit_dimension) + 1.0);
+    regressions.forgetting.discount(std::max(count / forgetting_divisor, least) / rounds_per_discount, work.buffer);
+  }
+  regressions.forgetting.update(work.standard, label, work.buffer);
+}
+
+// Runs a round of Algorithm 1.
+void MetricRounds::update_packing(double label, Workspace& work) {
+  PackingExpert& packing = parts_.packing;
+  ++packing.clock;
+  const Neighbor& nearest = work.packing_center;
+  const bool far = radius_.is_beyond(nearest.squared_distance, packing.clock);
+  auto center = static_cast<std::size_t>(nearest.position);
+  if (nearest.position < 0 || (far && packing.centers.size() < packing.max_centers)) {
+    center = packing.centers.add(work.packing_point, packing.clock);
+  }
+  packing.centers.add_label(center, label);
+}
+
+// Merges the row with the nearest center if both have the same coordinates; otherwise adds a center.
+void MetricRounds::update_centers(double label, Workspace& work) {
+  if (is_duplicate(work)) {
+    const auto nearest = static_cast<std::size_t>(work.views[0].neighbors[0].position);
+    parts_.centers.merge(nearest, work.clipped, label, parts_.clock);
+    return;
+  }
+  add_center(label, work);
+}
+
+void MetricRounds::add_center(double label, const Workspace& work) {
+  parts_.centers.add(work.clipped, label, parts_.clock);
+  for (std::size_t v = 0; v < trees_.size(); ++v) {
+    trees_[v].insert(work.views[v].coordinates);
+  }
+}
+
+}  // namespace ellipack

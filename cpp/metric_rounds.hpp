@@ -1,0 +1,202 @@
+// Rounds of a learner with a metric: clip and project the row, find neighbors, compute the predictions of the experts,
+// aggregate them, learn the label.
+//
+// It owns all state that changes within a phase, and does not lock: see MetricCore.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "aggregation.hpp"
+#include "copy_on_write.hpp"
+#include "feature_views.hpp"
+#include "kd_tree.hpp"
+#include "local_models.hpp"
+#include "packing_core.hpp"
+#include "stacked_aggregation.hpp"
+
+namespace ellipack {
+
+struct MetricSettings {
+  static constexpr std::size_t max_neighbors = 512;  // the cost of kriging is cubic
+
+  std::size_t neighbors;  // number of neighbors for kriging
+  // Number of centers at which a quarter of them is evicted; there are always fewer. Python evicts: `learn` stops
+  // before it has this many.
+  std::size_t max_centers;
+  double label_margin;  // predictions may exceed the range of the labels by this fraction of it
+};
+
+// The centers, shared by all views. A center is a row, or several rows that have the same coordinates in the first
+// view.
+struct CenterMemory {
+  static constexpr double largest_row = 1e150;  // sums and differences of such rows are finite
+
+  std::size_t dimension = 0;
+  CopyOnWrite<std::vector<double>> rows;  // mean row of each center
+  std::vector<double> label_sums;
+  std::vector<std::int64_t> label_counts;
+  std::vector<double> round_sums;  // sum of the rounds in which the labels were learned
+
+  std::size_t size() const { return label_sums.size(); }
+  std::span<const double> row(std::size_t center) const { return {rows->data() + center * dimension, dimension}; }
+  double mean_label(std::size_t center) const { return label_sums[center] / static_cast<double>(label_counts[center]); }
+
+  // Throws std::invalid_argument unless all arrays have one entry per center and all values are in range.
+  void check() const;
+
+  // Adds a center.
+  void add(std::span<const double> row, double label, std::int64_t round);
+  // Merges a row and its label with a center.
+  void merge(std::size_t center, std::span<const double> row, double label, std::int64_t round);
+};
+
+// Algorithm 1 as an expert, in the coordinates of the first view divided by `coordinate_scale`.
+struct PackingExpert {
+  static constexpr double min_coordinate_scale = 1e-200;  // coordinates divided by it are finite
+
+  PackingCenters centers;
+  std::vector<std::int64_t> rank_starts;
+  std::int64_t clock;       // number of rounds of Algorithm 1
+  double coordinate_scale;  // largest norm of the centers at the start of the phase
+  std::size_t max_centers;
+
+  // Throws std::invalid_argument unless the values are a possible state after `clock` rounds.
+  void check() const;
+};
+
+// Ridge regressions on the standardized features of the first view and a constant.
+struct GlobalRegressions {
+  LeastSquares ridge;
+  LeastSquares forgetting;  // the same with forgetting
+};
+
+// The complete state of MetricRounds.
+struct MetricParts {
+  static constexpr double largest_coordinate = 1e100;
+
+  std::vector<FeatureView> views;
+  CenterMemory centers;
+  std::vector<std::vector<double>> coordinates;  // coordinates of the centers in each view
+  PackingExpert packing;
+  GlobalRegressions regressions;
+  StackedAggregation aggregation;
+  LabelStatistics labels;
+  FeatureStatistics features;
+  std::int64_t clock = 0;
+
+  // Throws std::invalid_argument unless the parts are valid and consistent.
+  void check() const;
+};
+
+class MetricRounds {
+ public:
+  static constexpr std::size_t global_experts = 4;
+
+  // For larger values, sums of squared features and of fourth powers of labels could overflow.
+  static constexpr double largest_feature = 1e140;
+  static constexpr double largest_label = 1e60;
+
+  struct Workspace;
+
+  // Throws std::invalid_argument unless the settings and the parts are valid.
+  MetricRounds(const MetricSettings& settings, MetricParts parts);
+
+  std::size_t dimension() const { return parts_.centers.dimension; }
+  const MetricSettings& settings() const { return settings_; }
+  std::int64_t clock() const { return parts_.clock; }
+  std::size_t size() const { return parts_.centers.size(); }  // number of centers
+
+  // Returns the weights of the experts in the aggregation; they add up to 1.
+  std::vector<double> expert_weights() const;
+
+  // Returns the scale of each feature in the first view.
+  std::span<const double> feature_scales() const { return parts_.views[0].scale; }
+
+  // Returns a copy of all parts.
+  MetricParts parts() const;
+
+  // Moves all parts out. No other call may follow.
+  MetricParts release_parts();
+
+  // Returns the range of the labels, extended by `label_margin`.
+  PredictionRange prediction_range() const;
+
+  // Returns the prediction for a row; 0 before the first label. Reuses the results of an earlier prediction for the
+  // same row in the same round.
+  double predict_row(std::span<const double> row, Workspace& work) const;
+
+  // Returns whether learning the label of the row that was predicted last would bring the number of centers to
+  // `max_centers`.
+  bool fills_memory(double label, const Workspace& work) const;
+
+  // Learns the label of the row that was predicted last. An outlier is only counted.
+  void learn_row(double label, Workspace& work);
+
+  // The same for `store_row`.
+  bool fills_memory(double label) const;
+
+  // Adds a row and its label to the centers, without a prediction. No expert learns from it before the next phase,
+  // except through its neighbors.
+  void store_row(std::span<const double> row, double label, Workspace& work);
+
+  bool has_labels() const { return parts_.labels.count > 0.0; }
+  bool is_label_outlier(double label) const;
+
+ private:
+  // Steps of a prediction, in this order.
+  void see_row(std::span<const double> row, Workspace& work) const;
+  void find_packing_center(Workspace& work) const;
+  void ask_global_experts(Workspace& work) const;
+  void ask_local_experts(std::size_t v, Workspace& work) const;
+
+  bool is_duplicate(const Workspace& work) const;
+  bool count_outlier(double label);
+
+  void find_neighbors(std::size_t v, Workspace& work) const;
+  void fill_trends_from_offsets(std::size_t v, Workspace& work) const;
+  void fill_trends_from_rows(std::size_t v, Workspace& work) const;
+  void update_gops(Workspace& work);
+  void update_regressions(double label, Workspace& work);
+  void update_packing(double label, Workspace& work);
+  void update_centers(double label, Workspace& work);
+  void add_center(double label, const Workspace& work);
+  void update_statistics(double label, const Workspace& work);
+
+  MetricSettings settings_;
+  MetricParts parts_;          // without `coordinates`, which are in the trees
+  std::vector<KdTree> trees_;  // index of the centers in each view
+  RadiusSchedule radius_;
+  std::vector<double> direction_squares_;  // squared norms of the directions of the first view
+};
+
+// Buffers of a round. A prediction leaves its results here, so that learning the same row can reuse them.
+struct MetricRounds::Workspace {
+  explicit Workspace(const MetricRounds& rounds);
+
+  // Buffers for one view.
+  struct View {
+    View(const FeatureView& view, std::size_t neighbors);
+    std::vector<double> coordinates;
+    std::vector<Neighbor> neighbors;
+    Neighborhood near;
+    LocalModels models;
+    std::vector<double> slope;
+    std::vector<double> trend_slopes;  // slopes of both regressions along the coordinates
+  };
+
+  std::int64_t clock = -1;  // round of the stored prediction; -1 if there is none
+  std::vector<double> row;
+  std::vector<double> clipped;
+  std::vector<double> standard;  // standardized row and the constant 1
+  std::vector<View> views;
+  std::vector<double> packing_point;
+  Neighbor packing_center;
+  std::vector<double> predictions;  // predictions of the experts
+  StackedAggregation::Workspace aggregation;
+  std::vector<double> buffer;
+};
+
+}  // namespace ellipack

@@ -1,0 +1,196 @@
+"""Initial state of `MetricRegressor`."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ellipack._core import (
+    CenterMemory,
+    CoreParts,
+    FeatureView,
+    GlobalRegressions,
+    LeastSquares,
+    MetricCore,
+    MetricParts,
+    MetricSettings,
+    PackingExpert,
+    PastFeatures,
+    PastParts,
+    StackedAggregation,
+)
+from ellipack.learners.aggregation import uniform_aggregation
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.experts import expert_names
+from ellipack.learners.metric.state import MIN_PHASE_ROUNDS, MetricState, PhaseState, SelectedMetrics, empty_gop
+from ellipack.learners.metric.subspace import MANY_FEATURES, initial_subspace
+from ellipack.metric import Metric
+from ellipack.theory.spectrum import rank_starts
+from ellipack.validation import Floats, check_integer
+
+MAX_PAST_LABELS: Final = 8
+"""Largest number of last labels that a learner sees."""
+
+_MAX_FIT_DIMENSION = 40  # of local linear fits
+_MAX_NEIGHBORS = 512  # the cost of kriging is cubic in the number of neighbors
+_MAX_CENTERS = 2**40
+_MIN_PACKING_CENTERS = 64
+_PACKING_DIVISOR = 4  # Algorithm 1 has at most max_centers // 4 centers
+
+
+class LearnerSize(NamedTuple):
+    """Parameters of a learner that determine its size.
+
+    Attributes
+    ----------
+    views : int
+        Number of views of the features, 1 or 2.
+    neighbors : int
+        Number of neighbors that kriging uses.
+    max_centers : int
+        Number of centers at which a quarter of them is evicted; there are always fewer.
+    past_labels : int, default 0
+        Number of last labels that the learner sees; 0 if it does not see the past.
+    max_keys : int, default 0
+        Number of keys whose labels are remembered; 0 if rows have no keys.
+    """
+
+    views: int
+    neighbors: int
+    max_centers: int
+    past_labels: int = 0
+    max_keys: int = 0
+
+
+def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricConfig) -> MetricState:
+    """Return the initial state.
+
+    Parameters
+    ----------
+    d : int
+        Number of features.
+    size : LearnerSize
+        Numbers of views, neighbors and centers.
+    random_state : int
+        Random seed.
+    config : MetricConfig
+        Settings.
+
+    Returns
+    -------
+    state : MetricState
+
+    Raises
+    ------
+    DomainError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> state = initial_state(3, LearnerSize(views=1, neighbors=8, max_centers=100), 0, MetricConfig())
+    >>> state.clock, state.n_centers, state.phase.end
+    (0, 0, 4)
+    """
+    views = check_integer(size.views, "views", 1, 2)
+    neighbors = check_integer(size.neighbors, "neighbors", 2, _MAX_NEIGHBORS)
+    most = check_integer(size.max_centers, "max_centers", 16, _MAX_CENTERS)
+    check_integer(size.past_labels, "past", 0, MAX_PAST_LABELS)
+    check_integer(size.max_keys, "max_keys", 0, _MAX_CENTERS)
+    check_integer(random_state, "random_state", 0)
+    settings = MetricSettings(neighbors, most, config.label_margin)
+    plain, selected = _initial_learner(d, views, most)
+    past, past_selected = (None, None) if size.past_labels == 0 else _initial_past(d, size)
+    core = MetricCore(settings, CoreParts(plain, past))
+    return MetricState(PhaseState(core, selected, past_selected, MIN_PHASE_ROUNDS, ()), config, random_state)
+
+
+def _initial_past(d: int, size: LearnerSize) -> tuple[PastParts, SelectedMetrics]:
+    """Return the initial state of the learner that sees the past, and its metrics.
+
+    It also sees the features, unless there are many. Then the prediction from the features stands in for them.
+    """
+    none = np.zeros(0, dtype=np.int64)
+    length = PastFeatures.history_size
+    features = PastFeatures(size.past_labels, size.max_keys, np.zeros(length), none, np.zeros((0, length)))
+    seen = features.dimension + (d if d <= MANY_FEATURES else 0)
+    rounds, selected = _initial_learner(seen, size.views, size.max_centers)
+    return PastParts(rounds, features, _initial_aggregation(2), 0, (0.0, 0.0), (0.0, 0.0)), selected
+
+
+def _initial_learner(d: int, views: int, max_centers: int) -> tuple[MetricParts, SelectedMetrics]:
+    """Return the initial state of a learner that sees d features, and its metrics."""
+    basis = initial_subspace(d)
+    metric = Metric(np.ones(basis.shape[1]), basis, 1.0)
+    unknown = LeastSquares(np.eye(d + 1), np.zeros(d + 1))
+    parts = MetricParts(
+        views=[_initial_view(metric)] * views,
+        centers=CenterMemory(np.zeros((0, d)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0)),
+        packing=empty_packing(metric.eigenvalues, 1.0, max_centers),
+        regressions=GlobalRegressions(unknown, unknown),
+        aggregation=_initial_aggregation(len(expert_names(views))),
+        label_statistics=np.zeros(6),
+        feature_statistics=np.zeros((5, d)),
+        coordinates=[np.zeros((0, metric.rank))] * views,
+        clock=0,
+    )
+    return parts, SelectedMetrics((metric,) * views, ({},) * views)
+
+
+def _initial_aggregation(experts: int) -> StackedAggregation:
+    """Return an aggregation with equal weights.
+
+    The prior of the stack needs the variance of the labels, unknown so far. An inverse of 0 keeps the coefficients at 0
+    until the first phase with different labels ends.
+    """
+    return StackedAggregation(
+        uniform_aggregation(experts),
+        LeastSquares(np.zeros((experts, experts)), np.zeros(experts)),
+        uniform_aggregation(2),
+    )
+
+
+def empty_packing(eigenvalues: Floats, coordinate_scale: float, max_centers: int) -> PackingExpert:
+    """Return the initial state of Algorithm 1 as an expert.
+
+    Parameters
+    ----------
+    eigenvalues : array of shape (rank,)
+        Eigenvalues of the metric.
+    coordinate_scale : float
+        Divisor of whitened coordinates, which puts them into the unit ball.
+    max_centers : int
+        Number of centers at which the learner evicts a quarter of them.
+
+    Returns
+    -------
+    packing : PackingExpert
+    """
+    none = np.zeros(0, dtype=np.int64)
+    most = max_packing_centers(max_centers)
+    coordinates = np.zeros((0, len(eigenvalues)))
+    return PackingExpert(
+        coordinates,
+        np.zeros(0),
+        none,
+        none,
+        rank_starts(eigenvalues),
+        clock=0,
+        coordinate_scale=coordinate_scale,
+        max_centers=most,
+    )
+
+
+def max_packing_centers(max_centers: int) -> int:
+    """Return the largest number of centers of Algorithm 1, which bounds its memory."""
+    return max(_MIN_PACKING_CENTERS, max_centers // _PACKING_DIVISOR)
+
+
+def max_fit_dimension(rank: int) -> int:
+    """Return the largest number of coordinates for local linear fits."""
+    return min(rank, _MAX_FIT_DIMENSION)
+
+
+def _initial_view(metric: Metric) -> FeatureView:
+    d = metric.dimension
+    return FeatureView(
+        np.zeros((0, d)), np.zeros(d), np.ones(d), metric.directions, empty_gop(d), max_fit_dimension(metric.rank)
+    )
