@@ -40,7 +40,13 @@ _HEAD = """# Benchmarks
 `make bench-page` writes this page from [results.json]({folder}/results.json). Do not edit it by hand.
 """
 _END = "<!-- end -->"
-_MODULES = {"peers": "comparison"}  # sections that are named differently from their module
+_MODULES = {
+    "peers": "comparison",
+    "rates-estimation": "rates",
+    "rates-approximation": "rates",
+    "rates-metrics": "rates",
+    "rates-theorem-2": "rates",
+}  # sections that are named differently from their module
 
 
 def render_page(sections: dict[str, Section], folder: Path) -> str:

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import pytest
+
 from benchmarks.plotting import legend_line, panel_grid, save_figure, shared_legend, style_log_axes
 
 
@@ -12,9 +14,14 @@ def draw(path: Path, top: float) -> bytes:
     return path.read_bytes()
 
 
-def test_the_same_data_give_the_same_bytes(tmp_path: Path) -> None:
-    first = draw(tmp_path / "new" / "a.png", 9.0)
-    assert first.startswith(b"\x89PNG")
-    assert b"atplotlib" not in first
-    assert draw(tmp_path / "b.png", 9.0) == first
-    assert draw(tmp_path / "c.png", 5.0) != first
+@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+def test_the_same_data_give_the_same_bytes(suffix: str, start: bytes, tmp_path: Path) -> None:
+    first = draw(tmp_path / "new" / f"a.{suffix}", 9.0)
+    assert first.startswith(start)
+    assert b"Matplotlib" not in first
+    assert draw(tmp_path / f"b.{suffix}", 9.0) == first
+    assert draw(tmp_path / f"c.{suffix}", 5.0) != first
+
+
+def test_the_text_of_a_vector_graphic_is_text(tmp_path: Path) -> None:
+    assert b">a line</text>" in draw(tmp_path / "a.svg", 9.0)

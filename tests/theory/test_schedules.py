@@ -12,6 +12,7 @@ from ellipack.theory import (
     phase_end,
     phase_length,
     phase_of,
+    printed_burn_in,
     radius,
     regularization,
     smallest_radius,
@@ -54,11 +55,13 @@ def test_regularization_starts_at_one_and_decreases() -> None:
 
 
 def test_burn_in_is_the_condition_of_theorem_2() -> None:
-    assert burn_in(0.05, d=4, alpha=0.5) == pytest.approx((5 / 0.1) ** 2)
-    assert burn_in(1e-300, d=4, alpha=0.1) == np.inf
-    assert burn_in(0.0, d=4, alpha=1.0) == np.inf
-    with pytest.raises(DomainError, match="smallest_eigenvalue must be >= 0, got -1"):
-        burn_in(-1.0, d=4, alpha=1.0)
+    assert printed_burn_in(0.05, d=4, alpha=0.5) == pytest.approx((5 / 0.1) ** 2)
+    assert burn_in(0.05, d=4, alpha=0.5) == pytest.approx((5 / (0.05 * np.log(1.5))) ** 2)
+    for condition in (burn_in, printed_burn_in):
+        assert condition(1e-300, d=4, alpha=0.1) == np.inf
+        assert condition(0.0, d=4, alpha=1.0) == np.inf
+        with pytest.raises(DomainError, match="smallest_eigenvalue must be >= 0, got -1"):
+            condition(-1.0, d=4, alpha=1.0)
 
 
 @given(st.integers(2, 10**6), st.integers(1, 50), st.floats(0.1, 10))

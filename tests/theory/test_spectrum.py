@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ellipack.errors import DomainError, MetricError, NonFiniteError, ShapeError
@@ -14,6 +14,7 @@ from ellipack.theory import (
     perturbed_kappa,
     phase_end,
     phase_length,
+    printed_burn_in,
     rank_starts,
     regularization,
     separated,
@@ -106,14 +107,31 @@ def test_no_estimate_within_gamma_has_a_rank_above_that_of_its_phase(
 
 
 def test_the_rank_of_a_phase_can_be_above_that_of_the_horizon() -> None:
-    # Erratum 10: the proof of Theorem 2 has rho-hat_t <= rho-tilde_T for every t <= T past its condition.
+    # Erratum 9: the proof of Theorem 2 has rho-hat_t <= rho-tilde_T for every t <= T past its condition.
     mu, i = np.array([0.92] + [0.3929] * 9), 3
-    assert phase_end(i) >= burn_in(mu[-1], d=10, alpha=1)
+    assert printed_burn_in(mu[-1], d=10, alpha=1) <= phase_end(i) < burn_in(mu[-1], d=10, alpha=1)
     gamma = regularization(phase_end(i), alpha=1)
     estimated = mu + gamma * np.array([-1] + [1] * 9) + gamma
     assert int(effective_rank(estimated / estimated[0], phase_length(4))) == 10
     assert perturbed_effective_rank(mu, phase_end(4), regularization(phase_end(4), alpha=1)) == 9
     assert perturbed_effective_rank(mu, phase_length(4), gamma) == 10
+
+
+@given(spectra(max_d=10), st.integers(1, 20), st.floats(0.1, 3), st.floats(0, 1), st.integers(0, 10**7))
+def test_past_the_burn_in_no_phase_has_a_rank_above_that_of_a_later_horizon(
+    mu: Floats, first: int, alpha: float, share: float, later: int
+) -> None:
+    condition = burn_in(mu[-1], len(mu), alpha)
+    i = next((i for i in range(first, 61) if phase_end(i) >= condition), None)
+    assume(i is not None)
+    assert i is not None  # for the type checker
+    t = max(1, round(share * phase_length(i + 1)))
+    horizon = phase_end(i) + t + later
+    ranks = [
+        perturbed_effective_rank(mu, t, regularization(phase_end(i), alpha)),
+        perturbed_effective_rank(mu, horizon, regularization(horizon, alpha)),
+    ]
+    assert ranks[0] <= ranks[1]
 
 
 def test_a_gradient_outer_product_may_have_zeros() -> None:

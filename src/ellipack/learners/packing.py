@@ -6,8 +6,9 @@ algorithm:
 1. For a ball without labels it sets ``y_t = 1/2``. The *prediction* is meant.
 2. Its last branch sets ``S + {s}, T_s = {}``. This would empty the active ball, and S would never grow. A new center
    at ``x_t`` is meant.
-3. It drops the label of the instance that becomes a center, but ``T_s`` in the proof includes it. Including it is the
-   default, because the proof bounds this version and it predicts better; see `keep_founding_label`.
+3. It drops the label of each instance that becomes a center, except the first, but ``T_s`` in the proof includes it.
+   Including it is the default, because the proof bounds this version and it predicts better; see
+   `keep_founding_label`.
 
 References
 ----------

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.errors import DomainError
-from ellipack.theory.bounds import ellipsoid_packing_bound, volumetric_packing_bound
+from ellipack.theory.packing_bounds import ellipsoid_packing_bound, volumetric_packing_bound
 from ellipack.theory.schedules import smallest_radius
 from ellipack.theory.spectrum import check_normalized_spectrum, effective_rank
 from ellipack.validation import as_floats, check_finite, check_nonnegative

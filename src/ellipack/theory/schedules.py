@@ -15,7 +15,7 @@ _LAST_PHASE: Final = 62  # ends at round 2**63 - 2; the end of the next one woul
 def radius(eigenvalues: ArrayLike, t: ArrayLike) -> Floats:
     """Return the radius ``eps_t = t**(-1/(1+rho_t))`` of the packing at rounds of Algorithm 1.
 
-    The radius does not always decrease (erratum 7): it increases where the effective rank does.
+    The radius does not always decrease (erratum 6): it increases where the effective rank does.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def radius(eigenvalues: ArrayLike, t: ArrayLike) -> Floats:
 def smallest_radius(eigenvalues: ArrayLike, t: int) -> float:
     """Return the smallest radius of rounds 1 to `t`.
 
-    All centers are farther apart than this radius. The proof of Theorem 1 uses the *last* radius instead (erratum 7).
+    All centers are farther apart than this radius. The proof of Theorem 1 uses the *last* radius instead (erratum 6).
     That is wrong for centers inserted before an increase of the effective rank, when the radius may have been smaller.
 
     Parameters
@@ -133,7 +133,10 @@ def regularization(t: int, alpha: float) -> float:
 
 
 def burn_in(smallest_eigenvalue: float, d: int, alpha: float) -> float:
-    """Return ``((d+1) / (2 mu_d))**(1/alpha)``, the number of rounds before Theorem 2 applies (eq. phaseCondition).
+    """Return ``((d+1) / (mu_d ln(3/2)))**(1/alpha)``, the number of rounds before Theorem 2 applies.
+
+    From then on, the effective rank of every phase is at most rho-tilde at every later horizon, if the regularization
+    is at least the error of the estimate. The proof is in ``docs/paper.md``.
 
     Parameters
     ----------
@@ -151,12 +154,31 @@ def burn_in(smallest_eigenvalue: float, d: int, alpha: float) -> float:
 
     Examples
     --------
-    >>> burn_in(0.5, d=3, alpha=0.5)
+    >>> round(burn_in(0.5, d=3, alpha=0.5))
+    389
+    """
+    return _burn_in(smallest_eigenvalue, d, alpha, np.log(1.5))
+
+
+def printed_burn_in(smallest_eigenvalue: float, d: int, alpha: float) -> float:
+    """Return ``((d+1) / (2 mu_d))**(1/alpha)``, the number of rounds before Theorem 2 applies (eq. phaseCondition).
+
+    It is too small for what the proof uses it for (erratum 9), and `burn_in` is not. The lemma on F(t) holds with it;
+    see `scaled_eigenvalue_slope`.
+
+    Examples
+    --------
+    >>> printed_burn_in(0.5, d=3, alpha=0.5)
     16.0
     """
+    return _burn_in(smallest_eigenvalue, d, alpha, 2.0)
+
+
+def _burn_in(smallest_eigenvalue: float, d: int, alpha: float, factor: float) -> float:
+    """Return ``((d+1) / (factor mu_d))**(1/alpha)``."""
     mu = np.float64(check_nonnegative(smallest_eigenvalue, "smallest_eigenvalue"))
     with np.errstate(over="ignore", divide="ignore"):
-        return float(((check_integer(d, "d", 1) + 1) / (2 * mu)) ** (1 / check_positive(alpha, "alpha")))
+        return float(((check_integer(d, "d", 1) + 1) / (factor * mu)) ** (1 / check_positive(alpha, "alpha")))
 
 
 def bandwidth(n: int, d: int, scale: float = 1.0) -> float:

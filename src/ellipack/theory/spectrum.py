@@ -7,12 +7,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ellipack.errors import DomainError, MetricError, ShapeError
-from ellipack.validation import Floats, Ints, as_floats, check_finite, check_integer, check_nonnegative, check_positive
+from ellipack.validation import (
+    Floats,
+    Ints,
+    as_floats,
+    check_finite,
+    check_integer,
+    check_nonnegative,
+    check_positive,
+    check_rows,
+)
 
 NEVER: Final = np.iinfo(np.int64).max
 """Round of an event that does not occur in the first 2**53 rounds."""
 
 _LARGEST_ROUND: Final = 2.0**53
+_ASYMMETRY: Final = 1e-8  # relative to the largest entry
 _UNIT_TOLERANCE: Final = 1e-12  # for the rounding error of the largest eigenvalue, 1
 
 
@@ -46,11 +56,26 @@ def _check_one_dimensional(eigenvalues: ArrayLike, name: str) -> Floats:
     return check_finite(array, name)
 
 
+def check_symmetric(matrix: ArrayLike, name: str) -> Floats:
+    """Return a symmetric matrix; rounding errors are averaged out.
+
+    Examples
+    --------
+    >>> check_symmetric([[1.0, 0.5], [0.5, 2.0]], "matrix").tolist()
+    [[1.0, 0.5], [0.5, 2.0]]
+    """
+    array = check_rows(matrix, name=name)
+    if array.shape[0] != array.shape[1]:
+        raise ShapeError(f"{name} must be square, got shape {array.shape}")
+    if np.abs(array - array.T).max() > _ASYMMETRY * np.abs(array).max():
+        raise MetricError(f"{name} must be symmetric, got {array.tolist()}")
+    return np.asarray((array + array.T) / 2)
+
+
 def check_normalized_spectrum(eigenvalues: ArrayLike) -> Floats:
     """Return the eigenvalues of a metric whose largest eigenvalue is 1, as in the paper's analysis.
 
-    If the largest eigenvalue is below 1, the set whose maximum defines `kappa` can be empty, which the paper does not
-    define (erratum 4). All functions of the effective rank refuse such a spectrum.
+    The paper assumes it. If the largest eigenvalue were below 1, the set whose maximum defines `kappa` could be empty.
     """
     array = check_spectrum(eigenvalues)
     if abs(array[0] - 1) > _UNIT_TOLERANCE:
@@ -244,7 +269,7 @@ def eigenvalue_gaps(eigenvalues: ArrayLike) -> Floats:
     >>> eigenvalue_gaps([1.0, 0.25, 0.125]).tolist()
     [0.75, 0.125, 0.125]
     """
-    gaps = -np.diff(check_semidefinite_spectrum(eigenvalues))
+    gaps = np.abs(np.diff(check_semidefinite_spectrum(eigenvalues)))
     edge = np.array([np.inf])
     return np.asarray(np.minimum(np.concatenate([edge, gaps]), np.concatenate([gaps, edge])))
 
