@@ -10,6 +10,7 @@
         │   ├── NonFiniteError    NaN or an infinity
         │   ├── DomainError       a number outside its range
         │   └── MetricError       not the matrix or spectrum of a metric
+        ├── ReentrantCallError    (also a RuntimeError) a signal handler changes a learner that is learning
         ├── StreamError           a source, or one of its rows, cannot be read
         └── ModelFileError        a saved file cannot be written, or is damaged, of another format or too new
 
@@ -54,6 +55,10 @@ class DomainError(InputError):
 
 class MetricError(InputError):
     """A matrix or a spectrum does not define a metric."""
+
+
+class ReentrantCallError(EllipackError, RuntimeError):
+    """A signal handler or a callback tries to change a learner that learns in the same thread."""
 
 
 class StreamError(EllipackError):

@@ -1,8 +1,60 @@
-"""A fair reader-writer lock."""
+"""Locks: one that a thread holds while it changes a learner, and a fair reader-writer lock.
 
+In a forked child only the thread that forked exists. Locks that other threads held would never be released there, so
+that the child gets new ones.
+"""
+
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Condition
+from threading import Condition, RLock
+from typing import Any
+from weakref import WeakSet
+
+from ellipack.errors import ReentrantCallError
+
+
+class LearnLock:
+    """Lock that a thread holds while it changes a learner.
+
+    A copy of a lock, also by pickle, is a new and free lock.
+
+    Examples
+    --------
+    >>> lock = LearnLock()
+    >>> with lock.turn:
+    ...     print("one thread learns")
+    one thread learns
+    """
+
+    def __init__(self) -> None:
+        self.renew()
+        _learn_locks.add(self)
+
+    def __reduce__(self) -> tuple[type["LearnLock"], tuple[()]]:
+        return LearnLock, ()
+
+    @property
+    def turn(self) -> Any:
+        """Context manager that waits for other threads.
+
+        It is a lock of the interpreter itself: no interrupt comes between its acquisition and the `with` block.
+
+        Raises
+        ------
+        ReentrantCallError
+            If this thread already holds the lock, as in a signal handler that runs while the learner learns.
+        """
+        if self._lock._is_owned():  # type: ignore[attr-defined]  # threading.Condition relies on this method, too
+            raise ReentrantCallError("a learner can't be changed by a signal handler or a callback while it learns")
+        return self._lock
+
+    def renew(self) -> None:
+        """Replace the lock by a free one."""
+        self._lock = RLock()
+
+
+_learn_locks: WeakSet[LearnLock] = WeakSet()
 
 
 class ReaderWriterLock:
@@ -25,6 +77,11 @@ class ReaderWriterLock:
     """
 
     def __init__(self) -> None:
+        self.renew()
+        _reader_writer_locks.add(self)
+
+    def renew(self) -> None:
+        """Make the lock free, whoever holds it."""
         self._changed = Condition()
         self._readers = self._waiting_readers = self._admitted_readers = self._waiting_writers = 0
         self._finished_writes = 0
@@ -81,3 +138,18 @@ class ReaderWriterLock:
                 self._changed.notify_all()
             else:
                 self._waiting_readers -= 1
+
+
+_reader_writer_locks: WeakSet[ReaderWriterLock] = WeakSet()
+
+
+def _renew_locks() -> None:
+    """Free all locks in a forked child."""
+    for learn_lock in _learn_locks:
+        learn_lock.renew()
+    for reader_writer_lock in _reader_writer_locks:
+        reader_writer_lock.renew()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_renew_locks)

@@ -15,7 +15,7 @@ from ellipack.errors import DomainError
 _MAX_THREADS = 256  # more are not faster, and each thread takes megabytes
 
 
-def for_row_slices(work: Callable[[slice], object], count: int, n_jobs: int = 1) -> None:
+def for_row_slices(work: Callable[[slice], object], count: int, n_jobs: int | None = 1) -> None:
     """Call a function on slices of rows in threads.
 
     Parameters
@@ -24,15 +24,15 @@ def for_row_slices(work: Callable[[slice], object], count: int, n_jobs: int = 1)
         Function of a slice. The slices cover rows 0 to `count` once. Exceptions are raised again here.
     count : int
         Number of rows.
-    n_jobs : int, default 1
-        Number of threads; -1 is one for each core.
+    n_jobs : int or None, default 1
+        Number of threads; -1 is one for each core, None is 1.
 
     Examples
     --------
     >>> for_row_slices(print, 3)
     slice(0, 3, None)
     """
-    threads = min(thread_count(n_jobs), count, _MAX_THREADS)
+    threads = min(thread_count(n_jobs), count)
     if threads <= 1:
         work(slice(0, count))
         return
@@ -42,13 +42,13 @@ def for_row_slices(work: Callable[[slice], object], count: int, n_jobs: int = 1)
             done.result()
 
 
-def thread_count(n_jobs: int) -> int:
-    """Return the number of threads that `n_jobs` stands for.
+def thread_count(n_jobs: int | None) -> int:
+    """Return the number of threads that `n_jobs` stands for, at most 256.
 
     Parameters
     ----------
-    n_jobs : int
-        At least 1, or -1 for one thread for each core that this process may use.
+    n_jobs : int or None
+        At least 1, or -1 for one thread for each core that this process may use. None is 1, as in scikit-learn.
 
     Returns
     -------
@@ -59,6 +59,8 @@ def thread_count(n_jobs: int) -> int:
     >>> thread_count(3)
     3
     """
+    if n_jobs is None:
+        return 1
     try:
         number = index(n_jobs)
     except TypeError:
@@ -67,7 +69,7 @@ def thread_count(n_jobs: int) -> int:
         return _usable_cores()
     if number < 1:
         raise DomainError(f"n_jobs must be >= 1, or -1 for one per core, got {number}")
-    return number
+    return min(number, _MAX_THREADS)
 
 
 def _usable_cores() -> int:

@@ -266,6 +266,19 @@ def _finite_and(number: float) -> str:
     return "" if np.isfinite(number) else "finite and "
 
 
+def check_boolean(value: object, name: str) -> bool:
+    """Return True or False, given as a bool of Python or NumPy, or as 1 or 0.
+
+    Examples
+    --------
+    >>> check_boolean(1, "keep_founding_label")
+    True
+    """
+    if not isinstance(value, bool | np.bool_ | int) or value not in (False, True):
+        raise DomainError(f"{name} must be True or False, got {short_repr(value)}")
+    return bool(value)
+
+
 def check_integer(value: int, name: str, minimum: int, maximum: int | None = None) -> int:
     """Return an integer from `minimum` to `maximum`.
 

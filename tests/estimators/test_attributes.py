@@ -55,7 +55,7 @@ def test_attributes_of_the_papers_learners() -> None:
         (MetricRegressor(neighbors=1), "neighbors must be an integer from 2 to 512, got 1"),
         (MetricRegressor(views=0), "views must be an integer from 1 to 2, got 0"),
         (MetricRegressor(n_jobs=0), "n_jobs must be >= 1"),
-        (MetricRegressor(random_state=-1), "random_state must be an integer >= 0, got -1"),
+        (MetricRegressor(random_state=-1), "random_state must be an integer from 0 to 4611686018427387904, got -1"),
     ],
 )
 def test_invalid_parameters_of_the_practical_learner_are_refused(learner: MetricRegressor, message: str) -> None:
@@ -104,5 +104,5 @@ def test_directions_belong_to_one_phase() -> None:
     new = learner.state_.phase
     assert len(new.summaries) > len(old.summaries)
     assert not np.allclose(new.core.feature_scales(), old.core.feature_scales())
-    learner.state_ = ChangingState(old, new)
+    learner._fitted = ChangingState(old, new), None
     np.testing.assert_array_equal(learner.directions_, expected)

@@ -30,7 +30,7 @@ from ellipack import (
     PhasedRegressor,
 )
 from ellipack.errors import InputError
-from ellipack.estimators.input_checks import check_features, record_features
+from ellipack.estimators.input_checks import check_features, feature_names
 from ellipack.validation import Floats, check_labels, check_rows
 
 CUBE = "its rows come from the unit cube, which sticks out of the unit ball"
@@ -120,10 +120,9 @@ class ClassifierAnywhere(PackingClassifier):
         tags.classifier_tags.poor_score = True
         return tags
 
-    def _fit_from_scratch(self, X: Any, y: Any, classes: Any) -> Any:
-        made = super()._fit_from_scratch(_squashed(check_rows(X)), y, classes)
-        record_features(self, X)
-        return made
+    def _learn_from_scratch(self, X: Any, y: Any, classes: Any) -> Any:
+        (state, _), made = super()._learn_from_scratch(_squashed(check_rows(X)), y, classes)
+        return (state, feature_names(X)), made
 
     def _fit_more(self, X: Any, y: Any, classes: Any) -> Any:
         if not hasattr(self, "state_"):

@@ -1,9 +1,7 @@
 """An interrupt at any line leaves the state of a completed round, from which learning can continue."""
 
-import sys
 from collections.abc import Callable
 from functools import partial
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,7 @@ from ellipack.learners.phased import PhasedState
 from ellipack.learners.rescaled import RescaledState
 from ellipack.metric import GopEstimator, LocalSlopes, Metric
 from ellipack.validation import Floats
+from tests.interrupts import interrupted
 
 State = PackingState | PhasedState | RescaledState[Any] | MetricState
 Learn = Callable[[Any, Floats, Floats], Floats]
@@ -43,36 +42,6 @@ LEARNERS: dict[str, tuple[Callable[[], State], Learn, float]] = {
     "metric": (small_metric_state, learner.learn, 5.0),
     "rescaled": (lambda: rescaled.init(packing.init(Metric.identity(2)), 2), learn_rescaled, 50.0),
 }
-
-
-class InterruptAt:
-    """Trace function that raises KeyboardInterrupt after a number of lines in the modules of learners."""
-
-    def __init__(self, line: int) -> None:
-        self.left = line
-
-    def __call__(self, frame: FrameType, event: str, _: object) -> "InterruptAt | None":
-        path = frame.f_code.co_filename
-        if "ellipack/learners" not in path:
-            return None
-        if event == "line":
-            self.left -= 1
-            if self.left < 0:
-                raise KeyboardInterrupt
-        return self
-
-
-def interrupted(line: int, learn: Learn, *arguments: Any) -> bool:
-    """Learn with an interrupt after a number of lines, and return whether it happened."""
-    before = sys.gettrace()
-    sys.settrace(InterruptAt(line))
-    try:
-        learn(*arguments)
-    except KeyboardInterrupt:
-        return True
-    finally:
-        sys.settrace(before)
-    return False
 
 
 def bits(state: State) -> list[bytes]:
@@ -104,7 +73,7 @@ def test_interrupt_leaves_the_state_of_a_completed_round(name: str, monkeypatch:
     while True:
         state = init()
         learn(state, X[:4], y[:4])
-        stopped = interrupted(line, learn, state, X[4:], y[4:])
+        stopped = interrupted(line, ("/ellipack/learners/",), learn, state, X[4:], y[4:])
         clock = state.inner.clock if isinstance(state, RescaledState) else state.clock
         assert bits(state) == states[clock]
         seen.add(clock)

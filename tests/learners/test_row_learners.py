@@ -31,8 +31,7 @@ def test_single_rows_equal_a_batch(views: int, max_centers: int) -> None:
         assert bits(predicting.state) == bits(silent.state) == bits(batch)
         if d == 3:
             add_features(batch, np.array([2.0]))
-            predicting.add_features(np.array([2.0]))
-            silent.add_features(np.array([2.0]))
+            predicting, silent = (each.with_added_features(np.array([2.0])) for each in (predicting, silent))
     probe = np.random.default_rng(1).normal(size=(20, 4))
     assert predicting.predict_rows(probe).tolist() == learner.predict(batch, probe).tolist()
     predicting.learn_rows(X[:9], y[:9])

@@ -7,6 +7,7 @@ from typing import Any
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,8 +68,8 @@ def test_spectrum_and_importances_of_any_learner(learner: Any, axes: Axes) -> No
 
 def test_feature_names_are_not_parsed_as_formulas() -> None:
     X = np.random.default_rng(0).normal(size=(60, 3))
-    learner = MetricRegressor().fit(X, X[:, 0] + X[:, 1])
-    learner.feature_names_in_ = np.array(["$\\frac{1}", "a name that is longer than any label can be, by far", "c"])
+    names = ["$\\frac{1}", "a name that is longer than any label can be, by far", "c"]
+    learner = MetricRegressor().fit(pd.DataFrame(X, columns=names), X[:, 0] + X[:, 1])
     drawn = plot_importances(learner, top=2)
     drawn.figure.draw_without_rendering()  # type: ignore[union-attr]  # a formula would fail here
     labels = [label.get_text() for label in drawn.get_yticklabels()]

@@ -6,7 +6,7 @@ import pytest
 
 import ellipack
 from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig
-from ellipack.errors import ModelFileError
+from ellipack.errors import InputError, ModelFileError
 from ellipack.river import MetricRegressor, PackingRegressor, PhasedRegressor, load
 
 Learner = MetricRegressor | PackingRegressor | PhasedRegressor
@@ -65,5 +65,46 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         ellipack.load(tmp_path / "river")
     odd = PackingRegressor()
     odd.learn_one({("a", "b"): 1.0}, 1.0)
-    with pytest.raises(ModelFileError, match=r"must be strings or numbers to be saved, got \('a', 'b'\)"):
+    with pytest.raises(ModelFileError, match=r"strings, finite numbers or None to be saved, got \('a', 'b'\)"):
         odd.save(tmp_path / "odd")
+
+
+@pytest.mark.parametrize("name", [None, True, 7, -0.5, "", "\ud800"])
+def test_features_of_any_name_that_is_saved_can_be_loaded(name: object, tmp_path: Path) -> None:
+    model = PackingRegressor()
+    model.learn_one({name: 1.0, "other": 2.0}, 1.0)
+    model.learn_one({name: 2.0, "other": 1.0}, 3.0)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.feature_names == model.feature_names
+    assert loaded.predict_one({name: 2.0, "other": 1.0}) == model.predict_one({name: 2.0, "other": 1.0}) == 3.0
+
+
+@pytest.mark.parametrize("name", [float("nan"), float("inf"), 10**400, (1, 2)])
+def test_features_whose_name_a_file_cannot_hold_are_refused(name: object, tmp_path: Path) -> None:
+    model = PackingRegressor()
+    model.learn_one({name: 1.0}, 1.0)
+    with pytest.raises(ModelFileError, match="strings, finite numbers or None to be saved, got "):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value"),
+    [
+        (MetricRegressor(), "max_centers", 3),
+        (MetricRegressor(), "seed", 2**70),
+        (MetricRegressor(), "config", "none"),
+        (PhasedRegressor(), "alpha", -1.0),
+        (PhasedRegressor(), "gop", 3),
+    ],
+)
+def test_a_model_whose_parameter_became_invalid_is_not_saved(
+    model: Learner, name: str, value: object, tmp_path: Path
+) -> None:
+    for x, y in rows(3):
+        model.learn_one(x, y)
+    setattr(model, name, value)
+    with pytest.raises(InputError, match=name):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()

@@ -6,13 +6,13 @@ from copy import deepcopy
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ellipack import serialization
 from ellipack.errors import InputError, ModelFileError
-from ellipack.estimators.input_checks import check_features, check_targets, record_features
+from ellipack.estimators.input_checks import check_features, check_targets, feature_names
 from ellipack.estimators.parameter_archive import object_to_archive
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, check_all_positive, check_rows
@@ -24,20 +24,52 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
     """Base class of estimators that learn row by row: their state, its features, and archives of it.
 
     A call that rejects its input leaves the state unchanged.
+
+    The state and the names of its features are kept in one attribute, which is replaced as a whole. The number of
+    features is that of the state. Threads and interrupts always see a state with its own features.
     """
 
-    state_: State
+    _fitted: tuple[State, NDArray[np.object_] | None]
+
+    @property
+    def state_(self) -> State:
+        """Fitted state."""
+        return self._fitted[0]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_fitted" in self.__dict__
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        return self._dimension(self.state_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the features, if all columns have names."""
+        state, names = self._fitted
+        if names is None or len(names) != self._dimension(state):  # features that were added have no names
+            raise AttributeError("feature_names_in_ is defined only if X has column names that are all strings")
+        return names
 
     @property
     def _fitted_state(self) -> State:
         """The state; raises `NotFittedError` before the first row."""
-        if "state_" not in self.__dict__:  # faster than check_is_fitted, which composes the message
+        if "_fitted" not in self.__dict__:  # faster than check_is_fitted, which composes the message
             check_is_fitted(self, "state_")
         return self.state_
 
     @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise `InputError` if a parameter is not valid."""
+
+    @abstractmethod
     def _initial_state(self, d: int) -> State:
-        """Return the state before the first round, for d features."""
+        """Return the state before the first round, for d features, after a check of the parameters."""
+
+    @abstractmethod
+    def _dimension(self, state: State) -> int:
+        """Return the number of features of a state."""
 
     @abstractmethod
     def _to_archive(self, state: State) -> Archive:
@@ -54,8 +86,8 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
     def add_features(self, scales: ArrayLike) -> Self:
         """Add features as last columns and keep the fitted state.
 
-        The new features count as 0 in all earlier rows. ``feature_names_in_`` is removed, because it would not name
-        all columns.
+        The new features count as 0 in all earlier rows. ``feature_names_in_`` is not defined any more, because it
+        would not name all columns.
 
         Parameters
         ----------
@@ -77,15 +109,13 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         state = self._fitted_state
         sizes = check_all_positive(scales, "scales")
         self._add_features(state, sizes)
-        self.n_features_in_ += len(sizes)
-        self.__dict__.pop("feature_names_in_", None)
         return self
 
     def __setstate__(self, attributes: dict[str, Any]) -> None:
         super().__setstate__(attributes)
         # joblib may map arrays from disk. Some are read-only, and writing to others would change the file.
-        if "state_" in attributes:
-            self.state_ = deepcopy(self.state_)
+        if "_fitted" in attributes:
+            self._fitted = deepcopy(self._fitted)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the parameters and the fitted state to a file.
@@ -123,15 +153,25 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         Returns
         -------
         archive : Archive
+
+        Raises
+        ------
+        InputError
+            If the estimator is fitted and a parameter is not valid any more.
+        ModelFileError
+            If a parameter is an object of a class outside this package.
         """
-        names = getattr(self, "feature_names_in_", None)
-        is_fitted = hasattr(self, "state_")
-        facts = {
-            "features": self.n_features_in_ if is_fitted else 0,
-            "feature_names": [] if names is None else [str(name) for name in names],
-        }
-        parts = {"state": self._to_archive(self.state_)} if is_fitted else {}
-        return Archive(facts).with_parts(parameters=object_to_archive(self), **parts)
+        if "_fitted" not in self.__dict__:
+            facts: dict[str, Any] = {"features": 0, "feature_names": []}
+            return Archive(facts).with_parts(parameters=object_to_archive(self))
+        self._check_parameters()  # a file with invalid ones could not be loaded
+        state, names = self._fitted
+        width = None
+        while width != self._dimension(state):  # another thread may add features
+            width = self._dimension(state)
+            saved = self._to_archive(state)
+        facts = {"features": width, "feature_names": [] if names is None or len(names) != width else names.tolist()}
+        return Archive(facts).with_parts(parameters=object_to_archive(self), state=saved)
 
     def restore_state(self, archive: Archive) -> Self:
         """Restore the fitted state from an archive.
@@ -158,15 +198,11 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         if names and len(names) != d:
             raise ModelFileError(f"feature_names must be {d} strings or none, got {len(names)}")
         try:
-            # The state comes first: it checks that the arrays are as large as d, before anything of size d is made.
+            self._check_parameters()
             state = self._from_archive(archive.part("state"), d)
-            self._initial_state(d)  # checks the parameters
         except InputError as error:
             raise ModelFileError(f"parameters: {error}") from error
-        self.state_ = state
-        self.n_features_in_ = d
-        if names:
-            self.feature_names_in_ = np.array(names, dtype=object)
+        self._fitted = state, np.array(names, dtype=object) if names else None
         return self
 
 
@@ -203,7 +239,7 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         self : object
             Fitted estimator.
         """
-        self._fit_from_scratch(X, check_targets(y))
+        self._fitted, _ = self._learn_from_scratch(X, check_targets(y))
         return self
 
     def partial_fit(self, X: Any, y: Any) -> Self:
@@ -258,17 +294,18 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         state = self._fitted_state
         return self._predict(state, check_features(self, X))
 
-    def _fit_from_scratch(self, X: Any, y: ArrayLike) -> Floats:
-        """Learn from an initial state, and replace the old state only after success."""
-        table = check_rows(X)
+    def _learn_from_scratch(self, X: Any, y: ArrayLike) -> tuple[tuple[State, NDArray[np.object_] | None], Floats]:
+        """Learn from an initial state. Return the state with the names of its features, and the predictions."""
+        table, names = check_rows(X), feature_names(X)
         state = self._initial_state(table.shape[1])
         predictions = self._learn(state, table, y)
-        record_features(self, X)
-        self.state_ = state
-        return predictions
+        return (state, names), predictions
 
     def _fit_more(self, X: Any, y: ArrayLike) -> Floats:
         """Learn from the current state, or from an initial one if there is none."""
-        if "state_" not in self.__dict__:
-            return self._fit_from_scratch(X, y)
+        if "_fitted" not in self.__dict__:
+            fitted, predictions = self._learn_from_scratch(X, y)
+            # If another thread was the first, learn the rows after its rows.
+            if self.__dict__.setdefault("_fitted", fitted) is fitted:
+                return predictions
         return self._learn(self.state_, check_features(self, X), y)

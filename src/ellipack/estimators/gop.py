@@ -8,7 +8,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ellipack.errors import DomainError
-from ellipack.estimators.input_checks import check_features, check_targets, record_features, repeat_by_weight
+from ellipack.estimators.input_checks import check_features, check_targets, feature_names, repeat_by_weight
 from ellipack.metric import GopEstimator, GradientEstimator, KernelDifferences, project
 from ellipack.metric.mahalanobis import eigensystem
 from ellipack.validation import Floats, check_integer, check_labels, check_rows
@@ -124,11 +124,18 @@ class GradientOuterProduct(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ba
                 f"n_components needs leading directions, but the gop estimated from {samples} is 0: either the labels "
                 "are constant, or no ball had enough mass (try LocalSlopes(), or larger scales)"
             )
-        record_features(self, X)
+        names = feature_names(X)
         eigenvalues, eigenvectors = eigensystem(gop)
-        self.gop_ = gop
-        self.eigenvalues_ = eigenvalues[:kept]
-        self.directions_ = eigenvectors[:, :kept].T.copy()
+        fitted: dict[str, Any] = {
+            "gop_": gop,
+            "eigenvalues_": eigenvalues[:kept],
+            "directions_": eigenvectors[:, :kept].T.copy(),
+            "n_features_in_": d,
+        }
+        if names is not None:
+            fitted["feature_names_in_"] = names
+        others = {name: value for name, value in vars(self).items() if not name.endswith("_")}
+        self.__dict__ = others | fitted  # one assignment, so that an interrupt leaves the old estimate or the new one
         return self
 
     def transform(self, X: Any) -> Floats:

@@ -50,12 +50,21 @@ def check_features(estimator: BaseEstimator, X: Any) -> ArrayLike:
     return check_rows(table)
 
 
-def record_features(estimator: BaseEstimator, X: Any) -> None:
-    """Set `n_features_in_` of an estimator and, if the columns of `X` have names, `feature_names_in_`."""
+def feature_names(X: Any) -> NDArray[np.object_] | None:
+    """Return the names of the columns of `X`, or None if it has none or they are not strings.
+
+    Raises
+    ------
+    KindError
+        If only some of the names are strings.
+    """
+    columns = BaseEstimator()
     try:
-        validate_data(estimator, X, reset=True, skip_check_array=True)
+        validate_data(columns, X, reset=True, skip_check_array=True)
     except TypeError as error:
         raise KindError(str(error)) from error
+    names: NDArray[np.object_] | None = getattr(columns, "feature_names_in_", None)
+    return names
 
 
 def check_targets(y: Any) -> ArrayLike:

@@ -11,13 +11,13 @@ from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.feature_growth import add_features
-from ellipack.learners.metric.initial_state import LearnerSize, initial_state
+from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
 from ellipack.learners.metric.state import MetricState
 from ellipack.metric import Metric
 from ellipack.parallel import thread_count
 from ellipack.serialization import Archive
 from ellipack.theory.spectrum import effective_rank
-from ellipack.validation import Floats, Ints
+from ellipack.validation import Floats, Ints, check_integer
 
 
 class MetricHistory(NamedTuple):
@@ -72,8 +72,9 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         2 adds a view of the features by their ranks: a little more accurate, at twice the cost.
     random_state : int, default 0
         Random seed of the draw of centers that score candidates for the metric.
-    n_jobs : int, default -1
-        Number of threads for predictions and for the end of a phase; -1 uses all cores. Results do not depend on it.
+    n_jobs : int or None, default -1
+        Number of threads for predictions and for the end of a phase; -1 uses all cores, None is 1. Results do not
+        depend on it.
     config : MetricConfig, optional
         Settings that few users change.
 
@@ -110,7 +111,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         neighbors: int = 32,
         views: int = 1,
         random_state: int = 0,
-        n_jobs: int = -1,
+        n_jobs: int | None = -1,
         config: MetricConfig | None = None,
     ) -> None:
         self.max_centers = max_centers
@@ -120,13 +121,20 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         self.n_jobs = n_jobs
         self.config = config
 
-    def _initial_state(self, d: int) -> MetricState:
+    def _check_parameters(self) -> None:
         thread_count(self.n_jobs)
+        LearnerSize(self.views, self.neighbors, self.max_centers).checked()
+        check_integer(self.random_state, "random_state", 0, MAX_SEED)
+        if not isinstance(self.config, MetricConfig | None):
+            raise InputError(f"config must be a MetricConfig, got {self.config!r}")
+
+    def _initial_state(self, d: int) -> MetricState:
+        self._check_parameters()
         size = LearnerSize(self.views, self.neighbors, self.max_centers)
-        config = MetricConfig() if self.config is None else self.config
-        if not isinstance(config, MetricConfig):
-            raise InputError(f"config must be a MetricConfig, got {config!r}")
-        return initial_state(d, size, self.random_state, config)
+        return initial_state(d, size, self.random_state, self.config or MetricConfig())
+
+    def _dimension(self, state: MetricState) -> int:
+        return state.core.dimension
 
     def _predict(self, state: MetricState, X: ArrayLike) -> Floats:
         return learner.predict(state, X, self.n_jobs)

@@ -11,7 +11,7 @@ from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank
-from ellipack.validation import Floats
+from ellipack.validation import Floats, check_boolean
 
 
 class PackingRegressor(StreamingRegressor[PackingState]):
@@ -62,8 +62,16 @@ class PackingRegressor(StreamingRegressor[PackingState]):
         self.metric = metric
         self.keep_founding_label = keep_founding_label
 
+    def _check_parameters(self) -> None:
+        check_boolean(self.keep_founding_label, "keep_founding_label")
+        check_metric(self.metric)
+
     def _initial_state(self, d: int) -> PackingState:
+        check_boolean(self.keep_founding_label, "keep_founding_label")
         return packing.init(as_metric(self.metric, d))
+
+    def _dimension(self, state: PackingState) -> int:
+        return state.metric.dimension
 
     def _predict(self, state: PackingState, X: ArrayLike) -> Floats:
         return packing.predict(state, X)
@@ -124,6 +132,12 @@ class PackingRegressor(StreamingRegressor[PackingState]):
         [1, 2, 2]
         """
         return packing.history(self._fitted_state, t)
+
+
+def check_metric(metric: Metric | ArrayLike | None) -> None:
+    """Raise `InputError` if the parameter `metric` is not a metric on any number of features."""
+    if metric is not None and not isinstance(metric, Metric):
+        as_metric(metric, len(np.atleast_1d(metric)))
 
 
 def as_metric(metric: Metric | ArrayLike | None, d: int) -> Metric:

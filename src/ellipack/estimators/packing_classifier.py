@@ -8,8 +8,8 @@ from sklearn.base import ClassifierMixin
 
 from ellipack.errors import DomainError, InputError
 from ellipack.estimators.base import StreamingEstimator
-from ellipack.estimators.input_checks import check_class_labels, check_features, record_features
-from ellipack.estimators.packing import as_metric
+from ellipack.estimators.input_checks import check_class_labels, check_features, feature_names
+from ellipack.estimators.packing import as_metric, check_metric
 from ellipack.learners import packing_classifier
 from ellipack.learners.packing_classifier import PackingClassifierState
 from ellipack.metric import Metric
@@ -85,7 +85,7 @@ class PackingClassifier(ClassifierMixin, StreamingEstimator[PackingClassifierSta
         self : object
             Fitted estimator.
         """
-        self._fit_from_scratch(X, check_class_labels(y), None)
+        self._fitted, _ = self._learn_from_scratch(X, check_class_labels(y), None)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: ArrayLike | None = None) -> Self:
@@ -168,39 +168,42 @@ class PackingClassifier(ClassifierMixin, StreamingEstimator[PackingClassifierSta
         snapshot = PackingClassifierState(*fitted.parts)
         return snapshot.classes, packing_classifier.predict(snapshot, check_features(self, X))
 
-    def _fit_from_scratch(self, X: Any, y: NDArray[Any], classes: ArrayLike | None) -> NDArray[Any]:
-        """Learn from an initial state, and replace the old state only after success."""
-        table = check_rows(X)
+    def _learn_from_scratch(
+        self, X: Any, y: NDArray[Any], classes: ArrayLike | None
+    ) -> tuple[tuple[PackingClassifierState, NDArray[np.object_] | None], NDArray[Any]]:
+        """Learn from an initial state. Return the state with the names of its features, and the predictions."""
+        table, names = check_rows(X), feature_names(X)
         state = self._initial_state(table.shape[1])
         if classes is not None:
             known = check_class_labels(classes, "classes")
             state = packing_classifier.init(state.metric, known, ball_clocks=has_ball_clocks(self.clock))
         predictions = packing_classifier.learn(state, table, y)
-        record_features(self, X)
-        self.state_ = state
-        return predictions
+        return (state, names), predictions
 
     def _fit_more(self, X: Any, y: Any, classes: ArrayLike | None) -> NDArray[Any]:
         """Learn from the current state, or from an initial one if there is none."""
         labels = check_class_labels(y)
-        if "state_" not in self.__dict__:
-            return self._fit_from_scratch(X, labels, classes)
+        if "_fitted" not in self.__dict__:
+            fitted, predictions = self._learn_from_scratch(X, labels, classes)
+            # If another thread was the first, learn the rows after its rows.
+            if self.__dict__.setdefault("_fitted", fitted) is fitted:
+                return predictions
         known = self.state_.classes
         more = known[:0] if classes is None else check_class_labels(classes, "classes")
         for name, values in (("y", labels), ("classes", more)):
             if len(values) and (values.dtype.kind in "UO") != (known.dtype.kind in "UO"):
                 raise InputError(f"{name} must hold classes of the same type as {known[0]!r}, got {values[0]!r}")
-        state = self.state_
-        table = check_features(self, X)
-        for label in np.setdiff1d(more, known):
-            state = state.with_added_class(np.array([label], dtype=more.dtype))
-        predictions = packing_classifier.learn(state, table, labels)
-        if state is not self.state_:
-            self.state_ = state
-        return predictions
+        return packing_classifier.learn(self.state_, check_features(self, X), labels, more)
+
+    def _check_parameters(self) -> None:
+        has_ball_clocks(self.clock)
+        check_metric(self.metric)
 
     def _initial_state(self, d: int) -> PackingClassifierState:
         return packing_classifier.init(as_metric(self.metric, d), ball_clocks=has_ball_clocks(self.clock))
+
+    def _dimension(self, state: PackingClassifierState) -> int:
+        return state.metric.dimension
 
     def _to_archive(self, state: PackingClassifierState) -> Archive:
         return packing_classifier.to_archive(state)
@@ -209,7 +212,7 @@ class PackingClassifier(ClassifierMixin, StreamingEstimator[PackingClassifierSta
         return packing_classifier.from_archive(archive, d, ball_clocks=has_ball_clocks(self.clock))
 
     def _add_features(self, state: PackingClassifierState, scales: Floats) -> None:
-        state.parts = state.with_added_features(len(scales)).parts
+        packing_classifier.add_features(state, len(scales))
 
     @property
     def classes_(self) -> NDArray[Any]:

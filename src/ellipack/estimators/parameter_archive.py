@@ -1,5 +1,6 @@
 """Archives of the parameters of estimators: numbers, strings, arrays and objects of a few known classes."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
@@ -27,16 +28,22 @@ def parameter_to_archive(value: Any) -> Archive:
     Raises
     ------
     ModelFileError
-        If the value is an object of a class outside this package.
+        If the value is an object of a class outside this package, or no file could hold it.
     """
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) or (isinstance(value, np.ndarray) and value.ndim == 0):
         value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ModelFileError(f"parameters must be finite to be saved, got {value}")
     if value is None or isinstance(value, bool | int | float | str):
         return Archive({"kind": "plain", "value": value})
     if isinstance(value, Metric):
         return Archive({"kind": "Metric"}).with_parts(value=value.to_archive())
     if type(value).__name__ in _SEQUENCES and np.asarray(value).dtype.kind in "iuf":
         array = np.asarray(value, dtype=np.float64)
+        if not 1 <= array.ndim <= 2 or not array.size:
+            raise ModelFileError(
+                f"arrays must have one or two dimensions and not be empty to be saved, got shape {array.shape}"
+            )
         return Archive({"kind": type(value).__name__}, {"value": array})
     return object_to_archive(value)
 

@@ -12,7 +12,7 @@ from ellipack.metric import GopEstimator, Metric
 from ellipack.serialization import Archive
 from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank
-from ellipack.validation import Floats, check_positive
+from ellipack.validation import Floats, check_boolean, check_positive
 
 
 class PhasedRegressor(StreamingRegressor[PhasedState]):
@@ -67,8 +67,13 @@ class PhasedRegressor(StreamingRegressor[PhasedState]):
         self.gop = gop
         self.keep_founding_label = keep_founding_label
 
-    def _initial_state(self, d: int) -> PhasedState:
+    def _check_parameters(self) -> None:
         check_positive(self.alpha, "alpha")
+        check_boolean(self.keep_founding_label, "keep_founding_label")
+        self._gop_estimator()
+
+    def _initial_state(self, d: int) -> PhasedState:
+        self._check_parameters()
         metric = getattr(self._gop_estimator().gradients, "metric", None)
         if metric is not None and metric.dimension != d:
             raise ShapeError(f"X must have {metric.dimension} columns, like the metric of the slopes, got {d}")
@@ -79,6 +84,9 @@ class PhasedRegressor(StreamingRegressor[PhasedState]):
         if not isinstance(gop, GradientOuterProduct):
             raise InputError(f"gop must be a GradientOuterProduct, got {gop!r}")
         return gop.estimator()
+
+    def _dimension(self, state: PhasedState) -> int:
+        return state.dimension
 
     def _predict(self, state: PhasedState, X: ArrayLike) -> Floats:
         return phased.predict(state, X)

@@ -57,8 +57,14 @@ class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
             raise InputError(f"regressor must be a PackingRegressor or a PhasedRegressor, got {self.regressor!r}")
         return self.regressor
 
+    def _check_parameters(self) -> None:
+        self._checked_regressor._check_parameters()
+
     def _initial_state(self, d: int) -> RescaledState[Any]:
         return rescaled.init(self._checked_regressor._initial_state(d), d)
+
+    def _dimension(self, state: RescaledState[Any]) -> int:
+        return state.dimension
 
     def _predict(self, state: RescaledState[Any], X: ArrayLike) -> Floats:
         return rescaled.predict(state, X, self._checked_regressor._predict)
@@ -79,7 +85,7 @@ class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
     def regressor_(self) -> PackingRegressor | PhasedRegressor:
         """Fitted learner on scaled rows."""
         inner: Any = copy(self._checked_regressor)
-        inner.state_, inner.n_features_in_ = self._fitted_state.inner, self.n_features_in_
+        inner._fitted = self._fitted_state.inner, None
         return cast(PackingRegressor | PhasedRegressor, inner)
 
     @property

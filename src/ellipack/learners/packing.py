@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 from ellipack._core import PackingCore
 from ellipack.errors import DomainError, MetricError, ModelFileError
 from ellipack.learners.units import UnitChange, insert_features
+from ellipack.locks import LearnLock
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.theory.schedules import radius
@@ -45,10 +46,13 @@ class PackingState:
     ----------
     parts : tuple of (Metric, PackingCore)
         The metric and the core.
+    learn_lock : LearnLock
+        Lock that a thread holds while it changes the state.
     """
 
     def __init__(self, metric: Metric, core: PackingCore) -> None:
         self.parts = metric, core
+        self.learn_lock = LearnLock()
 
     @property
     def metric(self) -> Metric:
@@ -231,11 +235,12 @@ def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_labe
     predictions : array of shape (n,)
         Predictions, each made before its label was learned.
     """
-    metric, core = state.parts
-    table = check_in_unit_ball(check_rows(X, metric.dimension))
-    targets = check_in_unit_interval(check_labels(y, len(table)))
-    batches = [slice(start, start + _ROUNDS_PER_CALL) for start in range(0, len(table), _ROUNDS_PER_CALL)]
-    predictions = [core.learn(metric.whiten(table[b]), targets[b], bool(keep_founding_label)) for b in batches]
+    with state.learn_lock.turn:
+        metric, core = state.parts
+        table = check_in_unit_ball(check_rows(X, metric.dimension))
+        targets = check_in_unit_interval(check_labels(y, len(table)))
+        batches = [slice(start, start + _ROUNDS_PER_CALL) for start in range(0, len(table), _ROUNDS_PER_CALL)]
+        predictions = [core.learn(metric.whiten(table[b]), targets[b], bool(keep_founding_label)) for b in batches]
     return predictions[0] if len(predictions) == 1 else np.concatenate(predictions)
 
 
@@ -252,7 +257,8 @@ def add_features(state: PackingState, count: int) -> None:
     count : int
         Number of new features.
     """
-    state.parts = state.with_added_features(count).parts
+    with state.learn_lock.turn:
+        state.parts = state.with_added_features(count).parts
 
 
 def history(state: PackingState, t: ArrayLike | None = None) -> PackingHistory:

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from ellipack._core import PackingClassifierCore
 from ellipack.errors import MetricError, ModelFileError, ShapeError
 from ellipack.learners.units import UnitChange, insert_features
+from ellipack.locks import LearnLock
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.theory.spectrum import rank_starts
@@ -73,10 +74,13 @@ class PackingClassifierState:
     ----------
     parts : tuple of (Metric, array, PackingClassifierCore)
         Metric, classes in ascending order, and compiled core.
+    learn_lock : LearnLock
+        Lock that a thread holds while it changes the state.
     """
 
     def __init__(self, metric: Metric, classes: Classes, core: PackingClassifierCore) -> None:
         self.parts = metric, classes, core
+        self.learn_lock = LearnLock()
 
     @property
     def metric(self) -> Metric:
@@ -191,7 +195,7 @@ def predict(state: PackingClassifierState, X: ArrayLike) -> Floats:
     return _probabilities(means, len(classes))
 
 
-def learn(state: PackingClassifierState, X: ArrayLike, y: Classes) -> Classes:
+def learn(state: PackingClassifierState, X: ArrayLike, y: Classes, classes: Classes | None = None) -> Classes:
     """Run one round for each row: predict its class, then learn it.
 
     A class that is not known yet is added in the round in which it first appears, after the prediction. Predictions
@@ -206,6 +210,8 @@ def learn(state: PackingClassifierState, X: ArrayLike, y: Classes) -> Classes:
         Rows in the unit ball.
     y : array of shape (n,)
         Class of each row.
+    classes : array, optional
+        Classes to know before these rows.
 
     Returns
     -------
@@ -213,29 +219,55 @@ def learn(state: PackingClassifierState, X: ArrayLike, y: Classes) -> Classes:
         Predicted classes, each made before its label was learned. If no class was known, the first one is the label
         itself.
     """
-    table = check_in_unit_ball(check_rows(X, state.metric.dimension))
-    if y.shape != (len(table),):
-        raise ShapeError(f"y must hold one label per row: {len(table)} rows, got {y.size} labels")
-    values, first_rows = np.unique(y, return_index=True)
-    starts = sorted({0, *first_rows[_are_new(values, state.classes)].tolist()})
-    parts = [slice(a, b) for a, b in zip(starts, [*starts[1:], len(table)], strict=True)]
-    return np.concatenate([_learn_part(state, table[part], y[part]) for part in parts])
+    with state.learn_lock.turn:
+        table = check_in_unit_ball(check_rows(X, state.metric.dimension))
+        if y.shape != (len(table),):
+            raise ShapeError(f"y must hold one label per row: {len(table)} rows, got {y.size} labels")
+        if classes is not None:
+            _add_classes(state, classes)
+        values, first_rows = np.unique(y, return_index=True)
+        starts = sorted({0, *first_rows[_are_new(values, state.classes)].tolist()})
+        parts = [slice(a, b) for a, b in zip(starts, [*starts[1:], len(table)], strict=True)]
+        return np.concatenate([_learn_part(state, table[part], y[part]) for part in parts])
+
+
+def _add_classes(state: PackingClassifierState, classes: Classes) -> None:
+    """Add classes that are not known yet."""
+    larger = state
+    for label in np.setdiff1d(classes, state.classes):
+        larger = larger.with_added_class(np.array([label], dtype=classes.dtype))
+    state.parts = larger.parts
 
 
 def _learn_part(state: PackingClassifierState, table: Floats, y: Classes) -> Classes:
     """Learn rows of which only the first may have a class that is not known yet."""
-    guess: list[Classes] = []
-    if _are_new(y[:1], state.classes)[0]:
-        if len(state.classes):
-            guess = [_winners(predict(state, table[:1]), state.classes)]
-        state.parts = state.with_added_class(y[:1]).parts
+    if not _are_new(y[:1], state.classes)[0]:
+        return _learn_known(state, table, y)
+    # The first row is learned with the larger state before it replaces the state: its round is complete or did not run.
+    larger = state.with_added_class(y[:1])
+    first = _learn_known(larger, table[:1], y[:1])
+    if len(state.classes):
+        first = _winners(predict(state, table[:1]), state.classes)
+    state.parts = larger.parts
+    return np.concatenate([first, _learn_known(state, table[1:], y[1:])])
+
+
+def _learn_known(state: PackingClassifierState, table: Floats, y: Classes) -> Classes:
+    """Learn rows of known classes, and return the classes predicted before each."""
     metric, classes, core = state.parts
+    if len(table) == 0:
+        return classes[:0]
     # The packing of two classes is that of the second one.
     packings = np.searchsorted(classes, y).astype(np.int64) - (len(classes) <= 2)
     batches = [slice(start, start + _ROUNDS_PER_CALL) for start in range(0, len(table), _ROUNDS_PER_CALL)]
     means = np.concatenate([core.learn(metric.whiten(table[batch]), packings[batch]) for batch in batches])
-    predictions = _winners(_probabilities(means, len(classes)), classes)
-    return np.concatenate([*guess, predictions[len(guess) :]])
+    return _winners(_probabilities(means, len(classes)), classes)
+
+
+def add_features(state: PackingClassifierState, count: int) -> None:
+    """Add features as last columns, each with an eigenvalue of 1. They were 0 in all earlier rows."""
+    with state.learn_lock.turn:
+        state.parts = state.with_added_features(count).parts
 
 
 def _are_new(labels: Classes, classes: Classes) -> NDArray[np.bool_]:

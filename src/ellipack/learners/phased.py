@@ -19,6 +19,7 @@ from ellipack.errors import ModelFileError
 from ellipack.learners import packing
 from ellipack.learners.packing import PackingHistory, PackingState
 from ellipack.learners.units import UnitChange
+from ellipack.locks import LearnLock
 from ellipack.metric import UNSEEN_EIGENVALUE, GopEstimator, Metric
 from ellipack.serialization import Archive
 from ellipack.theory.schedules import phase_end, phase_of, regularization
@@ -111,10 +112,13 @@ class PhasedState:
     ----------
     parts : PhasedParts
         The parts of the state.
+    learn_lock : LearnLock
+        Lock that a thread holds while it changes the state.
     """
 
     def __init__(self, parts: PhasedParts) -> None:
         self.parts = parts
+        self.learn_lock = LearnLock()
 
     @property
     def packing(self) -> PackingState:
@@ -294,8 +298,15 @@ def learn(
         Predictions, each made before its label was learned.
     """
     check_positive(alpha, "alpha")
-    table = check_in_unit_ball(check_rows(X, state.dimension))
-    targets = check_in_unit_interval(check_labels(y, len(table)))
+    with state.learn_lock.turn:
+        table = check_in_unit_ball(check_rows(X, state.dimension))
+        targets = check_in_unit_interval(check_labels(y, len(table)))
+        return _learn(state, table, targets, alpha, estimator, keep_founding_label)
+
+
+def _learn(
+    state: PhasedState, table: Floats, targets: Floats, alpha: float, estimator: GopEstimator, keep_founding_label: bool
+) -> Floats:
     # Samples beyond the clock are ignored until their rounds have run. Estimates depend on samples only and are made
     # first: if the estimator fails, the state is unchanged.
     state.parts.samples.write(state.clock, table, targets)
@@ -330,7 +341,8 @@ def add_features(state: PhasedState, count: int) -> None:
     count : int
         Number of new features.
     """
-    state.parts = state.with_added_features(count).parts
+    with state.learn_lock.turn:
+        state.parts = state.with_added_features(count).parts
 
 
 def history(state: PhasedState) -> PackingHistory:

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from ellipack._core import UnitBox
 from ellipack.errors import ModelFileError
 from ellipack.learners.units import UnitChange
+from ellipack.locks import LearnLock
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, check_labels, check_rows
 
@@ -57,10 +58,13 @@ class RescaledState(Generic[Inner]):
     ----------
     parts : tuple of (ScalableState, UnitBox)
         The learner's state and the ranges.
+    learn_lock : LearnLock
+        Lock that a thread holds while it changes the state.
     """
 
     def __init__(self, inner: Inner, box: UnitBox) -> None:
         self.parts = inner, box
+        self.learn_lock = LearnLock()
 
     @property
     def inner(self) -> Inner:
@@ -71,6 +75,11 @@ class RescaledState(Generic[Inner]):
     def box(self) -> UnitBox:
         """Ranges of the features and of the label."""
         return self.parts[1]
+
+    @property
+    def dimension(self) -> int:
+        """Number of features."""
+        return len(self.box.low)
 
 
 def init(inner: Inner, d: int) -> RescaledState[Inner]:
@@ -188,9 +197,19 @@ def learn(
     predictions : array of shape (n,)
         Predictions, each made before its label was learned.
     """
+    with state.learn_lock.turn:
+        table = check_rows(X, state.dimension)
+        return _learn(state, table, check_labels(y, len(table)), learn_inner, predict_inner)
+
+
+def _learn(
+    state: RescaledState[Inner],
+    table: Floats,
+    targets: Floats,
+    learn_inner: LearnFunction,
+    predict_inner: PredictFunction,
+) -> Floats:
     inner, box = state.parts
-    table = check_rows(X, len(box.low))
-    targets = check_labels(y, len(table))
     if box.first_outside(table, targets, 0) == len(table):
         return _learn_in_box(inner, box, table, targets, learn_inner)
     # If a range grows, learn on a copy: an error leaves the state unchanged.
@@ -222,13 +241,19 @@ def add_features(state: RescaledState[Inner], count: int) -> None:
     count : int
         Number of new features.
     """
+    with state.learn_lock.turn:
+        state.parts = with_added_features(state, count).parts
+
+
+def with_added_features(state: RescaledState[Inner], count: int) -> RescaledState[Inner]:
+    """Return a copy of a state with new features; see `add_features`."""
     inner, box = state.parts
     d = len(box.low)
     # Scaled rows are divided by the square root of the number of features.
     shrink = UnitChange(np.full(d + count, np.sqrt(d / (d + count))), np.zeros(d + count), 1.0, 0.0)
     ends = np.zeros(count) if box.label[0] <= box.label[1] else np.full(count, np.inf)  # empty before the first row
     wider = UnitBox(np.append(box.low, ends), np.append(box.high, -ends), box.label)
-    state.parts = inner.with_added_features(count).in_units(shrink), wider
+    return RescaledState(inner.with_added_features(count).in_units(shrink), wider)
 
 
 def _predict_in_box(inner: Inner, box: UnitBox, table: Floats, predict_inner: PredictFunction) -> Floats:

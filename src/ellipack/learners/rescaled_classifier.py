@@ -1,5 +1,6 @@
 """`PackingClassifier` on single rows with features of any scale."""
 
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -59,9 +60,11 @@ class ClassifierRowLearner:
         packing_classifier.learn(converted, larger.rows_to_units(table), label)
         self.state.parts = converted, larger
 
-    def add_features(self, scales: Floats) -> None:
-        """Add features as last columns. They were 0 in all earlier rows."""
-        rescaled.add_features(self.state, len(scales))
+    def with_added_features(self, scales: Floats) -> "ClassifierRowLearner":
+        """Return a copy with more features as last columns. They were 0 in all earlier rows."""
+        learner = copy(self)
+        learner.state = rescaled.with_added_features(self.state, len(scales))
+        return learner
 
     def to_archive(self) -> Archive:
         """Return an archive of the state."""

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ellipack._core import RescaledPacking, UnitBox
 from ellipack.learners import packing, phased, rescaled
 from ellipack.learners.metric import learner, serialization
-from ellipack.learners.metric.feature_growth import add_features
+from ellipack.learners.metric.feature_growth import with_added_features
 from ellipack.learners.metric.state import MetricState
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState
@@ -43,13 +43,17 @@ class RowLearner(ABC):
         """Learn rows and labels in order."""
 
     @abstractmethod
-    def add_features(self, scales: Floats) -> None:
-        """Add features as last columns. They were 0 in all earlier rows.
+    def with_added_features(self, scales: Floats) -> "RowLearner":
+        """Return a copy with more features as last columns. They were 0 in all earlier rows.
 
         Parameters
         ----------
         scales : array of shape (n_new_features,)
             Typical absolute value of each new feature.
+
+        Returns
+        -------
+        learner : RowLearner
         """
 
     @abstractmethod
@@ -91,9 +95,9 @@ class MetricRowLearner(RowLearner):
         """Learn rows and labels in order."""
         learner.learn(self.state, X, y)
 
-    def add_features(self, scales: Floats) -> None:
-        """Add features as last columns."""
-        add_features(self.state, scales)
+    def with_added_features(self, scales: Floats) -> "MetricRowLearner":
+        """Return a copy with more features as last columns."""
+        return MetricRowLearner(with_added_features(self.state, scales))
 
     def to_archive(self) -> Archive:
         """Return an archive of the state."""
@@ -144,9 +148,9 @@ class PackingRowLearner(RowLearner):
 
         rescaled.learn(self.state, X, y, learn_inner, packing.predict)
 
-    def add_features(self, scales: Floats) -> None:
-        """Add features as last columns."""
-        rescaled.add_features(self.state, len(scales))
+    def with_added_features(self, scales: Floats) -> "PackingRowLearner":
+        """Return a copy with more features as last columns."""
+        return PackingRowLearner(rescaled.with_added_features(self.state, len(scales)), self.keep_founding_label)
 
     def to_archive(self) -> Archive:
         """Return an archive of the state."""
@@ -225,9 +229,10 @@ class PhasedRowLearner(RowLearner):
 
         rescaled.learn(self.state, X, y, learn_inner, phased.predict)
 
-    def add_features(self, scales: Floats) -> None:
-        """Add features as last columns."""
-        rescaled.add_features(self.state, len(scales))
+    def with_added_features(self, scales: Floats) -> "PhasedRowLearner":
+        """Return a copy with more features as last columns."""
+        wider = rescaled.with_added_features(self.state, len(scales))
+        return PhasedRowLearner(wider, self.alpha, self.estimator, self.keep_founding_label)
 
     def to_archive(self) -> Archive:
         """Return an archive of the state."""

@@ -1,8 +1,10 @@
 """Base classes of the learners with River's methods."""
 
 import os
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 import numpy as np
@@ -13,6 +15,7 @@ from ellipack import serialization
 from ellipack.errors import InputError, ModelFileError
 from ellipack.estimators.parameter_archive import object_to_archive
 from ellipack.learners.row_learners import RowLearner
+from ellipack.locks import LearnLock
 from ellipack.metric import Metric
 from ellipack.river.features import FeatureColumns, check_number
 from ellipack.serialization import Archive
@@ -21,14 +24,19 @@ from ellipack.validation import Floats, Row, check_labels
 if TYPE_CHECKING:
     import pandas as pd
 
-_NAME_TYPES = (str, int, float, bool)  # of features that a file can store
+
+def _can_be_saved(name: Hashable) -> bool:
+    """Return whether a file can hold the name of a feature."""
+    if isinstance(name, int | float):
+        return type(name) in (int, float, bool) and abs(name) <= sys.float_info.max  # False for NaN
+    return name is None or type(name) is str
 
 
 class ColumnLearner(Protocol):
     """Learner of rows to which columns can be added."""
 
-    def add_features(self, scales: Floats) -> None:
-        """Add features as last columns."""
+    def with_added_features(self, scales: Floats) -> Self:
+        """Return a copy with more features as last columns."""
 
     def to_archive(self) -> Archive:
         """Return an archive of the state."""
@@ -44,37 +52,67 @@ class DictionaryLearner(ABC, Generic[Learner]):
     """Base class of learners on dictionaries of features: the columns of features, and saving.
 
     Features may appear and disappear. A missing feature counts as 0. A feature gets a column when its value first
-    differs from 0, and counts as 0 in all earlier rows. A call that raises an error leaves the model unchanged.
+    differs from 0, and counts as 0 in all earlier rows. A call that raises an error about its input leaves the model
+    unchanged.
+
+    The columns of the features and the learner are kept in one attribute, which is replaced as a whole. A row with new
+    features is learned before that. Threads and interrupts always see a learner with its own columns.
     """
 
     _largest_feature = float(np.finfo(np.float64).max)
 
     def __init__(self) -> None:
-        self._columns = FeatureColumns(self._largest_feature)
-        self._learner: Learner | None = None
+        self._fitted: tuple[FeatureColumns, Learner | None] = FeatureColumns(self._largest_feature), None
+        self._learn_lock = LearnLock()
+
+    @property
+    def _learner(self) -> Learner | None:
+        return self._fitted[1]
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Raise `InputError` if a parameter is not valid."""
 
     @abstractmethod
     def _new_learner(self, d: int) -> Learner:
         """Return a learner before its first round, for d features."""
 
-    def _row(self, x: Mapping[Any, Any]) -> Row:
-        """Return the row of a dictionary, with the columns of known features."""
-        row = self._columns.complete_row(x)
-        return self._columns.row_from_numbers(self._columns.numbers(x)) if row is None else row
+    def _learner_and_row(self, x: Mapping[Any, Any]) -> tuple[Learner | None, Row]:
+        """Return the learner and the row of a dictionary, with the columns of known features."""
+        columns, learner = self._fitted
+        row = columns.complete_row(x)
+        return learner, columns.row_from_numbers(columns.numbers(x)) if row is None else row
 
-    def _learner_and_row(self, x: Mapping[Any, Any]) -> tuple[Learner, Row]:
-        """Return the learner and the row of a dictionary, after adding columns for new features."""
-        row, learner = self._columns.complete_row(x), self._learner
-        if row is None or learner is None:
-            numbers = self._columns.numbers(x)
-            learner = self._learner_with_columns(numbers)
-            row = self._columns.row_from_numbers(numbers)
-        return learner, row
+    def _learn_row(self, x: Mapping[Any, Any], learn: Callable[[Learner, Row], None]) -> None:
+        """Learn the row of a dictionary, after adding columns for new features."""
+        with self._learn_lock.turn:
+            columns, learner = self._fitted
+            row = columns.complete_row(x)
+            if row is None or learner is None:
+                self._learn_numbers(columns.numbers(x), learn)
+            else:
+                learn(learner, row)
+
+    def _learn_numbers(self, numbers: dict[Hashable, float], learn: Callable[[Learner, Row], None]) -> Learner:
+        """Learn a row after adding columns for new features, and return the learner. The caller holds the lock."""
+        columns, learner = self._fitted
+        new = columns.new_features(numbers)
+        wider = columns.with_features(new) if new else columns
+        # Before the first feature there is one column, which the first feature gets.
+        scales = np.abs(list(new.values()))[len(new) - (wider.width - columns.width) :]
+        if learner is None:
+            learner = self._new_learner(wider.width)
+        elif new:
+            learner = learner.with_added_features(scales) if len(scales) else deepcopy(learner)
+        learn(learner, wider.row_from_numbers(numbers))
+        if learner is not self._learner:
+            self._fitted = wider, learner
+        return learner
 
     @property
     def feature_names(self) -> list[Hashable]:
         """Features that have had a value other than 0, in order of appearance."""
-        return list(self._columns.positions)
+        return list(self._fitted[0].positions)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the parameters and the fitted state to a file.
@@ -90,14 +128,21 @@ class DictionaryLearner(ABC, Generic[Learner]):
         Raises
         ------
         ModelFileError
-            If the file cannot be written, or the name of a feature is neither a string nor a number.
+            If the file cannot be written, or the name of a feature is not a string, a finite number or None.
+        InputError
+            If a parameter is not valid any more.
         """
-        names = self.feature_names
-        other = next((name for name in names if type(name) not in _NAME_TYPES), None)
+        columns, learner = self._fitted
+        names = list(columns.positions)
+        other = next((name for name in names if not _can_be_saved(name)), None)
         if other is not None:
-            raise ModelFileError(f"names of features must be strings or numbers to be saved, got {other!r}")
-        parts = {} if self._learner is None else {"state": self._learner.to_archive()}
-        archive = Archive({"names": names, "learned": self._learner is not None})
+            raise ModelFileError(
+                f"names of features must be strings, finite numbers or None to be saved, got {other!r}"
+            )
+        if learner is not None:
+            self._check_parameters()  # a file with invalid ones could not be loaded
+        parts = {} if learner is None else {"state": learner.to_archive()}
+        archive = Archive({"names": names, "learned": learner is not None})
         serialization.write(
             path, f"river.{type(self).__name__}", archive.with_parts(parameters=object_to_archive(self), **parts)
         )
@@ -120,28 +165,22 @@ class DictionaryLearner(ABC, Generic[Learner]):
             If the archive is incomplete or inconsistent.
         """
         names = archive.fact("names", list)
-        if not all(type(name) in _NAME_TYPES for name in names) or len(set(names)) != len(names):
-            raise ModelFileError("names must be different strings or numbers")
+        if not all(_can_be_saved(name) for name in names) or len(set(names)) != len(names):
+            raise ModelFileError("names must be different strings, finite numbers or null")
         if archive.fact("learned", bool):
+            columns = FeatureColumns(self._largest_feature, names)
             try:
-                learner = self._new_learner(max(1, len(names)))
+                learner = self._new_learner(columns.width)
             except InputError as error:
                 raise ModelFileError(f"parameters: {error}") from error
-            learner.restore_state(archive.part("state"), max(1, len(names)))
-            self._learner = learner
-            self._columns.add(names)
+            learner.restore_state(archive.part("state"), columns.width)
+            self._fitted = columns, learner
         return self
 
-    def _learner_with_columns(self, numbers: dict[Hashable, float]) -> Learner:
-        """Return the learner after adding columns for new features."""
-        new, width = self._columns.new_features(numbers), self._columns.width
-        more = len(self._columns.positions) + len(new) - width
-        if self._learner is None:
-            self._learner = self._new_learner(max(1, len(new)))
-        elif more > 0:
-            self._learner.add_features(np.abs(list(new.values()))[-more:])
-        self._columns.add(new)
-        return self._learner
+
+def _learning(label: float) -> Callable[[RowLearner, Row], None]:
+    """Return the function by which a learner learns a row with this label."""
+    return lambda learner, row: learner.learn(row, label)
 
 
 class RiverRegressor(DictionaryLearner[RowLearner], base.MiniBatchRegressor):
@@ -161,8 +200,7 @@ class RiverRegressor(DictionaryLearner[RowLearner], base.MiniBatchRegressor):
         """
         limit = self._largest_label
         label = y if type(y) is float and -limit <= y <= limit else self._check_label(y)
-        learner, row = self._learner_and_row(x)
-        learner.learn(row, label)
+        self._learn_row(x, _learning(label))
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Predict the label of one row.
@@ -177,8 +215,8 @@ class RiverRegressor(DictionaryLearner[RowLearner], base.MiniBatchRegressor):
         prediction : float
             0 before the first row was learned.
         """
-        row = self._row(x)
-        return 0.0 if self._learner is None else self._learner.predict(row)
+        learner, row = self._learner_and_row(x)
+        return 0.0 if learner is None else learner.predict(row)
 
     def learn_many(self, X: "pd.DataFrame", y: "pd.Series") -> None:
         """Learn from rows in their order, with the same results as one by one.
@@ -190,18 +228,21 @@ class RiverRegressor(DictionaryLearner[RowLearner], base.MiniBatchRegressor):
         y : pandas.Series
             Labels.
         """
-        columns, count = self._columns.frame_columns(X), len(X)
-        targets = check_labels(y, count)
-        if count and np.abs(targets).max() > self._largest_label:
-            self._check_label(float(targets[np.abs(targets).argmax()]))
-        new = [name for name in columns if name not in self._columns.positions]
-        # A feature gets its column in the first row in which it is not 0: cut the rows there.
-        starts = sorted({0, *(int(columns[name].nonzero()[0][0]) for name in new if columns[name].any())})
-        for start, stop in zip(starts, [*starts[1:], count], strict=True):
-            if start < stop:
-                learner = self._learner_with_columns({name: float(values[start]) for name, values in columns.items()})
-                part = slice(start, stop)
-                learner.learn_rows(self._columns.rows_from_columns(columns, part, count), targets[part])
+        with self._learn_lock.turn:
+            frame, count = self._fitted[0].frame_columns(X), len(X)
+            targets = check_labels(y, count)
+            if count and np.abs(targets).max() > self._largest_label:
+                self._check_label(float(targets[np.abs(targets).argmax()]))
+            new = [name for name in frame if name not in self._fitted[0].positions]
+            # A feature gets its column in the first row in which it is not 0: cut the rows there.
+            starts = sorted({0, *(int(frame[name].nonzero()[0][0]) for name in new if frame[name].any())})
+            for start, stop in zip(starts, [*starts[1:], count], strict=True):
+                if start < stop:
+                    first = {name: float(values[start]) for name, values in frame.items()}
+                    learner = self._learn_numbers(first, _learning(float(targets[start])))
+                    rest = slice(start + 1, stop)
+                    if len(targets[rest]):
+                        learner.learn_rows(self._fitted[0].rows_from_columns(frame, rest, count), targets[rest])
 
     def predict_many(self, X: "pd.DataFrame") -> "pd.Series":
         """Predict the labels of rows.
@@ -216,8 +257,9 @@ class RiverRegressor(DictionaryLearner[RowLearner], base.MiniBatchRegressor):
         predictions : pandas.Series
             Predictions with the index of `X`.
         """
-        table = self._columns.rows_from_columns(self._columns.frame_columns(X), slice(None), len(X))
-        predictions = np.zeros(len(table)) if self._learner is None or not len(X) else self._learner.predict_rows(table)
+        columns, learner = self._fitted
+        table = columns.rows_from_columns(columns.frame_columns(X), slice(None), len(X))
+        predictions = np.zeros(len(table)) if learner is None or not len(X) else learner.predict_rows(table)
         series: pd.Series = import_pandas().Series(predictions, index=X.index, dtype=np.float64)
         return series
 
@@ -239,9 +281,10 @@ class RiverRegressor(DictionaryLearner[RowLearner], base.MiniBatchRegressor):
     @property
     def feature_importances(self) -> dict[Hashable, float]:
         """Importance of each feature by name: the diagonal of the metric, divided by its sum."""
-        if self.metric_ is None:
+        metric = self.metric_
+        if metric is None:
             return {}
-        diagonal = np.diag(self.metric_.matrix)
+        diagonal = np.diag(metric.matrix)
         return dict(zip(self.feature_names, (diagonal / diagonal.sum()).tolist(), strict=False))
 
     def _check_label(self, y: Any) -> float:

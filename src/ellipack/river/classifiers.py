@@ -46,6 +46,9 @@ class PackingClassifier(DictionaryLearner[ClassifierRowLearner], base.Classifier
     def _multiclass(self) -> bool:
         return True
 
+    def _check_parameters(self) -> None:
+        has_ball_clocks(self.clock)
+
     def _new_learner(self, d: int) -> ClassifierRowLearner:
         return ClassifierRowLearner(d, has_ball_clocks(self.clock))
 
@@ -63,8 +66,7 @@ class PackingClassifier(DictionaryLearner[ClassifierRowLearner], base.Classifier
         known = self.classes
         if known and isinstance(known[0], str) != isinstance(label[0], str):
             raise InputError(f"y must be a class of the same type as {known[0]!r}, got {y!r}")
-        learner, row = self._learner_and_row(x)
-        learner.learn(row, label)
+        self._learn_row(x, lambda learner, row: learner.learn(row, label))
 
     def predict_proba_one(self, x: Mapping[Any, Any], **kwargs: Any) -> dict[base.typing.ClfTarget, float]:
         """Return the share of each class among the labels of the nearest center.
@@ -79,8 +81,8 @@ class PackingClassifier(DictionaryLearner[ClassifierRowLearner], base.Classifier
         probabilities : dict
             By class; empty before the first row was learned.
         """
-        row = self._row(x)
-        return {} if self._learner is None else self._learner.predict(row)
+        learner, row = self._learner_and_row(x)
+        return {} if learner is None else learner.predict(row)
 
     @property
     def classes(self) -> list[base.typing.ClfTarget]:

@@ -29,6 +29,8 @@ class FeatureColumns:
     ----------
     largest : float
         Largest absolute value of a feature.
+    names : iterable, default ()
+        Different names of features.
 
     Attributes
     ----------
@@ -39,24 +41,20 @@ class FeatureColumns:
 
     Examples
     --------
-    >>> columns = FeatureColumns(largest=1e100)
-    >>> columns.add(["height", "age"])
+    >>> columns = FeatureColumns(1e100, ["height", "age"])
     >>> columns.row_from_numbers({"age": 40.0})
     [0.0, 40.0]
     """
 
-    def __init__(self, largest: float) -> None:
+    def __init__(self, largest: float, names: Iterable[Hashable] = ()) -> None:
         self.largest = largest
-        self.positions: dict[Hashable, int] = {}
-        self.width = 1
-        self._get_all: itemgetter[Any] | None = None
-
-    def add(self, names: Iterable[Hashable]) -> None:
-        """Add columns for features."""
-        for name in names:
-            self.positions[name] = len(self.positions)
+        self.positions: dict[Hashable, int] = {name: position for position, name in enumerate(names)}
         self.width = max(1, len(self.positions))
-        self._get_all = itemgetter(*self.positions) if len(self.positions) > 1 else None
+        self._get_all: itemgetter[Any] | None = itemgetter(*self.positions) if len(self.positions) > 1 else None
+
+    def with_features(self, names: Iterable[Hashable]) -> "FeatureColumns":
+        """Return columns with more features."""
+        return FeatureColumns(self.largest, [*self.positions, *names])
 
     def complete_row(self, x: Mapping[Any, Any]) -> Row | None:
         """Return the row of a dictionary with exactly these features and common numbers; None for others.

@@ -2,16 +2,17 @@
 
 from typing import cast
 
+from ellipack.errors import InputError
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.learners import packing, phased, rescaled
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.initial_state import LearnerSize, initial_state
+from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
 from ellipack.learners.packing import PackingState
 from ellipack.learners.row_learners import MetricRowLearner, PackingRowLearner, PhasedRowLearner
 from ellipack.metric import Metric
 from ellipack.river.base import RiverRegressor
 from ellipack.theory.spectrum import effective_rank
-from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, check_positive
+from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, check_boolean, check_integer, check_positive
 
 
 class MetricRegressor(RiverRegressor):
@@ -59,7 +60,14 @@ class MetricRegressor(RiverRegressor):
         self.seed = seed
         self.config = config
 
+    def _check_parameters(self) -> None:
+        LearnerSize(self.views, self.neighbors, self.max_centers).checked()
+        check_integer(self.seed, "seed", 0, MAX_SEED)
+        if not isinstance(self.config, MetricConfig | None):
+            raise InputError(f"config must be a MetricConfig, got {self.config!r}")
+
     def _new_learner(self, d: int) -> MetricRowLearner:
+        self._check_parameters()
         size = LearnerSize(self.views, self.neighbors, self.max_centers)
         return MetricRowLearner(initial_state(d, size, self.seed, self.config or MetricConfig()))
 
@@ -136,7 +144,11 @@ class PackingRegressor(_RescaledRegressor):
         super().__init__()
         self.keep_founding_label = keep_founding_label
 
+    def _check_parameters(self) -> None:
+        check_boolean(self.keep_founding_label, "keep_founding_label")
+
     def _new_learner(self, d: int) -> PackingRowLearner:
+        self._check_parameters()
         return PackingRowLearner(rescaled.init(packing.init(Metric.identity(d)), d), self.keep_founding_label)
 
 
@@ -179,10 +191,17 @@ class PhasedRegressor(_RescaledRegressor):
         self.gop = gop
         self.keep_founding_label = keep_founding_label
 
+    def _check_parameters(self) -> None:
+        check_positive(self.alpha, "alpha")
+        check_boolean(self.keep_founding_label, "keep_founding_label")
+        if not isinstance(self.gop, GradientOuterProduct | None):
+            raise InputError(f"gop must be a GradientOuterProduct, got {self.gop!r}")
+        (self.gop or GradientOuterProduct()).estimator()
+
     def _new_learner(self, d: int) -> PhasedRowLearner:
-        gop = GradientOuterProduct() if self.gop is None else self.gop
-        state, alpha = rescaled.init(phased.init(d), d), check_positive(self.alpha, "alpha")
-        return PhasedRowLearner(state, alpha, gop.estimator(), self.keep_founding_label)
+        self._check_parameters()
+        state, estimator = rescaled.init(phased.init(d), d), (self.gop or GradientOuterProduct()).estimator()
+        return PhasedRowLearner(state, float(self.alpha), estimator, self.keep_founding_label)
 
 
 def _rank_at(metric: Metric | None, clock: int) -> int:

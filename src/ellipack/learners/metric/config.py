@@ -52,14 +52,22 @@ class MetricConfig:
     stack_prior: float = 50.0
 
     def __post_init__(self) -> None:
-        # Values are checked here, because a learner must not fail in the middle of a batch.
-        check_in_range(self.growth, "growth", 1.05, 10.0)
-        for name, least, most in (("powers", 0.0, 2.0), ("ridges", 1e-12, 1.0)):
-            values = getattr(self, name)
-            check_integer(len(values), f"the number of {name}", 0, _MAX_CANDIDATES)
-            for value in values:
-                check_in_range(value, name, least, most)
-        check_integer(self.validation_points, "validation_points", 8)
-        check_integer(self.pool, "pool", self.validation_points)
-        check_in_range(self.label_margin, "label_margin", 0.0, 1.0)
-        check_in_range(self.stack_prior, "stack_prior", 1e-6, 1e6)
+        # Values are checked here, because a learner must not fail in the middle of a batch. They become numbers of
+        # Python, which files can hold.
+        values: dict[str, object] = {
+            "growth": check_in_range(self.growth, "growth", 1.05, 10.0),
+            "powers": _check_candidates(self.powers, "powers", 0.0, 2.0),
+            "ridges": _check_candidates(self.ridges, "ridges", 1e-12, 1.0),
+            "validation_points": check_integer(self.validation_points, "validation_points", 8),
+            "pool": check_integer(self.pool, "pool", self.validation_points),
+            "label_margin": check_in_range(self.label_margin, "label_margin", 0.0, 1.0),
+            "stack_prior": check_in_range(self.stack_prior, "stack_prior", 1e-6, 1e6),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+
+def _check_candidates(values: tuple[float, ...], name: str, least: float, most: float) -> tuple[float, ...]:
+    """Return a list of settings as floats."""
+    check_integer(len(values), f"the number of {name}", 0, _MAX_CANDIDATES)
+    return tuple(check_in_range(value, name, least, most) for value in values)

@@ -21,7 +21,7 @@ from ellipack._core import (
     PackingExpert,
 )
 from ellipack.learners.metric.past import with_rounds
-from ellipack.learners.metric.state import MetricState, SelectedMetrics, empty_gop
+from ellipack.learners.metric.state import MetricState, PhaseState, SelectedMetrics, empty_gop
 from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats
@@ -40,12 +40,17 @@ def add_features(state: MetricState, scales: Floats) -> None:
     scales : array of shape (n_new_features,)
         Typical absolute value of each new feature.
     """
-    with state.learn_lock:
-        _add_features(state, scales)
+    with state.learn_lock.turn:
+        state.phase = _with_added_features(state.phase, scales)
 
 
-def _add_features(state: MetricState, scales: Floats) -> None:
-    count, phase, parts = len(scales), state.phase, state.core.parts()
+def with_added_features(state: MetricState, scales: Floats) -> MetricState:
+    """Return a copy of a state with new features; see `add_features`."""
+    return MetricState(_with_added_features(state.phase, scales), state.config, state.random_state)
+
+
+def _with_added_features(phase: PhaseState, scales: Floats) -> PhaseState:
+    count, parts = len(scales), phase.core.parts()
     clipped = np.clip(scales, 1 / _MAX_SCALE, _MAX_SCALE)
     plain = _wider_metrics(phase.plain, count)
     wider, past, past_metrics = _wider_parts(parts.plain, plain, clipped), parts.past, phase.past
@@ -59,8 +64,8 @@ def _add_features(state: MetricState, scales: Floats) -> None:
         )
         for each in phase.summaries
     )
-    core = MetricCore(state.core.settings, CoreParts(wider, past))
-    state.phase = replace(phase, core=core, plain=plain, past=past_metrics, summaries=summaries)
+    core = MetricCore(phase.core.settings, CoreParts(wider, past))
+    return replace(phase, core=core, plain=plain, past=past_metrics, summaries=summaries)
 
 
 def _wider_metrics(selected: SelectedMetrics, count: int) -> SelectedMetrics:

@@ -30,6 +30,9 @@ from ellipack.validation import Floats, check_integer
 MAX_PAST_LABELS: Final = 8
 """Largest number of last labels that a learner sees."""
 
+MAX_SEED: Final = 2**62
+"""Largest random seed: the largest integer in files."""
+
 _MAX_FIT_DIMENSION = 40  # of local linear fits
 _MAX_NEIGHBORS = 512  # the cost of kriging is cubic in the number of neighbors
 _MAX_CENTERS = 2**40
@@ -59,6 +62,16 @@ class LearnerSize(NamedTuple):
     max_centers: int
     past_labels: int = 0
     max_keys: int = 0
+
+    def checked(self) -> "LearnerSize":
+        """Return the same numbers as Python integers, or raise `DomainError` if one is out of range."""
+        return LearnerSize(
+            check_integer(self.views, "views", 1, 2),
+            check_integer(self.neighbors, "neighbors", 2, _MAX_NEIGHBORS),
+            check_integer(self.max_centers, "max_centers", 16, _MAX_CENTERS),
+            check_integer(self.past_labels, "past", 0, MAX_PAST_LABELS),
+            check_integer(self.max_keys, "max_keys", 0, _MAX_CENTERS),
+        )
 
 
 def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricConfig) -> MetricState:
@@ -90,17 +103,12 @@ def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricCo
     >>> state.clock, state.n_centers, state.phase.end
     (0, 0, 4)
     """
-    views = check_integer(size.views, "views", 1, 2)
-    neighbors = check_integer(size.neighbors, "neighbors", 2, _MAX_NEIGHBORS)
-    most = check_integer(size.max_centers, "max_centers", 16, _MAX_CENTERS)
-    check_integer(size.past_labels, "past", 0, MAX_PAST_LABELS)
-    check_integer(size.max_keys, "max_keys", 0, _MAX_CENTERS)
-    check_integer(random_state, "random_state", 0)
-    settings = MetricSettings(neighbors, most, config.label_margin)
-    plain, selected = _initial_learner(d, views, most)
+    size, seed = size.checked(), check_integer(random_state, "random_state", 0, MAX_SEED)
+    settings = MetricSettings(size.neighbors, size.max_centers, config.label_margin)
+    plain, selected = _initial_learner(d, size.views, size.max_centers)
     past, past_selected = (None, None) if size.past_labels == 0 else _initial_past(d, size)
     core = MetricCore(settings, CoreParts(plain, past))
-    return MetricState(PhaseState(core, selected, past_selected, MIN_PHASE_ROUNDS, ()), config, random_state)
+    return MetricState(PhaseState(core, selected, past_selected, MIN_PHASE_ROUNDS, ()), config, seed)
 
 
 def _initial_past(d: int, size: LearnerSize) -> tuple[PastParts, SelectedMetrics]:

@@ -36,7 +36,7 @@ _ROUNDS_PER_CALL = 64  # of the core; between calls, other threads can predict
 _NO_KEYS: Ints = np.zeros(0, dtype=np.int64)
 
 
-def predict(state: MetricState, X: ArrayLike, n_jobs: int = 1) -> Floats:
+def predict(state: MetricState, X: ArrayLike, n_jobs: int | None = 1) -> Floats:
     """Return predictions from the features alone, without a change of the state.
 
     Parameters
@@ -45,7 +45,7 @@ def predict(state: MetricState, X: ArrayLike, n_jobs: int = 1) -> Floats:
         The state.
     X : array-like of shape (n, d)
         Rows.
-    n_jobs : int, default 1
+    n_jobs : int or None, default 1
         Number of threads, as in scikit-learn.
 
     Returns
@@ -87,7 +87,7 @@ def predict_next(state: MetricState, X: ArrayLike, keys: Ints = _NO_KEYS, labels
     return predictions
 
 
-def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int = 1, keys: Ints = _NO_KEYS) -> Floats:
+def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = _NO_KEYS) -> Floats:
     """Run one round for each row: predict, then learn the label.
 
     Predictions and state do not depend on how rows are grouped into calls, bit for bit. An interrupt leaves the state
@@ -101,7 +101,7 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int = 1, keys:
         Rows.
     y : array-like of shape (n,)
         Labels.
-    n_jobs : int, default 1
+    n_jobs : int or None, default 1
         Number of threads that score candidates for the metric, as in scikit-learn.
     keys : array of int64, shape (n,), optional
         Key of each row, if the learner has keys.
@@ -118,9 +118,10 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int = 1, keys:
     """
     table = _checked_rows(state.core, X)
     targets = _checked_labels(state.core, y, len(table))
+    threads = thread_count(n_jobs)
     predictions = np.empty(len(table))
     done = 0
-    with state.learn_lock:
+    with state.learn_lock.turn:
         while done < len(table):
             rounds_before_last = state.phase.end - state.clock - 1
             part = slice(done, done + min(len(table) - done, _ROUNDS_PER_CALL, rounds_before_last))
@@ -128,7 +129,7 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int = 1, keys:
             if done < part.stop or rounds_before_last == 0:
                 key = int(keys[done]) if len(keys) else 0
                 round_ = Round(table[done].tolist(), float(targets[done]), key)
-                predictions[done] = _run_boundary_round(state, round_, n_jobs)
+                predictions[done] = _run_boundary_round(state, round_, threads)
                 done += 1
     return predictions
 
@@ -156,7 +157,7 @@ class Round(NamedTuple):
 
 def learn_one(state: MetricState, round_: Round) -> None:
     """Learn one row and its label, without checks of the row."""
-    with state.learn_lock:
+    with state.learn_lock.turn:
         if state.clock + 1 == state.phase.end or not state.core.learn_one(*round_):
             _run_boundary_round(state, round_)
 

@@ -1,7 +1,6 @@
 """State of `MetricRegressor`: the compiled core, and what Python decides between phases."""
 
 from dataclasses import dataclass
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +8,7 @@ import numpy as np
 from ellipack._core import FeatureView, MetricCore, project
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.metric_selection import CandidateScores
+from ellipack.locks import LearnLock
 from ellipack.metric import Metric
 from ellipack.validation import Floats
 
@@ -109,15 +109,15 @@ class MetricState:
         Settings.
     random_state : int
         Random seed.
-    learn_lock : threading.Lock
-        Lock that a thread holds while it learns.
+    learn_lock : LearnLock
+        Lock that a thread holds while it changes the state.
     """
 
     def __init__(self, phase: PhaseState, config: MetricConfig, random_state: int) -> None:
         self.phase = phase
         self.config = config
         self.random_state = random_state
-        self.learn_lock = Lock()
+        self.learn_lock = LearnLock()
 
     def __reduce__(self) -> tuple[type["MetricState"], tuple[object, ...]]:
         return MetricState, (self.phase, self.config, self.random_state)

@@ -1,0 +1,124 @@
+"""What can be saved can be loaded, whatever was done to the parameters after `fit`."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ellipack
+from ellipack import (
+    GradientOuterProduct,
+    LocalSlopes,
+    MetricConfig,
+    MetricRegressor,
+    PackingClassifier,
+    PackingRegressor,
+    PhasedRegressor,
+    RescaledRegressor,
+)
+from ellipack.errors import InputError, ModelFileError
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.uniform(-0.5, 0.5, size=(12, 3)), RNG.random(12)
+
+LEARNERS: dict[str, Callable[[], Any]] = {
+    "metric": MetricRegressor,
+    "packing": PackingRegressor,
+    "packing, diagonal": lambda: PackingRegressor([1.0, 0.5, 0.1]),
+    "classifier": PackingClassifier,
+    "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(4))),
+    "rescaled": lambda: RescaledRegressor(PackingRegressor()),
+}
+learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
+
+VALUES: list[Any] = [
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2,
+    16,
+    10**30,
+    2**70,
+    0.5,
+    1e400,
+    float("nan"),
+    "text",
+    np.int64(20),
+    np.float32(0.5),
+    np.bool_(True),
+    [1.0, 0.5, 0.1],
+    (1.0, 0.5),
+    [],
+    [[1.0]],
+    np.eye(3),
+    np.eye(2),
+    np.zeros((2, 2, 2)),
+    np.array(3.0),
+    np.array(["a"]),
+    MetricConfig(powers=[0.5, np.float32(0.25)], validation_points=np.int64(9)),  # type: ignore[arg-type]
+    GradientOuterProduct(),
+    GradientOuterProduct(anchors=-3),
+    PackingRegressor(),
+    PhasedRegressor(alpha=-1.0),
+    object(),
+    print,
+]
+
+
+def check_saving(learner: Any, path: Path) -> None:
+    """Save and load a learner, or see it refused without a file."""
+    path.unlink(missing_ok=True)
+    try:
+        learner.save(path)
+    except (InputError, ModelFileError):
+        assert not path.exists()
+        return
+    loaded = ellipack.load(path)
+    expected = learner.predict(np.zeros((2, learner.n_features_in_)))
+    assert loaded.predict(np.zeros((2, learner.n_features_in_))).tolist() == expected.tolist()
+
+
+@learners
+def test_a_model_with_any_parameter_can_be_loaded_or_is_not_saved(make: Callable[[], Any], tmp_path: Path) -> None:
+    for name in make().get_params(deep=False):
+        for value in VALUES:
+            check_saving(make().fit(X, Y).set_params(**{name: value}), tmp_path / "model")
+
+
+@learners
+def test_a_model_fitted_with_any_parameter_can_be_loaded_or_is_not_saved(
+    make: Callable[[], Any], tmp_path: Path
+) -> None:
+    for name in make().get_params(deep=False):
+        for value in VALUES:
+            learner = make().set_params(**{name: value})
+            try:
+                learner.fit(X, Y)
+            except (InputError, TypeError):
+                continue
+            check_saving(learner, tmp_path / "model")
+
+
+@learners
+def test_a_model_with_added_features_can_be_loaded(make: Callable[[], Any], tmp_path: Path) -> None:
+    learner = make().fit(X, Y).add_features([0.5])
+    learner.save(tmp_path / "model")
+    loaded = ellipack.load(tmp_path / "model")
+    assert loaded.n_features_in_ == 4
+    assert loaded.predict(np.zeros((1, 4))).tolist() == learner.predict(np.zeros((1, 4))).tolist()
+
+
+def test_no_number_of_threads_is_one_thread(tmp_path: Path) -> None:
+    learner = MetricRegressor().fit(X, Y).set_params(n_jobs=None)
+    learner.save(tmp_path / "model")
+    assert ellipack.load(tmp_path / "model").predict(X).tolist() == learner.predict(X).tolist()
+
+
+def test_the_error_names_the_parameter(tmp_path: Path) -> None:
+    learner = MetricRegressor().fit(X, Y).set_params(neighbors=1)
+    with pytest.raises(InputError, match="neighbors must be an integer from 2 to 512, got 1"):
+        learner.save(tmp_path / "model")
