@@ -21,7 +21,7 @@ from ellipack import (
 from ellipack.errors import InputError, ModelFileError
 
 RNG = np.random.default_rng(0)
-X, Y = RNG.uniform(-0.5, 0.5, size=(12, 3)), RNG.random(12)
+X, Y = RNG.uniform(-0.5, 0.5, size=(12, 3)), RNG.integers(0, 2, size=12)
 
 LEARNERS: dict[str, Callable[[], Any]] = {
     "metric": MetricRegressor,
