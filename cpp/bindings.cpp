@@ -2,6 +2,8 @@
 
 #include "bindings.hpp"
 
+#include "fork_gate.hpp"
+
 NB_MODULE(ELLIPACK_MODULE, m) {
   m.doc() = "Compiled core of ellipack: arrays, rounds, neighbor search and scoring.";
   nanobind::set_leak_warnings(false);
@@ -14,4 +16,9 @@ NB_MODULE(ELLIPACK_MODULE, m) {
   ellipack::bind_metric_core(m);
   ellipack::bind_packing(m);
   ellipack::bind_packing_classifier(m);
+  m.def(
+      "close_fork_gate", [] { ellipack::fork_gate.close(); }, nanobind::call_guard<nanobind::gil_scoped_release>(),
+      "Wait until no thread is in a core, and keep threads out until the gate is open.");
+  m.def("open_fork_gate", [] { ellipack::fork_gate.open(); }, "Open the gate in the parent after a fork.");
+  m.def("open_fork_gate_in_child", [] { ellipack::fork_gate.open_in_child(); }, "Open the gate in a forked child.");
 }

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
 #include "bindings.hpp"
 #include "eviction.hpp"
+#include "fork_gate.hpp"
 #include "kd_tree.hpp"
 
 namespace ellipack {
@@ -39,6 +41,9 @@ KdTree build(const Matrix& points) {
 
 void insert(KdTree& tree, const Matrix& points) {
   require_rows("points", points, tree);
+  fork_gate.enter();
+  const auto leave = [](ForkGate* gate) { gate->leave(); };
+  const std::unique_ptr<ForkGate, decltype(leave)> pass(&fork_gate, leave);
   for (std::size_t row = 0; row < points.shape(0); ++row) {
     tree.insert(row_of(points, row));
   }

@@ -666,3 +666,14 @@ class PackingClassifierCore:
     @property
     def ball_clocks(self) -> bool:
         """Whether the radius of a ball depends on its own mistakes."""
+
+def close_fork_gate() -> None:
+    """
+    Wait until no thread is in a core, and keep threads out until the gate is open.
+    """
+
+def open_fork_gate() -> None:
+    """Open the gate in the parent after a fork."""
+
+def open_fork_gate_in_child() -> None:
+    """Open the gate in a forked child."""

@@ -4,10 +4,11 @@ BLAS libraries split large products over threads, and each way to split them rou
 package are small, so that one thread is as fast.
 """
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
 
 import numpy as np  # noqa: F401  # loads a BLAS library that the controller must find
@@ -15,7 +16,8 @@ import scipy.linalg  # noqa: F401  # loads another one
 import threadpoolctl
 
 _lock = Lock()
-_limits: list[Any] = []  # the limit in force, and one entry for each further user
+_users: list[int] = []  # the threads that need the limit
+_limits: list[Any] = []  # the limit in force
 
 
 @cache
@@ -34,20 +36,35 @@ def single_threaded_blas() -> Iterator[None]:
     ...     values, vectors = np.linalg.eigh(np.eye(2))
     """
     with _lock:
+        _users.append(get_ident())
         if not _limits:
             _let_any_thread_set_limits()
-        _limits.append(None if _limits else _controller().limit(limits=1, user_api="blas"))
+            _limits.append(_controller().limit(limits=1, user_api="blas"))
     try:
         yield
     finally:
         with _lock:
-            # The last user to leave lifts the limit of the first.
-            limit = _limits[0]
-            _limits.pop()
-            if not _limits:
-                _let_any_thread_set_limits()
-                limit.restore_original_limits()
-                _let_any_thread_set_limits()
+            _users.remove(get_ident())
+            if not _users:
+                _lift()
+
+
+def _lift() -> None:
+    """Lift the limit."""
+    _let_any_thread_set_limits()
+    _limits.pop().restore_original_limits()
+    _let_any_thread_set_limits()
+
+
+def _keep_own_limits() -> None:
+    """Lift limits of threads that do not exist in a forked child."""
+    if _lock.locked():
+        _lock.release()
+    others = [user for user in _users if user != get_ident()]
+    for user in others:
+        _users.remove(user)
+    if others and not _users:
+        _lift()
 
 
 def _let_any_thread_set_limits() -> None:
@@ -58,3 +75,7 @@ def _let_any_thread_set_limits() -> None:
     clear = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
     if clear is not None:
         clear(force=True)
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_keep_own_limits)

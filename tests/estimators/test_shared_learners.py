@@ -1,0 +1,210 @@
+"""Threads that learn, copy, pickle or fork at the same time."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+from pathlib import Path
+from threading import Barrier, Event
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ellipack
+from ellipack import (
+    GradientOuterProduct,
+    LocalSlopes,
+    MetricConfig,
+    MetricRegressor,
+    PackingClassifier,
+    PackingRegressor,
+    PhasedRegressor,
+    RescaledRegressor,
+    river,
+)
+from ellipack.errors import ReentrantCallError
+from ellipack.validation import Floats
+
+SMALL = MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=16, pool=32)
+LEARNERS: dict[str, Callable[[], Any]] = {
+    "metric": lambda: MetricRegressor(64, neighbors=8, config=SMALL),
+    "packing": PackingRegressor,
+    "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(8), anchors=20)),
+    "rescaled": lambda: RescaledRegressor(PhasedRegressor()),
+    "classifier": PackingClassifier,
+}
+learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
+THREADS, ROWS = 4, 150
+
+
+@pytest.fixture(autouse=True)
+def frequent_switches() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def rows_of(thread: int) -> tuple[Floats, Floats]:
+    """Return different rows for each thread. Their norms grow, so that ranges grow, too."""
+    rng = np.random.default_rng(thread)
+    X = rng.uniform(-1, 1, size=(ROWS, 3)) * np.linspace(0.01, 0.5, ROWS)[:, None]
+    return X, (X[:, 0] > 0).astype(np.float64)
+
+
+def learn_in_threads(learner: Any) -> None:
+    """Learn in threads that start at the same time, in small batches."""
+    started = Barrier(THREADS)
+
+    def learn(thread: int) -> None:
+        X, y = rows_of(thread)
+        started.wait()
+        for first in range(0, ROWS, 7):
+            learner.partial_fit(X[first : first + 7], y[first : first + 7])
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for done in [pool.submit(learn, thread) for thread in range(THREADS)]:
+            done.result()
+
+
+def learned_rows(learner: Any) -> int | None:
+    """Return the number of rounds, where the state counts them."""
+    state = learner.state_
+    return getattr(getattr(state, "inner", state), "clock", None)
+
+
+@learners
+def test_every_row_of_every_thread_is_learned_once(make: Callable[[], Any], tmp_path: Path) -> None:
+    for _ in range(3):  # the threads compete for the first row, too
+        learner = make()
+        learn_in_threads(learner)
+        assert learned_rows(learner) in (None, THREADS * ROWS)
+        if isinstance(learner, PhasedRegressor):
+            everything = np.sort(np.concatenate([rows_of(thread)[0][:, 0] for thread in range(THREADS)]))
+            np.testing.assert_array_equal(np.sort(learner.state_.rows[:, 0]), everything)
+        learner.save(tmp_path / "model")
+        probes = rows_of(9)[0]
+        assert ellipack.load(tmp_path / "model").predict(probes).tolist() == learner.predict(probes).tolist()
+
+
+@learners
+@pytest.mark.parametrize("copy", [deepcopy, lambda each: pickle.loads(pickle.dumps(each))], ids=["copy", "pickle"])
+def test_copies_are_taken_between_two_rounds(make: Callable[[], Any], copy: Callable[[Any], Any]) -> None:
+    X, y = rows_of(0)
+    probes, single, states = rows_of(9)[0][::10], make(), set()
+    for t in range(ROWS):
+        states.add(single.partial_fit(X[t : t + 1], y[t : t + 1]).predict(probes).tobytes())
+    learner, finished = make().partial_fit(X[:1], y[:1]), Event()
+
+    def copy_again_and_again() -> list[Any]:
+        copies = [copy(learner)]
+        while not finished.is_set():
+            copies.append(copy(learner))
+        return copies
+
+    with ThreadPoolExecutor(2) as pool:
+        copying = [pool.submit(copy_again_and_again) for _ in range(2)]
+        for first in range(1, ROWS, 13):
+            learner.partial_fit(X[first : first + 13], y[first : first + 13])
+        finished.set()
+        copies = [each for done in copying for each in done.result()]
+    assert {each.predict(probes).tobytes() for each in copies} <= states
+    copies[0].partial_fit(X, y)  # a copy is free
+
+
+@pytest.mark.parametrize("make", [river.MetricRegressor, river.PackingRegressor, river.PhasedRegressor])
+def test_rivers_models_learn_every_row_of_every_thread(make: Callable[[], Any], tmp_path: Path) -> None:
+    model, started = make(), Barrier(THREADS)
+
+    def learn(thread: int) -> None:
+        X, y = rows_of(thread)
+        started.wait()
+        for t, (row, label) in enumerate(zip(X[:60].tolist(), y.tolist(), strict=False)):
+            model.learn_one({"a": row[0], f"of {thread}": row[1], f"of {thread} from {t // 20}": row[2]}, label)
+            model.predict_one({"a": 0.1})
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for done in [pool.submit(learn, thread) for thread in range(THREADS)]:
+            done.result()
+    state = model._learner.state
+    assert getattr(state, "inner", state).clock == THREADS * 60
+    assert len(model.feature_names) == 1 + 4 * THREADS
+    model.save(tmp_path / "model")
+    assert river.load(tmp_path / "model").predict_one({"a": 0.1}) == model.predict_one({"a": 0.1})
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers")
+@learners
+def test_a_signal_handler_cannot_change_a_learner_that_learns(make: Callable[[], Any]) -> None:
+    X, y = rows_of(0)
+    learner, refused = make().partial_fit(X, y), []
+
+    def learn_more(*_: object) -> None:
+        try:
+            learner.partial_fit(X[:1], y[:1])
+        except ReentrantCallError as error:
+            refused.append(str(error))
+
+    before = signal.signal(signal.SIGALRM, learn_more)
+    signal.setitimer(signal.ITIMER_REAL, 1e-3, 1e-3)
+    try:
+        while not refused:
+            learner.partial_fit(X, y)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert "while it learns" in refused[0]
+
+
+FORKS = """
+import os, signal, sys, tempfile, threading, warnings
+import numpy as np
+from ellipack import MetricConfig, MetricRegressor, PackingRegressor, PhasedRegressor, load
+
+warnings.simplefilter("ignore", DeprecationWarning)  # Python warns that children of threads may hang
+sys.setswitchinterval(1e-6)
+rng = np.random.default_rng(0)
+X = rng.uniform(-0.5, 0.5, size=(3000, 3))
+y = (X[:, 0] > 0).astype(float)
+small = MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=16, pool=32)
+for make in (lambda: MetricRegressor(200, neighbors=8, config=small), PackingRegressor, PhasedRegressor):
+    learner, finished = make().fit(X[:50], y[:50]), threading.Event()
+
+    def learn():
+        while not finished.is_set():
+            learner.partial_fit(X[:500], y[:500])
+
+    def predict():
+        while not finished.is_set():
+            learner.predict(X[:100])
+
+    threads = [threading.Thread(target=work) for work in (learn, learn, predict)]
+    for thread in threads:
+        thread.start()
+    for _ in range(10):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # ends a child that hangs
+            learner.predict(X[:5])
+            learner.partial_fit(X[:30], y[:30])
+            with tempfile.TemporaryDirectory() as folder:
+                learner.save(os.path.join(folder, "model"))
+                same = load(os.path.join(folder, "model")).predict(X[:5]).tolist() == learner.predict(X[:5]).tolist()
+            os._exit(0 if same else 3)
+        status = os.waitpid(child, 0)[1]
+        assert status == 0, f"the child ended with status {status}"
+    finished.set()
+    for thread in threads:
+        thread.join()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_forked_while_threads_learn_can_predict_learn_and_save() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
