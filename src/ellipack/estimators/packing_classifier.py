@@ -245,8 +245,8 @@ class PackingClassifier(ClassifierMixin, StreamingEstimator[PackingClassifierSta
         return effective_rank(self.metric_.eigenvalues, np.maximum(self.mistakes_, 1))
 
 
-def has_ball_clocks(clock: str) -> bool:
+def has_ball_clocks(clock: object) -> bool:
     """Return whether the parameter `clock` gives each ball a clock of its own."""
-    if clock not in _CLOCKS:
+    if not isinstance(clock, str) or clock not in _CLOCKS:
         raise DomainError(f"clock must be one of {', '.join(_CLOCKS)}, got {clock!r}")
     return clock == "ball"
