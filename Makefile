@@ -4,7 +4,7 @@ BIN := .venv/bin
 CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
 
 .PHONY: help demo test check check-cpp sanitize sanitize-quick stubs format fuzz soak bench bench-index bench-metric \
-  bench-river bench-run bench-saving bench-peers bench-classification bench-page bench-scaling figures bench-guard clean
+  bench-river bench-run bench-saving bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -92,6 +92,9 @@ bench-scaling: .venv/bench-figures.stamp ## cost and memory against rounds, dime
 
 figures: .venv/bench-figures.stamp ## check the paper's claims: regret, effective rank, error of the metric; FULL=1: longer
 	@$(BIN)/python -m benchmarks.claims $(if $(FULL),--full)
+
+bench-rates: .venv/bench-figures.stamp ## growth of regret where the theorems' rates are attained, and Theorem 2 against a run; FULL=1: 10^7 rounds, ten seeds
+	@$(BIN)/python -m benchmarks.rates $(if $(FULL),--full)
 
 bench-guard: .venv/bench.stamp ## which measures got worse since BASE=revision (default: where this branch left main; on main, the last commit)
 	@$(BIN)/python -m benchmarks.guard $(if $(BASE),--base $(BASE))

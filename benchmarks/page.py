@@ -15,6 +15,7 @@ from benchmarks import results
 from benchmarks.claims import page as claims_page
 from benchmarks.command_line import make_parser
 from benchmarks.comparison import page as comparison_page
+from benchmarks.rates import page as rates_page
 from benchmarks.results import Section
 from benchmarks.scaling import page as scaling_page
 
@@ -27,6 +28,10 @@ SECTIONS: Final[dict[str, Callable[[Section, Path], str]]] = {
     "peers": comparison_page.section,
     "scaling": scaling_page.section,
     "claims": claims_page.section,
+    "rates-estimation": rates_page.estimation_section,
+    "rates-approximation": rates_page.approximation_section,
+    "rates-metrics": rates_page.metrics_section,
+    "rates-theorem-2": rates_page.theorem_2_section,
 }
 """The function that renders each section, in the order of the page."""
 

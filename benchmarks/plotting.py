@@ -41,7 +41,7 @@ def shared_legend(figure: Figure, lines: Sequence[Line2D], columns: int) -> None
     figure.legend(handles=list(lines), loc="outside lower center", ncols=columns, frameon=False, fontsize=11)
 
 
-def legend_line(color: str, label: str, style: Literal["-", ":", ""] = "-", marker: str = "") -> Line2D:
+def legend_line(color: str, label: str, style: Literal["-", "--", ":", ""] = "-", marker: str = "") -> Line2D:
     """Return a line, or only a marker, for a legend."""
     return Line2D([], [], color=color, label=label, linestyle=style, linewidth=2, marker=marker, markersize=5)
 

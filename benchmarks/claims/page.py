@@ -26,14 +26,15 @@ _REGRET_TEXT = """\
 The streams are `LowRankStream`: instances uniform in the unit ball, labels a smooth function of one or two directions
 plus a little noise; {seeds} seeds of each kind. Regret is measured against that function, at the end of each of the
 paper's phases, over {rounds:,} rounds. Lines are means over seeds, bands their range. The true metric is the gradient
-outer product of the stream. Dotted lines show the growth `t^(rho/(1+rho))` of Theorem 1 (a fixed metric) or Theorem 2
-(a learned one), where rho is the learner's effective rank at the end. They cover the last {late} phases, over which
-slopes are fitted.
+outer product of the stream. Dotted lines show the growth `t^(rho/(1+rho))` of Theorem 1, where rho is the learner's
+effective rank at the end. For a learned metric, the theorem applies to each phase. (Theorem 2 does not apply: these
+functions are constant in some directions, and it needs `mu_d > 0`.) Dotted lines cover the last {late} phases, over
+which slopes are fitted.
 
-The theorems are upper bounds for the worst case, so slopes should be at or below theirs. Of {known} slopes, {above}
+The theorem is an upper bound for the worst case, so slopes should be at or below its own. Of {known} slopes, {above}
 above by more than the spread over seeds, and {below} below by more than that. A lower slope does not prove a better
 rate: labels here are the function itself plus little noise, so a ball costs about its squared radius, where the
-theorems charge the radius. The exponents of the theorems themselves are not visible at these sizes."""
+theorem charges the radius. The sections on rates, below, have streams on which its exponents are visible."""
 
 _LEARNED_TEXT = """\
 Effect of learning the metric with local slopes: the final regret over that in the Euclidean metric, and over that in
@@ -139,7 +140,7 @@ def _plot_regret(results: dict[str, Any]) -> Figure:
                 if slope is not None:
                     _plot_theory(axes, rounds, mean[-1], slope, _COLORS[name])
     lines = [legend_line(_COLORS[name], name) for name in regret.REGRET_LEARNERS]
-    shared_legend(figure, [*lines, legend_line(_GREY, "rho/(1+rho), slope of the theorems", ":")], 3)
+    shared_legend(figure, [*lines, legend_line(_GREY, "rho/(1+rho), slope of Theorem 1", ":")], 3)
     return figure
 
 

@@ -62,9 +62,9 @@ def split_at(stream: Stream, ends: list[int]) -> Iterator[tuple[int, Chunk]]:
 
 
 def late_slope(rounds: list[int], values: list[float]) -> float:
-    """Return the exponent of the power law through the last records."""
+    """Return the exponent of the power law through the last records; 0 if fewer than three of them are positive."""
     fitted = fit_exponent(rounds[-LATE:], values[-LATE:])
-    return float("nan") if fitted is None else fitted.exponent
+    return 0.0 if fitted is None else fitted.exponent
 
 
 def mean_and_spread(values: list[float]) -> dict[str, float]:

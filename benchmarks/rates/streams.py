@@ -89,12 +89,16 @@ class ZigzagStream:
             done += CHUNK
 
     def _lattice(self, offset: Floats) -> Floats:
-        """Return the points of a lattice in the ball of radius ``1 - eps / 8``, so that pairs lie in the unit ball."""
+        """Return the points of a lattice in the ball of radius ``1 - eps / 8``, so that pairs lie in the unit ball.
+
+        At small horizons the lattice is so wide that it may have no point there. Then it is the origin.
+        """
         spacing, reach = 8 * self.last_radius, 1 - self.last_radius / 8
         axis = spacing * np.arange(-np.ceil(1 / spacing) - 1, np.ceil(1 / spacing) + 1)
         grid = np.stack(np.meshgrid(*(axis + spacing * each for each in offset), indexing="ij"), axis=-1)
         points = grid.reshape(-1, self.d)
-        return np.asarray(points[np.linalg.norm(points, axis=1) < reach])
+        inside = points[np.linalg.norm(points, axis=1) < reach]
+        return np.asarray(inside) if len(inside) else np.zeros((1, self.d))
 
 
 @dataclass(frozen=True)
