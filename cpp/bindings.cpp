@@ -9,6 +9,7 @@ NB_MODULE(ELLIPACK_MODULE, m) {
   nanobind::set_leak_warnings(false);
   ellipack::bind_aggregation(m);
   ellipack::bind_gradients(m);
+  ellipack::bind_intrinsic_dimension(m);
   ellipack::bind_kd_tree(m);
   ellipack::bind_local_models(m);
   ellipack::bind_metric_parts(m);
@@ -16,6 +17,7 @@ NB_MODULE(ELLIPACK_MODULE, m) {
   ellipack::bind_metric_core(m);
   ellipack::bind_packing(m);
   ellipack::bind_packing_classifier(m);
+  ellipack::bind_packing_tree(m);
   m.def(
       "close_fork_gate", [] { ellipack::fork_gate.close(); }, nanobind::call_guard<nanobind::gil_scoped_release>(),
       "Wait until no thread is in a core, and keep threads out until the gate is open.");

@@ -127,12 +127,14 @@ inline void require_finite(const char* name, const Matrix& rows) {
 // Functions that register the classes and functions of one binding file.
 void bind_aggregation(nb::module_& m);
 void bind_gradients(nb::module_& m);
+void bind_intrinsic_dimension(nb::module_& m);
 void bind_kd_tree(nb::module_& m);
 void bind_local_models(nb::module_& m);
 void bind_metric_core(nb::module_& m);
 void bind_metric_parts(nb::module_& m);
 void bind_packing(nb::module_& m);
 void bind_packing_classifier(nb::module_& m);
+void bind_packing_tree(nb::module_& m);
 void bind_past(nb::module_& m);
 
 }  // namespace ellipack

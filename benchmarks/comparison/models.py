@@ -19,7 +19,15 @@ from benchmarks.comparison.adapters import (
     RetrainedAdapter,
     RiverAdapter,
 )
-from ellipack import GradientOuterProduct, LocalSlopes, MetricRegressor, PackingRegressor, PhasedRegressor
+from ellipack import (
+    GradientOuterProduct,
+    IntrinsicDimensionRegressor,
+    LocallyAdaptiveRegressor,
+    LocalSlopes,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+)
 from ellipack import RescaledRegressor as Rescaled
 
 OURS, PAPER, STREAMING, BATCH, TRIVIAL = "ours", "paper", "streaming", "batch", "trivial"
@@ -157,6 +165,14 @@ def _packing(seed: int) -> PrequentialModel:
     return EllipackAdapter(Rescaled(PackingRegressor()))
 
 
+def _tree(seed: int) -> PrequentialModel:
+    return EllipackAdapter(Rescaled(LocallyAdaptiveRegressor()))
+
+
+def _dimension(seed: int) -> PrequentialModel:
+    return EllipackAdapter(Rescaled(IntrinsicDimensionRegressor()))
+
+
 def _phased(seed: int) -> PrequentialModel:
     return EllipackAdapter(Rescaled(PhasedRegressor()))
 
@@ -169,6 +185,12 @@ MODELS = {
     SUBJECT: Model(OURS, "defaults", _ours),
     "MetricRegressor, 2 views": Model(OURS, "views=2", _two_views),
     "Packing": Model(PAPER, "Algorithm 1, Euclidean, through `RescaledRegressor`", _packing, seeded=False),
+    "Locally adaptive": Model(
+        PAPER, "tree of packings, 20 Lipschitz constants, through `RescaledRegressor`", _tree, seeded=False
+    ),
+    "Intrinsic dimension": Model(
+        PAPER, "Algorithm 1 with an estimate of the dimension, through `RescaledRegressor`", _dimension, seeded=False
+    ),
     "Phased": Model(PAPER, "section 4 with appendix A, through `RescaledRegressor`", _phased, seeded=False),
     "Phased, slopes": Model(PAPER, "section 4 with local slopes, through `RescaledRegressor`", _slopes, seeded=False),
     "KNN": Model(STREAMING, f"River: 5 nearest of the last {WINDOW:,} rows, exact search, scaled", _knn, seeded=False),

@@ -20,6 +20,8 @@ from ellipack._version import __version__
 if TYPE_CHECKING:
     from ellipack.estimators import (
         GradientOuterProduct,
+        IntrinsicDimensionRegressor,
+        LocallyAdaptiveRegressor,
         MetricRegressor,
         PackingClassifier,
         PackingRegressor,
@@ -32,8 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GradientOuterProduct",
+    "IntrinsicDimensionRegressor",
     "KernelDifferences",
     "LocalSlopes",
+    "LocallyAdaptiveRegressor",
     "Metric",
     "MetricConfig",
     "MetricRegressor",

@@ -105,6 +105,55 @@ def local_slopes(tree: KdTree, labels: Annotated[NDArray[numpy.float64], dict(sh
     Return the slope of a weighted ridge regression on the nearest points of each query.
     """
 
+class IntrinsicDimensionCore:
+    """
+    Algorithm 1 in whitened coordinates, with radii that adapt to the dimension of the rows. Threads may predict while one learns.
+    """
+
+    @overload
+    def __init__(self, dimension: int, offset: int) -> None: ...
+
+    @overload
+    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], creation_rounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offset: int, intrinsic_dimension: int, phase_centers: int) -> None: ...
+
+    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Run one round per row. Return the predictions, each made before its label was learned.
+        """
+
+    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """Return the prediction for each row; 1/2 before the first round."""
+
+    def copy(self) -> IntrinsicDimensionCore:
+        """Return an independent copy."""
+
+    def __deepcopy__(self, memo: object) -> IntrinsicDimensionCore: ...
+
+    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], int, int, int]:
+        """
+        Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, offset, intrinsic_dimension and phase_centers.
+        """
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def offset(self) -> int: ...
+
+    @property
+    def size(self) -> int:
+        """Number of centers."""
+
+    @property
+    def clock(self) -> int:
+        """Number of rounds."""
+
+    @property
+    def intrinsic_dimension(self) -> int:
+        """Estimate of the dimension of the rows."""
+
 class KdTree:
     """
     Exact nearest neighbor index: a kd-tree over points with float64 coordinates.
@@ -666,6 +715,48 @@ class PackingClassifierCore:
     @property
     def ball_clocks(self) -> bool:
         """Whether the radius of a ball depends on its own mistakes."""
+
+class PackingTreeCore:
+    """
+    Locally adaptive regression in whitened coordinates. Threads may predict while one learns.
+    """
+
+    @overload
+    def __init__(self, lipschitz: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], dimensions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    @overload
+    def __init__(self, points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], log_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lipschitz: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], dimensions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Run one round per row. Return the predictions, each made before its label was learned.
+        """
+
+    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """Return the prediction for each row; 1/2 before the first round."""
+
+    def copy(self) -> PackingTreeCore:
+        """Return an independent copy."""
+
+    def __deepcopy__(self, memo: object) -> PackingTreeCore: ...
+
+    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64]]:
+        """
+        Return the arguments of an equal core: points, parents, label_sums, label_counts, log_weights, lipschitz, dimensions and rank_starts.
+        """
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+
+    @property
+    def clock(self) -> int:
+        """Number of rounds."""
 
 def close_fork_gate() -> None:
     """

@@ -6,7 +6,9 @@ import numpy as np
 
 from ellipack import (
     GradientOuterProduct,
+    IntrinsicDimensionRegressor,
     KernelDifferences,
+    LocallyAdaptiveRegressor,
     LocalSlopes,
     MetricConfig,
     MetricRegressor,
@@ -16,13 +18,24 @@ from ellipack import (
 )
 from ellipack.validation import Floats
 
-Regressor = PackingRegressor | PhasedRegressor | MetricRegressor | RescaledRegressor
+Regressor = (
+    PackingRegressor
+    | PhasedRegressor
+    | LocallyAdaptiveRegressor
+    | IntrinsicDimensionRegressor
+    | MetricRegressor
+    | RescaledRegressor
+)
 Factory = Callable[[], Regressor]
 
 PAPER: dict[str, Factory] = {
     "euclidean": PackingRegressor,
     "diagonal": lambda: PackingRegressor([1.0, 0.1, 0.01]),
     "as printed": lambda: PackingRegressor(keep_founding_label=False),
+    "tree": lambda: LocallyAdaptiveRegressor(levels=4, lipschitz=8.0),
+    "tree, dimensions": lambda: LocallyAdaptiveRegressor([1.0, 0.1, 0.01], adapt="dimension"),
+    "dimension": IntrinsicDimensionRegressor,
+    "dimension, noisy": lambda: IntrinsicDimensionRegressor([1.0, 0.1, 0.01], labels="noisy"),
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(KernelDifferences(mass_scale=0.02))),
     "phased, slopes": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10), anchors=30)),
     "phased, weights": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10), diagonal=True)),
@@ -43,6 +56,8 @@ RESCALED: dict[str, Callable[[], RescaledRegressor]] = {
     "rescaled euclidean": lambda: RescaledRegressor(PackingRegressor()),
     "rescaled diagonal": lambda: RescaledRegressor(PackingRegressor([1.0, 0.1, 0.01])),
     "rescaled as printed": lambda: RescaledRegressor(PackingRegressor(keep_founding_label=False)),
+    "rescaled tree": lambda: RescaledRegressor(LocallyAdaptiveRegressor(levels=3, lipschitz=64.0)),
+    "rescaled dimension": lambda: RescaledRegressor(IntrinsicDimensionRegressor()),
     "rescaled phased": lambda: RescaledRegressor(PhasedRegressor()),
     "rescaled phased, slopes": lambda: RescaledRegressor(
         PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10), anchors=30))

@@ -29,7 +29,7 @@ def test_a_row_outside_of_the_ranges_with_an_invalid_label_changes_nothing(make:
 def test_invalid_parameters_are_refused_and_change_nothing() -> None:
     X, y = stream()
     for wrapped in (MetricRegressor(), PackingRegressor, None):
-        with pytest.raises(InputError, match="regressor must be a PackingRegressor or a PhasedRegressor, got "):
+        with pytest.raises(InputError, match=r"regressor must be one of PackingRegressor, PhasedRegressor, .*, got "):
             Rescaled(wrapped).fit(X, y)  # type: ignore[arg-type]
     learner = Rescaled(PhasedRegressor()).fit(X, y)
     before = bits(learner)

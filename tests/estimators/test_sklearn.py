@@ -22,6 +22,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ellipack import (
     GradientOuterProduct,
+    IntrinsicDimensionRegressor,
+    LocallyAdaptiveRegressor,
     LocalSlopes,
     MetricConfig,
     MetricRegressor,
@@ -134,6 +136,14 @@ class ClassifierAnywhere(PackingClassifier):
         return super()._predict(_squashed_like(check_features(self, X)))
 
 
+class TreeAnywhere(Anywhere, LocallyAdaptiveRegressor):
+    pass
+
+
+class DimensionAnywhere(Anywhere, IntrinsicDimensionRegressor):
+    pass
+
+
 class PhasedAnywhere(Anywhere, PhasedRegressor):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -156,7 +166,12 @@ def _stretched(predictions: Floats) -> Floats:
 
 
 def _expected_failures(estimator: BaseEstimator) -> dict[str, str]:
-    if type(estimator) in (PackingRegressor, PhasedRegressor):
+    if type(estimator) in (
+        PackingRegressor,
+        PhasedRegressor,
+        LocallyAdaptiveRegressor,
+        IntrinsicDimensionRegressor,
+    ):
         return OUTSIDE_THE_PAPERS_DOMAIN
     if type(estimator) is PackingClassifier:
         return CLASSIFIER_OUTSIDE_THE_PAPERS_DOMAIN
@@ -176,6 +191,11 @@ def _expected_failures(estimator: BaseEstimator) -> dict[str, str]:
         PackingClassifier(),
         PackingAnywhere(),
         PhasedAnywhere(),
+        TreeAnywhere(),
+        TreeAnywhere(adapt="dimension"),
+        LocallyAdaptiveRegressor(),
+        DimensionAnywhere(),
+        IntrinsicDimensionRegressor(),
         ClassifierAnywhere(),
         ClassifierAnywhere(clock="ball"),
     ],

@@ -12,7 +12,9 @@ import pytest
 import ellipack.river
 from ellipack import (
     GradientOuterProduct,
+    IntrinsicDimensionRegressor,
     KernelDifferences,
+    LocallyAdaptiveRegressor,
     LocalSlopes,
     Metric,
     MetricConfig,
@@ -58,6 +60,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "metric": lambda: learned(MetricRegressor(24, neighbors=8, n_jobs=1, config=SMALL)),
     "views": lambda: learned(MetricRegressor(100, neighbors=8, views=2, n_jobs=2, config=SMALL)).add_features([1.0]),
     "packing": lambda: learned(PackingRegressor([1.0, 0.5, 0.1])),
+    "tree": lambda: learned(LocallyAdaptiveRegressor([1.0, 0.5, 0.1], levels=3, lipschitz=4.0)),
+    "dimension": lambda: learned(IntrinsicDimensionRegressor([1.0, 0.5, 0.1])),
     "classifier": lambda: classified(PackingClassifier([1.0, 0.5, 0.1])),
     "phased": lambda: learned(PhasedRegressor(gop=SLOPES)),
     "kernels": lambda: learned(PhasedRegressor(gop=GradientOuterProduct(KernelDifferences(mass_scale=0.02)))),

@@ -7,14 +7,23 @@ import pytest
 import ellipack
 from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig
 from ellipack.errors import InputError, ModelFileError
-from ellipack.river import MetricRegressor, PackingRegressor, PhasedRegressor, load
+from ellipack.river import (
+    IntrinsicDimensionRegressor,
+    LocallyAdaptiveRegressor,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+    load,
+)
 
-Learner = MetricRegressor | PackingRegressor | PhasedRegressor
+Learner = IntrinsicDimensionRegressor | LocallyAdaptiveRegressor | MetricRegressor | PackingRegressor | PhasedRegressor
 
 LEARNERS: dict[str, Callable[[], Learner]] = {
     "metric": lambda: MetricRegressor(views=2, neighbors=8, config=MetricConfig(validation_points=16, pool=32)),
     "packing": PackingRegressor,
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(8))),
+    "tree": LocallyAdaptiveRegressor,
+    "dimension": lambda: IntrinsicDimensionRegressor("noisy"),
 }
 learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
 

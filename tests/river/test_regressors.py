@@ -18,7 +18,13 @@ from river import base, checks, compose, datasets, evaluate, metrics, preprocess
 
 from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig
 from ellipack.errors import DomainError, EllipackError, InputError, NonFiniteError
-from ellipack.river import MetricRegressor, PackingRegressor, PhasedRegressor
+from ellipack.river import (
+    IntrinsicDimensionRegressor,
+    LocallyAdaptiveRegressor,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+)
 from ellipack.river.base import RiverRegressor
 from ellipack.validation import Floats
 from tests.strategies import seeds
@@ -32,6 +38,8 @@ LEARNERS: dict[str, Callable[[], RiverRegressor]] = {
     "packing": PackingRegressor,
     "packing, as printed": lambda: PackingRegressor(keep_founding_label=False),
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10), anchors=30)),
+    "tree": lambda: LocallyAdaptiveRegressor(levels=4),
+    "dimension": IntrinsicDimensionRegressor,
 }
 learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
 
@@ -65,6 +73,7 @@ def probes(model: RiverRegressor) -> list[float]:
 
 def river_checks() -> Iterator[Any]:
     models = {"practical": MetricRegressor(config=QUICK), "packing": PackingRegressor(), "phased": PhasedRegressor()}
+    models |= {"tree": LocallyAdaptiveRegressor(levels=3), "dimension": IntrinsicDimensionRegressor()}
     for name, model in models.items():
         for check in checks.yield_checks(model):
             yield pytest.param(model, check, id=f"{name}-{check.__name__}")

@@ -1,7 +1,9 @@
 """Regressors, a classifier and a transformer with scikit-learn's methods."""
 
 from ellipack.estimators.gop import GradientOuterProduct
+from ellipack.estimators.intrinsic_dimension import IntrinsicDimensionRegressor
 from ellipack.estimators.loading import load
+from ellipack.estimators.locally_adaptive import LocallyAdaptiveRegressor
 from ellipack.estimators.metric import MetricRegressor
 from ellipack.estimators.packing import PackingRegressor
 from ellipack.estimators.packing_classifier import PackingClassifier
@@ -10,6 +12,8 @@ from ellipack.estimators.rescaled import RescaledRegressor
 
 __all__ = [
     "GradientOuterProduct",
+    "IntrinsicDimensionRegressor",
+    "LocallyAdaptiveRegressor",
     "MetricRegressor",
     "PackingClassifier",
     "PackingRegressor",

@@ -7,6 +7,8 @@ from ellipack import serialization
 from ellipack.errors import ModelFileError
 from ellipack.estimators.base import StreamingEstimator, StreamingRegressor
 from ellipack.estimators.gop import GradientOuterProduct
+from ellipack.estimators.intrinsic_dimension import IntrinsicDimensionRegressor
+from ellipack.estimators.locally_adaptive import LocallyAdaptiveRegressor
 from ellipack.estimators.metric import MetricRegressor
 from ellipack.estimators.packing import PackingRegressor
 from ellipack.estimators.packing_classifier import PackingClassifier
@@ -19,7 +21,15 @@ from ellipack.serialization import Archive
 
 SAVED_LEARNERS: Final[dict[str, type[StreamingEstimator[Any]]]] = {
     each.__name__: each
-    for each in (MetricRegressor, PackingClassifier, PackingRegressor, PhasedRegressor, RescaledRegressor)
+    for each in (
+        MetricRegressor,
+        PackingRegressor,
+        PhasedRegressor,
+        LocallyAdaptiveRegressor,
+        IntrinsicDimensionRegressor,
+        PackingClassifier,
+        RescaledRegressor,
+    )
 }
 """Classes of saved models, by name."""
 

@@ -1,12 +1,14 @@
 """The paper's learners on any features and labels, with scikit-learn's methods."""
 
 from copy import copy
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 from numpy.typing import ArrayLike
 
 from ellipack.errors import InputError
 from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.intrinsic_dimension import IntrinsicDimensionRegressor
+from ellipack.estimators.locally_adaptive import LocallyAdaptiveRegressor
 from ellipack.estimators.packing import PackingRegressor
 from ellipack.estimators.phased import PhasedRegressor
 from ellipack.learners import rescaled
@@ -14,6 +16,9 @@ from ellipack.learners.rescaled import RescaledState
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.validation import Floats
+
+PaperRegressor = PackingRegressor | PhasedRegressor | LocallyAdaptiveRegressor | IntrinsicDimensionRegressor
+"""Regressors that require instances in the unit ball and labels in [0, 1]."""
 
 
 class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
@@ -25,7 +30,7 @@ class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
 
     Parameters
     ----------
-    regressor : PackingRegressor or PhasedRegressor
+    regressor : PackingRegressor, PhasedRegressor, LocallyAdaptiveRegressor or IntrinsicDimensionRegressor
         The learner. Its parameter `metric`, if it has one, applies to scaled rows.
 
     Attributes
@@ -47,14 +52,15 @@ class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
     [-10.0]
     """
 
-    def __init__(self, regressor: PackingRegressor | PhasedRegressor) -> None:
+    def __init__(self, regressor: PaperRegressor) -> None:
         self.regressor = regressor
 
     @property
     def _checked_regressor(self) -> StreamingRegressor[Any]:
         """The parameter `regressor`, after a check of its class."""
-        if not isinstance(self.regressor, PackingRegressor | PhasedRegressor):
-            raise InputError(f"regressor must be a PackingRegressor or a PhasedRegressor, got {self.regressor!r}")
+        if not isinstance(self.regressor, PaperRegressor):
+            names = ", ".join(each.__name__ for each in get_args(PaperRegressor))
+            raise InputError(f"regressor must be one of {names}, got {self.regressor!r}")
         return self.regressor
 
     def _check_parameters(self) -> None:
@@ -82,11 +88,11 @@ class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
         rescaled.add_features(state, len(scales))
 
     @property
-    def regressor_(self) -> PackingRegressor | PhasedRegressor:
+    def regressor_(self) -> PaperRegressor:
         """Fitted learner on scaled rows."""
         inner: Any = copy(self._checked_regressor)
         inner._fitted = self._fitted_state.inner, None
-        return cast(PackingRegressor | PhasedRegressor, inner)
+        return cast(PaperRegressor, inner)
 
     @property
     def metric_(self) -> Metric:

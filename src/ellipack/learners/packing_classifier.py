@@ -225,8 +225,11 @@ def learn(state: PackingClassifierState, X: ArrayLike, y: Classes, classes: Clas
             raise ShapeError(f"y must hold one label per row: {len(table)} rows, got {y.size} labels")
         if classes is not None:
             _add_classes(state, classes)
-        values, first_rows = np.unique(y, return_index=True)
-        starts = sorted({0, *first_rows[_are_new(values, state.classes)].tolist()})
+        new_rows = np.flatnonzero(_are_new(y, state.classes))
+        if len(new_rows) == 0:
+            return _learn_known(state, table, y)
+        _, first = np.unique(y[new_rows], return_index=True)
+        starts = sorted({0, *new_rows[first].tolist()})
         parts = [slice(a, b) for a, b in zip(starts, [*starts[1:], len(table)], strict=True)]
         return np.concatenate([_learn_part(state, table[part], y[part]) for part in parts])
 
@@ -272,7 +275,10 @@ def add_features(state: PackingClassifierState, count: int) -> None:
 
 def _are_new(labels: Classes, classes: Classes) -> NDArray[np.bool_]:
     """Return for each label whether it is not one of the classes."""
-    return ~np.isin(labels, classes) if len(classes) else np.ones(len(labels), dtype=np.bool_)
+    if len(classes) == 0:
+        return np.ones(len(labels), dtype=np.bool_)
+    nearest = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    return np.asarray(classes[nearest] != labels, dtype=np.bool_)
 
 
 def _winners(probabilities: Floats, classes: Classes) -> Classes:

@@ -1,7 +1,8 @@
 """Learners with a fast path for single rows, for users who call them row by row."""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -241,3 +242,58 @@ class PhasedRowLearner(RowLearner):
     def restore_state(self, archive: Archive, d: int) -> None:
         """Restore the state from an archive."""
         self.state = rescaled.from_archive(archive, d, phased.from_archive)
+
+
+class LearnerFunctions(NamedTuple):
+    """Functions of a learner of the paper that has no parameters apart from its state.
+
+    They are functions of modules, so that they can be pickled.
+    """
+
+    predict: Callable[[Any, Floats], Floats]
+    learn: Callable[[Any, Floats, Floats], Floats]
+    to_archive: Callable[[Any], Archive]
+    from_archive: Callable[[Archive, int], Any]
+
+
+class RescaledRowLearner(RowLearner):
+    """A learner of the paper on features and labels of any scale.
+
+    Parameters
+    ----------
+    state : RescaledState
+        The state, which is updated.
+    functions : LearnerFunctions
+        Functions of the learner on scaled rows and labels.
+    """
+
+    def __init__(self, state: RescaledState[Any], functions: LearnerFunctions) -> None:
+        self.state, self.functions = state, functions
+
+    def predict(self, row: Row) -> float:
+        """Return the prediction for a row."""
+        return float(self.predict_rows([row])[0])
+
+    def learn(self, row: Row, label: float) -> None:
+        """Learn a row and its label."""
+        self.learn_rows([row], [label])
+
+    def predict_rows(self, X: ArrayLike) -> Floats:
+        """Return the prediction for each row."""
+        return rescaled.predict(self.state, X, self.functions.predict)
+
+    def learn_rows(self, X: ArrayLike, y: ArrayLike) -> None:
+        """Learn rows and labels in order."""
+        rescaled.learn(self.state, X, y, self.functions.learn, self.functions.predict)
+
+    def with_added_features(self, scales: Floats) -> "RescaledRowLearner":
+        """Return a copy with more features as last columns."""
+        return RescaledRowLearner(rescaled.with_added_features(self.state, len(scales)), self.functions)
+
+    def to_archive(self) -> Archive:
+        """Return an archive of the state."""
+        return rescaled.to_archive(self.state, self.functions.to_archive)
+
+    def restore_state(self, archive: Archive, d: int) -> None:
+        """Restore the state from an archive."""
+        self.state = rescaled.from_archive(archive, d, self.functions.from_archive)

@@ -13,6 +13,20 @@ except ModuleNotFoundError as error:
 
 from ellipack.river.classifiers import PackingClassifier
 from ellipack.river.loading import load
-from ellipack.river.regressors import MetricRegressor, PackingRegressor, PhasedRegressor
+from ellipack.river.regressors import (
+    IntrinsicDimensionRegressor,
+    LocallyAdaptiveRegressor,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+)
 
-__all__ = ["MetricRegressor", "PackingClassifier", "PackingRegressor", "PhasedRegressor", "load"]
+__all__ = [
+    "IntrinsicDimensionRegressor",
+    "LocallyAdaptiveRegressor",
+    "MetricRegressor",
+    "PackingClassifier",
+    "PackingRegressor",
+    "PhasedRegressor",
+    "load",
+]

@@ -9,10 +9,24 @@ from ellipack.estimators.loading import PARAMETER_CLASSES
 from ellipack.estimators.parameter_archive import object_from_archive
 from ellipack.river.base import DictionaryLearner
 from ellipack.river.classifiers import PackingClassifier
-from ellipack.river.regressors import MetricRegressor, PackingRegressor, PhasedRegressor
+from ellipack.river.regressors import (
+    IntrinsicDimensionRegressor,
+    LocallyAdaptiveRegressor,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+)
 
 SAVED_RIVER_LEARNERS: Final[dict[str, type[DictionaryLearner[Any]]]] = {
-    each.__name__: each for each in (MetricRegressor, PackingClassifier, PackingRegressor, PhasedRegressor)
+    each.__name__: each
+    for each in (
+        IntrinsicDimensionRegressor,
+        LocallyAdaptiveRegressor,
+        MetricRegressor,
+        PackingClassifier,
+        PackingRegressor,
+        PhasedRegressor,
+    )
 }
 """Classes of saved models, by name."""
 

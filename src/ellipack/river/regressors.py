@@ -1,14 +1,25 @@
 """The regressors with River's methods."""
 
+from functools import partial
 from typing import cast
 
 from ellipack.errors import InputError
 from ellipack.estimators.gop import GradientOuterProduct
-from ellipack.learners import packing, phased, rescaled
+from ellipack.estimators.intrinsic_dimension import radius_offset
+from ellipack.estimators.locally_adaptive import make_levels
+from ellipack.learners import intrinsic_dimension, locally_adaptive, packing, phased, rescaled
+from ellipack.learners.intrinsic_dimension import IntrinsicDimensionState
+from ellipack.learners.locally_adaptive import LocallyAdaptiveState
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
 from ellipack.learners.packing import PackingState
-from ellipack.learners.row_learners import MetricRowLearner, PackingRowLearner, PhasedRowLearner
+from ellipack.learners.row_learners import (
+    LearnerFunctions,
+    MetricRowLearner,
+    PackingRowLearner,
+    PhasedRowLearner,
+    RescaledRowLearner,
+)
 from ellipack.metric import Metric
 from ellipack.river.base import RiverRegressor
 from ellipack.theory.spectrum import effective_rank
@@ -150,6 +161,128 @@ class PackingRegressor(_RescaledRegressor):
     def _new_learner(self, d: int) -> PackingRowLearner:
         self._check_parameters()
         return PackingRowLearner(rescaled.init(packing.init(Metric.identity(d)), d), self.keep_founding_label)
+
+
+class _SingleStateRegressor(RiverRegressor):
+    """Base class of further learners on scaled rows, whose states have a metric and a core."""
+
+    @property
+    def _state(self) -> LocallyAdaptiveState | IntrinsicDimensionState | None:
+        return None if self._learner is None else cast(RescaledRowLearner, self._learner).state.inner
+
+    @property
+    def metric_(self) -> Metric | None:
+        """Metric on features scaled by their ranges, in the order of `feature_names`; None before the first row."""
+        return None if self._state is None else self._state.metric
+
+    @property
+    def n_centers(self) -> int:
+        """Number of centers."""
+        return 0 if self._state is None else self._state.core.size
+
+    @property
+    def effective_rank(self) -> int:
+        """Effective rank of the metric at the last round; 0 before the first row."""
+        return _rank_at(self.metric_, 0 if self._state is None else self._state.core.clock)
+
+
+class LocallyAdaptiveRegressor(_SingleStateRegressor):
+    """Online regression with a tree of packings, which adapts to how smooth the function is in each region.
+
+    This is `ellipack.LocallyAdaptiveRegressor` with River's methods, in the Euclidean metric. It accepts any features
+    and labels: it scales them by ranges, which grow when a value falls outside.
+
+    Parameters
+    ----------
+    adapt : {"lipschitz", "dimension"}, default "lipschitz"
+        What levels of the tree differ in: the Lipschitz constant or the dimension.
+    levels : int, default 20
+        Number of levels; with ``adapt="dimension"``, at most the number of features in the first row.
+    lipschitz : float, default 1.0
+        Lipschitz constant of the first level, at least 1.
+
+    References
+    ----------
+    .. [1] I. Kuzborskij and N. Cesa-Bianchi. Locally-Adaptive Nonparametric Online Learning. NeurIPS 2020.
+
+    Examples
+    --------
+    >>> model = LocallyAdaptiveRegressor()
+    >>> for t in range(300):
+    ...     model.learn_one({"angle": t % 17}, 2.0 * (t % 17))
+    >>> abs(model.predict_one({"angle": 12}) - 24.0) < 2.0
+    True
+    """
+
+    def __init__(self, adapt: str = "lipschitz", levels: int = 20, lipschitz: float = 1.0) -> None:
+        super().__init__()
+        self.adapt = adapt
+        self.levels = levels
+        self.lipschitz = lipschitz
+
+    def _check_parameters(self) -> None:
+        make_levels(self.adapt, self.levels, self.lipschitz, d=1)
+
+    def _new_learner(self, d: int) -> RescaledRowLearner:
+        levels = make_levels(self.adapt, self.levels, self.lipschitz, d)
+        return RescaledRowLearner(rescaled.init(locally_adaptive.init(Metric.identity(d), levels), d), _TREE)
+
+
+_TREE = LearnerFunctions(
+    locally_adaptive.predict, locally_adaptive.learn, locally_adaptive.to_archive, locally_adaptive.from_archive
+)
+
+
+class IntrinsicDimensionRegressor(_SingleStateRegressor):
+    """Online regression over a packing of balls, with radii that adapt to the dimension of the rows.
+
+    This is `ellipack.IntrinsicDimensionRegressor` with River's methods, in the Euclidean metric. It accepts any
+    features and labels: it scales them by ranges, which grow when a value falls outside.
+
+    Parameters
+    ----------
+    labels : {"arbitrary", "noisy"}, default "arbitrary"
+        Whether radii suit any labels, or those of a function with much noise.
+
+    References
+    ----------
+    .. [1] S. Kpotufe and F. Orabona. Regression-tree Tuning in a Streaming Setting. NeurIPS 2013.
+
+    Examples
+    --------
+    >>> model = IntrinsicDimensionRegressor()
+    >>> for t in range(300):
+    ...     model.learn_one({"angle": t % 17, "double": 2 * (t % 17)}, 2.0 * (t % 17))
+    >>> model.intrinsic_dimension, abs(model.predict_one({"angle": 12, "double": 24}) - 24.0) < 2.0
+    (1, True)
+    """
+
+    def __init__(self, labels: str = "arbitrary") -> None:
+        super().__init__()
+        self.labels = labels
+
+    def _check_parameters(self) -> None:
+        radius_offset(self.labels)
+
+    def _new_learner(self, d: int) -> RescaledRowLearner:
+        offset = radius_offset(self.labels)
+        functions = LearnerFunctions(
+            intrinsic_dimension.predict,
+            intrinsic_dimension.learn,
+            intrinsic_dimension.to_archive,
+            partial(intrinsic_dimension.from_archive, offset=offset),
+        )
+        return RescaledRowLearner(rescaled.init(intrinsic_dimension.init(Metric.identity(d), offset), d), functions)
+
+    @property
+    def intrinsic_dimension(self) -> int:
+        """Estimate of the dimension of the rows; 0 before the first row."""
+        return 0 if self._state is None else cast(IntrinsicDimensionState, self._state).core.intrinsic_dimension
+
+    @property
+    def effective_rank(self) -> int:
+        """The same as `intrinsic_dimension`, which takes the place of the effective rank in the radius."""
+        return self.intrinsic_dimension
 
 
 class PhasedRegressor(_RescaledRegressor):

@@ -24,6 +24,11 @@ from ellipack.theory.learned_metric import (
     sharp_learned_metric_regret_bound,
 )
 from ellipack.theory.lipschitz import directional_lipschitz, lipschitz_constant, subspace_lipschitz
+from ellipack.theory.manifolds import (
+    manifold_center_bound,
+    manifold_noisy_regret_bound,
+    manifold_regret_bound,
+)
 from ellipack.theory.mistakes import mistake_bound, mistake_certificate
 from ellipack.theory.packing_bounds import (
     center_bound,
@@ -51,6 +56,7 @@ from ellipack.theory.perturbation import (
     scaled_eigenvalue,
     scaled_eigenvalue_slope,
 )
+from ellipack.theory.prunings import pruning_certificate, pruning_regret_bound
 from ellipack.theory.regret import ball_excess, estimation_bound, minimax_exponent, regret, regret_exponent
 from ellipack.theory.schedules import (
     bandwidth,
@@ -101,6 +107,9 @@ __all__ = [
     "largest_packing",
     "learned_metric_regret_bound",
     "lipschitz_constant",
+    "manifold_center_bound",
+    "manifold_noisy_regret_bound",
+    "manifold_regret_bound",
     "mass_constant",
     "mass_threshold",
     "minimax_exponent",
@@ -124,6 +133,8 @@ __all__ = [
     "printed_learned_metric_regret_bound",
     "printed_learned_phase_bound",
     "printed_phase_regret_bound",
+    "pruning_certificate",
+    "pruning_regret_bound",
     "radius",
     "rank_starts",
     "regret",

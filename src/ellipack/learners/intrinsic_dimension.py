@@ -1,0 +1,254 @@
+"""Algorithm 1 with radii that adapt to the dimension of the manifold on which the rows lie.
+
+Algorithm 1 needs the dimension for its radii: those of the ambient dimension stay large if rows lie on a manifold of a
+lower one. This learner estimates the dimension D from the number of its own centers, as Kpotufe and Orabona [1]_ do. It
+starts with D = 1. The radius in round t is ``t**(-1/(2+D))`` for labels with noise, as in their work, and
+``t**(-1/(1+D))`` for arbitrary labels, as in Algorithm 1. A set of dimension D in the unit ball has at most
+``(3/eps)**D`` points that are farther than eps apart. If the centers that were added since the last change of D are
+more than that, the dimension is higher: D increases by 1. Centers and their labels are kept.
+
+Kpotufe and Orabona build a new tree in each phase, and analyze independent rows. Here D grows by 1 at a time, and the
+bound holds for any sequence of rows; see `ellipack.theory.manifolds`.
+
+References
+----------
+.. [1] S. Kpotufe and F. Orabona. Regression-tree Tuning in a Streaming Setting. NeurIPS 2013.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ellipack._core import IntrinsicDimensionCore
+from ellipack.errors import MetricError, ModelFileError
+from ellipack.learners.units import UnitChange, insert_features
+from ellipack.locks import LearnLock
+from ellipack.metric import Metric
+from ellipack.serialization import Archive
+from ellipack.validation import Floats, Ints, check_in_unit_ball, check_in_unit_interval, check_labels, check_rows
+
+_ROUNDS_PER_CALL = 4096  # of the core; between calls, other threads can predict and interrupts are handled
+_MAX_ROUNDS = 2**52  # in a file; floats represent them exactly
+_SLACK = 1e-6  # tolerance for rounding errors
+
+
+class DimensionArrays(NamedTuple):
+    """State of the core: centers in order of their creation, and the estimate of the dimension.
+
+    Attributes
+    ----------
+    coordinates : array of shape (n_centers, d)
+        Whitened coordinates.
+    label_sums : array of float, shape (n_centers,)
+        Sum of the labels.
+    label_counts : array of int, shape (n_centers,)
+        Number of labels.
+    creation_rounds : array of int, shape (n_centers,)
+        Round in which the center was added.
+    offset : {1, 2}
+        The radius is ``t**(-1/(offset + D))``.
+    intrinsic_dimension : int
+        Estimate D of the dimension.
+    phase_centers : int
+        Number of centers that were added since the last change of the estimate.
+    """
+
+    coordinates: Floats
+    label_sums: Floats
+    label_counts: Ints
+    creation_rounds: Ints
+    offset: int
+    intrinsic_dimension: int
+    phase_centers: int
+
+
+class IntrinsicDimensionState:
+    """State of the learner: a metric, and a core that runs in whitened coordinates.
+
+    Both are kept in one attribute, which is replaced as a whole. Threads and interrupts always see a matching pair.
+
+    Attributes
+    ----------
+    parts : tuple of (Metric, IntrinsicDimensionCore)
+        The metric and the core.
+    learn_lock : LearnLock
+        Lock that a thread holds while it changes the state.
+    """
+
+    def __init__(self, metric: Metric, core: IntrinsicDimensionCore) -> None:
+        self.parts = metric, core
+        self.learn_lock = LearnLock()
+
+    @property
+    def metric(self) -> Metric:
+        """Metric of spectral norm 1."""
+        return self.parts[0]
+
+    @property
+    def core(self) -> IntrinsicDimensionCore:
+        """Compiled core: centers, clock, and the estimate of the dimension."""
+        return self.parts[1]
+
+    @property
+    def arrays(self) -> DimensionArrays:
+        """Copies of the centers, and the estimate of the dimension."""
+        return DimensionArrays(*self.core.to_arrays())
+
+    def in_units(self, change: UnitChange) -> "IntrinsicDimensionState":
+        """Return a copy in other units."""
+        metric, core = self.parts
+        arrays = DimensionArrays(*core.to_arrays())
+        moved = arrays._replace(
+            coordinates=change.convert_whitened(arrays.coordinates, metric),
+            label_sums=change.convert_labels(arrays.label_sums, arrays.label_counts),
+        )
+        return IntrinsicDimensionState(metric, IntrinsicDimensionCore(*moved))
+
+    def with_added_features(self, count: int) -> "IntrinsicDimensionState":
+        """Return a copy with features added as last columns, each with an eigenvalue of 1."""
+        metric, arrays = self.metric, self.arrays
+        inserted = arrays._replace(coordinates=insert_features(arrays.coordinates, metric, count))
+        return IntrinsicDimensionState(metric.with_added_features(count), IntrinsicDimensionCore(*inserted))
+
+
+def init(metric: Metric, offset: int) -> IntrinsicDimensionState:
+    """Return the initial state.
+
+    Parameters
+    ----------
+    metric : Metric
+        Positive definite metric of spectral norm 1.
+    offset : {1, 2}
+        The radius is ``t**(-1/(offset + D))``.
+
+    Returns
+    -------
+    state : IntrinsicDimensionState
+
+    Examples
+    --------
+    >>> state = init(Metric.identity(2), offset=1)
+    >>> learn(state, [[0.5, 0.0], [0.5, 0.1]], [0.25, 0.75]).tolist()
+    [0.5, 0.25]
+    """
+    if metric.rank < metric.dimension:
+        raise MetricError(f"metric must be positive definite, got rank {metric.rank} of {metric.dimension}")
+    return IntrinsicDimensionState(metric, IntrinsicDimensionCore(metric.dimension, offset))
+
+
+def predict(state: IntrinsicDimensionState, X: ArrayLike) -> Floats:
+    """Return predictions without a change of the state.
+
+    Parameters
+    ----------
+    state : IntrinsicDimensionState
+        The state.
+    X : array-like of shape (n, d)
+        Rows in the unit ball.
+
+    Returns
+    -------
+    predictions : array of shape (n,)
+        1/2 before the first round.
+    """
+    metric, core = state.parts
+    return core.predict(metric.whiten(check_in_unit_ball(check_rows(X, metric.dimension))))
+
+
+def learn(state: IntrinsicDimensionState, X: ArrayLike, y: ArrayLike) -> Floats:
+    """Run one round for each row: predict, then learn the label.
+
+    Predictions and state do not depend on how rows are grouped into calls, bit for bit. An interrupt leaves the state
+    of a completed round.
+
+    Parameters
+    ----------
+    state : IntrinsicDimensionState
+        The state, which is updated.
+    X : array-like of shape (n, d)
+        Rows in the unit ball.
+    y : array-like of shape (n,)
+        Labels in [0, 1].
+
+    Returns
+    -------
+    predictions : array of shape (n,)
+        Predictions, each made before its label was learned.
+    """
+    with state.learn_lock.turn:
+        metric, core = state.parts
+        table = check_in_unit_ball(check_rows(X, metric.dimension))
+        targets = check_in_unit_interval(check_labels(y, len(table)))
+        batches = [slice(start, start + _ROUNDS_PER_CALL) for start in range(0, len(table), _ROUNDS_PER_CALL)]
+        return np.concatenate([core.learn(metric.whiten(table[batch]), targets[batch]) for batch in batches])
+
+
+def add_features(state: IntrinsicDimensionState, count: int) -> None:
+    """Add features as last columns, each with an eigenvalue of 1. They were 0 in all earlier rows.
+
+    Parameters
+    ----------
+    state : IntrinsicDimensionState
+        The state, which is updated.
+    count : int
+        Number of new features.
+    """
+    with state.learn_lock.turn:
+        state.parts = state.with_added_features(count).parts
+
+
+def to_archive(state: IntrinsicDimensionState) -> Archive:
+    """Return an archive of a state, with copies of its arrays."""
+    metric, core = state.parts
+    saved = DimensionArrays(*core.to_arrays())
+    facts = {"intrinsic_dimension": saved.intrinsic_dimension, "phase_centers": saved.phase_centers}
+    arrays = {
+        "coordinates": saved.coordinates,
+        "label_sums": saved.label_sums,
+        "label_counts": saved.label_counts,
+        "creation_rounds": saved.creation_rounds,
+    }
+    return Archive(facts).with_parts(metric=metric.to_archive().copy(), centers=Archive(arrays=arrays))
+
+
+def from_archive(saved: Archive, d: int, offset: int) -> IntrinsicDimensionState:
+    """Restore a state from an archive.
+
+    Parameters
+    ----------
+    saved : Archive
+        The archive.
+    d : int
+        Number of features.
+    offset : {1, 2}
+        The radius is ``t**(-1/(offset + D))``.
+
+    Returns
+    -------
+    state : IntrinsicDimensionState
+
+    Raises
+    ------
+    ModelFileError
+        If the archive is not valid.
+    """
+    metric, centers = Metric.from_archive(saved.part("metric"), d), saved.part("centers")
+    count = centers.shape("coordinates", 2)[0]
+    if count == 0:
+        raise ModelFileError(f"{centers.prefix}coordinates must not be empty")
+    arrays = DimensionArrays(
+        coordinates=centers.floats_between(-1.0 - _SLACK, 1.0 + _SLACK, "coordinates", count, d),
+        label_sums=centers.floats("label_sums", count),
+        label_counts=centers.counts("label_counts", count, _MAX_ROUNDS, least=1),
+        creation_rounds=centers.ints("creation_rounds", count, least=1, most=_MAX_ROUNDS),
+        offset=offset,
+        intrinsic_dimension=saved.integer("intrinsic_dimension", 1, d),
+        phase_centers=saved.integer("phase_centers", 0, count),
+    )
+    if (arrays.label_sums < 0).any() or (arrays.label_sums > arrays.label_counts * (1 + _SLACK)).any():
+        raise ModelFileError(f"{centers.prefix}label_sums must be sums of labels in [0, 1]")
+    try:
+        return IntrinsicDimensionState(metric, IntrinsicDimensionCore(*arrays))
+    except ValueError as error:
+        raise ModelFileError(f"{centers.prefix}{error}") from error
