@@ -60,9 +60,10 @@ class ZigzagStream:
     """A 1-Lipschitz function on which the approximation costs as much as Theorem 1 charges, up to a constant.
 
     With eps the radius of the last round, the function is 1/2 plus a zigzag along the first axis, of slope 1 and period
-    eps / 2. Rows come in pairs at a peak and the next trough of it, half a period apart. Pairs are at the points of a
-    lattice of spacing 8 eps, in random order, so that balls hold whole pairs from round T/50 on. Labels are 1 at peaks
-    and 0 at troughs: the mean of a ball is 1/2, and a round costs about eps / 8 more than the function.
+    eps / 2. Rows come in pairs at a peak and the next trough of it, half a period apart. Pairs are within
+    eps of the points of a lattice of spacing 8 eps, in random order. So nearly all early balls, and all from round T/30
+    on, hold whole pairs. Labels are 1 at peaks and 0 at troughs: the mean of a ball is 1/2, and a round costs about
+    eps / 8 more than the function.
     """
 
     d: int
@@ -78,6 +79,7 @@ class ZigzagStream:
         """Iterate over chunks of `CHUNK` rows."""
         rng = np.random.default_rng([self.seed, self.d])
         pairs = rng.permutation(self._lattice(rng.random(self.d)))
+        pairs += self.last_radius * draw_ball(rng, len(pairs), self.d)
         shift = np.zeros(self.d)
         shift[0] = self.last_radius / 8
         done = 0
@@ -89,11 +91,11 @@ class ZigzagStream:
             done += CHUNK
 
     def _lattice(self, offset: Floats) -> Floats:
-        """Return the points of a lattice in the ball of radius ``1 - eps / 8``, so that pairs lie in the unit ball.
+        """Return the points of a lattice in the ball of radius ``1 - 2 eps``, so that pairs lie in the unit ball.
 
         At small horizons the lattice is so wide that it may have no point there. Then it is the origin.
         """
-        spacing, reach = 8 * self.last_radius, 1 - self.last_radius / 8
+        spacing, reach = 8 * self.last_radius, 1 - 2 * self.last_radius
         axis = spacing * np.arange(-np.ceil(1 / spacing) - 1, np.ceil(1 / spacing) + 1)
         grid = np.stack(np.meshgrid(*(axis + spacing * each for each in offset), indexing="ij"), axis=-1)
         points = grid.reshape(-1, self.d)
