@@ -59,8 +59,8 @@ class CoinStream:
 class ZigzagStream:
     """A 1-Lipschitz function on which the approximation costs as much as Theorem 1 charges, up to a constant.
 
-    With eps the radius of the last round, the function is 1/2 plus a zigzag along the first axis, of slope 1 and period
-    eps / 2. Rows come in pairs at a peak and the next trough of it, half a period apart. Pairs are within
+    With eps the radius of the last round, the function is, near rows, 1/2 plus a zigzag along the first axis, of slope
+    1 and period eps / 2. Rows come in pairs at a peak and the next trough of it, half a period apart. Pairs are within
     eps of the points of a lattice of spacing 8 eps, in random order. So nearly all early balls, and all from round T/30
     on, hold whole pairs. Labels are 1 at peaks and 0 at troughs: the mean of a ball is 1/2, and a round costs about
     eps / 8 more than the function.

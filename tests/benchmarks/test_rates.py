@@ -17,7 +17,7 @@ from ellipack.theory import outer_product_error, phase_end, regret, regularizati
 
 STREAMS: list[Stream] = [
     CoinStream(3, 0),
-    ZigzagStream(2, 0, 1000),
+    ZigzagStream(2, 0, 10**5),
     NoisyStream(4, 1, 0),
     CosineStream((0.2, 0.1), 0.1, 0),
 ]

@@ -4,10 +4,10 @@ The printed Lemma 2 does not hold. `ellipsoid_packing_bound` is what its proof s
 what the paper prints.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import eigh
-from scipy.special import gammaln, logsumexp
 
 from ellipack.errors import MetricError, ShapeError
 from ellipack.theory.schedules import smallest_radius
@@ -58,7 +58,10 @@ def relative_spectrum(body: ArrayLike, norm: ArrayLike) -> Floats:
             raise MetricError(f"{name} must be positive definite, got the eigenvalue {smallest:.6g}")
     if matrices[0].shape != matrices[1].shape:
         raise ShapeError(f"norm must have shape {matrices[0].shape}, got {matrices[1].shape}")
-    return np.ascontiguousarray(eigh(matrices[1], matrices[0], eigvals_only=True)[::-1])
+    # With A = L L', the eigenvalues of A^-1 A' are those of the symmetric matrix L^-1 A' L'^-1.
+    root = np.linalg.cholesky(matrices[0])
+    half = np.linalg.solve(root, matrices[1])
+    return np.ascontiguousarray(np.linalg.eigvalsh(np.linalg.solve(root, half.T))[::-1])
 
 
 def volumetric_packing_bound(eigenvalues: ArrayLike, radius: float) -> float:
@@ -101,12 +104,18 @@ def volumetric_packing_bound(eigenvalues: ArrayLike, radius: float) -> float:
     k = np.arange(d + 1, dtype=np.float64)
     ratios: Floats = _log_ball_volume(k) + _log_ball_volume(k[::-1]) - _log_ball_volume(k)[-1]
     integrals = np.concatenate([[0.0], _log_intrinsic_integrals(np.log(descending))])
-    return finite_exp(float(logsumexp(ratios + integrals - k * np.log(half))))
+    return finite_exp(float(_log_sum(ratios + integrals - k * np.log(half), axis=0)))
 
 
 def _log_ball_volume(dimension: Floats) -> Floats:
     """Return the logarithm of the volume of the unit ball."""
-    return np.asarray(dimension / 2 * np.log(np.pi) - gammaln(dimension / 2 + 1))
+    factorials = np.array([math.lgamma(each / 2 + 1) for each in dimension])
+    return np.asarray(dimension / 2 * np.log(np.pi) - factorials)
+
+
+def _log_sum(logarithms: Floats, axis: int) -> Floats:
+    """Return the logarithm of a sum of exponentials."""
+    return np.asarray(np.logaddexp.reduce(logarithms, axis=axis))
 
 
 def _log_intrinsic_integrals(log_squares: Floats) -> Floats:
@@ -119,9 +128,9 @@ def _log_intrinsic_integrals(log_squares: Floats) -> Floats:
     terms = np.empty((d, d))
     for i in range(d):
         # The integral over t, in ln t, by the trapezoidal rule: the integrand is analytic and falls at both ends.
-        integrals = logsumexp(k[:, None] * log_t - log_factors[i] - log_roots, axis=1) + np.log(_STEP)
+        integrals = _log_sum(k[:, None] * log_t - log_factors[i] - log_roots, axis=1) + np.log(_STEP)
         terms[i] = log_squares[i] + _log_symmetric_polynomials(np.delete(log_squares, i)) + integrals
-    return np.asarray(logsumexp(terms, axis=0))
+    return _log_sum(terms, axis=0)
 
 
 def _log_symmetric_polynomials(logarithms: Floats) -> Floats:
