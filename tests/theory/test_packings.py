@@ -38,6 +38,25 @@ def test_numbers_are_those_of_definition_1(metric: Metric, n: int, radius: float
     assert tuple(smallest_cover(distances, radius)) in covers
 
 
+def test_numbers_of_graphs_on_which_greedy_choices_fail() -> None:
+    # Distances of 1 between neighbors and 2 between others are a metric. The point with the most neighbors is often
+    # not in a smallest cover.
+    greedy_is_larger = 0
+    for seed in range(60):
+        near = np.triu(np.random.default_rng(seed).random((9, 9)) < 0.3, 1)
+        distances = np.where(near | near.T, 1.0, 2.0) * (1 - np.eye(9))
+        smallest = min(len(chosen) for chosen in subsets(9) if is_cover(distances, chosen, 1.0))
+        assert covering_number(distances, 1.0) == smallest
+        largest = max(len(chosen) for chosen in subsets(9) if is_packing(distances, chosen, 1.0))
+        assert packing_number(distances, 1.0) == largest
+        uncovered, greedy = np.ones(9, dtype=bool), 0
+        while uncovered.any():
+            uncovered &= distances[((distances <= 1) & uncovered).sum(axis=1).argmax()] > 1
+            greedy += 1
+        greedy_is_larger += greedy > smallest
+    assert greedy_is_larger > 0
+
+
 @given(st.integers(1, 3), st.integers(1, 40), radii, seeds)
 def test_covers_lie_between_packings(d: int, n: int, radius: float, seed: int) -> None:
     distances = pairwise_distances(ball(np.random.default_rng(seed), n, d))
