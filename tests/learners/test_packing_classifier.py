@@ -58,6 +58,40 @@ def test_mistakes_satisfy_the_certificate(ball_clocks: bool, data: st.DataObject
         assert packing.mistakes <= mistake_bound(metric.eigenvalues, lipschitz, on_mistakes)
 
 
+def adversarial_mistakes(points: Floats, rounds: int) -> MistakePacking:
+    """Return a packing after a stream whose labels are always wrong, over points in turn."""
+    packing = MistakePacking(rank_starts(np.ones(points.shape[1])), ball_clocks=False)
+    for t in range(rounds):
+        point = points[t % len(points)]
+        packing.learn(point, 0 if packing.predict(point) > 0.5 else 1)
+    assert packing.mistakes == rounds
+    return packing
+
+
+def test_each_term_of_the_certificate_is_needed() -> None:
+    # The loss of f = 1/2: coins in one ball.
+    coins = adversarial_mistakes(np.zeros((1, 1)), 400)
+    assert 400 <= mistake_certificate([400], 100.0, 0.0) < 1.1 * 400
+    assert len(coins.points) == 1
+    # The means: each row has its own ball, on which a function that fits is constant.
+    corners = adversarial_mistakes(np.concatenate([np.eye(8), -np.eye(8)]), 16)
+    assert len(corners.points) == 16
+    assert 16 <= mistake_certificate(np.ones(16), 0.0, 0.0) == 4 * 16
+    # The radii: two classes 0.1 apart share a ball until its radius is smaller.
+    packing = MistakePacking(rank_starts(np.ones(1)), ball_clocks=False)
+    for t in range(2000):
+        packing.learn(np.array([0.1 * (t % 2)]), t % 2)
+    counts, radii = [len(each) for each in packing.labels], sum(sum(each) for each in packing.radii)
+    assert mistake_certificate(counts, 0.0, 0.0) < packing.mistakes <= mistake_certificate(counts, 0.0, 10 * radii)
+
+
+def test_a_constant_class_costs_at_most_what_its_mean_does() -> None:
+    packing = MistakePacking(rank_starts(np.ones(1)), ball_clocks=False)
+    for _ in range(9):
+        packing.learn(np.zeros(1), 1)
+    assert packing.mistakes == 1 <= mistake_bound([1.0], lipschitz=0.0)
+
+
 def separated_stream(n: int, gap: float, spectrum: Floats, seed: int = 0) -> tuple[Floats, Floats]:
     """Return rows and two classes whose first coordinates are at least `gap` apart."""
     rng = np.random.default_rng(seed)
