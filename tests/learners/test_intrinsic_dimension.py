@@ -116,3 +116,16 @@ def test_algorithm_1_with_the_ambient_dimension_is_worse_on_a_line() -> None:
         for predictions in (intrinsic_dimension.learn(adaptive, X, y), packing.learn(ambient, X, y))
     ]
     assert losses[0] <= manifold_regret_bound(1, n, 6.0) < losses[1]
+
+
+def test_each_term_of_the_bounds_is_needed() -> None:
+    n = 10_000
+    # The means: coins, and f = 1/2. The radii: two classes 0.01 apart, which share a ball until round 10,000.
+    coins = np.random.default_rng(0).integers(0, 2, n).astype(np.float64)
+    line, pair = np.linspace(-1, 1, n)[:, None], 0.01 * (np.arange(n) % 2)[:, None]
+    for offset, bound in ((ARBITRARY, manifold_regret_bound), (NOISY, manifold_noisy_regret_bound)):
+        learned = intrinsic_dimension.learn(intrinsic_dimension.init(Metric.identity(1), offset), line, coins)
+        assert 0 < np.sum((learned - coins) ** 2) - n / 4 <= bound(1, n, 0.0)
+        labels = np.arange(n) % 2.0
+        learned = intrinsic_dimension.learn(intrinsic_dimension.init(Metric.identity(1), offset), pair, labels)
+        assert bound(1, n, 0.0) < np.sum((learned - labels) ** 2) <= bound(1, n, 100.0)
