@@ -1,4 +1,4 @@
-"""Allowed values of options. This module imports nothing, so that the command line can list them quickly."""
+"""Allowed and default values of options. It imports nothing, so that the command line can list them quickly."""
 
 from typing import Final
 
@@ -13,3 +13,9 @@ ON_ERROR_CHOICES: Final = ("stop", "skip")
 
 LEARNER_NAMES: Final = ("metric", "packing", "phased")
 """Learners of `ellipack run`."""
+
+DEFAULT_LEVELS: Final = 32
+"""Number of levels up to which a text column is one-hot encoded, by default."""
+
+DEFAULT_LEVEL_MEMORY: Final = 50_000
+"""Number of levels of a text column that are remembered, by default."""

@@ -152,6 +152,8 @@ def test_warning_if_predictions_are_no_longer_written(half: Path, cli: CliRunner
         (["--set", "views=2"], "--set views must match the resumed run, which has 1, got 2"),
         (["--drop", "km"], "--drop must match the resumed run, which has 'km' among its columns, got 'km'"),
         (["--take", "km"], "--take must match the resumed run"),
+        (["--levels", "5"], "--levels must match the resumed run, which has 32, got 5"),
+        (["--level-memory", "5"], "--level-memory must match the resumed run, which has 50000, got 5"),
         (
             ["--kind", "km=category"],
             "--kind of 'km' must match the resumed run, which has 'number', got 'category'",

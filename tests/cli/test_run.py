@@ -292,6 +292,26 @@ def test_warning_about_uninformative_columns(cli: CliRunner, tmp_path: Path) -> 
     assert "constant at first" in notes
 
 
+def test_levels_decide_which_columns_are_one_hot_encoded(cli: CliRunner, tmp_path: Path) -> None:
+    write(tmp_path / "shops.csv", [[f"shop {t % 40}", "abc"[t % 3], str(t % 40)] for t in range(200)], ["s", "k", "y"])
+    run = "run", "shops.csv", "--target", "y", "--json"
+    statistics = ["mean of y by s", "last y by s", "log count of s"]
+    result = parse_json(cli(*run, folder=tmp_path))
+    assert sorted(result["features"]) == sorted([*statistics, "k=other", "k=a", "k=b", "k=c"])
+    assert result["columns"][0]["note"] == "statistics of 40 levels; 40 rows with a new or forgotten level"
+    assert result["columns"][1]["note"] == "12 rows in 'other'"
+    one_hot = parse_json(cli(*run, "--levels", "40", "--take", "s", folder=tmp_path))
+    assert sorted(one_hot["features"]) == sorted(["s=other", *(f"s=shop {i}" for i in range(40))])
+    none = parse_json(cli(*run, "--levels", "0", "--take", "k", folder=tmp_path))
+    assert none["features"] == ["mean of y by k", "last y by k", "log count of k"]
+    forgetful = parse_json(cli(*run, "--level-memory", "9", "--take", "s", folder=tmp_path))
+    assert forgetful["columns"][0]["note"] == "statistics of 9 levels; 200 rows with a new or forgotten level"
+    for option in ("--levels", "--level-memory"):
+        refused = cli(*run, option, "-1", folder=tmp_path)
+        assert refused.code == 2
+        assert f"Invalid value for '{option}': -1 is not in the range" in refused.err
+
+
 def test_command_and_library_give_the_same_predictions(finished: FinishedRun, tmp_path: Path) -> None:
     table = write(tmp_path / "rides.csv", rides(ROWS))
     with open_table(str(table)) as source:

@@ -13,14 +13,15 @@ import pytest
 from pyarrow import parquet
 
 from ellipack.errors import DomainError, ModelFileError, StreamError
-from ellipack.tabular import TableBatch, TableEncoder, category_column, open_table
+from ellipack.tabular import LevelOptions, TableBatch, TableEncoder, open_table
 from ellipack.validation import Floats
 
 
 def encoded(columns: Mapping[str, Any], **choice: Any) -> tuple[TableEncoder, list[Floats]]:
     first = next(iter(columns.values()))
     batch = TableBatch.from_table(pa.table({**columns, "y": np.arange(len(first))}))
-    encoder = TableEncoder.from_head(batch, "y", **choice)
+    levels = {name: choice.pop(name) for name in ("min_frequency", "one_hot", "remembered") if name in choice}
+    encoder = TableEncoder.from_head(batch, "y", levels=LevelOptions(**levels), **choice)
     return encoder, [block.X for block in encoder.partial_fit_transform(encoder.parse(batch))]
 
 
@@ -85,33 +86,56 @@ def test_times_outside_the_calendar_are_bad() -> None:
     assert [row.row_number for row in rows.bad_rows] == [2, 3]
 
 
-def test_an_identifier_gets_one_feature() -> None:
-    encoder, (X,) = encoded({"id": [f"row {i}" for i in range(30)] * 1})
-    assert encoder.feature_names == ["id=other"]
-    assert (X == 1).all()
-    assert "--drop 'id'" in encoder.warnings[0]
+STATISTICS = ["mean of y by s", "last y by s", "log count of s"]
 
 
-def test_counts_are_reset_when_there_are_too_many_categories(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(category_column, "MAX_COUNTED_CATEGORIES", 3)
-    cells = ["a", "b", "c", "a", "d", "b", "b", "a", "a"]  # "d" resets the counts, when "a" has 2
-    encoder, parts = encoded({"s": cells}, min_frequency=3)
-    assert encoder.feature_names == ["s=other"]
-    assert len(parts) == 1
-    (counts,) = [column["counts"] for column in encoder.to_dict()["columns"]]
-    assert counts == [["d", 1], ["b", 2], ["a", 2]]
-    assert encoded({"s": [*cells, "a"]}, min_frequency=3)[0].feature_names == ["s=other", "s=a"]
+def test_an_identifier_has_no_effect_until_its_values_come_again() -> None:
+    names = [f"row {i}" for i in range(30)]
+    encoder, (X,) = encoded({"s": names})
+    assert encoder.feature_names == STATISTICS
+    assert (X == 0).all()
+    assert "--drop 's'" in encoder.warnings[0]
+    again = TableBatch.from_table(pa.table({"s": names, "y": list(range(30))}))
+    (block,) = encoder.partial_fit_transform(encoder.parse(again))
+    assert (block.X[:, 2] > 0).all()
 
 
 def test_long_strings_get_no_feature() -> None:
     assert encoded({"s": ["x" * 100, "x" * 101] * 9})[0].feature_names == ["s=other", "s=" + "x" * 100]
 
 
-def test_max_categories_limits_features() -> None:
-    cells = [f"level {i % 40:02d}" for i in range(400)]
-    encoder, parts = encoded({"s": cells}, min_frequency=1)
-    assert encoder.feature_names == ["s=other", *(f"s=level {i:02d}" for i in range(31))]
-    assert parts[-1].sum(axis=1).tolist() == [1.0] * len(parts[-1])
+def test_a_column_with_more_levels_than_one_hot_has_statistics_only() -> None:
+    few, _ = encoded({"s": [f"level {i % 32:02d}" for i in range(400)]}, min_frequency=1)
+    assert few.feature_names == ["s=other", *(f"s=level {i:02d}" for i in range(32))]
+    many, _ = encoded({"s": [f"level {i % 33:02d}" for i in range(400)]}, min_frequency=1)
+    assert many.feature_names == STATISTICS
+
+
+def test_a_column_that_grows_keeps_its_one_hot_features_and_gets_statistics() -> None:
+    head = TableBatch.from_table(pa.table({"s": ["a", "b"] * 2, "y": [1.0, 5.0] * 2}))
+    encoder = TableEncoder.from_head(head, "y", levels=LevelOptions(min_frequency=2, one_hot=2))
+    encoder.partial_fit_transform(encoder.parse(head))
+    more = TableBatch.from_table(pa.table({"s": ["a", "c", "c", "c"], "y": [1.0, 9.0, 9.0, 9.0]}))
+    first, second = encoder.partial_fit_transform(encoder.parse(more))
+    assert encoder.feature_names == ["s=other", "s=a", "s=b", *STATISTICS]
+    assert first.X.tolist() == [[0, 1, 0]]
+    assert second.X[:, :3].tolist() == [[1, 0, 0]] * 3  # "c" gets no one-hot feature
+    assert second.X[0, 3:].tolist() == [0, 0, 0]
+    assert second.X[1, 4] == 9 - (6 + 6 + 1 + 9) / 6
+    assert second.new_scales[0] == second.new_scales[1] == np.sqrt((4.0 + (5 - 7 / 3) ** 2 + 4.0) / 3)
+    assert second.new_scales[2] == 1
+    (summary,) = encoder.column_summaries()
+    assert summary.note == "5 rows in 'other'; statistics of 3 levels; 3 rows with a new or forgotten level"
+
+
+def test_forgotten_levels_are_counted_and_memory_is_bounded() -> None:
+    cells = [f"{i % 50}" + "x" * (i % 2) * 500 for i in range(1000)]  # long levels are stored as digests
+    encoder, _ = encoded({"s": cells}, remembered=10, kinds={"s": "category"})
+    (summary,) = encoder.column_summaries()
+    assert summary.note.endswith("statistics of 10 levels; 1,000 rows with a new or forgotten level")
+    assert len(str(encoder.to_dict())) < 3000
+    encoder, _ = encoded({"s": cells}, remembered=50, kinds={"s": "category"})
+    assert encoder.column_summaries()[0].note == "statistics of 50 levels; 50 rows with a new or forgotten level"
 
 
 def test_feature_names_are_unique() -> None:
@@ -173,7 +197,8 @@ def test_invalid_column_selections_raise(choice: dict[str, object], message: str
             "the kind of column 'a' must be one of number, boolean, time, category, got 'colour'",
         ),
         ({"min_frequency": 0}, "min_frequency must be an integer >= 1, got 0"),
-        ({"max_categories": 0}, "max_categories must be an integer >= 1, got 0"),
+        ({"one_hot": -1}, "one_hot must be an integer >= 0, got -1"),
+        ({"remembered": 0}, "remembered must be an integer >= 1, got 0"),
     ],
 )
 def test_invalid_parameters_raise(choice: dict[str, object], message: str) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ellipack.errors import ModelFileError, StreamError
-from ellipack.tabular import MISSING_VALUES, ParsedRows, TableBatch, TableEncoder
+from ellipack.errors import DomainError, ModelFileError, StreamError
+from ellipack.tabular import MISSING_VALUES, LevelOptions, ParsedRows, TableBatch, TableEncoder
 from tests.strategies import cuts
 from tests.tabular.reference_encoder import ReferenceEncoder, Row
 
@@ -28,6 +28,7 @@ datetimes = st.builds(
 )
 times_of_day = st.builds(lambda clock, second: f"{clock:%H:%M}{second}", st.times(), seconds)
 categories = st.sampled_from(["rain", "sun", "other", "fog", "snow", "x=y"])
+labels = st.integers(-8, 8).map(lambda i: i / 8) | st.floats(-3, 3) | st.sampled_from([1e9, -1e60, 1e60])
 CELLS = {
     "number": [numbers],
     "boolean": [booleans],
@@ -49,11 +50,11 @@ class Table:
     """Generated table with labels, column kinds, and parameters of the encoder."""
 
     def __init__(
-        self, kinds: dict[str, str], cells: dict[str, list[str | None]], min_frequency: int, most: int
+        self, kinds: dict[str, str], cells: dict[str, list[str | None]], labels: list[float], levels: LevelOptions
     ) -> None:
-        self.kinds, self.cells, self.rule = kinds, cells, (min_frequency, most)
+        self.kinds, self.cells, self.levels = kinds, cells, levels
         self.height = len(next(iter(cells.values())))
-        self.labels = [str(i / 8) for i in range(self.height)]
+        self.labels = [repr(label) for label in labels]
 
     def batch(self, rows: slice = slice(None)) -> TableBatch:
         cells = {name: pa.array(some[rows], pa.string()) for name, some in self.cells.items()}
@@ -65,16 +66,13 @@ class Table:
         return [{name: some[i] for name, some in self.cells.items()} for i in range(self.height)]
 
     def encoder(self) -> TableEncoder:
-        min_frequency, most = self.rule
-        return TableEncoder.from_head(
-            self.batch(), "y", kinds=self.kinds, min_frequency=min_frequency, max_categories=most
-        )
+        return TableEncoder.from_head(self.batch(), "y", kinds=self.kinds, levels=self.levels)
 
     def reference(self) -> ReferenceEncoder:
-        return ReferenceEncoder(self.kinds, self.rows(), *self.rule)
+        return ReferenceEncoder(self.kinds, self.rows(), self.levels)
 
     def __repr__(self) -> str:
-        return f"Table({self.kinds}, {self.cells}, *{self.rule})"
+        return f"Table({self.kinds}, {self.cells}, {self.labels}, {self.levels})"
 
 
 @st.composite
@@ -83,7 +81,8 @@ def tables(draw: st.DrawFn, min_rows: int = 1) -> Table:
     drawn = draw(st.lists(columns(rows), min_size=1, max_size=4))
     kinds = {f"c{i}": kind for i, (kind, _) in enumerate(drawn)}
     cells = {f"c{i}": some for i, (_, some) in enumerate(drawn)}
-    return Table(kinds, cells, draw(st.integers(1, 4)), draw(st.integers(1, 5)))
+    levels = LevelOptions(draw(st.integers(1, 4)), draw(st.integers(0, 5)), draw(st.integers(1, 7)))
+    return Table(kinds, cells, draw(st.lists(labels, min_size=rows, max_size=rows)), levels)
 
 
 def features(encoder: TableEncoder, rows: ParsedRows) -> list[list[float]]:
@@ -94,7 +93,7 @@ def features(encoder: TableEncoder, rows: ParsedRows) -> list[list[float]]:
         assert block.X.flags.c_contiguous
         assert block.rows == slice(len(found), len(found) + len(block.X))
         assert block.X.shape[1] == width + len(block.new_scales)
-        assert (block.new_scales == 1).all()
+        assert (block.new_scales > 0).all()
         width += len(block.new_scales)
         found += block.X.tolist()
     assert len(found) == len(rows)
@@ -112,7 +111,8 @@ def same(found: list[list[float]], expected: list[list[float]]) -> bool:
 def test_features_equal_those_of_the_reference_encoder(table: Table) -> None:
     encoder, reference = table.encoder(), table.reference()
     assert encoder.feature_names == reference.names
-    assert same(features(encoder, encoder.parse(table.batch())), [reference.encode(row) for row in table.rows()])
+    expected = [reference.encode(row, float(label)) for row, label in zip(table.rows(), table.labels, strict=True)]
+    assert same(features(encoder, encoder.parse(table.batch())), expected)
     assert encoder.feature_names == reference.names
 
 
@@ -144,18 +144,37 @@ def test_features_do_not_depend_on_later_rows(table: Table, data: st.DataObject)
 
 
 @given(tables(), st.data())
-def test_transform_equals_partial_fit_transform_without_new_features(table: Table, data: st.DataObject) -> None:
+def test_a_label_changes_features_of_later_rows_only(table: Table, data: st.DataObject) -> None:
+    changed = data.draw(st.integers(0, table.height - 1))
+    other = copy.copy(table)
+    other.labels = list(table.labels)
+    other.labels[changed] = repr(data.draw(labels))
+    found = [features(encoder, encoder.parse(each.batch())) for each in (table, other) for encoder in [each.encoder()]]
+    assert same(found[0][: changed + 1], found[1][: changed + 1])
+
+
+@given(tables())
+def test_transform_equals_partial_fit_transform_without_new_features(table: Table) -> None:
     encoder = table.encoder()
     encoder.partial_fit_transform(encoder.parse(table.batch()))
-    before, again = json.dumps(encoder.to_dict()), encoder.parse(table.batch())
-    X = encoder.transform(again)
-    assert json.dumps(encoder.to_dict()) == before
-    width = len(encoder.feature_names)
-    later = features(encoder, again)
-    for row, alone, learned in zip(table.rows(), X.tolist(), later, strict=True):
+    for i, row in enumerate(table.rows()):
+        before, again = json.dumps(encoder.to_dict()), encoder.parse(table.batch(slice(i, i + 1)))
+        (alone,) = encoder.transform(again).tolist()
+        assert json.dumps(encoder.to_dict()) == before
+        width = len(encoder.feature_names)
+        (learned,) = features(encoder, again)
         filled = any(cell is None or cell.strip() in MISSING_VALUES for cell in row.values())
         if not filled and not any(learned[width:]):
             assert repr(alone) == repr(learned[:width])
+
+
+@given(tables())
+def test_rows_without_labels_cannot_be_learned(table: Table) -> None:
+    encoder = table.encoder()
+    before = json.dumps(encoder.to_dict())
+    with pytest.raises(DomainError, match=f"rows must have one label each, got 0 labels of {table.height} rows"):
+        encoder.partial_fit_transform(encoder.parse_unlabeled(table.batch()))
+    assert json.dumps(encoder.to_dict()) == before
 
 
 @given(tables(), st.randoms(use_true_random=False))
@@ -261,9 +280,9 @@ def test_mutated_state_raises_or_works(table: Table, data: st.DataObject) -> Non
     except ModelFileError:
         return
     try:
-        rows = loaded.parse_unlabeled(table.batch(), on_error="skip")
+        rows = loaded.parse(table.batch(), on_error="skip")
     except StreamError:  # the name of a column was changed
-        assert {column.name for column in loaded.column_summaries()} != set(table.kinds)
+        assert {column.name for column in loaded.column_summaries()} | {loaded.target} != {*table.kinds, "y"}
         return
     assert np.isfinite(loaded.transform(rows)).all()
     assert all(np.isfinite(block.X).all() for block in loaded.partial_fit_transform(rows))

@@ -69,7 +69,7 @@ def test_infers_kind_from_types(cells: pa.Array, kind: str, form: str) -> None:
     [
         (
             [f"{a}{b}" for a in LETTERS[:5] for b in LETTERS[:5]],
-            "an identifier",
+            "an identifier at first",
             "25 different values in 25 rows, which",
         ),
         ([str(i) for i in range(7, 30)], "counts the rows", "counts the rows: exclude it with --drop 'c'"),
@@ -89,7 +89,7 @@ def test_infers_kind_from_types(cells: pa.Array, kind: str, form: str) -> None:
 def test_notes_and_warnings(cells: list[str | None], note: str, warning: str) -> None:
     found = infer_kind("c", pa.array(cells, pa.string()))
     assert found.note == note
-    assert found.is_identifier == (note == "an identifier")
+    assert found.is_identifier == (note == "an identifier at first")
     assert re.fullmatch(f"column 'c' .*{warning}.*" if warning else "", found.warning)
 
 

@@ -12,7 +12,14 @@ import click
 from click.shell_completion import get_completion_class
 
 from ellipack._version import __version__
-from ellipack.choices import COLUMN_KINDS, LEARNER_NAMES, ON_ERROR_CHOICES, TABLE_FORMATS
+from ellipack.choices import (
+    COLUMN_KINDS,
+    DEFAULT_LEVEL_MEMORY,
+    DEFAULT_LEVELS,
+    LEARNER_NAMES,
+    ON_ERROR_CHOICES,
+    TABLE_FORMATS,
+)
 from ellipack.cli.messages import missing_package_message, print_message
 from ellipack.cli.options import DEFAULT_LEARNER, DEFAULT_SAVE_EVERY, Options
 from ellipack.cli.standard_streams import InputPath, OutputPath, reopen_closed_streams
@@ -114,6 +121,19 @@ def completion(shell: str) -> None:
     multiple=True,
     metavar="COLUMN=KIND",
     help=f"Set a column's kind: {', '.join(COLUMN_KINDS)}.",
+)
+@click.option(
+    "--levels",
+    type=click.IntRange(0),
+    metavar="N",
+    help="One-hot encode text columns of up to N levels. Others get the mean, last and number of earlier labels of the "
+    f"same level.  [default: {DEFAULT_LEVELS}]",
+)
+@click.option(
+    "--level-memory",
+    type=click.IntRange(1),
+    metavar="N",
+    help=f"Levels to remember per column; the least recently used are forgotten.  [default: {DEFAULT_LEVEL_MEMORY:,}]",
 )
 @click.option("--format", type=click.Choice(TABLE_FORMATS), help="Format of TABLE, if its name does not show it.")
 @click.option(

@@ -24,6 +24,8 @@ class Options:
     take: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
+    levels: int | None = None
+    level_memory: int | None = None
     format: str | None = None
     predictions: str | None = None
     report: str | None = None

@@ -121,6 +121,9 @@ def _check_options(run: Run, options: Options) -> None:
     for name in options.drop:
         if name in kinds:
             raise _mismatch("--drop", f"{name!r} among its columns", repr(name))
+    if run.encoder.level_options is not None:
+        _check_equal("--levels", options.levels, run.encoder.level_options.one_hot)
+        _check_equal("--level-memory", options.level_memory, run.encoder.level_options.remembered)
     for name, kind in options.column_kinds().items():
         if name != run.encoder.target:
             _check_equal(f"--kind of {name!r}", kind, kinds.get(name))

@@ -19,7 +19,7 @@ from ellipack.evaluation.prefetch import prefetch, run_in_thread
 from ellipack.evaluation.run import BatchResult, Run
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
-from ellipack.tabular import INFERENCE_ROWS, TableBatch, TableEncoder, TableStream
+from ellipack.tabular import INFERENCE_ROWS, LevelOptions, TableBatch, TableEncoder, TableStream
 
 
 def run_table(options: Options) -> int:
@@ -80,8 +80,18 @@ def _new_run(options: Options, source: TableStream) -> Run:
         take=options.take or None,
         drop=options.drop,
         kinds=options.column_kinds(),
+        levels=_level_options(options),
     )
     return Run(make_learner(options.learner or DEFAULT_LEARNER, options.settings), encoder, options.table)
+
+
+def _level_options(options: Options) -> LevelOptions:
+    """Return the options of category columns, with defaults for those that are not given."""
+    default = LevelOptions()
+    return LevelOptions(
+        one_hot=default.one_hot if options.levels is None else options.levels,
+        remembered=options.level_memory or default.remembered,
+    )
 
 
 def _learn_table(

@@ -1,5 +1,6 @@
 """Read tables as streams of batches and encode their rows as features. Requires the extra `cli`."""
 
+from ellipack.tabular.category_column import LevelOptions
 from ellipack.tabular.encoder import ColumnSummary, FeatureBlock, ParsedRows, TableEncoder
 from ellipack.tabular.kind_inference import INFERENCE_ROWS
 from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, TableBatch
@@ -14,6 +15,7 @@ __all__ = [
     "BadRow",
     "ColumnSummary",
     "FeatureBlock",
+    "LevelOptions",
     "ParsedRows",
     "TableBatch",
     "TableEncoder",

@@ -1,9 +1,12 @@
-"""Columns of categories: one-hot features for frequent categories, and one feature for all others."""
+"""Columns of categories: one-hot features while there are few levels, target statistics for many."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 
+from ellipack.choices import DEFAULT_LEVEL_MEMORY, DEFAULT_LEVELS
 from ellipack.tabular.arrow import pa, pc
 from ellipack.tabular.columns import (
     Bools,
@@ -18,88 +21,141 @@ from ellipack.tabular.columns import (
     invalid_entry,
 )
 from ellipack.tabular.table_batch import to_clean_strings, to_strings
-from ellipack.validation import Floats, Ints
+from ellipack.tabular.target_statistics import STATISTICS, Level, LevelStatistics, check_level
+from ellipack.validation import Floats, Ints, check_integer
 
-MAX_CATEGORY_LENGTH = 100
-"""Maximum length of a category with a feature of its own. Longer strings count as free text."""
-
-MAX_COUNTED_CATEGORIES = 10_000
-"""Maximum number of categories counted at a time. Beyond, all counts are reset, which bounds memory."""
+MAX_LEVEL_LENGTH = 100
+"""Maximum length of a level with a one-hot feature. Longer strings count as free text."""
 
 _OTHER = 0
 
 
 @dataclass(frozen=True)
+class LevelOptions:
+    """Options of category columns. A level is a distinct value; a missing value is a level, too.
+
+    Attributes
+    ----------
+    min_frequency : int, default 5
+        Number of occurrences before a level gets a one-hot feature.
+    one_hot : int, default 32
+        Number of levels up to which a column is one-hot encoded. With more levels, it gets target statistics.
+    remembered : int, default 50,000
+        Number of levels of a column that are remembered. Beyond, the least recently used level is forgotten.
+    """
+
+    min_frequency: int = 5
+    one_hot: int = DEFAULT_LEVELS
+    remembered: int = DEFAULT_LEVEL_MEMORY
+
+    def __post_init__(self) -> None:
+        check_integer(self.min_frequency, "min_frequency", 1)
+        check_integer(self.one_hot, "one_hot", 0)
+        check_integer(self.remembered, "remembered", 1)
+
+    @classmethod
+    def from_dict(cls, data: JsonDict) -> "LevelOptions":
+        """Restore options from a saved state; raise ModelFileError if they are invalid."""
+        return cls(get_int(data, "min_frequency", 1), get_int(data, "one_hot"), get_int(data, "remembered", 1))
+
+
+@dataclass(frozen=True)
 class CategoryCells:
-    """Parsed categories.
+    """Parsed cells of a category column.
 
     Attributes
     ----------
     codes : ndarray of int
-        Index into `categories` for each row.
-    categories : list of str or None
-        Distinct categories. None stands for a missing value.
+        Index into `levels` for each row.
+    levels : list of str or None
+        Levels, possibly with duplicates.
     """
 
     codes: Ints
-    categories: list[str | None]
+    levels: list[Level]
 
     @property
     def invalid(self) -> Bools:
-        """Mask of the invalid cells: all false, because any string is a category."""
+        """Mask of the invalid cells: all false, because any string is a level."""
         return np.zeros(len(self.codes), dtype=bool)
 
     def filter(self, rows: Bools) -> "CategoryCells":
         """Return the cells of the rows where the mask is true."""
-        return CategoryCells(self.codes[rows], self.categories)
+        return CategoryCells(self.codes[rows], self.levels)
+
+
+class EncodedCategories(NamedTuple):
+    """Encoded cells of a category column.
+
+    Attributes
+    ----------
+    indices : ndarray of int
+        Index of the one-hot feature of each row, 0 for that of all other levels.
+    statistics : ndarray of float, shape (n_rows, 3)
+        Values of `STATISTICS` for each row.
+    """
+
+    indices: Ints
+    statistics: Floats
 
 
 def parse_categories(column: pa.Array) -> CategoryCells:
     """Parse a column as categories, stripped of whitespace."""
     encoded = pc.dictionary_encode(to_strings(column))
-    categories = [*to_clean_strings(encoded.dictionary).to_pylist(), None]
-    codes = encoded.indices.fill_null(len(categories) - 1).to_numpy(zero_copy_only=False)
-    return CategoryCells(codes.astype(np.int64), categories)
+    levels = [*to_clean_strings(encoded.dictionary).to_pylist(), None]
+    codes = encoded.indices.fill_null(len(levels) - 1).to_numpy(zero_copy_only=False)
+    return CategoryCells(codes.astype(np.int64), levels)
 
 
 class CategoryColumn:
     """Column of categories.
 
-    The `min_frequency`-th occurrence of a category adds a feature for it, which is 1 in that row already. Infrequent
-    categories share the feature ``NAME=other``. A missing value is a category, too. Once there are `max_categories`
-    features, the column is closed and gets no more. The parameters are those of scikit-learn's ``OneHotEncoder``.
+    **One-hot features.** The `min_frequency`-th occurrence of a level adds a feature for it, which is 1 in that row
+    already. Infrequent levels share the feature ``NAME=other``. A column with many levels from the start has none of
+    these.
+
+    **Target statistics.** When there are more levels than `LevelOptions.one_hot`, the column gets the features of
+    `LevelStatistics`, and no more one-hot features. It keeps those that it has. Statistics are learned from the first
+    row on, so that they are known when they are needed.
 
     Parameters
     ----------
     name : str
         Name of the column.
-    feature : int
-        Index of the feature of all other categories.
-    min_frequency : int
-        Number of occurrences before a category gets its own feature.
-    max_categories : int
-        Maximum number of features, including that of all other categories.
+    target : str
+        Name of the target column.
+    features : list of int
+        Indices of the first features: one for all other levels, or three for the statistics.
+    options : LevelOptions
+        Options.
     note : str, default ""
         Remark for the report.
 
     Attributes
     ----------
-    closed : bool
-        Whether the column gets no more features.
     n_missing : int
         Number of missing values so far.
     """
 
     kind = "category"
 
-    def __init__(self, name: str, feature: int, min_frequency: int, max_categories: int, note: str = "") -> None:
-        self.name, self.note = name, note
-        self._min_frequency, self._max_categories = min_frequency, max_categories
-        self.closed = max_categories == 1
-        self._category_indices: dict[str | None, int] = {}  # of categories with a feature, starting at 1
-        self._features = [feature]  # index of "other", then of each category with a feature
-        self._counts: dict[str | None, int] = {}
-        self.n_missing = 0
+    def __init__(self, name: str, target: str, features: list[int], options: LevelOptions, note: str = "") -> None:
+        self.name, self.options, self.n_missing = name, options, 0
+        self._target, self._features, self._note = target, features, note
+        self._one_hot_indices: dict[Level, int] = {}  # of levels with a one-hot feature, starting at 1
+        self._has_other = len(features) == 1
+        self._has_statistics = not self._has_other
+        self._n_other = 0
+        self._statistics = LevelStatistics(options.remembered)
+
+    @property
+    def note(self) -> str:
+        """Remark for the report, with the number of rows whose level has no feature or no statistics yet."""
+        other = f"{self._n_other:,} rows in 'other'" if self._n_other else ""
+        statistics = f"statistics of {len(self._statistics):,} levels"
+        unknown = f"{self._statistics.n_unknown:,} rows with a new or forgotten level"
+        notes = [self._note, other, *([statistics, unknown] if self._has_statistics else [])]
+        return "; ".join(filter(None, notes))
 
     def parse(self, column: pa.Array) -> CategoryCells:
         """Parse cells as categories."""
@@ -109,100 +165,104 @@ class CategoryColumn:
         """Return an empty string: any string is valid."""
         return ""
 
-    def partial_fit_transform(self, cells: CategoryCells) -> tuple[Ints, list[NewFeature]]:
-        """Return the category index of each row, 0 for other categories, and the new features; update the counts."""
-        encoded = self.transform(cells)
-        is_missing = np.array([category is None for category in cells.categories])
-        self.n_missing += int(np.count_nonzero(is_missing[cells.codes]))
-        new_features: list[NewFeature] = []
-        infrequent = np.flatnonzero(encoded == _OTHER) if not self.closed else np.empty(0, np.int64)
-        for row, code in zip(infrequent.tolist(), cells.codes[infrequent].tolist(), strict=True):
-            category = cells.categories[code]
-            if category not in self._category_indices and not self.closed and self._count_and_promote(category):
-                new_features.append((row, category))
-            encoded[row] = self._category_indices.get(category, _OTHER)
-        return encoded, new_features
+    def partial_fit_transform(self, cells: CategoryCells, labels: Floats) -> tuple[EncodedCategories, list[NewFeature]]:
+        """Encode cells row by row, each before its label is learned, and return the new features."""
+        levels = [_shorten(level) for level in cells.levels]
+        n_unknown = self._statistics.n_unknown
+        learned = self._statistics.learn([levels[code] for code in cells.codes.tolist()], labels)
+        indices, new_features = self._one_hot_of(levels)[cells.codes], list[NewFeature]()
+        if not self._has_statistics:
+            n_levels = n_unknown + np.cumsum(learned.counts == 0)
+            end = int(np.searchsorted(n_levels, self.options.one_hot, side="right"))
+            new_features = self._add_one_hot_features(cells, learned.counts[:end], indices)
+            if end < len(indices):
+                self._has_statistics = True
+                scale = float(learned.label_scales[end])
+                new_features += [NewFeature(end, scale), NewFeature(end, scale), NewFeature(end, 1.0)]
+        self.n_missing += int(np.count_nonzero(np.array([level is None for level in levels])[cells.codes]))
+        self._n_other += int(np.count_nonzero(indices == _OTHER)) if self._has_other else 0
+        return EncodedCategories(indices, learned.features), new_features
 
-    def transform(self, cells: CategoryCells) -> Ints:
-        """Return the category index of each row, 0 for other categories."""
-        return np.array([self._category_indices.get(category, _OTHER) for category in cells.categories])[cells.codes]
+    def transform(self, cells: CategoryCells) -> EncodedCategories:
+        """Encode cells with the current state, without changing it."""
+        levels = [_shorten(level) for level in cells.levels]
+        return EncodedCategories(self._one_hot_of(levels)[cells.codes], self._statistics.features(levels)[cells.codes])
 
-    def write_features(self, encoded: Ints, X: Floats) -> None:
-        """Write the one-hot encoding to `X`."""
-        X[np.arange(len(encoded)), np.array(self._features)[encoded]] = 1.0
+    def write_features(self, encoded: EncodedCategories, X: Floats) -> None:
+        """Write the one-hot features and the statistics to `X`."""
+        n_statistics = len(STATISTICS) if self._has_statistics else 0
+        one_hot = np.array(self._features[: len(self._features) - n_statistics])
+        if self._has_other:
+            X[np.arange(len(X)), one_hot[encoded.indices]] = 1.0
+        if n_statistics:
+            X[:, self._features[-n_statistics:]] = encoded.statistics
 
-    def add_feature(self, category: str | None, feature: int) -> None:
-        """Assign an index to the feature of a category. Categories come in the order of `partial_fit_transform`."""
+    def add_feature(self, feature: int) -> None:
+        """Assign an index to a new feature. They come in the order of `partial_fit_transform`."""
         self._features.append(feature)
 
     def feature_names(self) -> dict[int, str]:
         """Return the names of the features by index."""
-        names = [f"{self.name}=other", *(_feature_name(self.name, category) for category in self._category_indices)]
+        names = [f"{self.name}=other"] if self._has_other else []
+        names += [_one_hot_name(self.name, level) for level in self._one_hot_indices]
+        if self._has_statistics:
+            names += [f"mean of {self._target} by {self.name}", f"last {self._target} by {self.name}"]
+            names += [f"log count of {self.name}"]
         return dict(zip(self._features, names, strict=True))
+
+    def _one_hot_of(self, levels: list[Level]) -> Ints:
+        """Return the one-hot index of each level, 0 for those without a feature."""
+        return np.array([self._one_hot_indices.get(level, _OTHER) for level in levels], dtype=np.int64)
+
+    def _add_one_hot_features(self, cells: CategoryCells, counts: Ints, indices: Ints) -> list[NewFeature]:
+        """Add a feature at each row whose level becomes frequent, update the indices and return the new features."""
+        new_features = []
+        for row in np.flatnonzero(counts == self.options.min_frequency - 1).tolist():
+            level = cells.levels[cells.codes[row]]
+            if level in self._one_hot_indices or len(level or "") > MAX_LEVEL_LENGTH:
+                continue
+            self._one_hot_indices[level] = len(self._one_hot_indices) + 1
+            is_level = np.array([each == level for each in cells.levels])[cells.codes[row:]]
+            indices[row:][is_level] = self._one_hot_indices[level]
+            new_features.append(NewFeature(row, 1.0))
+        return new_features
 
     def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
-        own = {"name": self.name, "kind": self.kind, "note": self.note, "features": list(self._features)}
-        rule = {"min_frequency": self._min_frequency, "max_categories": self._max_categories, "closed": self.closed}
-        counts = [[category, count] for category, count in self._counts.items()]
-        return own | rule | {"categories": list(self._category_indices), "counts": counts, "missing": self.n_missing}
-
-    def _count_and_promote(self, category: str | None) -> bool:
-        """Count an occurrence; return whether the category gets a feature now."""
-        if category is not None and len(category) > MAX_CATEGORY_LENGTH:
-            return False
-        count = self._counts.get(category, 0) + 1
-        if count < self._min_frequency:
-            if count == 1 and len(self._counts) == MAX_COUNTED_CATEGORIES:
-                self._counts.clear()
-            self._counts[category] = count
-            return False
-        self._counts.pop(category, None)
-        self._category_indices[category] = len(self._category_indices) + 1
-        if len(self._category_indices) + 1 == self._max_categories:
-            self.closed = True
-            self._counts.clear()
-        return True
+        own = {"name": self.name, "kind": self.kind, "note": self._note, "target": self._target}
+        counts = {"missing": self.n_missing, "in_other": self._n_other}
+        one_hot = {"has_other": self._has_other, "one_hot": list(self._one_hot_indices)}
+        statistics = {"has_statistics": self._has_statistics, "statistics": self._statistics.to_dict()}
+        rules = {"options": asdict(self.options), "features": list(self._features)}
+        return own | rules | counts | one_hot | statistics
 
     @classmethod
     def from_dict(cls, data: JsonDict) -> "CategoryColumn":
         """Restore the state from `to_dict`; raise ModelFileError if it is invalid."""
-        min_frequency, most = get_int(data, "min_frequency", 1), get_int(data, "max_categories", 1)
-        features = get_ints(data, "features")
-        categories = [_check_category(category) for category in get_list(data, "categories")]
-        if len(features) != len(categories) + 1 or len(features) > most or len(set(categories)) != len(categories):
-            raise invalid_entry(
-                "features", "one for each category and one for all others, without duplicates", features
-            )
-        column = cls(get_str(data, "name"), features[0], min_frequency, most, get_str(data, "note"))
-        column.closed, column.n_missing = get_bool(data, "closed"), get_int(data, "missing")
-        column._features = features
-        column._category_indices = {category: i for i, category in enumerate(categories, start=1)}
-        for pair in get_list(data, "counts"):
-            if not isinstance(pair, list) or len(pair) != 2 or _check_category(pair[0]) in column._category_indices:
-                raise invalid_entry("counts", "pairs of a category without a feature and its count", pair)
-            column._counts[pair[0]] = get_int({"counts": pair[1]}, "counts", 1)
-        if len(column._counts) > MAX_COUNTED_CATEGORIES or max(column._counts.values(), default=0) >= min_frequency:
-            raise invalid_entry(
-                "counts",
-                f"at most {MAX_COUNTED_CATEGORIES:,} counts, each less than {min_frequency}",
-                get_entry(data, "counts"),
-            )
-        if len(features) == most or column.closed:
-            column.closed = True
-            column._counts.clear()
+        options, features = LevelOptions.from_dict(get_entry(data, "options")), get_ints(data, "features")
+        levels = [check_level(level) for level in get_list(data, "one_hot")]
+        column = cls(get_str(data, "name"), get_str(data, "target"), features, options, get_str(data, "note"))
+        column._has_other, column._has_statistics = get_bool(data, "has_other"), get_bool(data, "has_statistics")
+        column.n_missing, column._n_other = get_int(data, "missing"), get_int(data, "in_other")
+        column._one_hot_indices = {level: i for i, level in enumerate(levels, start=1)}
+        column._statistics = LevelStatistics.from_dict(get_entry(data, "statistics"), options.remembered)
+        n_features = len(levels) + column._has_other + len(STATISTICS) * column._has_statistics
+        if len(set(levels)) != len(levels) or len(features) != n_features:
+            raise invalid_entry("features", f"{n_features} features, for distinct levels", len(features))
+        if not (column._has_other or column._has_statistics) or (levels and not column._has_other):
+            raise invalid_entry("has_other", "true if there are no statistics, or one-hot features", column._has_other)
         return column
 
 
-def _check_category(value: object) -> str | None:
-    """Return a saved category; raise ModelFileError if it is not a string or null."""
-    if value is not None and not isinstance(value, str):
-        raise invalid_entry("categories", "strings or null", value)
-    return value
+def _shorten(level: Level) -> Level:
+    """Return a level, or a digest of it if it is long, which bounds memory."""
+    if level is None or len(level) <= MAX_LEVEL_LENGTH:
+        return level
+    return blake2b(level.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _feature_name(column: str, category: str | None) -> str:
-    """Return the name of the feature of a category, distinct from ``NAME=other``."""
-    if category is None:
+def _one_hot_name(column: str, level: Level) -> str:
+    """Return the name of the feature of a level, distinct from ``NAME=other``."""
+    if level is None:
         return f"{column} is missing"
-    return f"{column}='other'" if category == "other" else f"{column}={category}"
+    return f"{column}='other'" if level == "other" else f"{column}={level}"

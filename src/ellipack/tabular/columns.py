@@ -5,7 +5,7 @@ Each kind has a module of its own: `number_column`, `category_column` and `time_
 
 import math
 from collections.abc import Callable
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +17,13 @@ from ellipack.validation import Floats
 
 Bools = NDArray[np.bool_]
 JsonDict = dict[str, Any]
-NewFeature = tuple[int, str | None]
-"""Row at which a column gets a new feature, and the category that the feature stands for, if any."""
+
+
+class NewFeature(NamedTuple):
+    """Row at which a column gets a new feature, and the typical size of the feature."""
+
+    row: int
+    scale: float
 
 
 class Cells(Protocol):
@@ -41,13 +46,14 @@ class Column(Protocol):
         Name of the column in the table.
     kind : str
         One of `ellipack.choices.COLUMN_KINDS`.
-    note : str
-        Remark for the report.
     """
 
     name: str
     kind: str
-    note: str
+
+    @property
+    def note(self) -> str:
+        """Remark for the report."""
 
     @property
     def n_missing(self) -> int:
@@ -59,8 +65,8 @@ class Column(Protocol):
     def explain_invalid(self, value: str) -> str:
         """Return why a value is invalid."""
 
-    def partial_fit_transform(self, cells: Any) -> tuple[Any, list[NewFeature]]:
-        """Encode cells row by row and update the state. Return the encoded cells and the new features."""
+    def partial_fit_transform(self, cells: Any, labels: Floats) -> tuple[Any, list[NewFeature]]:
+        """Encode cells row by row and update the state. Return the encoded cells and the new features, by row."""
 
     def transform(self, cells: Any) -> Any:
         """Encode cells with the current state, without changing it."""
@@ -68,7 +74,7 @@ class Column(Protocol):
     def write_features(self, encoded: Any, X: Floats) -> None:
         """Write encoded cells to the columns of `X` that belong to this column. `X` must be zero there."""
 
-    def add_feature(self, category: str | None, feature: int) -> None:
+    def add_feature(self, feature: int) -> None:
         """Assign an index to a new feature."""
 
     def feature_names(self) -> dict[int, str]:
@@ -224,7 +230,7 @@ class MissingIndicator:
         """Count missing values. Return the new feature if these are the first ones."""
         found = int(np.count_nonzero(missing))
         self.count += found
-        return [(int(missing.argmax()), None)] if found and self.feature is None else []
+        return [NewFeature(int(missing.argmax()), 1.0)] if found and self.feature is None else []
 
     def write_features(self, missing: Bools, X: Floats) -> None:
         """Write the indicator to `X`, if there is one."""

@@ -8,12 +8,13 @@ import numpy as np
 
 from ellipack.choices import ON_ERROR_CHOICES
 from ellipack.errors import DomainError, ModelFileError
-from ellipack.tabular.category_column import CategoryColumn
+from ellipack.tabular.category_column import CategoryColumn, LevelOptions
 from ellipack.tabular.columns import (
     Bools,
     Cells,
     Column,
     JsonDict,
+    NewFeature,
     decode_column,
     get_entry,
     get_int,
@@ -81,6 +82,7 @@ class ColumnSummary(NamedTuple):
 
 
 _VERSION = 1
+_DEFAULT_LEVELS = LevelOptions()
 _COLUMN_TYPES: dict[str, Callable[[JsonDict], Column]] = {
     "number": NumberColumn.from_dict,
     "boolean": NumberColumn.from_dict,
@@ -94,8 +96,8 @@ class TableEncoder:
 
     The features of a row depend only on that row and the rows before it. They do not depend on how rows are batched,
     or on whether the encoder was saved with `to_dict` and restored in between. New features appear with a frequent
-    category or with the first missing value of a column. They are appended as last columns and are 0 in all rows
-    before.
+    level, when the levels of a column become many, or with the first missing value of a column. They are appended as
+    last columns and are 0 in all rows before. Labels affect the features of later rows only.
 
     ========= ====================================================================================================
     kind      features
@@ -104,8 +106,9 @@ class TableEncoder:
     boolean   1 or 0; missing values as for numbers
     time      sine and cosine of the hour (if the first rows have a time of day), the weekday and the day of the year,
               and the days since the first row, all in UTC; indicator ``NAME is missing``
-    category  ``NAME=CATEGORY`` for each frequent category, up to a maximum number; ``NAME=other`` for all others. A
-              missing value is a category, too
+    category  few levels: ``NAME=LEVEL`` for each frequent level, ``NAME=other`` for all others. Many levels: ``mean of
+              TARGET by NAME``, ``last TARGET by NAME`` and ``log count of NAME``, from the earlier rows of the same
+              level. A missing value is a level, too
     ========= ====================================================================================================
 
     Attributes
@@ -120,10 +123,10 @@ class TableEncoder:
     Examples
     --------
     >>> from ellipack.tabular.arrow import pa
-    >>> from ellipack.tabular import TableBatch
+    >>> from ellipack.tabular import LevelOptions, TableBatch
     >>> columns = {"sky": ["blue", "grey", "blue"], "wind": ["3", "?", "5"], "y": ["1", "2", "3"]}
     >>> table = TableBatch.from_table(pa.table(columns))
-    >>> encoder = TableEncoder.from_head(table, "y", min_frequency=2)
+    >>> encoder = TableEncoder.from_head(table, "y", levels=LevelOptions(min_frequency=2))
     >>> rows = encoder.parse(table)
     >>> for block in encoder.partial_fit_transform(rows):
     ...     print(rows.labels[block.rows], block.X.tolist(), block.new_scales)
@@ -147,8 +150,7 @@ class TableEncoder:
         take: Collection[str] | None = None,
         drop: Collection[str] = (),
         kinds: Mapping[str, str] | None = None,
-        min_frequency: int = 5,
-        max_categories: int = 32,
+        levels: LevelOptions = _DEFAULT_LEVELS,
     ) -> "TableEncoder":
         """Create an encoder for a table, and infer the kinds of its columns from the first rows.
 
@@ -164,10 +166,8 @@ class TableEncoder:
             Columns to exclude.
         kinds : mapping of str to str or None, default None
             Kinds of columns that are not inferred, by column name.
-        min_frequency : int, default 5
-            Number of occurrences before a category gets its own feature.
-        max_categories : int, default 32
-            Maximum number of features of a category column, including that of all other categories.
+        levels : LevelOptions, default LevelOptions()
+            Options of category columns.
 
         Returns
         -------
@@ -179,7 +179,7 @@ class TableEncoder:
         StreamError
             If a column does not exist, its type is not supported, or the target does not contain numbers.
         """
-        options = ColumnOptions(take, drop, kinds or {}, min_frequency, max_categories)
+        options = ColumnOptions(take, drop, kinds or {}, levels)
         columns, warnings = build_columns(head, target, options)
         return cls(build_target(head, target, options.kinds.get(target)), columns, warnings)
 
@@ -197,6 +197,11 @@ class TableEncoder:
     def feature_names(self) -> list[str]:
         """Names of the features so far, without duplicates."""
         return list(self._names)
+
+    @property
+    def level_options(self) -> LevelOptions | None:
+        """Options of the category columns; None if there are none."""
+        return next((column.options for column in self._columns if isinstance(column, CategoryColumn)), None)
 
     def column_summaries(self) -> list[ColumnSummary]:
         """Return a summary of each feature column."""
@@ -237,27 +242,37 @@ class TableEncoder:
         Parameters
         ----------
         rows : ParsedRows
-            The rows.
+            The rows, with labels.
 
         Returns
         -------
         list of FeatureBlock
             The features, split where the number of features grows.
+
+        Raises
+        ------
+        DomainError
+            If the rows were parsed without labels. The encoder is unchanged.
         """
-        results = [column.partial_fit_transform(cells) for column, cells in zip(self._columns, rows.cells, strict=True)]
-        new_features = sorted((row, i, category) for i, (_, added) in enumerate(results) for row, category in added)
-        width = len(self._names)
-        for feature, (_, i, category) in enumerate(new_features, start=width):
-            self._columns[i].add_feature(category, feature)
+        if len(rows.labels) != len(rows):
+            raise DomainError(f"rows must have one label each, got {len(rows.labels)} labels of {len(rows)} rows")
+        columns = zip(self._columns, rows.cells, strict=True)
+        results = [column.partial_fit_transform(cells, rows.labels) for column, cells in columns]
+        new_features = [
+            (new, column) for column, (_, added) in zip(self._columns, results, strict=True) for new in added
+        ]
+        new_features.sort(key=lambda pair: pair[0].row)  # stable: features of the same row remain in column order
+        for feature, (_, column) in enumerate(new_features, start=len(self._names)):
+            column.add_feature(feature)
         if new_features:
             self._names = _unique_names(self._columns)
         X = np.zeros((len(rows), len(self._names)))
         for column, (encoded, _) in zip(self._columns, results, strict=True):
             column.write_features(encoded, X)
-        return _split_blocks(X, [row for row, _, _ in new_features])
+        return _split_blocks(X, [new for new, _ in new_features])
 
     def transform(self, rows: ParsedRows) -> Floats:
-        """Encode rows with the current statistics, without changing them. A new category counts as ``other``."""
+        """Encode rows with the current statistics, without changing them. A new level counts as ``other``."""
         X = np.zeros((len(rows), len(self._names)))
         for column, cells in zip(self._columns, rows.cells, strict=True):
             column.write_features(column.transform(cells), X)
@@ -321,16 +336,18 @@ class TableEncoder:
         return ParsedRows(batch.row_numbers[kept], values, bad, [each.filter(kept) for each in cells])
 
 
-def _split_blocks(X: Floats, first_rows: list[int]) -> list[FeatureBlock]:
-    """Split features into blocks, given the first row of each of the last columns."""
+def _split_blocks(X: Floats, new_features: list[NewFeature]) -> list[FeatureBlock]:
+    """Split features into blocks, given the features that the last columns of `X` hold, by row."""
     blocks = []
-    starts = sorted({0, *first_rows})
-    width = X.shape[1] - len(first_rows)
+    starts = sorted({0, *(new.row for new in new_features)})
+    width = X.shape[1] - len(new_features)
     for start, stop in zip(starts, [*starts[1:], len(X)], strict=True):
-        new = first_rows.count(start)
-        width += new
+        scales = [new.scale for new in new_features if new.row == start]
+        width += len(scales)
         if stop > start:
-            blocks.append(FeatureBlock(slice(start, stop), np.ascontiguousarray(X[start:stop, :width]), np.ones(new)))
+            blocks.append(
+                FeatureBlock(slice(start, stop), np.ascontiguousarray(X[start:stop, :width]), np.array(scales))
+            )
     return blocks
 
 

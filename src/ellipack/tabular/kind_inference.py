@@ -9,12 +9,12 @@ import numpy as np
 from ellipack.choices import COLUMN_KINDS
 from ellipack.errors import DomainError, StreamError
 from ellipack.tabular.arrow import pa, pc
-from ellipack.tabular.category_column import CategoryColumn
+from ellipack.tabular.category_column import CategoryColumn, LevelOptions
 from ellipack.tabular.columns import Cells, Column, decode_column, is_datetime_type, is_numeric_type
 from ellipack.tabular.number_column import BOOLEAN_PAIRS, NumberColumn, TargetColumn, parse_numbers
 from ellipack.tabular.table_batch import TableBatch, escape_name, quote_value, to_clean_strings
+from ellipack.tabular.target_statistics import STATISTICS
 from ellipack.tabular.time_column import TIME_FEATURES, TimeCells, TimeColumn, parse_datetimes, parse_times_of_day
-from ellipack.validation import check_integer
 
 INFERENCE_ROWS = 1000
 """Number of rows from which the kind of a column is inferred."""
@@ -38,14 +38,17 @@ class InferredKind(NamedTuple):
         Remark for the report.
     warning : str, default ""
         Warning for the user.
+    n_levels : int, default 0
+        Number of distinct values if the kind is ``category``.
     is_identifier : bool, default False
-        Whether the values identify rows, so that they do not help to predict.
+        Whether the values seem to identify rows.
     """
 
     kind: str
     form: str = ""
     note: str = ""
     warning: str = ""
+    n_levels: int = 0
     is_identifier: bool = False
 
 
@@ -147,10 +150,10 @@ def _infer_category(name: str, values: pa.Array) -> InferredKind:
     if len(values) >= _MIN_VALUES and n_distinct >= _MIN_SHARE * len(values):
         warning = (
             f"column '{name}' has {n_distinct:,} different values in {len(values):,} rows, "
-            f"which do not help to predict: exclude it with --drop '{name}'"
+            f"which help to predict only if they come again: otherwise exclude it with --drop '{name}'"
         )
-        return InferredKind("category", "", "an identifier", warning, is_identifier=True)
-    return InferredKind("category", "", _constant_note(values))
+        return InferredKind("category", "", "an identifier at first", warning, n_distinct, is_identifier=True)
+    return InferredKind("category", "", _constant_note(values), n_levels=n_distinct)
 
 
 def _constant_note(values: pa.Array) -> str:
@@ -165,12 +168,9 @@ class ColumnOptions:
     take: Collection[str] | None
     drop: Collection[str]
     kinds: Mapping[str, str]
-    min_frequency: int
-    max_categories: int
+    levels: LevelOptions
 
     def __post_init__(self) -> None:
-        check_integer(self.min_frequency, "min_frequency", 1)
-        check_integer(self.max_categories, "max_categories", 1)
         for name, kind in self.kinds.items():
             if kind not in COLUMN_KINDS:
                 raise DomainError(f"the kind of column '{name}' must be one of {', '.join(COLUMN_KINDS)}, got {kind!r}")
@@ -183,7 +183,7 @@ def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> tupl
     for name in _select_columns(head, target, options):
         found = decode_column(head.table.column(name).slice(0, INFERENCE_ROWS), head.source, name)
         inferred = infer_kind(name, found, options.kinds.get(name))
-        columns.append(_make_column(name, inferred, width, options))
+        columns.append(_make_column(name, target, inferred, width, options.levels))
         width += len(columns[-1].feature_names())
         warnings += [inferred.warning] if inferred.warning else []
     return columns, warnings
@@ -229,12 +229,13 @@ def require_column(batch: TableBatch, name: str, role: str) -> None:
         raise StreamError(f"{batch.source} has {count} named {quote_value(name)} ({role}); its columns are: {listed}")
 
 
-def _make_column(name: str, inferred: InferredKind, feature: int, options: ColumnOptions) -> Column:
+def _make_column(name: str, target: str, inferred: InferredKind, feature: int, levels: LevelOptions) -> Column:
     """Return the encoder of a column."""
     if inferred.kind == "time":
         count = len(TIME_FEATURES[inferred.form])
         return TimeColumn(name, inferred.form, list(range(feature, feature + count)), inferred.note)
     if inferred.kind == "category":
-        max_categories = 1 if inferred.is_identifier else options.max_categories
-        return CategoryColumn(name, feature, options.min_frequency, max_categories, inferred.note)
+        has_many_levels = inferred.is_identifier or inferred.n_levels > levels.one_hot
+        count = len(STATISTICS) if has_many_levels else 1
+        return CategoryColumn(name, target, list(range(feature, feature + count)), levels, inferred.note)
     return NumberColumn(name, inferred.kind, feature, inferred.note)

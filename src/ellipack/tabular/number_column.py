@@ -106,7 +106,9 @@ class NumberColumn:
         """Return why a value is invalid."""
         return explain_invalid_number(value) if self.kind == "number" else f"{quote_value(value)} is not a Boolean"
 
-    def partial_fit_transform(self, cells: NumberCells) -> tuple[tuple[Floats, Bools], list[NewFeature]]:
+    def partial_fit_transform(
+        self, cells: NumberCells, labels: Floats
+    ) -> tuple[tuple[Floats, Bools], list[NewFeature]]:
         """Replace each missing value by the mean of the values before it, and update the mean."""
         values, missing = cells.values, np.isnan(cells.values)
         new_features = self._indicator.update(missing)
@@ -129,7 +131,7 @@ class NumberColumn:
         X[:, self._feature], missing = encoded
         self._indicator.write_features(missing, X)
 
-    def add_feature(self, category: str | None, feature: int) -> None:
+    def add_feature(self, feature: int) -> None:
         """Assign an index to the missing indicator."""
         self._indicator.feature = feature
 

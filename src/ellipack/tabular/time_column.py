@@ -175,7 +175,7 @@ class TimeColumn:
         form = "time of day" if self.form == "time of day" else "date"
         return f"{quote_value(value)} is not a {form} like {example}"
 
-    def partial_fit_transform(self, cells: TimeCells) -> tuple[tuple[Floats, Bools], list[NewFeature]]:
+    def partial_fit_transform(self, cells: TimeCells, labels: Floats) -> tuple[tuple[Floats, Bools], list[NewFeature]]:
         """Return the features and the mask of missing values, and update the state."""
         present = np.flatnonzero(~cells.missing)
         if self._first_time is None and len(present):
@@ -196,7 +196,7 @@ class TimeColumn:
         X[:, self._features], missing = encoded
         self._indicator.write_features(missing, X)
 
-    def add_feature(self, category: str | None, feature: int) -> None:
+    def add_feature(self, feature: int) -> None:
         """Assign an index to the missing indicator."""
         self._indicator.feature = feature
 
