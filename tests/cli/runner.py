@@ -165,14 +165,14 @@ def start_command(*arguments: str, folder: Path, streams: Path) -> Iterator[Runn
 class CliRunner:
     """Runs commands in forks of a process that has imported everything."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None) -> None:
         self._folder = folder
         self._files = [folder / name for name in ("stdin", "stdout", "stderr")]
         self._server = subprocess.Popen(
             [sys.executable, "-c", _SERVER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env={**os.environ, **PLAIN_TERMINAL},
+            env={**os.environ, **PLAIN_TERMINAL, **(environment or {})},
             bufsize=0,  # so that `select` sees all unread output
         )
 

@@ -9,6 +9,7 @@ import numpy as np
 from ellipack.errors import ModelFileError
 from ellipack.serialization import Archive
 from ellipack.tabular import TableBatch
+from ellipack.tabular.columns import decode_column
 from ellipack.tabular.table_batch import to_strings
 
 WINDOW_ROWS = 100
@@ -86,8 +87,9 @@ class TableFingerprint:
 def digest_rows(batch: TableBatch, columns: Sequence[str]) -> tuple[int, ...]:
     """Return a digest of the cells of each row in the given columns, as far as the table has them."""
     names = [name for name in columns[:_MAX_COLUMNS] if name in batch.table.schema.names]
-    cells = [to_strings(batch.table.column(name)).to_pylist() for name in names]
-    return tuple(zlib.crc32(repr(row).encode()) for row in zip(*cells, strict=True))
+    decoded = (decode_column(batch.table.column(name), batch.source, name) for name in names)
+    cells = [to_strings(column).to_pylist() for column in decoded]
+    return tuple(zlib.crc32(repr(row).encode("utf-8", "surrogatepass")) for row in zip(*cells, strict=True))
 
 
 def _rows_between(batch: TableBatch, above: int, most: int) -> TableBatch:

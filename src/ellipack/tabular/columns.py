@@ -136,14 +136,22 @@ def is_datetime_type(kind: pa.DataType) -> bool:
 
 
 def decode_column(column: pa.Array, source: str, name: str) -> pa.Array:
-    """Return a column with dictionary encoding removed; raise StreamError if its type is not supported."""
+    """Return a column of a type that all kinds can parse; raise StreamError if its type is not supported.
+
+    Dictionaries are decoded. Times with a time zone are converted to UTC, because their time zone may be unknown here.
+    """
     kind = column.type
     value = kind.value_type if pa.types.is_dictionary(kind) else kind
     known = (is_string_type, is_numeric_type, is_datetime_type, pa.types.is_time, pa.types.is_boolean, pa.types.is_null)
     if not any(test(value) for test in known):
         name = escape_name(name)
         raise StreamError(f"{source}, column '{name}': type {kind} is not supported: run with --drop '{name}'")
-    return column if kind is value else column.cast(value)
+    column = column if kind is value else column.cast(value)
+    if pa.types.is_timestamp(value) and value.tz is not None:
+        return column.view(pa.timestamp(value.unit))
+    if pa.types.is_decimal32(value) or pa.types.is_decimal64(value):  # few functions of pyarrow support these
+        return column.cast(pa.decimal128(value.precision, value.scale))
+    return column.cast(pa.string()) if pa.types.is_string_view(value) else column
 
 
 _MAX_INT = 2**62  # of integers in a saved state

@@ -12,7 +12,7 @@ from ellipack.tabular.arrow import pa, pc
 from ellipack.tabular.category_column import CategoryColumn, LevelOptions
 from ellipack.tabular.columns import Cells, Column, decode_column, is_datetime_type, is_numeric_type
 from ellipack.tabular.number_column import BOOLEAN_PAIRS, NumberColumn, TargetColumn, parse_numbers
-from ellipack.tabular.table_batch import TableBatch, escape_name, quote_value, to_clean_strings
+from ellipack.tabular.table_batch import TableBatch, escape_name, quote_value, to_clean_strings, to_strings
 from ellipack.tabular.target_statistics import STATISTICS
 from ellipack.tabular.time_column import TIME_FEATURES, TimeCells, TimeColumn, parse_datetimes, parse_times_of_day
 
@@ -195,7 +195,7 @@ def build_target(head: TableBatch, name: str, kind: str | None) -> TargetColumn:
     found = kind or infer_kind(name, column).kind
     if found not in ("number", "boolean"):
         cell = column.drop_null()
-        value = quote_value(cell[0]) if len(cell) else "no value"
+        value = quote_value(to_strings(cell.slice(0, 1))[0]) if len(cell) else "no value"
         raise StreamError(
             f"{head.source}: the target '{name}' must contain numbers, got {value}: choose another column"
         )

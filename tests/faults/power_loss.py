@@ -1,0 +1,98 @@
+"""A disk that loses power: what was not synced is lost, in any combination."""
+
+import os
+import random
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+Change = TypeVar("Change")
+
+
+@dataclass
+class File:
+    """Contents of a file: those on disk, and the changes since the last sync."""
+
+    durable: bytes = b""
+    changes: list[tuple[int, bytes | None]] = field(default_factory=list)
+
+    def contents(self, changes: list[tuple[int, bytes | None]]) -> bytes:
+        """Return the contents after some changes: bytes at a place, or a new size (None)."""
+        data = bytearray(self.durable)
+        for place, written in changes:
+            if written is None:
+                data = data[:place].ljust(place, b"\0")
+            else:
+                data = data.ljust(place, b"\0")
+                data[place : place + len(written)] = written
+        return bytes(data)
+
+    def sync(self) -> None:
+        """Make all changes durable."""
+        self.durable, self.changes = self.contents(self.changes), []
+
+
+class Disk:
+    """Directory of files, changed by the lines of a log of `io_faults.c`.
+
+    Parameters
+    ----------
+    table : Path
+        File that is durable from the start.
+    """
+
+    def __init__(self, table: Path) -> None:
+        inode = table.stat().st_ino
+        self._files = {inode: File(table.read_bytes())}
+        self._durable: dict[str, int] = {table.name: inode}
+        self._changes: list[tuple[str, int | None]] = []  # of the directory, since its last sync
+
+    def apply(self, line: str) -> None:
+        """Apply a logged call."""
+        match line.split("\t"):
+            case ["create", inode, path]:
+                self._files[int(inode)] = File()  # the number may be that of a removed file
+                self._changes.append((os.path.basename(path), int(inode)))
+            case ["write", inode, place, data]:
+                self._files[int(inode)].changes.append((int(place), bytes.fromhex(data)))
+            case ["truncate", inode, size]:
+                self._files[int(inode)].changes.append((int(size), None))
+            case ["sync", inode]:
+                self._files[int(inode)].sync()
+            case ["sync directory"]:
+                self._durable, self._changes = self._directory(self._changes), []
+            case ["rename", source, target]:
+                inode = self._directory(self._changes)[os.path.basename(source)]
+                self._changes += [(os.path.basename(target), inode), (os.path.basename(source), None)]
+            case ["unlink", path]:
+                self._changes.append((os.path.basename(path), None))
+            case _:
+                raise AssertionError(line)
+
+    def lose_power(self, folder: Path, rng: random.Random) -> Path:
+        """Write what is on disk after a power loss: of the changes since the last syncs, some, in any order."""
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        for name, inode in self._directory(_some(self._changes, rng)).items():
+            file = self._files[inode]
+            kept = _some(file.changes, rng)
+            rng.shuffle(kept)
+            (folder / name).write_bytes(file.contents(kept))
+        return folder
+
+    def _directory(self, changes: list[tuple[str, int | None]]) -> dict[str, int]:
+        """Return the directory after some changes."""
+        names = dict(self._durable)
+        for name, inode in changes:
+            if inode is None:
+                names.pop(name, None)
+            else:
+                names[name] = inode
+        return names
+
+
+def _some(changes: list[Change], rng: random.Random) -> list[Change]:
+    """Return none, all or a random part of the changes."""
+    share = rng.choice([0.0, 0.5, 1.0])
+    return [change for change in changes if rng.random() < share]
