@@ -104,6 +104,14 @@ def test_files_that_are_not_locks_are_left_alone(tmp_path: Path) -> None:
     assert not (tmp_path / "elsewhere").exists()
 
 
+@pytest.mark.parametrize("left", [b"", b"ellipack lo", b"ellipack lock: process 1 on", bytes(99)])
+def test_lock_files_cut_short_by_a_power_loss_are_removed(left: bytes, tmp_path: Path) -> None:
+    (tmp_path / LOCK.format("out")).write_bytes(left)
+    with lock_output(f"{tmp_path}/out"):
+        pass
+    assert not os.listdir(tmp_path)
+
+
 def test_warning_if_there_are_no_locks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

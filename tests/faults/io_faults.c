@@ -1,7 +1,8 @@
 /* Counts, logs and fails the input and output of a process, in calls on files in one folder. Preload it.
 
    IO_FAULTS="AT ERROR MODE FOLDER": at the call with number AT, and in mode "always" at all later ones, the call fails
-   with the error number ERROR; in mode "kill" the process is killed. Another value starts counting again.
+   with the error number ERROR; in mode "kill" the process is killed; in mode "count" nothing fails, and each call is
+   logged. Another value starts counting again.
    IO_FAULTS_LOG: file to which successful changes are appended, one line for each.
    IO_FAULTS_READ_ONLY=FOLDER: everything outside this folder, except devices, is on a read-only file system. */
 #define _GNU_SOURCE
@@ -44,8 +45,14 @@ static int is_inside(const char *path) {
     return path[0] != '/' || strncmp(path, folder, strlen(folder)) == 0;
 }
 
+static void log_line(const char *text, size_t size);
+
 /* Returns whether the current call must fail. */
 static int fails(void) {
+    if (strcmp(mode, "count") == 0) {
+        log_line("call\n", 5);
+        return 0;
+    }
     long number = __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);
     if (number < at || (number > at && strcmp(mode, "always") != 0)) {
         return 0;

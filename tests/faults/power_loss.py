@@ -43,17 +43,17 @@ class Disk:
     """
 
     def __init__(self, table: Path) -> None:
-        inode = table.stat().st_ino
-        self._files = {inode: File(table.read_bytes())}
-        self._durable: dict[str, int] = {table.name: inode}
-        self._changes: list[tuple[str, int | None]] = []  # of the directory, since its last sync
+        file = File(table.read_bytes())
+        self._files = {table.stat().st_ino: file}  # the file system gives the number of a removed file to another
+        self._durable: dict[str, File] = {table.name: file}
+        self._changes: list[tuple[str, File | None]] = []  # of the directory, since its last sync
 
     def apply(self, line: str) -> None:
         """Apply a logged call."""
         match line.split("\t"):
             case ["create", inode, path]:
-                self._files[int(inode)] = File()  # the number may be that of a removed file
-                self._changes.append((os.path.basename(path), int(inode)))
+                self._files[int(inode)] = File()
+                self._changes.append((os.path.basename(path), self._files[int(inode)]))
             case ["write", inode, place, data]:
                 self._files[int(inode)].changes.append((int(place), bytes.fromhex(data)))
             case ["truncate", inode, size]:
@@ -63,8 +63,8 @@ class Disk:
             case ["sync directory"]:
                 self._durable, self._changes = self._directory(self._changes), []
             case ["rename", source, target]:
-                inode = self._directory(self._changes)[os.path.basename(source)]
-                self._changes += [(os.path.basename(target), inode), (os.path.basename(source), None)]
+                file = self._directory(self._changes)[os.path.basename(source)]
+                self._changes += [(os.path.basename(target), file), (os.path.basename(source), None)]
             case ["unlink", path]:
                 self._changes.append((os.path.basename(path), None))
             case _:
@@ -74,21 +74,20 @@ class Disk:
         """Write what is on disk after a power loss: of the changes since the last syncs, some, in any order."""
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        for name, inode in self._directory(_some(self._changes, rng)).items():
-            file = self._files[inode]
+        for name, file in self._directory(_some(self._changes, rng)).items():
             kept = _some(file.changes, rng)
             rng.shuffle(kept)
             (folder / name).write_bytes(file.contents(kept))
         return folder
 
-    def _directory(self, changes: list[tuple[str, int | None]]) -> dict[str, int]:
+    def _directory(self, changes: list[tuple[str, File | None]]) -> dict[str, File]:
         """Return the directory after some changes."""
         names = dict(self._durable)
-        for name, inode in changes:
-            if inode is None:
+        for name, file in changes:
+            if file is None:
                 names.pop(name, None)
             else:
-                names[name] = inode
+                names[name] = file
         return names
 
 

@@ -13,9 +13,6 @@ import pytest
 ALL_POINTS = bool(os.environ.get("ELLIPACK_FAULTS"))
 """Whether every call fails in turn, in all ways. By default, a sample does."""
 
-NEVER = 10**9
-"""Number of a call that does not happen."""
-
 
 @cache
 def library() -> str:
@@ -38,8 +35,8 @@ def plan(at: int, error: int, mode: str, folder: Path) -> dict[str, str]:
         Number of the call on a file in the folder, starting at 1.
     error : int
         Error number.
-    mode : {"once", "always", "kill"}
-        Whether only this call fails, all later ones fail, too, or the process is killed.
+    mode : {"once", "always", "kill", "count"}
+        Whether only this call fails, all later ones fail, too, the process is killed, or nothing fails.
     folder : Path
         Folder of the files.
     """

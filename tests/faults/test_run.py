@@ -11,15 +11,14 @@ import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from tests.cli.runner import CliRunner
 from tests.cli.tables import TARGET, rides, write
 from tests.faults.power_loss import Disk
-from tests.faults.preloading import ALL_POINTS, NEVER, library, plan, sample
-
-FILES = ["p.csv", "p.parquet"]
+from tests.faults.preloading import ALL_POINTS, library, plan, sample
 
 
 @pytest.fixture(scope="module")
@@ -47,49 +46,56 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "r.html"}
 
 
-def complete_run(runner: CliRunner, predictions: str, folder: Path, log: Path) -> tuple[dict[str, bytes], int]:
-    """Run without faults, and log all changes; return the files, and the number of calls."""
-    fresh_folder(folder)
-    environment = {**plan(NEVER, 0, "once", folder), "IO_FAULTS_LOG": str(log)}
-    assert runner(*arguments(predictions), folder=folder, environment=environment).code == 0
-    low, high = 1, 4000
-    while low < high:  # find the last call at which a run is killed
-        middle = (low + high + 1) // 2
-        fresh = fresh_folder(folder.with_name("counted"))
-        code = runner(*arguments(predictions), folder=fresh, environment=plan(middle, 0, "kill", fresh)).code
-        low, high = (middle, high) if code == -signal.SIGKILL else (low, middle - 1)
-    return files_in(folder), low
+class CompleteRun(NamedTuple):
+    """Files of a run without faults, the number of its calls, and the changes that it made."""
+
+    predictions: str
+    files: dict[str, bytes]
+    calls: int
+    changes: list[str]
+    table: Path
 
 
-@pytest.mark.parametrize("predictions", FILES)
-def test_a_run_with_faults_can_be_completed(predictions: str, preloaded: CliRunner, tmp_path: Path) -> None:
-    whole, calls = complete_run(preloaded, predictions, tmp_path / "whole", tmp_path / "log")
-    assert calls > 50
+@pytest.fixture(scope="module", params=["p.csv", "p.parquet"])
+def whole(
+    request: pytest.FixtureRequest, preloaded: CliRunner, tmp_path_factory: pytest.TempPathFactory
+) -> CompleteRun:
+    """Return a complete run with each kind of predictions."""
+    folder = fresh_folder(tmp_path_factory.mktemp("whole") / "folder")
+    log = folder.with_name("log")
+    environment = {**plan(0, 0, "count", folder), "IO_FAULTS_LOG": str(log)}
+    assert preloaded(*arguments(request.param), folder=folder, environment=environment).code == 0
+    lines = log.read_text().splitlines()
+    changes = [line for line in lines if line != "call"]
+    return CompleteRun(request.param, files_in(folder), lines.count("call"), changes, folder / "rides.csv")
+
+
+def test_a_run_with_faults_can_be_completed(whole: CompleteRun, preloaded: CliRunner, tmp_path: Path) -> None:
+    assert whole.calls > 50
     ways = [("once", errno.EIO), ("always", errno.ENOSPC), ("kill", 0)]
     for offset, (mode, error) in enumerate(ways):
-        for at in sample(calls, 5 * offset, 16):
+        for at in sample(whole.calls, 7 * offset, 24):
             folder = fresh_folder(tmp_path / "faulty")
-            failed = preloaded(*arguments(predictions), folder=folder, environment=plan(at, error, mode, folder))
-            place = f"{mode} at call {at} of {calls}: {failed.err}"
+            run = arguments(whole.predictions)
+            failed = preloaded(*run, folder=folder, environment=plan(at, error, mode, folder))
+            place = f"{mode} at call {at} of {whole.calls}: {failed.err}"
             assert failed.code in ((-signal.SIGKILL, 0) if mode == "kill" else (0, 3, 4)), place
             assert "Traceback" not in failed.err, place
-            again = preloaded(*arguments(predictions), folder=folder)
+            again = preloaded(*run, folder=folder)
             assert again.code == 0, f"{place}; then {again.err}"
-            assert files_in(folder) == whole, place
+            assert files_in(folder) == whole.files, place
 
 
-@pytest.mark.parametrize("predictions", FILES)
-def test_a_run_is_completed_after_a_power_loss(predictions: str, preloaded: CliRunner, tmp_path: Path) -> None:
-    whole, _ = complete_run(preloaded, predictions, tmp_path / "whole", tmp_path / "log")
-    rng, log = random.Random(0), (tmp_path / "log").read_text().splitlines()
-    assert len(log) > 30
-    losses = [at for at in range(len(log) + 1) for _ in range(20)] if ALL_POINTS else range(0, len(log) + 1, 6)
+def test_a_run_is_completed_after_a_power_loss(whole: CompleteRun, preloaded: CliRunner, tmp_path: Path) -> None:
+    rng, count = random.Random(0), len(whole.changes)
+    assert count > 30
+    losses = [at for at in range(count + 1) for _ in range(20)] if ALL_POINTS else range(0, count + 1, 10)
     for at in losses:
-        disk = Disk(tmp_path / "whole" / "rides.csv")
-        for line in log[:at]:
+        disk = Disk(whole.table)
+        for line in whole.changes[:at]:
             disk.apply(line)
         folder = disk.lose_power(tmp_path / "lost", rng)
-        place = f"after line {at} of {len(log)}, with {sorted(os.listdir(folder))}"
-        again = preloaded(*arguments(predictions), folder=folder)
+        place = f"after change {at} of {count}, with {sorted(os.listdir(folder))}"
+        again = preloaded(*arguments(whole.predictions), folder=folder)
         assert again.code == 0, f"{place}: {again.err}"
-        assert files_in(folder) == whole, place
+        assert files_in(folder) == whole.files, place

@@ -1,11 +1,14 @@
+import os
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
 from ellipack.errors import StreamError
-from ellipack.tabular import open_table
+from ellipack.tabular import TableEncoder, open_table
 
 
 def test_skipped_row_groups_are_not_read(tmp_path: Path) -> None:
@@ -33,3 +36,75 @@ def test_duplicate_column_names_raise(tmp_path: Path) -> None:
     parquet.write_table(table, tmp_path / "t.parquet")
     with pytest.raises(StreamError, match="two columns are called 'a'"):
         open_table(str(tmp_path / "t.parquet"))
+
+
+ROWS = 40
+COLUMNS = {
+    "decimal32": pa.array([Decimal("1.25")] * ROWS, pa.decimal32(5, 2)),
+    "decimal64": pa.array([Decimal("1.25")] * ROWS, pa.decimal64(10, 2)),
+    "string_view": pa.array(["a", "b"] * (ROWS // 2), pa.string_view()),
+    "far date": pa.array([2**31 - 1, -(2**31)] * (ROWS // 2), pa.int32()).view(pa.date32()),
+    "far timestamp": pa.array([2**62, -(2**62)] * (ROWS // 2), pa.int64()).view(pa.timestamp("us")),
+    "unknown time zone": pa.array([10**15] * ROWS, pa.int64()).view(pa.timestamp("us", "No/Where")),
+    "invalid time zone": pa.array([2**62] * ROWS, pa.int64()).view(pa.timestamp("us", "+99:99")),
+    "invalid UTF-8": pa.array([b"\xff"] * ROWS).view(pa.string()),
+}
+
+
+@pytest.mark.parametrize("kind", [None, "category", "number", "time"])
+@pytest.mark.parametrize("target", ["x", "y"])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_unusual_types_are_read_or_raise(name: str, target: str, kind: str | None, tmp_path: Path) -> None:
+    """No other exception than StreamError is raised."""
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table({"x": COLUMNS[name], "y": np.arange(ROWS) / 7}), path)
+    try:
+        with open_table(str(path)) as source:
+            batch = next(source)
+        encoder = TableEncoder.from_head(batch, target, kinds={"x": kind} if kind else None)
+        encoder.partial_fit_transform(encoder.parse(batch, "skip"))
+        encoder.parse(batch)
+    except StreamError:
+        assert name != "decimal32" or kind == "time" or (target, kind) == ("x", "category")
+
+
+def test_decimals_and_time_zones_have_the_expected_features(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    zoned = pa.array([10**15] * ROWS, pa.int64())
+    columns = {
+        "d": COLUMNS["decimal32"],
+        "bad": zoned.view(pa.timestamp("us", "No/Where")),
+        "utc": zoned.view(pa.timestamp("us", "UTC")),
+    }
+    parquet.write_table(pa.table({**columns, "y": np.arange(ROWS) / 7}), path)
+    with open_table(str(path)) as source:
+        batch = next(source)
+    encoder = TableEncoder.from_head(batch, "y")
+    X = encoder.partial_fit_transform(encoder.parse(batch))[0].X
+    assert X[:, 0].tolist() == [1.25] * ROWS
+    np.testing.assert_array_equal(X[:, 1:8], X[:, 8:15])
+
+
+def test_a_file_that_is_truncated_while_it_is_read_raises(tmp_path: Path) -> None:
+    """A memory map would kill the process."""
+    path = tmp_path / "t.parquet"
+    values = np.random.default_rng(0).normal(size=(400_000, 2))
+    parquet.write_table(pa.table({"a": values[:, 0], "y": values[:, 1]}), path, row_group_size=100_000)
+
+    def read_truncated() -> None:
+        with open_table(str(path)) as source:
+            next(source)
+            with path.open("r+b") as file:
+                file.truncate(1000)
+            list(source)
+
+    with pytest.raises(StreamError, match="can't be read as Parquet"):
+        read_truncated()
+
+
+def test_paths_that_are_not_utf8_can_be_read(tmp_path: Path) -> None:
+    path = os.path.join(tmp_path, os.fsdecode(b"t\xff.parquet"))
+    parquet.write_table(pa.table({"a": [1.0]}), tmp_path / "t.parquet")
+    os.rename(tmp_path / "t.parquet", path)
+    with open_table(path) as source:
+        assert len(next(source)) == 1

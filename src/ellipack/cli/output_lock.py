@@ -87,7 +87,7 @@ def _read_holder(descriptor: int) -> str:
 
 def _write_holder(descriptor: int, lock: Path, path: str, error_type: Callable[[str], EllipackError]) -> None:
     """Write this process to its lock file. Leave a file alone that is not a lock file."""
-    found = os.pread(descriptor, _MAX_BYTES, 0)
+    found = os.pread(descriptor, _MAX_BYTES, 0).rstrip(b"\0")  # a power loss may leave zeros
     if not stat.S_ISREG(os.fstat(descriptor).st_mode) or not (found.startswith(_START) or _START.startswith(found)):
         raise error_type(f"{path} can't be locked: {lock} is not a lock file of ellipack: remove it")
     command = shlex.join(["ellipack", *sys.argv[1:]])

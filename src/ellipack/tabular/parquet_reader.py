@@ -57,6 +57,7 @@ class ParquetReader:
         rows_read = int(ends[groups[0]] - sizes[groups[0]]) if groups else 0
         try:
             for table in self._file.iter_batches(_CHUNK_ROWS, row_groups=groups, use_threads=False):
+                table.validate(full=True)  # strings may not be UTF-8
                 yield Chunk(table, np.arange(rows_read + 1, rows_read + table.num_rows + 1), [])
                 rows_read += table.num_rows
         except (pa.ArrowException, OSError) as error:
