@@ -184,6 +184,7 @@ BROKEN: list[tuple[Callable[[Record], dict[str, Any]], type[InputError], str]] =
     (lambda r: {"parameters": {"x": [math.nan]}}, NonFiniteError, r"parameters.x\[0\] must be finite, got NaN"),
     (lambda r: {"features": r.features[1:]}, ShapeError, "importances must have one entry for each of 13 features"),
     (lambda r: {"importances": [2 * i for i in r.importances]}, DomainError, "importances must sum to 1, got 2"),
+    (lambda r: {"importances": [1e308 for _ in r.importances]}, DomainError, "importances must sum to 1, got inf"),
     (
         lambda r: {"importances": [-0.5, *r.importances[1:-1], 1.0]},
         DomainError,

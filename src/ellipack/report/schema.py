@@ -162,7 +162,7 @@ def check_proportions(values: Sequence[float], name: str, others: Sequence[objec
     check_length(values, name, others, what)
     for i, value in enumerate(values):
         check_non_negative(value, f"{name}[{i}]")
-    total = math.fsum(values)
+    total = sum(values)  # infinite if it overflows, where fsum would raise
     if values and abs(total - 1) > _TOLERANCE:
         raise DomainError(f"{name} must sum to 1, got {total:.6g}")
 
