@@ -57,7 +57,7 @@ def time_rows(model: Any, rows: Rows) -> float:
     return time.thread_time() - start
 
 
-def compare_costs(name: str, model: RiverRegressor, warm_up: int, rows: int) -> CostComparison:
+def compare_costs(name: str, model: RiverRegressor[Any], warm_up: int, rows: int) -> CostComparison:
     """Return the cost of a learner after a warm-up, next to that of KNN."""
     pairs = named_rows(corner_stream(D, warm_up + rows))
     peers = {"graph": river_knn("graph"), "linear": river_knn("linear")}

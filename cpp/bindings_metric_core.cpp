@@ -104,6 +104,7 @@ void bind_core(nb::module_& m) {
       .def(nb::init<const MetricSettings&, CoreParts>(), "settings"_a, "parts"_a, release())
       .def_prop_ro("settings", &MetricCore::settings)
       .def_prop_ro("dimension", &MetricCore::dimension)
+      .def_prop_ro("has_past", &MetricCore::has_past, "Whether the core sees the past.")
       .def_prop_ro("has_keys", &MetricCore::has_keys, "Whether rows have keys.")
       .def_prop_ro("clock", &MetricCore::clock, release(), "Number of rounds.")
       .def("__len__", &MetricCore::size, release())
@@ -112,6 +113,20 @@ void bind_core(nb::module_& m) {
           "feature_scales",
           [](const MetricCore& core) { return copy_to_numpy(core.feature_scales(), {core.dimension()}); },
           "Return the scale of each feature in the first view.")
+      .def(
+          "past_feature_scales",
+          [](const MetricCore& core) {
+            const std::span<const double> scales = core.past_feature_scales();
+            return copy_to_numpy(scales, {scales.size()});
+          },
+          "Return the same for the learner that sees the past.")
+      .def(
+          "past_errors",
+          [](const MetricCore& core) {
+            const SquaredErrors errors = core.past_errors();
+            return std::tuple(errors.without_past, errors.with_past);
+          },
+          release(), "Return the sums of squared errors of all rounds without and with the past.")
       .def("parts", &MetricCore::parts, release(), "Return a copy of all parts.")
       .def("accepts_rows", &accepts_rows, "rows"_a,
            nb::sig("def accepts_rows(self, rows: NDArray[numpy.generic]) -> bool"),

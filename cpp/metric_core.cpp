@@ -94,6 +94,17 @@ std::vector<double> MetricCore::expert_weights() const {
   return plain_.expert_weights();
 }
 
+std::span<const double> MetricCore::past_feature_scales() const {
+  require(has_past(), "the core must see the past");
+  return past_->rounds.feature_scales();
+}
+
+SquaredErrors MetricCore::past_errors() const {
+  require(has_past(), "the core must see the past");
+  const std::shared_lock lock(mutex_);
+  return past_->total_errors;
+}
+
 CoreParts MetricCore::parts() const {
   const std::shared_lock lock(mutex_);
   CoreParts copy{plain_.parts(), std::nullopt};

@@ -65,6 +65,7 @@ class MetricCore {
 
   std::size_t dimension() const { return plain_.dimension(); }
   const MetricSettings& settings() const { return plain_.settings(); }
+  bool has_past() const { return past_.has_value(); }
   bool has_keys() const { return past_ && past_->features.has_keys(); }
   std::int64_t clock() const;
   std::size_t size() const;  // number of centers of the learner that sees the features alone
@@ -74,6 +75,11 @@ class MetricCore {
 
   // Returns the scale of each feature in the first view.
   std::span<const double> feature_scales() const { return plain_.feature_scales(); }
+
+  // Return the same for the learner that sees the past, and the sums of its squared errors in all rounds. Throw
+  // std::invalid_argument if there is none.
+  std::span<const double> past_feature_scales() const;
+  SquaredErrors past_errors() const;
 
   // Returns a copy of all parts between two rounds.
   CoreParts parts() const;

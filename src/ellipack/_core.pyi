@@ -478,6 +478,10 @@ class MetricCore:
     def dimension(self) -> int: ...
 
     @property
+    def has_past(self) -> bool:
+        """Whether the core sees the past."""
+
+    @property
     def has_keys(self) -> bool:
         """Whether rows have keys."""
 
@@ -492,6 +496,14 @@ class MetricCore:
 
     def feature_scales(self) -> NDArray[numpy.float64]:
         """Return the scale of each feature in the first view."""
+
+    def past_feature_scales(self) -> NDArray[numpy.float64]:
+        """Return the same for the learner that sees the past."""
+
+    def past_errors(self) -> tuple[float, float]:
+        """
+        Return the sums of squared errors of all rounds without and with the past.
+        """
 
     def parts(self) -> CoreParts:
         """Return a copy of all parts."""

@@ -16,7 +16,7 @@ from tests.entry_points.data_frame_cases import FRAMES, NAMES
 from tests.entry_points.input_cases import TABLE, Accepted, InputCase, Outcome, Refused
 from tests.entry_points.learners import FIRST, SMALL, stream
 
-LEARNERS: dict[str, Callable[[], RiverRegressor]] = {
+LEARNERS: dict[str, Callable[[], RiverRegressor[Any]]] = {
     "packing": PackingRegressor,
     "phased": PhasedRegressor,
     "metric": lambda: MetricRegressor(neighbors=8, config=SMALL),
@@ -84,13 +84,13 @@ def _fitted(learner: str) -> bytes:
     return pickle.dumps(model)
 
 
-def fitted(learner: str) -> RiverRegressor:
+def fitted(learner: str) -> RiverRegressor[Any]:
     """Return a learner after a few rows."""
-    model: RiverRegressor = pickle.loads(_fitted(learner))
+    model: RiverRegressor[Any] = pickle.loads(_fitted(learner))
     return model
 
 
-def bits(model: RiverRegressor) -> object:
+def bits(model: RiverRegressor[Any]) -> object:
     """Return the whole state of a learner, to the bit."""
     assert model._learner is not None
     saved = model._learner.to_archive()
@@ -111,7 +111,7 @@ def last_row(X: Any, y: Any) -> tuple[dict[Any, Any], Any]:
     return row, y.iloc[-1] if hasattr(y, "iloc") else y[-1]
 
 
-def check_outcome(expected: Outcome, learner: str, call: Callable[[RiverRegressor], None]) -> None:
+def check_outcome(expected: Outcome, learner: str, call: Callable[[RiverRegressor[Any]], None]) -> None:
     """Check that a learner accepts an input and can continue, or refuses it without a change."""
     model = fitted(learner)
     before = bits(model)

@@ -102,6 +102,13 @@ class ReferenceMetricLearner:
     choices : sequence of tuples of str, default ()
         Names of the candidates that the tested learner selected. The reference scores all candidates itself, and uses
         these names only if its own scores are tied.
+    seeds : tuple of int, default ()
+        Seeds of random draws, in addition to `random_state` and the number of the phase.
+
+    Attributes
+    ----------
+    selection_config : MetricConfig
+        Settings by which the next metric is selected, `config` at first.
     """
 
     def __init__(
@@ -114,7 +121,9 @@ class ReferenceMetricLearner:
         random_state: int = 0,
         config: MetricConfig | None = None,
         choices: Sequence[tuple[str, ...]] = (),
+        seeds: tuple[int, ...] = (),
     ) -> None:
+        self.seeds, self.selection_config = seeds, config or MetricConfig()
         self.d, self.neighbors, self.max_centers = d, neighbors, max_centers
         self.random_state, self.config, self.learner_choices = random_state, config or MetricConfig(), choices
         self.clock, self.phase_end = 0, MIN_PHASE_ROUNDS
@@ -148,11 +157,20 @@ class ReferenceMetricLearner:
             self.labels.outliers += 1
         else:
             self._learn_label(row, label, row_prediction)
-        if len(self.centers) == self.max_centers:
-            self._evict()
-        if self.clock == self.phase_end:
-            self._end_phase()
+        self._finish_round()
         return row_prediction.prediction if row_prediction else 0.0
+
+    def store(self, row: Floats, label: float) -> None:
+        """Run a round that only adds the row to the centers."""
+        self.clock += 1
+        if self.labels.is_outlier(label):
+            self.labels.outliers += 1
+        else:
+            clipped = self._clipped(row)
+            queries = [view.whiten(clipped[None])[0] for view in self.views]
+            self.centers.append(clipped, label, self.clock, queries)
+            self._learn_statistics(row, clipped, label)
+        self._finish_round()
 
     # ---------------------------------------------------------------------------------------------- prediction
 
@@ -223,6 +241,9 @@ class ReferenceMetricLearner:
             self.centers.absorb(nearest[0], clipped, label, self.clock)
         else:
             self.centers.append(clipped, label, self.clock, queries)
+        self._learn_statistics(row, clipped, label)
+
+    def _learn_statistics(self, row: Floats, clipped: Floats, label: float) -> None:
         self.labels.add(label)
         for known, value, given in zip(self.features, clipped, row, strict=True):
             known.add(float(value), clipped=bool(value != given))
@@ -241,6 +262,12 @@ class ReferenceMetricLearner:
             self.forgetting.forget(1 - 4 / span)
         self.forgetting.learn(standard, label)
 
+    def _finish_round(self) -> None:
+        if len(self.centers) == self.max_centers:
+            self._evict()
+        if self.clock == self.phase_end:
+            self._end_phase()
+
     def _evict(self) -> None:
         self.evictions += 1
         centers = self.centers
@@ -252,8 +279,8 @@ class ReferenceMetricLearner:
     # ------------------------------------------------------------------------------------------ end of a phase
 
     def _end_phase(self) -> None:
-        rng = np.random.default_rng([self.random_state, len(self.phases)])
-        pool = _draw(rng, len(self.centers), self.config.pool)
+        rng = np.random.default_rng([self.random_state, len(self.phases), *self.seeds])
+        pool = _draw(rng, len(self.centers), self.selection_config.pool)
         old, self.finalist_gaps, names, spectra = self.views[0], [], [], []
         for v in range(len(self.views)):
             new_view = self._rescaled(v, pool)
@@ -331,7 +358,7 @@ class ReferenceMetricLearner:
         current = basis.T @ current
         if len(pool) < MIN_CENTERS:
             return "current", basis, current
-        most = self.config.validation_points
+        most = self.selection_config.validation_points
         scored = max(min(60, most), min(most, len(self.centers) // 8))
         left_out = _draw(rng, len(pool), scored)
         diagonal = basis.T @ np.diag(np.diag(gop)) @ basis

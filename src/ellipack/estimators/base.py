@@ -294,18 +294,23 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         state = self._fitted_state
         return self._predict(state, check_features(self, X))
 
-    def _learn_from_scratch(self, X: Any, y: ArrayLike) -> tuple[tuple[State, NDArray[np.object_] | None], Floats]:
+    def _learn_from_scratch(
+        self, X: Any, y: ArrayLike, **more: Any
+    ) -> tuple[tuple[State, NDArray[np.object_] | None], Floats]:
         """Learn from an initial state. Return the state with the names of its features, and the predictions."""
         table, names = check_rows(X), feature_names(X)
         state = self._initial_state(table.shape[1])
-        predictions = self._learn(state, table, y)
+        predictions = self._learn(state, table, y, **more)
         return (state, names), predictions
 
-    def _fit_more(self, X: Any, y: ArrayLike) -> Floats:
-        """Learn from the current state, or from an initial one if there is none."""
+    def _fit_more(self, X: Any, y: ArrayLike, **more: Any) -> Floats:
+        """Learn from the current state, or from an initial one if there is none.
+
+        `more` are arguments of `_learn` that a subclass defines.
+        """
         if "_fitted" not in self.__dict__:
-            fitted, predictions = self._learn_from_scratch(X, y)
+            fitted, predictions = self._learn_from_scratch(X, y, **more)
             # If another thread was the first, learn the rows after its rows.
             if self.__dict__.setdefault("_fitted", fitted) is fitted:
                 return predictions
-        return self._learn(self.state_, check_features(self, X), y)
+        return self._learn(self.state_, check_features(self, X), y, **more)

@@ -1,6 +1,7 @@
 """Checks of rows, labels and weights in the forms that scikit-learn accepts: arrays, lists and data frames."""
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -176,3 +177,44 @@ def check_class_labels(y: Any, name: str = "y") -> NDArray[Any]:
         got = f"{numbers[row]:g} at row {row} (Unknown label type: continuous)"
         raise InputError(f"{name} must hold classes, got {got}")
     return array.astype(np.int64) if array.dtype.kind in "iu" else numbers
+
+
+def key_columns(by: Any) -> list[str | int]:
+    """Return names and numbers of columns as a list; raise `InputError` if they are neither."""
+    columns: list[Any] = [by] if isinstance(by, str | int) else list(by) if isinstance(by, Sequence) else []
+    if not columns or not all(isinstance(each, str | int) for each in columns):
+        raise InputError(f"by must be the name or number of a column, or a list of them, got {by!r}")
+    return columns
+
+
+def select_column(estimator: BaseEstimator, X: Any, column: str | int) -> Any:
+    """Return a column of a table by name or number.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        If it is fitted, its names of features apply to arrays without names.
+    X : array-like of shape (n_samples, n_features)
+        Rows.
+    column : str or int
+        Name or number of the column.
+
+    Returns
+    -------
+    values : array of shape (n_samples,)
+
+    Raises
+    ------
+    InputError
+        If there is no such column.
+    """
+    names = list(getattr(X, "columns", getattr(estimator, "feature_names_in_", [])))
+    table = np.asarray(X) if np.ndim(X) == 2 else check_rows(X)
+    if isinstance(column, str):
+        if column not in names:
+            given = f"one of {', '.join(map(repr, names))}" if names else "the number of a column: X has no names"
+            raise InputError(f"by must be {given}, got {column!r}")
+        column = names.index(column)
+    if not 0 <= column < table.shape[1]:
+        raise InputError(f"by must be the number of a column, from 0 to {table.shape[1] - 1}, got {column}")
+    return table[:, column]

@@ -1,20 +1,25 @@
 """`MetricRegressor` with the methods of scikit-learn."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.errors import InputError
 from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.input_checks import check_features, check_targets, key_columns, select_column
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.feature_growth import add_features
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
+from ellipack.learners.metric.learner import NO_KEYS
+from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.learners.metric.state import MetricState
 from ellipack.metric import Metric
 from ellipack.parallel import thread_count
+from ellipack.row_keys import hash_rows
 from ellipack.serialization import Archive
 from ellipack.theory.spectrum import effective_rank
 from ellipack.validation import Floats, Ints, check_integer
@@ -39,6 +44,8 @@ class MetricHistory(NamedTuple):
         Weights of the experts in the aggregation.
     choices : list of tuple of str
         The chosen candidate for the metric, for each view.
+    past_choices : list of tuple of str
+        The same for the learner that sees the past; empty tuples if there is none.
     """
 
     end: Ints
@@ -48,6 +55,7 @@ class MetricHistory(NamedTuple):
     feature_importances: Floats
     expert_weights: Floats
     choices: list[tuple[str, ...]]
+    past_choices: list[tuple[str, ...]]
 
 
 class MetricRegressor(StreamingRegressor[MetricState]):
@@ -58,6 +66,12 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     stream, the prediction is nearly as good as that of the best expert; the theorem is in
     `ellipack.learners.aggregation`. The slopes of the local fits add up to a gradient outer product. At the end of each
     phase the learner derives a new metric from it, in which it searches neighbors from then on.
+
+    In streams that are ordered in time, earlier labels tell much about the next one. A second learner therefore sees
+    the past beside the features: the last labels, the last error, and the prediction from the features alone. Rows may
+    have a key, such as a store or a device; then it also sees the past of the same key. An aggregation of both learners
+    predicts the next row: `progressive` and `predict_next` use it. It is nearly as good as the better of the two, on
+    any stream. `predict` is for rows that need not follow, and uses the features alone.
 
     With more than 40 features, the metric measures along at most 28 directions, those that matter most
     (`ellipack.learners.metric.subspace`); the ridge regressions use all features.
@@ -70,6 +84,11 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         Number of neighbors that kriging uses.
     views : {1, 2}, default 1
         2 adds a view of the features by their ranks: a little more accurate, at twice the cost.
+    past : bool or int, default True
+        Number of last labels that predictions of the next row use, at most 8. True stands for 3, False for none.
+    by : str, int, sequence of them or None, default None
+        Names or numbers of the columns that are the key of a row. They stay features, too. The number of keys that are
+        remembered is bounded, see `MetricConfig`.
     random_state : int, default 0
         Random seed of the draw of centers that score candidates for the metric.
     n_jobs : int or None, default -1
@@ -110,6 +129,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         *,
         neighbors: int = 32,
         views: int = 1,
+        past: bool | int = True,
+        by: str | int | Sequence[str | int] | None = None,
         random_state: int = 0,
         n_jobs: int | None = -1,
         config: MetricConfig | None = None,
@@ -117,21 +138,131 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         self.max_centers = max_centers
         self.neighbors = neighbors
         self.views = views
+        self.past = past
+        self.by = by
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.config = config
 
+    def fit(self, X: Any, y: Any, *, keys: Any = None) -> Self:
+        """Learn from rows in their order, after a reset.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`. It needs a `by`, which names the keys.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        self._fitted, _ = self._learn_from_scratch(X, check_targets(y), keys=self._row_keys(X, keys))
+        return self
+
+    def partial_fit(self, X: Any, y: Any, *, keys: Any = None) -> Self:
+        """Learn from more rows in their order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        self._fit_more(X, check_targets(y), keys=self._row_keys(X, keys))
+        return self
+
+    def progressive(self, X: Any, y: Any, *, keys: Any = None) -> Floats:
+        """Predict each row as the next one, then learn from its label.
+
+        The state afterwards is the same as after `partial_fit`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+
+        Returns
+        -------
+        predictions : array of shape (n_samples,)
+            The prediction for each row, made before its label was seen.
+        """
+        return self._fit_more(X, check_targets(y), keys=self._row_keys(X, keys))
+
+    def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats:
+        """Predict the rows that follow the last learned row, one after the other.
+
+        The prediction of a row uses the labels before it. While a label is not known, its prediction stands in for it.
+        The state does not change.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, in their order.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+        labels : array-like of shape (n_samples,), optional
+            Labels that are known already, for the predictions of later rows; NaN where a label is not known.
+
+        Returns
+        -------
+        predictions : array of shape (n_samples,)
+
+        Examples
+        --------
+        >>> t = np.arange(400.0)
+        >>> X, y = np.ones((400, 1)), np.sin(t / 5)
+        >>> learner = MetricRegressor().fit(X[:390], y[:390])
+        >>> bool(np.abs(learner.predict_next(X[390:]) - y[390:]).max() < 0.1)
+        True
+        """
+        state = self._fitted_state
+        rows = check_features(self, X)
+        return learner.predict_next(state, rows, self._row_keys(X, keys), labels)
+
+    def _row_keys(self, X: Any, keys: Any) -> Ints:
+        """Return the key of each row; none without `by`."""
+        if self.by is None:
+            if keys is not None:
+                raise InputError("keys need a name: set by, the names of their columns, when the learner is created")
+            return hash_rows([])
+        if keys is not None:
+            return hash_rows([keys])
+        return hash_rows([select_column(self, X, name) for name in key_columns(self.by)])
+
     def _check_parameters(self) -> None:
         thread_count(self.n_jobs)
-        LearnerSize(self.views, self.neighbors, self.max_centers).checked()
         check_integer(self.random_state, "random_state", 0, MAX_SEED)
         if not isinstance(self.config, MetricConfig | None):
             raise InputError(f"config must be a MetricConfig, got {self.config!r}")
+        if self.by is not None:
+            key_columns(self.by)
+        self._size().checked()
+
+    def _size(self) -> LearnerSize:
+        labels, config = past_labels(self.past), self.config or MetricConfig()
+        max_keys = 0 if labels == 0 or self.by is None else config.max_keys
+        return LearnerSize(self.views, self.neighbors, self.max_centers, labels, max_keys)
 
     def _initial_state(self, d: int) -> MetricState:
         self._check_parameters()
-        size = LearnerSize(self.views, self.neighbors, self.max_centers)
-        return initial_state(d, size, self.random_state, self.config or MetricConfig())
+        return initial_state(d, self._size(), self.random_state, self.config or MetricConfig())
 
     def _dimension(self, state: MetricState) -> int:
         return state.core.dimension
@@ -139,8 +270,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def _predict(self, state: MetricState, X: ArrayLike) -> Floats:
         return learner.predict(state, X, self.n_jobs)
 
-    def _learn(self, state: MetricState, X: ArrayLike, y: ArrayLike) -> Floats:
-        return learner.learn(state, X, y, self.n_jobs)
+    def _learn(self, state: MetricState, X: ArrayLike, y: ArrayLike, keys: Ints = NO_KEYS) -> Floats:
+        return learner.learn(state, X, y, self.n_jobs, keys)
 
     def _to_archive(self, state: MetricState) -> Archive:
         return serialization.to_archive(state)
@@ -188,6 +319,42 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         return self._fitted_state.core.expert_weights()
 
     @property
+    def past_gain_(self) -> float:
+        """Fraction of the squared error that the past has saved so far: 0 if it was of no use.
+
+        The errors are those of `progressive`, compared with predictions from the features alone.
+        """
+        core = self._fitted_state.core
+        without_past, with_past = core.past_errors() if core.has_past else (0.0, 0.0)
+        return 1 - with_past / without_past if without_past > 0 else 0.0
+
+    @property
+    def past_metric_(self) -> Metric | None:
+        """Metric of the learner that sees the past, on standardized features; None without the past."""
+        selected = self._fitted_state.phase.past
+        return None if selected is None else selected.metrics[0]
+
+    @property
+    def past_directions_(self) -> Floats | None:
+        """Directions of `past_metric_` on features in their own units, one per row; None without the past."""
+        phase = self._fitted_state.phase  # read once: another thread may replace it
+        if phase.past is None:
+            return None
+        return np.asarray(phase.past.metrics[0].eigenvectors.T / phase.core.past_feature_scales())
+
+    @property
+    def past_feature_names_(self) -> list[str]:
+        """Names of the features that the learner with the past sees: of the past first, then of the rows."""
+        metric = self.past_metric_
+        if metric is None:
+            return []
+        own = past_feature_names(
+            past_labels(self.past), by=None if self.by is None else " and ".join(map(str, key_columns(self.by)))
+        )
+        rows = getattr(self, "feature_names_in_", [f"feature {k}" for k in range(self.n_features_in_)])
+        return [*own, *map(str, rows)][: metric.dimension]
+
+    @property
     def n_centers_(self) -> int:
         """Number of centers."""
         return self._fitted_state.n_centers
@@ -219,6 +386,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             feature_importances=np.array([_normalized(phase.feature_weights) for phase in phases]).reshape(-1, d),
             expert_weights=np.array([phase.expert_weights for phase in phases]).reshape(-1, len(self.expert_names_)),
             choices=[phase.choices for phase in phases],
+            past_choices=[phase.past_choices for phase in phases],
         )
 
 

@@ -21,6 +21,9 @@ _SEQUENCES: dict[str, Callable[[Floats], Any]] = {
     "tuple": lambda array: tuple(array.tolist()),
 }
 
+_PLAIN_SEQUENCES: dict[str, Callable[[list[Any]], Any]] = {"plain list": list, "plain tuple": tuple}
+"""Constructors of sequences of strings and integers, by kind."""
+
 
 def parameter_to_archive(value: Any) -> Archive:
     """Return the archive of the value of a parameter.
@@ -38,6 +41,8 @@ def parameter_to_archive(value: Any) -> Archive:
         return Archive({"kind": "plain", "value": value})
     if isinstance(value, Metric):
         return Archive({"kind": "Metric"}).with_parts(value=value.to_archive())
+    if type(value) in (list, tuple) and all(isinstance(each, str | int) for each in value):
+        return Archive({"kind": f"plain {type(value).__name__}", "value": list(value)})
     if type(value).__name__ in _SEQUENCES and np.asarray(value).dtype.kind in "iuf":
         array = np.asarray(value, dtype=np.float64)
         if not 1 <= array.ndim <= 2 or not array.size:
@@ -67,6 +72,11 @@ def parameter_from_archive(archive: Archive, constructors: Constructors) -> Any:
         if value is not None and not isinstance(value, bool | int | float | str):
             raise ModelFileError(f"{archive.prefix}value must be a number, a string or null")
         return value
+    if kind in _PLAIN_SEQUENCES:
+        values = archive.fact("value", list)
+        if not all(isinstance(each, str | int) for each in values):
+            raise ModelFileError(f"{archive.prefix}value must be a list of strings and integers")
+        return _PLAIN_SEQUENCES[kind](values)
     if kind == "Metric":
         part = archive.part("value")
         return Metric.from_archive(part, part.shape("eigenvalues", 1)[0])

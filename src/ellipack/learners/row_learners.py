@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import RescaledPacking, UnitBox
@@ -16,7 +17,7 @@ from ellipack.learners.phased import PhasedState
 from ellipack.learners.rescaled import RescaledState
 from ellipack.metric import GopEstimator
 from ellipack.serialization import Archive
-from ellipack.validation import Floats, Row
+from ellipack.validation import Floats, Row, check_rows
 
 
 class RowLearner(ABC):
@@ -67,7 +68,7 @@ class RowLearner(ABC):
 
 
 class MetricRowLearner(RowLearner):
-    """`MetricRegressor` for single rows.
+    """`MetricRegressor` for single rows. Predictions are those of the next row.
 
     The core reuses intermediate results if a row is learned right after its prediction.
 
@@ -82,15 +83,23 @@ class MetricRowLearner(RowLearner):
 
     def predict(self, row: Row) -> float:
         """Return the prediction for a row, 0 before the first round."""
-        return self.state.core.predict_one(row)
+        return self.predict_next(row)[0]
+
+    def predict_next(self, row: Row, key: int = 0) -> tuple[float, list[float]]:
+        """Return the prediction for a row, and the features of the past that it used."""
+        return self.state.core.predict_next_one(row, key)
 
     def learn(self, row: Row, label: float) -> None:
         """Learn a row and its label."""
         learner.learn_one(self.state, learner.Round(row, label))
 
+    def learn_late(self, round_: learner.Round) -> None:
+        """Learn a row with its key and the features of the past when it was predicted."""
+        learner.learn_one(self.state, round_)
+
     def predict_rows(self, X: ArrayLike) -> Floats:
-        """Return the prediction for each row."""
-        return learner.predict(self.state, X)
+        """Return the prediction for each row, as if it were the next one."""
+        return np.array([self.predict(row) for row in check_rows(X).tolist()])
 
     def learn_rows(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn rows and labels in order."""

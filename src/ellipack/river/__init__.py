@@ -13,10 +13,10 @@ except ModuleNotFoundError as error:
 
 from ellipack.river.classifiers import PackingClassifier
 from ellipack.river.loading import load
+from ellipack.river.metric import MetricRegressor
 from ellipack.river.regressors import (
     IntrinsicDimensionRegressor,
     LocallyAdaptiveRegressor,
-    MetricRegressor,
     PackingRegressor,
     PhasedRegressor,
 )

@@ -19,6 +19,7 @@ from ellipack.locks import LearnLock
 from ellipack.metric import Metric
 from ellipack.river.features import FeatureColumns, check_number
 from ellipack.serialization import Archive
+from ellipack.theory.spectrum import effective_rank
 from ellipack.validation import Floats, Row, check_labels
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class ColumnLearner(Protocol):
 
 
 Learner = TypeVar("Learner", bound=ColumnLearner)
+Regression = TypeVar("Regression", bound=RowLearner)
 
 
 class DictionaryLearner(ABC, Generic[Learner]):
@@ -141,11 +143,14 @@ class DictionaryLearner(ABC, Generic[Learner]):
             )
         if learner is not None:
             self._check_parameters()  # a file with invalid ones could not be loaded
-        parts = {} if learner is None else {"state": learner.to_archive()}
         archive = Archive({"names": names, "learned": learner is not None})
-        serialization.write(
-            path, f"river.{type(self).__name__}", archive.with_parts(parameters=object_to_archive(self), **parts)
-        )
+        parts = {} if learner is None else self._state_parts(learner)
+        archive = archive.with_parts(parameters=object_to_archive(self), **parts)
+        serialization.write(path, f"river.{type(self).__name__}", archive)
+
+    def _state_parts(self, learner: Learner) -> dict[str, Archive]:
+        """Return archives of the fitted state, by name."""
+        return {"state": learner.to_archive()}
 
     def restore_state(self, archive: Archive) -> Self:
         """Restore the fitted state from an archive.
@@ -183,7 +188,7 @@ def _learning(label: float) -> Callable[[RowLearner, Row], None]:
     return lambda learner, row: learner.learn(row, label)
 
 
-class RiverRegressor(DictionaryLearner[RowLearner], base.MiniBatchRegressor):
+class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
     """Base class of regressors on dictionaries of features."""
 
     _largest_label = float(np.finfo(np.float64).max)
@@ -198,9 +203,7 @@ class RiverRegressor(DictionaryLearner[RowLearner], base.MiniBatchRegressor):
         y : float
             Label.
         """
-        limit = self._largest_label
-        label = y if type(y) is float and -limit <= y <= limit else self._check_label(y)
-        self._learn_row(x, _learning(label))
+        self._learn_row(x, _learning(self._check_label(y)))
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Predict the label of one row.
@@ -288,4 +291,10 @@ class RiverRegressor(DictionaryLearner[RowLearner], base.MiniBatchRegressor):
         return dict(zip(self.feature_names, (diagonal / diagonal.sum()).tolist(), strict=False))
 
     def _check_label(self, y: Any) -> float:
-        return check_number(y, "y", self._largest_label)
+        limit = self._largest_label
+        return y if type(y) is float and -limit <= y <= limit else check_number(y, "y", limit)
+
+
+def effective_rank_at(metric: Metric | None, clock: int) -> int:
+    """Return the effective rank of a metric at a round; 0 before the first round."""
+    return 0 if metric is None or clock == 0 else int(effective_rank(metric.eigenvalues, clock))

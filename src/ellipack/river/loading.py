@@ -9,10 +9,10 @@ from ellipack.estimators.loading import PARAMETER_CLASSES
 from ellipack.estimators.parameter_archive import object_from_archive
 from ellipack.river.base import DictionaryLearner
 from ellipack.river.classifiers import PackingClassifier
+from ellipack.river.metric import MetricRegressor
 from ellipack.river.regressors import (
     IntrinsicDimensionRegressor,
     LocallyAdaptiveRegressor,
-    MetricRegressor,
     PackingRegressor,
     PhasedRegressor,
 )

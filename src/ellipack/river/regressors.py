@@ -1,4 +1,4 @@
-"""The regressors with River's methods."""
+"""The regressors with guarantees, with River's methods."""
 
 from functools import partial
 from typing import cast
@@ -10,102 +10,26 @@ from ellipack.estimators.locally_adaptive import make_levels
 from ellipack.learners import intrinsic_dimension, locally_adaptive, packing, phased, rescaled
 from ellipack.learners.intrinsic_dimension import IntrinsicDimensionState
 from ellipack.learners.locally_adaptive import LocallyAdaptiveState
-from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
 from ellipack.learners.packing import PackingState
 from ellipack.learners.row_learners import (
     LearnerFunctions,
-    MetricRowLearner,
     PackingRowLearner,
     PhasedRowLearner,
     RescaledRowLearner,
 )
 from ellipack.metric import Metric
-from ellipack.river.base import RiverRegressor
-from ellipack.theory.spectrum import effective_rank
-from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, check_boolean, check_integer, check_positive
+from ellipack.river.base import RiverRegressor, effective_rank_at
+from ellipack.validation import check_boolean, check_positive
 
 
-class MetricRegressor(RiverRegressor):
-    """Regression on a stream that learns its own metric while it predicts.
-
-    This is `ellipack.MetricRegressor` with River's methods. It accepts any numeric features and labels, without scaling
-    or tuning.
-
-    Parameters
-    ----------
-    max_centers : int, default 100_000
-        Number of centers at which a quarter of them is evicted; there are always fewer.
-    neighbors : int, default 32
-        Number of neighbors that kriging uses.
-    views : {1, 2}, default 1
-        2 adds a view of the features by their ranks: a little more accurate, at twice the cost.
-    seed : int, default 0
-        Random seed of the draw of centers that score candidates for the metric.
-    config : MetricConfig, optional
-        Settings that few users change.
-
-    Examples
-    --------
-    >>> from river import datasets, evaluate, metrics
-    >>> model = MetricRegressor()
-    >>> score = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
-    >>> score.get() < 0.5
-    True
-    """
-
-    _largest_feature, _largest_label = MAX_ABS_VALUE, MAX_ABS_LABEL
-
-    def __init__(
-        self,
-        max_centers: int = 100_000,
-        neighbors: int = 32,
-        views: int = 1,
-        seed: int = 0,
-        config: MetricConfig | None = None,
-    ) -> None:
-        super().__init__()
-        self.max_centers = max_centers
-        self.neighbors = neighbors
-        self.views = views
-        self.seed = seed
-        self.config = config
-
-    def _check_parameters(self) -> None:
-        LearnerSize(self.views, self.neighbors, self.max_centers).checked()
-        check_integer(self.seed, "seed", 0, MAX_SEED)
-        if not isinstance(self.config, MetricConfig | None):
-            raise InputError(f"config must be a MetricConfig, got {self.config!r}")
-
-    def _new_learner(self, d: int) -> MetricRowLearner:
-        self._check_parameters()
-        size = LearnerSize(self.views, self.neighbors, self.max_centers)
-        return MetricRowLearner(initial_state(d, size, self.seed, self.config or MetricConfig()))
-
-    @property
-    def metric_(self) -> Metric | None:
-        """Metric on standardized features in the order of `feature_names`; None before the first row."""
-        return None if self._learner is None else cast(MetricRowLearner, self._learner).state.phase.plain.metrics[0]
-
-    @property
-    def n_centers(self) -> int:
-        """Number of centers."""
-        return 0 if self._learner is None else cast(MetricRowLearner, self._learner).state.n_centers
-
-    @property
-    def effective_rank(self) -> int:
-        """Effective rank of the metric at the last round; 0 before the first row."""
-        return _rank_at(self.metric_, 0 if self._learner is None else cast(MetricRowLearner, self._learner).state.clock)
-
-
-class _RescaledRegressor(RiverRegressor):
+class _RescaledRegressor(RiverRegressor[PackingRowLearner | PhasedRowLearner]):
     """Base class of the paper's learners, with ranges of features and labels that grow."""
 
     @property
     def _packing(self) -> PackingState | None:
         if self._learner is None:
             return None
-        inner = cast(PackingRowLearner | PhasedRowLearner, self._learner).state.inner
+        inner = self._learner.state.inner
         return inner if isinstance(inner, PackingState) else inner.packing
 
     @property
@@ -121,7 +45,7 @@ class _RescaledRegressor(RiverRegressor):
     @property
     def effective_rank(self) -> int:
         """Effective rank of the metric at the last round; 0 before the first row."""
-        return _rank_at(self.metric_, 0 if self._packing is None else self._packing.clock)
+        return effective_rank_at(self.metric_, 0 if self._packing is None else self._packing.clock)
 
 
 class PackingRegressor(_RescaledRegressor):
@@ -163,12 +87,12 @@ class PackingRegressor(_RescaledRegressor):
         return PackingRowLearner(rescaled.init(packing.init(Metric.identity(d)), d), self.keep_founding_label)
 
 
-class _SingleStateRegressor(RiverRegressor):
+class _SingleStateRegressor(RiverRegressor[RescaledRowLearner]):
     """Base class of further learners on scaled rows, whose states have a metric and a core."""
 
     @property
     def _state(self) -> LocallyAdaptiveState | IntrinsicDimensionState | None:
-        return None if self._learner is None else cast(RescaledRowLearner, self._learner).state.inner
+        return None if self._learner is None else self._learner.state.inner
 
     @property
     def metric_(self) -> Metric | None:
@@ -183,7 +107,7 @@ class _SingleStateRegressor(RiverRegressor):
     @property
     def effective_rank(self) -> int:
         """Effective rank of the metric at the last round; 0 before the first row."""
-        return _rank_at(self.metric_, 0 if self._state is None else self._state.core.clock)
+        return effective_rank_at(self.metric_, 0 if self._state is None else self._state.core.clock)
 
 
 class LocallyAdaptiveRegressor(_SingleStateRegressor):
@@ -335,8 +259,3 @@ class PhasedRegressor(_RescaledRegressor):
         self._check_parameters()
         state, estimator = rescaled.init(phased.init(d), d), (self.gop or GradientOuterProduct()).estimator()
         return PhasedRowLearner(state, float(self.alpha), estimator, self.keep_founding_label)
-
-
-def _rank_at(metric: Metric | None, clock: int) -> int:
-    """Return the effective rank of a metric at a round; 0 before the first round."""
-    return 0 if metric is None or clock == 0 else int(effective_rank(metric.eigenvalues, clock))

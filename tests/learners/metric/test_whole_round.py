@@ -10,6 +10,7 @@ import pytest
 from ellipack import MetricConfig, MetricRegressor
 from tests.reference.feature_views import Floats
 from tests.reference.metric_learner import ReferenceMetricLearner
+from tests.reference.past import ReferencePastLearner
 
 CLOSE = 1e-8
 """Tolerance relative to the range of the labels; absolute for weights and metrics."""
@@ -121,6 +122,8 @@ OTHER = MetricConfig(
     stack_prior=5.0,
 )
 
+QUICK = MetricConfig(validation_points=24, pool=60)
+
 CASES = [
     Case(smooth, 2, seed=4),
     Case(smooth, 1, parameters={"neighbors": 4}),
@@ -157,6 +160,61 @@ CASES = [
 ]
 
 
+def waves(rng: np.random.Generator, n: int, d: int) -> Stream:
+    """The label depends on the features and on the two labels before."""
+    X, y = rng.normal(size=(n, d)), np.zeros(n)
+    for t in range(2, n):
+        y[t] = 1.6 * y[t - 1] - 0.8 * y[t - 2] + np.sin(X[t, 0]) + 0.1 * rng.normal()
+    return X, y
+
+
+def levels(rng: np.random.Generator, n: int, d: int) -> Stream:
+    """Five keys, in the last column, with levels of their own that move slowly."""
+    X = rng.normal(size=(n, d))
+    X[:, -1] = rng.integers(5, size=n)
+    moving = 3 * rng.normal(size=5) + np.cumsum(0.1 * rng.normal(size=(n, 5)), axis=0)
+    return X, moving[np.arange(n), X[:, -1].astype(int)] + X[:, 0]
+
+
+FEW_KEYS = MetricConfig(max_keys=3, validation_points=24, pool=60)
+
+PAST_CASES = [
+    Case(waves, 2, 210, seed=3),
+    Case(waves, 3, 160, {"past": 1, "views": 2}, seed=1),
+    Case(waves, 2, 200, {"past": 5, "max_centers": 64, "neighbors": 8}),
+    Case(waves, 45, 90, {"neighbors": 8}),  # the past without the features
+    Case(smooth, 2, 620, {"neighbors": 8, "config": QUICK}, seed=2),  # the past earns nothing, and is only tried
+    Case(noise, 1, 430, {"neighbors": 4, "config": QUICK, "max_centers": 100}),
+    Case(outliers, 2, 210, {"config": QUICK}),
+    Case(levels, 3, 220, {"by": 2, "config": QUICK}),
+    Case(levels, 2, 200, {"by": 1, "past": 1, "config": FEW_KEYS}),
+    Case(silent_first, 2, 150, {"by": [0, 1]}, seed=1),
+]
+
+
+@pytest.mark.parametrize("case", PAST_CASES, ids=str)
+def test_learner_with_the_past_follows_the_reference(case: Case) -> None:
+    rng = np.random.default_rng([case.seed, case.d, case.n])
+    X, y = case.make(rng, case.n, case.d)
+    learner = MetricRegressor(n_jobs=1, **case.parameters)
+    predictions = learner.progressive(X, y)
+    history = learner.history()
+    parameters = dict(case.parameters)
+    by, labels = parameters.pop("by", None), parameters.pop("past", 3)
+    columns = [] if by is None else [by] if isinstance(by, int) else by
+    keys = [hash(tuple(row[columns])) for row in X]
+    most = 0 if by is None else (parameters.get("config") or MetricConfig()).max_keys
+    reference = ReferencePastLearner(case.d, labels, most, (history.choices, history.past_choices), **parameters)
+    expected = np.array([reference.learn(*each) for each in zip(X, y, keys, strict=True)])
+    tolerance = case.close * (reference.plain.labels.high - reference.plain.labels.low)
+    np.testing.assert_allclose(predictions, expected, rtol=0, atol=tolerance)
+    assert history.past_choices == [phase.choices for phase in reference.with_past.phases]
+    gaps = [phase.finalist_gap for phase in (*reference.plain.phases, *reference.with_past.phases)]
+    assert min(gaps) > DECISIVE, "draw another stream"
+    without_past, with_past = reference.total_errors
+    assert learner.past_gain_ == pytest.approx(1 - with_past / without_past)
+
+
 def queries(X: Floats, rng: np.random.Generator) -> Floats:
     """Return rows that were learned, rows between, and rows far outside."""
     between = 0.7 * X[:6] + 0.3 * X[6:12]  # not halfway: rounding would decide which is nearer
@@ -168,7 +226,7 @@ def queries(X: Floats, rng: np.random.Generator) -> Floats:
 def test_learner_follows_the_reference(case: Case) -> None:
     rng = np.random.default_rng([case.seed, case.d, case.n])
     X, y = case.make(rng, case.n, case.d)
-    learner = MetricRegressor(n_jobs=1, **case.parameters)
+    learner = MetricRegressor(past=False, n_jobs=1, **case.parameters)
     predictions = learner.progressive(X, y)
     history = learner.history()
     reference = ReferenceMetricLearner(case.d, choices=history.choices, **case.parameters)

@@ -28,6 +28,8 @@ class MetricConfig:
         Margin by which predictions may exceed the range of the labels so far, relative to that range.
     stack_prior : float, default 50.0
         Strength of the prior that pulls the stack of experts to their aggregation, in variances of the label.
+    max_keys : int, default 100_000
+        Number of keys whose past is remembered. Beyond it, the key that was learned least recently is forgotten.
 
     Raises
     ------
@@ -50,6 +52,7 @@ class MetricConfig:
     pool: int = 6000
     label_margin: float = 0.05
     stack_prior: float = 50.0
+    max_keys: int = 100_000
 
     def __post_init__(self) -> None:
         # Values are checked here, because a learner must not fail in the middle of a batch. They become numbers of
@@ -62,6 +65,7 @@ class MetricConfig:
             "pool": check_integer(self.pool, "pool", self.validation_points),
             "label_margin": check_in_range(self.label_margin, "label_margin", 0.0, 1.0),
             "stack_prior": check_in_range(self.stack_prior, "stack_prior", 1e-6, 1e6),
+            "max_keys": check_integer(self.max_keys, "max_keys", 1, 2**40),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)

@@ -16,24 +16,25 @@ range outside of it, in learning and in prediction. The row is learned.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import CoreParts, MetricCore
-from ellipack.errors import DomainError
+from ellipack.errors import DomainError, ShapeError
 from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.past import with_rounds
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
 from ellipack.parallel import thread_count
-from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Ints, Row, check_labels, check_rows
+from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Ints, Row, as_floats, check_labels, check_rows
 
 _ROUNDS_PER_CALL = 64  # of the core; between calls, other threads can predict
 
 
-_NO_KEYS: Ints = np.zeros(0, dtype=np.int64)
+NO_KEYS: Final[Ints] = np.zeros(0, dtype=np.int64)
+"""Keys of rows for a learner without keys."""
 
 
 def predict(state: MetricState, X: ArrayLike, n_jobs: int | None = 1) -> Floats:
@@ -60,7 +61,7 @@ def predict(state: MetricState, X: ArrayLike, n_jobs: int | None = 1) -> Floats:
     return predictions
 
 
-def predict_next(state: MetricState, X: ArrayLike, keys: Ints = _NO_KEYS, labels: Floats | None = None) -> Floats:
+def predict_next(state: MetricState, X: ArrayLike, keys: Ints = NO_KEYS, labels: ArrayLike | None = None) -> Floats:
     """Return predictions for the rows that follow, one after the other, without a change of the state.
 
     Parameters
@@ -71,7 +72,7 @@ def predict_next(state: MetricState, X: ArrayLike, keys: Ints = _NO_KEYS, labels
         Rows.
     keys : array of int64, shape (n,), optional
         Key of each row, if the learner has keys.
-    labels : array of float, shape (n,), optional
+    labels : array-like of shape (n,), optional
         Labels, which the predictions of later rows use. A NaN is an unknown label, for which the prediction stands in.
         By default, all are unknown.
 
@@ -82,12 +83,13 @@ def predict_next(state: MetricState, X: ArrayLike, keys: Ints = _NO_KEYS, labels
     """
     core = state.core
     table = _checked_rows(core, X)
-    predictions, known = np.empty(len(table)), np.full(len(table), np.nan) if labels is None else labels
-    core.predict_next(table, keys, known, predictions)
+    known = np.full(len(table), np.nan) if labels is None else _checked_known_labels(labels, len(table))
+    predictions = np.empty(len(table))
+    core.predict_next(table, _checked_keys(core, keys, len(table)), known, predictions)
     return predictions
 
 
-def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = _NO_KEYS) -> Floats:
+def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS) -> Floats:
     """Run one round for each row: predict, then learn the label.
 
     Predictions and state do not depend on how rows are grouped into calls, bit for bit. An interrupt leaves the state
@@ -119,15 +121,16 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1
     table = _checked_rows(state.core, X)
     targets = _checked_labels(state.core, y, len(table))
     threads = thread_count(n_jobs)
+    row_keys = _checked_keys(state.core, keys, len(table))
     predictions = np.empty(len(table))
     done = 0
     with state.learn_lock.turn:
         while done < len(table):
             rounds_before_last = state.phase.end - state.clock - 1
             part = slice(done, done + min(len(table) - done, _ROUNDS_PER_CALL, rounds_before_last))
-            done += state.core.learn(table[part], keys[part], targets[part], predictions[part])
+            done += state.core.learn(table[part], row_keys[part], targets[part], predictions[part])
             if done < part.stop or rounds_before_last == 0:
-                key = int(keys[done]) if len(keys) else 0
+                key = int(row_keys[done]) if len(row_keys) else 0
                 round_ = Round(table[done].tolist(), float(targets[done]), key)
                 predictions[done] = _run_boundary_round(state, round_, threads)
                 done += 1
@@ -208,3 +211,23 @@ def _checked_labels(core: MetricCore, y: ArrayLike, count: int) -> Floats:
     if largest > MAX_ABS_LABEL:
         raise DomainError(f"y must be at most {MAX_ABS_LABEL:g} in size, got {largest:g}")
     return targets
+
+
+def _checked_known_labels(labels: ArrayLike, count: int) -> Floats:
+    """Return labels of which some may be NaN, or raise."""
+    known = as_floats(labels, "labels")
+    if known.shape != (count,):
+        raise ShapeError(f"labels must have one entry per row, {count}, got shape {known.shape}")
+    largest = np.nanmax(np.abs(known), initial=0.0)
+    if largest > MAX_ABS_LABEL:
+        raise DomainError(f"labels must be at most {MAX_ABS_LABEL:g} in size, or NaN, got {largest:g}")
+    return known
+
+
+def _checked_keys(core: MetricCore, keys: Ints, count: int) -> Ints:
+    """Return the key of each row, or raise. A learner without keys ignores them."""
+    if not core.has_keys:
+        return NO_KEYS
+    if keys.shape != (count,):
+        raise ShapeError(f"keys must have one entry per row, {count}, got shape {keys.shape}")
+    return keys

@@ -21,6 +21,17 @@ _TRIAL_COST_DIVISOR = (
 )
 
 
+def past_labels(past: bool | int) -> int:
+    """Return the number of last labels that a parameter `past` stands for.
+
+    Examples
+    --------
+    >>> past_labels(True), past_labels(False), past_labels(5)
+    (3, 0, 5)
+    """
+    return DEFAULT_PAST_LABELS if past is True else 0 if past is False else past
+
+
 def is_worthwhile(past: PastParts) -> bool:
     """Return whether the past made the predictions of this phase better."""
     without_past, with_past = past.active_errors
@@ -43,15 +54,17 @@ def with_rounds(past: PastParts, rounds: MetricParts) -> PastParts:
     return PastParts(rounds, past.features, past.combination, past.active_from, past.active_errors, past.total_errors)
 
 
-def past_feature_names(labels: int, keyed: bool) -> list[str]:
+def past_feature_names(labels: int, by: str | None = None, target: str = "label") -> list[str]:
     """Return the names of the features that summarize the past, in their order.
 
     Parameters
     ----------
     labels : int
         Number of last labels.
-    keyed : bool
-        Whether rows have keys.
+    by : str, optional
+        Name of the keys, if rows have keys.
+    target : str, default "label"
+        Name of the label.
 
     Returns
     -------
@@ -59,15 +72,18 @@ def past_feature_names(labels: int, keyed: bool) -> list[str]:
 
     Examples
     --------
-    >>> past_feature_names(2, keyed=False)
-    ['prediction from the features', 'last error', 'label, 1 row ago', 'label, 2 rows ago']
+    >>> past_feature_names(2, target="load")
+    ['load predicted from the features', 'error of that, 1 row ago', 'load, 1 row ago', 'load, 2 rows ago']
+    >>> past_feature_names(1, by="store", target="units")[3:]
+    ['error of that, 1 row ago by store', 'units, 1 row ago by store', 'mean of units by store']
     """
-    names = ["prediction from the features", "last error", *(_ago(k) for k in range(1, labels + 1))]
-    if keyed:
-        by_key = ["last error", *(_ago(k) for k in range(1, max(1, labels - 1) + 1)), "mean label"]
-        names += [f"{name}, same key" for name in by_key]
+    error = "error of that, 1 row ago"
+    names = [f"{target} predicted from the features", error, *(_ago(target, k) for k in range(1, labels + 1))]
+    if by is not None:
+        own = [error, *(_ago(target, k) for k in range(1, max(1, labels - 1) + 1)), f"mean of {target}"]
+        names += [f"{name} by {by}" for name in own]
     return names
 
 
-def _ago(rows: int) -> str:
-    return f"label, {rows} row{'s' if rows > 1 else ''} ago"
+def _ago(target: str, rows: int) -> str:
+    return f"{target}, {rows} row{'s' if rows > 1 else ''} ago"

@@ -131,28 +131,32 @@ def next_phase(
         rng = np.random.default_rng([random_state, number])
         plain = _next_learner(_PhaseEnd(parts.plain, phase.plain, settings, config, rng, n_jobs))
         past, past_selected = None, None
+        past_choices: tuple[str, ...] = ()
         if parts.past is not None and phase.past is not None:
             rng = np.random.default_rng([random_state, number, 1])
             used = config if is_worthwhile(parts.past) else trial_config(config)
             learner = _next_learner(_PhaseEnd(parts.past.rounds, phase.past, settings, used, rng, n_jobs))
             past, past_selected = _next_past(parts.past, learner.parts, config, end), learner.selected
+            past_choices = learner.choices
         core = MetricCore(settings, CoreParts(plain.parts, past))
-    return PhaseState(core, plain.selected, past_selected, end, (*phase.summaries, _summarize(number, parts, plain)))
+    summary = _summarize(number, parts.plain, plain)._replace(past_choices=past_choices)
+    return PhaseState(core, plain.selected, past_selected, end, (*phase.summaries, summary))
 
 
-def _summarize(number: int, parts: CoreParts, learner: _NextLearner) -> PhaseSummary:
-    """Return the summary of a phase."""
+def _summarize(number: int, parts: MetricParts, learner: _NextLearner) -> PhaseSummary:
+    """Return the summary of a phase of a learner."""
     metric = learner.selected.metrics[0]
     spectrum = np.zeros(metric.dimension)
     spectrum[: metric.rank] = metric.eigenvalues
     return PhaseSummary(
         number=number + 1,
-        end=parts.plain.clock,
-        n_centers=len(parts.plain.centers),
+        end=parts.clock,
+        n_centers=len(parts.centers),
         eigenvalues=spectrum,
         feature_weights=metric.feature_weights,
         choices=learner.choices,
-        expert_weights=parts.plain.aggregation.experts.weights(),
+        expert_weights=parts.aggregation.experts.weights(),
+        past_choices=(),
     )
 
 

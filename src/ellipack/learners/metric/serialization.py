@@ -174,6 +174,7 @@ def _restore_past_features(saved: Archive, size: LearnerSize, clock: int) -> Pas
 def _archive_phase(phase: PhaseSummary) -> Archive:
     """Return an archive of the summary of a phase."""
     facts = {"number": phase.number, "end": phase.end, "n_centers": phase.n_centers, "choices": list(phase.choices)}
+    facts["past_choices"] = list(phase.past_choices)
     arrays = {name: getattr(phase, name) for name in ("eigenvalues", "feature_weights", "expert_weights")}
     return Archive(facts, arrays)
 
@@ -188,6 +189,7 @@ def _restore_phase(saved: Archive, d: int, views: int) -> PhaseSummary:
         saved.floats_between(0.0, 2.0, "feature_weights", d),
         tuple(saved.strings("choices", views)),
         saved.floats("expert_weights", len(expert_names(views))),
+        tuple(saved.strings("past_choices")),
     )
 
 

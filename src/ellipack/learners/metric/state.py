@@ -44,6 +44,8 @@ class PhaseSummary(NamedTuple):
         Name of the selected candidate for each view.
     expert_weights : array of shape (n_experts,)
         Weights of the experts at its end.
+    past_choices : tuple of str
+        Name of the selected candidate for each view of the learner that sees the past; empty if there is none.
     """
 
     number: int
@@ -53,6 +55,7 @@ class PhaseSummary(NamedTuple):
     feature_weights: Floats
     choices: tuple[str, ...]
     expert_weights: Floats
+    past_choices: tuple[str, ...]
 
 
 class SelectedMetrics(NamedTuple):

@@ -1,0 +1,223 @@
+"""`MetricRegressor` with River's methods."""
+
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from river.utils.pandas import import_pandas
+
+from ellipack.errors import InputError
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
+from ellipack.learners.metric.learner import Round
+from ellipack.learners.metric.past import past_labels
+from ellipack.learners.row_learners import MetricRowLearner
+from ellipack.metric import Metric
+from ellipack.river.base import RiverRegressor, effective_rank_at
+from ellipack.river.pending import PendingPredictions
+from ellipack.row_keys import hash_row
+from ellipack.serialization import Archive
+from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Row, check_integer, check_labels
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class MetricRegressor(RiverRegressor[MetricRowLearner]):
+    """Regression on a stream that learns its own metric while it predicts.
+
+    This is `ellipack.MetricRegressor` with River's methods. It accepts any numeric features and labels, without scaling
+    or tuning.
+
+    `predict_one` predicts the next row: it uses the features and, unless `past` is False, the labels so far. If labels
+    come late, a row is learned with the past that was known when it was predicted. `predict_many` predicts each row as
+    if it were the next one.
+
+    Parameters
+    ----------
+    max_centers : int, default 100_000
+        Number of centers at which a quarter of them is evicted; there are always fewer.
+    neighbors : int, default 32
+        Number of neighbors that kriging uses.
+    views : {1, 2}, default 1
+        2 adds a view of the features by their ranks: a little more accurate, at twice the cost.
+    past : bool or int, default True
+        Number of last labels that predictions use, at most 8. True stands for 3, False for none.
+    by : hashable, list of hashables or None, default None
+        Names of the features that are the key of a row, such as a store or a device. Predictions then also use the past
+        of the same key. Values of keys may be text; numbers stay features, too.
+    seed : int, default 0
+        Random seed of the draw of centers that score candidates for the metric.
+    config : MetricConfig, optional
+        Settings that few users change.
+
+    Examples
+    --------
+    >>> from river import datasets, evaluate, metrics
+    >>> model = MetricRegressor()
+    >>> score = evaluate.progressive_val_score(datasets.TrumpApproval(), model, metrics.MAE())
+    >>> score.get() < 0.5
+    True
+    """
+
+    _largest_feature, _largest_label = MAX_ABS_VALUE, MAX_ABS_LABEL
+
+    def __init__(
+        self,
+        max_centers: int = 100_000,
+        neighbors: int = 32,
+        views: int = 1,
+        past: bool | int = True,
+        by: Hashable | list[Hashable] | None = None,
+        seed: int = 0,
+        config: MetricConfig | None = None,
+    ) -> None:
+        super().__init__()
+        self.max_centers = max_centers
+        self.neighbors = neighbors
+        self.views = views
+        self.past = past
+        self.by = by
+        self.seed = seed
+        self.config = config
+        self._pending = PendingPredictions()
+
+    def _check_parameters(self) -> None:
+        check_integer(self.seed, "seed", 0, MAX_SEED)
+        if not isinstance(self.config, MetricConfig | None):
+            raise InputError(f"config must be a MetricConfig, got {self.config!r}")
+        self._size().checked()
+
+    def _size(self) -> LearnerSize:
+        labels, config = past_labels(self.past), self.config or MetricConfig()
+        max_keys = 0 if labels == 0 or self.by is None else config.max_keys
+        return LearnerSize(self.views, self.neighbors, self.max_centers, labels, max_keys)
+
+    def _new_learner(self, d: int) -> MetricRowLearner:
+        self._check_parameters()
+        return MetricRowLearner(initial_state(d, self._size(), self.seed, self.config or MetricConfig()))
+
+    def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
+        """Learn from one row and its label.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name. Values are finite numbers; those of keys may be text.
+        y : float
+            Label.
+        """
+        label = self._check_label(y)
+        features, key = self._split_key(x)
+
+        def learn(learner: MetricRowLearner, row: Row) -> None:
+            past = self._pending.find(features, key, learner.state.clock)
+            learner.learn_late(Round(row, label, key, past))
+            self._pending.remove(features, key)
+
+        self._learn_row(features, learn)
+
+    def predict_one(self, x: Mapping[Any, Any]) -> float:
+        """Predict the label of the next row.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name. Values are finite numbers; those of keys may be text.
+
+        Returns
+        -------
+        prediction : float
+            0 before the first row was learned.
+        """
+        features, key = self._split_key(x)
+        learner, row = self._learner_and_row(features)
+        if learner is None:
+            learner = self._new_learner(len(row))  # to see what is known before the first row
+        clock = learner.state.clock
+        prediction, past = learner.predict_next(row, key)
+        if past:
+            self._pending.add(features, key, clock, tuple(past))
+        return prediction
+
+    def learn_many(self, X: "pd.DataFrame", y: "pd.Series") -> None:
+        """Learn from rows in their order, with the same results as one by one.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            One row per sample, one column per feature.
+        y : pandas.Series
+            Labels.
+        """
+        if self.by is None and not len(self._pending):
+            super().learn_many(X, y)
+            return
+        rows, labels = self._checked_rows(X), check_labels(y, len(X)).tolist()
+        for label in labels:
+            self._check_label(label)
+        for x, label in zip(rows, labels, strict=True):
+            self.learn_one(x, label)
+
+    def predict_many(self, X: "pd.DataFrame") -> "pd.Series":
+        """Predict each row as if it were the next one.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            One row per sample, one column per feature.
+
+        Returns
+        -------
+        predictions : pandas.Series
+            Predictions with the index of `X`.
+        """
+        predictions = [self.predict_one(x) for x in self._checked_rows(X)]
+        series: pd.Series = import_pandas().Series(predictions, index=X.index, dtype=np.float64)
+        return series
+
+    def restore_state(self, archive: Archive) -> Self:
+        """Restore the fitted state from an archive."""
+        super().restore_state(archive)
+        if self._learner is not None and "pending" in archive.facts:
+            past = self._learner.state.core.parts().past
+            dimension = 0 if past is None else past.features.dimension
+            self._pending = PendingPredictions.from_archive(archive.part("pending"), dimension)
+        return self
+
+    def _state_parts(self, learner: MetricRowLearner) -> dict[str, Archive]:
+        return {**super()._state_parts(learner), "pending": self._pending.to_archive()}
+
+    def _split_key(self, x: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], int]:
+        """Return the features of a row without keys that are text, and its key."""
+        if self.by is None:
+            return x, 0
+        names = self.by if isinstance(self.by, list) else [self.by]
+        missing = next((name for name in names if name not in x), None)
+        if missing is not None:
+            raise InputError(f"x must have the key {missing!r}, got {', '.join(map(repr, x))}")
+        features = {name: value for name, value in x.items() if name not in names or not isinstance(value, str)}
+        return features, hash_row([x[name] for name in names])
+
+    def _checked_rows(self, X: "pd.DataFrame") -> list[dict[Any, Any]]:
+        """Return the rows of a data frame as dictionaries, all checked."""
+        names = self.by if isinstance(self.by, list) else [] if self.by is None else [self.by]
+        text = [name for name in names if name in X and X[name].dtype.kind not in "biuf"]
+        self._fitted[0].frame_columns(X.drop(columns=text))
+        rows: list[dict[Any, Any]] = X.to_dict("records")
+        return rows
+
+    @property
+    def metric_(self) -> Metric | None:
+        """Metric on standardized features in the order of `feature_names`; None before the first row."""
+        return None if self._learner is None else self._learner.state.phase.plain.metrics[0]
+
+    @property
+    def n_centers(self) -> int:
+        """Number of centers."""
+        return 0 if self._learner is None else self._learner.state.n_centers
+
+    @property
+    def effective_rank(self) -> int:
+        """Effective rank of the metric at the last round; 0 before the first row."""
+        return effective_rank_at(self.metric_, 0 if self._learner is None else self._learner.state.clock)

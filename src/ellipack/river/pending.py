@@ -1,0 +1,123 @@
+"""Features of the past at the time of predictions whose labels are not known yet."""
+
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ellipack.errors import ModelFileError
+from ellipack.serialization import Archive
+from ellipack.validation import MAX_ABS_LABEL
+
+MAX_PENDING: Final = 10_000
+"""Largest number of pending predictions. Beyond it, the oldest are forgotten."""
+
+_Identity = tuple[int, frozenset[tuple[Hashable, float]]]
+"""What identifies a row: its key, and its features other than 0."""
+
+
+class PendingPrediction(NamedTuple):
+    """A prediction whose label is not known yet.
+
+    Attributes
+    ----------
+    clock : int
+        Number of rounds before the prediction.
+    past : tuple of float
+        Features of the past that it used.
+    """
+
+    clock: int
+    past: tuple[float, ...]
+
+
+class PendingPredictions:
+    """Predictions whose labels are not known yet.
+
+    A row is learned with the past that was known when it was predicted. If several predictions of the same row are
+    pending, the oldest is learned first. Predictions of the same row without a round between them count once.
+
+    Examples
+    --------
+    >>> pending = PendingPredictions()
+    >>> pending.add({"height": 1.2}, key=0, clock=7, past=(0.5,))
+    >>> pending.find({"height": 1.2, "width": 0}, key=0, clock=9)
+    (0.5,)
+    >>> pending.remove({"height": 1.2}, key=0)
+    >>> pending.find({"height": 1.2}, key=0, clock=9)
+    ()
+    """
+
+    def __init__(self) -> None:
+        self._by_row: OrderedDict[_Identity, deque[PendingPrediction]] = OrderedDict()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, x: Mapping[Any, Any], key: int, clock: int, past: tuple[float, ...]) -> None:
+        """Add a prediction."""
+        queue = self._by_row.setdefault(_identity(x, key), deque())
+        if not queue or queue[-1].clock != clock:
+            queue.append(PendingPrediction(clock, past))
+            self._count += 1
+        if self._count > MAX_PENDING:
+            self._remove(next(iter(self._by_row)))
+
+    def find(self, x: Mapping[Any, Any], key: int, clock: int) -> tuple[float, ...]:
+        """Return the features of the past that the oldest prediction of a row used.
+
+        The tuple is empty if there is no prediction, or if it was made in this round: then nothing has changed.
+        """
+        queue = self._by_row.get(_identity(x, key))
+        return () if not queue or queue[0].clock == clock else queue[0].past
+
+    def remove(self, x: Mapping[Any, Any], key: int) -> None:
+        """Remove the oldest prediction of a row, if there is one."""
+        name = _identity(x, key)
+        if name in self._by_row:
+            self._remove(name)
+
+    def _remove(self, name: _Identity) -> None:
+        queue = self._by_row[name]
+        queue.popleft()
+        self._count -= 1
+        if not queue:
+            del self._by_row[name]
+
+    def to_archive(self) -> Archive:
+        """Return an archive of all pending predictions."""
+        entries = [(name, each) for name, queue in self._by_row.items() for each in queue]
+        rows = [[[feature, float(value)] for feature, value in sorted(name[1], key=repr)] for name, _ in entries]
+        past = np.array([each.past for _, each in entries], dtype=np.float64)
+        return Archive(
+            {"rows": rows},
+            {
+                "keys": np.array([name[0] for name, _ in entries], dtype=np.int64),
+                "clocks": np.array([each.clock for _, each in entries], dtype=np.int64),
+                "past": past if entries else np.zeros((0, 0)),
+            },
+        )
+
+    @classmethod
+    def from_archive(cls, saved: Archive, n_past_features: int) -> "PendingPredictions":
+        """Restore pending predictions from an archive."""
+        rows = saved.fact("rows", list)
+        count = len(rows)
+        keys = saved.ints("keys", count, least=-(2**63), most=2**63 - 1).tolist()
+        clocks = saved.ints("clocks", count, least=0, most=2**52).tolist()
+        shape = (count, n_past_features if count else 0)
+        past = saved.floats_between(-MAX_ABS_LABEL, MAX_ABS_LABEL, "past", *shape).tolist()
+        pending = cls()
+        for row, key, clock, features in zip(rows, keys, clocks, past, strict=True):
+            try:
+                x = {name: float(value) for name, value in row}
+            except (TypeError, ValueError) as error:
+                raise ModelFileError(f"{saved.prefix}rows must be lists of names and numbers: {error}") from error
+            pending.add(x, key, clock, tuple(features))
+        return pending
+
+
+def _identity(x: Mapping[Any, Any], key: int) -> _Identity:
+    return key, frozenset(item for item in x.items() if item[1])
