@@ -124,9 +124,9 @@ void bind_core(nb::module_& m) {
           "past_errors",
           [](const MetricCore& core) {
             const SquaredErrors errors = core.past_errors();
-            return std::tuple(errors.without_past, errors.with_past);
+            return std::tuple(errors.rounds, errors.without_past, errors.with_past);
           },
-          release(), "Return the sums of squared errors of all rounds without and with the past.")
+          release(), "Return the number of rounds, and the sums of squared errors without and with the past.")
       .def("parts", &MetricCore::parts, release(), "Return a copy of all parts.")
       .def("accepts_rows", &accepts_rows, "rows"_a,
            nb::sig("def accepts_rows(self, rows: NDArray[numpy.generic]) -> bool"),
@@ -143,16 +143,17 @@ void bind_core(nb::module_& m) {
           },
           "rows"_a, "predictions"_a.noconvert(), "threads"_a = 1, release(),
           "Fill in the prediction for each row, all from the same state.")
+      .def("past_features", &MetricCore::past_features, release(), "Return a copy of the past.")
       .def(
           "predict_next",
           [](const MetricCore& core, const Matrix& rows, const IntVector& keys, const Vector& labels,
-             const MutableVector& predictions) {
+             PastFeatures& features, const MutableVector& predictions) {
             require_size("a row", rows.shape(1), core.dimension());
-            core.predict_next(span_of(rows), span_of(keys), span_of(labels), span_of(predictions));
+            core.predict_next(span_of(rows), span_of(keys), span_of(labels), features, span_of(predictions));
           },
-          "rows"_a, "keys"_a, "labels"_a, "predictions"_a.noconvert(), release(),
-          "Fill in the prediction for each of the rows that follow, one after the other. A label that is NaN is "
-          "unknown, and the prediction stands in for it.")
+          "rows"_a, "keys"_a, "labels"_a, "features"_a, "predictions"_a.noconvert(), release(),
+          "Fill in the prediction for each of the rows that follow, one after the other. `features` holds the past "
+          "before them, and is updated. A label that is NaN is unknown, and the prediction stands in for it.")
       .def(
           "learn",
           [](MetricCore& core, const Matrix& rows, const IntVector& keys, const Vector& labels,

@@ -96,11 +96,12 @@ void bind_past_features(nb::module_& m) {
           reduce_signature());
 }
 
-using Sums = std::tuple<double, double>;
+// In Python, errors are a tuple: number of rounds, sums without and with the past.
+using Sums = std::tuple<std::int64_t, double, double>;
 
-Sums sums_of(const SquaredErrors& errors) { return {errors.without_past, errors.with_past}; }
+Sums sums_of(const SquaredErrors& errors) { return {errors.rounds, errors.without_past, errors.with_past}; }
 
-SquaredErrors make_errors(const Sums& sums) { return {std::get<0>(sums), std::get<1>(sums)}; }
+SquaredErrors make_errors(const Sums& sums) { return {std::get<0>(sums), std::get<1>(sums), std::get<2>(sums)}; }
 
 void bind_past_parts(nb::module_& m) {
   nb::class_<PastParts>(m, "PastParts", "State of the learner that sees the past.")
@@ -117,10 +118,10 @@ void bind_past_parts(nb::module_& m) {
       .def_ro("active_from", &PastParts::active_from)
       .def_prop_ro(
           "active_errors", [](const PastParts& self) { return sums_of(self.active_errors); },
-          "Sums of squared errors without and with the past, in the rounds of this phase that used it.")
+          "Rounds of this phase that used the past, and sums of squared errors without and with it.")
       .def_prop_ro(
           "total_errors", [](const PastParts& self) { return sums_of(self.total_errors); },
-          "Sums of squared errors without and with the past, in all rounds.")
+          "The same for all rounds.")
       .def(
           "__reduce__",
           [](const PastParts& self) {

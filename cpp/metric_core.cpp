@@ -24,6 +24,7 @@ void check_rows(std::span<const double> rows, std::size_t count, std::size_t d) 
 }  // namespace
 
 void SquaredErrors::add(double label, double without, double with) {
+  ++rounds;
   without_past += (without - label) * (without - label);
   with_past += (with - label) * (with - label);
 }
@@ -40,6 +41,9 @@ void PastParts::check(std::size_t dimension, std::int64_t clock) const {
   for (const double sum :
        {active_errors.without_past, active_errors.with_past, total_errors.without_past, total_errors.with_past}) {
     require(sum >= 0.0 && std::isfinite(sum), "sums of squared errors must be finite and >= 0");
+  }
+  for (const std::int64_t count : {active_errors.rounds, total_errors.rounds}) {
+    require(count >= 0 && count <= clock, "the number of errors must be at most that of the rounds");
   }
 }
 
@@ -170,9 +174,18 @@ MetricCore::ExpertPredictions MetricCore::expert_predictions(std::span<const dou
   return predicted;
 }
 
+PastFeatures MetricCore::past_features() const {
+  require(has_past(), "the core must see the past");
+  const std::shared_lock lock(mutex_);
+  return past_->features;
+}
+
 void MetricCore::predict_next(std::span<const double> rows, std::span<const std::int64_t> keys,
-                              std::span<const double> labels, std::span<double> predictions) const {
+                              std::span<const double> labels, PastFeatures& features,
+                              std::span<double> predictions) const {
   check_rows(rows, predictions.size(), dimension());
+  require(has_past() && features.dimension() == past_->features.dimension(),
+          "the core must see the past, with the same features");
   require(labels.size() == predictions.size(), "labels must have one entry per row");
   require(std::ranges::all_of(
               labels, [](double label) { return std::isnan(label) || std::abs(label) <= MetricRounds::largest_label; }),
@@ -180,18 +193,12 @@ void MetricCore::predict_next(std::span<const double> rows, std::span<const std:
   require(!has_keys() || keys.size() == predictions.size(), "keys must have one entry per row");
   const std::shared_lock lock(mutex_);
   std::unique_ptr<Workspace> work = acquire_workspace();
-  std::optional<PastFeatures> features;  // a copy, to which the labels of these rows are added
-  if (past_) {
-    features.emplace(past_->features);
-  }
   for (std::size_t t = 0; t < predictions.size(); ++t) {
     const Row row{rows.subspan(t * dimension(), dimension()), has_keys() ? keys[t] : 0, {}};
-    predictions[t] = predict_round(row, features ? &*features : nullptr, *work);
-    if (features) {
-      const double label = std::isnan(labels[t]) ? predictions[t] : labels[t];
-      if (!plain_.is_label_outlier(label)) {
-        features->add(row.key, label, work->past->row[0]);
-      }
+    predictions[t] = predict_round(row, &features, *work);
+    const double label = std::isnan(labels[t]) ? predictions[t] : labels[t];
+    if (!plain_.is_label_outlier(label)) {
+      features.add(row.key, label, work->past->row[0]);
     }
   }
   release_workspace(std::move(work));
@@ -201,7 +208,7 @@ MetricCore::NextPrediction MetricCore::predict_next_row(std::span<const double> 
   check_rows(row, 1, dimension());
   const std::shared_lock lock(mutex_);
   std::unique_ptr<Workspace> work = acquire_workspace();
-  NextPrediction next{predict_round({row, key, {}}, past_features(), *work), {}};
+  NextPrediction next{predict_round({row, key, {}}, own_past(), *work), {}};
   if (past_) {
     const auto first = work->past->row.begin();
     next.past.assign(first, first + static_cast<std::ptrdiff_t>(past_->features.dimension()));
@@ -221,7 +228,7 @@ std::size_t MetricCore::learn(std::span<const double> rows, std::span<const std:
   std::size_t done = 0;
   for (; done < labels.size(); ++done) {
     const Row row{rows.subspan(done * dimension(), dimension()), has_keys() ? keys[done] : 0, {}};
-    const double prediction = predict_round(row, past_features(), *work);
+    const double prediction = predict_round(row, own_past(), *work);
     if (fills_memory(labels[done], *work)) {
       break;
     }
@@ -244,7 +251,7 @@ bool MetricCore::learn_row(const Row& row, double label) {
   check_row(row, label);
   const std::unique_lock lock(mutex_);
   std::unique_ptr<Workspace> work = acquire_workspace();
-  predict_round(row, past_features(), *work);
+  predict_round(row, own_past(), *work);
   const bool has_room = !fills_memory(label, *work);
   if (has_room) {
     learn_round(row, label, *work);
@@ -257,7 +264,7 @@ std::pair<CoreParts, double> MetricCore::round_on_copy(const Row& row, double la
   check_row(row, label);
   MetricCore after(*this);
   Workspace work(after);
-  const double prediction = after.predict_round(row, after.past_features(), work);
+  const double prediction = after.predict_round(row, after.own_past(), work);
   after.learn_round(row, label, work);
   return {after.release_parts(), prediction};
 }

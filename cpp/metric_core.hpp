@@ -25,6 +25,7 @@ namespace ellipack {
 
 // Sums of squared errors of the predictions without and with the past.
 struct SquaredErrors {
+  std::int64_t rounds = 0;
   double without_past = 0.0;
   double with_past = 0.0;
 
@@ -99,11 +100,14 @@ class MetricCore {
   };
   ExpertPredictions expert_predictions(std::span<const double> row) const;
 
-  // Predicts the rows that follow, one after the other, without learning them. `labels` are their labels, which later
-  // rows use; a NaN is an unknown label, for which the prediction stands in. `keys` has one entry per row if rows have
-  // keys.
+  // Predicts the rows that follow, one after the other, without learning them. `features` holds the past before the
+  // first of them, and is updated by the labels. A NaN is an unknown label, for which the prediction stands in. `keys`
+  // has one entry per row if rows have keys.
   void predict_next(std::span<const double> rows, std::span<const std::int64_t> keys, std::span<const double> labels,
-                    std::span<double> predictions) const;
+                    PastFeatures& features, std::span<double> predictions) const;
+
+  // Returns a copy of the past. Throws std::invalid_argument if the core does not see it.
+  PastFeatures past_features() const;
 
   // The prediction of the row that follows, and the features of the past that it used, for `learn_late`.
   struct NextPrediction {
@@ -171,7 +175,7 @@ class MetricCore {
   void learn_round(const Row& row, double label, Workspace& work);
   void learn_past(const Row& row, double label, Workspace& work);
 
-  const PastFeatures* past_features() const { return past_ ? &past_->features : nullptr; }
+  const PastFeatures* own_past() const { return past_ ? &past_->features : nullptr; }
   void check_row(const Row& row, double label) const;
   CoreParts release_parts();
 

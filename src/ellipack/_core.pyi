@@ -411,7 +411,7 @@ class PastFeatures:
 class PastParts:
     """State of the learner that sees the past."""
 
-    def __init__(self, rounds: MetricParts, features: PastFeatures, combination: StackedAggregation, active_from: int, active_errors: tuple[float, float], total_errors: tuple[float, float]) -> None: ...
+    def __init__(self, rounds: MetricParts, features: PastFeatures, combination: StackedAggregation, active_from: int, active_errors: tuple[int, float, float], total_errors: tuple[int, float, float]) -> None: ...
 
     @property
     def rounds(self) -> MetricParts: ...
@@ -426,14 +426,14 @@ class PastParts:
     def active_from(self) -> int: ...
 
     @property
-    def active_errors(self) -> tuple[float, float]:
+    def active_errors(self) -> tuple[int, float, float]:
         """
-        Sums of squared errors without and with the past, in the rounds of this phase that used it.
+        Rounds of this phase that used the past, and sums of squared errors without and with it.
         """
 
     @property
-    def total_errors(self) -> tuple[float, float]:
-        """Sums of squared errors without and with the past, in all rounds."""
+    def total_errors(self) -> tuple[int, float, float]:
+        """The same for all rounds."""
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
@@ -500,9 +500,9 @@ class MetricCore:
     def past_feature_scales(self) -> NDArray[numpy.float64]:
         """Return the same for the learner that sees the past."""
 
-    def past_errors(self) -> tuple[float, float]:
+    def past_errors(self) -> tuple[int, float, float]:
         """
-        Return the sums of squared errors of all rounds without and with the past.
+        Return the number of rounds, and the sums of squared errors without and with the past.
         """
 
     def parts(self) -> CoreParts:
@@ -521,9 +521,12 @@ class MetricCore:
     def predict(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None:
         """Fill in the prediction for each row, all from the same state."""
 
-    def predict_next(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    def past_features(self) -> PastFeatures:
+        """Return a copy of the past."""
+
+    def predict_next(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], features: PastFeatures, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
         """
-        Fill in the prediction for each of the rows that follow, one after the other. A label that is NaN is unknown, and the prediction stands in for it.
+        Fill in the prediction for each of the rows that follow, one after the other. `features` holds the past before them, and is updated. A label that is NaN is unknown, and the prediction stands in for it.
         """
 
     def learn(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int:

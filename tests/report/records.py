@@ -5,7 +5,17 @@ from dataclasses import replace
 import numpy as np
 
 from ellipack.learners.metric.experts import expert_names
-from ellipack.report.record import ColumnRecord, Direction, Experts, PhaseRecord, Progress, Record, SampledRows, Summary
+from ellipack.report.record import (
+    ColumnRecord,
+    Direction,
+    Experts,
+    PastRecord,
+    PhaseRecord,
+    Progress,
+    Record,
+    SampledRows,
+    Summary,
+)
 
 ROWS = 17_379
 FEATURES = (
@@ -55,6 +65,7 @@ def full() -> Record:
         directions=_directions(importances, phases[-1].eigenvalues, rng),
         phases=phases,
         experts=Experts(expert_names(1), _weights(ROWS, rng)),
+        past=PastRecord(64.1, 58.27, ["rentals, 1 row ago", *FEATURES[:2]], [0.5, 0.25, 0.25]),
         residuals=_residuals(1500, rng),
         columns=_columns(),
         speed=[(row, float(9000 * (row + 400) ** -0.18 * rng.uniform(0.93, 1))) for row in range(400, ROWS, 400)],
@@ -135,6 +146,7 @@ def hostile() -> Record:
         parameters={name: {name: [name]} for name in HOSTILE},
         features=names,
         experts=Experts(experts, record.experts.weights),
+        past=PastRecord(2.0, 1.0, list(HOSTILE), [1 / count] * count),
         phases=[replace(phase, choice=HOSTILE[i % count]) for i, phase in enumerate(record.phases)],
         columns=[ColumnRecord(name, name, name, 1) for name in HOSTILE],
     )
@@ -145,7 +157,7 @@ def empty() -> Record:
     none = Summary(0, 0, None, None, None, None, None, None, None, None)
     return Record(
         "-", "y", "PackingRegressor", {}, "0.1.0", none, Progress([], [], [], []), [], [], [], 0, 0, [], [],
-        Experts([], []), SampledRows([], [], []), [], [],
+        Experts([], []), None, SampledRows([], [], []), [], [],
     )  # fmt: skip
 
 

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack.errors import DomainError, InputError, NonFiniteError, ShapeError
-from ellipack.report.record import ColumnRecord, Direction, Experts, PhaseRecord, Progress, Record, SampledRows
+from ellipack.report.record import (
+    ColumnRecord,
+    Direction,
+    Experts,
+    PastRecord,
+    PhaseRecord,
+    Progress,
+    Record,
+    SampledRows,
+)
 from tests.report import records
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
@@ -34,6 +43,7 @@ def shares(size: int) -> st.SearchStrategy[list[float]]:
     return lists_of(st.floats(0.01, 1), size).map(lambda values: [value / math.fsum(values) for value in values])
 
 
+positive = st.floats(0, 1e300)
 falling = st.lists(st.floats(0, 1e300), max_size=4).map(lambda values: sorted(values, reverse=True))
 
 
@@ -58,6 +68,7 @@ def any_record(draw: st.DrawFn) -> Record:
         eigenvalues=draw(falling),
         directions=[Direction(draw(numbers), draw(lists_of(numbers, d)))],
         phases=phases,
+        past=draw(st.none() | st.builds(PastRecord, positive, positive, lists_of(st.text(), 2), shares(2))),
         experts=Experts(draw(lists_of(st.text(), experts)), draw(weights)),
         residuals=SampledRows(*(draw(lists_of(entry, sample)) for entry in (whole, numbers, numbers))),
         columns=[ColumnRecord(draw(st.text()), draw(st.text()), draw(st.text()), draw(whole))],

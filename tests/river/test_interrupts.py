@@ -1,5 +1,6 @@
 """An interrupt at any line of a call leaves a River model after a completed round, from which it can continue."""
 
+import json
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
@@ -47,7 +48,7 @@ def bits(model: Any) -> tuple[object, ...]:
     """Return the names of the features and what is learned."""
     archive = Archive() if model._learner is None else model._learner.to_archive()
     arrays = tuple((name, archive.arrays[name].tobytes()) for name in sorted(archive.arrays))
-    return tuple(model.feature_names), repr(archive.facts), arrays
+    return tuple(model.feature_names), json.dumps(archive.facts, sort_keys=True), arrays
 
 
 @learners

@@ -4,7 +4,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from ellipack.errors import DomainError
+from ellipack.cli.options import DEFAULT_LEARNER, Options
+from ellipack.errors import DomainError, InputError
 from ellipack.estimators import (
     GradientOuterProduct,
     MetricRegressor,
@@ -14,6 +15,7 @@ from ellipack.estimators import (
 )
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.metric import LocalSlopes
+from ellipack.tabular import TableStream
 
 LEARNER_FACTORIES: Final[dict[str, Callable[..., Any]]] = {
     "metric": MetricRegressor,
@@ -33,6 +35,23 @@ def make_learner(name: str, settings: Sequence[str]) -> StreamingRegressor[Any]:
     return learner if name == "metric" else RescaledRegressor(learner)
 
 
+def use_past(learner: StreamingRegressor[Any], options: Options, table: TableStream) -> None:
+    """Set whether a learner uses the past, and the columns of its keys."""
+    if not isinstance(learner, MetricRegressor):
+        if options.by:
+            raise InputError(f"--by needs --learner {DEFAULT_LEARNER}: the other learners do not use the past")
+        return
+    if options.by and not options.past:
+        raise InputError("--by needs the past: omit --no-past")
+    for name in options.by:
+        if name not in table.columns:
+            raise InputError(f"--by must be one of the columns of {table.name}: {', '.join(table.columns)}")
+    if options.by:
+        learner.set_params(by=list(options.by))
+    if not options.past:
+        learner.set_params(past=False)
+
+
 def parse_setting(text: str, learner: StreamingRegressor[Any]) -> tuple[str, Any]:
     """Return name and value of a parameter ``NAME=VALUE``. The learner checks the value itself."""
     parameters = learner.get_params(deep=False)
@@ -41,7 +60,7 @@ def parse_setting(text: str, learner: StreamingRegressor[Any]) -> tuple[str, Any
     if not equals or name not in names:
         raise DomainError(f"--set must be NAME=VALUE with one of the names {', '.join(names)}, got {text!r}")
     value = _parse_json(given)
-    if isinstance(parameters[name], bool) and not isinstance(value, bool):
+    if isinstance(parameters[name], bool) and name != "past" and not isinstance(value, bool):
         raise DomainError(f"--set {name} must be true or false, got {given!r}")
     return name, value
 

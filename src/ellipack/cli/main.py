@@ -135,6 +135,14 @@ def completion(shell: str) -> None:
     metavar="N",
     help=f"Levels to remember per column; the least recently used are forgotten.  [default: {DEFAULT_LEVEL_MEMORY:,}]",
 )
+@click.option(
+    "--by",
+    multiple=True,
+    metavar="COLUMN",
+    help="Column whose values are keys, such as a store: predictions use the last labels of the same key. May be "
+    "repeated.",
+)
+@click.option("--past/--no-past", default=True, help="Whether predictions use earlier labels.  [default: past]")
 @click.option("--format", type=click.Choice(TABLE_FORMATS), help="Format of TABLE, if its name does not show it.")
 @click.option(
     "--on-error",
@@ -207,7 +215,13 @@ def run(context: click.Context, /, **options: Any) -> None:
     show_default=True,
     help="What to do with a row that can't be read.",
 )
-def predict(model: str, table: str, output: str, format: str | None, on_error: str) -> None:
+@click.option(
+    "--follow",
+    is_flag=True,
+    help="Predict the rows that follow the last learned row, one after the other, from the features and the past. "
+    "Labels in TABLE are used for later rows; for a missing label, the prediction stands in.",
+)
+def predict(model: str, table: str, output: str, format: str | None, on_error: str, follow: bool) -> None:
     """Predict the rows of TABLE with the run saved in MODEL, without learning from them.
 
     TABLE needs the columns that the run uses, in any order, but no target; - is standard input. The output has one line
@@ -215,7 +229,7 @@ def predict(model: str, table: str, output: str, format: str | None, on_error: s
     """
     from ellipack.cli.predict import predict_table
 
-    predict_table(model, table, output, format, on_error)
+    predict_table(model, table, output, format, on_error, follow)
 
 
 @ellipack.command(short_help="Show what a model has learned.")

@@ -26,6 +26,8 @@ class Options:
     kinds: tuple[str, ...] = ()
     levels: int | None = None
     level_memory: int | None = None
+    by: tuple[str, ...] = ()
+    past: bool = True
     format: str | None = None
     predictions: str | None = None
     report: str | None = None

@@ -112,6 +112,10 @@ def _check_options(run: Run, options: Options) -> None:
     learner: Any = getattr(run.learner, "regressor", run.learner)
     if options.learner is not None and type(learner) is not type(LEARNER_FACTORIES[options.learner]()):
         raise _mismatch("--learner", type(learner).__name__, options.learner)
+    if options.by:
+        _check_equal("--by", list(options.by), getattr(learner, "by", None))
+    if not options.past and getattr(learner, "past", False):
+        raise _mismatch("--no-past", "the past", "none")
     for text in options.settings:
         name, value = parse_setting(text, learner)
         _check_equal(f"--set {name}", value, learner.get_params(deep=False)[name])

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 
 from ellipack.cli.inspect import write_report
-from ellipack.cli.learners import make_learner
+from ellipack.cli.learners import make_learner, use_past
 from ellipack.cli.messages import SkippedRows, print_message
 from ellipack.cli.options import DEFAULT_LEARNER, Options
 from ellipack.cli.output_lock import lock_output
@@ -82,7 +82,9 @@ def _new_run(options: Options, source: TableStream) -> Run:
         kinds=options.column_kinds(),
         levels=_level_options(options),
     )
-    return Run(make_learner(options.learner or DEFAULT_LEARNER, options.settings), encoder, options.table)
+    learner = make_learner(options.learner or DEFAULT_LEARNER, options.settings)
+    use_past(learner, options, source)
+    return Run(learner, encoder, options.table)
 
 
 def _level_options(options: Options) -> LevelOptions:

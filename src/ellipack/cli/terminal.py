@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ellipack.evaluation.run import Run
 from ellipack.report.formatting import clean, format_count
-from ellipack.report.record import Direction, Record, Summary
+from ellipack.report.record import Direction, PastRecord, Record, Summary
 
 _MAX_FEATURES, _MAX_PHASES, _MAX_LOADINGS = 10, 10, 4
 _MIN_IMPORTANCE, _MIN_LOADING = 0.0005, 0.05  # smaller values are not shown
@@ -37,6 +37,8 @@ def print_record(record: Record, console: Console) -> None:
 def print_model(record: Record, console: Console) -> None:
     """Print everything that a model has learned."""
     print_record(record, console)
+    if record.past is not None:
+        console.print(_past_table(record.past, console))
     if record.experts.names:
         console.print(_expert_table(record, console))
     if record.phases:
@@ -60,6 +62,8 @@ def _score_table(record: Record) -> Table:
     table.show_header = False
     for name, value in _score_rows(record.summary) if record.summary.rows else []:
         table.add_row(name, value)
+    if record.past is not None:
+        table.add_row("RMSE of the features alone", _number(record.past.rmse_without))
     table.add_row("effective rank", f"{record.effective_rank} of {len(record.features)}")
     table.add_row("centers", f"{record.n_centers:,}")
     return table
@@ -79,8 +83,16 @@ def _score_rows(summary: Summary) -> list[tuple[str, str]]:
 
 
 def _feature_table(record: Record, console: Console) -> Table:
-    table = _table("Feature importance", "feature", ">importance", "")
-    ranked = sorted(zip(record.importances, record.features, strict=True), key=lambda pair: (-pair[0], pair[1]))
+    return _share_table("Feature importance", record.features, record.importances, console)
+
+
+def _past_table(past: PastRecord, console: Console) -> Table:
+    return _share_table("Metric of the learner that sees the past", past.features, past.importances, console)
+
+
+def _share_table(title: str, features: list[str], shares: list[float], console: Console) -> Table:
+    table = _table(title, "feature", ">importance", "")
+    ranked = sorted(zip(shares, features, strict=True), key=lambda pair: (-pair[0], pair[1]))
     shown = [pair for pair in ranked[:_MAX_FEATURES] if pair[0] >= _MIN_IMPORTANCE] or ranked[:1]
     for share, name in shown:
         table.add_row(Text(clean(name)), f"{share:.1%}", bar(share / max(ranked[0][0], 1e-300), console))

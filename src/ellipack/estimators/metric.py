@@ -58,6 +58,24 @@ class MetricHistory(NamedTuple):
     past_choices: list[tuple[str, ...]]
 
 
+class PastErrors(NamedTuple):
+    """Sums of squared errors, over all rounds but the first and those whose label is an outlier.
+
+    Attributes
+    ----------
+    rounds : int
+        Number of rounds.
+    without_past : float
+        Sum of squared errors of the predictions from the features alone.
+    with_past : float
+        The same for predictions that also use the past.
+    """
+
+    rounds: int
+    without_past: float
+    with_past: float
+
+
 class MetricRegressor(StreamingRegressor[MetricState]):
     """Regression on a stream that learns its own metric while it predicts.
 
@@ -232,9 +250,20 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         >>> bool(np.abs(learner.predict_next(X[390:]) - y[390:]).max() < 0.1)
         True
         """
-        state = self._fitted_state
-        rows = check_features(self, X)
-        return learner.predict_next(state, rows, self._row_keys(X, keys), labels)
+        return self._predict_following(learner.NextRowPredictor(self._fitted_state), X, keys, labels)
+
+    def follow(self) -> "Follower":
+        """Return a predictor of the rows that follow, for many calls: each continues after the last one.
+
+        Returns
+        -------
+        follower : Follower
+            It has a method `predict_next`, like this class.
+        """
+        return Follower(self)
+
+    def _predict_following(self, predictor: learner.NextRowPredictor, X: Any, keys: Any, labels: Any) -> Floats:
+        return predictor.predict(check_features(self, X), self._row_keys(X, keys), labels)
 
     def _row_keys(self, X: Any, keys: Any) -> Ints:
         """Return the key of each row; none without `by`."""
@@ -319,14 +348,24 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         return self._fitted_state.core.expert_weights()
 
     @property
+    def past_errors_(self) -> "PastErrors | None":
+        """Squared errors of `progressive` without and with the past; None if the learner does not use the past."""
+        core = self._fitted_state.core
+        return PastErrors(*core.past_errors()) if core.has_past else None
+
+    @property
+    def key_name_(self) -> str | None:
+        """Name of the keys, of all columns `by`; None without keys."""
+        return None if self.by is None else " and ".join(map(str, key_columns(self.by)))
+
+    @property
     def past_gain_(self) -> float:
         """Fraction of the squared error that the past has saved so far: 0 if it was of no use.
 
         The errors are those of `progressive`, compared with predictions from the features alone.
         """
-        core = self._fitted_state.core
-        without_past, with_past = core.past_errors() if core.has_past else (0.0, 0.0)
-        return 1 - with_past / without_past if without_past > 0 else 0.0
+        errors = self.past_errors_
+        return 0.0 if errors is None or errors.without_past == 0 else 1 - errors.with_past / errors.without_past
 
     @property
     def past_metric_(self) -> Metric | None:
@@ -348,9 +387,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         metric = self.past_metric_
         if metric is None:
             return []
-        own = past_feature_names(
-            past_labels(self.past), by=None if self.by is None else " and ".join(map(str, key_columns(self.by)))
-        )
+        own = past_feature_names(past_labels(self.past), self.key_name_)
         rows = getattr(self, "feature_names_in_", [f"feature {k}" for k in range(self.n_features_in_)])
         return [*own, *map(str, rows)][: metric.dimension]
 
@@ -388,6 +425,33 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             choices=[phase.choices for phase in phases],
             past_choices=[phase.past_choices for phase in phases],
         )
+
+
+class Follower:
+    """Predicts the rows that follow the last learned row, in any number of calls.
+
+    Parameters
+    ----------
+    regressor : MetricRegressor
+        Fitted regressor, which does not change. After it has learned more rows, create a new follower.
+
+    Examples
+    --------
+    >>> X, y = np.ones((400, 1)), np.sin(np.arange(400) / 5)
+    >>> learner = MetricRegressor().fit(X[:390], y[:390])
+    >>> follower = learner.follow()
+    >>> first, second = follower.predict_next(X[390:394]), follower.predict_next(X[394:])
+    >>> bool((np.append(first, second) == learner.predict_next(X[390:])).all())
+    True
+    """
+
+    def __init__(self, regressor: MetricRegressor) -> None:
+        self._regressor = regressor
+        self._predictor = learner.NextRowPredictor(regressor._fitted_state)
+
+    def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats:
+        """Predict rows that follow those of the last call. See `MetricRegressor.predict_next`."""
+        return self._regressor._predict_following(self._predictor, X, keys, labels)
 
 
 def _normalized(weights: Floats) -> Floats:

@@ -16,8 +16,9 @@ from ellipack.estimators.loading import RUN_KIND, regressor_from_archive
 from ellipack.evaluation.append_only_file import OutputPosition
 from ellipack.evaluation.scores import Scores
 from ellipack.evaluation.table_fingerprint import TableFingerprint
+from ellipack.row_keys import hash_rows
 from ellipack.serialization import Archive
-from ellipack.tabular import BadRow, TableBatch, TableEncoder
+from ellipack.tabular import BadRow, ParsedRows, TableBatch, TableEncoder, column_text
 from ellipack.validation import Floats, Ints
 
 
@@ -99,11 +100,13 @@ class Run:
             "stop" raises StreamError at a bad row and leaves the run unchanged; "skip" omits it.
         """
         rows = self.encoder.parse(batch, on_error)  # raises before the state changes
+        keys = self.row_keys(batch, rows)
         predictions = np.empty(len(rows))
         for block in self.encoder.partial_fit_transform(rows) if len(rows) else []:
             if len(block.new_scales) and self.scores.n_rows + block.rows.start > 0:
                 self.learner.add_features(block.new_scales)
-            predictions[block.rows] = self.learner.progressive(block.X, rows.labels[block.rows])
+            more = {} if keys is None else {"keys": keys[block.rows]}
+            predictions[block.rows] = self.learner.progressive(block.X, rows.labels[block.rows], **more)
         self.scores.update(predictions, rows.labels)
         bad = tuple(sorted((*batch.unreadable_rows, *rows.bad_rows), key=lambda row: row.row_number))
         self.position = self.row_offset + batch.last_row
@@ -111,6 +114,14 @@ class Run:
         if self.source != "-":  # standard input is not read again
             self.fingerprint = self.fingerprint.extended_by(batch, self.encoder.column_names)
         return BatchResult(self.row_offset + rows.row_numbers, predictions, rows.labels, bad)
+
+    def row_keys(self, batch: TableBatch, rows: ParsedRows) -> Ints | None:
+        """Return the key of each parsed row, from the columns by which the learner uses the past; None without keys."""
+        by = getattr(self.learner, "by", None)
+        if by is None:
+            return None
+        kept = np.searchsorted(batch.row_numbers, rows.row_numbers)
+        return hash_rows([column_text(batch, name)[kept] for name in by])
 
     def start_table(self, source: str) -> None:
         """Continue with another table, from its first row and with predictions of its own."""

@@ -123,11 +123,19 @@ def build_key_figures(record: Record) -> list[KeyFigure]:
         KeyFigure("R\N{SUPERSCRIPT TWO}", format_number(summary.r2), "1 is perfect, 0 is the mean"),
         _baseline_figure("running mean", summary.skill, summary.mean_rmse),
         _baseline_figure("last value", last, summary.last_rmse),
+        *_past_figures(record),
         KeyFigure("Effective rank", rank, f"of {format_count(d, 'feature')}"),
         KeyFigure("Centers", f"{record.n_centers:,}", "kept in memory"),
         KeyFigure("Rows", f"{summary.rows:,}", skipped),
     ]
     return [figure for figure in figures if figure.value != MISSING]
+
+
+def _past_figures(record: Record) -> list[KeyFigure]:
+    past = record.past
+    if past is None or past.rmse_without == 0:
+        return []
+    return [_baseline_figure("features alone", 1 - past.rmse_with / past.rmse_without, past.rmse_without)]
 
 
 def _baseline_figure(baseline: str, skill: float | None, rmse: float | None) -> KeyFigure:

@@ -14,13 +14,14 @@ from typing import Any
 
 from ellipack.report import model_charts, run_charts
 from ellipack.report.chart import Chart
-from ellipack.report.formatting import clean, format_count, format_percent
+from ellipack.report.formatting import clean, format_count, format_number, format_percent
 from ellipack.report.headline import (
     Name,
     Sentence,
     build_headline,
     build_key_figures,
     build_warnings,
+    compare_errors,
     emphasize,
 )
 from ellipack.report.record import Record
@@ -33,6 +34,8 @@ except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
         f"the report page needs jinja2 and plotly ({error}): pip install 'ellipack[report]'", name=error.name
     ) from error
+
+_MAX_PAST_FEATURES = 12
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,22 @@ def _feature_section(record: Record) -> Section | None:
     return Section("features", "Feature importance", lead, charts, table, "Features as a table, with full names")
 
 
+def _past_section(record: Record) -> Section | None:
+    past = record.past
+    if past is None:
+        return None
+    gain = 1 - past.rmse_with / past.rmse_without if past.rmse_without else 0.0
+    lead = (
+        "Predictions of the next row use the features and the past: earlier labels, and errors of earlier predictions. "
+        f"With the past, the RMSE is {format_number(past.rmse_with)}, {compare_errors(gain)} than with the features "
+        f"alone, {format_number(past.rmse_without)}. The table shows the metric of the learner that sees the past."
+    )
+    ranked = sorted(zip(past.importances, past.features, strict=True), key=lambda pair: (-pair[0], pair[1]))
+    rows = [[name, format_percent(share)] for share, name in ranked[:_MAX_PAST_FEATURES]]
+    caption = f"{format_count(len(rows), 'feature')} of {len(ranked):,}"
+    return Section("past", "The past", [lead], table=Table(caption, ["Feature", "Share"], rows, numeric=(1,)))
+
+
 def _expert_section(record: Record) -> Section | None:
     lead = (
         "A prediction combines those of many simple models, called experts. Experts with small errors gain weight, "
@@ -225,6 +244,7 @@ _SECTION_BUILDERS = (
     _error_section,
     _metric_section,
     _feature_section,
+    _past_section,
     _expert_section,
     _residual_section,
     _resource_section,

@@ -122,6 +122,26 @@ class Experts:
 
 
 @dataclass(frozen=True)
+class PastRecord:
+    """What the past of the label is worth, and the metric of the learner that sees it.
+
+    Attributes
+    ----------
+    rmse_without, rmse_with : float
+        RMSE of the predictions from the features alone, and of those that also use the past, without outliers.
+    features : list of str
+        Names of the features that this learner sees: of the past first, then of the rows.
+    importances : list of float
+        Their shares of its metric; they sum to 1.
+    """
+
+    rmse_without: float
+    rmse_with: float
+    features: list[str]
+    importances: list[float]
+
+
+@dataclass(frozen=True)
 class SampledRows:
     """Sample of rows, by number counted from 1, with their predictions and labels."""
 
@@ -187,6 +207,8 @@ class Record:
         Phases that have ended, may be empty.
     experts : Experts
         Experts and their weights.
+    past : PastRecord or None
+        What the past is worth; None for a learner that does not use it.
     residuals : SampledRows
         Sample of predictions and labels.
     columns : list of ColumnRecord
@@ -210,6 +232,7 @@ class Record:
     directions: list[Direction]
     phases: list[PhaseRecord]
     experts: Experts
+    past: PastRecord | None
     residuals: SampledRows
     columns: list[ColumnRecord]
     speed: list[tuple[int, float]]
@@ -285,6 +308,10 @@ def _check_metric(record: Record) -> None:
     check_decreasing(record.eigenvalues, "eigenvalues")
     check_non_negative(record.effective_rank, "effective_rank")
     check_non_negative(record.n_centers, "n_centers")
+    if record.past is not None:
+        check_non_negative(record.past.rmse_without, "past.rmse_without")
+        check_non_negative(record.past.rmse_with, "past.rmse_with")
+        check_proportions(record.past.importances, "past.importances", record.past.features, "features")
     for i, direction in enumerate(record.directions):
         check_length(direction.loadings, f"directions[{i}].loadings", record.features, "features")
     for column in record.columns:

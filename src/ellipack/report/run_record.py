@@ -10,7 +10,18 @@ from ellipack._version import __version__
 from ellipack.estimators import MetricRegressor, PhasedRegressor
 from ellipack.evaluation.run import Run
 from ellipack.evaluation.scores import Scores
-from ellipack.report.record import ColumnRecord, Direction, Experts, PhaseRecord, Progress, Record, SampledRows, Summary
+from ellipack.learners.metric.past import past_feature_names, past_labels
+from ellipack.report.record import (
+    ColumnRecord,
+    Direction,
+    Experts,
+    PastRecord,
+    PhaseRecord,
+    Progress,
+    Record,
+    SampledRows,
+    Summary,
+)
 from ellipack.validation import Floats
 
 _N_DIRECTIONS = 5
@@ -85,6 +96,7 @@ def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Re
         directions=[Direction(value, loadings) for value, loadings in directions],
         phases=_build_phases(inner),
         experts=_build_experts(learner),
+        past=_build_past(learner, features, info.target),
         residuals=SampledRows(info.scores.sample_rows.tolist(), *info.scores.sample_pairs.T.tolist()),
         columns=info.columns,
         speed=info.speed,
@@ -116,6 +128,22 @@ def _build_experts(learner: Any) -> Experts:
     if not isinstance(learner, MetricRegressor):
         return Experts([], [])
     return Experts(learner.expert_names_, learner.expert_weights_.tolist())
+
+
+def _build_past(learner: Any, features: list[str], target: str) -> PastRecord | None:
+    """Return what the past is worth, if the learner uses it and has made predictions."""
+    errors = learner.past_errors_ if isinstance(learner, MetricRegressor) else None
+    metric = getattr(learner, "past_metric_", None)
+    if errors is None or metric is None or errors.rounds == 0:
+        return None
+    weights = metric.feature_weights
+    names = [*past_feature_names(past_labels(learner.past), learner.key_name_, target), *features]
+    return PastRecord(
+        float(np.sqrt(errors.without_past / errors.rounds)),
+        float(np.sqrt(errors.with_past / errors.rounds)),
+        names[: metric.dimension],
+        (weights / weights.sum()).tolist(),
+    )
 
 
 def _build_phases(learner: Any) -> list[PhaseRecord]:

@@ -3,7 +3,7 @@
 from ellipack.tabular.category_column import LevelOptions
 from ellipack.tabular.encoder import ColumnSummary, FeatureBlock, ParsedRows, TableEncoder
 from ellipack.tabular.kind_inference import INFERENCE_ROWS
-from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, TableBatch
+from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, TableBatch, column_text
 from ellipack.tabular.table_stream import TableStream, open_table
 from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE
 
@@ -20,5 +20,6 @@ __all__ = [
     "TableBatch",
     "TableEncoder",
     "TableStream",
+    "column_text",
     "open_table",
 ]

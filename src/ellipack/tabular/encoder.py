@@ -236,6 +236,15 @@ class TableEncoder:
         """Parse the rows of a batch without labels. Does not change the encoder."""
         return self._parse(batch, on_error, None)
 
+    def known_labels(self, batch: TableBatch, rows: ParsedRows) -> Floats:
+        """Return the labels of parsed rows; NaN where the table has no valid label. Does not change the encoder."""
+        labels = np.full(len(batch), np.nan)
+        if self._target.name in batch.table.column_names:
+            column = decode_column(batch.table.column(self._target.name), batch.source, self._target.name)
+            parsed = self._target.parse(column)
+            labels[~parsed.invalid] = parsed.values[~parsed.invalid]
+        return labels[np.searchsorted(batch.row_numbers, rows.row_numbers)]
+
     def partial_fit_transform(self, rows: ParsedRows) -> list[FeatureBlock]:
         """Encode rows one after another and update the statistics.
 

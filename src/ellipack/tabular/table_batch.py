@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import pa, pc
@@ -52,6 +53,26 @@ def to_clean_strings(column: pa.Array) -> pa.Array:
     """
     trimmed = pc.utf8_trim_whitespace(to_strings(column))
     return pc.if_else(pc.is_in(trimmed, value_set=_MISSING_ARRAY), pa.scalar(None, pa.string()), trimmed)
+
+
+def column_text(batch: "TableBatch", name: str) -> NDArray[np.object_]:
+    """Return the values of a column as text, None where they are missing; raise StreamError if there is no such column.
+
+    Parameters
+    ----------
+    batch : TableBatch
+        Rows of a table.
+    name : str
+        Name of the column.
+
+    Returns
+    -------
+    ndarray of object
+        Text of each row.
+    """
+    if name not in batch.table.column_names:
+        raise StreamError(f"{batch.source} must have the column '{escape_name(name)}', whose values are keys")
+    return np.array(to_clean_strings(batch.table.column(name)).to_pylist(), dtype=object)
 
 
 def quote_value(value: object) -> str:

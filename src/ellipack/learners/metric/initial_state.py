@@ -121,7 +121,7 @@ def _initial_past(d: int, size: LearnerSize) -> tuple[PastParts, SelectedMetrics
     features = PastFeatures(size.past_labels, size.max_keys, np.zeros(length), none, np.zeros((0, length)))
     seen = features.dimension + (d if d <= MANY_FEATURES else 0)
     rounds, selected = _initial_learner(seen, size.views, size.max_centers)
-    return PastParts(rounds, features, _initial_aggregation(2), 0, (0.0, 0.0), (0.0, 0.0)), selected
+    return PastParts(rounds, features, _initial_aggregation(2), 0, (0, 0.0, 0.0), (0, 0.0, 0.0)), selected
 
 
 def _initial_learner(d: int, views: int, max_centers: int) -> tuple[MetricParts, SelectedMetrics]:

@@ -61,32 +61,46 @@ def predict(state: MetricState, X: ArrayLike, n_jobs: int | None = 1) -> Floats:
     return predictions
 
 
-def predict_next(state: MetricState, X: ArrayLike, keys: Ints = NO_KEYS, labels: ArrayLike | None = None) -> Floats:
-    """Return predictions for the rows that follow, one after the other, without a change of the state.
+class NextRowPredictor:
+    """Predicts the rows that follow, one after the other and in any number of calls, without a change of the state.
 
     Parameters
     ----------
     state : MetricState
-        The state.
-    X : array-like of shape (n, d)
-        Rows.
-    keys : array of int64, shape (n,), optional
-        Key of each row, if the learner has keys.
-    labels : array-like of shape (n,), optional
-        Labels, which the predictions of later rows use. A NaN is an unknown label, for which the prediction stands in.
-        By default, all are unknown.
-
-    Returns
-    -------
-    predictions : array of shape (n,)
-        0 before the first round.
+        The state. After it has learned more rounds, create a new predictor.
     """
-    core = state.core
-    table = _checked_rows(core, X)
-    known = np.full(len(table), np.nan) if labels is None else _checked_known_labels(labels, len(table))
-    predictions = np.empty(len(table))
-    core.predict_next(table, _checked_keys(core, keys, len(table)), known, predictions)
-    return predictions
+
+    def __init__(self, state: MetricState) -> None:
+        self._core = state.core
+        self._past = self._core.past_features() if self._core.has_past else None
+
+    def predict(self, X: ArrayLike, keys: Ints = NO_KEYS, labels: ArrayLike | None = None) -> Floats:
+        """Return predictions for rows that follow those of the last call.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        keys : array of int64, shape (n,), optional
+            Key of each row, if the learner has keys.
+        labels : array-like of shape (n,), optional
+            Labels, which the predictions of later rows use. A NaN is an unknown label, for which the prediction stands
+            in. By default, all are unknown.
+
+        Returns
+        -------
+        predictions : array of shape (n,)
+            0 before the first round.
+        """
+        core = self._core
+        table = _checked_rows(core, X)
+        known = np.full(len(table), np.nan) if labels is None else _checked_known_labels(labels, len(table))
+        predictions = np.empty(len(table))
+        if self._past is None:
+            core.predict(table, predictions)
+        else:
+            core.predict_next(table, _checked_keys(core, keys, len(table)), known, self._past, predictions)
+        return predictions
 
 
 def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS) -> Floats:

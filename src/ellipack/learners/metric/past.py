@@ -34,7 +34,7 @@ def past_labels(past: bool | int) -> int:
 
 def is_worthwhile(past: PastParts) -> bool:
     """Return whether the past made the predictions of this phase better."""
-    without_past, with_past = past.active_errors
+    _, without_past, with_past = past.active_errors
     return past.rounds.clock < _MIN_ROUNDS or with_past < (1 - _MIN_GAIN) * without_past
 
 

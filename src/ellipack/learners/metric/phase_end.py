@@ -175,7 +175,7 @@ def _next_past(past: PastParts, rounds: MetricParts, config: MetricConfig, end: 
         past.features,
         _restart(past.combination, rounds.label_statistics, config.stack_prior),
         first_active_round(past, rounds.clock, end),
-        (0.0, 0.0),
+        (0, 0.0, 0.0),
         past.total_errors,
     )
 

@@ -120,7 +120,7 @@ def config_from_archive(saved: Archive) -> MetricConfig:
 def _archive_past(past: PastParts, selected: SelectedMetrics) -> Archive:
     """Return an archive of the learner that sees the past."""
     features = past.features
-    arrays = {name: np.array(getattr(past, name)) for name in _PAST_ERRORS}
+    arrays = {name: np.array(getattr(past, name), dtype=np.float64) for name in _PAST_ERRORS}
     histories = Archive(arrays={name: getattr(features, name) for name in ("stream", "keys", "histories")})
     return Archive({"active_from": past.active_from}, arrays).with_parts(
         learner=learner_to_archive(past.rounds, selected),
@@ -140,8 +140,8 @@ def _restore_past(saved: Archive, d: int, size: LearnerSize, clock: int) -> tupl
             f"or {own + d}, got {seen}"
         )
     rounds, selected = learner_from_archive(learner, seen, size, clock)
-    most = _MAX_ERROR**2 * clock
-    errors = [saved.floats_between(0.0, most, name, 2).tolist() for name in _PAST_ERRORS]
+    most = max(_MAX_ERROR**2, 1.0) * clock
+    errors = [(int(n), *sums) for n, *sums in (saved.floats_between(0.0, most, name, 3) for name in _PAST_ERRORS)]
     past = PastParts(
         rounds,
         features,

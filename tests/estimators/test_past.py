@@ -1,0 +1,272 @@
+"""Predictions of the next row from the features and the past, in `MetricRegressor`."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ellipack
+from ellipack import MetricConfig, MetricRegressor
+from ellipack.errors import InputError
+from ellipack.learners.aggregation import regret_bound
+from ellipack.validation import Floats, Ints
+from tests.strategies import seeds
+
+QUICK = MetricConfig(validation_points=24, pool=100)
+
+Stream = tuple[Floats, Floats, Ints]
+
+
+def waves(n: int, seed: int = 0) -> Stream:
+    """The label depends on the features and on the two labels before; three keys in turn."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(n, 2)), np.zeros(n)
+    for t in range(2, n):
+        y[t] = 1.6 * y[t - 1] - 0.8 * y[t - 2] + np.sin(X[t, 0]) + 0.1 * rng.normal()
+    return X, y, np.arange(n) % 3
+
+
+def levels(n: int, seed: int = 0) -> Stream:
+    """Forty keys, in the last column, with levels of their own that move slowly, in random order."""
+    rng = np.random.default_rng(seed)
+    keys = rng.integers(40, size=n)
+    moving = 3 * rng.normal(size=40) + np.cumsum(0.05 * rng.normal(size=(n, 40)), axis=0)
+    X = np.column_stack([rng.normal(size=n), keys])
+    return X, moving[np.arange(n), keys] + X[:, 0], keys
+
+
+def noise(n: int, seed: int = 0) -> Stream:
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, 2)), rng.normal(size=n), rng.integers(3, size=n)
+
+
+def late_error(predictions: Floats, y: Floats) -> float:
+    half = len(y) // 2
+    return float(np.sqrt(np.mean((predictions[half:] - y[half:]) ** 2)))
+
+
+def new(**parameters: Any) -> MetricRegressor:
+    return MetricRegressor(n_jobs=1, config=QUICK, **parameters)
+
+
+# ---- What the past is worth
+
+
+def test_the_past_helps_where_labels_depend_on_earlier_ones() -> None:
+    X, y, _ = waves(800)
+    plain, past = new(past=False), new()
+    assert late_error(past.progressive(X, y), y) < 0.3 * late_error(plain.progressive(X, y), y)
+    assert past.past_gain_ > 0.8
+    assert plain.past_gain_ == 0.0
+    assert plain.past_errors_ is None
+
+
+def test_the_past_of_the_same_key_helps_more() -> None:
+    X, y, _ = levels(1200)
+    errors = [late_error(new(**each).progressive(X[:, :1], y), y) for each in ({"past": False}, {})]
+    keyed = new(by="shop")
+    by_key = late_error(keyed.progressive(X[:, :1], y, keys=X[:, 1]), y)
+    assert by_key < 0.3 * min(errors)
+
+
+@pytest.mark.parametrize("make", [noise, waves, levels])
+def test_predictions_of_rows_that_need_not_follow_ignore_the_past(make: Callable[[int], Stream]) -> None:
+    X, y, _ = make(300)
+    plain, past, keyed = (new(past=False), new(), new(by=1))
+    for learner in (plain, past, keyed):
+        learner.fit(X, y)
+    expected = plain.predict(X[::-1])
+    assert past.predict(X[::-1]).tobytes() == expected.tobytes()
+    assert keyed.predict(X[::-1]).tobytes() == expected.tobytes()
+    assert plain.predict_next(X).tobytes() == plain.predict(X).tobytes()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_on_noise_the_past_hardly_hurts(seed: int) -> None:
+    X, y, _ = noise(1500, seed)
+    errors = [late_error(new(past=past).progressive(X, y), y) for past in (False, True)]
+    assert errors[1] <= 1.01 * errors[0]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_theorem_bounds_the_loss_by_the_past(seed: int) -> None:
+    """On a stream that punishes whoever trusts the past: it helps in one phase, and misleads in the next."""
+    rng = np.random.default_rng(seed)
+    n, X = 600, rng.normal(size=(600, 1))
+    y, sign = np.zeros(n), 1.0
+    learner, rows = new(), []
+    for t in range(n):
+        if t in (40, 90, 200, 450):
+            sign = -sign
+        y[t] = 0.5 * X[t, 0] + sign * (y[t - 1] if t else 0.0) * 0.9 + 0.1 * rng.normal()
+        alone = learner.predict(X[t : t + 1])[0] if t else 0.0
+        rows.append((alone, learner.progressive(X[t : t + 1], y[t : t + 1])[0]))
+    without, both = (np.sum((column[1:] - y[1:]) ** 2) for column in np.array(rows).T)
+    errors = learner.past_errors_
+    assert errors is not None
+    assert errors.without_past == pytest.approx(without)
+    assert errors.with_past == pytest.approx(both)
+    # A phase ends in a restart, so that the bound adds up over phases; each prior is at least 0.01.
+    scale = 4 * np.ptp(y) ** 2
+    bound = sum(
+        2 * regret_bound(prior=0.01, squares=scale * without, experts=2, rounds=n, scale=scale, first_scale=scale)
+        for _ in learner.history().end
+    )
+    assert both <= without + bound
+
+
+# ---- No look-ahead, and the same bits however rows come
+
+
+@settings(max_examples=15)
+@given(st.integers(1, 119), st.sampled_from([{}, {"by": 1}, {"past": 1}]), seeds)
+def test_a_label_changes_no_prediction_before_or_at_its_row(at: int, parameters: dict[str, Any], seed: int) -> None:
+    X, y, _ = levels(120, seed)
+    changed = y.copy()
+    changed[at] += 1.5
+    one, other = (new(**parameters).progressive(X, labels) for labels in (y, changed))
+    assert one[: at + 1].tobytes() == other[: at + 1].tobytes()
+    assert at == 119 or one[at + 1 :].tobytes() != other[at + 1 :].tobytes()
+
+
+@settings(max_examples=10)
+@given(st.lists(st.integers(1, 149), max_size=6), st.sampled_from([{}, {"by": 1}, {"past": 8, "by": [0, 1]}]), seeds)
+def test_batches_have_the_same_bits(cuts: list[int], parameters: dict[str, Any], seed: int) -> None:
+    X, y, _ = levels(150, seed)
+    whole, parts, rows = new(**parameters), new(**parameters), new(**parameters)
+    expected = whole.progressive(X, y)
+    edges = [0, *sorted(set(cuts)), 150]
+    pieces = [parts.progressive(X[a:b], y[a:b]) for a, b in pairwise(edges)]
+    assert np.concatenate(pieces).tobytes() == expected.tobytes()
+    singly = [rows.progressive(X[t : t + 1], y[t : t + 1])[0] for t in range(150)]
+    assert np.array(singly).tobytes() == expected.tobytes()
+    assert rows.predict_next(X[:5]).tobytes() == whole.predict_next(X[:5]).tobytes()
+
+
+@pytest.mark.parametrize("parameters", [{}, {"by": 1}, {"by": [0, 1], "past": 2}])
+def test_a_loaded_model_continues_with_the_same_bits(parameters: dict[str, Any], tmp_path: Any) -> None:
+    X, y, _ = levels(300)
+    learner = new(**parameters).fit(X[:200], y[:200])
+    learner.save(tmp_path / "model")
+    loaded = ellipack.load(tmp_path / "model")
+    assert isinstance(loaded, MetricRegressor)
+    assert loaded.get_params()["by"] == parameters.get("by")
+    assert loaded.predict_next(X[200:]).tobytes() == learner.predict_next(X[200:]).tobytes()
+    assert loaded.progressive(X[200:], y[200:]).tobytes() == learner.progressive(X[200:], y[200:]).tobytes()
+
+
+@pytest.mark.parametrize("parameters", [{}, {"by": 1}])
+def test_features_may_be_added(parameters: dict[str, Any]) -> None:
+    X, y, _ = levels(240)
+    narrow = new(**parameters).fit(X[:100], y[:100])
+    expected = narrow.predict_next(X[100:110])
+    narrow.add_features([1.0])
+    wider = np.column_stack([X, np.zeros(240)])
+    assert narrow.predict_next(wider[100:110]).tolist() == pytest.approx(expected.tolist(), abs=1e-9)
+    wider[100:, 2] = np.sin(np.arange(140))
+    labels = y[100:] + 10 * wider[100:, 2]
+    assert late_error(narrow.progressive(wider[100:], labels), labels) < 0.6 * np.std(labels)
+
+
+# ---- Rows that follow
+
+
+@pytest.mark.parametrize("parameters", [{}, {"by": 1}])
+def test_predictions_stand_in_for_unknown_labels(parameters: dict[str, Any]) -> None:
+    X, y, _ = levels(260)
+    learner = new(**parameters).fit(X[:200], y[:200])
+    expected = []
+    known = np.full(60, np.nan)
+    known[::7] = y[200::7]
+    filled = known.copy()
+    for t in range(60):  # each row is predicted after the labels before it, known or stood in for
+        prediction = learner.predict_next(X[200 : 201 + t], labels=np.append(filled[:t], np.nan))[-1]
+        expected.append(prediction)
+        filled[t] = prediction if np.isnan(known[t]) else known[t]
+    assert learner.predict_next(X[200:], labels=known).tolist() == expected
+    follower = learner.follow()
+    parts = [follower.predict_next(X[200:230], labels=known[:30]), follower.predict_next(X[230:], labels=known[30:])]
+    assert np.concatenate(parts).tolist() == expected
+
+
+def test_the_prediction_of_the_next_row_is_that_of_progressive() -> None:
+    X, y, _ = waves(150)
+    learner = new().fit(X[:100], y[:100])
+    following = learner.predict_next(X[100:], labels=y[100:])
+    # Within a phase only the past changes the prediction of the first row.
+    assert following[0] == learner.progressive(X[100:101], y[100:101])[0]
+
+
+def test_an_outlier_does_not_enter_the_past() -> None:
+    X, y, _ = waves(150)
+    clean, dirty = new().fit(X[:100], y[:100]), new().fit(X[:100], y[:100])
+    dirty.partial_fit(X[100:101], [1e9])
+    # The round counts, so that all rows are a little older.
+    assert dirty.predict_next(X[101:105]).tolist() == pytest.approx(clean.predict_next(X[101:105]).tolist(), abs=0.02)
+
+
+# ---- Keys, names and errors
+
+
+def test_keys_by_name_by_number_and_given_apart_are_the_same() -> None:
+    X, y, keys = levels(200)
+    frame = pd.DataFrame(X, columns=["x", "shop"])
+    expected = new(by=1).progressive(X, y)
+    assert new(by="shop").progressive(frame, y).tobytes() == expected.tobytes()
+    assert new(by=["shop"]).progressive(frame, y).tobytes() == expected.tobytes()
+    assert new(by="anything").progressive(X, y, keys=keys).tobytes() == expected.tobytes()
+    texts = np.array([f"shop {key}" for key in keys])
+    assert new(by="anything").progressive(X, y, keys=texts).tobytes() == expected.tobytes()
+
+
+def test_the_metric_with_the_past_has_names() -> None:
+    X, y, _ = waves(200)
+    learner = new(by=1).fit(pd.DataFrame(X, columns=["wind", "site"]), y)
+    assert learner.key_name_ == "1"
+    names = learner.past_feature_names_
+    assert names[2:5] == ["label, 1 row ago", "label, 2 rows ago", "label, 3 rows ago"]
+    assert names[-2:] == ["wind", "site"]
+    assert learner.past_metric_ is not None
+    assert learner.past_directions_ is not None
+    assert learner.past_metric_.dimension == len(names) == learner.past_directions_.shape[1]
+    leading = np.abs(learner.past_directions_[0] * np.append(np.std(y), 1).max())
+    assert names[int(leading.argmax())] in {*names[:5]}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "given", "message"),
+    [
+        ({"past": 9}, {}, "past must be an integer from 0 to 8, got 9"),
+        ({"past": -1}, {}, "past must be an integer from 0 to 8, got -1"),
+        ({"past": 2.0}, {}, "past must be an integer"),
+        ({"by": 7}, {}, "by must be the number of a column, from 0 to 1, got 7"),
+        ({"by": "shop"}, {}, "by must be the number of a column: X has no names, got 'shop'"),
+        ({"by": []}, {}, "by must be the name or number of a column, or a list of them"),
+        ({"by": 1.5}, {}, "by must be the name or number of a column, or a list of them, got 1.5"),
+        ({}, {"keys": np.zeros(40)}, "keys need a name"),
+        ({"by": 0}, {"keys": np.zeros(39)}, "keys must have one entry per row, 40, got shape"),
+        ({"by": 0}, {"keys": np.zeros((40, 1))}, "a column of keys must have one dimension"),
+    ],
+)
+def test_invalid_parameters_and_keys_are_refused(
+    parameters: dict[str, Any], given: dict[str, Any], message: str
+) -> None:
+    X, y, _ = waves(40)
+    learner = new(**parameters)
+    with pytest.raises(InputError, match=message):
+        learner.fit(X, y, **given)
+    assert not hasattr(learner, "state_")
+
+
+def test_invalid_labels_of_following_rows_are_refused() -> None:
+    X, y, _ = waves(40)
+    learner = new().fit(X, y)
+    with pytest.raises(InputError, match="labels must have one entry per row, 2, got shape"):
+        learner.predict_next(X[:2], labels=[1.0])
+    with pytest.raises(InputError, match="labels must be at most 1e\\+60 in size, or NaN, got 1e\\+61"):
+        learner.predict_next(X[:2], labels=[1.0, 1e61])
