@@ -4,7 +4,7 @@ BIN := .venv/bin
 CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
 
 .PHONY: help demo test check check-cpp sanitize sanitize-quick stubs format fuzz soak bench bench-index bench-metric \
-  bench-river bench-run bench-saving bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
+  bench-river bench-run bench-saving bench-past bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -67,6 +67,9 @@ bench-index: .venv/bench-index.stamp ## the neighbor index against a NumPy scan,
 
 bench-metric: .venv/peers.stamp ## error and cost of MetricRegressor; DATA=FOLDER of CSV files adds River [PEERS=TABLE.md: errors of peers]
 	@$(BIN)/python -m benchmarks.metric $(if $(DATA),--data $(DATA)) $(if $(PEERS),--peers $(PEERS))
+
+bench-past: .venv/peers.stamp ## error with and without the past of the label, by row and by key
+	@$(BIN)/python -m benchmarks.past
 
 bench-peers: .venv/peers.stamp ## compare with River, scikit-learn and LightGBM on public streams, a few minutes; ARGS='--full', '--help'
 	@$(BIN)/python -m benchmarks.comparison $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(ARGS)

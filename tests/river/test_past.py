@@ -1,0 +1,150 @@
+"""The past in River's `MetricRegressor`: keys, and labels that come late."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from river import evaluate, metrics
+
+from ellipack import MetricConfig
+from ellipack.errors import InputError
+from ellipack.river import MetricRegressor, load
+from ellipack.river.pending import MAX_PENDING, PendingPredictions
+from tests.reference.past import ReferencePastLearner
+
+QUICK = MetricConfig(validation_points=24, pool=100)
+
+Rows = list[tuple[dict[Any, Any], float]]
+
+
+def waves(n: int, seed: int = 0) -> Rows:
+    """The label depends on the features and on the two labels before."""
+    rng = np.random.default_rng(seed)
+    y = [0.0, 0.0]
+    rows = []
+    for _ in range(n):
+        x = {"a": float(rng.normal()), "b": float(rng.normal())}
+        y.append(1.6 * y[-1] - 0.8 * y[-2] + np.sin(x["a"]) + 0.1 * float(rng.normal()))
+        rows.append((x, float(y[-1])))
+    return rows
+
+
+def arrivals(n: int, delay: int | str, seed: int = 0) -> list[list[int]]:
+    """Return which rows get their labels before each row is predicted, and after the last one."""
+    rng = np.random.default_rng(seed)
+    after = rng.integers(1, 30, size=n) if delay == "random" else np.full(n, int(delay) + 1)
+    due: list[list[int]] = [[] for _ in range(n + 40)]
+    for t in range(n):
+        due[t + int(after[t])].append(t)
+    return due
+
+
+@pytest.mark.parametrize("delay", [0, 1, 24, "random"])
+def test_late_rows_are_learned_with_the_past_of_their_prediction(delay: int | str) -> None:
+    rows = waves(130)
+    model = MetricRegressor(neighbors=8, config=QUICK)
+    predictions: list[float] = []
+    pasts: list[tuple[float, list[float]]] = []
+    learned = []
+    for t, due in enumerate(arrivals(len(rows), delay)):
+        for late in due:
+            model.learn_one(*rows[late])
+            learned.append(late)
+        if t < len(rows):
+            predictions.append(model.predict_one(rows[t][0]))
+            pasts.append((predictions[-1], []))
+    assert sorted(learned) == list(range(len(rows)))
+    assert len(model._pending) == 0
+    # The reference learns the rows in the same order, each with the past of its prediction.
+    assert model._learner is not None
+    history = model._learner.state.phase.summaries
+    choices = [phase.choices for phase in history], [phase.past_choices for phase in history]
+    reference = ReferencePastLearner(2, 3, 0, choices, neighbors=8, config=QUICK)
+    seen: dict[int, list[float]] = {}
+    known: list[tuple[int, float, float]] = []
+    for t, due in enumerate(arrivals(len(rows), delay)):
+        for late in due:
+            x, y = rows[late]
+            # Without a delay, and only then, the label is learned in the round of the prediction.
+            reference.learn(np.array([x["a"], x["b"]]), y, past=seen[late])
+            known.append((0, y, seen[late][0]))
+        if t < len(rows):
+            row = np.array([rows[t][0]["a"], rows[t][0]["b"]])
+            seen[t] = reference.past.features(0, reference.plain.predict(row))
+            assert reference.past.rounds == known
+            expected = reference.predict(row, past=seen[t])
+            assert predictions[t] == pytest.approx(expected, abs=1e-7)
+
+
+def test_river_evaluates_late_labels() -> None:
+    rows = waves(400)
+    errors = {}
+    for delay in (0, 5):
+        for past in (False, True):
+            model = MetricRegressor(past=past, config=QUICK)
+            score = evaluate.progressive_val_score(rows, model, metrics.RMSE(), delay=delay)
+            errors[delay, past] = score.get()
+    assert errors[0, True] < 0.5 * errors[0, False]
+    assert errors[0, True] < errors[5, True] < 1.1 * errors[5, False]
+
+
+def test_keys_may_be_text() -> None:
+    rng = np.random.default_rng(0)
+    levels = 5 * rng.normal(size=20)
+    rows: Rows = []
+    for k in rng.integers(20, size=500):
+        x: dict[Any, Any] = {"shop": f"shop {k}", "price": float(rng.normal())}
+        rows.append((x, float(levels[k] - x["price"])))
+    scores = []
+    names: list[Any] = ["shop", ["shop"]]
+    for by in names:
+        model = MetricRegressor(by=by, config=QUICK)
+        scores.append(evaluate.progressive_val_score(rows[:], model, metrics.RMSE()).get())
+        assert model.feature_names == ["price"]
+    plain: Rows = [({"price": x["price"]}, y) for x, y in rows]
+    assert scores[0] == scores[1] < 0.5 * evaluate.progressive_val_score(plain, MetricRegressor(), metrics.RMSE()).get()
+    with pytest.raises(InputError, match="x must have the key 'shop', got 'price'"):
+        model.predict_one({"price": 1.0})
+
+
+@pytest.mark.parametrize("by", [None, "b"])
+def test_data_frames_and_rows_have_the_same_bits(by: str | None) -> None:
+    rows = [({"a": x["a"], "b": float(t % 3)}, y) for t, (x, y) in enumerate(waves(90))]
+    frame, labels = pd.DataFrame([x for x, _ in rows]), pd.Series([y for _, y in rows])
+    one, many = (MetricRegressor(by=by, config=QUICK) for _ in range(2))
+    for start in range(0, 90, 30):
+        expected = [one.predict_one(x) for x, _ in rows[start : start + 30]]
+        for x, y in rows[start : start + 30]:
+            one.learn_one(x, y)
+        part = slice(start, start + 30)
+        assert many.predict_many(frame[part]).tolist() == expected
+        many.learn_many(frame[part], labels[part])
+    assert many.predict_one(rows[0][0]) == one.predict_one(rows[0][0])
+
+
+def test_pending_predictions_are_saved(tmp_path: Path) -> None:
+    rows = waves(80)
+    model = MetricRegressor(config=QUICK)
+    for t in range(60):
+        model.predict_one(rows[t][0])
+        if t >= 10:
+            model.learn_one(*rows[t - 10])
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert len(loaded._pending) == len(model._pending) == 10
+    for each in (model, loaded):
+        for row in rows[50:]:
+            each.learn_one(*row)
+    probe = {"a": 0.3, "b": -0.2}
+    assert loaded.predict_one(probe) == model.predict_one(probe)
+
+
+def test_pending_predictions_are_bounded() -> None:
+    pending = PendingPredictions()
+    for t in range(MAX_PENDING + 5):
+        pending.add({"a": float(t)}, 0, t, (1.0,))
+    assert len(pending) == MAX_PENDING
+    assert pending.find({"a": 4.0}, 0, -1) == ()
+    assert pending.find({"a": 5.0}, 0, -1) == (1.0,)
