@@ -120,8 +120,7 @@ void bind_past_parts(nb::module_& m) {
           "active_errors", [](const PastParts& self) { return sums_of(self.active_errors); },
           "Rounds of this phase that used the past, and sums of squared errors without and with it.")
       .def_prop_ro(
-          "total_errors", [](const PastParts& self) { return sums_of(self.total_errors); },
-          "The same for all rounds.")
+          "total_errors", [](const PastParts& self) { return sums_of(self.total_errors); }, "The same for all rounds.")
       .def(
           "__reduce__",
           [](const PastParts& self) {

@@ -313,12 +313,12 @@ void MetricCore::learn_past(const Row& row, double label, Workspace& work) {
   const bool counts = !plain_.is_label_outlier(label);
   const bool active = past_->is_active();
   const double without = work.plain.aggregation.prediction;
-  if (counts && plain_.has_labels()) {
+  if (counts) {
     past_->total_errors.add(label, without, work.prediction);
-    if (active) {
-      past_->active_errors.add(label, without, work.prediction);
-      past_->combination.update(past.predictions, label, past.combination);
-    }
+  }
+  if (counts && active && plain_.has_labels()) {
+    past_->active_errors.add(label, without, work.prediction);
+    past_->combination.update(past.predictions, label, past.combination);
   }
   if (active) {
     past_->rounds.learn_row(label, past.rounds);

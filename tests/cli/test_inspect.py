@@ -31,13 +31,14 @@ def test_inspect_shows_the_output_of_the_run_and_more(folder: Path, cli: CliRunn
     assert titles == [
         "Feature importance",
         "Leading directions",
+        "Metric of the learner that sees the past",
         "Expert weights",
         "Phases",
         "Columns",
         "Parameters",
     ]
     assert "│ max_centers  │ 100000 │" in result.out
-    assert "┃ column  ┃ kind     ┃ missing ┃\n" in result.out  # no column for notes, since there are no notes
+    assert "│ zone    │ category │       0 │ 12 rows in 'other' │\n" in result.out
     weights = [float(each) for each in re.findall(r"([0-9.]+)% │ ", result.out.partition("Expert weights")[2])]
     assert sum(weights) == pytest.approx(100, abs=1)
 

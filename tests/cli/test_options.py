@@ -39,7 +39,7 @@ def folder(tmp_path: Path) -> Path:
         (
             ["--set", "views"],
             2,
-            "--set must be NAME=VALUE with one of the names max_centers, n_jobs, neighbors, random_state",
+            "--set must be NAME=VALUE with one of the names max_centers, n_jobs, neighbors, past, random_state",
         ),
         (["--set", "config=1"], 2, "--set must be NAME=VALUE"),
         (["--set", "max_centers=few"], 2, "max_centers must be an integer from 16 to 1099511627776, got 'few'"),

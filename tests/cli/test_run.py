@@ -26,12 +26,13 @@ MetricRegressor on rides.csv, target duration
 ┌─────────────────────────────┬─────────┐
 │ rows                        │     400 │
 │ rows skipped                │       0 │
-│ RMSE                        │   4.388 │
+│ RMSE                        │   4.506 │
 │ RMSE of the running mean    │   20.41 │
 │ RMSE of the last value      │   30.57 │
-│ MAE                         │   1.218 │
-│ R2                          │  0.9526 │
-│ skill over the running mean │   78.5% │
+│ MAE                         │   1.237 │
+│ R2                          │  0.9500 │
+│ skill over the running mean │   77.9% │
+│ RMSE of the features alone  │   4.388 │
 │ effective rank              │ 2 of 16 │
 │ centers                     │     400 │
 └─────────────────────────────┴─────────┘
@@ -110,7 +111,7 @@ def test_json_contains_the_record_and_changes_nothing_else(
     assert (result.code, result.err) == (0, "")
     found = json.loads(result.out)
     assert found["summary"]["rows"] == ROWS
-    assert f"{found['summary']['rmse']:.4g}" == "4.388"
+    assert f"{found['summary']['rmse']:.4g}" == "4.506"
     assert [column["name"] for column in found["columns"]] == list(COLUMNS[:-1])
     assert [column["kind"] for column in found["columns"]] == [
         "time",

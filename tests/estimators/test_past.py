@@ -106,7 +106,7 @@ def test_the_theorem_bounds_the_loss_by_the_past(seed: int) -> None:
         y[t] = 0.5 * X[t, 0] + sign * (y[t - 1] if t else 0.0) * 0.9 + 0.1 * rng.normal()
         alone = learner.predict(X[t : t + 1])[0] if t else 0.0
         rows.append((alone, learner.progressive(X[t : t + 1], y[t : t + 1])[0]))
-    without, both = (np.sum((column[1:] - y[1:]) ** 2) for column in np.array(rows).T)
+    without, both = (np.sum((column - y) ** 2) for column in np.array(rows).T)
     errors = learner.past_errors_
     assert errors is not None
     assert errors.without_past == pytest.approx(without)

@@ -79,7 +79,7 @@ class ReferencePastLearner:
         self.plain = ReferenceMetricLearner(d, choices=choices[0], **parameters)
         seen = len(self.past.features(0, 0.0)) + (d if self.sees_features else 0)
         self.with_past = ReferenceMetricLearner(seen, choices=choices[1], seeds=(1,), **parameters)
-        self.weights, self.top = BernsteinAggregation(np.full(2, 0.5)), BernsteinAggregation(np.full(2, 0.5))
+        self.weights, self.top = BernsteinAggregation(np.array([0.8, 0.2])), BernsteinAggregation(np.full(2, 0.5))
         self.stack: LeastSquares | None = None
         self.active_from = 0
         self.active_errors, self.total_errors = np.zeros(2), np.zeros(2)
@@ -109,15 +109,15 @@ class ReferencePastLearner:
             correction = float(self.stack.coefficients @ (experts - mixture)) if self.stack else 0.0
             pair = np.array([mixture, self.plain._within_labels(mixture + correction)])
             prediction = float(self.top.weights() @ pair)
-        if counts and labels.count:
-            errors = (np.array([alone, prediction]) - label) ** 2
+        errors = (np.array([alone, prediction]) - label) ** 2
+        if counts:
             self.total_errors += errors
-            if active:
-                self.active_errors += errors
-                self.top.learn(pair, prediction, label)
-                self.weights.learn(experts, mixture, label)
-                if self.stack:
-                    self.stack.learn(experts - mixture, label - mixture)
+        if counts and active and labels.count:
+            self.active_errors += errors
+            self.top.learn(pair, prediction, label)
+            self.weights.learn(experts, mixture, label)
+            if self.stack:
+                self.stack.learn(experts - mixture, label - mixture)
         without, with_past = self.active_errors
         worthwhile = self.plain.clock + 1 < FIRST_ROUNDS or bool(with_past < (1 - MIN_GAIN) * without)
         self._learn_both(row, seen, label, active, worthwhile)

@@ -62,7 +62,7 @@ def _score_table(record: Record) -> Table:
     table.show_header = False
     for name, value in _score_rows(record.summary) if record.summary.rows else []:
         table.add_row(name, value)
-    if record.past is not None:
+    if record.past is not None and record.summary.rows:
         table.add_row("RMSE of the features alone", _number(record.past.rmse_without))
     table.add_row("effective rank", f"{record.effective_rank} of {len(record.features)}")
     table.add_row("centers", f"{record.n_centers:,}")

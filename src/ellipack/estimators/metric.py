@@ -59,7 +59,7 @@ class MetricHistory(NamedTuple):
 
 
 class PastErrors(NamedTuple):
-    """Sums of squared errors, over all rounds but the first and those whose label is an outlier.
+    """Sums of squared errors, over all rounds but those whose label is an outlier.
 
     Attributes
     ----------

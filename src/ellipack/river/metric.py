@@ -201,6 +201,8 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
 
     def _checked_rows(self, X: "pd.DataFrame") -> list[dict[Any, Any]]:
         """Return the rows of a data frame as dictionaries, all checked."""
+        if not isinstance(X, import_pandas().DataFrame):
+            self._fitted[0].frame_columns(X)  # raises
         names = self.by if isinstance(self.by, list) else [] if self.by is None else [self.by]
         text = [name for name in names if name in X and X[name].dtype.kind not in "biuf"]
         self._fitted[0].frame_columns(X.drop(columns=text))

@@ -5,6 +5,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from ellipack._core import (
+    BernsteinAggregation,
     CenterMemory,
     CoreParts,
     FeatureView,
@@ -21,18 +22,17 @@ from ellipack._core import (
 from ellipack.learners.aggregation import uniform_aggregation
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
+from ellipack.learners.metric.past import MAX_PAST_LABELS
 from ellipack.learners.metric.state import MIN_PHASE_ROUNDS, MetricState, PhaseState, SelectedMetrics, empty_gop
 from ellipack.learners.metric.subspace import MANY_FEATURES, initial_subspace
 from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats, check_integer
 
-MAX_PAST_LABELS: Final = 8
-"""Largest number of last labels that a learner sees."""
-
 MAX_SEED: Final = 2**62
 """Largest random seed: the largest integer in files."""
 
+_PAST_PRIOR = np.array([0.8, 0.2])  # initial weights without and with the past, whose learner is worse at first
 _MAX_FIT_DIMENSION = 40  # of local linear fits
 _MAX_NEIGHBORS = 512  # the cost of kriging is cubic in the number of neighbors
 _MAX_CENTERS = 2**40
@@ -121,7 +121,7 @@ def _initial_past(d: int, size: LearnerSize) -> tuple[PastParts, SelectedMetrics
     features = PastFeatures(size.past_labels, size.max_keys, np.zeros(length), none, np.zeros((0, length)))
     seen = features.dimension + (d if d <= MANY_FEATURES else 0)
     rounds, selected = _initial_learner(seen, size.views, size.max_centers)
-    return PastParts(rounds, features, _initial_aggregation(2), 0, (0, 0.0, 0.0), (0, 0.0, 0.0)), selected
+    return PastParts(rounds, features, _initial_aggregation(_PAST_PRIOR), 0, (0, 0.0, 0.0), (0, 0.0, 0.0)), selected
 
 
 def _initial_learner(d: int, views: int, max_centers: int) -> tuple[MetricParts, SelectedMetrics]:
@@ -129,12 +129,13 @@ def _initial_learner(d: int, views: int, max_centers: int) -> tuple[MetricParts,
     basis = initial_subspace(d)
     metric = Metric(np.ones(basis.shape[1]), basis, 1.0)
     unknown = LeastSquares(np.eye(d + 1), np.zeros(d + 1))
+    experts = len(expert_names(views))
     parts = MetricParts(
         views=[_initial_view(metric)] * views,
         centers=CenterMemory(np.zeros((0, d)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0)),
         packing=empty_packing(metric.eigenvalues, 1.0, max_centers),
         regressions=GlobalRegressions(unknown, unknown),
-        aggregation=_initial_aggregation(len(expert_names(views))),
+        aggregation=_initial_aggregation(np.full(experts, 1 / experts)),
         label_statistics=np.zeros(6),
         feature_statistics=np.zeros((5, d)),
         coordinates=[np.zeros((0, metric.rank))] * views,
@@ -143,14 +144,15 @@ def _initial_learner(d: int, views: int, max_centers: int) -> tuple[MetricParts,
     return parts, SelectedMetrics((metric,) * views, ({},) * views)
 
 
-def _initial_aggregation(experts: int) -> StackedAggregation:
-    """Return an aggregation with equal weights.
+def _initial_aggregation(weights: Floats) -> StackedAggregation:
+    """Return an aggregation with these weights.
 
     The prior of the stack needs the variance of the labels, unknown so far. An inverse of 0 keeps the coefficients at 0
     until the first phase with different labels ends.
     """
+    experts, none = len(weights), np.zeros(len(weights))
     return StackedAggregation(
-        uniform_aggregation(experts),
+        BernsteinAggregation(np.log(weights), none, none, 0.0),
         LeastSquares(np.zeros((experts, experts)), np.zeros(experts)),
         uniform_aggregation(2),
     )

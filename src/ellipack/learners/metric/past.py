@@ -7,11 +7,17 @@ last eighth of the phase it is tried again. If it makes predictions better there
 from dataclasses import replace
 from typing import Final
 
+import numpy as np
+
 from ellipack._core import MetricParts, PastParts
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.validation import check_integer
 
 DEFAULT_PAST_LABELS: Final = 3
 """Number of last labels that a learner sees by default."""
+
+MAX_PAST_LABELS: Final = 8
+"""Largest number of last labels that a learner sees."""
 
 _MIN_GAIN = 0.02  # by which the past must reduce the sum of squared errors to be used
 _MIN_ROUNDS = 256  # until then, the past is always used
@@ -22,14 +28,16 @@ _TRIAL_COST_DIVISOR = (
 
 
 def past_labels(past: bool | int) -> int:
-    """Return the number of last labels that a parameter `past` stands for.
+    """Return the number of last labels that a parameter `past` stands for, or raise `DomainError`.
 
     Examples
     --------
     >>> past_labels(True), past_labels(False), past_labels(5)
     (3, 0, 5)
     """
-    return DEFAULT_PAST_LABELS if past is True else 0 if past is False else past
+    if isinstance(past, bool | np.bool_):
+        return DEFAULT_PAST_LABELS if past else 0
+    return check_integer(past, "past", 0, MAX_PAST_LABELS)
 
 
 def is_worthwhile(past: PastParts) -> bool:
