@@ -105,6 +105,7 @@ void bind_core(nb::module_& m) {
       .def_prop_ro("settings", &MetricCore::settings)
       .def_prop_ro("dimension", &MetricCore::dimension)
       .def_prop_ro("has_past", &MetricCore::has_past, "Whether the core sees the past.")
+      .def_prop_ro("past_labels", &MetricCore::past_labels, "Number of last labels that the core sees.")
       .def_prop_ro("has_keys", &MetricCore::has_keys, "Whether rows have keys.")
       .def_prop_ro("clock", &MetricCore::clock, release(), "Number of rounds.")
       .def("__len__", &MetricCore::size, release())
@@ -147,13 +148,14 @@ void bind_core(nb::module_& m) {
       .def(
           "predict_next",
           [](const MetricCore& core, const Matrix& rows, const IntVector& keys, const Vector& labels,
-             PastFeatures& features, const MutableVector& predictions) {
+             PastFeatures* features, const MutableVector& predictions) {
             require_size("a row", rows.shape(1), core.dimension());
             core.predict_next(span_of(rows), span_of(keys), span_of(labels), features, span_of(predictions));
           },
-          "rows"_a, "keys"_a, "labels"_a, "features"_a, "predictions"_a.noconvert(), release(),
+          "rows"_a, "keys"_a, "labels"_a, "features"_a.none(), "predictions"_a.noconvert(), release(),
           "Fill in the prediction for each of the rows that follow, one after the other. `features` holds the past "
-          "before them, and is updated. A label that is NaN is unknown, and the prediction stands in for it.")
+          "before them, and is updated; None stands for a copy of that of the core. A label that is NaN is unknown, "
+          "and the prediction stands in for it.")
       .def(
           "learn",
           [](MetricCore& core, const Matrix& rows, const IntVector& keys, const Vector& labels,

@@ -63,25 +63,25 @@ MetricCore::Past::Past(const MetricSettings& settings, PastParts parts)
       total_errors(parts.total_errors) {}
 
 MetricCore::PastWorkspace::PastWorkspace(const Past& past)
-    : row(past.rounds.dimension()), predictions{}, rounds(past.rounds), combination(predictions.size()) {}
+    : row(past.rounds.dimension()), rounds(past.rounds), combination(predictions.size()) {}
 
 MetricCore::Workspace::Workspace(const MetricCore& core) : plain(core.plain_) {
   if (core.past_) {
-    past.emplace(*core.past_);
+    past = std::make_unique<PastWorkspace>(*core.past_);
   }
 }
 
 MetricCore::MetricCore(const MetricSettings& settings, CoreParts parts) : plain_(settings, std::move(parts.plain)) {
   if (parts.past) {
     parts.past->check(plain_.dimension(), plain_.clock());
-    past_.emplace(settings, std::move(*parts.past));
+    past_ = std::make_unique<Past>(settings, std::move(*parts.past));
   }
 }
 
 MetricCore::MetricCore(const MetricCore& other) : MetricCore(other, std::shared_lock(other.mutex_)) {}
 
 MetricCore::MetricCore(const MetricCore& other, const std::shared_lock<FairSharedMutex>& /*lock*/)
-    : plain_(other.plain_), past_(other.past_) {}
+    : plain_(other.plain_), past_(other.past_ ? std::make_unique<Past>(*other.past_) : nullptr) {}
 
 std::int64_t MetricCore::clock() const {
   const std::shared_lock lock(mutex_);
@@ -181,11 +181,12 @@ PastFeatures MetricCore::past_features() const {
 }
 
 void MetricCore::predict_next(std::span<const double> rows, std::span<const std::int64_t> keys,
-                              std::span<const double> labels, PastFeatures& features,
+                              std::span<const double> labels, PastFeatures* features,
                               std::span<double> predictions) const {
   check_rows(rows, predictions.size(), dimension());
-  require(has_past() && features.dimension() == past_->features.dimension(),
-          "the core must see the past, with the same features");
+  require(has_past(), "the core must see the past");
+  require(features == nullptr || features->dimension() == past_->features.dimension(),
+          "features must be those of the core");
   require(labels.size() == predictions.size(), "labels must have one entry per row");
   require(std::ranges::all_of(
               labels, [](double label) { return std::isnan(label) || std::abs(label) <= MetricRounds::largest_label; }),
@@ -193,12 +194,16 @@ void MetricCore::predict_next(std::span<const double> rows, std::span<const std:
   require(!has_keys() || keys.size() == predictions.size(), "keys must have one entry per row");
   const std::shared_lock lock(mutex_);
   std::unique_ptr<Workspace> work = acquire_workspace();
+  std::optional<PastFeatures> copy;
+  if (features == nullptr) {
+    features = &copy.emplace(past_->features);
+  }
   for (std::size_t t = 0; t < predictions.size(); ++t) {
     const Row row{rows.subspan(t * dimension(), dimension()), has_keys() ? keys[t] : 0, {}};
-    predictions[t] = predict_round(row, &features, *work);
+    predictions[t] = predict_round(row, features, *work);
     const double label = std::isnan(labels[t]) ? predictions[t] : labels[t];
     if (!plain_.is_label_outlier(label)) {
-      features.add(row.key, label, work->past->row[0]);
+      features->add(row.key, label, work->past->row[0]);
     }
   }
   release_workspace(std::move(work));
@@ -244,7 +249,7 @@ void MetricCore::check_row(const Row& row, double label) const {
   check_labels({&label, 1});
   require(row.past.empty() || (past_ && row.past.size() == past_->features.dimension()),
           "past must have one entry per feature of the past");
-  require(accepts_labels(row.past), "past must be finite and at most 1e60 in size");
+  require(all_within(row.past, largest_past), "past must be finite and at most 1e61 in size");
 }
 
 bool MetricCore::learn_row(const Row& row, double label) {

@@ -57,6 +57,9 @@ struct CoreParts {
 
 class MetricCore {
  public:
+  // Labels and predictions differ by less.
+  static constexpr double largest_past = 1e61;
+
   // Throws std::invalid_argument unless the settings and the parts are valid.
   MetricCore(const MetricSettings& settings, CoreParts parts);
 
@@ -66,7 +69,8 @@ class MetricCore {
 
   std::size_t dimension() const { return plain_.dimension(); }
   const MetricSettings& settings() const { return plain_.settings(); }
-  bool has_past() const { return past_.has_value(); }
+  bool has_past() const { return past_ != nullptr; }
+  std::size_t past_labels() const { return past_ ? past_->features.settings().labels : 0; }
   bool has_keys() const { return past_ && past_->features.has_keys(); }
   std::int64_t clock() const;
   std::size_t size() const;  // number of centers of the learner that sees the features alone
@@ -101,10 +105,10 @@ class MetricCore {
   ExpertPredictions expert_predictions(std::span<const double> row) const;
 
   // Predicts the rows that follow, one after the other, without learning them. `features` holds the past before the
-  // first of them, and is updated by the labels. A NaN is an unknown label, for which the prediction stands in. `keys`
-  // has one entry per row if rows have keys.
+  // first of them, and is updated by the labels; if it is null, the past of the core is used. A NaN is an unknown
+  // label, for which the prediction stands in. `keys` has one entry per row if rows have keys.
   void predict_next(std::span<const double> rows, std::span<const std::int64_t> keys, std::span<const double> labels,
-                    PastFeatures& features, std::span<double> predictions) const;
+                    PastFeatures* features, std::span<double> predictions) const;
 
   // Returns a copy of the past. Throws std::invalid_argument if the core does not see it.
   PastFeatures past_features() const;
@@ -153,8 +157,8 @@ class MetricCore {
 
   struct PastWorkspace {
     explicit PastWorkspace(const Past& past);
-    std::vector<double> row;            // features of the past, and those of the row unless these are many
-    std::array<double, 2> predictions;  // without and with the past
+    std::vector<double> row;              // features of the past, and those of the row unless these are many
+    std::array<double, 2> predictions{};  // without and with the past
     MetricRounds::Workspace rounds;
     StackedAggregation::Workspace combination;
   };
@@ -162,7 +166,7 @@ class MetricCore {
   struct Workspace {
     explicit Workspace(const MetricCore& core);
     MetricRounds::Workspace plain;
-    std::optional<PastWorkspace> past;
+    std::unique_ptr<PastWorkspace> past;  // null without the past
     double prediction = 0.0;
   };
 
@@ -186,7 +190,7 @@ class MetricCore {
 
   mutable FairSharedMutex mutex_;  // guards the next two members
   MetricRounds plain_;
-  std::optional<Past> past_;
+  std::unique_ptr<Past> past_;  // null without the past
   mutable std::mutex workspaces_mutex_;
   mutable std::vector<std::unique_ptr<Workspace>> free_workspaces_;
 };

@@ -138,8 +138,7 @@ class MetricRounds {
   // The same for `store_row`.
   bool fills_memory(double label) const;
 
-  // Adds a row and its label to the centers, without a prediction. No expert learns from it before the next phase,
-  // except through its neighbors.
+  // Adds a row and its label to the centers, without a prediction. Only experts that use neighbors learn from it.
   void store_row(std::span<const double> row, double label, Workspace& work);
 
   bool has_labels() const { return parts_.labels.count > 0.0; }

@@ -25,7 +25,7 @@ void LabelHistory::add(double label, double prediction) {
   ++count;
   mean += std::max(1.0 / static_cast<double>(count), mean_rate) * (label - mean);
   error = label - prediction;
-  std::shift_right(labels.begin(), labels.end(), 1);
+  std::copy_backward(labels.begin(), labels.end() - 1, labels.end());
   labels[0] = label;
 }
 

@@ -3,8 +3,8 @@
 //
 // The features are: the prediction from the other features alone, its error in the last round, and the last labels,
 // newest first. With keys, they are followed by the error in the last round with this key, the last labels with this
-// key, one less than above, and a mean of about the last ten labels with this key. While a label or mean is unknown,
-// the prediction takes its place; an unknown error is 0.
+// key, one less than above, and a mean of about the last ten labels with this key. The oldest known label takes the
+// place of unknown ones; if there is none, the prediction does. An unknown error is 0.
 #pragma once
 
 #include <array>

@@ -482,6 +482,10 @@ class MetricCore:
         """Whether the core sees the past."""
 
     @property
+    def past_labels(self) -> int:
+        """Number of last labels that the core sees."""
+
+    @property
     def has_keys(self) -> bool:
         """Whether rows have keys."""
 
@@ -524,9 +528,9 @@ class MetricCore:
     def past_features(self) -> PastFeatures:
         """Return a copy of the past."""
 
-    def predict_next(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], features: PastFeatures, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    def predict_next(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], features: PastFeatures | None, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
         """
-        Fill in the prediction for each of the rows that follow, one after the other. `features` holds the past before them, and is updated. A label that is NaN is unknown, and the prediction stands in for it.
+        Fill in the prediction for each of the rows that follow, one after the other. `features` holds the past before them, and is updated; None stands for a copy of that of the core. A label that is NaN is unknown, and the prediction stands in for it.
         """
 
     def learn(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int:

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ellipack.errors import ShapeError
+from ellipack.errors import KindError, ShapeError
 from ellipack.validation import Ints
 
 _MASK = 2**64 - 1
-_LARGE = 2**53  # from here on, floats do not represent all integers
+_LARGE, _HUGE = 2**53, 2**63  # between them, integers are told apart that are the same as floats
+_MISSING_TYPES = {"NAType", "NaTType"}  # of pandas, by name, because it may not be installed
 _MISSING = 0x7FF8000000000000  # the bits of NaN, for all missing values
 _INCREMENT, _FIRST_FACTOR, _SECOND_FACTOR = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # SplitMix64
 
@@ -47,7 +48,7 @@ def hash_rows(columns: Sequence[ArrayLike]) -> Ints:
     """
     keys: NDArray[np.uint64] | None = None
     for column in columns:
-        codes = _column_codes(np.asarray(column))
+        codes = _column_codes(column)
         if keys is not None and len(codes) != len(keys):
             raise ShapeError(f"columns of keys must have the same length, got {len(keys)} and {len(codes)}")
         with np.errstate(over="ignore"):  # arithmetic is modulo 2^64
@@ -90,28 +91,33 @@ def _mix(codes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return mixed ^ (mixed >> np.uint64(31))
 
 
-def _column_codes(column: NDArray[Any]) -> NDArray[np.uint64]:
+def _column_codes(values: ArrayLike) -> NDArray[np.uint64]:
     """Return a code of each value."""
+    # NumPy would turn a list of numbers and text into text.
+    column = np.asarray(values, dtype=object) if isinstance(values, list | tuple) else np.asarray(values)
     if column.ndim != 1:
         raise ShapeError(f"a column of keys must have one dimension, got shape {column.shape}")
     if column.dtype.kind in "biuf":
         numbers = column.astype(np.float64) + 0.0  # -0.0 becomes 0.0
         codes = numbers.view(np.uint64).copy()
         codes[np.isnan(numbers)] = _MISSING
-        if column.dtype.kind in "iu":
-            large = np.abs(numbers) >= _LARGE
-            codes[large] = column[large].astype(np.uint64)
+        large = (np.abs(numbers) >= _LARGE) & (np.abs(numbers) < _HUGE)
+        codes[large] = column[large].astype(np.int64).view(np.uint64)
         return codes
     known: dict[Any, int] = {}
-    return np.array([known[v] if v in known else known.setdefault(v, _code(v)) for v in column.tolist()], np.uint64)
+    try:
+        return np.array([known[v] if v in known else known.setdefault(v, _code(v)) for v in column.tolist()], np.uint64)
+    except TypeError as error:
+        raise KindError(f"keys must be numbers, text or other values that can be compared: {error}") from error
 
 
 def _code(value: Any) -> int:
     """Return the code of a value."""
-    if value is None or value != value:  # noqa: PLR0124 (NaN and pandas' missing values)
+    if value is None or type(value).__name__ in _MISSING_TYPES or value != value:  # noqa: PLR0124 (NaN)
         return _MISSING
-    if isinstance(value, int | np.integer) and abs(int(value)) >= _LARGE:
+    if not isinstance(value, bool | int | float | np.number | np.bool_):
+        return int.from_bytes(blake2b(str(value).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    number = float(value) + 0.0
+    if _LARGE <= abs(number) < _HUGE:
         return int(value) & _MASK
-    if isinstance(value, bool | int | float | np.number | np.bool_):
-        return int.from_bytes(struct.pack("<d", float(value) + 0.0), "little")
-    return int.from_bytes(blake2b(str(value).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+    return int.from_bytes(struct.pack("<d", number), "little")

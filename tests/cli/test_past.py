@@ -52,7 +52,7 @@ def test_the_past_by_key_lowers_the_error_and_is_reported(cli: CliRunner, folder
     assert keyed["past"]["rmse_with"] < 0.8 * keyed["past"]["rmse_without"]
     assert keyed["past"]["rmse_without"] == pytest.approx(stream["past"]["rmse_without"])
     assert keyed["past"]["features"][2:] == [
-        "units, 1 row ago", "units, 2 rows ago", "units, 3 rows ago", "error of that, 1 row ago by shop",
+        "units, 1 row ago", "units, 2 rows ago", "units, 3 rows ago", "error of that prediction, 1 row ago by shop",
         "units, 1 row ago by shop", "units, 2 rows ago by shop", "mean of units by shop", "price",
     ]  # fmt: skip
     printed = cli("run", "all.csv", "-t", "units", "--drop", "shop", "--by", "shop", folder=folder).out

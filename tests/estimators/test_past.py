@@ -1,6 +1,8 @@
 """Predictions of the next row from the features and the past, in `MetricRegressor`."""
 
+import pickle
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -250,7 +252,7 @@ def test_the_metric_with_the_past_has_names() -> None:
         ({"by": 1.5}, {}, "by must be the name or number of a column, or a list of them, got 1.5"),
         ({}, {"keys": np.zeros(40)}, "keys need a name"),
         ({"by": 0}, {"keys": np.zeros(39)}, "keys must have one entry per row, 40, got shape"),
-        ({"by": 0}, {"keys": np.zeros((40, 1))}, "a column of keys must have one dimension"),
+        ({"by": 0}, {"keys": np.zeros((40, 1, 1))}, "a column of keys must have one dimension"),
     ],
 )
 def test_invalid_parameters_and_keys_are_refused(
@@ -270,3 +272,38 @@ def test_invalid_labels_of_following_rows_are_refused() -> None:
         learner.predict_next(X[:2], labels=[1.0])
     with pytest.raises(InputError, match="labels must be at most 1e\\+60 in size, or NaN, got 1e\\+61"):
         learner.predict_next(X[:2], labels=[1.0, 1e61])
+
+
+def test_a_follower_may_be_shared_by_threads() -> None:
+    X, y, _ = levels(300)
+    learner = MetricRegressor(by=1, n_jobs=1, config=MetricConfig(max_keys=4, validation_points=24, pool=100))
+    follower = learner.fit(X[:200], y[:200]).follow()
+    with ThreadPoolExecutor(4) as pool:
+        parts = [pool.submit(follower.predict_next, X[200 + k : 201 + k]) for k in range(100)]
+        assert all(np.isfinite(part.result()).all() for part in parts)
+    again = pickle.loads(pickle.dumps(follower))
+    assert again.predict_next(X[:5]).tolist() == follower.predict_next(X[:5]).tolist()
+    learner.partial_fit(X[200:201], y[200:201])
+    with pytest.raises(InputError, match="the learner has learned more rows"):
+        follower.predict_next(X[:1])
+
+
+def test_by_and_past_may_not_change_after_fit() -> None:
+    X, y, _ = levels(60)
+    for before, after in ((None, 1), (1, None)):
+        learner = new(by=before).fit(X, y)
+        names = learner.past_feature_names_
+        learner.set_params(by=after, past=1)
+        with pytest.raises(InputError, match="by cannot be set or removed after fit"):
+            learner.partial_fit(X, y)
+        assert learner.past_metric_ is not None
+        assert len(learner.past_feature_names_) == learner.past_metric_.dimension == len(names)
+
+
+def test_keys_of_data_frames_keep_their_types() -> None:
+    X, y, keys = levels(200)
+    large = pd.DataFrame({"x": X[:, 0], "shop": 2**60 + keys})
+    learner = new(by="shop").fit(large, y)
+    assert len(learner.state_.core.past_features().keys) == len(set(keys.tolist()))
+    texts = pd.DataFrame({"store": [f"s{k}" for k in keys], "item": pd.array([None] * 200, dtype="string")})
+    assert np.isfinite(new(by=["store", "item"]).progressive(X, y, keys=texts)).all()

@@ -1,5 +1,6 @@
 """The past in River's `MetricRegressor`: keys, and labels that come late."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +149,72 @@ def test_pending_predictions_are_bounded() -> None:
     assert len(pending) == MAX_PENDING
     assert pending.find({"a": 4.0}, 0, -1) == ()
     assert pending.find({"a": 5.0}, 0, -1) == (1.0,)
+
+
+def test_predictions_without_labels_do_not_spoil_recurring_rows() -> None:
+    rng = np.random.default_rng(0)
+    y = np.zeros(600)
+    for t in range(1, 600):
+        y[t] = 0.95 * y[t - 1] + 0.3 * rng.normal()
+    errors = []
+    for extra in (False, True):
+        model = MetricRegressor(config=QUICK)
+        predictions = []
+        for t in range(600):
+            x = {"hour": float(t % 24)}
+            if extra and 100 <= t < 200:
+                model.predict_one({"hour": float(t % 7)})  # what if
+            predictions.append(model.predict_one(x))
+            model.learn_one(x, float(y[t]))
+        errors.append(np.sqrt(np.mean((np.array(predictions) - y)[300:] ** 2)))
+    assert errors[1] <= 1.02 * errors[0]
+
+
+def test_threads_may_predict_while_predictions_are_forgotten() -> None:
+    pending = PendingPredictions()
+
+    def add(start: int) -> None:
+        for t in range(start, start + MAX_PENDING):
+            pending.add({"a": float(t)}, 0, t, (1.0,))
+            pending.remove({"a": float(t - 3)}, 0, t)
+
+    with ThreadPoolExecutor(4) as pool:
+        for each in [pool.submit(add, k * MAX_PENDING) for k in range(4)]:
+            each.result()
+    assert len(pending) == sum(1 for _ in pending.to_archive().facts["rows"]) <= MAX_PENDING
+
+
+def test_predictions_before_the_first_label_are_saved(tmp_path: Path) -> None:
+    rows = waves(60)
+    model = MetricRegressor(config=QUICK)
+    for x, _ in rows[:24]:
+        model.predict_one(x)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    for each in (model, loaded):
+        for row in rows[:24]:
+            each.learn_one(*row)
+    assert loaded.predict_one(rows[30][0]) == model.predict_one(rows[30][0])
+
+
+def test_late_extreme_labels_are_learned() -> None:
+    model = MetricRegressor(config=QUICK)
+    rows = [({"a": float(t)}, (-1.0) ** t * 1e60) for t in range(30)]
+    for t, (x, _) in enumerate(rows):
+        model.predict_one(x)
+        if t >= 3:
+            model.learn_one(*rows[t - 3])
+    assert np.isfinite(model.predict_one({"a": 1.0}))
+
+
+def test_keys_may_have_any_value_and_a_refused_frame_changes_nothing() -> None:
+    model = MetricRegressor(by="k", config=QUICK)
+    for key in (None, float("nan"), pd.Timestamp("2013-01-01"), ("a", 1), b"x", True, 3):
+        model.predict_one({"k": key, "a": 1.0})
+        model.learn_one({"k": key, "a": 1.0}, 2.0)
+    assert model._learner is not None
+    clock = model._learner.state.clock
+    frame = pd.DataFrame({"k": ["x", "y"], "a": [1.0, 2.0], "b": [1.0, None]})
+    with pytest.raises(InputError):
+        model.learn_many(frame, pd.Series([1.0, 2.0]))
+    assert model._learner.state.clock == clock

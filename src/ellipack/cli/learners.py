@@ -45,7 +45,8 @@ def use_past(learner: StreamingRegressor[Any], options: Options, table: TableStr
         raise InputError("--by needs the past: omit --no-past")
     for name in options.by:
         if name not in table.columns:
-            raise InputError(f"--by must be one of the columns of {table.name}: {', '.join(table.columns)}")
+            columns = ", ".join(table.columns)
+            raise InputError(f"--by must be one of the columns of {table.name}: {columns}, got {name!r}")
     if options.by:
         learner.set_params(by=list(options.by))
     if not options.past:

@@ -49,6 +49,8 @@ def _follow(run: Run) -> Callable[[TableBatch, ParsedRows], Floats]:
     """Return a function that predicts the rows of a table as those that follow the rows of the run."""
     if not isinstance(run.learner, MetricRegressor):
         raise InputError(f"--follow needs a run with --learner {DEFAULT_LEARNER}: the others do not use the past")
+    if not run.learner.past:
+        raise InputError("--follow needs a run that uses the past: this one was made with --no-past")
     follower = run.learner.follow()
 
     def predict(batch: TableBatch, rows: ParsedRows) -> Floats:

@@ -181,8 +181,9 @@ def check_class_labels(y: Any, name: str = "y") -> NDArray[Any]:
 
 def key_columns(by: Any) -> list[str | int]:
     """Return names and numbers of columns as a list; raise `InputError` if they are neither."""
-    columns: list[Any] = [by] if isinstance(by, str | int) else list(by) if isinstance(by, Sequence) else []
-    if not columns or not all(isinstance(each, str | int) for each in columns):
+    one = isinstance(by, str | int | np.integer)
+    columns: list[Any] = [by] if one else list(by) if isinstance(by, Sequence) else []
+    if not columns or not all(isinstance(each, str | int | np.integer) and each is not True for each in columns):
         raise InputError(f"by must be the name or number of a column, or a list of them, got {by!r}")
     return columns
 
@@ -209,12 +210,14 @@ def select_column(estimator: BaseEstimator, X: Any, column: str | int) -> Any:
         If there is no such column.
     """
     names = list(getattr(X, "columns", getattr(estimator, "feature_names_in_", [])))
-    table = np.asarray(X) if np.ndim(X) == 2 else check_rows(X)
+    width = X.shape[1] if len(getattr(X, "shape", ())) == 2 else check_rows(X).shape[1]
     if isinstance(column, str):
         if column not in names:
             given = f"one of {', '.join(map(repr, names))}" if names else "the number of a column: X has no names"
             raise InputError(f"by must be {given}, got {column!r}")
         column = names.index(column)
-    if not 0 <= column < table.shape[1]:
-        raise InputError(f"by must be the number of a column, from 0 to {table.shape[1] - 1}, got {column}")
-    return table[:, column]
+    if not 0 <= column < width:
+        raise InputError(f"by must be the number of a column, from 0 to {width - 1}, got {column}")
+    if hasattr(X, "columns"):  # a data frame, whose columns keep their types
+        return np.asarray(X[X.columns[column]])
+    return np.asarray(X)[:, column]

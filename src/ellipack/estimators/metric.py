@@ -105,8 +105,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     past : bool or int, default True
         Number of last labels that predictions of the next row use, at most 8. True stands for 3, False for none.
     by : str, int, sequence of them or None, default None
-        Names or numbers of the columns that are the key of a row. They stay features, too. The number of keys that are
-        remembered is bounded, see `MetricConfig`.
+        Names or numbers of the columns that are the key of a row. They stay features, too; pass keys that are text as
+        `keys` to the methods. The number of keys that are remembered is bounded, see `MetricConfig`.
     random_state : int, default 0
         Random seed of the draw of centers that score candidates for the metric.
     n_jobs : int or None, default -1
@@ -172,7 +172,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         y : array-like of shape (n_samples,)
             Labels.
         keys : array-like of shape (n_samples,), optional
-            Key of each row, instead of the columns `by` of `X`. It needs a `by`, which names the keys.
+            Key of each row, or of shape (n_samples, k) if a key has several values. It is used instead of the columns
+            `by` of `X`, for instance for text, and needs a `by`, which names the keys.
 
         Returns
         -------
@@ -250,7 +251,9 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         >>> bool(np.abs(learner.predict_next(X[390:]) - y[390:]).max() < 0.1)
         True
         """
-        return self._predict_following(learner.NextRowPredictor(self._fitted_state), X, keys, labels)
+        state = self._fitted_state
+        self._check_by(state)
+        return learner.predict_next(state, check_features(self, X), self._row_keys(X, keys), labels)
 
     def follow(self) -> "Follower":
         """Return a predictor of the rows that follow, for many calls: each continues after the last one.
@@ -263,7 +266,13 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         return Follower(self)
 
     def _predict_following(self, predictor: learner.NextRowPredictor, X: Any, keys: Any, labels: Any) -> Floats:
+        self._check_by(self._fitted_state)
         return predictor.predict(check_features(self, X), self._row_keys(X, keys), labels)
+
+    def _check_by(self, state: MetricState) -> None:
+        """Raise if `by` was set or removed after fit."""
+        if state.core.has_past and state.core.has_keys == (self.by is None):
+            raise InputError("by cannot be set or removed after fit: fit again, or give it the value that it had")
 
     def _row_keys(self, X: Any, keys: Any) -> Ints:
         """Return the key of each row; none without `by`."""
@@ -272,7 +281,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
                 raise InputError("keys need a name: set by, the names of their columns, when the learner is created")
             return hash_rows([])
         if keys is not None:
-            return hash_rows([keys])
+            return hash_rows(list(np.asarray(keys).T) if np.ndim(keys) == 2 else [keys])
         return hash_rows([select_column(self, X, name) for name in key_columns(self.by)])
 
     def _check_parameters(self) -> None:
@@ -300,6 +309,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         return learner.predict(state, X, self.n_jobs)
 
     def _learn(self, state: MetricState, X: ArrayLike, y: ArrayLike, keys: Ints = NO_KEYS) -> Floats:
+        self._check_by(state)
         return learner.learn(state, X, y, self.n_jobs, keys)
 
     def _to_archive(self, state: MetricState) -> Archive:
@@ -374,6 +384,12 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         return None if selected is None else selected.metrics[0]
 
     @property
+    def past_feature_importances_(self) -> Floats | None:
+        """Diagonal of `past_metric_`, divided by its sum, for `past_feature_names_`; None without the past."""
+        metric = self.past_metric_
+        return None if metric is None else _normalized(metric.feature_weights)
+
+    @property
     def past_directions_(self) -> Floats | None:
         """Directions of `past_metric_` on features in their own units, one per row; None without the past."""
         phase = self._fitted_state.phase  # read once: another thread may replace it
@@ -387,7 +403,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         metric = self.past_metric_
         if metric is None:
             return []
-        own = past_feature_names(past_labels(self.past), self.key_name_)
+        core = self._fitted_state.core
+        own = past_feature_names(core.past_labels, (self.key_name_ or "key") if core.has_keys else None)
         rows = getattr(self, "feature_names_in_", [f"feature {k}" for k in range(self.n_features_in_)])
         return [*own, *map(str, rows)][: metric.dimension]
 
@@ -433,7 +450,7 @@ class Follower:
     Parameters
     ----------
     regressor : MetricRegressor
-        Fitted regressor, which does not change. After it has learned more rows, create a new follower.
+        Fitted regressor, which must not learn while the follower is used.
 
     Examples
     --------

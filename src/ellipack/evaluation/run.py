@@ -121,7 +121,8 @@ class Run:
         if by is None:
             return None
         kept = np.searchsorted(batch.row_numbers, rows.row_numbers)
-        return hash_rows([column_text(batch, name)[kept] for name in by])
+        names = [by] if isinstance(by, str) else by
+        return hash_rows([column_text(batch, name)[kept] for name in names])
 
     def start_table(self, source: str) -> None:
         """Continue with another table, from its first row and with predictions of its own."""

@@ -10,7 +10,7 @@ from ellipack._version import __version__
 from ellipack.estimators import MetricRegressor, PhasedRegressor
 from ellipack.evaluation.run import Run
 from ellipack.evaluation.scores import Scores
-from ellipack.learners.metric.past import past_feature_names, past_labels
+from ellipack.learners.metric.past import past_feature_names
 from ellipack.report.record import (
     ColumnRecord,
     Direction,
@@ -136,8 +136,11 @@ def _build_past(learner: Any, features: list[str], target: str) -> PastRecord | 
     metric = getattr(learner, "past_metric_", None)
     if errors is None or metric is None or errors.rounds == 0:
         return None
-    weights = metric.feature_weights
-    names = [*past_feature_names(past_labels(learner.past), learner.key_name_, target), *features]
+    weights, core = metric.feature_weights, learner.state_.core
+    names = [
+        *past_feature_names(core.past_labels, (learner.key_name_ or "key") if core.has_keys else None, target),
+        *features,
+    ]
     return PastRecord(
         float(np.sqrt(errors.without_past / errors.rounds)),
         float(np.sqrt(errors.with_past / errors.rounds)),

@@ -3,7 +3,7 @@
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
@@ -136,21 +136,16 @@ class DictionaryLearner(ABC, Generic[Learner]):
         """
         columns, learner = self._fitted
         names = list(columns.positions)
-        other = next((name for name in names if not _can_be_saved(name)), None)
-        if other is not None:
-            raise ModelFileError(
-                f"names of features must be strings, finite numbers or None to be saved, got {other!r}"
-            )
+        check_saved_names(names)
         if learner is not None:
             self._check_parameters()  # a file with invalid ones could not be loaded
         archive = Archive({"names": names, "learned": learner is not None})
-        parts = {} if learner is None else self._state_parts(learner)
-        archive = archive.with_parts(parameters=object_to_archive(self), **parts)
+        archive = archive.with_parts(parameters=object_to_archive(self), **self._state_parts(learner))
         serialization.write(path, f"river.{type(self).__name__}", archive)
 
-    def _state_parts(self, learner: Learner) -> dict[str, Archive]:
+    def _state_parts(self, learner: Learner | None) -> dict[str, Archive]:
         """Return archives of the fitted state, by name."""
-        return {"state": learner.to_archive()}
+        return {} if learner is None else {"state": learner.to_archive()}
 
     def restore_state(self, archive: Archive) -> Self:
         """Restore the fitted state from an archive.
@@ -293,6 +288,13 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
     def _check_label(self, y: Any) -> float:
         limit = self._largest_label
         return y if type(y) is float and -limit <= y <= limit else check_number(y, "y", limit)
+
+
+def check_saved_names(names: Iterable[Hashable]) -> None:
+    """Raise `ModelFileError` if a file cannot hold one of these names of features."""
+    other = next((name for name in names if not _can_be_saved(name)), None)
+    if other is not None:
+        raise ModelFileError(f"names of features must be strings, finite numbers or None to be saved, got {other!r}")
 
 
 def effective_rank_at(metric: Metric | None, clock: int) -> int:

@@ -1,5 +1,6 @@
 """`MetricRegressor` with River's methods."""
 
+import math
 from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,10 +11,10 @@ from ellipack.errors import InputError
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
 from ellipack.learners.metric.learner import Round
-from ellipack.learners.metric.past import past_labels
+from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.learners.row_learners import MetricRowLearner
 from ellipack.metric import Metric
-from ellipack.river.base import RiverRegressor, effective_rank_at
+from ellipack.river.base import RiverRegressor, check_saved_names, effective_rank_at
 from ellipack.river.pending import PendingPredictions
 from ellipack.row_keys import hash_row
 from ellipack.serialization import Archive
@@ -30,8 +31,8 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
     or tuning.
 
     `predict_one` predicts the next row: it uses the features and, unless `past` is False, the labels so far. If labels
-    come late, a row is learned with the past that was known when it was predicted. `predict_many` predicts each row as
-    if it were the next one.
+    come late, a row is learned with the past that was known when it was predicted; rows are recognized by their
+    features. `predict_many` predicts each row as if it were the next one.
 
     Parameters
     ----------
@@ -44,8 +45,8 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
     past : bool or int, default True
         Number of last labels that predictions use, at most 8. True stands for 3, False for none.
     by : hashable, list of hashables or None, default None
-        Names of the features that are the key of a row, such as a store or a device. Predictions then also use the past
-        of the same key. Values of keys may be text; numbers stay features, too.
+        Names of the features that are the key of a row, such as a store or a device; a tuple is a list of names, too.
+        Predictions then also use the past of the same key. Keys may have any values; numbers stay features.
     seed : int, default 0
         Random seed of the draw of centers that score candidates for the metric.
     config : MetricConfig, optional
@@ -109,13 +110,15 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
         """
         label = self._check_label(y)
         features, key = self._split_key(x)
+        clock = 0
 
         def learn(learner: MetricRowLearner, row: Row) -> None:
-            past = self._pending.find(features, key, learner.state.clock)
-            learner.learn_late(Round(row, label, key, past))
-            self._pending.remove(features, key)
+            nonlocal clock
+            clock = learner.state.clock
+            learner.learn_late(Round(row, label, key, self._pending.find(features, key, clock)))
 
         self._learn_row(features, learn)
+        self._pending.remove(features, key, clock)
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Predict the label of the next row.
@@ -154,7 +157,8 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
             super().learn_many(X, y)
             return
         rows, labels = self._checked_rows(X), check_labels(y, len(X)).tolist()
-        for label in labels:
+        for x, label in zip(rows, labels, strict=True):  # check everything before the first row is learned
+            self._fitted[0].numbers(self._split_key(x)[0])
             self._check_label(label)
         for x, label in zip(rows, labels, strict=True):
             self.learn_one(x, label)
@@ -179,33 +183,35 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
     def restore_state(self, archive: Archive) -> Self:
         """Restore the fitted state from an archive."""
         super().restore_state(archive)
-        if self._learner is not None and "pending" in archive.facts:
-            past = self._learner.state.core.parts().past
-            dimension = 0 if past is None else past.features.dimension
-            self._pending = PendingPredictions.from_archive(archive.part("pending"), dimension)
+        count = len(past_feature_names(past_labels(self.past), None if self.by is None else "key"))
+        self._pending = PendingPredictions.from_archive(archive.part("pending"), count)
         return self
 
-    def _state_parts(self, learner: MetricRowLearner) -> dict[str, Archive]:
+    def _state_parts(self, learner: MetricRowLearner | None) -> dict[str, Archive]:
+        check_saved_names(self._pending.names())
         return {**super()._state_parts(learner), "pending": self._pending.to_archive()}
 
-    def _split_key(self, x: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], int]:
-        """Return the features of a row without keys that are text, and its key."""
+    def _key_names(self) -> list[Hashable]:
         if self.by is None:
+            return []
+        return list(self.by) if isinstance(self.by, list | tuple) else [self.by]
+
+    def _split_key(self, x: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], int]:
+        """Return the features of a row without keys that are no numbers, and its key."""
+        names = self._key_names()
+        if not names:
             return x, 0
-        names = self.by if isinstance(self.by, list) else [self.by]
         missing = next((name for name in names if name not in x), None)
         if missing is not None:
             raise InputError(f"x must have the key {missing!r}, got {', '.join(map(repr, x))}")
-        features = {name: value for name, value in x.items() if name not in names or not isinstance(value, str)}
+        features = {name: value for name, value in x.items() if name not in names or _is_finite_number(value)}
         return features, hash_row([x[name] for name in names])
 
     def _checked_rows(self, X: "pd.DataFrame") -> list[dict[Any, Any]]:
-        """Return the rows of a data frame as dictionaries, all checked."""
+        """Return the rows of a data frame as dictionaries, with all columns checked except the keys."""
         if not isinstance(X, import_pandas().DataFrame):
             self._fitted[0].frame_columns(X)  # raises
-        names = self.by if isinstance(self.by, list) else [] if self.by is None else [self.by]
-        text = [name for name in names if name in X and X[name].dtype.kind not in "biuf"]
-        self._fitted[0].frame_columns(X.drop(columns=text))
+        self._fitted[0].frame_columns(X.drop(columns=[name for name in self._key_names() if name in X]))
         rows: list[dict[Any, Any]] = X.to_dict("records")
         return rows
 
@@ -223,3 +229,7 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
     def effective_rank(self) -> int:
         """Effective rank of the metric at the last round; 0 before the first row."""
         return effective_rank_at(self.metric_, 0 if self._learner is None else self._learner.state.clock)
+
+
+def _is_finite_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number | np.bool_) and math.isfinite(value)

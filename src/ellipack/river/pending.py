@@ -2,13 +2,15 @@
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Mapping
+from copy import deepcopy
+from threading import Lock
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ellipack.errors import ModelFileError
+from ellipack.learners.metric.past import MAX_PAST_VALUE
 from ellipack.serialization import Archive
-from ellipack.validation import MAX_ABS_LABEL
 
 MAX_PENDING: Final = 10_000
 """Largest number of pending predictions. Beyond it, the oldest are forgotten."""
@@ -35,8 +37,12 @@ class PendingPrediction(NamedTuple):
 class PendingPredictions:
     """Predictions whose labels are not known yet.
 
-    A row is learned with the past that was known when it was predicted. If several predictions of the same row are
-    pending, the oldest is learned first. Predictions of the same row without a round between them count once.
+    A row is learned with the past that was known when it was predicted. Predictions of the same row without a round
+    between them count once. If several predictions of the same row are pending, labels come late, or some of the
+    predictions were made for other reasons. Rows with one pending prediction tell which: if their labels come late, the
+    oldest prediction belongs to the label; otherwise the newest does, and the others are forgotten.
+
+    Several threads may add predictions at the same time.
 
     Examples
     --------
@@ -44,7 +50,7 @@ class PendingPredictions:
     >>> pending.add({"height": 1.2}, key=0, clock=7, past=(0.5,))
     >>> pending.find({"height": 1.2, "width": 0}, key=0, clock=9)
     (0.5,)
-    >>> pending.remove({"height": 1.2}, key=0)
+    >>> pending.remove({"height": 1.2}, key=0, clock=9)
     >>> pending.find({"height": 1.2}, key=0, clock=9)
     ()
     """
@@ -52,47 +58,79 @@ class PendingPredictions:
     def __init__(self) -> None:
         self._by_row: OrderedDict[_Identity, deque[PendingPrediction]] = OrderedDict()
         self._count = 0
+        self._labels_come_late = False
+        self._lock = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        with self._lock:
+            return {**self.__dict__, "_by_row": deepcopy(self._by_row), "_lock": None}
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        self.__dict__.update(attributes, _lock=Lock())
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, x: Mapping[Any, Any], key: int, clock: int, past: tuple[float, ...]) -> None:
         """Add a prediction."""
-        queue = self._by_row.setdefault(_identity(x, key), deque())
-        if not queue or queue[-1].clock != clock:
-            queue.append(PendingPrediction(clock, past))
-            self._count += 1
-        if self._count > MAX_PENDING:
-            self._remove(next(iter(self._by_row)))
+        with self._lock:
+            queue = self._by_row.setdefault(_identity(x, key), deque())
+            if not queue or queue[-1].clock != clock:
+                queue.append(PendingPrediction(clock, past))
+                self._count += 1
+            if self._count > MAX_PENDING:
+                self._remove_oldest(next(iter(self._by_row)))
 
     def find(self, x: Mapping[Any, Any], key: int, clock: int) -> tuple[float, ...]:
-        """Return the features of the past that the oldest prediction of a row used.
+        """Return the features of the past that the prediction of a row used, when its label comes.
 
         The tuple is empty if there is no prediction, or if it was made in this round: then nothing has changed.
         """
-        queue = self._by_row.get(_identity(x, key))
-        return () if not queue or queue[0].clock == clock else queue[0].past
+        with self._lock:
+            queue = self._by_row.get(_identity(x, key))
+            if not queue or self._is_immediate(queue, clock):
+                return ()
+            return queue[0].past
 
-    def remove(self, x: Mapping[Any, Any], key: int) -> None:
-        """Remove the oldest prediction of a row, if there is one."""
+    def remove(self, x: Mapping[Any, Any], key: int, clock: int) -> None:
+        """Remove the prediction of a row whose label was learned after `clock` rounds, if there is one."""
         name = _identity(x, key)
-        if name in self._by_row:
-            self._remove(name)
+        with self._lock:
+            queue = self._by_row.get(name)
+            if not queue:
+                return
+            if self._is_immediate(queue, clock):
+                self._count -= len(queue)
+                del self._by_row[name]
+                self._labels_come_late = False
+            else:
+                self._labels_come_late = self._labels_come_late or len(queue) == 1
+                self._remove_oldest(name)
 
-    def _remove(self, name: _Identity) -> None:
+    def _is_immediate(self, queue: deque[PendingPrediction], clock: int) -> bool:
+        """Return whether a label belongs to a prediction of this round."""
+        return queue[-1].clock == clock and (len(queue) == 1 or not self._labels_come_late)
+
+    def _remove_oldest(self, name: _Identity) -> None:
         queue = self._by_row[name]
         queue.popleft()
         self._count -= 1
         if not queue:
             del self._by_row[name]
 
+    def names(self) -> set[Hashable]:
+        """Return the names of all features of pending rows."""
+        with self._lock:
+            return {feature for _, row in self._by_row for feature, _ in row}
+
     def to_archive(self) -> Archive:
         """Return an archive of all pending predictions."""
-        entries = [(name, each) for name, queue in self._by_row.items() for each in queue]
+        with self._lock:
+            entries = [(name, each) for name, queue in self._by_row.items() for each in queue]
         rows = [[[feature, float(value)] for feature, value in sorted(name[1], key=repr)] for name, _ in entries]
         past = np.array([each.past for _, each in entries], dtype=np.float64)
         return Archive(
-            {"rows": rows},
+            {"rows": rows, "labels_come_late": self._labels_come_late},
             {
                 "keys": np.array([name[0] for name, _ in entries], dtype=np.int64),
                 "clocks": np.array([each.clock for _, each in entries], dtype=np.int64),
@@ -108,8 +146,9 @@ class PendingPredictions:
         keys = saved.ints("keys", count, least=-(2**63), most=2**63 - 1).tolist()
         clocks = saved.ints("clocks", count, least=0, most=2**52).tolist()
         shape = (count, n_past_features if count else 0)
-        past = saved.floats_between(-MAX_ABS_LABEL, MAX_ABS_LABEL, "past", *shape).tolist()
+        past = saved.floats_between(-MAX_PAST_VALUE, MAX_PAST_VALUE, "past", *shape).tolist()
         pending = cls()
+        pending._labels_come_late = saved.fact("labels_come_late", bool)
         for row, key, clock, features in zip(rows, keys, clocks, past, strict=True):
             try:
                 x = {name: float(value) for name, value in row}

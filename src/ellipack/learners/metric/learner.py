@@ -16,13 +16,14 @@ range outside of it, in learning and in prediction. The row is learned.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from threading import Lock
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import CoreParts, MetricCore
-from ellipack.errors import DomainError, ShapeError
+from ellipack._core import CoreParts, MetricCore, PastFeatures
+from ellipack.errors import DomainError, InputError, ShapeError
 from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.past import with_rounds
 from ellipack.learners.metric.phase_end import next_phase
@@ -67,12 +68,20 @@ class NextRowPredictor:
     Parameters
     ----------
     state : MetricState
-        The state. After it has learned more rounds, create a new predictor.
+        The state. It must not learn more rounds while this predictor is used.
     """
 
     def __init__(self, state: MetricState) -> None:
         self._core = state.core
-        self._past = self._core.past_features() if self._core.has_past else None
+        self._clock = state.clock
+        self._past: PastFeatures | None = None
+        self._lock = Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_lock": None}
+
+    def __setstate__(self, attributes: dict[str, Any]) -> None:
+        self.__dict__.update(attributes, _lock=Lock())
 
     def predict(self, X: ArrayLike, keys: Ints = NO_KEYS, labels: ArrayLike | None = None) -> Floats:
         """Return predictions for rows that follow those of the last call.
@@ -96,11 +105,30 @@ class NextRowPredictor:
         table = _checked_rows(core, X)
         known = np.full(len(table), np.nan) if labels is None else _checked_known_labels(labels, len(table))
         predictions = np.empty(len(table))
-        if self._past is None:
+        row_keys = _checked_keys(core, keys, len(table))
+        if not core.has_past:
             core.predict(table, predictions)
-        else:
-            core.predict_next(table, _checked_keys(core, keys, len(table)), known, self._past, predictions)
+            return predictions
+        with self._lock:
+            past = core.past_features() if self._past is None else self._past
+            if core.clock != self._clock:
+                raise InputError("the learner has learned more rows: create a new predictor of the rows that follow")
+            core.predict_next(table, row_keys, known, past, predictions)
+            self._past = past
         return predictions
+
+
+def predict_next(state: MetricState, X: ArrayLike, keys: Ints = NO_KEYS, labels: ArrayLike | None = None) -> Floats:
+    """Return predictions for the rows that follow, all from the same state. See `NextRowPredictor.predict`."""
+    core = state.core
+    table = _checked_rows(core, X)
+    known = np.full(len(table), np.nan) if labels is None else _checked_known_labels(labels, len(table))
+    predictions = np.empty(len(table))
+    if core.has_past:
+        core.predict_next(table, _checked_keys(core, keys, len(table)), known, None, predictions)
+    else:
+        core.predict(table, predictions)
+    return predictions
 
 
 def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS) -> Floats:
@@ -229,7 +257,8 @@ def _checked_labels(core: MetricCore, y: ArrayLike, count: int) -> Floats:
 
 def _checked_known_labels(labels: ArrayLike, count: int) -> Floats:
     """Return labels of which some may be NaN, or raise."""
-    known = as_floats(labels, "labels")
+    unknown = [np.nan if each is None else each for each in labels] if isinstance(labels, list | tuple) else labels
+    known = as_floats(unknown, "labels")
     if known.shape != (count,):
         raise ShapeError(f"labels must have one entry per row, {count}, got shape {known.shape}")
     largest = np.nanmax(np.abs(known), initial=0.0)

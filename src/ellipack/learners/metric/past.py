@@ -19,6 +19,9 @@ DEFAULT_PAST_LABELS: Final = 3
 MAX_PAST_LABELS: Final = 8
 """Largest number of last labels that a learner sees."""
 
+MAX_PAST_VALUE: Final = 1e61
+"""Largest feature of the past in size: a label, a mean of labels, or the error of a prediction."""
+
 _MIN_GAIN = 0.02  # by which the past must reduce the sum of squared errors to be used
 _MIN_ROUNDS = 256  # until then, the past is always used
 _TRIAL_DIVISOR = 8  # the part of a phase in which the past is tried
@@ -80,12 +83,12 @@ def past_feature_names(labels: int, by: str | None = None, target: str = "label"
 
     Examples
     --------
-    >>> past_feature_names(2, target="load")
-    ['load predicted from the features', 'error of that, 1 row ago', 'load, 1 row ago', 'load, 2 rows ago']
+    >>> past_feature_names(1, target="load")
+    ['load predicted from the features', 'error of that prediction, 1 row ago', 'load, 1 row ago']
     >>> past_feature_names(1, by="store", target="units")[3:]
-    ['error of that, 1 row ago by store', 'units, 1 row ago by store', 'mean of units by store']
+    ['error of that prediction, 1 row ago by store', 'units, 1 row ago by store', 'mean of units by store']
     """
-    error = "error of that, 1 row ago"
+    error = "error of that prediction, 1 row ago"
     names = [f"{target} predicted from the features", error, *(_ago(target, k) for k in range(1, labels + 1))]
     if by is not None:
         own = [error, *(_ago(target, k) for k in range(1, max(1, labels - 1) + 1)), f"mean of {target}"]

@@ -20,12 +20,12 @@ from ellipack.learners.metric.learner_archive import (
     learner_from_archive,
     learner_to_archive,
 )
+from ellipack.learners.metric.past import MAX_PAST_VALUE
 from ellipack.learners.metric.state import MIN_PHASE_ROUNDS, MetricState, PhaseState, PhaseSummary, SelectedMetrics
 from ellipack.serialization import Archive
-from ellipack.validation import MAX_ABS_LABEL, Floats
+from ellipack.validation import Floats
 
 _MAX_ROUNDS = 2**52
-_MAX_ERROR = 4 * MAX_ABS_LABEL  # of a prediction
 _MAX_PHASES = 10_000
 _PAST_ERRORS = ("active_errors", "total_errors")
 
@@ -120,9 +120,11 @@ def config_from_archive(saved: Archive) -> MetricConfig:
 def _archive_past(past: PastParts, selected: SelectedMetrics) -> Archive:
     """Return an archive of the learner that sees the past."""
     features = past.features
-    arrays = {name: np.array(getattr(past, name), dtype=np.float64) for name in _PAST_ERRORS}
+    facts: dict[str, Any] = {"active_from": past.active_from}
+    facts |= {f"{name}_rounds": getattr(past, name)[0] for name in _PAST_ERRORS}
+    arrays = {name: np.array(getattr(past, name)[1:]) for name in _PAST_ERRORS}
     histories = Archive(arrays={name: getattr(features, name) for name in ("stream", "keys", "histories")})
-    return Archive({"active_from": past.active_from}, arrays).with_parts(
+    return Archive(facts, arrays).with_parts(
         learner=learner_to_archive(past.rounds, selected),
         features=histories,
         combination=Archive().with_parts(**aggregation_parts(past.combination)),
@@ -140,8 +142,11 @@ def _restore_past(saved: Archive, d: int, size: LearnerSize, clock: int) -> tupl
             f"or {own + d}, got {seen}"
         )
     rounds, selected = learner_from_archive(learner, seen, size, clock)
-    most = max(_MAX_ERROR**2, 1.0) * clock
-    errors = [(int(n), *sums) for n, *sums in (saved.floats_between(0.0, most, name, 3) for name in _PAST_ERRORS)]
+    most = MAX_PAST_VALUE**2 * clock
+    errors = [
+        (saved.integer(f"{name}_rounds", 0, clock), *saved.floats_between(0.0, most, name, 2).tolist())
+        for name in _PAST_ERRORS
+    ]
     past = PastParts(
         rounds,
         features,
@@ -160,7 +165,7 @@ def _restore_past_features(saved: Archive, size: LearnerSize, clock: int) -> Pas
     keys = saved.ints("keys", count, least=-(2**63), most=2**63 - 1)
     if len(np.unique(keys)) < count:
         raise ModelFileError(f"{saved.prefix}keys must be different")
-    most = max(_MAX_ERROR, float(clock))
+    most = max(MAX_PAST_VALUE, float(clock))
     stream = saved.floats_between(-most, most, "stream", length)
     histories = saved.floats_between(-most, most, "histories", count, length)
     counts = np.append(histories[:, 0], stream[0])
