@@ -220,6 +220,10 @@ class Metric:
         """Columns ``sqrt(lambda_i) u_i``, on which whitening projects."""
         return np.ascontiguousarray(self.eigenvectors * np.sqrt(self.eigenvalues))
 
+    def __getstate__(self) -> dict[str, object]:
+        # A copy: another thread may compute `directions` meanwhile, which adds an attribute.
+        return self.__dict__.copy()
+
     def with_added_features(self, count: int, weight: float = 1.0) -> "Metric":
         """Return the metric with features added as last ones.
 
