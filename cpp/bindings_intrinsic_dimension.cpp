@@ -1,6 +1,7 @@
 // Python bindings of Algorithm 1 with radii that adapt to the dimension of the rows.
 
 #include "bindings.hpp"
+#include "bindings_rounds.hpp"
 #include "intrinsic_dimension.hpp"
 
 namespace ellipack {
@@ -41,34 +42,6 @@ nb::tuple arrays_of(const IntrinsicDimensionCore& core) {
                         state.clock.phase_centers);
 }
 
-FloatArray learn(IntrinsicDimensionCore& core, const Matrix& coordinates, const Vector& labels) {
-  require_width(coordinates, core.dimension());
-  require_finite("coordinates", coordinates);
-  require_size("labels", labels.size(), coordinates.shape(0));
-  std::vector<double> predictions;
-  {
-    const nb::gil_scoped_release release;
-    predictions = core.learn(span_of(coordinates), span_of(labels));
-  }
-  return to_numpy(std::move(predictions));
-}
-
-FloatArray predict(const IntrinsicDimensionCore& core, const Matrix& coordinates) {
-  require_width(coordinates, core.dimension());
-  require_finite("coordinates", coordinates);
-  std::vector<double> predictions;
-  {
-    const nb::gil_scoped_release release;
-    predictions = core.predict(span_of(coordinates));
-  }
-  return to_numpy(std::move(predictions));
-}
-
-IntrinsicDimensionCore* copy_core(const IntrinsicDimensionCore& core) {
-  const nb::gil_scoped_release release;
-  return new IntrinsicDimensionCore(core);
-}
-
 }  // namespace
 
 void bind_intrinsic_dimension(nb::module_& m) {
@@ -81,11 +54,11 @@ void bind_intrinsic_dimension(nb::module_& m) {
       .def(nb::init<std::size_t, std::int64_t>(), nb::arg("dimension"), nb::arg("offset"))
       .def("__init__", &restore_core, nb::arg("coordinates"), nb::arg("label_sums"), nb::arg("label_counts"),
            nb::arg("creation_rounds"), nb::arg("offset"), nb::arg("intrinsic_dimension"), nb::arg("phase_centers"))
-      .def("learn", &learn, nb::arg("coordinates"), nb::arg("labels"),
+      .def("learn", &learn_rows<IntrinsicDimensionCore>, nb::arg("coordinates"), nb::arg("labels"),
            "Run one round per row. Return the predictions, each made before its label was learned.")
-      .def("predict", &predict, nb::arg("coordinates"),
+      .def("predict", &predict_rows<IntrinsicDimensionCore>, nb::arg("coordinates"),
            "Return the prediction for each row; 1/2 before the first round.")
-      .def("copy", &copy_core, owned, "Return an independent copy.")
+      .def("copy", &copy_core<IntrinsicDimensionCore>, owned, "Return an independent copy.")
       .def(
           "__deepcopy__", [](const IntrinsicDimensionCore& core, const nb::handle&) { return copy_core(core); }, owned,
           nb::arg("memo"))

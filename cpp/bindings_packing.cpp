@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "bindings.hpp"
+#include "bindings_rounds.hpp"
 #include "checks.hpp"
 #include "packing_core.hpp"
 #include "rescaled_packing.hpp"
@@ -25,29 +26,6 @@ void restore_packing(PackingCore* self, const Matrix& coordinates, const Vector&
   PackingCenters centers(span_of(coordinates), coordinates.shape(1), vector_of(sums), vector_of(counts),
                          vector_of(creation_rounds));
   new (self) PackingCore(std::move(centers), vector_of(rank_starts), clock);
-}
-
-FloatArray learn(PackingCore& core, const Matrix& coordinates, const Vector& labels, bool keep_founding_label) {
-  require_width(coordinates, core.dimension());
-  require_finite("coordinates", coordinates);
-  require_size("labels", labels.size(), coordinates.shape(0));
-  std::vector<double> predictions;
-  {
-    const nb::gil_scoped_release release;
-    predictions = core.learn(span_of(coordinates), span_of(labels), keep_founding_label);
-  }
-  return to_numpy(std::move(predictions));
-}
-
-FloatArray predict(const PackingCore& core, const Matrix& coordinates) {
-  require_width(coordinates, core.dimension());
-  require_finite("coordinates", coordinates);
-  std::vector<double> predictions;
-  {
-    const nb::gil_scoped_release release;
-    predictions = core.predict(span_of(coordinates));
-  }
-  return to_numpy(std::move(predictions));
 }
 
 struct PackingArrays {
@@ -116,9 +94,10 @@ void bind_packing_core(nb::module_& m) {
           nb::arg("dimension"), nb::arg("rank_starts"))
       .def("__init__", &restore_packing, nb::arg("coordinates"), nb::arg("label_sums"), nb::arg("label_counts"),
            nb::arg("creation_rounds"), nb::arg("rank_starts"), nb::arg("clock"))
-      .def("learn", &learn, nb::arg("coordinates"), nb::arg("labels"), nb::arg("keep_founding_label"),
+      .def("learn", &learn_rows<PackingCore, bool>, nb::arg("coordinates"), nb::arg("labels"),
+           nb::arg("keep_founding_label"),
            "Run one round per row. Return the predictions, each made before its label was learned.")
-      .def("predict", &predict, nb::arg("coordinates"),
+      .def("predict", &predict_rows<PackingCore>, nb::arg("coordinates"),
            "Return the prediction for each row; 1/2 before the first round.")
       .def("copy", &copy_packing, "Return an independent copy.")
       .def(

@@ -1,6 +1,7 @@
 // Python bindings of mistake-driven classification.
 
 #include "bindings.hpp"
+#include "bindings_rounds.hpp"
 #include "checks.hpp"
 #include "packing_classifier.hpp"
 
@@ -65,8 +66,7 @@ FloatArray table_of(const PackingClassifierCore& core, std::vector<double>&& pre
 }
 
 FloatArray learn(PackingClassifierCore& core, const Matrix& coordinates, const IntVector& labels) {
-  require_width(coordinates, core.dimension());
-  require_finite("coordinates", coordinates);
+  require_rows(core, coordinates);
   require_size("labels", labels.size(), coordinates.shape(0));
   std::vector<double> predictions;
   {
@@ -77,8 +77,7 @@ FloatArray learn(PackingClassifierCore& core, const Matrix& coordinates, const I
 }
 
 FloatArray predict(const PackingClassifierCore& core, const Matrix& coordinates) {
-  require_width(coordinates, core.dimension());
-  require_finite("coordinates", coordinates);
+  require_rows(core, coordinates);
   std::vector<double> predictions;
   {
     const nb::gil_scoped_release release;
@@ -94,11 +93,6 @@ IntArray mistakes_of(const PackingClassifierCore& core) {
     mistakes = core.mistakes();
   }
   return to_numpy(std::move(mistakes));
-}
-
-PackingClassifierCore* copy_classifier(const PackingClassifierCore& core) {
-  const nb::gil_scoped_release release;
-  return new PackingClassifierCore(core);
 }
 
 }  // namespace
@@ -123,10 +117,10 @@ void bind_packing_classifier(nb::module_& m) {
            "predictions (row, packing), each made before its label was learned.")
       .def("predict", &predict, nb::arg("coordinates"),
            "Return the predictions (row, packing); 1/2 before the first mistake.")
-      .def("copy", &copy_classifier, owned, "Return an independent copy.")
+      .def("copy", &copy_core<PackingClassifierCore>, owned, "Return an independent copy.")
       .def(
-          "__deepcopy__", [](const PackingClassifierCore& core, const nb::handle&) { return copy_classifier(core); },
-          owned, nb::arg("memo"))
+          "__deepcopy__", [](const PackingClassifierCore& core, const nb::handle&) { return copy_core(core); }, owned,
+          nb::arg("memo"))
       .def("to_arrays", &arrays_of,
            nb::sig("def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], "
                    "NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64], bool]"),

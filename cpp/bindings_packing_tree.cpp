@@ -1,6 +1,7 @@
 // Python bindings of the tree of packings.
 
 #include "bindings.hpp"
+#include "bindings_rounds.hpp"
 #include "packing_tree.hpp"
 
 namespace ellipack {
@@ -33,34 +34,6 @@ nb::tuple arrays_of(const PackingTreeCore& core) {
                         to_numpy(std::vector(levels.rank_starts)));
 }
 
-FloatArray learn(PackingTreeCore& core, const Matrix& coordinates, const Vector& labels) {
-  require_width(coordinates, core.dimension());
-  require_finite("coordinates", coordinates);
-  require_size("labels", labels.size(), coordinates.shape(0));
-  std::vector<double> predictions;
-  {
-    const nb::gil_scoped_release release;
-    predictions = core.learn(span_of(coordinates), span_of(labels));
-  }
-  return to_numpy(std::move(predictions));
-}
-
-FloatArray predict(const PackingTreeCore& core, const Matrix& coordinates) {
-  require_width(coordinates, core.dimension());
-  require_finite("coordinates", coordinates);
-  std::vector<double> predictions;
-  {
-    const nb::gil_scoped_release release;
-    predictions = core.predict(span_of(coordinates));
-  }
-  return to_numpy(std::move(predictions));
-}
-
-PackingTreeCore* copy_tree(const PackingTreeCore& core) {
-  const nb::gil_scoped_release release;
-  return new PackingTreeCore(core);
-}
-
 }  // namespace
 
 void bind_packing_tree(nb::module_& m) {
@@ -79,13 +52,13 @@ void bind_packing_tree(nb::module_& m) {
       .def("__init__", &restore_tree, nb::arg("points"), nb::arg("parents"), nb::arg("label_sums"),
            nb::arg("label_counts"), nb::arg("log_weights"), nb::arg("lipschitz"), nb::arg("dimensions"),
            nb::arg("rank_starts"))
-      .def("learn", &learn, nb::arg("coordinates"), nb::arg("labels"),
+      .def("learn", &learn_rows<PackingTreeCore>, nb::arg("coordinates"), nb::arg("labels"),
            "Run one round per row. Return the predictions, each made before its label was learned.")
-      .def("predict", &predict, nb::arg("coordinates"),
+      .def("predict", &predict_rows<PackingTreeCore>, nb::arg("coordinates"),
            "Return the prediction for each row; 1/2 before the first round.")
-      .def("copy", &copy_tree, owned, "Return an independent copy.")
+      .def("copy", &copy_core<PackingTreeCore>, owned, "Return an independent copy.")
       .def(
-          "__deepcopy__", [](const PackingTreeCore& core, const nb::handle&) { return copy_tree(core); }, owned,
+          "__deepcopy__", [](const PackingTreeCore& core, const nb::handle&) { return copy_core(core); }, owned,
           nb::arg("memo"))
       .def("to_arrays", &arrays_of,
            nb::sig("def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], "

@@ -17,16 +17,17 @@ References
 
 from typing import NamedTuple
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import IntrinsicDimensionCore
-from ellipack.errors import MetricError, ModelFileError
+from ellipack.errors import ModelFileError
 from ellipack.learners.units import UnitChange, insert_features
-from ellipack.locks import LearnLock
+from ellipack.learners.whitened import WhitenedState, add_features, check_positive_definite, predict, run_rounds
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
-from ellipack.validation import Floats, Ints, check_in_unit_ball, check_in_unit_interval, check_labels, check_rows
+from ellipack.validation import Floats, Ints
+
+__all__ = ["IntrinsicDimensionState", "add_features", "from_archive", "init", "learn", "predict", "to_archive"]
 
 _ROUNDS_PER_CALL = 4096  # of the core; between calls, other threads can predict and interrupts are handled
 _MAX_ROUNDS = 2**52  # in a file; floats represent them exactly
@@ -63,32 +64,8 @@ class DimensionArrays(NamedTuple):
     phase_centers: int
 
 
-class IntrinsicDimensionState:
-    """State of the learner: a metric, and a core that runs in whitened coordinates.
-
-    Both are kept in one attribute, which is replaced as a whole. Threads and interrupts always see a matching pair.
-
-    Attributes
-    ----------
-    parts : tuple of (Metric, IntrinsicDimensionCore)
-        The metric and the core.
-    learn_lock : LearnLock
-        Lock that a thread holds while it changes the state.
-    """
-
-    def __init__(self, metric: Metric, core: IntrinsicDimensionCore) -> None:
-        self.parts = metric, core
-        self.learn_lock = LearnLock()
-
-    @property
-    def metric(self) -> Metric:
-        """Metric of spectral norm 1."""
-        return self.parts[0]
-
-    @property
-    def core(self) -> IntrinsicDimensionCore:
-        """Compiled core: centers, clock, and the estimate of the dimension."""
-        return self.parts[1]
+class IntrinsicDimensionState(WhitenedState[IntrinsicDimensionCore]):
+    """State of the learner. The core has the centers, the clock, and the estimate of the dimension."""
 
     @property
     def arrays(self) -> DimensionArrays:
@@ -132,70 +109,12 @@ def init(metric: Metric, offset: int) -> IntrinsicDimensionState:
     >>> learn(state, [[0.5, 0.0], [0.5, 0.1]], [0.25, 0.75]).tolist()
     [0.5, 0.25]
     """
-    if metric.rank < metric.dimension:
-        raise MetricError(f"metric must be positive definite, got rank {metric.rank} of {metric.dimension}")
-    return IntrinsicDimensionState(metric, IntrinsicDimensionCore(metric.dimension, offset))
-
-
-def predict(state: IntrinsicDimensionState, X: ArrayLike) -> Floats:
-    """Return predictions without a change of the state.
-
-    Parameters
-    ----------
-    state : IntrinsicDimensionState
-        The state.
-    X : array-like of shape (n, d)
-        Rows in the unit ball.
-
-    Returns
-    -------
-    predictions : array of shape (n,)
-        1/2 before the first round.
-    """
-    metric, core = state.parts
-    return core.predict(metric.whiten(check_in_unit_ball(check_rows(X, metric.dimension))))
+    return IntrinsicDimensionState(check_positive_definite(metric), IntrinsicDimensionCore(metric.dimension, offset))
 
 
 def learn(state: IntrinsicDimensionState, X: ArrayLike, y: ArrayLike) -> Floats:
-    """Run one round for each row: predict, then learn the label.
-
-    Predictions and state do not depend on how rows are grouped into calls, bit for bit. An interrupt leaves the state
-    of a completed round.
-
-    Parameters
-    ----------
-    state : IntrinsicDimensionState
-        The state, which is updated.
-    X : array-like of shape (n, d)
-        Rows in the unit ball.
-    y : array-like of shape (n,)
-        Labels in [0, 1].
-
-    Returns
-    -------
-    predictions : array of shape (n,)
-        Predictions, each made before its label was learned.
-    """
-    with state.learn_lock.turn:
-        metric, core = state.parts
-        table = check_in_unit_ball(check_rows(X, metric.dimension))
-        targets = check_in_unit_interval(check_labels(y, len(table)))
-        batches = [slice(start, start + _ROUNDS_PER_CALL) for start in range(0, len(table), _ROUNDS_PER_CALL)]
-        return np.concatenate([core.learn(metric.whiten(table[batch]), targets[batch]) for batch in batches])
-
-
-def add_features(state: IntrinsicDimensionState, count: int) -> None:
-    """Add features as last columns, each with an eigenvalue of 1. They were 0 in all earlier rows.
-
-    Parameters
-    ----------
-    state : IntrinsicDimensionState
-        The state, which is updated.
-    count : int
-        Number of new features.
-    """
-    with state.learn_lock.turn:
-        state.parts = state.with_added_features(count).parts
+    """Run one round for each row: predict, then learn the label. See `run_rounds`."""
+    return run_rounds(state, X, y, IntrinsicDimensionCore.learn, _ROUNDS_PER_CALL)
 
 
 def to_archive(state: IntrinsicDimensionState) -> Archive:

@@ -21,13 +21,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import PackingTreeCore
-from ellipack.errors import MetricError, ModelFileError
+from ellipack.errors import ModelFileError
 from ellipack.learners.units import UnitChange, insert_features
-from ellipack.locks import LearnLock
+from ellipack.learners.whitened import WhitenedState, add_features, check_positive_definite, predict, run_rounds
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.theory.spectrum import rank_starts
-from ellipack.validation import Floats, Ints, check_in_unit_ball, check_in_unit_interval, check_labels, check_rows
+from ellipack.validation import Floats, Ints
+
+__all__ = ["Levels", "LocallyAdaptiveState", "add_features", "from_archive", "init", "learn", "predict", "to_archive"]
 
 _ROUNDS_PER_CALL = 1024  # of the core; between calls, other threads can predict and interrupts are handled
 _MAX_ROUNDS = 2**52  # in a file; floats represent them exactly
@@ -82,32 +84,8 @@ class Levels(NamedTuple):
     dimensions: Ints
 
 
-class LocallyAdaptiveState:
-    """State of the learner: a metric, and a core that runs in whitened coordinates.
-
-    Both are kept in one attribute, which is replaced as a whole. Threads and interrupts always see a matching pair.
-
-    Attributes
-    ----------
-    parts : tuple of (Metric, PackingTreeCore)
-        The metric and the core.
-    learn_lock : LearnLock
-        Lock that a thread holds while it changes the state.
-    """
-
-    def __init__(self, metric: Metric, core: PackingTreeCore) -> None:
-        self.parts = metric, core
-        self.learn_lock = LearnLock()
-
-    @property
-    def metric(self) -> Metric:
-        """Metric of spectral norm 1."""
-        return self.parts[0]
-
-    @property
-    def core(self) -> PackingTreeCore:
-        """Compiled core: nodes and levels."""
-        return self.parts[1]
+class LocallyAdaptiveState(WhitenedState[PackingTreeCore]):
+    """State of the learner. The core has the nodes and levels."""
 
     @property
     def nodes(self) -> TreeNodes:
@@ -168,70 +146,13 @@ def init(metric: Metric, levels: Levels) -> LocallyAdaptiveState:
     >>> state.core.size
     5
     """
-    if metric.rank < metric.dimension:
-        raise MetricError(f"metric must be positive definite, got rank {metric.rank} of {metric.dimension}")
-    return LocallyAdaptiveState(metric, PackingTreeCore(*levels, rank_starts(metric.eigenvalues)))
-
-
-def predict(state: LocallyAdaptiveState, X: ArrayLike) -> Floats:
-    """Return predictions without a change of the state.
-
-    Parameters
-    ----------
-    state : LocallyAdaptiveState
-        The state.
-    X : array-like of shape (n, d)
-        Rows in the unit ball.
-
-    Returns
-    -------
-    predictions : array of shape (n,)
-        1/2 before the first round.
-    """
-    metric, core = state.parts
-    return core.predict(metric.whiten(check_in_unit_ball(check_rows(X, metric.dimension))))
+    core = PackingTreeCore(*levels, rank_starts(check_positive_definite(metric).eigenvalues))
+    return LocallyAdaptiveState(metric, core)
 
 
 def learn(state: LocallyAdaptiveState, X: ArrayLike, y: ArrayLike) -> Floats:
-    """Run one round for each row: predict, then learn the label.
-
-    Predictions and state do not depend on how rows are grouped into calls, bit for bit. An interrupt leaves the state
-    of a completed round.
-
-    Parameters
-    ----------
-    state : LocallyAdaptiveState
-        The state, which is updated.
-    X : array-like of shape (n, d)
-        Rows in the unit ball.
-    y : array-like of shape (n,)
-        Labels in [0, 1].
-
-    Returns
-    -------
-    predictions : array of shape (n,)
-        Predictions, each made before its label was learned.
-    """
-    with state.learn_lock.turn:
-        metric, core = state.parts
-        table = check_in_unit_ball(check_rows(X, metric.dimension))
-        targets = check_in_unit_interval(check_labels(y, len(table)))
-        batches = [slice(start, start + _ROUNDS_PER_CALL) for start in range(0, len(table), _ROUNDS_PER_CALL)]
-        return np.concatenate([core.learn(metric.whiten(table[batch]), targets[batch]) for batch in batches])
-
-
-def add_features(state: LocallyAdaptiveState, count: int) -> None:
-    """Add features as last columns, each with an eigenvalue of 1. They were 0 in all earlier rows.
-
-    Parameters
-    ----------
-    state : LocallyAdaptiveState
-        The state, which is updated.
-    count : int
-        Number of new features.
-    """
-    with state.learn_lock.turn:
-        state.parts = state.with_added_features(count).parts
+    """Run one round for each row: predict, then learn the label. See `run_rounds`."""
+    return run_rounds(state, X, y, PackingTreeCore.learn, _ROUNDS_PER_CALL)
 
 
 def to_archive(state: LocallyAdaptiveState) -> Archive:

@@ -23,46 +23,35 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import PackingCore
-from ellipack.errors import DomainError, MetricError, ModelFileError
+from ellipack.errors import DomainError, ModelFileError
 from ellipack.learners.units import UnitChange, insert_features
-from ellipack.locks import LearnLock
+from ellipack.learners.whitened import WhitenedState, add_features, check_positive_definite, predict, run_rounds
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
 from ellipack.theory.schedules import radius
 from ellipack.theory.spectrum import effective_rank, rank_starts
-from ellipack.validation import Floats, Ints, check_in_unit_ball, check_in_unit_interval, check_labels, check_rows
+from ellipack.validation import Floats, Ints
+
+__all__ = [
+    "PackingHistory",
+    "PackingState",
+    "add_features",
+    "compute_history",
+    "from_archive",
+    "history",
+    "init",
+    "learn",
+    "predict",
+    "to_archive",
+]
 
 _ROUNDS_PER_CALL = 4096  # of the core; between calls, other threads can predict and interrupts are handled
 _MAX_ROUNDS = 2**52  # in a file; floats represent them exactly
 _SLACK = 1e-6  # tolerance for rounding errors
 
 
-class PackingState:
-    """State of Algorithm 1: a metric, and a core that runs in whitened coordinates, where the metric is Euclidean.
-
-    Both are kept in one attribute, which is replaced as a whole. Threads and interrupts always see a matching pair.
-
-    Attributes
-    ----------
-    parts : tuple of (Metric, PackingCore)
-        The metric and the core.
-    learn_lock : LearnLock
-        Lock that a thread holds while it changes the state.
-    """
-
-    def __init__(self, metric: Metric, core: PackingCore) -> None:
-        self.parts = metric, core
-        self.learn_lock = LearnLock()
-
-    @property
-    def metric(self) -> Metric:
-        """Metric of spectral norm 1."""
-        return self.parts[0]
-
-    @property
-    def core(self) -> PackingCore:
-        """Compiled core: centers, their labels, and the clock."""
-        return self.parts[1]
+class PackingState(WhitenedState[PackingCore]):
+    """State of Algorithm 1. The core has the centers, their labels, and the clock."""
 
     @property
     def clock(self) -> int:
@@ -84,7 +73,11 @@ class PackingState:
         return PackingState(metric, PackingCore(moved, label_sums, counts, creation_rounds, starts, clock))
 
     def with_added_features(self, count: int) -> "PackingState":
-        """Return a copy with features added as last columns; see `add_features`."""
+        """Return a copy with features added as last columns, each with an eigenvalue of 1.
+
+        Predictions for rows that are 0 in the new features do not change. From the next round on, radius and effective
+        rank are those of the larger metric.
+        """
         metric, core = self.parts
         coordinates, label_sums, label_counts, creation_rounds, _, clock = core.to_arrays()
         wider, inserted = metric.with_added_features(count), insert_features(coordinates, metric, count)
@@ -138,9 +131,8 @@ def init(metric: Metric) -> PackingState:
     >>> predict(state, [[0.5, 0.0]]).tolist()
     [0.5]
     """
-    if metric.rank < metric.dimension:
-        raise MetricError(f"metric must be positive definite, got rank {metric.rank} of {metric.dimension}")
-    return PackingState(metric, PackingCore(metric.dimension, rank_starts(metric.eigenvalues)))
+    core = PackingCore(metric.dimension, rank_starts(check_positive_definite(metric).eigenvalues))
+    return PackingState(metric, core)
 
 
 def to_archive(state: PackingState) -> Archive:
@@ -194,25 +186,6 @@ def from_archive(saved: Archive, d: int, least: int = 1) -> PackingState:
     return PackingState(metric, PackingCore(coordinates, label_sums, label_counts, creation_rounds, starts, clock))
 
 
-def predict(state: PackingState, X: ArrayLike) -> Floats:
-    """Return predictions without a change of the state.
-
-    Parameters
-    ----------
-    state : PackingState
-        The state.
-    X : array-like of shape (n, d)
-        Rows in the unit ball.
-
-    Returns
-    -------
-    predictions : array of shape (n,)
-        1/2 before the first round.
-    """
-    metric, core = state.parts
-    return core.predict(metric.whiten(check_in_unit_ball(check_rows(X, metric.dimension))))
-
-
 def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_label: bool = True) -> Floats:
     """Run one round for each row: predict, then learn the label.
 
@@ -235,30 +208,8 @@ def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_labe
     predictions : array of shape (n,)
         Predictions, each made before its label was learned.
     """
-    with state.learn_lock.turn:
-        metric, core = state.parts
-        table = check_in_unit_ball(check_rows(X, metric.dimension))
-        targets = check_in_unit_interval(check_labels(y, len(table)))
-        batches = [slice(start, start + _ROUNDS_PER_CALL) for start in range(0, len(table), _ROUNDS_PER_CALL)]
-        predictions = [core.learn(metric.whiten(table[b]), targets[b], bool(keep_founding_label)) for b in batches]
-    return predictions[0] if len(predictions) == 1 else np.concatenate(predictions)
-
-
-def add_features(state: PackingState, count: int) -> None:
-    """Add features as last columns, each with an eigenvalue of 1. They were 0 in all earlier rows.
-
-    Predictions for rows that are 0 in the new features do not change. From the next round on, radius and effective rank
-    are those of the larger metric.
-
-    Parameters
-    ----------
-    state : PackingState
-        The state, which is updated.
-    count : int
-        Number of new features.
-    """
-    with state.learn_lock.turn:
-        state.parts = state.with_added_features(count).parts
+    keep = bool(keep_founding_label)
+    return run_rounds(state, X, y, lambda core, rows, labels: core.learn(rows, labels, keep), _ROUNDS_PER_CALL)
 
 
 def history(state: PackingState, t: ArrayLike | None = None) -> PackingHistory:

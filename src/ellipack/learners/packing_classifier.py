@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ellipack._core import PackingClassifierCore
-from ellipack.errors import MetricError, ModelFileError, ShapeError
+from ellipack.errors import ModelFileError, ShapeError
 from ellipack.learners.units import UnitChange, insert_features
+from ellipack.learners.whitened import check_positive_definite
 from ellipack.locks import LearnLock
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
@@ -163,9 +164,7 @@ def init(metric: Metric, classes: ArrayLike = (), *, ball_clocks: bool = False) 
     >>> state.core.mistakes.tolist()
     [1]
     """
-    if metric.rank < metric.dimension:
-        raise MetricError(f"metric must be positive definite, got rank {metric.rank} of {metric.dimension}")
-    known, starts = np.unique(np.asarray(classes)), rank_starts(metric.eigenvalues)
+    known, starts = np.unique(np.asarray(classes)), rank_starts(check_positive_definite(metric).eigenvalues)
     core = PackingClassifierCore(metric.dimension, starts, _packing_count(len(known)), ball_clocks)
     return PackingClassifierState(metric, known, core)
 
