@@ -60,7 +60,7 @@ def bits(state: State) -> list[bytes]:
 def test_interrupt_leaves_the_state_of_a_completed_round(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (packing, phased):
         monkeypatch.setattr(module, "_ROUNDS_PER_CALL", 3)
-    monkeypatch.setattr(learner, "_ROUNDS_PER_CALL", 3)
+    monkeypatch.setattr(learner, "_MAX_ROUNDS_PER_CALL", 3)
     init, learn, scale = LEARNERS[name]
     rng = np.random.default_rng(0)
     X, y = scale * rng.uniform(-1, 1, size=(17, 2)), rng.random(17)

@@ -5,14 +5,16 @@ from typing import Any
 
 from ellipack.cli.learners import LEARNER_FACTORIES, parse_setting
 from ellipack.cli.messages import print_message
-from ellipack.cli.options import Options
+from ellipack.cli.options import DEFAULT_LEARNER, Options
 from ellipack.errors import InputError, StreamError
 from ellipack.evaluation.prediction_writer import holds_predictions
 from ellipack.evaluation.run import Run, load_run
 from ellipack.evaluation.table_fingerprint import WINDOW_ROWS
+from ellipack.learners.metric.initial_state import check_feature_count
 from ellipack.tabular import INFERENCE_ROWS, TableStream, open_table
 
 _BATCH_ROWS = 1024  # a signal stops the run after a batch, within a fraction of a second
+_BATCH_WORK = 8e7  # the same in rows times squared number of columns
 
 
 def load_resumed_run(options: Options) -> Run:
@@ -24,7 +26,7 @@ def load_resumed_run(options: Options) -> Run:
 
 def open_stream(options: Options, skip_rows: int = 0) -> TableStream:
     """Open the table of a run. A run that is saved may be resumed, and its table may grow until then."""
-    return open_table(
+    source = open_table(
         options.table,
         batch_rows=min(_BATCH_ROWS, options.save_every),
         format=options.format,
@@ -32,11 +34,15 @@ def open_stream(options: Options, skip_rows: int = 0) -> TableStream:
         on_error=options.on_error,
         may_grow=options.model_path is not None and not options.complete,
     )
+    source.batch_rows = max(1, min(source.batch_rows, int(_BATCH_WORK / len(source.columns) ** 2)))
+    return source
 
 
 def open_new_table(options: Options) -> TableStream:
     """Open the table of a new run, and read enough rows to infer the kinds of its columns."""
     source = open_stream(options)
+    if (options.learner or DEFAULT_LEARNER) == "metric":  # before more rows are read, which takes long if they are wide
+        check_feature_count(len(set(options.take or source.columns) - {*options.drop, options.target}))
     source.peek(INFERENCE_ROWS)
     return source
 

@@ -211,8 +211,8 @@ def _select_columns(head: TableBatch, target: str, options: ColumnOptions) -> li
         require_column(head, name, role)
     if target in options.drop or target in (options.take or ()):
         raise StreamError(f"{head.source}: the target '{target}' cannot also be taken or dropped")
-    taken = names if options.take is None else options.take
-    chosen = [name for name in names if name in taken and name not in options.drop and name != target]
+    taken, dropped = set(names if options.take is None else options.take), {*options.drop, target}
+    chosen = [name for name in names if name in taken and name not in dropped]
     if not chosen:
         raise StreamError(
             f"{head.source}: no column is left to predict '{target}' from: take more columns or drop fewer"
@@ -222,9 +222,9 @@ def _select_columns(head: TableBatch, target: str, options: ColumnOptions) -> li
 
 def require_column(batch: TableBatch, name: str, role: str) -> None:
     """Raise StreamError unless a table has exactly one column of a name."""
-    names = batch.table.schema.names
-    if names.count(name) != 1:
-        count = "several columns" if name in names else "no column"
+    found = batch.table.schema.get_all_field_indices(name)  # by hash, because tables can have many columns
+    if len(found) != 1:
+        count, names = "several columns" if found else "no column", batch.table.schema.names
         listed = ", ".join(map(escape_name, names[:20])) + (", ..." if len(names) > 20 else "")
         raise StreamError(f"{batch.source} has {count} named {quote_value(name)} ({role}); its columns are: {listed}")
 

@@ -50,12 +50,14 @@ class TableStream:
         Name of the table in messages.
     columns : list of str
         Column names.
+    batch_rows : int
+        Rows per batch. It may be changed between batches.
     """
 
     def __init__(self, reader: Reader, name: str, *, batch_rows: int, skip_rows: int, on_error: str) -> None:
         self.name, self.columns = name, reader.columns
         self._reader, self._chunks, self._ended = reader, reader.chunks(), False
-        self._batch_rows, self._skip_rows, self._on_error = batch_rows, skip_rows, on_error
+        self.batch_rows, self._skip_rows, self._on_error = batch_rows, skip_rows, on_error
         self._pending_chunks: list[Chunk] = []
         self._pending_unreadable: list[BadRow] = []
         self._has_rows = False
@@ -98,8 +100,8 @@ class TableStream:
 
     def __next__(self) -> TableBatch:
         # Fetch one row more than the batch needs, to find out whether this batch is the last one.
-        self._fetch(self._batch_rows + 1)
-        batch = self._batch(self._batch_rows)
+        self._fetch(self.batch_rows + 1)
+        batch = self._batch(self.batch_rows)
         if not len(batch) and not batch.unreadable_rows:
             raise StopIteration
         self._drop_to(batch.last_row)

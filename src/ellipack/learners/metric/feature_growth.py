@@ -20,6 +20,7 @@ from ellipack._core import (
     MetricParts,
     PackingExpert,
 )
+from ellipack.learners.metric.initial_state import check_feature_count
 from ellipack.learners.metric.past import with_rounds
 from ellipack.learners.metric.state import MetricState, PhaseState, SelectedMetrics, empty_gop
 from ellipack.metric import Metric
@@ -39,6 +40,11 @@ def add_features(state: MetricState, scales: Floats) -> None:
         The state, which is updated.
     scales : array of shape (n_new_features,)
         Typical absolute value of each new feature.
+
+    Raises
+    ------
+    DomainError
+        If there are too many features. The state is unchanged.
     """
     with state.learn_lock.turn:
         state.phase = _with_added_features(state.phase, scales)
@@ -50,7 +56,9 @@ def with_added_features(state: MetricState, scales: Floats) -> MetricState:
 
 
 def _with_added_features(phase: PhaseState, scales: Floats) -> PhaseState:
-    count, parts = len(scales), phase.core.parts()
+    count = len(scales)
+    check_feature_count(phase.core.dimension + count)
+    parts = phase.core.parts()
     clipped = np.clip(scales, 1 / _MAX_SCALE, _MAX_SCALE)
     plain = _wider_metrics(phase.plain, count)
     wider, past, past_metrics = _wider_parts(parts.plain, plain, clipped), parts.past, phase.past

@@ -69,7 +69,8 @@ def _fit_few_rows(standard: Floats, counts: Floats, label_sums: Floats) -> Least
     complement = ones @ ones + _INTERCEPT_PRIOR
     link, intercept = rows.T @ ones, ones @ labels / complement
     inverse = np.empty((d + 1, d + 1))
-    inverse[:d, :d] = np.outer(link / np.sqrt(complement), link / np.sqrt(complement))
+    scaled = link / np.sqrt(complement)
+    np.multiply(scaled[:, None], scaled, out=inverse[:d, :d])
     inverse[:d, :d] -= rows.T @ rows
     inverse[np.arange(d), np.arange(d)] += 1
     inverse[:d, d] = inverse[d, :d] = -link / complement

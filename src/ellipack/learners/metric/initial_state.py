@@ -19,6 +19,7 @@ from ellipack._core import (
     PastParts,
     StackedAggregation,
 )
+from ellipack.errors import DomainError
 from ellipack.learners.aggregation import uniform_aggregation
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
@@ -28,6 +29,13 @@ from ellipack.learners.metric.subspace import MANY_FEATURES, initial_subspace
 from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats, check_integer
+
+MAX_FEATURES: Final = 10_000
+"""Largest number of features.
+
+The regressions and the gradient outer product have one entry per pair of features: 0.8 GB each for 10,000 features. The
+end of a phase needs about ten such matrices, and a row most of a second.
+"""
 
 MAX_SEED: Final = 2**62
 """Largest random seed: the largest integer in files."""
@@ -74,6 +82,24 @@ class LearnerSize(NamedTuple):
         )
 
 
+def check_feature_count(d: int) -> None:
+    """Raise `DomainError` if there are too many features.
+
+    Examples
+    --------
+    >>> check_feature_count(50_000)
+    Traceback (most recent call last):
+        ...
+    ellipack.errors.DomainError: MetricRegressor learns from at most 10000 features, got 50000 (memory is quadratic in \
+their number): drop columns, or hash them into fewer
+    """
+    if d > MAX_FEATURES:
+        raise DomainError(
+            f"MetricRegressor learns from at most {MAX_FEATURES} features, got {d} (memory is quadratic in their "
+            "number): drop columns, or hash them into fewer"
+        )
+
+
 def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricConfig) -> MetricState:
     """Return the initial state.
 
@@ -95,7 +121,7 @@ def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricCo
     Raises
     ------
     DomainError
-        If a number is out of range.
+        If a number is out of range, or there are too many features.
 
     Examples
     --------
@@ -103,6 +129,7 @@ def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricCo
     >>> state.clock, state.n_centers, state.phase.end
     (0, 0, 4)
     """
+    check_feature_count(d)
     size, seed = size.checked(), check_integer(random_state, "random_state", 0, MAX_SEED)
     settings = MetricSettings(size.neighbors, size.max_centers, config.label_margin)
     plain, selected = _initial_learner(d, size.views, size.max_centers)

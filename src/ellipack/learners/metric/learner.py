@@ -31,7 +31,8 @@ from ellipack.learners.metric.state import MetricState
 from ellipack.parallel import thread_count
 from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Ints, Row, as_floats, check_labels, check_rows
 
-_ROUNDS_PER_CALL = 64  # of the core; between calls, other threads can predict
+_MAX_ROUNDS_PER_CALL = 64  # of the core; between calls, other threads can predict and signals are handled
+_MAX_WORK_PER_CALL = 1.6e7  # the same in rounds times squared number of features; about 0.1 s
 
 
 NO_KEYS: Final[Ints] = np.zeros(0, dtype=np.int64)
@@ -165,11 +166,12 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1
     threads = thread_count(n_jobs)
     row_keys = _checked_keys(state.core, keys, len(table))
     predictions = np.empty(len(table))
+    most = _rounds_per_call(table.shape[1])
     done = 0
     with state.learn_lock.turn:
         while done < len(table):
             rounds_before_last = state.phase.end - state.clock - 1
-            part = slice(done, done + min(len(table) - done, _ROUNDS_PER_CALL, rounds_before_last))
+            part = slice(done, done + min(len(table) - done, most, rounds_before_last))
             done += state.core.learn(table[part], row_keys[part], targets[part], predictions[part])
             if done < part.stop or rounds_before_last == 0:
                 key = int(row_keys[done]) if len(row_keys) else 0
@@ -177,6 +179,11 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1
                 predictions[done] = _run_boundary_round(state, round_, threads)
                 done += 1
     return predictions
+
+
+def _rounds_per_call(d: int) -> int:
+    """Return the largest number of rounds in a call of the core, which does not handle signals."""
+    return max(1, min(_MAX_ROUNDS_PER_CALL, int(_MAX_WORK_PER_CALL / d**2)))
 
 
 class Round(NamedTuple):

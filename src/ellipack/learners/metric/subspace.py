@@ -65,7 +65,9 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
     basis = np.zeros((d, 0))
     if np.isfinite(gop).all() and gop.any():
         axes = np.argsort(-np.diag(gop), kind="stable")[:N_AXES]
-        basis = _orthonormal(np.hstack([np.eye(d)[:, axes], _leading_vectors(gop, N_EIGENVECTORS)]))
+        units = np.zeros((d, len(axes)))
+        units[axes, np.arange(len(axes))] = 1
+        basis = _orthonormal(np.hstack([units, _leading_vectors(gop, N_EIGENVECTORS)]))
     sample = standard[:: -(-len(standard) // _SAMPLE)]
     sample = sample - sample.mean(axis=0)
     sample -= (sample @ basis) @ basis.T

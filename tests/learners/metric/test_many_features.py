@@ -1,0 +1,68 @@
+"""Bounds of the cost of a call of the core, and of the number of features."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ellipack._core import MetricCore
+from ellipack.errors import DomainError
+from ellipack.learners.metric import learner
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.feature_growth import add_features
+from ellipack.learners.metric.initial_state import MAX_FEATURES, LearnerSize, initial_state
+from tests.learners.metric.learners import bits, new_state
+
+SIZE = LearnerSize(views=1, neighbors=8, max_centers=100)
+
+
+class RecordingCore:
+    """Records the number of rows of each call of `learn`."""
+
+    def __init__(self, core: MetricCore) -> None:
+        self.core = core
+        self.calls: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.core, name)
+
+    def learn(self, rows: Any, *arguments: Any) -> int:
+        self.calls.append(len(rows))
+        return self.core.learn(rows, *arguments)
+
+
+@pytest.mark.parametrize(("d", "most"), [(2, 64), (500, 64), (2000, 4), (MAX_FEATURES, 1)])
+def test_a_call_has_fewer_rounds_if_there_are_many_features(d: int, most: int) -> None:
+    assert learner._rounds_per_call(d) == most
+
+
+def test_learning_is_split_into_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learner, "_MAX_WORK_PER_CALL", 2 * 50**2)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 50)), rng.normal(size=60)
+    state, whole = new_state(50), new_state(50)
+    learner.learn(state, X[:40], y[:40])
+    core: Any = RecordingCore(state.core)
+    state.phase = replace(state.phase, core=core, end=100)
+    learner.learn(state, X[40:45], y[40:45])
+    assert core.calls == [2, 2, 1]
+    monkeypatch.undo()
+    learner.learn(whole, X[:45], y[:45])
+    state.phase = replace(state.phase, core=core.core, end=whole.phase.end)
+    assert bits(state) == bits(whole)
+
+
+@pytest.mark.parametrize("d", [MAX_FEATURES + 1, 50_000, 10**9])
+def test_too_many_features_are_refused(d: int) -> None:
+    with pytest.raises(DomainError, match=f"at most {MAX_FEATURES} features, got {d} .*: drop columns, or hash them"):
+        initial_state(d, SIZE, 0, MetricConfig())
+
+
+def test_too_many_added_features_are_refused_and_change_nothing() -> None:
+    state = new_state(2)
+    learner.learn(state, [[0.0, 1.0]], [1.0])
+    before = bits(state)
+    with pytest.raises(DomainError, match=f"at most {MAX_FEATURES} features, got {MAX_FEATURES + 1}"):
+        add_features(state, np.ones(MAX_FEATURES - 1))
+    assert bits(state) == before
