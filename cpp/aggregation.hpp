@@ -115,6 +115,9 @@ struct LeastSquares {
             "a regression must have a coefficient and a row of the inverse for each feature");
   }
 
+  // Allocates what `update` and `discount` need, so that they do not throw.
+  void make_room() { inverse.write(); }
+
   double predict(std::span<const double> features) const { return dot(coefficients, features); }
 
   // Updates the regression by one row. `gain` is a buffer with one entry per feature.

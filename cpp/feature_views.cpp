@@ -125,13 +125,18 @@ double FeatureView::rank_of(double value, std::size_t feature) const {
   return (static_cast<double>(low) + (value - knot(low)) / (knot(high) - knot(low))) / intervals;
 }
 
-void FeatureView::add_slope(std::span<const double> slope, std::span<const double> linear, std::span<double> gradient) {
+void FeatureView::add_slope(std::span<const double> slope, std::span<const double> linear,
+                            const SlopeBuffers& buffers) {
+  const std::span<double> gradient = buffers.gradient;
   // Along a direction u of norm |u|, a fitted slope s adds s u. The rest of the linear slope is orthogonal to all
   // fitted directions.
-  std::vector<double> along(slope.begin(), slope.end());
+  const std::span<double> along = buffers.fit.first(fit_dimension);
+  std::ranges::copy(slope, along.begin());
   if (fit_dimension < dimension) {
-    std::vector<double> components(fit_dimension, 0.0);
-    std::vector<double> norms(fit_dimension, 0.0);
+    const std::span<double> components = buffers.fit.subspan(fit_dimension, fit_dimension);
+    const std::span<double> norms = buffers.fit.subspan(2 * fit_dimension, fit_dimension);
+    std::ranges::fill(components, 0.0);
+    std::ranges::fill(norms, 0.0);
     for (std::size_t i = 0; i < dimension; ++i) {
       for (std::size_t j = 0; j < fit_dimension; ++j) {
         const double direction = directions[i * rank + j];

@@ -79,9 +79,18 @@ struct FeatureView {
   // Standardizes a row.
   void standardize(std::span<const double> row, std::span<double> standard) const;
 
+  // Allocates what `add_slope` needs, so that it does not throw.
+  void make_room() { gop.write().reserve(dimension * dimension); }
+
+  // Buffers of `add_slope`.
+  struct SlopeBuffers {
+    std::span<double> gradient;  // one entry per feature
+    std::span<double> fit;       // three entries per coordinate of local fits
+  };
+
   // Adds the outer product of a slope to `gop`. `slope` is the slope of a local linear fit; along the other directions,
-  // the slope is that of the global ridge regression, `linear`. `gradient` is a buffer.
-  void add_slope(std::span<const double> slope, std::span<const double> linear, std::span<double> gradient);
+  // the slope is that of the global ridge regression, `linear`.
+  void add_slope(std::span<const double> slope, std::span<const double> linear, const SlopeBuffers& buffers);
 
  private:
   double rank_of(double value, std::size_t feature) const;

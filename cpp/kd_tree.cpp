@@ -351,14 +351,16 @@ std::span<const std::int32_t> KdTree::leaf_positions(std::size_t leaf) const {
   return std::span(positions_).subspan(leaf * leaf_size, static_cast<std::size_t>(node(leaf_node(leaf)).size));
 }
 
-void KdTree::insert(std::span<const double> point) {
+void KdTree::make_room(std::span<const double> point) {
   assert(point.size() == dimension_);
-  NodeId leaf = leaf_of(point);
-  while (leaf_positions(number_of(leaf)).size() == leaf_size) {
+  for (NodeId leaf = leaf_of(point); leaf_positions(number_of(leaf)).size() == leaf_size; leaf = leaf_of(point)) {
     rebuild_around(leaf);
-    leaf = leaf_of(point);
   }
-  insert_into_leaf(leaf, point);
+}
+
+void KdTree::insert(std::span<const double> point) {
+  make_room(point);
+  insert_into_leaf(leaf_of(point), point);
 }
 
 // Resizes all arrays to a number of leaves. All operations that may throw come first, so that an exception leaves the

@@ -53,6 +53,10 @@ class KdTree {
   // Returns the positions of the points in a leaf.
   std::span<const std::int32_t> leaf_positions(std::size_t leaf) const;
 
+  // Allocates what `insert` needs for a point, so that it does not throw. Throws like it. Points and results of
+  // searches stay the same, except for slots.
+  void make_room(std::span<const double> point);
+
   // Inserts a point at the next position. Throws std::length_error if there are too many points for 32-bit slots. If it
   // throws, the points of the tree are unchanged.
   void insert(std::span<const double> point);

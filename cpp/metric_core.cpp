@@ -306,7 +306,24 @@ bool MetricCore::fills_memory(double label, const Workspace& work) const {
                                       : past_->rounds.fills_memory(label));
 }
 
+// Allocates what the round needs, so that a failure does not leave a part of it.
+void MetricCore::make_room(const Row& row, double label, Workspace& work) {
+  plain_.make_room_to_learn(label, work.plain);
+  if (!past_) {
+    return;
+  }
+  past_->features.make_room(row.key);
+  if (past_->is_active()) {
+    past_->combination.make_room();
+    past_->rounds.make_room_to_learn(label, work.past->rounds);
+  } else {
+    past_->rounds.make_room_to_store(work.past->row, label, work.past->rounds);
+  }
+}
+
+// Learns a round completely or, if there is not enough memory, not at all.
 void MetricCore::learn_round(const Row& row, double label, Workspace& work) {
+  make_room(row, label, work);
   if (past_) {
     learn_past(row, label, work);
   }
@@ -328,7 +345,7 @@ void MetricCore::learn_past(const Row& row, double label, Workspace& work) {
   if (active) {
     past_->rounds.learn_row(label, past.rounds);
   } else {
-    past_->rounds.store_row(past.row, label, past.rounds);
+    past_->rounds.store_row(label, past.rounds);
   }
   if (counts) {
     past_->features.add(row.key, label, past.row[0]);
@@ -343,6 +360,7 @@ std::unique_ptr<MetricCore::Workspace> MetricCore::acquire_workspace() const {
       free_workspaces_.pop_back();
       return work;
     }
+    free_workspaces_.reserve(++created_workspaces_);  // so that releasing it does not throw
   }
   return std::make_unique<Workspace>(*this);
 }

@@ -176,6 +176,7 @@ class MetricCore {
   // Steps of a round. The caller holds the lock.
   double predict_round(const Row& row, const PastFeatures* features, Workspace& work) const;
   bool fills_memory(double label, const Workspace& work) const;
+  void make_room(const Row& row, double label, Workspace& work);
   void learn_round(const Row& row, double label, Workspace& work);
   void learn_past(const Row& row, double label, Workspace& work);
 
@@ -190,8 +191,9 @@ class MetricCore {
 
   mutable FairSharedMutex mutex_;  // guards the next two members
   MetricRounds plain_;
-  std::unique_ptr<Past> past_;  // null without the past
-  mutable std::mutex workspaces_mutex_;
+  std::unique_ptr<Past> past_;                  // null without the past
+  mutable std::mutex workspaces_mutex_;         // guards the members below
+  mutable std::size_t created_workspaces_ = 0;  // for each of which there is room in `free_workspaces_`
   mutable std::vector<std::unique_ptr<Workspace>> free_workspaces_;
 };
 

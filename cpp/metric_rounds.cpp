@@ -9,6 +9,7 @@
 
 #include "checks.hpp"
 #include "projection.hpp"
+#include "reserve_more.hpp"
 #include "simd.hpp"
 
 namespace ellipack {
@@ -43,6 +44,13 @@ void CenterMemory::check() const {
   require(all_within(*rows, largest_row), "the rows of centers must be finite and at most 1e150 in size");
   require(all_finite(label_sums) && all_finite(round_sums), "label_sums and round_sums must be finite");
   require(all_counts(label_counts), "label_counts must be from 1 to 2^52");
+}
+
+void CenterMemory::make_room() {
+  reserve_more(rows.write(), dimension);
+  reserve_more(label_sums, 1);
+  reserve_more(label_counts, 1);
+  reserve_more(round_sums, 1);
 }
 
 void CenterMemory::add(std::span<const double> row, double label, std::int64_t round) {
@@ -112,6 +120,7 @@ MetricRounds::Workspace::View::View(const FeatureView& view, std::size_t kriged)
       near(neighbors.size(), view.rank),
       models(kriged, view.fit_dimension, view.rank),
       slope(view.fit_dimension),
+      slope_buffer(3 * view.fit_dimension),
       trend_slopes(2 * view.rank) {}
 
 MetricRounds::Workspace::Workspace(const MetricRounds& rounds)
@@ -333,6 +342,43 @@ bool MetricRounds::fills_memory(double label) const {
   return parts_.centers.size() + 1 >= settings_.max_centers && !is_label_outlier(label);
 }
 
+void MetricRounds::make_room_to_learn(double label, const Workspace& work) {
+  if (is_label_outlier(label)) {
+    return;
+  }
+  if (has_labels()) {
+    parts_.aggregation.make_room();
+    for (FeatureView& view : parts_.views) {
+      view.make_room();
+    }
+  }
+  parts_.regressions.ridge.make_room();
+  parts_.regressions.forgetting.make_room();
+  if (adds_packing_center(work)) {
+    parts_.packing.centers.make_room(work.packing_point);
+  }
+  if (is_duplicate(work)) {
+    parts_.centers.make_room();
+  } else {
+    make_room_for_center(work);
+  }
+}
+
+void MetricRounds::make_room_to_store(std::span<const double> row, double label, Workspace& work) {
+  work.clock = -1;
+  if (!is_label_outlier(label)) {
+    see_row(row, work);
+    make_room_for_center(work);
+  }
+}
+
+void MetricRounds::make_room_for_center(const Workspace& work) {
+  parts_.centers.make_room();
+  for (std::size_t v = 0; v < trees_.size(); ++v) {
+    trees_[v].make_room(work.views[v].coordinates);
+  }
+}
+
 void MetricRounds::learn_row(double label, Workspace& work) {
   work.clock = -1;
   ++parts_.clock;
@@ -349,13 +395,11 @@ void MetricRounds::learn_row(double label, Workspace& work) {
   update_statistics(label, work);
 }
 
-void MetricRounds::store_row(std::span<const double> row, double label, Workspace& work) {
-  work.clock = -1;
+void MetricRounds::store_row(double label, Workspace& work) {
   ++parts_.clock;
   if (count_outlier(label)) {
     return;
   }
-  see_row(row, work);
   add_center(label, work);
   update_statistics(label, work);
 }
@@ -378,7 +422,8 @@ void MetricRounds::update_statistics(double label, const Workspace& work) {
 void MetricRounds::update_gops(Workspace& work) {
   const std::span gradient(work.buffer.data(), dimension());
   for (std::size_t v = 0; v < parts_.views.size(); ++v) {
-    parts_.views[v].add_slope(work.views[v].slope, parts_.regressions.ridge.coefficients, gradient);
+    Workspace::View& view = work.views[v];
+    parts_.views[v].add_slope(view.slope, parts_.regressions.ridge.coefficients, {gradient, view.slope_buffer});
   }
 }
 
@@ -393,16 +438,21 @@ void MetricRounds::update_regressions(double label, Workspace& work) {
   regressions.forgetting.update(work.standard, label, work.buffer);
 }
 
+// Returns whether the next round of Algorithm 1 adds a center.
+bool MetricRounds::adds_packing_center(const Workspace& work) {
+  const PackingExpert& packing = parts_.packing;
+  const Neighbor& nearest = work.packing_center;
+  return nearest.position < 0 || (radius_.is_beyond(nearest.squared_distance, packing.clock + 1) &&
+                                  packing.centers.size() < packing.max_centers);
+}
+
 // Runs a round of Algorithm 1.
 void MetricRounds::update_packing(double label, Workspace& work) {
   PackingExpert& packing = parts_.packing;
+  const bool adds_center = adds_packing_center(work);
   ++packing.clock;
-  const Neighbor& nearest = work.packing_center;
-  const bool far = radius_.is_beyond(nearest.squared_distance, packing.clock);
-  auto center = static_cast<std::size_t>(nearest.position);
-  if (nearest.position < 0 || (far && packing.centers.size() < packing.max_centers)) {
-    center = packing.centers.add(work.packing_point, packing.clock);
-  }
+  const std::size_t center = adds_center ? packing.centers.add(work.packing_point, packing.clock)
+                                         : static_cast<std::size_t>(work.packing_center.position);
   packing.centers.add_label(center, label);
 }
 

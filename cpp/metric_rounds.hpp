@@ -47,6 +47,9 @@ struct CenterMemory {
   // Throws std::invalid_argument unless all arrays have one entry per center and all values are in range.
   void check() const;
 
+  // Allocates what `add` or `merge` need, so that they do not throw.
+  void make_room();
+
   // Adds a center.
   void add(std::span<const double> row, double label, std::int64_t round);
   // Merges a row and its label with a center.
@@ -132,14 +135,22 @@ class MetricRounds {
   // `max_centers`.
   bool fills_memory(double label, const Workspace& work) const;
 
-  // Learns the label of the row that was predicted last. An outlier is only counted.
+  // Allocates what learning the label of the row that was predicted last needs. If it throws, nothing has changed.
+  void make_room_to_learn(double label, const Workspace& work);
+
+  // Learns the label of the row that was predicted last, after `make_room_to_learn`. Does not throw. An outlier is only
+  // counted.
   void learn_row(double label, Workspace& work);
 
   // The same for `store_row`.
   bool fills_memory(double label) const;
 
-  // Adds a row and its label to the centers, without a prediction. Only experts that use neighbors learn from it.
-  void store_row(std::span<const double> row, double label, Workspace& work);
+  // The same as `make_room_to_learn` for a row to store.
+  void make_room_to_store(std::span<const double> row, double label, Workspace& work);
+
+  // Adds the row of `make_room_to_store` and its label to the centers, without a prediction. Does not throw. Only
+  // experts that use neighbors learn from it.
+  void store_row(double label, Workspace& work);
 
   bool has_labels() const { return parts_.labels.count > 0.0; }
   bool is_label_outlier(double label) const;
@@ -152,6 +163,8 @@ class MetricRounds {
   void ask_local_experts(std::size_t v, Workspace& work) const;
 
   bool is_duplicate(const Workspace& work) const;
+  bool adds_packing_center(const Workspace& work);
+  void make_room_for_center(const Workspace& work);
   bool count_outlier(double label);
 
   void find_neighbors(std::size_t v, Workspace& work) const;
@@ -183,6 +196,7 @@ struct MetricRounds::Workspace {
     Neighborhood near;
     LocalModels models;
     std::vector<double> slope;
+    std::vector<double> slope_buffer;
     std::vector<double> trend_slopes;  // slopes of both regressions along the coordinates
   };
 

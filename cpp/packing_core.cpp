@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "checks.hpp"
+#include "reserve_more.hpp"
 
 namespace ellipack {
 
@@ -21,14 +22,6 @@ std::vector<std::int64_t> checked_rank_starts(std::vector<std::int64_t> starts, 
   require(starts.size() + 1 == dimension, "rank_starts must have one entry less than the number of coordinates");
   require(std::ranges::is_sorted(starts), "rank_starts must be sorted");
   return starts;
-}
-
-// Reserves memory for one more entry, so that push_back cannot throw.
-template <typename T>
-void reserve_one_more(std::vector<T>& values) {
-  if (values.size() == values.capacity()) {
-    values.reserve(values.size() + values.size() / 2 + 16);
-  }
 }
 
 }  // namespace
@@ -53,10 +46,15 @@ PackingCenters::PackingCenters(std::span<const double> coordinates, std::size_t 
           "creation_rounds must be strictly increasing");
 }
 
+void PackingCenters::make_room(std::span<const double> point) {
+  reserve_more(label_sums, 1);
+  reserve_more(label_counts, 1);
+  reserve_more(creation_rounds, 1);
+  points.make_room(point);
+}
+
 std::size_t PackingCenters::add(std::span<const double> point, std::int64_t round) {
-  reserve_one_more(label_sums);
-  reserve_one_more(label_counts);
-  reserve_one_more(creation_rounds);
+  make_room(point);
   points.insert(point);
   label_sums.push_back(0.0);
   label_counts.push_back(0);

@@ -30,6 +30,9 @@ struct PackingCenters {
 
   std::size_t size() const { return label_sums.size(); }
 
+  // Allocates what `add` needs for a point, so that it does not throw.
+  void make_room(std::span<const double> point);
+
   // Adds a center without labels and returns its position. If it throws, nothing has changed.
   std::size_t add(std::span<const double> point, std::int64_t round);
 

@@ -65,21 +65,27 @@ void PastFeatures::fill(std::int64_t key, double prediction, std::span<double> o
   by_key[1 + key_labels()] = history.count > 0 ? history.mean : prediction;
 }
 
+void PastFeatures::make_room(std::int64_t key) {
+  if (!has_keys() || positions_.contains(key)) {
+    return;
+  }
+  if (!spare_.empty()) {
+    positions_.erase(spare_.front().first);
+    spare_.clear();
+  }
+  spare_.emplace_back(key, LabelHistory{});
+  positions_.emplace(key, spare_.begin());
+}
+
 void PastFeatures::add(std::int64_t key, double label, double prediction) {
   if (has_keys()) {
-    const auto found = positions_.find(key);
-    if (found != positions_.end()) {
-      found->second->second.add(label, prediction);
-      by_use_.splice(by_use_.end(), by_use_, found->second);
-    } else {
-      LabelHistory history;
-      history.add(label, prediction);
-      by_use_.emplace_back(key, history);
-      positions_.emplace(key, std::prev(by_use_.end()));
-      if (by_use_.size() > settings_.max_keys) {
-        positions_.erase(by_use_.front().first);
-        by_use_.pop_front();
-      }
+    make_room(key);
+    const Keys::iterator entry = positions_.find(key)->second;
+    by_use_.splice(by_use_.end(), entry->second.count == 0 ? spare_ : by_use_, entry);
+    entry->second.add(label, prediction);
+    if (by_use_.size() > settings_.max_keys) {
+      positions_.erase(by_use_.front().first);
+      by_use_.pop_front();
     }
   }
   stream_.add(label, prediction);

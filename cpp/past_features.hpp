@@ -56,6 +56,9 @@ class PastFeatures {
   // is ignored.
   void fill(std::int64_t key, double prediction, std::span<double> out) const;
 
+  // Allocates what `add` needs for a key, so that it does not throw. The features stay the same.
+  void make_room(std::int64_t key);
+
   // Learns the label of a row. If there are too many keys, the one that was learned least recently is forgotten.
   void add(std::int64_t key, double label, double prediction);
 
@@ -74,7 +77,8 @@ class PastFeatures {
   PastSettings settings_;
   LabelHistory stream_;
   Keys by_use_;  // most recently learned last
-  std::unordered_map<std::int64_t, Keys::iterator> positions_;
+  Keys spare_;   // at most one key without labels, for which `make_room` was called last
+  std::unordered_map<std::int64_t, Keys::iterator> positions_;  // of the keys in both lists
 };
 
 }  // namespace ellipack

@@ -69,6 +69,9 @@ struct StackedAggregation {
     return work.prediction;
   }
 
+  // Allocates what `update` needs, so that it does not throw.
+  void make_room() { stack.make_room(); }
+
   // Learns the label of the predictions that were aggregated last in `work`.
   void update(std::span<const double> predictions, double label, Workspace& work) {
     top.update(work.mean_and_stacked, work.prediction, label);

@@ -1,4 +1,4 @@
-"""Compile `io_faults.c`, and describe which call of a process fails."""
+"""Compile libraries that inject faults, and describe which call of a process fails."""
 
 import os
 import shutil
@@ -15,13 +15,14 @@ ALL_POINTS = bool(os.environ.get("ELLIPACK_FAULTS"))
 
 
 @cache
-def library() -> str:
+def library(name: str = "io_faults.c") -> str:
     """Return the path of the compiled library; skip the test if it can't be compiled."""
-    compiler = shutil.which(os.environ.get("CC", "cc"))
+    source = Path(__file__).with_name(name)
+    variable, default = ("CXX", "c++") if source.suffix == ".cpp" else ("CC", "cc")
+    compiler = shutil.which(os.environ.get(variable, default))
     if not sys.platform.startswith("linux") or compiler is None:
-        pytest.skip("faults are injected on Linux with a C compiler")
-    path = Path(mkdtemp()) / "io_faults.so"
-    source = Path(__file__).with_name("io_faults.c")
+        pytest.skip("faults are injected on Linux with a C or C++ compiler")
+    path = Path(mkdtemp()) / f"{source.stem}.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", path, source, "-ldl"], check=True)
     return str(path)
 
