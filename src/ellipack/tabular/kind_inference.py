@@ -222,7 +222,8 @@ def _select_columns(head: TableBatch, target: str, options: ColumnOptions) -> li
 
 def require_column(batch: TableBatch, name: str, role: str) -> None:
     """Raise StreamError unless a table has exactly one column of a name."""
-    found = batch.table.schema.get_all_field_indices(name)  # by hash, because tables can have many columns
+    encoded = name.encode(errors="surrogatepass")  # a name from the command line need not be valid text
+    found = batch.table.schema.get_all_field_indices(encoded)  # by hash, because tables can have many columns
     if len(found) != 1:
         count, names = "several columns" if found else "no column", batch.table.schema.names
         listed = ", ".join(map(escape_name, names[:20])) + (", ..." if len(names) > 20 else "")
