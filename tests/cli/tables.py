@@ -25,6 +25,16 @@ def rides(rows: int, seed: int = 0) -> list[list[str]]:
     return lines
 
 
+def rides_with_late_labels(rows: int) -> list[list[str]]:
+    """Return rides that begin with an id. Of each ten, two have no label, and that of one comes five rides later."""
+    lines, complete = [], rides(rows)
+    for t, row in enumerate(complete):
+        lines.append([f"r {t}", *row[:-1], "" if t % 10 in (3, 4) else row[-1]])
+        if t % 10 == 8:
+            lines.append([f"r {t - 5}", *[""] * 6, complete[t - 5][-1]])
+    return lines
+
+
 def write(path: Path, rows: Sequence[Sequence[str]], columns: Sequence[str] = COLUMNS) -> Path:
     """Write a table as CSV."""
     with path.open("w", newline="", encoding="utf-8") as file:

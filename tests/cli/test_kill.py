@@ -1,5 +1,7 @@
 """Runs that SIGKILL ends at random moments, and that the same command resumes until they are complete.
 
+Some labels are missing, and some of these come later.
+
 The environment variable ``ELLIPACK_KILLS`` sets the number of kills.
 """
 
@@ -18,7 +20,7 @@ import pytest
 
 from ellipack.evaluation.run import load_run
 from tests.cli.runner import PLAIN_TERMINAL, PROGRAM, CliRunner
-from tests.cli.tables import TARGET, rides, write
+from tests.cli.tables import COLUMNS, TARGET, rides_with_late_labels, write
 
 KILLS = int(os.environ.get("ELLIPACK_KILLS", "50"))
 SHARES = [("p.csv", 0.5, 0), ("p.csv", 0.5, 1), ("p.parquet", 0.1, 2)]
@@ -56,14 +58,14 @@ class CompleteRun(NamedTuple):
 def arguments(predictions: str) -> list[str]:
     """Return the command that starts and resumes the run."""
     options = ["--predictions", predictions, "--save", "model", "--resume", "model", "--save-every", str(SAVE_EVERY)]
-    return ["run", "rides.csv", "--target", TARGET, *options]
+    return ["run", "rides.csv", "--target", TARGET, "--id", "ride", "--keep", "zone", "--min", "5", *options]
 
 
 def fresh_folder(folder: Path) -> Path:
     """Return a folder that contains only the table."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
-    write(folder / "rides.csv", rides(ROWS))
+    write(folder / "rides.csv", rides_with_late_labels(ROWS), ["ride", *COLUMNS])
     return folder
 
 

@@ -221,7 +221,8 @@ def test_target_must_contain_numbers_or_booleans() -> None:
     )
     assert TableEncoder.from_head(batch, "c").parse(batch).labels.tolist() == [2.0, 1.0]
     assert TableEncoder.from_head(batch, "ok").parse(batch).labels.tolist() == [1.0, 0.0]
-    for name, value in {"b": "'x'", "when": "'2024-01-01'", "none": "no value"}.items():
+    assert np.isnan(TableEncoder.from_head(batch, "none").parse(batch).labels).all()  # the labels may come later
+    for name, value in {"b": "'x'", "when": "'2024-01-01'"}.items():
         with pytest.raises(
             StreamError, match=f"the target '{name}' must contain numbers, got {value}: choose another column"
         ):

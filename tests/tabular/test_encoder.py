@@ -211,7 +211,7 @@ def test_skipped_bad_rows_have_no_effect(table: Table, data: st.DataObject) -> N
             st.sampled_from([*(name for name, kind in table.kinds.items() if kind in INVALID_VALUES), "y"])
         )
         if name == "y":
-            value = data.draw(st.sampled_from(["", "NA", "abc", "inf", "1e61"]))
+            value = data.draw(st.sampled_from(["abc", "inf", "1e61"]))
             damaged.labels[row] = value
         else:
             value = data.draw(st.sampled_from(INVALID_VALUES[table.kinds[name]]))

@@ -143,6 +143,17 @@ def completion(shell: str) -> None:
     "repeated.",
 )
 @click.option("--past/--no-past", default=True, help="Whether predictions use earlier labels.  [default: past]")
+@click.option(
+    "--keep", multiple=True, metavar="COLUMN", help="Pass this column through to the predictions. May be repeated."
+)
+@click.option(
+    "--id",
+    "id_column",
+    metavar="COLUMN",
+    help="Column that identifies rows: the label of a row may come later, in a row with the same id. It is no feature.",
+)
+@click.option("--min", "minimum", type=float, metavar="X", help="Smallest prediction, such as 0.")
+@click.option("--max", "maximum", type=float, metavar="X", help="Largest prediction.")
 @click.option("--format", type=click.Choice(TABLE_FORMATS), help="Format of TABLE, if its name does not show it.")
 @click.option(
     "--on-error",
@@ -181,6 +192,9 @@ def completion(shell: str) -> None:
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> None:
     """Predict the target of each row and then learn from the row, from the first to the last.
+
+    A row without a label is predicted and counted, but not learned. With --id, its label may come later: a row with the
+    same id and a label. The earlier row is learned then, with what was known when it was predicted.
 
     TABLE is a CSV, Parquet or newline-delimited JSON file, uncompressed or compressed with gzip or zstd; - is standard
     input. OUT may be - for standard output; the result then goes to standard error.
@@ -221,15 +235,18 @@ def run(context: click.Context, /, **options: Any) -> None:
     help="Predict the rows that follow the last learned row, one after the other, from the features and the past. "
     "Labels in TABLE are used for later rows; for a missing label, the prediction stands in.",
 )
-def predict(model: str, table: str, output: str, format: str | None, on_error: str, follow: bool) -> None:
+@click.option(
+    "--keep", multiple=True, metavar="COLUMN", help="Pass this column through to the output. May be repeated."
+)
+def predict(**options: Any) -> None:
     """Predict the rows of TABLE with the run saved in MODEL, without learning from them.
 
     TABLE needs the columns that the run uses, in any order, but no target; - is standard input. The output has one line
     for each row: the row number, counted from 1, and the prediction.
     """
-    from ellipack.cli.predict import predict_table
+    from ellipack.cli.predict import PredictOptions, predict_table
 
-    predict_table(model, table, output, format, on_error, follow)
+    predict_table(PredictOptions(**options))
 
 
 @ellipack.command(short_help="Show what a model has learned.")

@@ -28,6 +28,10 @@ class Options:
     level_memory: int | None = None
     by: tuple[str, ...] = ()
     past: bool = True
+    keep: tuple[str, ...] = ()
+    id_column: str | None = None
+    minimum: float | None = None
+    maximum: float | None = None
     format: str | None = None
     predictions: str | None = None
     report: str | None = None

@@ -7,6 +7,7 @@ from ellipack.cli.learners import LEARNER_FACTORIES, parse_setting
 from ellipack.cli.messages import print_message
 from ellipack.cli.options import DEFAULT_LEARNER, Options
 from ellipack.errors import InputError, StreamError
+from ellipack.evaluation.prediction_options import check_columns
 from ellipack.evaluation.prediction_writer import holds_predictions
 from ellipack.evaluation.run import Run, load_run
 from ellipack.evaluation.table_fingerprint import WINDOW_ROWS
@@ -48,6 +49,13 @@ def open_new_table(options: Options) -> TableStream:
 
 
 def open_resumed_table(options: Options, run: Run) -> TableStream:
+    """Open the table of a resumed run, and check that it has the columns that are kept and the ids."""
+    source = _open_where_it_continues(options, run)
+    check_columns(run.options, source.columns, source.name)
+    return source
+
+
+def _open_where_it_continues(options: Options, run: Run) -> TableStream:
     """Open the table at the row where the run continues.
 
     If the table is the one that the run has learned, even under another name, that is the row after the last one that
@@ -131,6 +139,10 @@ def _check_options(run: Run, options: Options) -> None:
     for name in options.drop:
         if name in kinds:
             raise _mismatch("--drop", f"{name!r} among its columns", repr(name))
+    _check_equal("--min", options.minimum, run.options.minimum)
+    _check_equal("--max", options.maximum, run.options.maximum)
+    _check_equal("--id", options.id_column, run.options.id_column)
+    _check_equal("--keep", options.keep or None, run.options.keep)
     if run.encoder.level_options is not None:
         _check_equal("--levels", options.levels, run.encoder.level_options.one_hot)
         _check_equal("--level-memory", options.level_memory, run.encoder.level_options.remembered)

@@ -14,6 +14,7 @@ from ellipack.cli.resume import continue_run, load_resumed_run, open_new_table, 
 from ellipack.cli.signals import StopSignals
 from ellipack.cli.terminal import ProgressLine, make_console, print_record
 from ellipack.errors import InputError, StreamError
+from ellipack.evaluation.prediction_options import PredictionOptions, check_columns
 from ellipack.evaluation.prediction_writer import LABELED_COLUMNS, PredictionWriter, open_prediction_writer
 from ellipack.evaluation.prefetch import prefetch, run_in_thread
 from ellipack.evaluation.run import BatchResult, Run
@@ -57,7 +58,8 @@ def _run(options: Options, stop: StopSignals) -> Record | None:
             print_message(f"warning: {warning}")
     else:
         continue_run(run, options, source.skipped_rows)
-    output = open_prediction_writer(options.predictions, LABELED_COLUMNS, run.output_position)
+    kept = run.options.kept_columns
+    output = open_prediction_writer(options.predictions, LABELED_COLUMNS, run.output_position, kept)
     try:
         speed = _learn_table(run, options, source, output, stop)
     finally:
@@ -74,17 +76,19 @@ def _new_run(options: Options, source: TableStream) -> Run:
     """Return a run that has not learned any row."""
     if options.target is None:
         raise InputError(f"--target must be one of the columns of {source.name}: {', '.join(source.columns)}")
+    prediction_options = PredictionOptions(options.minimum, options.maximum, options.keep, options.id_column)
+    check_columns(prediction_options, source.columns, source.name)
     encoder = TableEncoder.from_head(
         source.peek(INFERENCE_ROWS),
         options.target,
         take=options.take or None,
-        drop=options.drop,
+        drop=options.drop if options.id_column is None else {*options.drop, options.id_column},
         kinds=options.column_kinds(),
         levels=_level_options(options),
     )
     learner = make_learner(options.learner or DEFAULT_LEARNER, options.settings)
     use_past(learner, options, source)
-    return Run(learner, encoder, options.table)
+    return Run(learner, encoder, options.table, options=prediction_options)
 
 
 def _level_options(options: Options) -> LevelOptions:
@@ -100,15 +104,15 @@ def _learn_table(
     run: Run, options: Options, source: TableStream, output: PredictionWriter, stop: StopSignals
 ) -> list[tuple[int, float]]:
     """Learn batch after batch, saving at intervals and at the end; return the speed over time."""
-    first_position, saved = run.position, run.scores.n_rows
+    first_position = saved = run.position
     skipped, failures = SkippedRows(source.name), list[StreamError]()
     with ProgressLine(run) as progress:
         for result in _learn_batches(run, options, prefetch(source, stop.received), failures):
-            output.write(result.row_numbers, result.predictions, result.labels)
+            output.write(result.row_numbers, result.predictions, result.labels, kept=result.kept)
             skipped.add(result.bad_rows)
-            if options.model_path and run.scores.n_rows - saved >= options.save_every:
+            if options.model_path and run.position - saved >= options.save_every:
                 _save(run, options, output)
-                saved = run.scores.n_rows
+                saved = run.position
             progress.update()
     skipped.print_total()
     _save(run, options, output)

@@ -73,6 +73,8 @@ def _score_rows(summary: Summary) -> list[tuple[str, str]]:
     return [
         ("rows", f"{summary.rows:,}"),
         ("rows skipped", f"{summary.skipped:,}"),
+        *[("rows without a label", f"{summary.unlabeled:,}")] * (summary.unlabeled > 0),
+        *[("labels that came later", f"{summary.late_labels:,}")] * (summary.late_labels > 0),
         ("RMSE", _number(summary.rmse)),
         ("RMSE of the running mean", _number(summary.mean_rmse)),
         ("RMSE of the last value", _number(summary.last_rmse)),

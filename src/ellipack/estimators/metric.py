@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ellipack.errors import InputError
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.estimators.input_checks import check_features, check_targets, key_columns, select_column
+from ellipack.estimators.input_checks import check_features, check_targets, feature_names, key_columns, select_column
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
@@ -22,7 +22,7 @@ from ellipack.parallel import thread_count
 from ellipack.row_keys import hash_rows
 from ellipack.serialization import Archive
 from ellipack.theory.spectrum import effective_rank
-from ellipack.validation import Floats, Ints, check_integer
+from ellipack.validation import Floats, Ints, check_integer, check_rows
 
 
 class MetricHistory(NamedTuple):
@@ -254,6 +254,68 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         state = self._fitted_state
         self._check_by(state)
         return learner.predict_next(state, check_features(self, X), self._row_keys(X, keys), labels)
+
+    def predict_each(self, X: Any, *, keys: Any = None) -> tuple[Floats, Floats]:
+        """Predict each row as if it were the next one, also before the first row. The state does not change.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+
+        Returns
+        -------
+        predictions : array of shape (n_samples,)
+        past : array of shape (n_samples, n_past_features)
+            The features of the past that they used, for `learn_late`. There are none if the past is not used.
+
+        Examples
+        --------
+        >>> X, y = np.ones((400, 1)), np.sin(np.arange(400) / 5)
+        >>> learner = MetricRegressor().fit(X[:390], y[:390])
+        >>> predictions, past = learner.predict_each(X[390:392])
+        >>> learner.learn_late(X[390:392], y[390:392], past).n_centers_ == learner.n_centers_
+        True
+        """
+        is_fitted = self.__sklearn_is_fitted__()
+        table = check_rows(check_features(self, X) if is_fitted else X)
+        state = self.state_ if is_fitted else self._initial_state(table.shape[1])
+        self._check_by(state)
+        rows, row_keys = table.tolist(), self._row_keys(X, keys).tolist()
+        found = [
+            state.core.predict_next_one(row, key) for row, key in zip(rows, row_keys or [0] * len(rows), strict=True)
+        ]
+        return np.array([each for each, _ in found]), np.array([past for _, past in found]).reshape(len(rows), -1)
+
+    def learn_late(self, X: Any, y: Any, past: Any, *, keys: Any = None) -> Self:
+        """Learn rows whose labels come after other rows, with the past that was known when they were predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        past : array-like of shape (n_samples, n_past_features)
+            Features of the past, from `predict_each`.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        is_fitted = self.__sklearn_is_fitted__()
+        rows = check_rows(check_features(self, X) if is_fitted else X)
+        fitted = self._fitted if is_fitted else (self._initial_state(rows.shape[1]), feature_names(X))
+        self._check_by(fitted[0])
+        row_keys = self._row_keys(X, keys).tolist() or [0] * len(rows)
+        learner.learn_late(fitted[0], rows, check_targets(y), past, row_keys)
+        self._fitted = fitted
+        return self
 
     def follow(self) -> "Follower":
         """Return a predictor of the rows that follow, for many calls: each continues after the last one.

@@ -4,12 +4,11 @@ Predictions are only appended. A saved run contains the position up to which the
 truncates the file to that position.
 """
 
+import math
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from ellipack.errors import InputError, StreamError
 from ellipack.evaluation.append_only_file import (
@@ -20,22 +19,25 @@ from ellipack.evaluation.append_only_file import (
     read_position,
 )
 from ellipack.serialization.atomic_file import atomic_file, check_is_replaceable, hidden_sibling
-from ellipack.tabular.arrow import pa, parquet
+from ellipack.tabular.arrow import csv, pa, parquet
 from ellipack.validation import Floats, Ints
 
 LABELED_COLUMNS, UNLABELED_COLUMNS = ("prediction", "label"), ("prediction",)
 """Columns of a prediction file besides the row number, with and without labels."""
 
-_GROUP_ROWS = 65_536
-_ROW_BYTES = 24  # of a row with a label in a row file
+Kept = Sequence[Sequence[str | None]]
+"""The cells of each column that is passed through to the predictions."""
+
+_GROUP_ROWS, _BLOCK_BYTES = 65_536, 1 << 20
 _PARQUET, _COMPRESSED = (".parquet", ".pq"), (".gz", ".zst")
+_POSITION_KEY = b"ellipack.position"  # in a Parquet file, of its rows as CSV
 
 
 class PredictionWriter(ABC):
     """Writer of predictions. Call `write` for each batch, `sync` before saving a run, and `finish` at the end."""
 
     @abstractmethod
-    def write(self, rows: Ints, *values: Floats) -> None:
+    def write(self, rows: Ints, *values: Floats, kept: Kept = ()) -> None:
         """Append rows.
 
         Parameters
@@ -43,7 +45,9 @@ class PredictionWriter(ABC):
         rows : ndarray of int
             Row numbers.
         *values : ndarray of float
-            One array for each column.
+            One array for each column; NaN where there is no value.
+        kept : sequence of sequence of str or None, default ()
+            Cells of each column that is passed through.
         """
 
     @abstractmethod
@@ -62,7 +66,7 @@ class PredictionWriter(ABC):
 class NullPredictionWriter(PredictionWriter):
     """Writer that discards predictions."""
 
-    def write(self, rows: Ints, *values: Floats) -> None:
+    def write(self, rows: Ints, *values: Floats, kept: Kept = ()) -> None:
         """Discard rows."""
 
     def sync(self) -> OutputPosition:
@@ -83,19 +87,18 @@ class CsvPredictionWriter(PredictionWriter):
     ----------
     output : OutputStream
         Where to write.
-    names : tuple of str
-        Column names besides ``row``.
+    names : sequence of str
+        Column names, starting with ``row``.
     """
 
-    def __init__(self, output: OutputStream, names: tuple[str, ...]) -> None:
+    def __init__(self, output: OutputStream, names: Sequence[str]) -> None:
         self._output = output
         if output.position.size == 0:
-            output.write(f"{','.join(('row', *names))}\n".encode())
+            output.write(_format_header(names))
 
-    def write(self, rows: Ints, *values: Floats) -> None:
+    def write(self, rows: Ints, *values: Floats, kept: Kept = ()) -> None:
         """Append a line for each row."""
-        records = zip(rows.tolist(), *(column.tolist() for column in values), strict=True)
-        self._output.write("".join(f"{','.join(map(repr, record))}\n" for record in records).encode())
+        self._output.write(_format_rows(rows.tolist(), [column.tolist() for column in values], kept))
 
     def sync(self) -> OutputPosition:
         """Sync the rows written so far to disk."""
@@ -110,23 +113,52 @@ class CsvPredictionWriter(PredictionWriter):
         self._output.close()
 
 
-class ParquetPredictionWriter(PredictionWriter):
+def _format_header(names: Sequence[str]) -> bytes:
+    return f"{','.join(map(_format_text, names))}\n".encode()
+
+
+def _format_rows(rows: list[int], values: Sequence[list[float]], kept: Kept) -> bytes:
+    """Return rows as lines of a CSV file: the number, the cells that are passed through, then the values."""
+    columns: list[Iterable[str]] = [map(str, rows), *(map(_format_text, column) for column in kept)]
+    columns += [map(_format_number, column) for column in values]
+    return "".join(f"{','.join(cells)}\n" for cells in zip(*columns, strict=True)).encode()
+
+
+def _format_number(value: float) -> str:
+    return "" if math.isnan(value) else repr(value)
+
+
+def _format_text(value: str | None) -> str:
+    """Return a cell, in quotes if it has special characters or is empty. A missing value has no quotes."""
+    if value is None:
+        return ""
+    if value and not any(each in value for each in ',"\r\n'):
+        return value
+    return '"' + value.replace('"', '""') + '"'
+
+
+class ParquetPredictionWriter(CsvPredictionWriter):
     """Writer of a Parquet file.
 
-    Parquet files cannot be appended to. Rows are collected in a hidden row file beside it, and `finish` converts them.
+    Parquet files cannot be appended to. Rows are collected as CSV in a hidden row file beside it, and `finish` converts
+    them.
 
     Parameters
     ----------
     path : str
         Path of the Parquet file.
-    names : tuple of str
-        Column names besides ``row``.
+    names : sequence of str
+        Column names, starting with ``row``.
+    n_kept : int
+        Number of columns after ``row`` that are passed through as text.
     position : OutputPosition
         Where to resume in the row file.
     """
 
-    def __init__(self, path: str, names: tuple[str, ...], position: OutputPosition) -> None:
-        self._path, self._dtype = Path(path), np.dtype([("row", "<i8"), *((name, "<f8") for name in names)])
+    def __init__(self, path: str, names: Sequence[str], n_kept: int, position: OutputPosition) -> None:
+        self._path, self._n_kept = Path(path), n_kept
+        types = [pa.int64(), *[pa.string()] * n_kept, *[pa.float64()] * (len(names) - 1 - n_kept)]
+        self._schema = pa.schema(list(zip(names, types, strict=True)))
         self._row_file = hidden_sibling(self._path, "rows")
         try:
             check_is_replaceable(Path(os.path.realpath(path)))
@@ -134,76 +166,81 @@ class ParquetPredictionWriter(PredictionWriter):
             raise StreamError(f"{path} can't be written: {error}") from error
         if position.size and not self._row_file.exists() and self._path.exists():
             self._read_back_parquet()  # the Parquet file is complete, and the run continues
-        self._output = AppendOnlyFile(self._row_file, position)
         self._keep_row_file = position.size > 0
-
-    def write(self, rows: Ints, *values: Floats) -> None:
-        """Append rows to the row file."""
-        records = np.empty(len(rows), dtype=self._dtype)
-        for name, column in zip(self._dtype.names or (), (rows, *values), strict=True):
-            records[name] = column
-        self._output.write(records.tobytes())
+        super().__init__(AppendOnlyFile(self._row_file, position), names)
 
     def sync(self) -> OutputPosition:
         """Sync the rows written so far to disk."""
         self._keep_row_file = True
-        return self._output.sync()
+        return super().sync()
 
     def finish(self) -> None:
         """Write the Parquet file atomically."""
-        self.sync()
+        position = self.sync()
         try:
-            self._write_parquet()
+            self._write_parquet(position)
         except OSError as error:
             raise StreamError(f"{self._path} can't be written: {error.strerror or error}") from error
         self._keep_row_file = False
 
     def close(self) -> None:
         """Close the row file, and remove it unless a saved run may need it."""
-        self._output.close()
+        super().close()
         if not self._keep_row_file:
             self._row_file.unlink(missing_ok=True)
 
-    def _write_parquet(self) -> None:
+    def _write_parquet(self, position: OutputPosition) -> None:
         """Convert the row file to Parquet."""
-        names = self._dtype.names or ()
-        schema = pa.schema([(name, pa.int64() if name == "row" else pa.float64()) for name in names])
+        schema = self._schema.with_metadata({_POSITION_KEY: _describe(position)})
         with (
-            self._row_file.open("rb") as rows,
+            csv.open_csv(
+                self._row_file,
+                csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
+                csv.ParseOptions(newlines_in_values=True),
+                csv.ConvertOptions(
+                    column_types=self._schema,
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            ) as rows,
             atomic_file(self._path) as file,
             parquet.ParquetWriter(file, schema) as writer,
         ):
-            while data := rows.read(_GROUP_ROWS * self._dtype.itemsize):
-                records: Any = np.frombuffer(data, self._dtype)
-                writer.write_table(pa.table({name: np.array(records[name]) for name in names}, schema))
+            for batch in rows:
+                writer.write_batch(batch.cast(schema))
 
     def _read_back_parquet(self) -> None:
         """Convert the Parquet file back to a row file."""
         try:
             with self._path.open("rb") as source, atomic_file(self._row_file) as file:
-                for batch in parquet.ParquetFile(source).iter_batches(_GROUP_ROWS):
-                    records = np.empty(batch.num_rows, dtype=self._dtype)
-                    for name in self._dtype.names or ():
-                        records[name] = batch.column(name).to_numpy()
-                    file.write(records.tobytes())
-        except (pa.ArrowException, KeyError, OSError) as error:
+                file.write(_format_header(self._schema.names))
+                for batch in parquet.ParquetFile(source).iter_batches(_GROUP_ROWS, columns=self._schema.names):
+                    rows, *columns = (column.to_pylist() for column in batch.cast(self._schema).columns)
+                    values = [[math.nan if each is None else each for each in one] for one in columns[self._n_kept :]]
+                    file.write(_format_rows(rows, values, columns[: self._n_kept]))
+        except (pa.ArrowException, ValueError, OSError) as error:
             raise StreamError(f"{self._path} contains no predictions to resume: {error}") from error
 
 
+def _describe(position: OutputPosition) -> bytes:
+    return f"{position.size} {position.checksum}".encode()
+
+
 def holds_predictions(path: str | None, position: OutputPosition) -> bool:
-    """Return whether a file holds the predictions up to a position. A Parquet file is recognized by its rows."""
+    """Return whether a file holds the predictions up to a position. A Parquet file says so itself."""
     if path in (None, "-") or not position.size or not os.path.isfile(path):
         return False
     if not path.endswith(_PARQUET):
         return read_position(path, position.size) == position
     try:
-        return bool(parquet.read_metadata(path).num_rows * _ROW_BYTES == position.size)
+        return bool((parquet.read_metadata(path).metadata or {}).get(_POSITION_KEY) == _describe(position))
     except (pa.ArrowException, OSError, ValueError):
         return False
 
 
 def open_prediction_writer(
-    path: str | None, names: tuple[str, ...], position: OutputPosition | None = None
+    path: str | None, names: tuple[str, ...], position: OutputPosition | None = None, keep: tuple[str, ...] = ()
 ) -> PredictionWriter:
     """Open a writer of predictions.
 
@@ -216,6 +253,8 @@ def open_prediction_writer(
         Column names besides ``row``.
     position : OutputPosition or None, default None
         Where a resumed run continues. If None, the file is overwritten.
+    keep : tuple of str, default ()
+        Names of the columns that are passed through. They come after ``row``.
 
     Returns
     -------
@@ -232,6 +271,7 @@ def open_prediction_writer(
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "predictions.csv"
     ...     writer = open_prediction_writer(str(path), UNLABELED_COLUMNS)
@@ -241,11 +281,11 @@ def open_prediction_writer(
     ...     print(path.read_text().split())
     ['row,prediction', '1,0.5', '2,0.25']
     """
-    position = position or OutputPosition()
+    position, columns = position or OutputPosition(), ("row", *keep, *names)
     if path is None:
         return NullPredictionWriter()
     if path.endswith(_PARQUET):
-        return ParquetPredictionWriter(path, names, position)
+        return ParquetPredictionWriter(path, columns, len(keep), position)
     if path.endswith(_COMPRESSED):
         raise InputError(f"predictions must go to an uncompressed .csv or .parquet file, got {path!r}")
-    return CsvPredictionWriter(StandardOutput(position) if path == "-" else AppendOnlyFile(path, position), names)
+    return CsvPredictionWriter(StandardOutput(position) if path == "-" else AppendOnlyFile(path, position), columns)

@@ -1,24 +1,31 @@
 """Progressive run over a table: encode, predict, learn and score each row.
 
-A run can be saved and resumed after any batch.
+A row without a label is predicted as if it were the next one, and not learned. If rows have ids, its label may come
+later; then the row is learned with what was known when it was predicted. A run can be saved and resumed after any
+batch.
 """
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from ellipack import serialization
 from ellipack.errors import ModelFileError
+from ellipack.estimators import MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.loading import RUN_KIND, regressor_from_archive
 from ellipack.evaluation.append_only_file import OutputPosition
+from ellipack.evaluation.prediction_options import PredictionOptions, Texts, column_cells
 from ellipack.evaluation.scores import Scores
 from ellipack.evaluation.table_fingerprint import TableFingerprint
+from ellipack.evaluation.waiting_rows import LATE, LEARN, WaitingRow, WaitingRows, split_steps, widen
+from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.row_keys import hash_rows
 from ellipack.serialization import Archive
 from ellipack.tabular import BadRow, ParsedRows, TableBatch, TableEncoder, column_text
+from ellipack.tabular.arrow import pa
 from ellipack.validation import Floats, Ints
 
 
@@ -29,19 +36,22 @@ class BatchResult:
     Attributes
     ----------
     row_numbers : ndarray of int
-        Numbers of the learned rows.
+        Numbers of the rows.
     predictions : ndarray of float
-        Prediction for each row, made before its label was seen.
+        Prediction for each row, made before its label was seen. For a late label, that of the row to which it belongs.
     labels : ndarray of float
-        Label of each row.
+        Label of each row, NaN where there is none.
     bad_rows : tuple of BadRow
         Rows that were skipped.
+    kept : list of list of str or None
+        Cells of the columns that are passed through.
     """
 
     row_numbers: Ints
     predictions: Floats
     labels: Floats
     bad_rows: tuple[BadRow, ...]
+    kept: list[Texts]
 
 
 @dataclass(eq=False)
@@ -62,6 +72,14 @@ class Run:
         Number of rows processed, skipped rows included.
     skipped : int, default 0
         Number of skipped rows.
+    options : PredictionOptions
+        Bounds of the predictions, columns that are passed through, and the column of ids.
+    unlabeled : int, default 0
+        Number of rows that came without a label.
+    late_labels : int, default 0
+        Number of rows that were learned when their labels came later.
+    waiting : WaitingRows
+        Rows whose labels may come later.
     output_position : OutputPosition
         Position of the prediction file after these rows.
     fingerprint : TableFingerprint
@@ -85,12 +103,16 @@ class Run:
     scores: Scores = field(default_factory=Scores)
     position: int = 0
     skipped: int = 0
+    options: PredictionOptions = field(default_factory=PredictionOptions)
+    unlabeled: int = 0
+    late_labels: int = 0
+    waiting: WaitingRows = field(default_factory=WaitingRows)
     output_position: OutputPosition = field(default_factory=OutputPosition)
     fingerprint: TableFingerprint = field(default_factory=TableFingerprint)
     row_offset: int = 0
 
     def learn_batch(self, batch: TableBatch, on_error: str = "stop") -> BatchResult:
-        """Predict and then learn each row of a batch.
+        """Predict each row of a batch, then learn it if its label is known.
 
         Parameters
         ----------
@@ -100,20 +122,79 @@ class Run:
             "stop" raises StreamError at a bad row and leaves the run unchanged; "skip" omits it.
         """
         rows = self.encoder.parse(batch, on_error)  # raises before the state changes
-        keys = self.row_keys(batch, rows)
+        keys, kept, ids = self.row_keys(batch, rows), self.options.kept_cells(batch, rows), self._row_ids(batch, rows)
         predictions = np.empty(len(rows))
-        for block in self.encoder.partial_fit_transform(rows) if len(rows) else []:
-            if len(block.new_scales) and self.scores.n_rows + block.rows.start > 0:
-                self.learner.add_features(block.new_scales)
-            more = {} if keys is None else {"keys": keys[block.rows]}
-            predictions[block.rows] = self.learner.progressive(block.X, rows.labels[block.rows], **more)
-        self.scores.update(predictions, rows.labels)
+        for step, where in split_steps(rows.labels, ids, self.waiting):
+            part, part_keys = _select(rows, where), None if keys is None else keys[where]
+            late = self.waiting.pop((ids or [])[where.start] or "") if step == LATE else None
+            if late is not None:
+                predictions[where] = late.prediction
+                self._learn_late(late, float(part.labels[0]), batch.source)
+            elif step in (LEARN, LATE):
+                predictions[where] = self._learn(part, part_keys)
+            else:
+                predictions[where] = self._predict(batch, part, part_keys, None if ids is None else ids[where])
+        labeled = ~np.isnan(rows.labels)
+        self.scores.update(predictions[labeled], rows.labels[labeled])
         bad = tuple(sorted((*batch.unreadable_rows, *rows.bad_rows), key=lambda row: row.row_number))
         self.position = self.row_offset + batch.last_row
         self.skipped += len(bad)
         if self.source != "-":  # standard input is not read again
             self.fingerprint = self.fingerprint.extended_by(batch, self.encoder.column_names)
-        return BatchResult(self.row_offset + rows.row_numbers, predictions, rows.labels, bad)
+        return BatchResult(self.row_offset + rows.row_numbers, predictions, rows.labels, bad, kept)
+
+    def _learn(self, rows: ParsedRows, keys: Ints | None) -> Floats:
+        """Predict and then learn rows with labels; return the predictions."""
+        predictions = np.empty(len(rows))
+        for block in self.encoder.partial_fit_transform(rows):
+            if len(block.new_scales) and self.learner.__sklearn_is_fitted__():
+                self.learner.add_features(block.new_scales)
+            more = {} if keys is None else {"keys": keys[block.rows]}
+            predictions[block.rows] = self.learner.progressive(block.X, rows.labels[block.rows], **more)
+        return self.options.bound(predictions)
+
+    def _predict(self, batch: TableBatch, rows: ParsedRows, keys: Ints | None, ids: Texts | None) -> Floats:
+        """Predict rows without labels, each as if it were the next one. Those with an id wait for their labels."""
+        self.unlabeled += len(rows)
+        X, past = self.encoder.transform(rows), np.zeros((len(rows), 0))
+        predictions = np.zeros(len(rows))
+        if isinstance(self.learner, MetricRegressor):
+            predictions, past = self.learner.predict_each(X, keys=keys)
+        elif self.learner.__sklearn_is_fitted__():
+            predictions = self.learner.predict(X)
+        predictions = self.options.bound(predictions)
+        if ids is not None:
+            cells = list(zip(*(column_cells(batch, rows, each) for each in self.encoder.column_names[1:]), strict=True))
+            for i, name in enumerate(ids):
+                if name is not None:
+                    key = 0 if keys is None else int(keys[i])
+                    row = WaitingRow(list(cells[i]), X[i].copy(), past[i].copy(), key, float(predictions[i]))
+                    self.waiting.add(name, row)
+        return predictions
+
+    def _learn_late(self, row: WaitingRow, label: float, source: str) -> None:
+        """Learn a row whose label has come, with the features and the past of its prediction."""
+        names = self.encoder.column_names[1:]
+        table = pa.table({name: pa.array([cell], pa.string()) for name, cell in zip(names, row.cells, strict=True)})
+        parsed = self.encoder.parse_unlabeled(TableBatch.from_table(table, source))
+        (block,) = self.encoder.partial_fit_transform(replace(parsed, labels=np.array([label])))
+        if len(block.new_scales) and self.learner.__sklearn_is_fitted__():
+            self.learner.add_features(block.new_scales)
+        X, labels = widen(row.features, block.X.shape[1])[None], np.array([label])
+        keys = None if getattr(self.learner, "by", None) is None else np.array([row.key])
+        if isinstance(self.learner, MetricRegressor):
+            self.learner.learn_late(X, labels, row.past[None], keys=keys)
+        else:
+            self.learner.progressive(X, labels, **({} if keys is None else {"keys": keys}))
+        self.late_labels += 1
+
+    def _row_ids(self, batch: TableBatch, rows: ParsedRows) -> Texts | None:
+        """Return the id of each parsed row; None without an id column."""
+        if self.options.id_column is None:
+            return None
+        kept = np.searchsorted(batch.row_numbers, rows.row_numbers)
+        ids: Texts = column_text(batch, self.options.id_column)[kept].tolist()
+        return ids
 
     def row_keys(self, batch: TableBatch, rows: ParsedRows) -> Ints | None:
         """Return the key of each parsed row, from the columns by which the learner uses the past; None without keys."""
@@ -131,11 +212,13 @@ class Run:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the run to a file. A run loaded with `load_run` continues with exactly the same results."""
-        facts = {"source": self.source, "position": self.position, "skipped": self.skipped}
+        facts = {name: getattr(self, name) for name in ("source", "position", "skipped", "unlabeled", "late_labels")}
         learner = self.learner.to_archive()
         archive = Archive(facts).with_parts(
             output_position=Archive(self.output_position._asdict()),
             fingerprint=self.fingerprint.to_archive(),
+            options=self.options.to_archive(),
+            waiting=self.waiting.to_archive(len(self.encoder.feature_names), _n_past_features(self.learner)),
             encoder=Archive(self.encoder.to_dict()),
             scores=self.scores.to_archive(),
             learner=Archive({"class": type(self.learner).__name__}).with_parts(contents=learner),
@@ -149,21 +232,43 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     if kind != RUN_KIND:
         raise ModelFileError(f"{path} holds a {kind} and not a run: create one with `ellipack run --save`")
     try:
-        output_position = archive.part("output_position")
-        run = Run(
-            regressor_from_archive(kind, archive),
+        output_position, encoder = (
+            archive.part("output_position"),
             TableEncoder.from_dict(archive.fact("encoder", dict)),
+        )
+        learner = regressor_from_archive(kind, archive)
+        scores = Scores.from_archive(archive.part("scores"))
+        if scores.n_rows and len(encoder.feature_names) != getattr(learner, "n_features_in_", 0):
+            raise ModelFileError(f"the number of features must match that of the encoder, {len(encoder.feature_names)}")
+        sizes = len(encoder.column_names) - 1, len(encoder.feature_names), _n_past_features(learner)
+        return Run(
+            learner,
+            encoder,
             archive.fact("source", str),
-            Scores.from_archive(archive.part("scores")),
+            scores,
             archive.integer("position", 0),
             archive.integer("skipped", 0),
+            PredictionOptions.from_archive(archive.part("options")),
+            archive.integer("unlabeled", 0),
+            archive.integer("late_labels", 0),
+            WaitingRows.from_archive(archive.part("waiting"), *sizes),
             OutputPosition(output_position.integer("size", 0), output_position.integer("checksum", 0, 2**32 - 1)),
             TableFingerprint.from_archive(archive.part("fingerprint")),
         )
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
-    if run.scores.n_rows and len(run.encoder.feature_names) != getattr(run.learner, "n_features_in_", 0):
-        raise ModelFileError(
-            f"{path}: the number of features must match that of the encoder, {len(run.encoder.feature_names)}"
-        )
-    return run
+
+
+def _n_past_features(learner: Any) -> int:
+    """Return the number of features of the past that a learner uses."""
+    labels = past_labels(learner.past) if isinstance(learner, MetricRegressor) else 0
+    return len(past_feature_names(labels, None if learner.by is None else "key")) if labels else 0
+
+
+def _select(rows: ParsedRows, where: slice) -> ParsedRows:
+    """Return some of the parsed rows."""
+    if where == slice(0, len(rows)):
+        return rows
+    mask = np.zeros(len(rows), dtype=bool)
+    mask[where] = True
+    return rows.filter(mask)

@@ -112,6 +112,7 @@ def build_key_figures(record: Record) -> list[KeyFigure]:
     """Return the key figures that are defined."""
     summary, d = record.summary, len(record.features)
     skipped = f"{summary.skipped:,} skipped" if summary.skipped else "none skipped"
+    unlabeled = f", {summary.unlabeled:,} without a label" if summary.unlabeled else ""
     last = None
     if summary.rmse is not None and summary.last_rmse:
         last = 1 - summary.rmse / summary.last_rmse
@@ -126,7 +127,7 @@ def build_key_figures(record: Record) -> list[KeyFigure]:
         *_past_figures(record),
         KeyFigure("Effective rank", rank, f"of {format_count(d, 'feature')}"),
         KeyFigure("Centers", f"{record.n_centers:,}", "kept in memory"),
-        KeyFigure("Rows", f"{summary.rows:,}", skipped),
+        KeyFigure("Rows", f"{summary.rows:,}", skipped + unlabeled),
     ]
     return [figure for figure in figures if figure.value != MISSING]
 

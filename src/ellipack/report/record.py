@@ -37,6 +37,10 @@ class Summary:
         RMSE of predicting the last label.
     label_mean, label_std : float or None
         Mean and standard deviation of the labels.
+    unlabeled : int, default 0
+        Number of rows that came without a label. They are predicted and not learned.
+    late_labels : int, default 0
+        Number of rows among them that were learned when their labels came later.
     """
 
     rows: int
@@ -49,6 +53,8 @@ class Summary:
     last_rmse: float | None
     label_mean: float | None
     label_std: float | None
+    unlabeled: int = 0
+    late_labels: int = 0
 
 
 @dataclass(frozen=True)
@@ -285,7 +291,8 @@ def _reject_constant(constant: str) -> NoReturn:
 
 def _check_summary(summary: Summary) -> None:
     check_non_negative(summary.rows, "summary.rows")
-    check_non_negative(summary.skipped, "summary.skipped")
+    for name in ("skipped", "unlabeled", "late_labels"):
+        check_non_negative(getattr(summary, name), f"summary.{name}")
     for name in ("rmse", "mae", "mean_rmse", "last_rmse", "label_std"):
         value = getattr(summary, name)
         if value is not None:

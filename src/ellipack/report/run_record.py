@@ -1,7 +1,7 @@
 """Construction of the record of a run from its learner, encoder and scores."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,7 +45,9 @@ def build_record(run: Run, speed: Sequence[tuple[int, float]] = ()) -> Record:
     """
     columns = [ColumnRecord(*column) for column in run.encoder.column_summaries()]
     info = RunInfo(run.source, run.encoder.target, run.scores, run.skipped, columns, list(speed))
-    return build_learner_record(run.learner, run.encoder.feature_names, info)
+    record = build_learner_record(run.learner, run.encoder.feature_names, info)
+    summary = replace(record.summary, unlabeled=run.unlabeled, late_labels=run.late_labels)
+    return replace(record, summary=summary)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ class ParsedRows:
     row_numbers : ndarray of int
         Number of each row in the source, starting at 1.
     labels : ndarray of float
-        Labels; empty if the rows were parsed without labels.
+        Labels, NaN where a label is missing; empty if the rows were parsed without labels.
     bad_rows : tuple of BadRow
         Rows that were skipped because a value is invalid.
     cells : list of Cells
@@ -52,6 +52,11 @@ class ParsedRows:
 
     def __len__(self) -> int:
         return len(self.row_numbers)
+
+    def filter(self, rows: Bools) -> "ParsedRows":
+        """Return the rows where the mask is true, without the bad rows."""
+        labels = self.labels[rows] if len(self.labels) else self.labels
+        return ParsedRows(self.row_numbers[rows], labels, (), [each.filter(rows) for each in self.cells])
 
 
 class FeatureBlock(NamedTuple):
@@ -221,7 +226,8 @@ class TableEncoder:
             Rows with the target and all feature columns, in any order.
         on_error : {"stop", "skip"}, default "stop"
             A row is bad if a value does not fit the kind of its column or exceeds `MAX_ABS_VALUE`, or if its label is
-            missing or exceeds `MAX_ABS_LABEL`. "stop" raises StreamError at a bad row, "skip" omits it.
+            not a number or exceeds `MAX_ABS_LABEL`. "stop" raises StreamError at a bad row, "skip" omits it. A row
+            without a label is not bad.
 
         Returns
         -------
@@ -261,10 +267,11 @@ class TableEncoder:
         Raises
         ------
         DomainError
-            If the rows were parsed without labels. The encoder is unchanged.
+            If a row has no label. The encoder is unchanged.
         """
-        if len(rows.labels) != len(rows):
-            raise DomainError(f"rows must have one label each, got {len(rows.labels)} labels of {len(rows)} rows")
+        n_labels = int(np.count_nonzero(~np.isnan(rows.labels)))
+        if n_labels != len(rows):
+            raise DomainError(f"rows must have one label each, got {n_labels} labels of {len(rows)} rows")
         columns = zip(self._columns, rows.cells, strict=True)
         results = [column.partial_fit_transform(cells, rows.labels) for column, cells in columns]
         new_features = [

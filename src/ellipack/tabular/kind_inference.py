@@ -190,9 +190,9 @@ def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> tupl
 
 
 def build_target(head: TableBatch, name: str, kind: str | None) -> TargetColumn:
-    """Return the target column; raise StreamError unless it contains numbers or Booleans."""
+    """Return the target column; raise StreamError unless it contains numbers or Booleans, or no values yet."""
     column = decode_column(head.table.column(name).slice(0, INFERENCE_ROWS), head.source, name)
-    found = kind or infer_kind(name, column).kind
+    found = kind or (infer_kind(name, column).kind if len(to_clean_strings(column).drop_null()) else "number")
     if found not in ("number", "boolean"):
         cell = column.drop_null()
         value = quote_value(to_strings(cell.slice(0, 1))[0]) if len(cell) else "no value"

@@ -165,7 +165,7 @@ def explain_invalid_number(value: str, maximum: float = MAX_ABS_VALUE) -> str:
 
 
 class TargetColumn:
-    """Column of labels: numbers, or Booleans as 1 and 0. A missing label is invalid.
+    """Column of labels: numbers, or Booleans as 1 and 0. A missing label is NaN.
 
     Parameters
     ----------
@@ -181,14 +181,10 @@ class TargetColumn:
     def parse(self, column: pa.Array) -> NumberCells:
         """Parse labels."""
         cells = parse_numbers(column) if self.kind == "number" else parse_booleans(column)
-        return NumberCells(
-            cells.values, cells.invalid | np.isnan(cells.values) | (np.abs(cells.values) > MAX_ABS_LABEL)
-        )
+        return NumberCells(cells.values, cells.invalid | (np.abs(cells.values) > MAX_ABS_LABEL))
 
-    def explain_invalid(self, value: str | None) -> str:
+    def explain_invalid(self, value: str) -> str:
         """Return why a label is invalid."""
-        if value is None:
-            return "the label is missing"
         if self.kind == "boolean":
             return f"{quote_value(value)} is not a Boolean"
         return explain_invalid_number(value, MAX_ABS_LABEL)

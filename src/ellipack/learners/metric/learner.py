@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from ellipack._core import CoreParts, MetricCore, PastFeatures
 from ellipack.errors import DomainError, InputError, ShapeError
 from ellipack.learners.metric.eviction import evict_redundant_centers
-from ellipack.learners.metric.past import with_rounds
+from ellipack.learners.metric.past import MAX_PAST_VALUE, past_feature_names, with_rounds
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
 from ellipack.parallel import thread_count
@@ -212,6 +212,37 @@ def learn_one(state: MetricState, round_: Round) -> None:
     with state.learn_lock.turn:
         if state.clock + 1 == state.phase.end or not state.core.learn_one(*round_):
             _run_boundary_round(state, round_)
+
+
+def _n_past_features(core: MetricCore) -> int:
+    """Return the number of features of the past; 0 if the past is not used."""
+    return len(past_feature_names(core.past_labels, "key" if core.has_keys else None)) if core.has_past else 0
+
+
+def learn_late(state: MetricState, X: ArrayLike, y: ArrayLike, past: ArrayLike, keys: Sequence[int]) -> None:
+    """Learn rows in their order, with the features of the past that were known when each was predicted.
+
+    Parameters
+    ----------
+    state : MetricState
+        The state, which is updated.
+    X : array-like of shape (n, d)
+        Rows.
+    y : array-like of shape (n,)
+        Labels.
+    past : array-like of shape (n, n_past_features)
+        Features of the past. If there are none, those of now are used.
+    keys : sequence of int
+        Key of each row.
+    """
+    rows = _checked_rows(state.core, X)
+    labels = _checked_labels(state.core, y, len(rows))
+    known = as_floats(past, "past")
+    n_known = _n_past_features(state.core)
+    if known.shape not in ((len(rows), n_known), (len(rows), 0)) or not (np.abs(known) <= MAX_PAST_VALUE).all():
+        raise ShapeError(f"past must be {n_known} features of each of {len(rows)} rows, got shape {known.shape}")
+    for row, label, key, features in zip(rows.tolist(), labels.tolist(), keys, known.tolist(), strict=True):
+        learn_one(state, Round(row, label, key, features))
 
 
 def _run_boundary_round(state: MetricState, round_: Round, n_jobs: int = 1) -> float:
