@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
 
-.PHONY: help demo test check check-cpp sanitize sanitize-quick stubs format fuzz soak bench bench-index bench-metric \
+.PHONY: help demo test check check-cpp sanitize sanitize-quick sanitize-threads stubs format fuzz soak bench bench-index bench-metric \
   bench-river bench-run bench-saving bench-past bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
 .DEFAULT_GOAL := help
 
@@ -43,15 +43,19 @@ format: .venv/dev.stamp ## format Python and C++
 	$(BIN)/ruff format .
 	$(BIN)/clang-format -i $(CPP)
 
-SANITIZED := build/sanitize/venv
-SANITIZE = LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0 ELLIPACK_CPU=baseline \
-  $(SANITIZED)/bin/python -m pytest -p no:cacheprovider
+# Run pytest with a module built with sanitizers: $(call sanitized,NAME OF THE BUILD,LIBRARY)
+sanitized = LD_PRELOAD="$$($${CXX:-c++} -print-file-name=$2) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
+  ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=halt_on_error=1 ELLIPACK_CPU=baseline \
+  build/sanitize-$1/venv/bin/python -m pytest -p no:cacheprovider
 
-sanitize: $(SANITIZED)/created.stamp ## run the tests of kernels and loading and the fuzzers with address and undefined-behavior sanitizers
-	$(SANITIZE) tests/core tests/test_neighbors.py tests/learners tests/metric tests/fuzz tests/serialization
+sanitize: build/sanitize-address/created.stamp ## run the tests of kernels and loading and the fuzzers with address and undefined-behavior sanitizers
+	$(call sanitized,address,libasan.so) tests/core tests/test_neighbors.py tests/learners tests/metric tests/fuzz tests/serialization
 
-sanitize-quick: $(SANITIZED)/created.stamp ## run a quick part of these
-	$(SANITIZE) --hypothesis-profile quick tests/core tests/test_neighbors.py
+sanitize-quick: build/sanitize-address/created.stamp ## run a quick part of these
+	$(call sanitized,address,libasan.so) --hypothesis-profile quick tests/core tests/test_neighbors.py
+
+sanitize-threads: build/sanitize-thread/created.stamp ## run the tests of learners that threads share with the thread sanitizer
+	$(call sanitized,thread,libtsan.so) --capture=no tests/estimators/test_concurrency.py tests/estimators/test_shared_learners.py tests/test_neighbors.py
 
 fuzz: .venv/dev.stamp ## run the fuzzers FUZZ=20 times as long as in the tests
 	FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest --numprocesses 2 tests/fuzz tests/estimators/test_concurrency.py tests/tabular/test_csv_reader.py
@@ -125,13 +129,15 @@ clean: ## remove the environment and all build products
 	  --no-build-isolation --editable '.[$*]'
 	@touch $@
 
-# A second environment that uses the packages of the first, with its own compiled module.
-$(SANITIZED)/created.stamp: .venv/dev.stamp
+# Second environments that use the packages of the first, with their own compiled modules.
+SANITIZERS_address := address,undefined
+SANITIZERS_thread := thread
+build/sanitize-%/created.stamp: .venv/dev.stamp
 	@echo "Building with sanitizers ..."
-	@$(BIN)/python -m venv --clear --without-pip $(SANITIZED)
+	@$(BIN)/python -m venv --clear --without-pip $(@D)/venv
 	@$(BIN)/python -c 'import site; print(site.getsitepackages()[0])' \
-	  > "$$($(SANITIZED)/bin/python -c 'import site; print(site.getsitepackages()[0])')/shared.pth"
-	@$(BIN)/python -m pip --python $(SANITIZED)/bin/python install --quiet --disable-pip-version-check --no-deps \
-	  --no-build-isolation --config-settings=build-dir=build/sanitize/cmake \
-	  --config-settings=cmake.define.ELLIPACK_SANITIZE=ON --config-settings=cmake.define.ELLIPACK_BASELINE_ONLY=ON .
+	  > "$$($(@D)/venv/bin/python -c 'import site; print(site.getsitepackages()[0])')/shared.pth"
+	@$(BIN)/python -m pip --python $(@D)/venv/bin/python install --quiet --disable-pip-version-check --no-deps \
+	  --no-build-isolation --config-settings=build-dir=$(@D)/cmake \
+	  --config-settings=cmake.define.ELLIPACK_SANITIZE=$(SANITIZERS_$*) --config-settings=cmake.define.ELLIPACK_BASELINE_ONLY=ON .
 	@touch $@

@@ -2,35 +2,52 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
+#include <cstddef>
 #include <utility>
 
 namespace ellipack {
 
 // Copies are cheap: the first `write` on a shared copy copies the value. Different copies may be used from different
-// threads.
+// threads. A value counts its owners itself, since `std::shared_ptr::use_count` does not synchronize with the threads
+// that have released their copies.
 template <typename T>
 class CopyOnWrite {
  public:
-  CopyOnWrite() : shared_(std::make_shared<T>()) {}
-  explicit(false) CopyOnWrite(T value) : shared_(std::make_shared<T>(std::move(value))) {}
+  CopyOnWrite() : shared_(new Shared{}) {}
+  explicit(false) CopyOnWrite(T value) : shared_(new Shared{.value = std::move(value)}) {}
 
-  const T& operator*() const { return *shared_; }
-  const T* operator->() const { return shared_.get(); }
+  CopyOnWrite(const CopyOnWrite& other) noexcept : shared_(other.shared_) {
+    shared_->owners.fetch_add(1, std::memory_order_relaxed);
+  }
+  CopyOnWrite(CopyOnWrite&& other) noexcept : shared_(std::exchange(other.shared_, nullptr)) {}
+  CopyOnWrite& operator=(CopyOnWrite other) noexcept {
+    std::swap(shared_, other.shared_);
+    return *this;
+  }
+  ~CopyOnWrite() {
+    if (shared_ != nullptr && shared_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete shared_;
+    }
+  }
+
+  const T& operator*() const { return shared_->value; }
+  const T* operator->() const { return &shared_->value; }
 
   // Returns a reference for changes.
   T& write() {
-    if (shared_.use_count() > 1) {
-      shared_ = std::make_shared<T>(*shared_);
-    } else {
-      // Synchronize with reads through copies that other threads have released.
-      std::atomic_thread_fence(std::memory_order_acquire);
+    if (shared_->owners.load(std::memory_order_acquire) > 1) {
+      *this = CopyOnWrite(shared_->value);
     }
-    return *shared_;
+    return shared_->value;
   }
 
  private:
-  std::shared_ptr<T> shared_;
+  struct Shared {
+    T value{};
+    std::atomic<std::size_t> owners = 1;
+  };
+
+  Shared* shared_;  // null after a move
 };
 
 }  // namespace ellipack
