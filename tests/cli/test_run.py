@@ -21,6 +21,7 @@ from tests.cli.runner import PLAIN_TERMINAL, PROGRAM, CliRunner, CommandResult, 
 from tests.cli.tables import COLUMNS, TARGET, rides, write
 
 ROWS = 400
+TAKEN_FOR = "ellipack: columns: dates or times: when; numbers: km, traffic, wind; text: zone; Booleans: card\n"
 EXPECTED_OUTPUT = """\
 MetricRegressor on rides.csv, target duration
 ┌─────────────────────────────┬─────────┐
@@ -83,7 +84,7 @@ def parse_json(result: CommandResult) -> dict[str, Any]:
 def test_run_prints_results_and_the_path_of_the_report(finished: FinishedRun) -> None:
     assert finished.result.code == 0
     assert strip_lines(finished.result.out) == EXPECTED_OUTPUT
-    assert finished.result.err == "ellipack: report: page.html\n"  # no progress line: not a terminal
+    assert finished.result.err == f"{TAKEN_FOR}ellipack: report: page.html\n"  # no progress line: not a terminal
 
 
 def test_written_predictions_give_the_printed_errors(finished: FinishedRun) -> None:
@@ -108,7 +109,7 @@ def test_json_contains_the_record_and_changes_nothing_else(
 ) -> None:
     write(tmp_path / "rides.csv", rides(ROWS))
     result = cli("run", "rides.csv", "-t", TARGET, "--json", "--save", "model", folder=tmp_path)
-    assert (result.code, result.err) == (0, "")
+    assert (result.code, result.err) == (0, TAKEN_FOR)
     found = json.loads(result.out)
     assert found["summary"]["rows"] == ROWS
     assert f"{found['summary']['rmse']:.4g}" == "4.506"
@@ -149,7 +150,7 @@ def test_every_format_and_standard_input_give_the_same_result(
         result = cli("run", "-", "--target", TARGET, "--predictions", "-", folder=tmp_path, stdin=stdin)
         assert result.code == 0, result.err
         assert result.out.encode() == expected
-        assert strip_lines(result.err) == EXPECTED_OUTPUT.replace("rides.csv", "-")
+        assert strip_lines(result.err) == TAKEN_FOR + EXPECTED_OUTPUT.replace("rides.csv", "-")
 
 
 def test_predictions_are_parquet_if_the_file_name_says_so(
@@ -278,18 +279,16 @@ def test_unusual_column_names_are_printed_safely(cli: CliRunner, tmp_path: Path)
     assert len(again.out.splitlines()) == 81
 
 
-def test_warning_about_uninformative_columns(cli: CliRunner, tmp_path: Path) -> None:
+def test_identifiers_are_left_out_and_that_is_said(cli: CliRunner, tmp_path: Path) -> None:
     rows = [[f"r{t:03d}", str(t), "7", *row] for t, row in enumerate(rides(60))]
     write(tmp_path / "rides.csv", rows, ["id", "line", "seven", *COLUMNS])
     result = cli("run", "rides.csv", "--target", TARGET, "--save", "m", folder=tmp_path)
     assert result.code == 0
-    warned = result.err.splitlines()
-    assert len(warned) == 2
-    assert "column 'id' has 60 different values in 60 rows" in warned[0]
-    assert warned[0].endswith("exclude it with --drop 'id'")
-    assert warned[1].endswith("exclude it with --drop 'line' unless the trend matters")
+    left_out = "left out: id (an identifier: 60 different values in 60 rows), line (counts the rows)"
+    assert [line.endswith(left_out) for line in result.err.splitlines()] == [True]
     notes = cli("inspect", "m", folder=tmp_path).out
     assert "an identifier" in notes
+    assert "counts the rows" in notes
     assert "constant at first" in notes
 
 

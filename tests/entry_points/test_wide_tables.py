@@ -12,7 +12,7 @@ from ellipack.cli.options import Options
 from ellipack.cli.resume import open_stream
 from ellipack.errors import DomainError
 from ellipack.tabular import LevelOptions, TableBatch
-from ellipack.tabular.kind_inference import ColumnOptions, _select_columns
+from ellipack.tabular.column_building import ColumnOptions, _select_columns
 from tests.cli.runner import CliRunner
 
 MESSAGE = "MetricRegressor learns from at most 10000 features, got {} .* drop columns, or hash them into fewer"

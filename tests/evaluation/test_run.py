@@ -84,7 +84,7 @@ def test_row_offset_shifts_row_numbers() -> None:
 def test_bad_row_raises_without_effect_or_is_skipped(tmp_path: Path) -> None:
     run, _ = learn_batches(new_run(), [])
     run.save(tmp_path / "before")
-    bad = pa.table({"x": ["1", "far", "2"], "sky": ["rain"] * 3, "y": ["1", "2", "none"]})
+    bad = pa.table({"x": ["1", "far", "2"], "sky": ["rain"] * 3, "y": ["1", "2", "bad"]})
     with pytest.raises(StreamError, match="row 92, column 'x': 'far' is not a number"):
         run.learn_batch(TableBatch.from_table(bad, "sky.csv", ROWS + 1))
     run.save(tmp_path / "after")

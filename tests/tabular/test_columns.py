@@ -1,6 +1,7 @@
 """Column types, limits, names and options that the reference encoder does not cover."""
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -13,7 +14,7 @@ import pytest
 from pyarrow import parquet
 
 from ellipack.errors import DomainError, ModelFileError, StreamError
-from ellipack.tabular import LevelOptions, TableBatch, TableEncoder, open_table
+from ellipack.tabular import CellOptions, LevelOptions, TableBatch, TableEncoder, open_table
 from ellipack.validation import Floats
 
 
@@ -89,15 +90,57 @@ def test_times_outside_the_calendar_are_bad() -> None:
 STATISTICS = ["mean of y by s", "last y by s", "log count of s"]
 
 
-def test_an_identifier_has_no_effect_until_its_values_come_again() -> None:
-    names = [f"row {i}" for i in range(30)]
-    encoder, (X,) = encoded({"s": names})
-    assert encoder.feature_names == STATISTICS
-    assert (X == 0).all()
-    assert "--drop 's'" in encoder.warnings[0]
-    again = TableBatch.from_table(pa.table({"s": names, "y": list(range(30))}))
-    (block,) = encoder.partial_fit_transform(encoder.parse(again))
-    assert (block.X[:, 2] > 0).all()
+def test_an_identifier_is_left_out_until_its_values_come_again() -> None:
+    names = [f"row {i}" for i in range(400)]
+    encoder, _ = encoded({"s": names, "x": [1, 2] * 200})
+    assert encoder.feature_names == ["x"]
+    assert encoder.describe_columns().endswith("left out: s (an identifier: 400 different values in 400 rows)")
+    unlabeled = TableBatch.from_table(pa.table({"x": [1]}))
+    assert encoder.transform(encoder.parse_unlabeled(unlabeled)).tolist() == [[1]]
+    again = TableBatch.from_table(pa.table({"s": names[:30], "x": [1] * 30, "y": list(range(30))}))
+    _, second = encoder.partial_fit_transform(encoder.parse(again))
+    assert encoder.feature_names == ["x", *STATISTICS]
+    assert second.rows == slice(21, 30)  # 22 of 422 rows have a known level, which is 5%
+    assert (second.X[:, 3] > 0).all()
+    assert encoded({"s": names, "x": [1, 2] * 200}, take=["s"])[0].feature_names == STATISTICS
+
+
+def test_more_spellings_of_missing_values_and_separators_can_be_given() -> None:
+    columns = {"a": ["-999", "1.000", "n.v."], "b": [1.5, -999.0, 2.0], "c": ["x", "n.v.", "x"]}
+    given = CellOptions(decimal=",", thousands=".", na=("-999", "n.v."))
+    encoder, blocks = encoded(columns, cells=given)
+    assert [column.n_missing for column in encoder.column_summaries()] == [2, 1, 1]
+    assert blocks[-1].tolist()[-1][:2] == [1000.0, 2.0]
+    restored = TableEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+    assert restored.to_dict() == encoder.to_dict()
+    assert restored.cell_options == given
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"decimal": ";"}, "decimal must be '.' or ',', got ';'"),
+        ({"thousands": "x"}, "thousands must be one of '', ',', '.', ' ', \"'\", '_', got 'x'"),
+        ({"decimal": ",", "thousands": ","}, "decimal and thousands must be different characters, got ',' for both"),
+    ],
+)
+def test_invalid_cell_options_raise(given: dict[str, str], message: str) -> None:
+    with pytest.raises(DomainError, match=re.escape(message)):
+        CellOptions(**given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("cells", "row", "reason"),
+    [
+        (["3", "1e400"], 2, "'1e400' is too large (the maximum is 1e+"),
+        (["3", "x", "4"], 2, "'x' is not a number; the target must contain numbers"),
+        (["5%", "6%", "7"], 3, "'7' is not a number (in %)"),
+    ],
+)
+def test_errors_of_the_target_name_the_cell(cells: list[str], row: int, reason: str) -> None:
+    batch = TableBatch.from_table(pa.table({"a": list(range(len(cells))), "y": cells}))
+    with pytest.raises(StreamError, match=re.escape(f"table, row {row}, column 'y': {reason}")):
+        TableEncoder.from_head(batch, "y").parse(batch)
 
 
 def test_long_strings_get_no_feature() -> None:

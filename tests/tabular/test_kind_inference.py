@@ -5,10 +5,14 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from ellipack.tabular.kind_inference import infer_kind
+from ellipack.tabular.kind_inference import InferredKind, Sample, infer_kind
 
 DAYS = [f"2024-01-{i:02d}" for i in range(1, 31)]
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
+IDENTIFIERS = [f"{a}{b}" for a in "abcde" for b in "abcde"]
+
+
+def infer(cells: pa.Array, kind: str | None = None) -> InferredKind:
+    return infer_kind(Sample.of("c", cells), kind)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +42,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
     ],
 )
 def test_infers_kind_from_strings(cells: list[str | None], kind: str, form: str) -> None:
-    found = infer_kind("c", pa.array(cells, pa.string()))
+    found = infer(pa.array(cells, pa.string()))
     assert (found.kind, found.form) == (kind, form)
 
 
@@ -60,43 +64,50 @@ def test_infers_kind_from_strings(cells: list[str | None], kind: str, form: str)
     ],
 )
 def test_infers_kind_from_types(cells: pa.Array, kind: str, form: str) -> None:
-    found = infer_kind("c", cells.cast(pa.string()) if pa.types.is_dictionary(cells.type) else cells)
+    found = infer(cells.cast(pa.string()) if pa.types.is_dictionary(cells.type) else cells)
     assert (found.kind, found.form) == (kind, form)
 
 
 @pytest.mark.parametrize(
-    ("cells", "note", "warning"),
+    ("cells", "note", "left_out", "warning"),
     [
-        (
-            [f"{a}{b}" for a in LETTERS[:5] for b in LETTERS[:5]],
-            "an identifier at first",
-            "25 different values in 25 rows, which",
-        ),
-        ([str(i) for i in range(7, 30)], "counts the rows", "counts the rows: exclude it with --drop 'c'"),
-        ([None] * 5, "no values at first", "no values in the first 5 rows and is treated as category"),
+        (IDENTIFIERS, "an identifier: 25 different values in 25 rows", True, ""),
+        ([*IDENTIFIERS, "aa"], "an identifier at first", False, "25 different values in 26 rows, which help"),
+        ([str(i) for i in range(7, 30)], "counts the rows", True, ""),
+        ([None] * 5, "no values at first", False, "no values in the first 5 rows and is treated as category"),
         (
             ["1", "2", "1", "3"] * 20 + ["one"],
             "",
-            "treated as number, although 1 of its first 81 values are not numbers",
+            False,
+            "as number, although 1 of its first 81 values are not, such as 'one' in row 81",
         ),
-        (["7"] * 30, "constant at first", ""),
-        (["x"] * 30, "constant at first", ""),
-        ([str(i) for i in range(7, 15)], "", ""),  # too few values
-        (["a", "b"] * 20, "", ""),
-        ([str(-i) for i in range(30)], "", ""),
+        (["7"] * 30, "constant at first", False, ""),
+        (["x"] * 30, "constant at first", False, ""),
+        ([str(i) for i in range(7, 15)], "", False, ""),  # too few values
+        (["a", "b"] * 20, "", False, ""),
+        ([str(-i) for i in range(30)], "", False, ""),
+        (
+            ["1", "x", "2"],
+            "",
+            False,
+            "as text, although it looks like numbers: 1 of its first 3 values are not, such as 'x' in row 2: correct",
+        ),
+        (["1,50 €", "12,00 €"], "decimal comma, in €", False, ""),
+        (["1,234", "5,678"], "thousands separated by ','", False, "'1,234' is read as 1234; .* --decimal ,"),
     ],
 )
-def test_notes_and_warnings(cells: list[str | None], note: str, warning: str) -> None:
-    found = infer_kind("c", pa.array(cells, pa.string()))
+def test_notes_and_warnings(cells: list[str | None], note: str, left_out: bool, warning: str) -> None:
+    found = infer(pa.array(cells, pa.string()))
     assert found.note == note
-    assert found.is_identifier == (note == "an identifier at first")
-    assert re.fullmatch(f"column 'c' .*{warning}.*" if warning else "", found.warning)
+    assert bool(found.left_out) == left_out
+    assert len(found.warnings) == bool(warning)
+    assert all(re.fullmatch(f"column 'c'.* {warning}.*", each) for each in found.warnings)
 
 
 def test_given_kind_is_not_inferred() -> None:
-    assert infer_kind("c", pa.array(["1", "2"]), "category").kind == "category"
-    assert infer_kind("c", pa.array(["12:30", "2:30"]), "time").form == "time of day"
-    assert (
-        infer_kind("c", pa.array(["x"]), "number").warning
-        == "column 'c' is treated as number, although 1 of its first 1 values are not numbers"
-    )
+    assert infer(pa.array(["1", "2"]), "category").kind == "category"
+    assert infer(pa.array(["12:30", "2:30"]), "time").form == "time of day"
+    assert infer(pa.array(["1", "x", "2"]), "category").warnings == []
+    assert infer(pa.array(["x"]), "number").warnings == [
+        "column 'c' is treated as number, although 1 of its first 1 values are not, such as 'x' in row 1"
+    ]

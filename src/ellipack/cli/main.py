@@ -123,6 +123,17 @@ def completion(shell: str) -> None:
     help=f"Set a column's kind: {', '.join(COLUMN_KINDS)}.",
 )
 @click.option(
+    "--decimal", metavar="CHAR", help="Character before decimals, . or ,  [default: inferred for each column]"
+)
+@click.option(
+    "--thousands",
+    metavar="CHAR",
+    help="Character between thousands: , . ' _ or a space; '' if there is none.  [default: inferred for each column]",
+)
+@click.option(
+    "--na", multiple=True, metavar="TEXT", help="A further spelling of missing values, such as -999. May be repeated."
+)
+@click.option(
     "--levels",
     type=click.IntRange(0),
     metavar="N",

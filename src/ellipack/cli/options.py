@@ -24,6 +24,9 @@ class Options:
     take: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     kinds: tuple[str, ...] = ()
+    decimal: str | None = None
+    thousands: str | None = None
+    na: tuple[str, ...] = ()
     levels: int | None = None
     level_memory: int | None = None
     by: tuple[str, ...] = ()

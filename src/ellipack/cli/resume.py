@@ -143,6 +143,9 @@ def _check_options(run: Run, options: Options) -> None:
     _check_equal("--max", options.maximum, run.options.maximum)
     _check_equal("--id", options.id_column, run.options.id_column)
     _check_equal("--keep", options.keep or None, run.options.keep)
+    _check_equal("--decimal", options.decimal, run.encoder.cell_options.decimal)
+    _check_equal("--thousands", options.thousands, run.encoder.cell_options.thousands)
+    _check_equal("--na", options.na or None, run.encoder.cell_options.na)
     if run.encoder.level_options is not None:
         _check_equal("--levels", options.levels, run.encoder.level_options.one_hot)
         _check_equal("--level-memory", options.level_memory, run.encoder.level_options.remembered)

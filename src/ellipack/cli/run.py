@@ -20,7 +20,7 @@ from ellipack.evaluation.prefetch import prefetch, run_in_thread
 from ellipack.evaluation.run import BatchResult, Run
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
-from ellipack.tabular import INFERENCE_ROWS, LevelOptions, TableBatch, TableEncoder, TableStream
+from ellipack.tabular import INFERENCE_ROWS, CellOptions, LevelOptions, TableBatch, TableEncoder, TableStream
 
 
 def run_table(options: Options) -> int:
@@ -54,6 +54,8 @@ def _run(options: Options, stop: StopSignals) -> Record | None:
         return None
     if run is None:
         run = _new_run(options, source)
+        if taken_for := run.encoder.describe_columns():
+            print_message(f"columns: {taken_for}")
         for warning in run.encoder.warnings:
             print_message(f"warning: {warning}")
     else:
@@ -85,6 +87,7 @@ def _new_run(options: Options, source: TableStream) -> Run:
         drop=options.drop if options.id_column is None else {*options.drop, options.id_column},
         kinds=options.column_kinds(),
         levels=_level_options(options),
+        cells=CellOptions(options.decimal, options.thousands, options.na),
     )
     learner = make_learner(options.learner or DEFAULT_LEARNER, options.settings)
     use_past(learner, options, source)

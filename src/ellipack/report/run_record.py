@@ -44,6 +44,10 @@ def build_record(run: Run, speed: Sequence[tuple[int, float]] = ()) -> Record:
         Results of the run.
     """
     columns = [ColumnRecord(*column) for column in run.encoder.column_summaries()]
+    used = {column.name for column in columns}
+    columns += [
+        ColumnRecord(each.name, "left out", each.reason, 0) for each in run.encoder.left_out if each.name not in used
+    ]
     info = RunInfo(run.source, run.encoder.target, run.scores, run.skipped, columns, list(speed))
     record = build_learner_record(run.learner, run.encoder.feature_names, info)
     summary = replace(record.summary, unlabeled=run.unlabeled, late_labels=run.late_labels)

@@ -1,6 +1,8 @@
 """Read tables as streams of batches and encode their rows as features. Requires the extra `cli`."""
 
 from ellipack.tabular.category_column import LevelOptions
+from ellipack.tabular.cell_options import CellOptions
+from ellipack.tabular.column_building import LeftOut
 from ellipack.tabular.encoder import ColumnSummary, FeatureBlock, ParsedRows, TableEncoder
 from ellipack.tabular.kind_inference import INFERENCE_ROWS
 from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, TableBatch, column_text
@@ -13,8 +15,10 @@ __all__ = [
     "MAX_ABS_VALUE",
     "MISSING_VALUES",
     "BadRow",
+    "CellOptions",
     "ColumnSummary",
     "FeatureBlock",
+    "LeftOut",
     "LevelOptions",
     "ParsedRows",
     "TableBatch",

@@ -21,13 +21,14 @@ from ellipack.tabular.columns import (
     invalid_entry,
 )
 from ellipack.tabular.table_batch import to_clean_strings, to_strings
-from ellipack.tabular.target_statistics import STATISTICS, Level, LevelStatistics, check_level
+from ellipack.tabular.target_statistics import STATISTICS, LearnedRows, Level, LevelStatistics, check_level
 from ellipack.validation import Floats, Ints, check_integer
 
 MAX_LEVEL_LENGTH = 100
 """Maximum length of a level with a one-hot feature. Longer strings count as free text."""
 
 _OTHER = 0
+_MIN_REPEATED, _MIN_REPEATED_SHARE = 20, 0.05  # rows of known levels, before an identifier is used
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,9 @@ class CategoryColumn:
     `LevelStatistics`, and no more one-hot features. It keeps those that it has. Statistics are learned from the first
     row on, so that they are known when they are needed.
 
+    **Identifiers.** A column whose first values are all different is left out: it has no features. It gets the
+    statistics when its values come again in at least 20 rows, and in 5% of the rows.
+
     Parameters
     ----------
     name : str
@@ -125,7 +129,7 @@ class CategoryColumn:
     target : str
         Name of the target column.
     features : list of int
-        Indices of the first features: one for all other levels, or three for the statistics.
+        Indices of the first features: one for all other levels, or three for the statistics, or none.
     options : LevelOptions
         Options.
     note : str, default ""
@@ -144,9 +148,14 @@ class CategoryColumn:
         self._target, self._features, self._note = target, features, note
         self._one_hot_indices: dict[Level, int] = {}  # of levels with a one-hot feature, starting at 1
         self._has_other = len(features) == 1
-        self._has_statistics = not self._has_other
+        self._has_statistics = len(features) == len(STATISTICS)
         self._n_other = 0
         self._statistics = LevelStatistics(options.remembered)
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the column has no features, because its values seem to identify rows."""
+        return not (self._has_other or self._has_statistics)
 
     @property
     def note(self) -> str:
@@ -154,8 +163,13 @@ class CategoryColumn:
         other = f"{self._n_other:,} rows in 'other'" if self._n_other else ""
         statistics = f"statistics of {len(self._statistics):,} levels"
         unknown = f"{self._statistics.n_unknown:,} rows with a new or forgotten level"
-        notes = [self._note, other, *([statistics, unknown] if self._has_statistics else [])]
+        left_out = "left out" if self.is_left_out else ""
+        notes = [left_out, self._note, other, *([statistics, unknown] if self._has_statistics else [])]
         return "; ".join(filter(None, notes))
+
+    def describe_format(self) -> str:
+        """Return an empty string: nothing is unusual."""
+        return ""
 
     def parse(self, column: pa.Array) -> CategoryCells:
         """Parse cells as categories."""
@@ -168,20 +182,31 @@ class CategoryColumn:
     def partial_fit_transform(self, cells: CategoryCells, labels: Floats) -> tuple[EncodedCategories, list[NewFeature]]:
         """Encode cells row by row, each before its label is learned, and return the new features."""
         levels = [_shorten(level) for level in cells.levels]
-        n_unknown = self._statistics.n_unknown
+        n_unknown, n_known = self._statistics.n_unknown, self._statistics.n_known
         learned = self._statistics.learn([levels[code] for code in cells.codes.tolist()], labels)
         indices, new_features = self._one_hot_of(levels)[cells.codes], list[NewFeature]()
-        if not self._has_statistics:
+        if self.is_left_out:
+            repeated = n_known + np.cumsum(learned.counts > 0)
+            n_rows = n_unknown + n_known + np.arange(1, len(indices) + 1)
+            comes_again = (repeated >= _MIN_REPEATED) & (repeated >= _MIN_REPEATED_SHARE * n_rows)
+            end = int(comes_again.argmax()) if comes_again.any() else len(indices)
+            new_features = self._start_statistics(end, learned)
+        elif not self._has_statistics:
             n_levels = n_unknown + np.cumsum(learned.counts == 0)
             end = int(np.searchsorted(n_levels, self.options.one_hot, side="right"))
             new_features = self._add_one_hot_features(cells, learned.counts[:end], indices)
-            if end < len(indices):
-                self._has_statistics = True
-                scale = float(learned.label_scales[end])
-                new_features += [NewFeature(end, scale), NewFeature(end, scale), NewFeature(end, 1.0)]
+            new_features += self._start_statistics(end, learned)
         self.n_missing += int(np.count_nonzero(np.array([level is None for level in levels])[cells.codes]))
         self._n_other += int(np.count_nonzero(indices == _OTHER)) if self._has_other else 0
         return EncodedCategories(indices, learned.features), new_features
+
+    def _start_statistics(self, row: int, learned: LearnedRows) -> list[NewFeature]:
+        """Return the features of the statistics, from a row on, unless it is beyond the last one."""
+        if row >= len(learned.counts):
+            return []
+        self._has_statistics = True
+        scale = float(learned.label_scales[row])
+        return [NewFeature(row, scale), NewFeature(row, scale), NewFeature(row, 1.0)]
 
     def transform(self, cells: CategoryCells) -> EncodedCategories:
         """Encode cells with the current state, without changing it."""
@@ -249,8 +274,8 @@ class CategoryColumn:
         n_features = len(levels) + column._has_other + len(STATISTICS) * column._has_statistics
         if len(set(levels)) != len(levels) or len(features) != n_features:
             raise invalid_entry("features", f"{n_features} features, for distinct levels", len(features))
-        if not (column._has_other or column._has_statistics) or (levels and not column._has_other):
-            raise invalid_entry("has_other", "true if there are no statistics, or one-hot features", column._has_other)
+        if levels and not column._has_other:
+            raise invalid_entry("has_other", "true if there are one-hot features", column._has_other)
         return column
 
 

@@ -59,6 +59,9 @@ class Column(Protocol):
     def n_missing(self) -> int:
         """Number of missing values so far."""
 
+    def describe_format(self) -> str:
+        """Return how the cells are written, if that is unusual."""
+
     def parse(self, column: pa.Array) -> Any:
         """Parse cells. Does not change the state."""
 
@@ -212,6 +215,16 @@ def get_list(data: JsonDict, key: str) -> list[Any]:
 def get_ints(data: JsonDict, key: str) -> list[int]:
     """Return an entry that is a list of integers."""
     return [get_int({key: value}, key) for value in get_list(data, key)]
+
+
+def get_strs(data: JsonDict, key: str) -> list[str]:
+    """Return an entry that is a list of strings."""
+    return [get_str({key: value}, key) for value in get_list(data, key)]
+
+
+def get_optional_str(data: JsonDict, key: str) -> str | None:
+    """Return an entry that is a string or null."""
+    return None if get_entry(data, key) is None else get_str(data, key)
 
 
 def invalid_entry(key: str, rule: str, value: object) -> ModelFileError:

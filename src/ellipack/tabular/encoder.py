@@ -8,7 +8,11 @@ import numpy as np
 
 from ellipack.choices import ON_ERROR_CHOICES
 from ellipack.errors import DomainError, ModelFileError
+from ellipack.tabular.arrow import pa
 from ellipack.tabular.category_column import CategoryColumn, LevelOptions
+from ellipack.tabular.cell_options import CellOptions
+from ellipack.tabular.column_building import BuiltColumns, ColumnOptions, LeftOut, build_columns, require_column
+from ellipack.tabular.column_statement import TakenFor, describe_columns
 from ellipack.tabular.columns import (
     Bools,
     Cells,
@@ -20,11 +24,11 @@ from ellipack.tabular.columns import (
     get_int,
     get_list,
     get_str,
+    get_strs,
     invalid_entry,
 )
-from ellipack.tabular.kind_inference import ColumnOptions, build_columns, build_target, require_column
 from ellipack.tabular.number_column import NumberColumn, TargetColumn
-from ellipack.tabular.table_batch import BadRow, TableBatch, to_clean_strings
+from ellipack.tabular.table_batch import BadRow, TableBatch, replace_missing, to_clean_strings
 from ellipack.tabular.time_column import TimeColumn
 from ellipack.validation import Floats, Ints
 
@@ -87,7 +91,7 @@ class ColumnSummary(NamedTuple):
 
 
 _VERSION = 1
-_DEFAULT_LEVELS = LevelOptions()
+_DEFAULT_LEVELS, _DEFAULT_CELLS = LevelOptions(), CellOptions()
 _COLUMN_TYPES: dict[str, Callable[[JsonDict], Column]] = {
     "number": NumberColumn.from_dict,
     "boolean": NumberColumn.from_dict,
@@ -122,6 +126,10 @@ class TableEncoder:
         Name of the target column.
     feature_names : list of str
         Names of the features so far.
+    cell_options : CellOptions
+        How cells are written, as far as it was given.
+    left_out : list of LeftOut
+        Columns that are not used because their values seem to identify rows.
     warnings : list of str
         Warnings about the columns, for the user.
 
@@ -142,9 +150,9 @@ class TableEncoder:
     ['sky=other', 'wind', 'wind is missing', 'sky=blue']
     """
 
-    def __init__(self, target: TargetColumn, columns: list[Column], warnings: list[str]) -> None:
-        self._target, self._columns, self.warnings = target, columns, warnings
-        self._names = _unique_names(columns)
+    def __init__(self, built: BuiltColumns, cells: CellOptions = _DEFAULT_CELLS) -> None:
+        self._target, self._columns, self.left_out, self.warnings = built
+        self.cell_options, self._names = cells, _unique_names(self._columns)
 
     @classmethod
     def from_head(
@@ -156,6 +164,7 @@ class TableEncoder:
         drop: Collection[str] = (),
         kinds: Mapping[str, str] | None = None,
         levels: LevelOptions = _DEFAULT_LEVELS,
+        cells: CellOptions = _DEFAULT_CELLS,
     ) -> "TableEncoder":
         """Create an encoder for a table, and infer the kinds of its columns from the first rows.
 
@@ -173,6 +182,8 @@ class TableEncoder:
             Kinds of columns that are not inferred, by column name.
         levels : LevelOptions, default LevelOptions()
             Options of category columns.
+        cells : CellOptions, default CellOptions()
+            How cells are written, as far as it is not inferred.
 
         Returns
         -------
@@ -184,9 +195,8 @@ class TableEncoder:
         StreamError
             If a column does not exist, its type is not supported, or the target does not contain numbers.
         """
-        options = ColumnOptions(take, drop, kinds or {}, levels)
-        columns, warnings = build_columns(head, target, options)
-        return cls(build_target(head, target, options.kinds.get(target)), columns, warnings)
+        options = ColumnOptions(take, drop, kinds or {}, levels, cells)
+        return cls(build_columns(head, target, options), cells)
 
     @property
     def target(self) -> str:
@@ -212,6 +222,13 @@ class TableEncoder:
         """Return a summary of each feature column."""
         return [ColumnSummary(column.name, column.kind, column.note, column.n_missing) for column in self._columns]
 
+    def describe_columns(self) -> str:
+        """Return one line that says what the columns were taken for; an empty string if all contain plain numbers."""
+        used = [column for column in self._columns if column.name not in {each.name for each in self.left_out}]
+        target = TakenFor(self._target.name, self._target.kind, self._target.describe_format())
+        taken = [TakenFor(column.name, column.kind, column.describe_format()) for column in used]
+        return describe_columns(target, taken, self.left_out)
+
     def unused_columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns that are neither features nor the target."""
         used = set(self.column_names)
@@ -235,8 +252,7 @@ class TableEncoder:
             The valid rows, and the bad rows that were skipped.
         """
         require_column(batch, self._target.name, "the target")
-        column = decode_column(batch.table.column(self._target.name), batch.source, self._target.name)
-        return self._parse(batch, on_error, column)
+        return self._parse(batch, on_error, self._decode(batch, self._target.name))
 
     def parse_unlabeled(self, batch: TableBatch, on_error: str = "stop") -> ParsedRows:
         """Parse the rows of a batch without labels. Does not change the encoder."""
@@ -246,8 +262,7 @@ class TableEncoder:
         """Return the labels of parsed rows; NaN where the table has no valid label. Does not change the encoder."""
         labels = np.full(len(batch), np.nan)
         if self._target.name in batch.table.column_names:
-            column = decode_column(batch.table.column(self._target.name), batch.source, self._target.name)
-            parsed = self._target.parse(column)
+            parsed = self._target.parse(self._decode(batch, self._target.name))
             labels[~parsed.invalid] = parsed.values[~parsed.invalid]
         return labels[np.searchsorted(batch.row_numbers, rows.row_numbers)]
 
@@ -298,7 +313,8 @@ class TableEncoder:
         """Return the state as JSON-compatible data, without loss of precision."""
         columns = [column.to_dict() for column in self._columns]
         own = {"version": _VERSION, "target": self._target.to_dict(), "warnings": list(self.warnings)}
-        return own | {"columns": columns}
+        left_out = [each._asdict() for each in self.left_out]
+        return own | {"columns": columns, "left_out": left_out, "cells": self.cell_options.to_dict()}
 
     @classmethod
     def from_dict(cls, data: Any) -> "TableEncoder":
@@ -319,7 +335,14 @@ class TableEncoder:
         indices = sorted(index for column in columns for index in column.feature_names())
         if len(set(names)) != len(names) or not columns or indices != list(range(len(indices))):
             raise invalid_entry("columns", "columns with distinct names and consecutive feature indices", names)
-        return cls(target, columns, [get_str({"warnings": each}, "warnings") for each in get_list(data, "warnings")])
+        left_out = [LeftOut(get_str(each, "name"), get_str(each, "reason")) for each in get_list(data, "left_out")]
+        warnings = get_strs(data, "warnings")
+        return cls(BuiltColumns(target, columns, left_out, warnings), CellOptions.from_dict(get_entry(data, "cells")))
+
+    def _decode(self, batch: TableBatch, name: str) -> Any:
+        """Return the cells of a column, null where they have a given spelling of a missing value."""
+        cells = decode_column(batch.table.column(name), batch.source, name)
+        return replace_missing(cells, self.cell_options.na) if self.cell_options.na else cells
 
     def _parse(self, batch: TableBatch, on_error: str, labels: Any) -> ParsedRows:
         """Parse the feature columns, and `labels` unless it is None."""
@@ -328,8 +351,11 @@ class TableEncoder:
         cells: list[Cells] = []
         bad_by_index: dict[int, BadRow] = {}
         for column in self._columns:
+            if labels is None and not column.feature_names() and column.name not in batch.table.schema.names:
+                cells.append(column.parse(pa.nulls(len(batch), pa.string())))  # an identifier is not needed to predict
+                continue
             require_column(batch, column.name, "a feature column")
-            found = decode_column(batch.table.column(column.name), batch.source, column.name)
+            found = self._decode(batch, column.name)
             cells.append(column.parse(found))
             for row in np.flatnonzero(cells[-1].invalid).tolist():
                 reason = column.explain_invalid(to_clean_strings(found.slice(row, 1))[0].as_py())

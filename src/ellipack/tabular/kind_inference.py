@@ -1,109 +1,165 @@
-"""Infer the kinds of columns from the first rows of a table, and build the column encoders."""
+"""Infer the kind of a column, and how its cells are written, from its first cells: `infer_kind`."""
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
-from ellipack.choices import COLUMN_KINDS
-from ellipack.errors import DomainError, StreamError
 from ellipack.tabular.arrow import pa, pc
-from ellipack.tabular.category_column import CategoryColumn, LevelOptions
-from ellipack.tabular.columns import Cells, Column, decode_column, is_datetime_type, is_numeric_type
-from ellipack.tabular.number_column import BOOLEAN_PAIRS, NumberColumn, TargetColumn, parse_numbers
-from ellipack.tabular.table_batch import TableBatch, escape_name, quote_value, to_clean_strings, to_strings
-from ellipack.tabular.target_statistics import STATISTICS
-from ellipack.tabular.time_column import TIME_FEATURES, TimeCells, TimeColumn, parse_datetimes, parse_times_of_day
+from ellipack.tabular.cell_options import CellOptions
+from ellipack.tabular.columns import Cells, is_datetime_type, is_numeric_type, is_string_type
+from ellipack.tabular.number_column import BOOLEAN_PAIRS
+from ellipack.tabular.number_format import PLAIN, FoundFormat, NumberFormat, Separators, find_number_format
+from ellipack.tabular.table_batch import escape_name, quote_value, to_clean_strings, to_strings
+from ellipack.tabular.time_column import TimeCells, parse_datetimes, parse_times_of_day
+from ellipack.validation import Ints
 
 INFERENCE_ROWS = 1000
 """Number of rows from which the kind of a column is inferred."""
 
 _MIN_SHARE = 0.95  # of the values that must parse
+_MIN_SIMILAR = 0.5  # share of numbers from which text is said to look like numbers
 _MIN_VALUES = 20  # needed to tolerate invalid values, or to find identifiers and row counters
 _PREVIEW_VALUES = 20  # parsed first, to reject a kind early
 _DAY = 86_400 * 10**6
 
 
-class InferredKind(NamedTuple):
+@dataclass(frozen=True)
+class Sample:
+    """The first cells of a column.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    cells : pyarrow.Array
+        The cells.
+    row_numbers : ndarray of int
+        Their row numbers.
+    """
+
+    name: str
+    cells: pa.Array
+    row_numbers: Ints
+
+    @classmethod
+    def of(cls, name: str, cells: pa.Array) -> "Sample":
+        """Return the sample of a column that starts in row 1."""
+        return cls(name, cells, np.arange(1, len(cells) + 1))
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the cells have no type other than text."""
+        return is_string_type(self.cells.type)
+
+    @cached_property
+    def values(self) -> pa.Array:
+        """Cells that are not missing: numbers, times and Booleans unchanged, others as stripped strings."""
+        kind = self.cells.type
+        if is_numeric_type(kind) or is_datetime_type(kind) or pa.types.is_time(kind) or pa.types.is_boolean(kind):
+            return self.cells.drop_null()
+        return to_clean_strings(self.cells).drop_null()
+
+    def describe_invalid(self, parse: Callable[[pa.Array], Cells]) -> str:
+        """Return how many cells do not parse, and which is the first; an empty string if all do."""
+        invalid = np.flatnonzero(parse(self.cells).invalid)
+        if not len(invalid):
+            return ""
+        value = quote_value(to_strings(self.cells.slice(invalid[0], 1))[0].as_py())
+        row = f"{value} in row {self.row_numbers[invalid[0]]:,}"
+        return f"{len(invalid):,} of its first {len(self.cells):,} values are not, such as {row}"
+
+
+@dataclass(frozen=True)
+class InferredKind:
     """Inferred kind of a column.
 
     Attributes
     ----------
     kind : str
         One of `ellipack.choices.COLUMN_KINDS`.
+    number_format : NumberFormat, default PLAIN
+        How numbers are written, if the kind is ``number``.
     form : str, default ""
         One of `TIME_FORMS` if the kind is ``time``.
     note : str, default ""
         Remark for the report.
-    warning : str, default ""
-        Warning for the user.
+    warnings : list of str
+        Warnings for the user.
     n_levels : int, default 0
         Number of distinct values if the kind is ``category``.
-    is_identifier : bool, default False
-        Whether the values seem to identify rows.
+    left_out : str, default ""
+        Why the column is not used, unless it is asked for.
     """
 
     kind: str
+    number_format: NumberFormat = PLAIN
     form: str = ""
     note: str = ""
-    warning: str = ""
+    warnings: list[str] = field(default_factory=list)
     n_levels: int = 0
-    is_identifier: bool = False
+    left_out: str = ""
 
 
-def infer_kind(name: str, column: pa.Array, kind: str | None = None) -> InferredKind:
+_NO_OPTIONS, _UNKNOWN = CellOptions(), Separators()
+
+
+def infer_kind(
+    sample: Sample, kind: str | None = None, options: CellOptions = _NO_OPTIONS, usual: Separators = _UNKNOWN
+) -> InferredKind:
     """Infer the kind of a column from its first values.
 
     Parameters
     ----------
-    name : str
-        Name of the column in warnings.
-    column : pyarrow.Array
-        The first values of the column.
+    sample : Sample
+        The first cells of the column.
     kind : str or None, default None
         Kind, if it is given and not inferred.
+    options : CellOptions, default CellOptions()
+        What is given and not inferred.
+    usual : Separators, default Separators()
+        Separators of numbers in the other columns.
 
     Returns
     -------
     InferredKind
-        The kind, with a note and a warning.
+        The kind, with a note and warnings.
 
     Examples
     --------
-    >>> infer_kind("sky", pa.array(["clear", "rain", "clear"])).kind
+    >>> infer_kind(Sample.of("sky", pa.array(["clear", "rain", "clear"]))).kind
     'category'
-    >>> infer_kind("when", pa.array(["2024-05-31", "2024-06-01"])).form
+    >>> infer_kind(Sample.of("when", pa.array(["2024-05-31", "2024-06-01"]))).form
     'date'
+    >>> infer_kind(Sample.of("price", pa.array(["1,50 €", "12,00 €"]))).note
+    'decimal comma, in €'
     """
-    values = _present_values(column)
-    count, found = len(values), kind or _detect_kind(column.type, values)
-    if not count:
-        warning = f"column '{name}' has no values in the first {len(column):,} rows and is treated as {found}"
-        return InferredKind(found, _time_form(values) if found == "time" else "", "no values at first", warning)
+    values, number = sample.values, FoundFormat(PLAIN, 0.0)
+    if kind == "number" or (kind is None and sample.is_text):
+        number = find_number_format(values, options.separators, usual) if len(values) else number
+    found = kind or _detect_kind(sample.cells.type, values, number)
+    if not len(values):
+        rows = f"the first {len(sample.cells):,} rows"
+        warning = f"column '{sample.name}' has no values in {rows} and is treated as {found}"
+        form = _time_form(values) if found == "time" else ""
+        return InferredKind(found, form=form, note="no values at first", warnings=[warning])
     if found == "category":
-        return _infer_category(name, values)
+        return _infer_category(sample, number, is_given=kind is not None)
     if found == "time":
-        return InferredKind("time", _time_form(values), _constant_note(values))
+        return InferredKind("time", form=_time_form(values), note=_constant_note(values))
     if found == "number":
-        return _infer_number(name, column, values)
-    return InferredKind(found, "", _constant_note(values))
+        return _infer_number(sample, number)
+    return InferredKind(found, note=_constant_note(values))
 
 
-def _present_values(column: pa.Array) -> pa.Array:
-    """Return the values that are not missing: numbers, times and Booleans unchanged, others as stripped strings."""
-    if is_numeric_type(column.type) or is_datetime_type(column.type) or pa.types.is_time(column.type):
-        return column.drop_null()
-    return to_clean_strings(column).drop_null() if not pa.types.is_boolean(column.type) else column.drop_null()
-
-
-def _detect_kind(kind: pa.DataType, values: pa.Array) -> str:
+def _detect_kind(kind: pa.DataType, values: pa.Array, number: FoundFormat) -> str:
     """Return the kind for a type and values."""
     if pa.types.is_boolean(kind):
         return "boolean"
     if is_datetime_type(kind) or pa.types.is_time(kind):
         return "time"
-    if is_numeric_type(kind) or _mostly_parses(parse_numbers, values):
+    if is_numeric_type(kind) or (len(values) and _is_enough(number.share, len(values))):
         return "number"
     if any({*pc.utf8_lower(values).unique().to_pylist()} == {*pair} for pair in BOOLEAN_PAIRS):
         return "boolean"
@@ -116,8 +172,12 @@ def _mostly_parses(parse: Callable[[pa.Array], Cells], values: pa.Array) -> bool
     """Return whether all values parse, or enough of them that the others are probably errors."""
     if not len(values) or parse(values.slice(0, _PREVIEW_VALUES)).invalid.mean() > 0.5:
         return False
-    n_invalid = int(np.count_nonzero(parse(values).invalid))
-    return n_invalid == 0 or (len(values) >= _MIN_VALUES and n_invalid <= (1 - _MIN_SHARE) * len(values))
+    return _is_enough(1 - float(parse(values).invalid.mean()), len(values))
+
+
+def _is_enough(share: float, count: int) -> bool:
+    """Return whether the share of the values that parse is so large that the others are probably errors."""
+    return share == 1 or (count >= _MIN_VALUES and share >= _MIN_SHARE)
 
 
 def _time_form(values: pa.Array) -> str:
@@ -130,113 +190,44 @@ def _time_form(values: pa.Array) -> str:
     return "datetime" if (cells.values[~cells.invalid] % _DAY).any() else "date"
 
 
-def _infer_number(name: str, column: pa.Array, values: pa.Array) -> InferredKind:
+def _infer_number(sample: Sample, found: FoundFormat) -> InferredKind:
     """Infer notes and warnings of a number column."""
-    cells = parse_numbers(column)
-    n_invalid = int(np.count_nonzero(cells.invalid))
-    if n_invalid:
-        share = f"{n_invalid:,} of its first {len(column):,} values"
-        warning = f"column '{name}' is treated as number, although {share} are not numbers"
-        return InferredKind("number", "", "", warning)
-    if len(cells.values) >= _MIN_VALUES and (np.diff(cells.values) == 1).all():
-        warning = f"column '{name}' counts the rows: exclude it with --drop '{name}' unless the trend matters"
-        return InferredKind("number", "", "counts the rows", warning)
-    return InferredKind("number", "", _constant_note(values))
-
-
-def _infer_category(name: str, values: pa.Array) -> InferredKind:
-    """Infer notes and warnings of a category column."""
-    n_distinct = len(values.unique())
-    if len(values) >= _MIN_VALUES and n_distinct >= _MIN_SHARE * len(values):
-        warning = (
-            f"column '{name}' has {n_distinct:,} different values in {len(values):,} rows, "
-            f"which help to predict only if they come again: otherwise exclude it with --drop '{name}'"
+    name, warnings, numbers = escape_name(sample.name), [], found.format.parse(sample.cells)
+    if invalid := sample.describe_invalid(found.format.parse):
+        warnings.append(f"column '{name}' is treated as number, although {invalid}")
+    if found.is_ambiguous:
+        example = next(value for value in sample.values.to_pylist() if "," in value)
+        reading = f"{found.format.parse(pa.array([example])).values[0]:.0f}"
+        warnings.append(
+            f"column '{name}': {example!r} is read as {reading}; if it is a decimal comma, run with --decimal ,"
         )
-        return InferredKind("category", "", "an identifier at first", warning, n_distinct, is_identifier=True)
-    return InferredKind("category", "", _constant_note(values), n_levels=n_distinct)
+    left_out = ""
+    if len(sample.cells) >= _MIN_VALUES and (np.diff(numbers.values) == 1).all():
+        left_out = "counts the rows"
+    note = "; ".join(filter(None, [found.format.describe(), left_out or _constant_note(sample.values)]))
+    return InferredKind("number", found.format, note=note, warnings=warnings, left_out=left_out)
+
+
+def _infer_category(sample: Sample, number: FoundFormat, *, is_given: bool) -> InferredKind:
+    """Infer notes and warnings of a category column."""
+    values, name, warnings = sample.values, escape_name(sample.name), []
+    n_distinct = len(values.unique())
+    if not is_given and number.share >= _MIN_SIMILAR:
+        invalid = sample.describe_invalid(number.format.parse)
+        remedy = f"correct them, name spellings of missing values with --na, or run with --kind '{name}=number'"
+        warnings.append(f"column '{name}' is treated as text, although it looks like numbers: {invalid}: {remedy}")
+    is_identifier = len(values) >= _MIN_VALUES and n_distinct >= _MIN_SHARE * len(values)
+    counts = f"{n_distinct:,} different values in {len(values):,} rows"
+    if is_identifier and n_distinct == len(sample.cells):
+        note = f"an identifier: {counts}"
+        return InferredKind("category", note=note, warnings=warnings, n_levels=n_distinct, left_out=note)
+    if is_identifier:
+        drop = f"otherwise exclude it with --drop '{name}'"
+        warnings.append(f"column '{name}' has {counts}, which help to predict only if they come again: {drop}")
+    note = "an identifier at first" if is_identifier else _constant_note(values)
+    return InferredKind("category", note=note, warnings=warnings, n_levels=n_distinct)
 
 
 def _constant_note(values: pa.Array) -> str:
     """Return a note if all values are equal."""
     return "constant at first" if len(values) > 1 and len(values.unique()) == 1 else ""
-
-
-@dataclass(frozen=True)
-class ColumnOptions:
-    """Options for the columns. See `TableEncoder.from_head`."""
-
-    take: Collection[str] | None
-    drop: Collection[str]
-    kinds: Mapping[str, str]
-    levels: LevelOptions
-
-    def __post_init__(self) -> None:
-        for name, kind in self.kinds.items():
-            if kind not in COLUMN_KINDS:
-                raise DomainError(f"the kind of column '{name}' must be one of {', '.join(COLUMN_KINDS)}, got {kind!r}")
-
-
-def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> tuple[list[Column], list[str]]:
-    """Return the encoders of the selected columns, in table order, and the warnings."""
-    columns: list[Column] = []
-    warnings, width = [], 0
-    for name in _select_columns(head, target, options):
-        found = decode_column(head.table.column(name).slice(0, INFERENCE_ROWS), head.source, name)
-        inferred = infer_kind(name, found, options.kinds.get(name))
-        columns.append(_make_column(name, target, inferred, width, options.levels))
-        width += len(columns[-1].feature_names())
-        warnings += [inferred.warning] if inferred.warning else []
-    return columns, warnings
-
-
-def build_target(head: TableBatch, name: str, kind: str | None) -> TargetColumn:
-    """Return the target column; raise StreamError unless it contains numbers or Booleans, or no values yet."""
-    column = decode_column(head.table.column(name).slice(0, INFERENCE_ROWS), head.source, name)
-    found = kind or (infer_kind(name, column).kind if len(to_clean_strings(column).drop_null()) else "number")
-    if found not in ("number", "boolean"):
-        cell = column.drop_null()
-        value = quote_value(to_strings(cell.slice(0, 1))[0]) if len(cell) else "no value"
-        raise StreamError(
-            f"{head.source}: the target '{name}' must contain numbers, got {value}: choose another column"
-        )
-    return TargetColumn(name, found)
-
-
-def _select_columns(head: TableBatch, target: str, options: ColumnOptions) -> list[str]:
-    """Return the names of the feature columns; raise StreamError if the options do not fit the table."""
-    names = head.table.schema.names
-    roles = {target: "the target", **dict.fromkeys(options.kinds, "with a given kind")}
-    roles |= dict.fromkeys(options.drop, "to drop") | dict.fromkeys(options.take or (), "to take")
-    for name, role in roles.items():
-        require_column(head, name, role)
-    if target in options.drop or target in (options.take or ()):
-        raise StreamError(f"{head.source}: the target '{target}' cannot also be taken or dropped")
-    taken, dropped = set(names if options.take is None else options.take), {*options.drop, target}
-    chosen = [name for name in names if name in taken and name not in dropped]
-    if not chosen:
-        raise StreamError(
-            f"{head.source}: no column is left to predict '{target}' from: take more columns or drop fewer"
-        )
-    return chosen
-
-
-def require_column(batch: TableBatch, name: str, role: str) -> None:
-    """Raise StreamError unless a table has exactly one column of a name."""
-    encoded = name.encode(errors="surrogatepass")  # a name from the command line need not be valid text
-    found = batch.table.schema.get_all_field_indices(encoded)  # by hash, because tables can have many columns
-    if len(found) != 1:
-        count, names = "several columns" if found else "no column", batch.table.schema.names
-        listed = ", ".join(map(escape_name, names[:20])) + (", ..." if len(names) > 20 else "")
-        raise StreamError(f"{batch.source} has {count} named {quote_value(name)} ({role}); its columns are: {listed}")
-
-
-def _make_column(name: str, target: str, inferred: InferredKind, feature: int, levels: LevelOptions) -> Column:
-    """Return the encoder of a column."""
-    if inferred.kind == "time":
-        count = len(TIME_FEATURES[inferred.form])
-        return TimeColumn(name, inferred.form, list(range(feature, feature + count)), inferred.note)
-    if inferred.kind == "category":
-        has_many_levels = inferred.is_identifier or inferred.n_levels > levels.one_hot
-        count = len(STATISTICS) if has_many_levels else 1
-        return CategoryColumn(name, target, list(range(feature, feature + count)), levels, inferred.note)
-    return NumberColumn(name, inferred.kind, feature, inferred.note)

@@ -1,7 +1,5 @@
 """Columns of numbers and Booleans, and the target column."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ellipack.tabular.arrow import pa, pc
@@ -10,53 +8,20 @@ from ellipack.tabular.columns import (
     JsonDict,
     MissingIndicator,
     NewFeature,
-    convert_each_cell,
+    get_entry,
     get_float,
     get_int,
     get_str,
     invalid_entry,
-    is_numeric_type,
 )
-from ellipack.tabular.table_batch import quote_value, to_clean_strings, to_strings
+from ellipack.tabular.number_format import PLAIN, NumberCells, NumberFormat, find_number_format
+from ellipack.tabular.table_batch import quote_value, to_clean_strings
 from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats
 
 BOOLEAN_PAIRS = (("true", "false"), ("yes", "no"), ("t", "f"), ("y", "n"), ("1", "0"))
 """Words for true and false, in upper or lower case."""
 
 _BOOLEAN_WORDS = pa.array([word for pair in BOOLEAN_PAIRS for word in pair])
-
-
-@dataclass(frozen=True)
-class NumberCells:
-    """Parsed numbers.
-
-    Attributes
-    ----------
-    values : ndarray of float
-        The numbers, NaN where the value is missing.
-    invalid : ndarray of bool
-        Mask of the invalid cells.
-    """
-
-    values: Floats
-    invalid: Bools
-
-    def filter(self, rows: Bools) -> "NumberCells":
-        """Return the cells of the rows where the mask is true."""
-        return NumberCells(self.values[rows], self.invalid[rows])
-
-
-def parse_numbers(column: pa.Array) -> NumberCells:
-    """Parse a column as floats. Integers beyond 2^53 are rounded to the nearest float."""
-    if is_numeric_type(column.type):
-        floats, invalid = pc.cast(column, pa.float64(), safe=False), np.zeros(len(column), dtype=bool)
-    else:
-        try:
-            floats, invalid = pc.cast(to_strings(column), pa.float64()), np.zeros(len(column), dtype=bool)
-        except pa.ArrowInvalid:
-            floats, invalid = convert_each_cell(to_clean_strings(column), lambda cells: pc.cast(cells, pa.float64()))
-    values = floats.to_numpy(zero_copy_only=False)
-    return NumberCells(values, invalid | (np.abs(values) > MAX_ABS_VALUE))
 
 
 def parse_booleans(column: pa.Array) -> NumberCells:
@@ -84,12 +49,14 @@ class NumberColumn:
         Kind of the column.
     feature : int
         Index of the feature.
+    format : NumberFormat, default PLAIN
+        How the numbers are written.
     note : str, default ""
         Remark for the report.
     """
 
-    def __init__(self, name: str, kind: str, feature: int, note: str = "") -> None:
-        self.name, self.kind, self.note = name, kind, note
+    def __init__(self, name: str, kind: str, feature: int, format: NumberFormat = PLAIN, note: str = "") -> None:
+        self.name, self.kind, self.format, self.note = name, kind, format, note
         self._feature, self._indicator = feature, MissingIndicator()
         self._total, self._count = 0.0, 0
 
@@ -98,13 +65,19 @@ class NumberColumn:
         """Number of missing values so far."""
         return self._indicator.count
 
+    def describe_format(self) -> str:
+        """Return how the numbers are written, if that is unusual."""
+        return self.format.describe()
+
     def parse(self, column: pa.Array) -> NumberCells:
         """Parse cells as numbers."""
-        return parse_numbers(column) if self.kind == "number" else parse_booleans(column)
+        return self.format.parse(column) if self.kind == "number" else parse_booleans(column)
 
     def explain_invalid(self, value: str) -> str:
         """Return why a value is invalid."""
-        return explain_invalid_number(value) if self.kind == "number" else f"{quote_value(value)} is not a Boolean"
+        return (
+            explain_invalid_number(value, self.format, MAX_ABS_VALUE) if self.kind == "number" else _not_boolean(value)
+        )
 
     def partial_fit_transform(
         self, cells: NumberCells, labels: Floats
@@ -142,12 +115,14 @@ class NumberColumn:
     def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
         own = {"name": self.name, "kind": self.kind, "note": self.note, "feature": self._feature}
+        own |= {"format": self.format.to_dict()}
         return own | {"total": self._total, "count": self._count} | self._indicator.to_dict()
 
     @classmethod
     def from_dict(cls, data: JsonDict) -> "NumberColumn":
         """Restore the state from `to_dict`; raise ModelFileError if it is invalid."""
-        column = cls(get_str(data, "name"), get_str(data, "kind"), get_int(data, "feature"), get_str(data, "note"))
+        name, kind, feature = get_str(data, "name"), get_str(data, "kind"), get_int(data, "feature")
+        column = cls(name, kind, feature, NumberFormat.from_dict(get_entry(data, "format")), get_str(data, "note"))
         column._total, column._count = get_float(data, "total"), get_int(data, "count")
         if abs(column._total) > MAX_ABS_VALUE * column._count:
             raise invalid_entry("total", f"at most {MAX_ABS_VALUE:g} times the count", column._total)
@@ -155,13 +130,33 @@ class NumberColumn:
         return column
 
 
-def explain_invalid_number(value: str, maximum: float = MAX_ABS_VALUE) -> str:
-    """Return why a value is not a valid number."""
+def explain_invalid_number(value: str, format: NumberFormat, maximum: float) -> str:
+    """Return why a value is not a valid number of a format, and what to do about it."""
+    cells = pa.array([value])
+    if np.abs(format.parse(cells).values[0]) > maximum or _is_large(value, maximum):
+        return f"{quote_value(value)} is too large (the maximum is {maximum:g})"
+    expected = f" ({format.describe()})" if format.describe() else ""
+    reason = f"{quote_value(value)} is not a number{expected}"
+    other = find_number_format(cells)
+    if other.share < 1 or other.format == format:
+        return reason
+    if (other.format.currency, other.format.unit) != (format.currency, format.unit):
+        return f"{reason}, as those of the first rows are"
+    remedy = (
+        f"--thousands '{other.format.thousands}'" if other.format.thousands else f"--decimal {other.format.decimal}"
+    )
+    return f"{reason}: if all numbers of the table are written like this one, run with {remedy} from the first row"
+
+
+def _is_large(value: str, maximum: float) -> bool:
     try:
-        is_large = abs(float(value)) > maximum
+        return abs(float(value)) > maximum
     except ValueError:
-        is_large = False
-    return f"{quote_value(value)} is " + (f"too large (the maximum is {maximum:g})" if is_large else "not a number")
+        return False
+
+
+def _not_boolean(value: str) -> str:
+    return f"{quote_value(value)} is not a Boolean"
 
 
 class TargetColumn:
@@ -173,25 +168,31 @@ class TargetColumn:
         Name of the column.
     kind : {"number", "boolean"}
         Kind of the column.
+    format : NumberFormat, default PLAIN
+        How the numbers are written.
     """
 
-    def __init__(self, name: str, kind: str) -> None:
-        self.name, self.kind = name, kind
+    def __init__(self, name: str, kind: str, format: NumberFormat = PLAIN) -> None:
+        self.name, self.kind, self.format = name, kind, format
+
+    def describe_format(self) -> str:
+        """Return how the numbers are written, if that is unusual."""
+        return self.format.describe()
 
     def parse(self, column: pa.Array) -> NumberCells:
         """Parse labels."""
-        cells = parse_numbers(column) if self.kind == "number" else parse_booleans(column)
+        cells = self.format.parse(column) if self.kind == "number" else parse_booleans(column)
         return NumberCells(cells.values, cells.invalid | (np.abs(cells.values) > MAX_ABS_LABEL))
 
     def explain_invalid(self, value: str) -> str:
         """Return why a label is invalid."""
         if self.kind == "boolean":
-            return f"{quote_value(value)} is not a Boolean"
-        return explain_invalid_number(value, MAX_ABS_LABEL)
+            return _not_boolean(value)
+        return explain_invalid_number(value, self.format, MAX_ABS_LABEL)
 
     def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
-        return {"name": self.name, "kind": self.kind}
+        return {"name": self.name, "kind": self.kind, "format": self.format.to_dict()}
 
     @classmethod
     def from_dict(cls, data: JsonDict) -> "TargetColumn":
@@ -199,4 +200,4 @@ class TargetColumn:
         kind = get_str(data, "kind")
         if kind not in ("number", "boolean"):
             raise invalid_entry("kind", "number or boolean", kind)
-        return cls(get_str(data, "name"), kind)
+        return cls(get_str(data, "name"), kind, NumberFormat.from_dict(get_entry(data, "format")))

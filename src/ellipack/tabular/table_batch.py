@@ -11,7 +11,10 @@ from ellipack.errors import StreamError
 from ellipack.tabular.arrow import pa, pc
 from ellipack.validation import Ints
 
-MISSING_VALUES = ("", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?")
+MISSING_VALUES = (
+    *("", "-", "--", ".", "?", "NA", "na", "N/A", "n/a", "<NA>", "NaN", "nan", "-nan", "NaT", "null", "Null", "NULL"),
+    *("None", "none", "nil", "#N/A", "#NA", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAME?", "#NULL!"),
+)
 """Strings that mean a missing value in any column, after stripping whitespace. Quoting makes no difference."""
 
 _MISSING_ARRAY = pa.array(MISSING_VALUES)
@@ -53,6 +56,33 @@ def to_clean_strings(column: pa.Array) -> pa.Array:
     """
     trimmed = pc.utf8_trim_whitespace(to_strings(column))
     return pc.if_else(pc.is_in(trimmed, value_set=_MISSING_ARRAY), pa.scalar(None, pa.string()), trimmed)
+
+
+def replace_missing(column: pa.Array, spellings: tuple[str, ...]) -> pa.Array:
+    """Replace more spellings of missing values by null. In columns of numbers, spellings are compared as numbers.
+
+    Examples
+    --------
+    >>> replace_missing(pa.array(["5", "-999"]), ("-999",)).to_pylist()
+    ['5', None]
+    >>> replace_missing(pa.array([5.0, -999.0]), ("-999", "n.a.")).to_pylist()
+    [5.0, None]
+    """
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        found = pc.is_in(pc.utf8_trim_whitespace(column), value_set=pa.array(spellings, column.type))
+    elif pa.types.is_integer(column.type) or pa.types.is_floating(column.type) or pa.types.is_decimal(column.type):
+        numbers = [number for number in map(_to_number, spellings) if number is not None]
+        found = pc.is_in(pc.cast(column, pa.float64(), safe=False), value_set=pa.array(numbers, pa.float64()))
+    else:
+        return column
+    return pc.if_else(found, pa.scalar(None, column.type), column)
+
+
+def _to_number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def column_text(batch: "TableBatch", name: str) -> NDArray[np.object_]:

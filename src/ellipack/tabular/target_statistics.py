@@ -152,8 +152,8 @@ class LevelStatistics:
 
     Attributes
     ----------
-    n_unknown : int
-        Number of rows so far whose level was new or forgotten.
+    n_unknown, n_known : int
+        Number of rows so far whose level was new or forgotten, and of the others.
 
     Examples
     --------
@@ -168,11 +168,10 @@ class LevelStatistics:
     """
 
     def __init__(self, max_levels: int) -> None:
-        self.n_unknown = 0
+        self.n_unknown, self.n_known = 0, 0
         self._max_levels = max_levels
         self._mean = LabelMean()
         self._levels: OrderedDict[Level, _LevelSums] = OrderedDict()
-        self._n_known = 0
         self._within, self._around_mean = 0.0, 0.0  # sums of squares over the rows with a known level
 
     def __len__(self) -> int:
@@ -193,10 +192,10 @@ class LevelStatistics:
         residuals = np.where(known, labels - totals / np.maximum(counts, 1.0), 0.0)
         within = _accumulate(self._within, residuals**2 * (counts / (counts + 1)))
         around_mean = _accumulate(self._around_mean, np.where(known, labels - means, 0.0) ** 2)
-        n_known = self._n_known + np.concatenate([[0], np.cumsum(known)])
+        n_known = self.n_known + np.concatenate([[0], np.cumsum(known)])
         scales = np.sqrt(around_mean / np.maximum(n_known, 1))[:-1]
         features = _compute_features(sums, means, _shrinkage(within[:-1], around_mean[:-1]))
-        self._within, self._around_mean, self._n_known = float(within[-1]), float(around_mean[-1]), int(n_known[-1])
+        self._within, self._around_mean, self.n_known = float(within[-1]), float(around_mean[-1]), int(n_known[-1])
         self.n_unknown += int(np.count_nonzero(~known))
         return LearnedRows(counts.astype(np.int64), features, np.where(scales > 0, scales, 1.0))
 
@@ -214,7 +213,7 @@ class LevelStatistics:
 
     def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
-        sums = {"known": self._n_known, "within": self._within, "around_mean": self._around_mean}
+        sums = {"known": self.n_known, "within": self._within, "around_mean": self._around_mean}
         levels = [[level, *found] for level, found in self._levels.items()]
         own = {"unknown": self.n_unknown, "labels": self._mean.to_dict()}
         return own | sums | {"levels": levels}
@@ -223,7 +222,7 @@ class LevelStatistics:
     def from_dict(cls, data: JsonDict, max_levels: int) -> "LevelStatistics":
         """Restore the state from `to_dict`; raise ModelFileError if it is invalid."""
         statistics = cls(max_levels)
-        statistics.n_unknown, statistics._n_known = get_int(data, "unknown"), get_int(data, "known")
+        statistics.n_unknown, statistics.n_known = get_int(data, "unknown"), get_int(data, "known")
         statistics._within, statistics._around_mean = get_float(data, "within"), get_float(data, "around_mean")
         if min(statistics._within, statistics._around_mean) < 0:
             raise invalid_entry("within", "a sum of squares, as around_mean", statistics._within)

@@ -165,6 +165,10 @@ class TimeColumn:
         """Number of missing values so far."""
         return self._indicator.count
 
+    def describe_format(self) -> str:
+        """Return an empty string: nothing is unusual."""
+        return ""
+
     def parse(self, column: pa.Array) -> TimeCells:
         """Parse cells as times."""
         return parse_times_of_day(column) if self.form == "time of day" else parse_datetimes(column)

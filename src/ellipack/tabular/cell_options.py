@@ -1,0 +1,53 @@
+"""How cells are written, as far as the user says so: `CellOptions`."""
+
+from dataclasses import dataclass
+
+from ellipack.errors import DomainError, ModelFileError
+from ellipack.tabular.columns import JsonDict, get_optional_str, get_strs
+from ellipack.tabular.number_format import DECIMALS, THOUSANDS, Separators
+
+
+@dataclass(frozen=True)
+class CellOptions:
+    """How the cells of a table are written. What is not given is inferred for each column from the first rows.
+
+    Attributes
+    ----------
+    decimal : {".", ","} or None, default None
+        Character before the decimals of numbers.
+    thousands : {"", ",", ".", " ", "'", "_"} or None, default None
+        Character between groups of three digits; an empty string if there is none.
+    na : tuple of str, default ()
+        Strings that mean a missing value, in addition to `MISSING_VALUES`.
+    """
+
+    decimal: str | None = None
+    thousands: str | None = None
+    na: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (None, *DECIMALS):
+            raise DomainError(f"decimal must be '.' or ',', got {self.decimal!r}")
+        if self.thousands not in (None, *THOUSANDS):
+            raise DomainError(f"thousands must be one of {', '.join(map(repr, THOUSANDS))}, got {self.thousands!r}")
+        if self.thousands and self.thousands == self.decimal:
+            raise DomainError(f"decimal and thousands must be different characters, got {self.decimal!r} for both")
+
+    @property
+    def separators(self) -> Separators:
+        """Separators of numbers. If only the thousands separator is given, the decimal character is the other one."""
+        others = {",": ".", ".": ","}
+        return Separators(self.decimal or others.get(self.thousands or ""), self.thousands)
+
+    def to_dict(self) -> JsonDict:
+        """Return the options as JSON-compatible data."""
+        return {"decimal": self.decimal, "thousands": self.thousands, "na": list(self.na)}
+
+    @classmethod
+    def from_dict(cls, data: JsonDict) -> "CellOptions":
+        """Restore options; raise ModelFileError if they are invalid."""
+        given = get_optional_str(data, "decimal"), get_optional_str(data, "thousands"), tuple(get_strs(data, "na"))
+        try:
+            return cls(*given)
+        except DomainError as error:
+            raise ModelFileError(f"the saved encoder is invalid: {error}") from error

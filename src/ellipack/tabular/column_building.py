@@ -1,0 +1,153 @@
+"""Build the encoders of the columns of a table from its first rows."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ellipack.choices import COLUMN_KINDS
+from ellipack.errors import DomainError, StreamError
+from ellipack.tabular.category_column import CategoryColumn, LevelOptions
+from ellipack.tabular.cell_options import CellOptions
+from ellipack.tabular.columns import Column, decode_column
+from ellipack.tabular.kind_inference import INFERENCE_ROWS, InferredKind, Sample, infer_kind
+from ellipack.tabular.number_column import NumberColumn, TargetColumn
+from ellipack.tabular.number_format import NumberFormat, Separators, find_number_format, find_usual_separators
+from ellipack.tabular.table_batch import BadRow, TableBatch, escape_name, quote_value, replace_missing, to_strings
+from ellipack.tabular.target_statistics import STATISTICS
+from ellipack.tabular.time_column import TIME_FEATURES, TimeColumn
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Options for the columns. See `TableEncoder.from_head`."""
+
+    take: Collection[str] | None = None
+    drop: Collection[str] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    levels: LevelOptions = field(default_factory=LevelOptions)
+    cells: CellOptions = field(default_factory=CellOptions)
+
+    def __post_init__(self) -> None:
+        for name, kind in self.kinds.items():
+            if kind not in COLUMN_KINDS:
+                raise DomainError(f"the kind of column '{name}' must be one of {', '.join(COLUMN_KINDS)}, got {kind!r}")
+
+    def asks_for(self, name: str) -> bool:
+        """Return whether a column is used whatever its values are."""
+        return name in self.kinds or name in (self.take or ())
+
+
+class LeftOut(NamedTuple):
+    """A column that is not used, unless its values come again, and why."""
+
+    name: str
+    reason: str
+
+
+class BuiltColumns(NamedTuple):
+    """Encoders of the columns of a table, the columns that are left out, and warnings for the user."""
+
+    target: TargetColumn
+    columns: list[Column]
+    left_out: list[LeftOut]
+    warnings: list[str]
+
+
+def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> BuiltColumns:
+    """Return the encoders of the target and of the selected columns, in table order."""
+    names = _select_columns(head, target, options)
+    samples = {name: _sample(head, name, options.cells) for name in [target, *names]}
+    usual = _usual_separators(samples, options)
+    columns: list[Column] = []
+    left_out, warnings, width = list[LeftOut](), list[str](), 0
+    labels = _build_target(head, samples[target], options, usual)
+    for name in names:
+        inferred = infer_kind(samples[name], options.kinds.get(name), options.cells, usual)
+        warnings += inferred.warnings
+        is_left_out = bool(inferred.left_out) and not options.asks_for(name)
+        if is_left_out:
+            left_out.append(LeftOut(name, inferred.left_out))
+        if is_left_out and inferred.kind != "category":
+            continue
+        columns.append(_make_column(name, target, inferred, width, options))
+        width += len(columns[-1].feature_names())
+    if not width:
+        reasons = "; ".join(f"'{escape_name(name)}' is left out ({reason})" for name, reason in left_out)
+        raise StreamError(
+            f"{head.source}: no column is left to predict '{target}' from: {reasons}: use one with --take"
+        )
+    return BuiltColumns(labels, columns, left_out, warnings)
+
+
+def _sample(head: TableBatch, name: str, options: CellOptions) -> Sample:
+    """Return the first cells of a column."""
+    cells = decode_column(head.table.column(name).slice(0, INFERENCE_ROWS), head.source, name)
+    return Sample(name, replace_missing(cells, options.na) if options.na else cells, head.row_numbers)
+
+
+def _usual_separators(samples: Mapping[str, Sample], options: ColumnOptions) -> Separators:
+    """Return the separators of numbers that the text columns have in common."""
+    texts = [each for name, each in samples.items() if each.is_text and options.kinds.get(name, "number") == "number"]
+    return find_usual_separators(find_number_format(each.values, options.cells.separators) for each in texts)
+
+
+def _build_target(head: TableBatch, sample: Sample, options: ColumnOptions, usual: Separators) -> TargetColumn:
+    """Return the target column; raise StreamError unless it contains numbers or Booleans, or no values yet."""
+    if not len(sample.values) and options.kinds.get(sample.name) is None:
+        given = options.cells.separators
+        format = NumberFormat(given.decimal or usual.decimal or ".", given.thousands or usual.thousands or "")
+        return TargetColumn(sample.name, "number", format)
+    inferred = infer_kind(sample, options.kinds.get(sample.name), options.cells, usual)
+    if inferred.kind in ("number", "boolean"):
+        return TargetColumn(sample.name, inferred.kind, inferred.number_format)
+    found = find_number_format(sample.values, options.cells.separators, usual)
+    if found.share:
+        column = TargetColumn(sample.name, "number", found.format)
+        row = int(column.format.parse(sample.cells).invalid.argmax())
+        reason = column.explain_invalid(to_strings(sample.cells.slice(row, 1))[0].as_py())
+        raise BadRow(int(sample.row_numbers[row]), f"{reason}; the target must contain numbers", sample.name).to_error(
+            head.source
+        )
+    value = quote_value(to_strings(sample.values.slice(0, 1))[0]) if len(sample.values) else "no value"
+    name = escape_name(sample.name)
+    raise StreamError(f"{head.source}: the target '{name}' must contain numbers, got {value}: choose another column")
+
+
+def _select_columns(head: TableBatch, target: str, options: ColumnOptions) -> list[str]:
+    """Return the names of the feature columns; raise StreamError if the options do not fit the table."""
+    names = head.table.schema.names
+    roles = {target: "the target", **dict.fromkeys(options.kinds, "with a given kind")}
+    roles |= dict.fromkeys(options.drop, "to drop") | dict.fromkeys(options.take or (), "to take")
+    for name, role in roles.items():
+        require_column(head, name, role)
+    if target in options.drop or target in (options.take or ()):
+        raise StreamError(f"{head.source}: the target '{target}' cannot also be taken or dropped")
+    taken, dropped = set(names if options.take is None else options.take), {*options.drop, target}
+    chosen = [name for name in names if name in taken and name not in dropped]
+    if not chosen:
+        raise StreamError(
+            f"{head.source}: no column is left to predict '{target}' from: take more columns or drop fewer"
+        )
+    return chosen
+
+
+def require_column(batch: TableBatch, name: str, role: str) -> None:
+    """Raise StreamError unless a table has exactly one column of a name."""
+    encoded = name.encode(errors="surrogatepass")  # a name from the command line need not be valid text
+    found = batch.table.schema.get_all_field_indices(encoded)  # by hash, because tables can have many columns
+    if len(found) != 1:
+        count, names = "several columns" if found else "no column", batch.table.schema.names
+        listed = ", ".join(map(escape_name, names[:20])) + (", ..." if len(names) > 20 else "")
+        raise StreamError(f"{batch.source} has {count} named {quote_value(name)} ({role}); its columns are: {listed}")
+
+
+def _make_column(name: str, target: str, inferred: InferredKind, feature: int, options: ColumnOptions) -> Column:
+    """Return the encoder of a column."""
+    if inferred.kind == "time":
+        count = len(TIME_FEATURES[inferred.form])
+        return TimeColumn(name, inferred.form, list(range(feature, feature + count)), inferred.note)
+    if inferred.kind == "category":
+        count = len(STATISTICS) if inferred.n_levels > options.levels.one_hot or inferred.left_out else 1
+        count = 0 if inferred.left_out and not options.asks_for(name) else count
+        return CategoryColumn(name, target, list(range(feature, feature + count)), options.levels, inferred.note)
+    return NumberColumn(name, inferred.kind, feature, inferred.number_format, inferred.note)
