@@ -11,7 +11,7 @@ from tests.reference.feature_views import Floats
 from tests.reference.metric_learner import MAX_VARIANCE_GROWTH, ReferenceMetricLearner
 
 MEAN_RATE = 2 / 11
-MIN_GAIN, FIRST_ROUNDS, TRIAL_DIVISOR, COST_DIVISOR = 0.02, 256, 8, 4
+MIN_GAIN, FIRST_ROUNDS, TRIAL_DIVISOR, COST_DIVISOR = 0.02, 256, 8, 16
 MANY_FEATURES = 40
 
 

@@ -26,7 +26,7 @@ _MIN_GAIN = 0.02  # by which the past must reduce the sum of squared errors to b
 _MIN_ROUNDS = 256  # until then, the past is always used
 _TRIAL_DIVISOR = 8  # the part of a phase in which the past is tried
 _TRIAL_COST_DIVISOR = (
-    4  # of the numbers of validation points and of centers, by which the metric of a trial is selected
+    16  # of the numbers of validation points and of centers, by which the metric of a trial is selected
 )
 
 
