@@ -4,7 +4,7 @@ BIN := .venv/bin
 CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
 
 .PHONY: help demo test check check-cpp sanitize sanitize-quick sanitize-threads stubs format fuzz soak bench bench-index bench-metric \
-  bench-river bench-run bench-saving bench-past bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
+  bench-river bench-run bench-live bench-saving bench-past bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -90,6 +90,9 @@ bench-river: .venv/peers.stamp ## cost of predict_one and learn_one against Rive
 bench-run: .venv/bench-reading.stamp ## time and memory of `ellipack run` over a table of ROWS=100000, and of reading alone
 	@$(BIN)/python -m benchmarks.reading
 	@$(BIN)/python -m benchmarks.run_command $(if $(ROWS),--rows $(ROWS))
+
+bench-live: .venv/bench-reading.stamp ## latency of `ellipack run` on a pipe
+	@$(BIN)/python -m benchmarks.live
 
 bench-saving: .venv/bench.stamp ## save a learner of a million rows, against writing as many bytes
 	@$(BIN)/python -m benchmarks.saving

@@ -81,6 +81,16 @@ def test_closed_output_is_not_reported(tmp_path: Path) -> None:
     assert process.returncode == 141
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["run", "rides.csv", "--target", TARGET]])
+def test_exit_code_if_nobody_reads_the_output(arguments: list[str], tmp_path: Path) -> None:
+    write(tmp_path / "rides.csv", rides(30))
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([*PROGRAM, *arguments], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 def test_ascii_terminal_gets_only_ascii(tmp_path: Path) -> None:
     write(tmp_path / "tiny.csv", [[str(t), str(t % 5)] for t in range(40)], ["höhe", "y"])
     plain = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}

@@ -58,7 +58,8 @@ Examples:
   ellipack run rides.csv --target duration --save rides.model
   ellipack run more.csv --resume rides.model
   ellipack run huge.csv.gz --target duration --save m --resume m
-  zcat huge.csv.gz | ellipack run - --target duration --predictions - > out.csv"""
+  zcat huge.csv.gz | ellipack run - --target duration --predictions - > out.csv
+  tail -n +1 -f log.csv | ellipack run - --target duration --predictions -"""
 
 _PREDICT_EXAMPLES = """\b
 Examples:
@@ -77,6 +78,13 @@ class OutputClosedError(Exception):
 
 class _Group(click.Group):
     """Command group that raises `OutputClosedError` in place of BrokenPipeError."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Parse the command line, which prints the help if requested."""
+        try:
+            return super().make_context(*args, **extra)
+        except BrokenPipeError as error:
+            raise OutputClosedError from error
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -163,6 +171,14 @@ def completion(shell: str) -> None:
     metavar="COLUMN",
     help="Column that identifies rows: the label of a row may come later, in a row with the same id. It is no feature.",
 )
+@click.option(
+    "--head",
+    type=click.IntRange(1),
+    metavar="N",
+    default=1,
+    show_default=True,
+    help="Rows of a pipe to wait for before columns are decided and the first one is predicted.",
+)
 @click.option("--min", "minimum", type=float, metavar="X", help="Smallest prediction, such as 0.")
 @click.option("--max", "maximum", type=float, metavar="X", help="Largest prediction.")
 @click.option("--format", type=click.Choice(TABLE_FORMATS), help="Format of TABLE, if its name does not show it.")
@@ -206,6 +222,9 @@ def run(context: click.Context, /, **options: Any) -> None:
 
     A row without a label is predicted and counted, but not learned. With --id, its label may come later: a row with the
     same id and a label. The earlier row is learned then, with what was known when it was predicted.
+
+    Rows of a pipe are predicted as they come. The kinds of its columns are decided from the rows that come within a
+    tenth of a second of the first one; with --head, from at least N rows.
 
     TABLE is a CSV, Parquet or newline-delimited JSON file, uncompressed or compressed with gzip or zstd; - is standard
     input. OUT may be - for standard output; the result then goes to standard error.

@@ -35,6 +35,7 @@ class Options:
     id_column: str | None = None
     minimum: float | None = None
     maximum: float | None = None
+    head: int = 1
     format: str | None = None
     predictions: str | None = None
     report: str | None = None
@@ -54,6 +55,12 @@ class Options:
     def starts_new_run(self) -> bool:
         """Whether there is no saved run to resume. A missing file is no error if the run is saved to the same path."""
         return self.resume is None or (self.resume == self.save and not os.path.exists(self.resume))
+
+    def named_columns(self) -> list[str]:
+        """Return the columns of the table that options name."""
+        kinds = self.column_kinds()
+        named = [self.target, self.id_column, *self.keep, *self.by, *self.take, *self.drop, *kinds]
+        return [name for name in named if name is not None]
 
     def column_kinds(self) -> dict[str, str]:
         """Return the kind of each column given by ``--kind``."""

@@ -1,6 +1,7 @@
 """Resume a saved run: check the options, and find out where to continue in the table."""
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from ellipack.cli.learners import LEARNER_FACTORIES, parse_setting
@@ -25,7 +26,7 @@ def load_resumed_run(options: Options) -> Run:
     return run
 
 
-def open_stream(options: Options, skip_rows: int = 0) -> TableStream:
+def open_stream(options: Options, skip_rows: int = 0, later_columns: Sequence[str] = ()) -> TableStream:
     """Open the table of a run. A run that is saved may be resumed, and its table may grow until then."""
     source = open_table(
         options.table,
@@ -34,6 +35,7 @@ def open_stream(options: Options, skip_rows: int = 0) -> TableStream:
         skip_rows=skip_rows,
         on_error=options.on_error,
         may_grow=options.model_path is not None and not options.complete,
+        later_columns=later_columns,
     )
     source.batch_rows = max(1, min(source.batch_rows, int(_BATCH_WORK / len(source.columns) ** 2)))
     return source
@@ -41,10 +43,10 @@ def open_stream(options: Options, skip_rows: int = 0) -> TableStream:
 
 def open_new_table(options: Options) -> TableStream:
     """Open the table of a new run, and read enough rows to infer the kinds of its columns."""
-    source = open_stream(options)
+    source = open_stream(options, later_columns=options.named_columns())
     if (options.learner or DEFAULT_LEARNER) == "metric":  # before more rows are read, which takes long if they are wide
         check_feature_count(len(set(options.take or source.columns) - {*options.drop, options.target}))
-    source.peek(INFERENCE_ROWS)
+    source.peek(INFERENCE_ROWS, options.head)
     return source
 
 
@@ -67,7 +69,8 @@ def _open_where_it_continues(options: Options, run: Run) -> TableStream:
         If a table of the same name has the same first rows, but not the rows up to that position.
     """
     if options.table == "-" or run.source == "-" or not _has_same_start(options, run):
-        return open_stream(options)
+        named = [*run.encoder.column_names, *run.options.kept_columns, *options.by]
+        return open_stream(options, later_columns=named)
     source = open_stream(options, max(0, run.position - WINDOW_ROWS))
     try:
         if run.fingerprint.has_same_end(source.skip_to(run.position), run.encoder.column_names):

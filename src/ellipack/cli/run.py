@@ -18,9 +18,12 @@ from ellipack.evaluation.prediction_options import PredictionOptions, check_colu
 from ellipack.evaluation.prediction_writer import LABELED_COLUMNS, PredictionWriter, open_prediction_writer
 from ellipack.evaluation.prefetch import prefetch, run_in_thread
 from ellipack.evaluation.run import BatchResult, Run
+from ellipack.report.formatting import format_count
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
 from ellipack.tabular import INFERENCE_ROWS, CellOptions, LevelOptions, TableBatch, TableEncoder, TableStream
+
+_FEW_ROWS = 20  # of a pipe; with more, the kinds of its columns are rather certain
 
 
 def run_table(options: Options) -> int:
@@ -89,9 +92,20 @@ def _new_run(options: Options, source: TableStream) -> Run:
         levels=_level_options(options),
         cells=CellOptions(options.decimal, options.thousands, options.na),
     )
+    _report_live_table(source, encoder.target)
     learner = make_learner(options.learner or DEFAULT_LEARNER, options.settings)
     use_past(learner, options, source)
     return Run(learner, encoder, options.table, options=prediction_options)
+
+
+def _report_live_table(source: TableStream, target: str) -> None:
+    """Say from how many rows the columns of a pipe were decided, if they are few."""
+    head = source.peek(INFERENCE_ROWS) if source.is_live else None
+    if head is not None and len(head) < _FEW_ROWS:
+        rows = format_count(len(head), "row")
+        print_message(f"columns are decided from {rows} of {source.name}; --head N waits for N rows, --kind sets them")
+    if head is not None and head.table.column(target).null_count == len(head):
+        print_message(f"no row of {source.name} has a value of the target '{target}' yet")
 
 
 def _level_options(options: Options) -> LevelOptions:

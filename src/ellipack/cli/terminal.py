@@ -21,9 +21,17 @@ _MAX_SPEEDS = 256
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
+class _Console(Console):
+    """Console that raises BrokenPipeError if its reader goes away. Rich would exit with code 1."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise BrokenPipeError."""
+        raise BrokenPipeError
+
+
 def make_console(*, to_error: bool = False) -> Console:
     """Return a console on standard output or standard error."""
-    return Console(stderr=to_error, highlight=False, markup=False, emoji=False)
+    return _Console(stderr=to_error, highlight=False, markup=False, emoji=False)
 
 
 def print_record(record: Record, console: Console) -> None:

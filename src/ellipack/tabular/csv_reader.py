@@ -38,6 +38,8 @@ class CsvReader:
     ----------
     columns : list of str
         Column names, stripped of whitespace.
+    is_live : bool
+        Whether the rows come from a pipe.
     has_incomplete_row : bool
         Whether the last row has been left out, because it may be incomplete.
     """
@@ -46,29 +48,35 @@ class CsvReader:
         self, content: Utf8Reader, source: str, delimiter: str | None = None, *, may_grow: bool = False
     ) -> None:
         self._content, self._source, self._may_grow = content, source, may_grow
-        self.has_incomplete_row = False
+        self.has_incomplete_row, self.is_live = False, content.is_live
         self._delimiter = delimiter or _detect_delimiter(content)
         self._rows_read = 0
         self._has_open_quote = False
         self.columns: list[str] = []
         self._blocks = self._split_blocks()
-        self._first = self._parse_block(next(self._blocks, b"\n"))
+        self._first = self._parse_block(next(filter(None, self._blocks), b"\n"))
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows block by block."""
         yield self._first
         for block in self._blocks:
-            yield self._parse_block(block)
+            yield self._parse_block(block) if block else self._empty_chunk()
         if self._has_open_quote:
-            row = BadRow(self._rows_read + 1, "opens a quote that is never closed")
-            yield Chunk(self._first.table.slice(0, 0), np.empty(0, np.int64), [row])
+            yield self._empty_chunk(BadRow(self._rows_read + 1, "opens a quote that is never closed"))
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the next chunk can be read without waiting, at most for some seconds; return whether it can."""
+        return self._content.wait(seconds)
 
     def close(self) -> None:
         """Close the file."""
         self._content.close()
 
+    def _empty_chunk(self, *unreadable: BadRow) -> Chunk:
+        return Chunk(self._first.table.slice(0, 0), np.empty(0, np.int64), list(unreadable))
+
     def _split_blocks(self) -> Iterator[bytes]:
-        """Yield blocks of whole rows, about `BLOCK_BYTES` bytes each."""
+        """Yield blocks of whole rows, about `BLOCK_BYTES` bytes each; an empty one if a pipe has no whole row yet."""
         rest, splitter = b"", _RowSplitter(self._delimiter)
         while more := self._content.read(BLOCK_BYTES):
             rest += more
@@ -79,6 +87,8 @@ class CsvReader:
             elif len(rest) > BLOCK_BYTES:
                 place = f"{self._source}, row {self._rows_read + 1:,}"
                 raise StreamError(f"{place}: is longer than {BLOCK_BYTES:,} bytes: is a quote open and never closed?")
+            elif self.is_live:
+                yield b""
         if rest and self._may_grow and self.columns:  # without columns, it is the header
             self.has_incomplete_row = True
             return

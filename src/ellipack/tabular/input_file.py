@@ -2,10 +2,14 @@
 
 import codecs
 import errno
+import os
 import re
+import select
+import stat
 import sys
-from io import BytesIO
+from io import BufferedReader, BytesIO
 from pathlib import PurePath
+from time import monotonic
 from typing import Protocol
 
 from ellipack.errors import StreamError
@@ -13,6 +17,9 @@ from ellipack.tabular.arrow import pa
 
 BLOCK_BYTES = 1 << 20
 """Number of bytes that a reader parses at once."""
+
+GRACE_SECONDS = 0.1
+"""Time after the first row of a pipe in which more rows count as its first rows, by which columns are decided."""
 
 INVALID_UTF8 = "\ufdd0"
 """Replaces bytes that are not valid UTF-8. This code point is a Unicode noncharacter, so it does not occur in text."""
@@ -32,8 +39,39 @@ class ReadableFile(Protocol):
         """Close the file."""
 
 
+class LivePipe:
+    """Standard input or another pipe. A read returns the bytes that are there, and waits only if there are none.
+
+    Parameters
+    ----------
+    file : binary file
+        Open file with a descriptor.
+    keep_open : bool, default False
+        Whether closing leaves the file open.
+    """
+
+    def __init__(self, file: BufferedReader, keep_open: bool = False) -> None:
+        self._file, self._keep_open = file, keep_open
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return at most `size` bytes; an empty result means the end."""
+        return self._file.read1(size) if size >= 0 else self._file.read()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until a read does not block, at most for some seconds; return whether it does not."""
+        return bool(select.select([self._file], [], [], max(0.0, seconds))[0])
+
+    def close(self) -> None:
+        """Close the file, unless it is kept open."""
+        if not self._keep_open:
+            self._file.close()
+
+
 class Utf8Reader:
     """Reads a file as valid UTF-8, without a byte order mark.
+
+    A pipe may be alive: its writer may be slow and its end may never come. `read` therefore returns what is there, and
+    `wait` says whether more has come.
 
     `INVALID_UTF8` replaces each run of invalid bytes. Parsers can therefore rely on UTF-8, and the readers find the
     cells that contain invalid bytes.
@@ -44,33 +82,63 @@ class Utf8Reader:
         The file, already decompressed.
     source : str
         Name of the source in messages.
+    pipe : LivePipe or None, default None
+        The pipe that the bytes come from, if it is one.
 
     Attributes
     ----------
     has_invalid_bytes : bool
         Whether invalid bytes have been found so far.
+    is_live : bool
+        Whether the bytes come from a pipe.
     """
 
-    def __init__(self, raw: ReadableFile, source: str) -> None:
-        self._raw, self._source = raw, source
+    def __init__(self, raw: ReadableFile, source: str, pipe: LivePipe | None = None) -> None:
+        self._raw, self._source, self._pipe = raw, source, pipe
+        self.is_live = pipe is not None
         self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
         self._buffer = b""
         self._ended, self.has_invalid_bytes = False, False
-        if self.peek(len(_BOM)).startswith(_BOM):
-            self._buffer = self._buffer[len(_BOM) :]
+        while len(self._buffer) < len(_BOM) and not self._ended:
+            self._buffer += self._decode_next(_MIN_READ)
+        self._buffer = self._buffer.removeprefix(_BOM)
 
     def peek(self, size: int) -> bytes:
-        """Return the next `size` bytes, fewer only at the end, without consuming them."""
+        """Return the next `size` bytes without consuming them.
+
+        They are fewer at the end, and if a pipe has no more at the moment. They always contain the first line that is
+        not blank, quoted line ends included, if it has at most `size` bytes.
+        """
         while len(self._buffer) < size and not self._ended:
+            if not self.wait(0) and _has_first_line(self._buffer):
+                break
             self._buffer += self._decode_next(min(max(size - len(self._buffer), _MIN_READ), _MAX_READ))
         return self._buffer[:size]
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next `size` bytes, fewer only at the end; the rest of the file if `size` is negative."""
-        size = sys.maxsize if size < 0 else size
-        out = self.peek(size)
-        self._buffer = self._buffer[size:]
+        """Return the next bytes, at most `size`; an empty result means the end.
+
+        Fewer are returned at the end, and if a pipe has no more at the moment. If `size` is negative, all are returned.
+        """
+        limit = sys.maxsize if size < 0 else size
+        while len(self._buffer) < limit and not self._ended and (size < 0 or not self._buffer or self.wait(0)):
+            self._buffer += self._decode_next(min(max(limit - len(self._buffer), _MIN_READ), _MAX_READ))
+        out, self._buffer = self._buffer[:limit], self._buffer[limit:]
         return out
+
+    def read_soon(self, size: int, seconds: float) -> bytes:
+        """Return the bytes of a pipe that come within some seconds, at most `size`. A file has no more to wait for."""
+        data, deadline = b"", monotonic() + seconds
+        while self.is_live and len(data) < size and self.wait(deadline - monotonic()):
+            more = self.read(size - len(data))
+            if not more:
+                break
+            data += more
+        return data
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until a read does not block, at most for some seconds; return whether it does not."""
+        return self._ended or self._pipe is None or self._pipe.wait(seconds)
 
     def close(self) -> None:
         """Close the file."""
@@ -136,7 +204,10 @@ def format_from_extension(path: str) -> str | None:
 def open_input(path: str) -> ReadableFile:
     """Open a file for reading, or standard input for ``-``."""
     try:
-        return _KeepOpen(sys.stdin.buffer) if path == "-" else open(path, "rb")
+        if path == "-":
+            return _open_standard_input()
+        file = open(path, "rb")  # noqa: SIM115  # the reader closes it
+        return LivePipe(file) if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode) else file
     except (OSError, ValueError) as error:  # ValueError: the path contains a null byte
         raise _open_error(path, error) from error
 
@@ -154,7 +225,7 @@ def decompress(file: ReadableFile, path: str) -> Utf8Reader:
     codec = next((codec for magic, codec in _CODEC_BY_MAGIC.items() if head.startswith(magic)), None)
     if codec is not None:
         raw = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), codec)
-    return Utf8Reader(raw, display_name(path))
+    return Utf8Reader(raw, display_name(path), file if isinstance(file, LivePipe) and codec is None else None)
 
 
 def detect_format(content: Utf8Reader, path: str) -> str:
@@ -176,6 +247,22 @@ def check_is_text(content: Utf8Reader, path: str) -> None:
         raise StreamError(f"{name} is not text in UTF-8 (it contains null bytes): convert it, or give its format")
     if re.match(rb"\s*\[\s*\{", head):
         raise StreamError(f"{name} looks like a JSON array: write one object per line instead (jq -c '.[]')")
+
+
+def _open_standard_input() -> ReadableFile:
+    """Return standard input as a file that stays open: a pipe, unless it is redirected from a file."""
+    file = sys.stdin.buffer
+    try:
+        is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    except (OSError, ValueError):  # an object without a descriptor stands in for it
+        is_file = True
+    return LivePipe(file, keep_open=True) if isinstance(file, BufferedReader) and not is_file else _KeepOpen(file)
+
+
+def _has_first_line(text: bytes) -> bool:
+    """Return whether a text contains a complete line that is not blank. A line end in quotes does not count."""
+    unquoted = re.sub(rb'"[^"]*"', b"x", text.lstrip())
+    return b"\n" in unquoted and unquoted.partition(b"\n")[0].count(b'"') == 0
 
 
 def _open_error(path: str, error: Exception) -> StreamError:

@@ -4,14 +4,14 @@ pyarrow parses blocks of lines. If that fails, the block is parsed line by line 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import json as arrow_json
 from ellipack.tabular.arrow import pa
-from ellipack.tabular.input_file import BLOCK_BYTES, INVALID_UTF8, Utf8Reader
+from ellipack.tabular.input_file import BLOCK_BYTES, GRACE_SECONDS, INVALID_UTF8, Utf8Reader
 from ellipack.tabular.table_batch import BadRow, Chunk, check_column_names, quote_value, to_strings
 
 _MAX_LINE_BYTES = 1 << 24
@@ -37,24 +37,38 @@ class NdjsonReader:
         Number of rows that the caller skips. Blocks that end before are not parsed.
     may_grow : bool, default False
         Whether a last line without a line end may be incomplete. It is not read then, unless it is an object.
+    later_columns : sequence of str, default ()
+        Columns of a pipe that its first rows may lack.
 
     Attributes
     ----------
     columns : list of str
         Column names.
+    is_live : bool
+        Whether the rows come from a pipe.
     has_incomplete_row : bool
         Whether the last row has been left out, because it may be incomplete.
     """
 
-    def __init__(self, content: Utf8Reader, source: str, skip_rows: int, *, may_grow: bool = False) -> None:
+    def __init__(
+        self,
+        content: Utf8Reader,
+        source: str,
+        skip_rows: int,
+        *,
+        may_grow: bool = False,
+        later_columns: Sequence[str] = (),
+    ) -> None:
         self._source, self._content, self._skip_rows, self._may_grow = source, content, skip_rows, may_grow
-        self.has_incomplete_row = False
+        self.has_incomplete_row, self.is_live = False, content.is_live
         self._types: dict[str, pa.DataType] = {}  # of columns with at least one value so far
         self.columns: list[str] = []
         self._blocks = self._split_blocks()
-        first = next(self._blocks, b"")
+        first = next(filter(None, self._blocks), b"")
         self._first = self._parse_block(first, len(_nonblank_lines(first)), 1)
         self.columns = check_column_names(self.columns, source)
+        if self.is_live:
+            self._first = self._with_columns(self._first, later_columns)
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows, without parsing blocks that are skipped entirely."""
@@ -64,22 +78,31 @@ class NdjsonReader:
             count = len(_nonblank_lines(block))
             if rows_read + count > self._skip_rows:
                 yield self._parse_block(block, count, rows_read + 1)
+            elif not block:
+                yield self._first.after_row(len(self._first.row_numbers) + len(self._first.unreadable_rows))
             rows_read += count
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the next chunk can be read without waiting, at most for some seconds; return whether it can."""
+        return self._content.wait(seconds)
 
     def close(self) -> None:
         """Close the file."""
         self._content.close()
 
     def _split_blocks(self) -> Iterator[bytes]:
-        """Yield blocks of whole lines, about `BLOCK_BYTES` bytes each."""
+        """Yield blocks of whole lines, about `BLOCK_BYTES` bytes each; an empty one if a pipe has no whole line yet."""
         rest = b""
         while more := self._content.read(BLOCK_BYTES):
+            if not self.columns:  # rows that come at once may have other keys
+                more += self._content.read_soon(BLOCK_BYTES - len(more), GRACE_SECONDS)
             lines, newline, after = more.rpartition(b"\n")
             if newline:
                 yield rest + lines + newline
                 rest = after
             else:
                 rest += more
+                yield b""
             if len(rest) > _MAX_LINE_BYTES:
                 raise StreamError(
                     f"{self._source}: a line is longer than {_MAX_LINE_BYTES:,} bytes: is it one JSON object per line?"
@@ -88,6 +111,13 @@ class NdjsonReader:
             self.has_incomplete_row = True
         elif rest.strip():
             yield rest + b"\n"
+
+    def _with_columns(self, chunk: Chunk, names: Sequence[str]) -> Chunk:
+        """Return the first chunk with more columns, which are empty so far."""
+        more = [name for name in dict.fromkeys(names) if name not in self.columns]
+        self.columns += more
+        columns = [*chunk.table.columns, *(pa.nulls(chunk.table.num_rows) for _ in more)]
+        return chunk._replace(table=pa.RecordBatch.from_arrays(columns, names=self.columns))
 
     def _parse_block(self, block: bytes, count: int, first: int) -> Chunk:
         """Parse a block of `count` rows, the first of which has number `first`."""

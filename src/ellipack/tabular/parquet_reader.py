@@ -31,11 +31,13 @@ class ParquetReader:
     ----------
     columns : list of str
         Column names.
+    is_live : bool
+        False: a Parquet file is not read from a pipe.
     has_incomplete_row : bool
         False: a Parquet file is complete, or can't be read.
     """
 
-    has_incomplete_row = False
+    is_live = has_incomplete_row = False
 
     def __init__(self, file: ReadableFile, source: str, skip_rows: int) -> None:
         self._source, self._skip_rows = source, skip_rows
@@ -62,6 +64,10 @@ class ParquetReader:
                 rows_read += table.num_rows
         except (pa.ArrowException, OSError) as error:
             raise self._read_error(error, rows_read) from error
+
+    def wait(self, seconds: float) -> bool:
+        """Return True: nothing has to be waited for."""
+        return True
 
     def close(self) -> None:
         """Close the file."""

@@ -245,15 +245,21 @@ class Reader(Protocol):
     ----------
     columns : list of str
         Column names.
+    is_live : bool
+        Whether the rows come from a pipe, so that a chunk may have no rows and the next one may be long in coming.
     has_incomplete_row : bool
         Whether the last row has been left out, because it may be incomplete. Known after the last chunk.
     """
 
     columns: list[str]
+    is_live: bool
     has_incomplete_row: bool
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows in order. Raise StreamError where the file cannot be read any further."""
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the next chunk can be read without waiting, at most for some seconds; return whether it can."""
 
     def close(self) -> None:
         """Close the file."""

@@ -1,6 +1,7 @@
 """Read a table of any format as a stream of batches: `open_table`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from time import monotonic
 from types import TracebackType
 from typing import Self
 
@@ -10,6 +11,7 @@ from ellipack.choices import ON_ERROR_CHOICES, TABLE_FORMATS
 from ellipack.errors import DomainError, StreamError
 from ellipack.tabular.csv_reader import CsvReader
 from ellipack.tabular.input_file import (
+    GRACE_SECONDS,
     ReadableFile,
     check_is_text,
     decompress,
@@ -28,6 +30,9 @@ _MAX_PENDING_UNREADABLE = 10_000  # give up beyond this many, if fewer rows are 
 
 class TableStream:
     """Iterator over the batches of a table. All batches have the same size, except that the last may be smaller.
+
+    A pipe may be alive, and its next row long in coming. Its batches end where no more rows are there, and are never
+    empty.
 
     Use it as a context manager to close the file. Create it with `open_table`.
 
@@ -50,17 +55,19 @@ class TableStream:
         Name of the table in messages.
     columns : list of str
         Column names.
+    is_live : bool
+        Whether the rows come from a pipe.
     batch_rows : int
         Rows per batch. It may be changed between batches.
     """
 
     def __init__(self, reader: Reader, name: str, *, batch_rows: int, skip_rows: int, on_error: str) -> None:
-        self.name, self.columns = name, reader.columns
+        self.name, self.columns, self.is_live = name, reader.columns, reader.is_live
         self._reader, self._chunks, self._ended = reader, reader.chunks(), False
         self.batch_rows, self._skip_rows, self._on_error = batch_rows, skip_rows, on_error
         self._pending_chunks: list[Chunk] = []
         self._pending_unreadable: list[BadRow] = []
-        self._has_rows = False
+        self._has_rows, self._n_peeked = False, 0
         self._fetch(1)
         if not self._has_rows:
             raise (
@@ -69,10 +76,17 @@ class TableStream:
                 else StreamError(f"{name} has columns but no rows")
             )
 
-    def peek(self, rows: int) -> TableBatch:
-        """Return the next `rows` rows, fewer only at the end, without consuming them."""
-        self._fetch(check_integer(rows, "rows", 1))
-        return self._batch(rows)
+    def peek(self, rows: int, least: int = 1) -> TableBatch:
+        """Return the next `rows` rows, fewer only at the end, without consuming them.
+
+        Of a pipe, it returns those that come within `GRACE_SECONDS`, and waits for `least` rows. The next call returns
+        the same ones.
+        """
+        if self.is_live and self._n_peeked:
+            rows = min(rows, self._n_peeked)
+        self._fetch(check_integer(rows, "rows", 1), min(rows, least), GRACE_SECONDS)
+        self._n_peeked = min(rows, self._n_pending)
+        return self._batch(rows, self._ended and self._n_pending <= rows)
 
     @property
     def has_incomplete_row(self) -> bool:
@@ -86,7 +100,7 @@ class TableStream:
 
     def skip_to(self, row_number: int) -> TableBatch:
         """Skip the rows up to a row number, and return the readable ones among them that were not skipped before."""
-        self._fetch(row_number - self._skip_rows + 1)
+        self._fetch(row_number - self._skip_rows + 1, row_number)
         chunks = [chunk.up_to_row(row_number) for chunk in self._pending_chunks]
         numbers = np.concatenate([np.empty(0, np.int64), *(chunk.row_numbers for chunk in chunks)])
         table = concat_tables([chunk.table for chunk in chunks], self.columns)
@@ -99,11 +113,12 @@ class TableStream:
         return self
 
     def __next__(self) -> TableBatch:
-        # Fetch one row more than the batch needs, to find out whether this batch is the last one.
+        # Fetch one row more than the batch needs, to find out whether this batch has all rows that are there.
         self._fetch(self.batch_rows + 1)
-        batch = self._batch(self.batch_rows)
+        batch = self._batch(self.batch_rows, self._n_pending <= self.batch_rows)
         if not len(batch) and not batch.unreadable_rows:
             raise StopIteration
+        self._n_peeked = 0
         self._drop_to(batch.last_row)
         self._pending_unreadable = self._pending_unreadable[len(batch.unreadable_rows) :]
         return batch
@@ -126,9 +141,20 @@ class TableStream:
             chunk for each in self._pending_chunks if len((chunk := each.after_row(row_number)).row_numbers)
         ]
 
-    def _fetch(self, rows: int) -> None:
-        """Read chunks until `rows` rows are pending or the file ends."""
-        while not self._ended and sum(len(chunk.row_numbers) for chunk in self._pending_chunks) < rows:
+    @property
+    def _n_pending(self) -> int:
+        return sum(len(chunk.row_numbers) for chunk in self._pending_chunks)
+
+    def _fetch(self, rows: int, least: int = 1, patience: float = 0.0) -> None:
+        """Read chunks until `rows` rows are pending or the file ends.
+
+        Once `least` rows of a pipe are pending, wait for more at most `patience` seconds. An unreadable row counts.
+        """
+        deadline = monotonic() + patience
+        while not self._ended and self._n_pending < rows:
+            has_enough = self._n_pending + len(self._pending_unreadable) >= least
+            if has_enough and not self._reader.wait(deadline - monotonic()):
+                break
             chunk = next(self._chunks, None)
             if chunk is None:
                 self._ended = True
@@ -138,22 +164,22 @@ class TableStream:
             self._pending_unreadable += left.unreadable_rows
             if len(left.row_numbers):
                 self._pending_chunks.append(left)
-            if len(self._pending_unreadable) > max(
-                _MAX_PENDING_UNREADABLE, sum(len(chunk.row_numbers) for chunk in self._pending_chunks)
-            ):
+            if len(self._pending_unreadable) > max(_MAX_PENDING_UNREADABLE, self._n_pending):
                 first, count = self._pending_unreadable[0], len(self._pending_unreadable)
                 reason = f"{count:,} rows from row {first.row_number:,} on can't be read; the first one {first.reason}"
                 raise StreamError(f"{self.name}: {reason}: is it a table?")
 
-    def _batch(self, rows: int) -> TableBatch:
-        """Return the first `rows` pending rows; with ``on_error="stop"``, raise at an unreadable row among them."""
+    def _batch(self, rows: int, is_last: bool) -> TableBatch:
+        """Return the first `rows` pending rows; with ``on_error="stop"``, raise at an unreadable row among them.
+
+        If they are the last ones that are there, unreadable rows after them are among them, too.
+        """
         chunks, wanted = [], rows
         for chunk in self._pending_chunks:
             chunks.append(Chunk(chunk.table.slice(0, wanted), chunk.row_numbers[:wanted], []))
             wanted -= len(chunks[-1].row_numbers)
             if not wanted:
                 break
-        is_last = self._ended and sum(len(chunk.row_numbers) for chunk in self._pending_chunks) <= rows
         numbers = np.concatenate([np.empty(0, np.int64), *(chunk.row_numbers for chunk in chunks)])
         reached = int(numbers[-1]) if len(numbers) else 0
         unreadable = tuple(row for row in self._pending_unreadable if is_last or row.row_number < reached)
@@ -172,6 +198,7 @@ def open_table(
     skip_rows: int = 0,
     on_error: str = "stop",
     may_grow: bool = False,
+    later_columns: Sequence[str] = (),
 ) -> TableStream:
     r"""Open a table as a stream of batches. Memory use does not depend on the size of the table.
 
@@ -193,6 +220,8 @@ def open_table(
     may_grow : bool, default False
         Whether more may be appended to the file. If so, a last row without a line end is not read, because it may be
         incomplete. Standard input ends where it ends.
+    later_columns : sequence of str, default ()
+        Columns that the first rows of a pipe may lack, if it holds NDJSON: they are missing values there.
 
     Returns
     -------
@@ -223,7 +252,7 @@ def open_table(
         raise DomainError(f"format must be one of {', '.join(TABLE_FORMATS)}, got {format!r}")
     if on_error not in ON_ERROR_CHOICES:
         raise DomainError(f"on_error must be one of {', '.join(ON_ERROR_CHOICES)}, got {on_error!r}")
-    reader = _open_reader(path, format or format_from_extension(path), skipped, may_grow and path != "-")
+    reader = _open_reader(path, format or format_from_extension(path), skipped, may_grow and path != "-", later_columns)
     try:
         return TableStream(reader, display_name(path), batch_rows=size, skip_rows=skipped, on_error=on_error)
     except BaseException:
@@ -231,7 +260,7 @@ def open_table(
         raise
 
 
-def _open_reader(path: str, format: str | None, skip_rows: int, may_grow: bool) -> Reader:
+def _open_reader(path: str, format: str | None, skip_rows: int, may_grow: bool, later_columns: Sequence[str]) -> Reader:
     """Return the reader for a format; detect the format if it is None."""
     name, file = display_name(path), open_input(path)
     if format == "parquet":
@@ -242,7 +271,7 @@ def _open_reader(path: str, format: str | None, skip_rows: int, may_grow: bool) 
             format = detect_format(content, path)
         check_is_text(content, path)
         if format == "ndjson":
-            return NdjsonReader(content, name, skip_rows, may_grow=may_grow)
+            return NdjsonReader(content, name, skip_rows, may_grow=may_grow, later_columns=later_columns)
         return CsvReader(content, name, "\t" if format == "tsv" else None, may_grow=may_grow)
     except BaseException:
         content.close()
