@@ -56,16 +56,21 @@ class CompleteRun(NamedTuple):
     table: Path
 
 
+def log_of(run: list[str], folder: Path, preloaded: CliRunner) -> list[str]:
+    """Run a command without faults; return its calls and changes of files."""
+    log = folder.with_name("log")
+    environment = {**plan(0, 0, "count", folder), "IO_FAULTS_LOG": str(log)}
+    assert preloaded(*run, folder=folder, environment=environment).code == 0
+    return log.read_text().splitlines()
+
+
 @pytest.fixture(scope="module", params=["p.csv", "p.parquet"])
 def whole(
     request: pytest.FixtureRequest, preloaded: CliRunner, tmp_path_factory: pytest.TempPathFactory
 ) -> CompleteRun:
     """Return a complete run with each kind of predictions."""
     folder = fresh_folder(tmp_path_factory.mktemp("whole") / "folder")
-    log = folder.with_name("log")
-    environment = {**plan(0, 0, "count", folder), "IO_FAULTS_LOG": str(log)}
-    assert preloaded(*arguments(request.param), folder=folder, environment=environment).code == 0
-    lines = log.read_text().splitlines()
+    lines = log_of(arguments(request.param), folder, preloaded)
     changes = [line for line in lines if line != "call"]
     return CompleteRun(request.param, files_in(folder), lines.count("call"), changes, folder / "rides.csv")
 
@@ -99,3 +104,20 @@ def test_a_run_is_completed_after_a_power_loss(whole: CompleteRun, preloaded: Cl
         again = preloaded(*arguments(whole.predictions), folder=folder)
         assert again.code == 0, f"{place}: {again.err}"
         assert files_in(folder) == whole.files, place
+
+
+@pytest.mark.parametrize("outputs", [{"--save": "m"}, {"--predictions": "p.csv"}, {"--predictions": "p.parquet"}])
+def test_outputs_of_a_complete_run_survive_a_power_loss(
+    outputs: dict[str, str], preloaded: CliRunner, tmp_path: Path
+) -> None:
+    folder = fresh_folder(tmp_path / "whole")
+    options = [word for option in outputs.items() for word in option]
+    lines = log_of(["run", "rides.csv", "-t", TARGET, *options], folder, preloaded)
+    disk, rng = Disk(folder / "rides.csv"), random.Random(0)
+    for line in lines:
+        if line != "call":
+            disk.apply(line)
+    for _ in range(20):
+        lost = disk.lose_power(tmp_path / "lost", rng)
+        for name in outputs.values():
+            assert (lost / name).read_bytes() == (folder / name).read_bytes()
