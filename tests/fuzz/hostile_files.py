@@ -150,8 +150,8 @@ def change_shape(rng: Random, archive: Archive) -> Archive:
 def change_fact(rng: Random, archive: Archive) -> Archive:
     """Replace or remove a fact at any depth."""
     facts = json.loads(json.dumps(archive.facts))
-    places = list(_places(facts))
-    inside, key = places[rng.integers(len(places))]
+    every = list(places(facts))
+    inside, key = every[rng.integers(len(every))]
     if rng.random() < 0.1 and isinstance(inside, dict):
         del inside[key]
     else:
@@ -166,12 +166,12 @@ def swap(rng: Random, archive: Archive) -> Archive:
     return Archive(archive.facts, {**archive.arrays, one: archive.arrays[other]})
 
 
-def _places(facts: Any) -> Any:
+def places(facts: Any) -> Any:
     entries = facts.items() if isinstance(facts, dict) else enumerate(facts)
     for key, value in entries:
         yield facts, key
         if isinstance(value, dict | list):
-            yield from _places(value)
+            yield from places(value)
 
 
 BYTE_MUTATIONS = [flip_bytes, flip_header, cut]

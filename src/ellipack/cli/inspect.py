@@ -58,8 +58,14 @@ def read_record(path: str) -> Record:
     if _first_bytes(path).lstrip().startswith(b"{"):
         return _parse_record(Path(path).read_bytes(), path)
     kind, _ = serialization.read(path)
-    if kind != RUN_KIND:
-        return _learner_record(load(path), path)
+    try:
+        return _run_record(path) if kind == RUN_KIND else _learner_record(load(path), path)
+    except InputError as error:  # the record checks more than loading does
+        raise ModelFileError(f"{path} cannot be reported: {error}") from error
+
+
+def _run_record(path: str) -> Record:
+    """Return the record of a saved run."""
     run = load_run(path)
     _check_fitted(run.learner, path)
     return build_record(run)

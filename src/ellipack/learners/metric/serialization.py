@@ -186,12 +186,15 @@ def _archive_phase(phase: PhaseSummary) -> Archive:
 
 def _restore_phase(saved: Archive, d: int, views: int) -> PhaseSummary:
     """Restore the summary of a phase."""
+    feature_weights = saved.floats_between(0.0, 2.0, "feature_weights", d)
+    if not feature_weights.any():
+        raise ModelFileError(f"{saved.prefix}feature_weights must not all be 0")
     return PhaseSummary(
         saved.integer("number", 1),
         saved.integer("end", 1),
         saved.integer("n_centers", 0),
         _restore_eigenvalues(saved, d),
-        saved.floats_between(0.0, 2.0, "feature_weights", d),
+        feature_weights,
         tuple(saved.strings("choices", views)),
         saved.floats("expert_weights", len(expert_names(views))),
         tuple(saved.strings("past_choices")),
