@@ -20,8 +20,6 @@ REFUSED = {
     "text": (b"0.1,high,0.5", "row 60, column 'b': 'high' is not a number"),
     "too large": (b"0.1,-1e308,0.5", "row 60, column 'b': '-1e308' is too large \\(the maximum is 1e\\+140\\)"),
     "infinite": (b"0.1,inf,0.5", "row 60, column 'b': 'inf' is too large"),
-    "label missing": (b"0.1,0.2,", "row 60, column 'y': .*missing"),
-    "label NaN": (b"0.1,0.2,nan", "row 60, column 'y': .*missing"),
     "label text": (b"0.1,0.2,high", "row 60, column 'y': 'high' is not a number"),
     "label too large": (b"0.1,0.2,1e61", "row 60, column 'y': '1e61' is too large \\(the maximum is 1e\\+60\\)"),
     "a cell too few": (b"0.1,0.2", "row 60"),
