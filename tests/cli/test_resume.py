@@ -127,7 +127,7 @@ def test_missing_or_foreign_parquet_predictions_are_not_resumed(half: Path, cli:
     (half / "p.parquet").unlink()
     result = cli(*run, folder=half)
     assert result.code == 3
-    assert ".p.parquet.rows must begin with the 3,377 bytes" in last(result)
+    assert ".p.parquet.rows must begin with the 3,385 bytes" in last(result)
 
 
 def test_predictions_after_the_last_save_are_truncated(whole: Path, half: Path, cli: CliRunner) -> None:

@@ -27,30 +27,30 @@ MetricRegressor on rides.csv, target duration
 ┌─────────────────────────────┬─────────┐
 │ rows                        │     400 │
 │ rows skipped                │       0 │
-│ RMSE                        │   4.506 │
+│ RMSE                        │   4.527 │
 │ RMSE of the running mean    │   20.41 │
 │ RMSE of the last value      │   30.57 │
-│ MAE                         │   1.237 │
-│ R2                          │  0.9500 │
-│ skill over the running mean │   77.9% │
-│ RMSE of the features alone  │   4.388 │
-│ effective rank              │ 2 of 16 │
+│ MAE                         │   1.297 │
+│ R2                          │  0.9495 │
+│ skill over the running mean │   77.8% │
+│ RMSE of the features alone  │   4.417 │
+│ effective rank              │ 2 of 15 │
 │ centers                     │     400 │
 └─────────────────────────────┴─────────┘
 Feature importance
 ┏━━━━━━━━━┳━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━┓
 ┃ feature ┃ importance ┃                          ┃
 ┡━━━━━━━━━╇━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━┩
-│ km      │      74.0% │ ████████████████████████ │
-│ traffic │      25.8% │ ████████▍                │
+│ km      │      74.4% │ ████████████████████████ │
+│ traffic │      25.5% │ ████████▎                │
 └─────────┴────────────┴──────────────────────────┘
-and 14 more, 0.1% in total
+and 13 more, 0.1% in total
 Leading directions
 ┏━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
 ┃ eigenvalue ┃ loadings (features in standard units) ┃
 ┡━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
 │          1 │ +1.00 km                              │
-│      0.349 │ +1.00 traffic                         │
+│      0.342 │ +1.00 traffic                         │
 └────────────┴───────────────────────────────────────┘
 """
 
@@ -112,7 +112,7 @@ def test_json_contains_the_record_and_changes_nothing_else(
     assert (result.code, result.err) == (0, TAKEN_FOR)
     found = json.loads(result.out)
     assert found["summary"]["rows"] == ROWS
-    assert f"{found['summary']['rmse']:.4g}" == "4.506"
+    assert f"{found['summary']['rmse']:.4g}" == "4.527"
     assert [column["name"] for column in found["columns"]] == list(COLUMNS[:-1])
     assert [column["kind"] for column in found["columns"]] == [
         "time",

@@ -104,25 +104,32 @@ class ReferenceEncoder:
         self.has_statistics = dict(self.starts_with_statistics)
         self.first: dict[str, datetime] = {}
         self.trend = dict.fromkeys(kinds, 0.0)
-        self.forms = {name: self.form([row[name] for row in rows]) for name in kinds if kinds[name] == "time"}
+        times = {name: self.times([row[name] for row in rows]) for name in kinds if kinds[name] == "time"}
+        self.forms = {
+            name: "time of day" if any(isinstance(each, time) for each in found) else "date"
+            for name, found in times.items()
+        }
+        self.late: set[str] = set()
         for name, kind in kinds.items():
             self.names += self.first_names(name, kind)
 
-    def form(self, cells: list[str | None]) -> str:
-        found = [parse_time(cell) for cell in cells if cell is not None and not is_missing(cell)]
-        if any(isinstance(each, time) for each in found):
-            return "time of day"
-        return "datetime" if any(each.time() != time() for each in found if isinstance(each, datetime)) else "date"
+    def times(self, cells: list[str | None]) -> list[datetime | time]:
+        return [parse_time(cell) for cell in cells if cell is not None and not is_missing(cell)]
+
+    def steps(self, found: datetime | time) -> dict[str, int]:
+        steps = {"hour": found.hour * 3600 + found.minute * 60 + found.second}
+        if isinstance(found, time):
+            return steps
+        return steps | {"weekday": found.weekday(), "day of year": (found.date() - date(found.year, 1, 1)).days}
 
     def first_names(self, name: str, kind: str) -> list[str]:
         if kind == "category":
             return self.statistic_names(name) if self.has_statistics[name] else [f"{name}=other"]
         if kind != "time":
             return [name]
-        hour = [f"{name} hour sin", f"{name} hour cos"]
-        day = [f"{name} {part}" for part in ("weekday sin", "weekday cos", "day of year sin", "day of year cos")]
-        day += [f"{name} days since start"]
-        return {"time of day": hour, "date": day, "datetime": hour + day}[self.forms[name]]
+        if self.forms[name] == "time of day":
+            return [f"{name} hour sin", f"{name} hour cos"]
+        return [f"{name} days since start"]
 
     def statistic_names(self, name: str) -> list[str]:
         return [f"mean of y by {name}", f"last y by {name}", f"log count of {name}"]
@@ -153,15 +160,18 @@ class ReferenceEncoder:
             features = {f"{name} is missing": 1.0}
             return features if form == "time of day" else features | {f"{name} days since start": self.trend[name]}
         found = parse_time(cell)
-        clock = found if isinstance(found, time) else found.time()
-        features = self.sin_cos(f"{name} hour", clock.hour * 3600 + clock.minute * 60 + clock.second, 86_400)
         if isinstance(found, time):
-            return features
+            return self.sin_cos(f"{name} hour", self.steps(found)["hour"], 86_400)
         first = self.first.setdefault(name, found)
+        features = {}
+        for part, size in (("hour", 86_400), ("weekday", 7), ("day of year", 366)):
+            key, step, first_step = f"{name} {part}", self.steps(found)[part], self.steps(first)[part]
+            if step != first_step and (part != "weekday" or found.day != first.day):
+                self.late.add(key)
+            if key in self.late:
+                now, before = self.sin_cos(key, step, size), self.sin_cos(key, first_step, size)
+                features |= {each: now[each] - before[each] for each in now}
         self.trend[name] = float((found - first) // timedelta(microseconds=1)) / (86_400 * 10**6)
-        features = features if form == "datetime" else {}
-        features |= self.sin_cos(f"{name} weekday", found.weekday(), 7)
-        features |= self.sin_cos(f"{name} day of year", (found.date() - date(found.year, 1, 1)).days, 366)
         return features | {f"{name} days since start": self.trend[name]}
 
     def sin_cos(self, name: str, step: int, steps: int) -> dict[str, float]:

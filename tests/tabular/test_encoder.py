@@ -1,6 +1,6 @@
 import copy
 import json
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipack.errors import DomainError, ModelFileError, StreamError
-from ellipack.tabular import MISSING_VALUES, LevelOptions, ParsedRows, TableBatch, TableEncoder
+from ellipack.tabular import MISSING_VALUES, CellOptions, LevelOptions, ParsedRows, TableBatch, TableEncoder
 from tests.strategies import cuts
 from tests.tabular.reference_encoder import ReferenceEncoder, Row
 
 padding = st.sampled_from(["", "", "", " ", "\t"])
 numbers = st.floats(-1e9, 1e9).map(repr) | st.integers(-3, 3).map(str) | st.sampled_from(["1e3", ".5", "-0", "+2"])
 booleans = st.sampled_from(["true", "False", "YES", "no", "t", "f", "1", "0"])
-dates = st.dates().map(str)
+dates = st.dates().map(str) | st.dates(date(2024, 1, 1), date(2024, 3, 3)).map(str)
 seconds = st.sampled_from(["", ":59", ":05.25", ":00.123456"])
 zones = st.sampled_from(["", "", "Z", "+02:00", "-0930"])
 datetimes = st.builds(
@@ -66,7 +66,9 @@ class Table:
         return [{name: some[i] for name, some in self.cells.items()} for i in range(self.height)]
 
     def encoder(self) -> TableEncoder:
-        return TableEncoder.from_head(self.batch(), "y", kinds=self.kinds, levels=self.levels)
+        trend = tuple(name for name, form in self.reference().forms.items() if form == "date")
+        cells = CellOptions(trend=trend)
+        return TableEncoder.from_head(self.batch(), "y", kinds=self.kinds, levels=self.levels, cells=cells)
 
     def reference(self) -> ReferenceEncoder:
         return ReferenceEncoder(self.kinds, self.rows(), self.levels)

@@ -16,56 +16,56 @@ def infer(cells: pa.Array, kind: str | None = None) -> InferredKind:
 
 
 @pytest.mark.parametrize(
-    ("cells", "kind", "form"),
+    ("cells", "kind", "pattern"),
     [
-        (["1", " 2.5", "?", None, "-3e4"], "number", ""),
-        (["0", "1", "1"], "number", ""),
-        (["5", "5", "5"], "number", ""),
-        (["2019", "2020"], "number", ""),
-        (["yes", "No", "NA", "yes"], "boolean", ""),
-        (["T", "F"], "boolean", ""),
-        (["true", "true"], "category", ""),  # other values than "false" may follow
-        (["F", "F", "F"], "category", ""),
-        (["t", "no"], "category", ""),
-        (["yes", "no", "maybe"], "category", ""),
-        (DAYS, "time", "date"),
-        (["2024-01-01 00:00", "2024-01-02 00:00"], "time", "date"),
-        (["2024-01-01T12:30:00Z", "2024-01-02", "2024-01-01T12:30:00.123456789+02:00"], "time", "datetime"),
+        (["1", " 2.5", "?", None, "-3e4"], "number", "iso"),
+        (["0", "1", "1"], "number", "iso"),
+        (["5", "5", "5"], "number", "iso"),
+        (["2019", "2020"], "number", "iso"),
+        (["yes", "No", "NA", "yes"], "boolean", "iso"),
+        (["T", "F"], "boolean", "iso"),
+        (["true", "true"], "category", "iso"),  # other values than "false" may follow
+        (["F", "F", "F"], "category", "iso"),
+        (["t", "no"], "category", "iso"),
+        (["yes", "no", "maybe"], "category", "iso"),
+        (DAYS, "time", "iso"),
+        (["2024-01-01 00:00", "2024-01-02 00:00"], "time", "iso"),
+        (["2024-01-01T12:30:00Z", "2024-01-02", "2024-01-01T12:30:00.123456789+02:00"], "time", "iso"),
         (["12:30", "9:05", "23:59:59.5"], "time", "time of day"),
-        (["31/12/2024", "30/12/2024"], "category", ""),
-        (["rain", "sun", "rain"], "category", ""),
-        (["1"] * 99 + ["one"], "number", ""),  # a single error, which is reported when it is parsed
-        ([*DAYS, "soon"], "time", "date"),
-        (["1"] * 9 + ["one"], "category", ""),
-        (["1"] * 90 + ["one"] * 10, "category", ""),
-        ([None, "NA", ""], "category", ""),
+        (["31/12/2024", "30/12/2024"], "time", "%d/%m/%Y"),
+        (["rain", "sun", "rain"], "category", "iso"),
+        (["1"] * 99 + ["one"], "number", "iso"),  # a single error, which is reported when it is parsed
+        ([*DAYS, "soon"], "time", "iso"),
+        (["1"] * 9 + ["one"], "category", "iso"),
+        (["1"] * 90 + ["one"] * 10, "category", "iso"),
+        ([None, "NA", ""], "category", "iso"),
     ],
 )
-def test_infers_kind_from_strings(cells: list[str | None], kind: str, form: str) -> None:
+def test_infers_kind_from_strings(cells: list[str | None], kind: str, pattern: str) -> None:
     found = infer(pa.array(cells, pa.string()))
-    assert (found.kind, found.form) == (kind, form)
+    assert (found.kind, found.time_format.pattern) == (kind, pattern)
 
 
 @pytest.mark.parametrize(
-    ("cells", "kind", "form"),
+    ("cells", "kind", "pattern"),
     [
-        (pa.array([1, 2], pa.uint8()), "number", ""),
-        (pa.array([1.5, None], pa.float32()), "number", ""),
-        (pa.array([Decimal("1.5")]), "number", ""),
-        (pa.array([None, None], pa.float64()), "number", ""),
-        (pa.array([True, True]), "boolean", ""),
-        (pa.array([date(2024, 1, 1)]), "time", "date"),
-        (pa.array([datetime(2024, 1, 1)], pa.timestamp("ns")), "time", "date"),
-        (pa.array([datetime(2024, 1, 1, 3)], pa.timestamp("s", "Asia/Tokyo")), "time", "datetime"),
+        (pa.array([1, 2], pa.uint8()), "number", "iso"),
+        (pa.array([1.5, None], pa.float32()), "number", "iso"),
+        (pa.array([Decimal("1.5")]), "number", "iso"),
+        (pa.array([None, None], pa.float64()), "number", "iso"),
+        (pa.array([True, True]), "boolean", "iso"),
+        (pa.array([date(2024, 1, 1)]), "time", "iso"),
+        (pa.array([datetime(2024, 1, 1)], pa.timestamp("ns")), "time", "iso"),
+        (pa.array([datetime(2024, 1, 1, 3)], pa.timestamp("s", "Asia/Tokyo")), "time", "iso"),
         (pa.array([time(3)], pa.time32("s")), "time", "time of day"),
-        (pa.array(["a", "b"]).dictionary_encode(), "category", ""),
-        (pa.array(["1", "2"], pa.large_string()), "number", ""),
-        (pa.nulls(3), "category", ""),
+        (pa.array(["a", "b"]).dictionary_encode(), "category", "iso"),
+        (pa.array(["1", "2"], pa.large_string()), "number", "iso"),
+        (pa.nulls(3), "category", "iso"),
     ],
 )
-def test_infers_kind_from_types(cells: pa.Array, kind: str, form: str) -> None:
+def test_infers_kind_from_types(cells: pa.Array, kind: str, pattern: str) -> None:
     found = infer(cells.cast(pa.string()) if pa.types.is_dictionary(cells.type) else cells)
-    assert (found.kind, found.form) == (kind, form)
+    assert (found.kind, found.time_format.pattern) == (kind, pattern)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_notes_and_warnings(cells: list[str | None], note: str, left_out: bool, 
 
 def test_given_kind_is_not_inferred() -> None:
     assert infer(pa.array(["1", "2"]), "category").kind == "category"
-    assert infer(pa.array(["12:30", "2:30"]), "time").form == "time of day"
+    assert infer(pa.array(["12:30", "2:30"]), "time").time_format.pattern == "time of day"
     assert infer(pa.array(["1", "x", "2"]), "category").warnings == []
     assert infer(pa.array(["x"]), "number").warnings == [
         "column 'c' is treated as number, although 1 of its first 1 values are not, such as 'x' in row 1"

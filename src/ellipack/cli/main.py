@@ -142,6 +142,16 @@ def completion(shell: str) -> None:
     "--na", multiple=True, metavar="TEXT", help="A further spelling of missing values, such as -999. May be repeated."
 )
 @click.option(
+    "--time-format",
+    "time_formats",
+    multiple=True,
+    metavar="COLUMN=FORMAT",
+    help="How dates are written: %d/%m/%Y and so on, iso, epoch, or epoch-ms, -us, -ns.  [default: inferred]",
+)
+@click.option(
+    "--trend", multiple=True, metavar="COLUMN", help="Use the days since the first row of a column of dates, too."
+)
+@click.option(
     "--levels",
     type=click.IntRange(0),
     metavar="N",

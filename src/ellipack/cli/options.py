@@ -27,6 +27,8 @@ class Options:
     decimal: str | None = None
     thousands: str | None = None
     na: tuple[str, ...] = ()
+    time_formats: tuple[str, ...] = ()
+    trend: tuple[str, ...] = ()
     levels: int | None = None
     level_memory: int | None = None
     by: tuple[str, ...] = ()
@@ -59,8 +61,16 @@ class Options:
     def named_columns(self) -> list[str]:
         """Return the columns of the table that options name."""
         kinds = self.column_kinds()
-        named = [self.target, self.id_column, *self.keep, *self.by, *self.take, *self.drop, *kinds]
+        named = [self.target, self.id_column, *self.keep, *self.by, *self.take, *self.drop, *self.trend]
+        named += [*kinds, *self.formats_of_times()]
         return [name for name in named if name is not None]
+
+    def formats_of_times(self) -> dict[str, str]:
+        """Return the format of each column given by ``--time-format``."""
+        for given in self.time_formats:
+            if "=" not in given:
+                raise InputError(f"--time-format must be COLUMN=FORMAT, got {given!r}")
+        return {column: pattern for column, _, pattern in (given.partition("=") for given in self.time_formats)}
 
     def column_kinds(self) -> dict[str, str]:
         """Return the kind of each column given by ``--kind``."""

@@ -149,6 +149,8 @@ def _check_options(run: Run, options: Options) -> None:
     _check_equal("--decimal", options.decimal, run.encoder.cell_options.decimal)
     _check_equal("--thousands", options.thousands, run.encoder.cell_options.thousands)
     _check_equal("--na", options.na or None, run.encoder.cell_options.na)
+    _check_equal("--time-format", options.formats_of_times() or None, run.encoder.cell_options.time_formats)
+    _check_equal("--trend", options.trend or None, run.encoder.cell_options.trend)
     if run.encoder.level_options is not None:
         _check_equal("--levels", options.levels, run.encoder.level_options.one_hot)
         _check_equal("--level-memory", options.level_memory, run.encoder.level_options.remembered)

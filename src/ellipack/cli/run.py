@@ -90,7 +90,7 @@ def _new_run(options: Options, source: TableStream) -> Run:
         drop=options.drop if options.id_column is None else {*options.drop, options.id_column},
         kinds=options.column_kinds(),
         levels=_level_options(options),
-        cells=CellOptions(options.decimal, options.thousands, options.na),
+        cells=CellOptions(options.decimal, options.thousands, options.na, options.formats_of_times(), options.trend),
     )
     _report_live_table(source, encoder.target)
     learner = make_learner(options.learner or DEFAULT_LEARNER, options.settings)

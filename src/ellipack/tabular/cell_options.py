@@ -1,10 +1,12 @@
 """How cells are written, as far as the user says so: `CellOptions`."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from ellipack.errors import DomainError, ModelFileError
-from ellipack.tabular.columns import JsonDict, get_optional_str, get_strs
+from ellipack.tabular.columns import JsonDict, get_entry, get_optional_str, get_str, get_strs, invalid_entry
 from ellipack.tabular.number_format import DECIMALS, THOUSANDS, Separators
+from ellipack.tabular.time_format import TimeFormat
 
 
 @dataclass(frozen=True)
@@ -19,11 +21,17 @@ class CellOptions:
         Character between groups of three digits; an empty string if there is none.
     na : tuple of str, default ()
         Strings that mean a missing value, in addition to `MISSING_VALUES`.
+    time_formats : mapping of str to str
+        Formats of dates and times by column. See `TimeFormat`.
+    trend : tuple of str, default ()
+        Columns of dates whose days since the first row are a feature, too.
     """
 
     decimal: str | None = None
     thousands: str | None = None
     na: tuple[str, ...] = ()
+    time_formats: Mapping[str, str] = field(default_factory=dict)
+    trend: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, *DECIMALS):
@@ -32,6 +40,8 @@ class CellOptions:
             raise DomainError(f"thousands must be one of {', '.join(map(repr, THOUSANDS))}, got {self.thousands!r}")
         if self.thousands and self.thousands == self.decimal:
             raise DomainError(f"decimal and thousands must be different characters, got {self.decimal!r} for both")
+        for pattern in self.time_formats.values():
+            TimeFormat(pattern)
 
     @property
     def separators(self) -> Separators:
@@ -41,13 +51,21 @@ class CellOptions:
 
     def to_dict(self) -> JsonDict:
         """Return the options as JSON-compatible data."""
-        return {"decimal": self.decimal, "thousands": self.thousands, "na": list(self.na)}
+        own = {"decimal": self.decimal, "thousands": self.thousands, "na": list(self.na), "trend": list(self.trend)}
+        return own | {"time_formats": dict(self.time_formats)}
 
     @classmethod
     def from_dict(cls, data: JsonDict) -> "CellOptions":
         """Restore options; raise ModelFileError if they are invalid."""
-        given = get_optional_str(data, "decimal"), get_optional_str(data, "thousands"), tuple(get_strs(data, "na"))
+        decimal, thousands = get_optional_str(data, "decimal"), get_optional_str(data, "thousands")
+        formats, na, trend = (
+            get_entry(data, "time_formats"),
+            tuple(get_strs(data, "na")),
+            tuple(get_strs(data, "trend")),
+        )
+        if not isinstance(formats, dict):
+            raise invalid_entry("time_formats", "a dictionary", formats)
         try:
-            return cls(*given)
+            return cls(decimal, thousands, na, {name: get_str(formats, name) for name in formats}, trend)
         except DomainError as error:
             raise ModelFileError(f"the saved encoder is invalid: {error}") from error

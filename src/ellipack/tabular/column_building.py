@@ -8,13 +8,14 @@ from ellipack.choices import COLUMN_KINDS
 from ellipack.errors import DomainError, StreamError
 from ellipack.tabular.category_column import CategoryColumn, LevelOptions
 from ellipack.tabular.cell_options import CellOptions
-from ellipack.tabular.columns import Column, decode_column
+from ellipack.tabular.columns import Column, decode_column, is_numeric_type
 from ellipack.tabular.kind_inference import INFERENCE_ROWS, InferredKind, Sample, infer_kind
 from ellipack.tabular.number_column import NumberColumn, TargetColumn
 from ellipack.tabular.number_format import NumberFormat, Separators, find_number_format, find_usual_separators
 from ellipack.tabular.table_batch import BadRow, TableBatch, escape_name, quote_value, replace_missing, to_strings
 from ellipack.tabular.target_statistics import STATISTICS
-from ellipack.tabular.time_column import TIME_FEATURES, TimeColumn
+from ellipack.tabular.time_column import TimeColumn, periodic_parts
+from ellipack.tabular.time_format import ISO
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,7 @@ def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> Buil
     columns: list[Column] = []
     left_out, warnings, width = list[LeftOut](), list[str](), 0
     labels = _build_target(head, samples[target], options, usual)
-    for name in names:
-        inferred = infer_kind(samples[name], options.kinds.get(name), options.cells, usual)
+    for name, inferred in _infer_kinds(head, [samples[name] for name in names], options, usual).items():
         warnings += inferred.warnings
         is_left_out = bool(inferred.left_out) and not options.asks_for(name)
         if is_left_out:
@@ -71,12 +71,33 @@ def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> Buil
             continue
         columns.append(_make_column(name, target, inferred, width, options))
         width += len(columns[-1].feature_names())
-    if not width:
+    if not width and (times := [each for each in columns if isinstance(each, TimeColumn)]):  # nothing else is known
+        whole = TimeColumn(times[0].name, times[0].format, periodic_parts(times[0].format), 0, has_trend=False)
+        columns[columns.index(times[0])] = whole
+    elif not width:
         reasons = "; ".join(f"'{escape_name(name)}' is left out ({reason})" for name, reason in left_out)
         raise StreamError(
             f"{head.source}: no column is left to predict '{target}' from: {reasons}: use one with --take"
         )
     return BuiltColumns(labels, columns, left_out, warnings)
+
+
+def _infer_kinds(
+    head: TableBatch, samples: list[Sample], options: ColumnOptions, usual: Separators
+) -> dict[str, InferredKind]:
+    """Return the kinds of columns. Other columns decide what is not clear; raise StreamError if they do not."""
+    kinds = {each.name: infer_kind(each, options.kinds.get(each.name), options.cells, usual) for each in samples}
+    decided = {each.time_format for each in kinds.values() if each.kind == "time" and not each.question} - {ISO}
+    usual_times = decided.pop() if len(decided) == 1 else None
+    for sample in samples:
+        name = sample.name
+        if kinds[name].question and usual_times is not None:
+            kinds[name] = infer_kind(sample, options.kinds.get(name), options.cells, usual, usual_times)
+        if kinds[name].question:
+            raise StreamError(f"{head.source}, {kinds[name].question}")
+        if name in options.cells.trend and kinds[name].kind != "time":
+            raise StreamError(f"{head.source}, column '{escape_name(name)}' must contain dates, because it is a trend")
+    return kinds
 
 
 def _sample(head: TableBatch, name: str, options: CellOptions) -> Sample:
@@ -93,11 +114,16 @@ def _usual_separators(samples: Mapping[str, Sample], options: ColumnOptions) -> 
 
 def _build_target(head: TableBatch, sample: Sample, options: ColumnOptions, usual: Separators) -> TargetColumn:
     """Return the target column; raise StreamError unless it contains numbers or Booleans, or no values yet."""
-    if not len(sample.values) and options.kinds.get(sample.name) is None:
+    kind = options.kinds.get(sample.name)
+    if not len(sample.values) and kind is None:
         given = options.cells.separators
         format = NumberFormat(given.decimal or usual.decimal or ".", given.thousands or usual.thousands or "")
         return TargetColumn(sample.name, "number", format)
-    inferred = infer_kind(sample, options.kinds.get(sample.name), options.cells, usual)
+    if kind is None and is_numeric_type(sample.cells.type):
+        return TargetColumn(sample.name, "number")
+    inferred = infer_kind(sample, kind, options.cells, usual)
+    if kind is None and inferred.kind == "time" and find_number_format(sample.values).share == 1:
+        return TargetColumn(sample.name, "number")  # compact dates are numbers, too
     if inferred.kind in ("number", "boolean"):
         return TargetColumn(sample.name, inferred.kind, inferred.number_format)
     found = find_number_format(sample.values, options.cells.separators, usual)
@@ -117,6 +143,9 @@ def _select_columns(head: TableBatch, target: str, options: ColumnOptions) -> li
     """Return the names of the feature columns; raise StreamError if the options do not fit the table."""
     names = head.table.schema.names
     roles = {target: "the target", **dict.fromkeys(options.kinds, "with a given kind")}
+    roles |= dict.fromkeys(options.cells.time_formats, "with a time format") | dict.fromkeys(
+        options.cells.trend, "a trend"
+    )
     roles |= dict.fromkeys(options.drop, "to drop") | dict.fromkeys(options.take or (), "to take")
     for name, role in roles.items():
         require_column(head, name, role)
@@ -144,8 +173,9 @@ def require_column(batch: TableBatch, name: str, role: str) -> None:
 def _make_column(name: str, target: str, inferred: InferredKind, feature: int, options: ColumnOptions) -> Column:
     """Return the encoder of a column."""
     if inferred.kind == "time":
-        count = len(TIME_FEATURES[inferred.form])
-        return TimeColumn(name, inferred.form, list(range(feature, feature + count)), inferred.note)
+        format, has_trend = inferred.time_format, name in options.cells.trend
+        initial = periodic_parts(format) if format.is_time_of_day else ()
+        return TimeColumn(name, format, initial, feature, has_trend, inferred.note)
     if inferred.kind == "category":
         count = len(STATISTICS) if inferred.n_levels > options.levels.one_hot or inferred.left_out else 1
         count = 0 if inferred.left_out and not options.asks_for(name) else count

@@ -12,7 +12,9 @@ from ellipack.tabular.columns import Cells, is_datetime_type, is_numeric_type, i
 from ellipack.tabular.number_column import BOOLEAN_PAIRS
 from ellipack.tabular.number_format import PLAIN, FoundFormat, NumberFormat, Separators, find_number_format
 from ellipack.tabular.table_batch import escape_name, quote_value, to_clean_strings, to_strings
-from ellipack.tabular.time_column import TimeCells, parse_datetimes, parse_times_of_day
+from ellipack.tabular.time_column import has_varying_part
+from ellipack.tabular.time_format import ISO, TIME_OF_DAY, TimeFormat
+from ellipack.tabular.time_inference import FoundTimes, find_numeric_times, find_time_format
 from ellipack.validation import Ints
 
 INFERENCE_ROWS = 1000
@@ -21,8 +23,8 @@ INFERENCE_ROWS = 1000
 _MIN_SHARE = 0.95  # of the values that must parse
 _MIN_SIMILAR = 0.5  # share of numbers from which text is said to look like numbers
 _MIN_VALUES = 20  # needed to tolerate invalid values, or to find identifiers and row counters
-_PREVIEW_VALUES = 20  # parsed first, to reject a kind early
-_DAY = 86_400 * 10**6
+_DATES = r"(^|[^0-9])(19|20)[0-9]{2}([^0-9]|$)"  # a year, in text that may contain dates
+_MIN_DATES = 0.9  # share of values with a year from which text is said to look like dates
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,10 @@ class InferredKind:
         One of `ellipack.choices.COLUMN_KINDS`.
     number_format : NumberFormat, default PLAIN
         How numbers are written, if the kind is ``number``.
-    form : str, default ""
-        One of `TIME_FORMS` if the kind is ``time``.
+    time_format : TimeFormat, default ISO
+        How times are written, if the kind is ``time``.
+    question : str, default ""
+        What the user has to decide, because the values do not.
     note : str, default ""
         Remark for the report.
     warnings : list of str
@@ -95,7 +99,8 @@ class InferredKind:
 
     kind: str
     number_format: NumberFormat = PLAIN
-    form: str = ""
+    time_format: TimeFormat = ISO
+    question: str = ""
     note: str = ""
     warnings: list[str] = field(default_factory=list)
     n_levels: int = 0
@@ -106,7 +111,11 @@ _NO_OPTIONS, _UNKNOWN = CellOptions(), Separators()
 
 
 def infer_kind(
-    sample: Sample, kind: str | None = None, options: CellOptions = _NO_OPTIONS, usual: Separators = _UNKNOWN
+    sample: Sample,
+    kind: str | None = None,
+    options: CellOptions = _NO_OPTIONS,
+    usual: Separators = _UNKNOWN,
+    usual_times: TimeFormat | None = None,
 ) -> InferredKind:
     """Infer the kind of a column from its first values.
 
@@ -120,6 +129,8 @@ def infer_kind(
         What is given and not inferred.
     usual : Separators, default Separators()
         Separators of numbers in the other columns.
+    usual_times : TimeFormat or None, default None
+        Format of dates in another column.
 
     Returns
     -------
@@ -130,49 +141,56 @@ def infer_kind(
     --------
     >>> infer_kind(Sample.of("sky", pa.array(["clear", "rain", "clear"]))).kind
     'category'
-    >>> infer_kind(Sample.of("when", pa.array(["2024-05-31", "2024-06-01"]))).form
-    'date'
+    >>> infer_kind(Sample.of("when", pa.array(["31.5.2024", "1.6.2024"]))).time_format.pattern
+    '%d.%m.%Y'
     >>> infer_kind(Sample.of("price", pa.array(["1,50 €", "12,00 €"]))).note
     'decimal comma, in €'
     """
-    values, number = sample.values, FoundFormat(PLAIN, 0.0)
+    values, number, times = sample.values, FoundFormat(PLAIN, 0.0), FoundTimes(ISO, 0.0)
     if kind == "number" or (kind is None and sample.is_text):
-        number = find_number_format(values, options.separators, usual) if len(values) else number
-    found = kind or _detect_kind(sample.cells.type, values, number)
+        number = find_number_format(values, options.separators, usual)
+    is_number = is_numeric_type(sample.cells.type) or _is_enough(number.share, len(values))
+    if sample.name in options.time_formats:
+        kind, times = "time", FoundTimes(TimeFormat(options.time_formats[sample.name]), 1.0)
+    elif kind == "time" or (kind is None and not is_number):
+        times = _find_times(sample, usual_times)
+    elif kind is None and (format := find_numeric_times(sample.name, values)):
+        kind, times = "time", FoundTimes(format, 1.0)
+    found = kind or _detect_kind(sample.cells.type, values, is_number, times)
     if not len(values):
         rows = f"the first {len(sample.cells):,} rows"
-        warning = f"column '{sample.name}' has no values in {rows} and is treated as {found}"
-        form = _time_form(values) if found == "time" else ""
-        return InferredKind(found, form=form, note="no values at first", warnings=[warning])
+        warning = f"column '{escape_name(sample.name)}' has no values in {rows} and is treated as {found}"
+        return InferredKind(found, note="no values at first", warnings=[warning])
     if found == "category":
-        return _infer_category(sample, number, is_given=kind is not None)
+        return _infer_category(sample, number, times, is_given=kind is not None)
     if found == "time":
-        return InferredKind("time", form=_time_form(values), note=_constant_note(values))
+        return _infer_time(sample, times)
     if found == "number":
         return _infer_number(sample, number)
     return InferredKind(found, note=_constant_note(values))
 
 
-def _detect_kind(kind: pa.DataType, values: pa.Array, number: FoundFormat) -> str:
+def _find_times(sample: Sample, usual: TimeFormat | None) -> FoundTimes:
+    """Return the format of times."""
+    kind = sample.cells.type
+    if is_datetime_type(kind) or pa.types.is_time(kind):
+        return FoundTimes(TIME_OF_DAY if pa.types.is_time(kind) else ISO, 1.0)
+    if is_numeric_type(kind):
+        return FoundTimes(find_numeric_times("time", sample.values) or ISO, 1.0)
+    return find_time_format(to_strings(sample.values), usual) if len(sample.values) else FoundTimes(ISO, 0.0)
+
+
+def _detect_kind(kind: pa.DataType, values: pa.Array, is_number: bool, times: FoundTimes) -> str:
     """Return the kind for a type and values."""
     if pa.types.is_boolean(kind):
         return "boolean"
     if is_datetime_type(kind) or pa.types.is_time(kind):
         return "time"
-    if is_numeric_type(kind) or (len(values) and _is_enough(number.share, len(values))):
+    if is_number:
         return "number"
     if any({*pc.utf8_lower(values).unique().to_pylist()} == {*pair} for pair in BOOLEAN_PAIRS):
         return "boolean"
-    return (
-        "time" if _mostly_parses(parse_datetimes, values) or _mostly_parses(parse_times_of_day, values) else "category"
-    )
-
-
-def _mostly_parses(parse: Callable[[pa.Array], Cells], values: pa.Array) -> bool:
-    """Return whether all values parse, or enough of them that the others are probably errors."""
-    if not len(values) or parse(values.slice(0, _PREVIEW_VALUES)).invalid.mean() > 0.5:
-        return False
-    return _is_enough(1 - float(parse(values).invalid.mean()), len(values))
+    return "time" if _is_enough(times.share, len(values)) else "category"
 
 
 def _is_enough(share: float, count: int) -> bool:
@@ -180,14 +198,24 @@ def _is_enough(share: float, count: int) -> bool:
     return share == 1 or (count >= _MIN_VALUES and share >= _MIN_SHARE)
 
 
-def _time_form(values: pa.Array) -> str:
-    """Return the form of a time column, one of `TIME_FORMS`."""
-    if pa.types.is_time(values.type) or (
-        not is_datetime_type(values.type) and _mostly_parses(parse_times_of_day, values)
-    ):
-        return "time of day"
-    cells: TimeCells = parse_datetimes(values)
-    return "datetime" if (cells.values[~cells.invalid] % _DAY).any() else "date"
+def _infer_time(sample: Sample, found: FoundTimes) -> InferredKind:
+    """Infer parts, notes and warnings of a time column."""
+    name, format, warnings, question = escape_name(sample.name), found.format, [], ""
+    if invalid := sample.describe_invalid(format.parse):
+        warnings.append(f"column '{name}' is treated as dates or times, although {invalid}")
+    if found.rivals:
+        example = quote_value(to_strings(sample.values.slice(0, 1))[0].as_py())
+        formats = [f"--time-format '{name}={each.pattern}'" for each in (format, *found.rivals)]
+        question = (
+            f"column '{name}': the order of day and month in {example} is not clear: run with {' or '.join(formats)}"
+        )
+    varies = (
+        format.is_time_of_day
+        or len(sample.values) < _MIN_VALUES
+        or has_varying_part(format.parse(sample.cells), format)
+    )
+    note = "" if varies else "no periodic part varies: --trend uses the days"
+    return InferredKind("time", time_format=format, question=question, note=note, warnings=warnings)
 
 
 def _infer_number(sample: Sample, found: FoundFormat) -> InferredKind:
@@ -208,14 +236,12 @@ def _infer_number(sample: Sample, found: FoundFormat) -> InferredKind:
     return InferredKind("number", found.format, note=note, warnings=warnings, left_out=left_out)
 
 
-def _infer_category(sample: Sample, number: FoundFormat, *, is_given: bool) -> InferredKind:
+def _infer_category(sample: Sample, number: FoundFormat, times: FoundTimes, *, is_given: bool) -> InferredKind:
     """Infer notes and warnings of a category column."""
     values, name, warnings = sample.values, escape_name(sample.name), []
     n_distinct = len(values.unique())
-    if not is_given and number.share >= _MIN_SIMILAR:
-        invalid = sample.describe_invalid(number.format.parse)
-        remedy = f"correct them, name spellings of missing values with --na, or run with --kind '{name}=number'"
-        warnings.append(f"column '{name}' is treated as text, although it looks like numbers: {invalid}: {remedy}")
+    if not is_given:
+        warnings += _describe_similar(sample, number, times)
     is_identifier = len(values) >= _MIN_VALUES and n_distinct >= _MIN_SHARE * len(values)
     counts = f"{n_distinct:,} different values in {len(values):,} rows"
     if is_identifier and n_distinct == len(sample.cells):
@@ -226,6 +252,23 @@ def _infer_category(sample: Sample, number: FoundFormat, *, is_given: bool) -> I
         warnings.append(f"column '{name}' has {counts}, which help to predict only if they come again: {drop}")
     note = "an identifier at first" if is_identifier else _constant_note(values)
     return InferredKind("category", note=note, warnings=warnings, n_levels=n_distinct)
+
+
+def _describe_similar(sample: Sample, number: FoundFormat, times: FoundTimes) -> list[str]:
+    """Return a warning about text that looks like numbers or dates, but is not."""
+    name = escape_name(sample.name)
+    text = f"column '{name}' is treated as text, although it looks like"
+    correct = "correct them, name spellings of missing values with --na, or run with"
+    if number.share >= _MIN_SIMILAR:
+        invalid = sample.describe_invalid(number.format.parse)
+        return [f"{text} numbers: {invalid}: {correct} --kind '{name}=number'"]
+    if times.share >= _MIN_SIMILAR:
+        invalid = sample.describe_invalid(times.format.parse)
+        return [f"{text} dates ({times.format.pattern}): {invalid}: {correct} --kind '{name}=time'"]
+    if len(sample.values) > 1 and pc.mean(pc.match_substring_regex(sample.values, _DATES)).as_py() >= _MIN_DATES:
+        example = quote_value(sample.values[0].as_py())
+        return [f"{text} dates, such as {example}: run with --time-format '{name}=FORMAT' or --kind '{name}=category'"]
+    return []
 
 
 def _constant_note(values: pa.Array) -> str:
