@@ -8,6 +8,7 @@ NB_MODULE(ELLIPACK_MODULE, m) {
   m.doc() = "Compiled core of ellipack: arrays, rounds, neighbor search and scoring.";
   nanobind::set_leak_warnings(false);
   ellipack::bind_aggregation(m);
+  ellipack::bind_conformal(m);
   ellipack::bind_gradients(m);
   ellipack::bind_intrinsic_dimension(m);
   ellipack::bind_kd_tree(m);

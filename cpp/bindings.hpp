@@ -25,6 +25,7 @@ namespace nb = nanobind;
 using Vector = nb::ndarray<const double, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Matrix = nb::ndarray<const double, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using IntVector = nb::ndarray<const std::int64_t, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using MutableMatrix = nb::ndarray<double, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using MutableVector = nb::ndarray<double, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Returned arrays.
@@ -126,6 +127,7 @@ inline void require_finite(const char* name, const Matrix& rows) {
 
 // Functions that register the classes and functions of one binding file.
 void bind_aggregation(nb::module_& m);
+void bind_conformal(nb::module_& m);
 void bind_gradients(nb::module_& m);
 void bind_intrinsic_dimension(nb::module_& m);
 void bind_kd_tree(nb::module_& m);

@@ -47,25 +47,35 @@ bool accepts_labels(const MetricCore& /*core*/, const AnyArray& labels, std::siz
 
 double predict_one(const MetricCore& core, const std::vector<double>& row) {
   double prediction = 0.0;
-  core.predict(row, {&prediction, 1});
+  core.predict(row, {{&prediction, 1}, {}});
   return prediction;
 }
 
 std::tuple<double, std::vector<double>> predict_next_one(const MetricCore& core, const std::vector<double>& row,
                                                          std::int64_t key) {
   MetricCore::NextPrediction next = core.predict_next_row(row, key);
-  return {next.prediction, std::move(next.past)};
+  return {next.published.prediction, std::move(next.past)};
+}
+
+std::tuple<double, std::vector<double>, std::vector<double>> predict_next_interval_one(const MetricCore& core,
+                                                                                       const std::vector<double>& row,
+                                                                                       std::int64_t key) {
+  MetricCore::NextPrediction next = core.predict_next_row(row, key);
+  const ConformalIntervals::Bounds& bounds = next.published.bounds;
+  return {next.published.prediction, std::move(next.past), {bounds.begin(), bounds.end()}};
 }
 
 bool learn_one(MetricCore& core, const std::vector<double>& row, double label, std::int64_t key,
-               const std::vector<double>& past) {
-  return core.learn_row({row, key, past}, label);
+               const std::vector<double>& past, const std::vector<double>& bounds) {
+  return core.learn_row({row, key, past, bounds}, label);
 }
 
-std::tuple<CoreParts, double> round_on_copy(const MetricCore& core, const std::vector<double>& row, double label,
-                                            std::int64_t key, const std::vector<double>& past) {
-  auto [parts, prediction] = core.round_on_copy({row, key, past}, label);
-  return {std::move(parts), prediction};
+std::tuple<CoreParts, double, std::vector<double>> round_on_copy(const MetricCore& core, const std::vector<double>& row,
+                                                                 double label, std::int64_t key,
+                                                                 const std::vector<double>& past,
+                                                                 const std::vector<double>& bounds) {
+  auto [parts, published] = core.round_on_copy({row, key, past, bounds}, label);
+  return {std::move(parts), published.prediction, {published.bounds.begin(), published.bounds.end()}};
 }
 
 FloatArray expert_weights(const MetricCore& core) {
@@ -138,34 +148,39 @@ void bind_core(nb::module_& m) {
            "Return whether an array contains `count` valid labels that need no conversion.")
       .def(
           "predict",
-          [](const MetricCore& core, const Matrix& rows, const MutableVector& predictions, std::size_t threads) {
+          [](const MetricCore& core, const Matrix& rows, const MutableVector& predictions, const MutableMatrix& bounds,
+             std::size_t threads) {
             require_size("a row", rows.shape(1), core.dimension());
-            core.predict(span_of(rows), span_of(predictions), threads);
+            core.predict(span_of(rows), {span_of(predictions), span_of(bounds)}, threads);
           },
-          "rows"_a, "predictions"_a.noconvert(), "threads"_a = 1, release(),
-          "Fill in the prediction for each row, all from the same state.")
+          "rows"_a, "predictions"_a.noconvert(), "bounds"_a.noconvert(), "threads"_a = 1, release(),
+          "Fill in the prediction for each row and, unless `bounds` is empty, its intervals, all from the same state.")
       .def("past_features", &MetricCore::past_features, release(), "Return a copy of the past.")
       .def(
           "predict_next",
           [](const MetricCore& core, const Matrix& rows, const IntVector& keys, const Vector& labels,
-             PastFeatures* features, const MutableVector& predictions) {
+             PastFeatures* features, const MutableVector& predictions, const MutableMatrix& bounds,
+             bool follows_unknown) {
             require_size("a row", rows.shape(1), core.dimension());
-            core.predict_next(span_of(rows), span_of(keys), span_of(labels), features, span_of(predictions));
+            core.predict_next(span_of(rows), span_of(keys), span_of(labels), features,
+                              {span_of(predictions), span_of(bounds)}, follows_unknown);
           },
-          "rows"_a, "keys"_a, "labels"_a, "features"_a.none(), "predictions"_a.noconvert(), release(),
-          "Fill in the prediction for each of the rows that follow, one after the other. `features` holds the past "
-          "before them, and is updated; None stands for a copy of that of the core. A label that is NaN is unknown, "
-          "and the prediction stands in for it.")
+          "rows"_a, "keys"_a, "labels"_a, "features"_a.none(), "predictions"_a.noconvert(), "bounds"_a.noconvert(),
+          "follows_unknown"_a, release(),
+          "Fill in the prediction for each of the rows that follow, one after the other, and unless `bounds` is empty, "
+          "its intervals. `features` holds the past before them, and is updated; None stands for a copy of that of the "
+          "core. A label that is NaN is unknown, and the prediction stands in for it. `follows_unknown` tells whether "
+          "the label before the first row is unknown.")
       .def(
           "learn",
           [](MetricCore& core, const Matrix& rows, const IntVector& keys, const Vector& labels,
-             const MutableVector& predictions) {
+             const MutableVector& predictions, const MutableMatrix& bounds) {
             require_size("a row", rows.shape(1), core.dimension());
-            return core.learn(span_of(rows), span_of(keys), span_of(labels), span_of(predictions));
+            return core.learn(span_of(rows), span_of(keys), span_of(labels), {span_of(predictions), span_of(bounds)});
           },
-          "rows"_a, "keys"_a, "labels"_a, "predictions"_a.noconvert(), release(),
-          "Run one round per row and fill in the predictions. Return the number of rounds run, which is smaller if a "
-          "round would fill the memory.")
+          "rows"_a, "keys"_a, "labels"_a, "predictions"_a.noconvert(), "bounds"_a.noconvert(), release(),
+          "Run one round per row and fill in the predictions and, unless `bounds` is empty, their intervals. Return "
+          "the number of rounds run, which is smaller if a round would fill the memory.")
       .def("expert_predictions", &expert_predictions, "row"_a,
            "Return the predictions of all experts for a row from the features alone, and those of the aggregation and "
            "the "
@@ -173,11 +188,15 @@ void bind_core(nb::module_& m) {
       .def("predict_one", &predict_one, "row"_a, release(), "Return the prediction for a row from the features alone.")
       .def("predict_next_one", &predict_next_one, "row"_a, "key"_a = 0, release(),
            "Return the prediction of the row that follows, and the features of the past that it used.")
-      .def("learn_one", &learn_one, "row"_a, "label"_a, "key"_a = 0, "past"_a = std::vector<double>(), release(),
-           "Run a round. Return False, without a change, if the round would fill the memory. `past` has the features "
-           "of the past at the time of the prediction, if the label comes late.")
+      .def("predict_next_interval_one", &predict_next_interval_one, "row"_a, "key"_a = 0, release(),
+           "Return the same, and the intervals of the prediction.")
+      .def("learn_one", &learn_one, "row"_a, "label"_a, "key"_a = 0, "past"_a = std::vector<double>(),
+           "bounds"_a = std::vector<double>(), release(),
+           "Run a round. Return False, without a change, if the round would fill the memory. If the label comes late, "
+           "`past` has the features of the past at the time of the prediction, and `bounds` its intervals.")
       .def("round_on_copy", &round_on_copy, "row"_a, "label"_a, "key"_a = 0, "past"_a = std::vector<double>(),
-           release(), "Return the parts after one more round, and its prediction, without changing the core.")
+           "bounds"_a = std::vector<double>(), release(),
+           "Return the parts after one more round, its prediction and its intervals, without changing the core.")
       .def(
           "copy", [](const MetricCore& self) { return new MetricCore(self); }, nb::rv_policy::take_ownership, release(),
           "Return an independent copy.")

@@ -76,19 +76,20 @@ void bind_feature_view(nb::module_& m) {
 }
 
 CenterMemory make_centers(const Matrix& rows, const Vector& label_sums, const IntVector& label_counts,
-                          const Vector& round_sums) {
+                          const Vector& round_sums, const Vector& error_sums) {
   require_size("label_sums", label_sums.size(), rows.shape(0));
   require_size("label_counts", label_counts.size(), rows.shape(0));
   require_size("round_sums", round_sums.size(), rows.shape(0));
-  CenterMemory centers{rows.shape(1), vector_of(rows), vector_of(label_sums), vector_of(label_counts),
-                       vector_of(round_sums)};
+  require_size("error_sums", error_sums.size(), rows.shape(0));
+  CenterMemory centers{rows.shape(1),           vector_of(rows),       vector_of(label_sums),
+                       vector_of(label_counts), vector_of(round_sums), vector_of(error_sums)};
   centers.check();
   return centers;
 }
 
 void bind_centers(nb::module_& m) {
   nb::class_<CenterMemory>(m, "CenterMemory", "Centers, shared by all views.")
-      .def(nb::new_(&make_centers), "rows"_a, "label_sums"_a, "label_counts"_a, "round_sums"_a)
+      .def(nb::new_(&make_centers), "rows"_a, "label_sums"_a, "label_counts"_a, "round_sums"_a, "error_sums"_a)
       .def_prop_ro(
           "rows", [](const CenterMemory& self) { return as_matrix(*self.rows, self.dimension); }, nb::rv_policy::move)
       .def_prop_ro(
@@ -97,13 +98,16 @@ void bind_centers(nb::module_& m) {
           "label_counts", [](const CenterMemory& self) { return as_ints(self.label_counts); }, nb::rv_policy::move)
       .def_prop_ro(
           "round_sums", [](const CenterMemory& self) { return as_vector(self.round_sums); }, nb::rv_policy::move)
+      .def_prop_ro(
+          "error_sums", [](const CenterMemory& self) { return as_vector(self.error_sums); }, nb::rv_policy::move)
       .def("__len__", &CenterMemory::size)
       .def(
           "__reduce__",
           [](const CenterMemory& self) {
-            return nb::make_tuple(nb::type<CenterMemory>(),
-                                  nb::make_tuple(as_matrix(*self.rows, self.dimension), as_vector(self.label_sums),
-                                                 as_ints(self.label_counts), as_vector(self.round_sums)));
+            return nb::make_tuple(
+                nb::type<CenterMemory>(),
+                nb::make_tuple(as_matrix(*self.rows, self.dimension), as_vector(self.label_sums),
+                               as_ints(self.label_counts), as_vector(self.round_sums), as_vector(self.error_sums)));
           },
           reduce_signature());
 }
@@ -189,7 +193,8 @@ FloatArray feature_statistics(const MetricParts& parts) {
 
 MetricParts make_parts(std::vector<FeatureView> views, CenterMemory centers, PackingExpert packing,
                        GlobalRegressions regressions, StackedAggregation aggregation, const Vector& labels,
-                       const Matrix& features, const std::vector<Matrix>& coordinates, std::int64_t clock) {
+                       const Matrix& features, const ConformalIntervals& intervals,
+                       const std::vector<Matrix>& coordinates, std::int64_t clock) {
   require_size("coordinates", coordinates.size(), views.size());
   std::vector<std::vector<double>> points;
   for (std::size_t v = 0; v < views.size(); ++v) {
@@ -204,6 +209,7 @@ MetricParts make_parts(std::vector<FeatureView> views, CenterMemory centers, Pac
                     std::move(aggregation),
                     make_label_statistics(labels),
                     make_feature_statistics(features),
+                    intervals,
                     clock};
   parts.check();
   return parts;
@@ -234,7 +240,7 @@ void bind_parts(nb::module_& m) {
           reduce_signature());
   nb::class_<MetricParts>(m, "MetricParts", "State of a learner with a metric.")
       .def(nb::new_(&make_parts), "views"_a, "centers"_a, "packing"_a, "regressions"_a, "aggregation"_a,
-           "label_statistics"_a, "feature_statistics"_a, "coordinates"_a, "clock"_a)
+           "label_statistics"_a, "feature_statistics"_a, "intervals"_a, "coordinates"_a, "clock"_a)
       .def_ro("views", &MetricParts::views)
       .def_ro("centers", &MetricParts::centers)
       .def_ro("packing", &MetricParts::packing)
@@ -242,15 +248,16 @@ void bind_parts(nb::module_& m) {
       .def_ro("aggregation", &MetricParts::aggregation)
       .def_prop_ro("label_statistics", &label_statistics, nb::rv_policy::move)
       .def_prop_ro("feature_statistics", &feature_statistics, nb::rv_policy::move)
+      .def_ro("intervals", &MetricParts::intervals)
       .def_ro("clock", &MetricParts::clock)
       .def_prop_ro("coordinates", &coordinates_of, nb::rv_policy::move, "Coordinates of the centers in each view.")
       .def(
           "__reduce__",
           [](const MetricParts& self) {
-            return nb::make_tuple(
-                nb::type<MetricParts>(),
-                nb::make_tuple(self.views, self.centers, self.packing, self.regressions, self.aggregation,
-                               label_statistics(self), feature_statistics(self), coordinates_of(self), self.clock));
+            return nb::make_tuple(nb::type<MetricParts>(),
+                                  nb::make_tuple(self.views, self.centers, self.packing, self.regressions,
+                                                 self.aggregation, label_statistics(self), feature_statistics(self),
+                                                 self.intervals, coordinates_of(self), self.clock));
           },
           reduce_signature());
 }

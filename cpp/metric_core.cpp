@@ -21,7 +21,24 @@ void check_rows(std::span<const double> rows, std::size_t count, std::size_t d) 
   require(MetricCore::accepts_rows(rows), "rows must be finite and at most 1e140 in size");
 }
 
+// Returns intervals around a prediction, whose sides are at least as wide as those of another prediction.
+ConformalIntervals::Bounds widened_bounds(MetricRounds::Published published, const MetricRounds::Published& other) {
+  for (std::size_t k = 0; k < ConformalIntervals::size; ++k) {
+    double& lower = published.bounds[k];
+    double& upper = published.bounds[ConformalIntervals::size + k];
+    lower = std::min(lower, published.prediction - (other.prediction - other.bounds[k]));
+    upper = std::max(upper, published.prediction + (other.bounds[ConformalIntervals::size + k] - other.prediction));
+  }
+  return published.bounds;
+}
+
 }  // namespace
+
+void MetricCore::Output::check(std::size_t rows) const {
+  require(predictions.size() == rows, "predictions must have one entry per row");
+  require(bounds.empty() || bounds.size() == rows * bounds_per_row,
+          "bounds must have two entries per coverage and row");
+}
 
 void SquaredErrors::add(double label, double without, double with) {
   ++rounds;
@@ -137,29 +154,37 @@ bool MetricCore::accepts_labels(std::span<const double> labels) {
   return std::ranges::all_of(labels, [](double label) { return std::abs(label) <= MetricRounds::largest_label; });
 }
 
-void MetricCore::predict(std::span<const double> rows, std::span<double> predictions, std::size_t threads) const {
-  check_rows(rows, predictions.size(), dimension());
+void MetricCore::Output::write_bounds(std::size_t row, const ConformalIntervals::Bounds& intervals) const {
+  std::ranges::copy(intervals, bounds.begin() + static_cast<std::ptrdiff_t>(row * bounds_per_row));
+}
+
+void MetricCore::predict(std::span<const double> rows, const Output& output, std::size_t threads) const {
+  const std::size_t count = output.predictions.size();
+  check_rows(rows, count, dimension());
+  output.check(count);
   const std::shared_lock lock(mutex_);
-  const std::size_t count = predictions.size();
   const std::size_t parts = std::clamp<std::size_t>(count / rows_per_thread, 1, std::max<std::size_t>(threads, 1));
   std::vector<std::future<void>> others;
   for (std::size_t part = 1; part < parts; ++part) {
-    others.push_back(std::async(std::launch::async, [this, rows, predictions, part, parts, count] {
-      predict_rows(rows, predictions, count * part / parts, count * (part + 1) / parts);
+    others.push_back(std::async(std::launch::async, [this, rows, output, part, parts, count] {
+      predict_rows(rows, output, count * part / parts, count * (part + 1) / parts);
     }));
   }
-  predict_rows(rows, predictions, 0, count / parts);
+  predict_rows(rows, output, 0, count / parts);
   for (std::future<void>& other : others) {
     other.get();
   }
 }
 
 // Predicts rows `first` to `last`. The caller holds the lock.
-void MetricCore::predict_rows(std::span<const double> rows, std::span<double> predictions, std::size_t first,
+void MetricCore::predict_rows(std::span<const double> rows, const Output& output, std::size_t first,
                               std::size_t last) const {
   std::unique_ptr<Workspace> work = acquire_workspace();
   for (std::size_t t = first; t < last; ++t) {
-    predictions[t] = plain_.predict_row(rows.subspan(t * dimension(), dimension()), work->plain);
+    output.predictions[t] = plain_.predict_row(rows.subspan(t * dimension(), dimension()), work->plain);
+    if (output.has_bounds()) {
+      output.write_bounds(t, publish_plain(*work).bounds);
+    }
   }
   release_workspace(std::move(work));
 }
@@ -181,27 +206,35 @@ PastFeatures MetricCore::past_features() const {
 }
 
 void MetricCore::predict_next(std::span<const double> rows, std::span<const std::int64_t> keys,
-                              std::span<const double> labels, PastFeatures* features,
-                              std::span<double> predictions) const {
-  check_rows(rows, predictions.size(), dimension());
+                              std::span<const double> labels, PastFeatures* features, const Output& output,
+                              bool follows_unknown) const {
+  const std::size_t count = output.predictions.size();
+  check_rows(rows, count, dimension());
+  output.check(count);
   require(has_past(), "the core must see the past");
   require(features == nullptr || features->dimension() == past_->features.dimension(),
           "features must be those of the core");
-  require(labels.size() == predictions.size(), "labels must have one entry per row");
+  require(labels.size() == count, "labels must have one entry per row");
   require(std::ranges::all_of(
               labels, [](double label) { return std::isnan(label) || std::abs(label) <= MetricRounds::largest_label; }),
           "labels must be NaN or at most 1e60 in size");
-  require(!has_keys() || keys.size() == predictions.size(), "keys must have one entry per row");
+  require(!has_keys() || keys.size() == count, "keys must have one entry per row");
   const std::shared_lock lock(mutex_);
   std::unique_ptr<Workspace> work = acquire_workspace();
   std::optional<PastFeatures> copy;
   if (features == nullptr) {
     features = &copy.emplace(past_->features);
   }
-  for (std::size_t t = 0; t < predictions.size(); ++t) {
-    const Row row{rows.subspan(t * dimension(), dimension()), has_keys() ? keys[t] : 0, {}};
-    predictions[t] = predict_round(row, features, *work);
-    const double label = std::isnan(labels[t]) ? predictions[t] : labels[t];
+  for (std::size_t t = 0; t < count; ++t) {
+    const Row row{rows.subspan(t * dimension(), dimension()), has_keys() ? keys[t] : 0, {}, {}};
+    const double prediction = predict_round(row, features, *work);
+    output.predictions[t] = prediction;
+    if (output.has_bounds()) {
+      const MetricRounds::Published next = publish_next(*work);
+      output.write_bounds(t, follows_unknown ? widened_bounds(next, publish_plain(*work)) : next.bounds);
+    }
+    follows_unknown = std::isnan(labels[t]);
+    const double label = follows_unknown ? prediction : labels[t];
     if (!plain_.is_label_outlier(label)) {
       features->add(row.key, label, work->past->row[0]);
     }
@@ -213,7 +246,8 @@ MetricCore::NextPrediction MetricCore::predict_next_row(std::span<const double> 
   check_rows(row, 1, dimension());
   const std::shared_lock lock(mutex_);
   std::unique_ptr<Workspace> work = acquire_workspace();
-  NextPrediction next{predict_round({row, key, {}}, own_past(), *work), {}};
+  predict_round({row, key, {}, {}}, own_past(), *work);
+  NextPrediction next{publish_next(*work), {}};
   if (past_) {
     const auto first = work->past->row.begin();
     next.past.assign(first, first + static_cast<std::ptrdiff_t>(past_->features.dimension()));
@@ -223,22 +257,25 @@ MetricCore::NextPrediction MetricCore::predict_next_row(std::span<const double> 
 }
 
 std::size_t MetricCore::learn(std::span<const double> rows, std::span<const std::int64_t> keys,
-                              std::span<const double> labels, std::span<double> predictions) {
+                              std::span<const double> labels, const Output& output) {
   check_rows(rows, labels.size(), dimension());
   check_labels(labels);
-  require(predictions.size() == labels.size(), "predictions must have one entry per label");
+  output.check(labels.size());
   require(!has_keys() || keys.size() == labels.size(), "keys must have one entry per row");
   const std::unique_lock lock(mutex_);
   std::unique_ptr<Workspace> work = acquire_workspace();
   std::size_t done = 0;
   for (; done < labels.size(); ++done) {
-    const Row row{rows.subspan(done * dimension(), dimension()), has_keys() ? keys[done] : 0, {}};
-    const double prediction = predict_round(row, own_past(), *work);
+    const Row row{rows.subspan(done * dimension(), dimension()), has_keys() ? keys[done] : 0, {}, {}};
+    predict_round(row, own_past(), *work);
     if (fills_memory(labels[done], *work)) {
       break;
     }
-    predictions[done] = prediction;
-    learn_round(row, labels[done], *work);
+    const MetricRounds::Published published = learn_round(row, labels[done], *work);
+    output.predictions[done] = published.prediction;
+    if (output.has_bounds()) {
+      output.write_bounds(done, published.bounds);
+    }
   }
   release_workspace(std::move(work));
   return done;
@@ -250,6 +287,7 @@ void MetricCore::check_row(const Row& row, double label) const {
   require(row.past.empty() || (past_ && row.past.size() == past_->features.dimension()),
           "past must have one entry per feature of the past");
   require(all_within(row.past, largest_past), "past must be finite and at most 1e61 in size");
+  require(row.bounds.empty() || row.bounds.size() == bounds_per_row, "bounds must have two entries per coverage");
 }
 
 bool MetricCore::learn_row(const Row& row, double label) {
@@ -265,13 +303,13 @@ bool MetricCore::learn_row(const Row& row, double label) {
   return has_room;
 }
 
-std::pair<CoreParts, double> MetricCore::round_on_copy(const Row& row, double label) const {
+std::pair<CoreParts, MetricRounds::Published> MetricCore::round_on_copy(const Row& row, double label) const {
   check_row(row, label);
   MetricCore after(*this);
   Workspace work(after);
-  const double prediction = after.predict_round(row, after.own_past(), work);
-  after.learn_round(row, label, work);
-  return {after.release_parts(), prediction};
+  after.predict_round(row, after.own_past(), work);
+  const MetricRounds::Published published = after.learn_round(row, label, work);
+  return {after.release_parts(), published};
 }
 
 // Predicts a row without the past, computes the features of the past and, if the past is in use, combines the
@@ -298,6 +336,21 @@ double MetricCore::predict_round(const Row& row, const PastFeatures* features, W
   return work.prediction;
 }
 
+// Returns the prediction from the features alone with its intervals.
+MetricRounds::Published MetricCore::publish_plain(const Workspace& work) const {
+  return plain_.publish(work.plain.aggregation.prediction, work.plain.relative_scale);
+}
+
+// Returns the prediction of the next row with its intervals. The neighbors are those of the learner that sees the past,
+// if it is in use.
+MetricRounds::Published MetricCore::publish_next(const Workspace& work) const {
+  if (!past_) {
+    return publish_plain(work);
+  }
+  const double scale = past_->is_active() ? work.past->rounds.relative_scale : work.plain.relative_scale;
+  return past_->rounds.publish(work.prediction, scale);
+}
+
 bool MetricCore::fills_memory(double label, const Workspace& work) const {
   if (plain_.fills_memory(label, work.plain)) {
     return true;
@@ -321,16 +374,24 @@ void MetricCore::make_room(const Row& row, double label, Workspace& work) {
   }
 }
 
-// Learns a round completely or, if there is not enough memory, not at all.
-void MetricCore::learn_round(const Row& row, double label, Workspace& work) {
+// Learns a round completely or, if there is not enough memory, not at all. Returns what was published for it.
+MetricRounds::Published MetricCore::learn_round(const Row& row, double label, Workspace& work) {
   make_room(row, label, work);
-  if (past_) {
-    learn_past(row, label, work);
+  MetricRounds::Published next = publish_next(work);
+  if (!row.bounds.empty()) {
+    std::ranges::copy(row.bounds, next.bounds.begin());
   }
-  plain_.learn_row(label, work.plain);
+  if (past_) {
+    const MetricRounds::Published plain = publish_plain(work);
+    learn_past(row, label, next, work);
+    plain_.learn_row(label, plain, work.plain);
+  } else {
+    plain_.learn_row(label, next, work.plain);
+  }
+  return next;
 }
 
-void MetricCore::learn_past(const Row& row, double label, Workspace& work) {
+void MetricCore::learn_past(const Row& row, double label, const MetricRounds::Published& published, Workspace& work) {
   PastWorkspace& past = *work.past;
   const bool counts = !plain_.is_label_outlier(label);
   const bool active = past_->is_active();
@@ -343,9 +404,9 @@ void MetricCore::learn_past(const Row& row, double label, Workspace& work) {
     past_->combination.update(past.predictions, label, past.combination);
   }
   if (active) {
-    past_->rounds.learn_row(label, past.rounds);
+    past_->rounds.learn_row(label, published, past.rounds);
   } else {
-    past_->rounds.store_row(label, past.rounds);
+    past_->rounds.store_row(label, published, past.rounds);
   }
   if (counts) {
     past_->features.add(row.key, label, past.row[0]);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <shared_mutex>
 #include <span>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -93,9 +94,23 @@ class MetricCore {
   static bool accepts_rows(std::span<const double> rows);
   static bool accepts_labels(std::span<const double> labels);
 
+  static constexpr std::size_t bounds_per_row = std::tuple_size_v<ConformalIntervals::Bounds>;
+
+  // Where predictions are written and, unless `bounds` is empty, their intervals.
+  struct Output {
+    std::span<double> predictions;
+    std::span<double> bounds;
+
+    // Throws std::invalid_argument unless there is one entry per row.
+    void check(std::size_t rows) const;
+
+    bool has_bounds() const { return !bounds.empty(); }
+    void write_bounds(std::size_t row, const ConformalIntervals::Bounds& intervals) const;
+  };
+
   // Predicts rows from the features alone, on at most `threads` threads, all from the same state. Other threads may
   // predict at the same time, and one may learn.
-  void predict(std::span<const double> rows, std::span<double> predictions, std::size_t threads = 1) const;
+  void predict(std::span<const double> rows, const Output& output, std::size_t threads = 1) const;
 
   // Predictions of the experts for a row from the features alone; all 0 before the first label.
   struct ExpertPredictions {
@@ -106,16 +121,18 @@ class MetricCore {
 
   // Predicts the rows that follow, one after the other, without learning them. `features` holds the past before the
   // first of them, and is updated by the labels; if it is null, the past of the core is used. A NaN is an unknown
-  // label, for which the prediction stands in. `keys` has one entry per row if rows have keys.
+  // label, for which the prediction stands in. `keys` has one entry per row if rows have keys. The interval of a row
+  // that follows an unknown label is at least as wide as that of `predict`; `follows_unknown` tells whether the first
+  // row does.
   void predict_next(std::span<const double> rows, std::span<const std::int64_t> keys, std::span<const double> labels,
-                    PastFeatures* features, std::span<double> predictions) const;
+                    PastFeatures* features, const Output& output, bool follows_unknown) const;
 
   // Returns a copy of the past. Throws std::invalid_argument if the core does not see it.
   PastFeatures past_features() const;
 
-  // The prediction of the row that follows, and the features of the past that it used, for `learn_late`.
+  // The prediction of the row that follows, and the features of the past that it used, for a label that comes late.
   struct NextPrediction {
-    double prediction;
+    MetricRounds::Published published;
     std::vector<double> past;
   };
   NextPrediction predict_next_row(std::span<const double> row, std::int64_t key) const;
@@ -123,22 +140,23 @@ class MetricCore {
   // Runs one round per row and fills in the predictions, each made before its label was learned. Returns the number of
   // rounds run. It stops before a round that would bring the number of centers to `max_centers`.
   std::size_t learn(std::span<const double> rows, std::span<const std::int64_t> keys, std::span<const double> labels,
-                    std::span<double> predictions);
+                    const Output& output);
 
-  // A row to learn. If `past` is not empty, the row is learned with these features of the past: those of the time of
-  // its prediction, if labels come late.
+  // A row to learn. If its label comes late, `past` has the features of the past at the time of its prediction, and
+  // `bounds` the intervals that were published then; otherwise both are empty.
   struct Row {
     std::span<const double> features;
     std::int64_t key = 0;
     std::span<const double> past;
+    std::span<const double> bounds;
   };
 
   // Runs one round. Returns false, without a change, if it would bring the number of centers to `max_centers`.
   bool learn_row(const Row& row, double label);
 
-  // Returns the parts after one more round, and its prediction, without changing this core. Used for rounds after which
-  // centers are evicted or the phase ends.
-  std::pair<CoreParts, double> round_on_copy(const Row& row, double label) const;
+  // Returns the parts after one more round, and what it published, without changing this core. Used for rounds after
+  // which centers are evicted or the phase ends.
+  std::pair<CoreParts, MetricRounds::Published> round_on_copy(const Row& row, double label) const;
 
  private:
   // The learner that sees the past.
@@ -170,15 +188,16 @@ class MetricCore {
     double prediction = 0.0;
   };
 
-  void predict_rows(std::span<const double> rows, std::span<double> predictions, std::size_t first,
-                    std::size_t last) const;
+  void predict_rows(std::span<const double> rows, const Output& output, std::size_t first, std::size_t last) const;
 
   // Steps of a round. The caller holds the lock.
   double predict_round(const Row& row, const PastFeatures* features, Workspace& work) const;
+  MetricRounds::Published publish_plain(const Workspace& work) const;
+  MetricRounds::Published publish_next(const Workspace& work) const;
   bool fills_memory(double label, const Workspace& work) const;
   void make_room(const Row& row, double label, Workspace& work);
-  void learn_round(const Row& row, double label, Workspace& work);
-  void learn_past(const Row& row, double label, Workspace& work);
+  MetricRounds::Published learn_round(const Row& row, double label, Workspace& work);
+  void learn_past(const Row& row, double label, const MetricRounds::Published& published, Workspace& work);
 
   const PastFeatures* own_past() const { return past_ ? &past_->features : nullptr; }
   void check_row(const Row& row, double label) const;

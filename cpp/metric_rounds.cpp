@@ -24,6 +24,11 @@ constexpr double forgetting_divisor = 8.0;
 constexpr double rounds_per_coefficient = 4.0;
 constexpr double rounds_per_discount = 4.0;
 
+// The error to expect is a weighted mean of those of the neighbors and of the mean error, which has the weight of two
+// neighbors. The farthest neighbor has a tenth of the weight of the nearest.
+constexpr double mean_error_weight = 2.0;
+constexpr double weight_decrease = 0.9;
+
 // Returns whether two rows are bitwise equal; 0 and -0 differ.
 bool same_bits(std::span<const double> left, std::span<const double> right) {
   return std::memcmp(left.data(), right.data(), left.size_bytes()) == 0;
@@ -39,10 +44,13 @@ void check(const MetricSettings& settings) {
 
 void CenterMemory::check() const {
   require(dimension >= 1, "centers must have at least one feature");
-  require(rows->size() == size() * dimension && label_counts.size() == size() && round_sums.size() == size(),
-          "rows, label_counts and round_sums must have one entry per center");
+  require(rows->size() == size() * dimension && label_counts.size() == size() && round_sums.size() == size() &&
+              error_sums.size() == size(),
+          "rows, label_counts, round_sums and error_sums must have one entry per center");
   require(all_within(*rows, largest_row), "the rows of centers must be finite and at most 1e150 in size");
   require(all_finite(label_sums) && all_finite(round_sums), "label_sums and round_sums must be finite");
+  require(all_finite(error_sums) && std::ranges::all_of(error_sums, [](double sum) { return sum >= 0.0; }),
+          "error_sums must be finite and >= 0");
   require(all_counts(label_counts), "label_counts must be from 1 to 2^52");
 }
 
@@ -51,23 +59,26 @@ void CenterMemory::make_room() {
   reserve_more(label_sums, 1);
   reserve_more(label_counts, 1);
   reserve_more(round_sums, 1);
+  reserve_more(error_sums, 1);
 }
 
-void CenterMemory::add(std::span<const double> row, double label, std::int64_t round) {
+void CenterMemory::add(const Entry& entry) {
   std::vector<double>& all = rows.write();
-  all.insert(all.end(), row.begin(), row.end());
-  label_sums.push_back(label);
+  all.insert(all.end(), entry.row.begin(), entry.row.end());
+  label_sums.push_back(entry.label);
   label_counts.push_back(1);
-  round_sums.push_back(static_cast<double>(round));
+  round_sums.push_back(static_cast<double>(entry.round));
+  error_sums.push_back(entry.error);
 }
 
-void CenterMemory::merge(std::size_t center, std::span<const double> row, double label, std::int64_t round) {
-  label_sums[center] += label;
-  round_sums[center] += static_cast<double>(round);
+void CenterMemory::merge(std::size_t center, const Entry& entry) {
+  label_sums[center] += entry.label;
+  round_sums[center] += static_cast<double>(entry.round);
+  error_sums[center] += entry.error;
   const auto count = static_cast<double>(++label_counts[center]);
   double* mean = rows.write().data() + center * dimension;
   for (std::size_t k = 0; k < dimension; ++k) {
-    mean[k] += (row[k] - mean[k]) / count;
+    mean[k] += (entry.row[k] - mean[k]) / count;
   }
 }
 
@@ -110,6 +121,7 @@ void MetricParts::check() const {
           "the aggregation must have one entry per expert");
   labels.check();
   features.check();
+  intervals.check();
   require(features.mean.size() == d, "the statistics of features must have one entry per feature");
   require((labels.count > 0.0) == (centers.size() > 0), "centers must exist if and only if labels were learned");
 }
@@ -183,12 +195,14 @@ double MetricRounds::predict_row(std::span<const double> row, Workspace& work) c
   see_row(row, work);
   find_packing_center(work);
   work.aggregation.prediction = 0.0;
+  work.relative_scale = 1.0;
   if (has_labels()) {
     ask_global_experts(work);
     for (std::size_t v = 0; v < parts_.views.size(); ++v) {
       ask_local_experts(v, work);
     }
     parts_.aggregation.aggregate(work.predictions, prediction_range(), work.aggregation);
+    work.relative_scale = local_scale(work);
   }
   work.clock = parts_.clock;
   return work.aggregation.prediction;
@@ -271,6 +285,22 @@ void MetricRounds::find_neighbors(std::size_t v, Workspace& work) const {
       offset[k] = point[k] - view.coordinates[k];
     }
   }
+}
+
+// Returns the error to expect, in units of the mean error, from the errors at the neighbors in the first view.
+double MetricRounds::local_scale(const Workspace& work) const {
+  const Workspace::View& view = work.views[0];
+  const std::size_t count = std::min(settings_.neighbors, view.near.count);
+  const double farthest = view.near.squared_distances[count - 1];
+  const double decrease = farthest > 0.0 ? weight_decrease / farthest : 0.0;
+  double weights = mean_error_weight;
+  double errors = mean_error_weight;
+  for (std::size_t j = 0; j < count; ++j) {
+    const double weight = 1.0 - decrease * view.near.squared_distances[j];
+    weights += weight;
+    errors += weight * parts_.centers.mean_error(static_cast<std::size_t>(view.neighbors[j].position));
+  }
+  return errors / weights;
 }
 
 // Computes the trends at the neighbors in the first view, relative to the query. The global regressions use the
@@ -379,28 +409,31 @@ void MetricRounds::make_room_for_center(const Workspace& work) {
   }
 }
 
-void MetricRounds::learn_row(double label, Workspace& work) {
+void MetricRounds::learn_row(double label, const Published& published, Workspace& work) {
   work.clock = -1;
   ++parts_.clock;
+  parts_.intervals.learn_label(label, published.bounds);
   if (count_outlier(label)) {
     return;
   }
+  const double error = parts_.intervals.learn_error(label - published.prediction);
   if (has_labels()) {
     parts_.aggregation.update(work.predictions, label, work.aggregation);
     update_gops(work);
   }
   update_regressions(label, work);
   update_packing(label, work);
-  update_centers(label, work);
+  update_centers(label, error, work);
   update_statistics(label, work);
 }
 
-void MetricRounds::store_row(double label, Workspace& work) {
+void MetricRounds::store_row(double label, const Published& published, Workspace& work) {
   ++parts_.clock;
+  parts_.intervals.learn_label(label, published.bounds);
   if (count_outlier(label)) {
     return;
   }
-  add_center(label, work);
+  add_center(label, parts_.intervals.learn_error(label - published.prediction), work);
   update_statistics(label, work);
 }
 
@@ -457,17 +490,17 @@ void MetricRounds::update_packing(double label, Workspace& work) {
 }
 
 // Merges the row with the nearest center if both have the same coordinates; otherwise adds a center.
-void MetricRounds::update_centers(double label, Workspace& work) {
+void MetricRounds::update_centers(double label, double error, Workspace& work) {
   if (is_duplicate(work)) {
     const auto nearest = static_cast<std::size_t>(work.views[0].neighbors[0].position);
-    parts_.centers.merge(nearest, work.clipped, label, parts_.clock);
+    parts_.centers.merge(nearest, {work.clipped, label, error, parts_.clock});
     return;
   }
-  add_center(label, work);
+  add_center(label, error, work);
 }
 
-void MetricRounds::add_center(double label, const Workspace& work) {
-  parts_.centers.add(work.clipped, label, parts_.clock);
+void MetricRounds::add_center(double label, double error, const Workspace& work) {
+  parts_.centers.add({work.clipped, label, error, parts_.clock});
   for (std::size_t v = 0; v < trees_.size(); ++v) {
     trees_[v].insert(work.views[v].coordinates);
   }

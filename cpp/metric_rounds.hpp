@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "aggregation.hpp"
+#include "conformal.hpp"
 #include "copy_on_write.hpp"
 #include "feature_views.hpp"
 #include "kd_tree.hpp"
@@ -39,9 +40,11 @@ struct CenterMemory {
   std::vector<double> label_sums;
   std::vector<std::int64_t> label_counts;
   std::vector<double> round_sums;  // sum of the rounds in which the labels were learned
+  std::vector<double> error_sums;  // sum of the errors of the predictions, each in units of the mean error of its time
 
   std::size_t size() const { return label_sums.size(); }
   std::span<const double> row(std::size_t center) const { return {rows->data() + center * dimension, dimension}; }
+  double mean_error(std::size_t center) const { return error_sums[center] / static_cast<double>(label_counts[center]); }
   double mean_label(std::size_t center) const { return label_sums[center] / static_cast<double>(label_counts[center]); }
 
   // Throws std::invalid_argument unless all arrays have one entry per center and all values are in range.
@@ -50,10 +53,18 @@ struct CenterMemory {
   // Allocates what `add` or `merge` need, so that they do not throw.
   void make_room();
 
+  // A row to learn.
+  struct Entry {
+    std::span<const double> row;
+    double label;
+    double error;  // relative error of its prediction
+    std::int64_t round;
+  };
+
   // Adds a center.
-  void add(std::span<const double> row, double label, std::int64_t round);
+  void add(const Entry& entry);
   // Merges a row and its label with a center.
-  void merge(std::size_t center, std::span<const double> row, double label, std::int64_t round);
+  void merge(std::size_t center, const Entry& entry);
 };
 
 // Algorithm 1 as an expert, in the coordinates of the first view divided by `coordinate_scale`.
@@ -88,6 +99,7 @@ struct MetricParts {
   StackedAggregation aggregation;
   LabelStatistics labels;
   FeatureStatistics features;
+  ConformalIntervals intervals;
   std::int64_t clock = 0;
 
   // Throws std::invalid_argument unless the parts are valid and consistent.
@@ -131,6 +143,17 @@ class MetricRounds {
   // same row in the same round.
   double predict_row(std::span<const double> row, Workspace& work) const;
 
+  // A prediction that was made before its label, with its intervals.
+  struct Published {
+    double prediction;
+    ConformalIntervals::Bounds bounds;
+  };
+
+  // Returns the intervals around a prediction of the row that was predicted last in `work`.
+  Published publish(double prediction, double relative_scale) const {
+    return {prediction, parts_.intervals.around(prediction, relative_scale)};
+  }
+
   // Returns whether learning the label of the row that was predicted last would bring the number of centers to
   // `max_centers`.
   bool fills_memory(double label, const Workspace& work) const;
@@ -139,8 +162,8 @@ class MetricRounds {
   void make_room_to_learn(double label, const Workspace& work);
 
   // Learns the label of the row that was predicted last, after `make_room_to_learn`. Does not throw. An outlier is only
-  // counted.
-  void learn_row(double label, Workspace& work);
+  // counted. The intervals are those of the published prediction.
+  void learn_row(double label, const Published& published, Workspace& work);
 
   // The same for `store_row`.
   bool fills_memory(double label) const;
@@ -150,7 +173,7 @@ class MetricRounds {
 
   // Adds the row of `make_room_to_store` and its label to the centers, without a prediction. Does not throw. Only
   // experts that use neighbors learn from it.
-  void store_row(double label, Workspace& work);
+  void store_row(double label, const Published& published, Workspace& work);
 
   bool has_labels() const { return parts_.labels.count > 0.0; }
   bool is_label_outlier(double label) const;
@@ -167,14 +190,15 @@ class MetricRounds {
   void make_room_for_center(const Workspace& work);
   bool count_outlier(double label);
 
+  double local_scale(const Workspace& work) const;
   void find_neighbors(std::size_t v, Workspace& work) const;
   void fill_trends_from_offsets(std::size_t v, Workspace& work) const;
   void fill_trends_from_rows(std::size_t v, Workspace& work) const;
   void update_gops(Workspace& work);
   void update_regressions(double label, Workspace& work);
   void update_packing(double label, Workspace& work);
-  void update_centers(double label, Workspace& work);
-  void add_center(double label, const Workspace& work);
+  void update_centers(double label, double error, Workspace& work);
+  void add_center(double label, double error, const Workspace& work);
   void update_statistics(double label, const Workspace& work);
 
   MetricSettings settings_;
@@ -209,6 +233,7 @@ struct MetricRounds::Workspace {
   Neighbor packing_center;
   std::vector<double> predictions;  // predictions of the experts
   StackedAggregation::Workspace aggregation;
+  double relative_scale = 1.0;  // error to expect, in units of the mean error
   std::vector<double> buffer;
 };
 

@@ -78,6 +78,45 @@ class StackedAggregation:
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
+class ConformalIntervals:
+    """Prediction intervals by adaptive conformal inference."""
+
+    @overload
+    def __init__(self) -> None: ...
+
+    @overload
+    def __init__(self, mean_error: float, labels: int, rounds: int, log_widths: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    coverages: Final[NDArray[numpy.float64]] = ...
+    """Coverages of the intervals, in ascending order."""
+
+    @property
+    def mean_error(self) -> float: ...
+
+    @property
+    def labels(self) -> int: ...
+
+    @property
+    def rounds(self) -> int: ...
+
+    @property
+    def log_widths(self) -> NDArray[numpy.float64]:
+        """
+        Logarithms of the widths of the lower sides, then of the upper ones, in units of the scale.
+        """
+
+    def around(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Return the intervals around predictions, with the mean error as scale: lower ends, then upper ends.
+        """
+
+    def learn(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Return the intervals around predictions, and learn their labels one after the other.
+        """
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
 def project(rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
     """
     Return rows @ directions. The order of each sum is fixed, so that results do not depend on batches.
@@ -273,7 +312,7 @@ class FeatureView:
 class CenterMemory:
     """Centers, shared by all views."""
 
-    def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], round_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], round_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], error_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     @property
     def rows(self) -> NDArray[numpy.float64]: ...
@@ -286,6 +325,9 @@ class CenterMemory:
 
     @property
     def round_sums(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def error_sums(self) -> NDArray[numpy.float64]: ...
 
     def __len__(self) -> int: ...
 
@@ -338,7 +380,7 @@ class GlobalRegressions:
 class MetricParts:
     """State of a learner with a metric."""
 
-    def __init__(self, views: Sequence[FeatureView], centers: CenterMemory, packing: PackingExpert, regressions: GlobalRegressions, aggregation: StackedAggregation, label_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], coordinates: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]], clock: int) -> None: ...
+    def __init__(self, views: Sequence[FeatureView], centers: CenterMemory, packing: PackingExpert, regressions: GlobalRegressions, aggregation: StackedAggregation, label_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], intervals: ConformalIntervals, coordinates: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]], clock: int) -> None: ...
 
     @property
     def views(self) -> list[FeatureView]: ...
@@ -360,6 +402,9 @@ class MetricParts:
 
     @property
     def feature_statistics(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def intervals(self) -> ConformalIntervals: ...
 
     @property
     def clock(self) -> int: ...
@@ -522,20 +567,22 @@ class MetricCore:
         Return whether an array contains `count` valid labels that need no conversion.
         """
 
-    def predict(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], threads: int = 1) -> None:
-        """Fill in the prediction for each row, all from the same state."""
+    def predict(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], threads: int = 1) -> None:
+        """
+        Fill in the prediction for each row and, unless `bounds` is empty, its intervals, all from the same state.
+        """
 
     def past_features(self) -> PastFeatures:
         """Return a copy of the past."""
 
-    def predict_next(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], features: PastFeatures | None, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> None:
+    def predict_next(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], features: PastFeatures | None, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], follows_unknown: bool) -> None:
         """
-        Fill in the prediction for each of the rows that follow, one after the other. `features` holds the past before them, and is updated; None stands for a copy of that of the core. A label that is NaN is unknown, and the prediction stands in for it.
+        Fill in the prediction for each of the rows that follow, one after the other, and unless `bounds` is empty, its intervals. `features` holds the past before them, and is updated; None stands for a copy of that of the core. A label that is NaN is unknown, and the prediction stands in for it. `follows_unknown` tells whether the label before the first row is unknown.
         """
 
-    def learn(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    def learn(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> int:
         """
-        Run one round per row and fill in the predictions. Return the number of rounds run, which is smaller if a round would fill the memory.
+        Run one round per row and fill in the predictions and, unless `bounds` is empty, their intervals. Return the number of rounds run, which is smaller if a round would fill the memory.
         """
 
     def expert_predictions(self, row: Sequence[float]) -> tuple[NDArray[numpy.float64], tuple[float, float]]:
@@ -551,14 +598,17 @@ class MetricCore:
         Return the prediction of the row that follows, and the features of the past that it used.
         """
 
-    def learn_one(self, row: Sequence[float], label: float, key: int = 0, past: Sequence[float] = []) -> bool:
+    def predict_next_interval_one(self, row: Sequence[float], key: int = 0) -> tuple[float, list[float], list[float]]:
+        """Return the same, and the intervals of the prediction."""
+
+    def learn_one(self, row: Sequence[float], label: float, key: int = 0, past: Sequence[float] = [], bounds: Sequence[float] = []) -> bool:
         """
-        Run a round. Return False, without a change, if the round would fill the memory. `past` has the features of the past at the time of the prediction, if the label comes late.
+        Run a round. Return False, without a change, if the round would fill the memory. If the label comes late, `past` has the features of the past at the time of the prediction, and `bounds` its intervals.
         """
 
-    def round_on_copy(self, row: Sequence[float], label: float, key: int = 0, past: Sequence[float] = []) -> tuple[CoreParts, float]:
+    def round_on_copy(self, row: Sequence[float], label: float, key: int = 0, past: Sequence[float] = [], bounds: Sequence[float] = []) -> tuple[CoreParts, float, list[float]]:
         """
-        Return the parts after one more round, and its prediction, without changing the core.
+        Return the parts after one more round, its prediction and its intervals, without changing the core.
         """
 
     def copy(self) -> MetricCore:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ellipack import _core
 from ellipack._core import CenterMemory, CoreParts, MetricCore, MetricParts, MetricSettings, PackingExpert
+from ellipack.learners.intervals import NO_BOUNDS
 from ellipack.learners.metric.state import COUNT, HIGH, LOW
 from ellipack.validation import Floats
 from tests.core.builds import modules
@@ -21,18 +22,19 @@ from tests.strategies import seeds
 
 FIELDS = {
     "FeatureView": ["knots", "shift", "scale", "directions", "gop", "fit_dimension"],
-    "CenterMemory": ["rows", "label_sums", "label_counts", "round_sums"],
+    "CenterMemory": ["rows", "label_sums", "label_counts", "round_sums", "error_sums"],
     "PackingExpert": [
         "coordinates", "label_sums", "label_counts", "creation_rounds", "rank_starts", "clock", "coordinate_scale",
         "max_centers"
     ],
+    "ConformalIntervals": ["mean_error", "labels", "rounds", "log_widths"],
     "LeastSquares": ["inverse", "coefficients"],
     "BernsteinAggregation": ["log_priors", "gains", "squares", "scale"],
     "GlobalRegressions": ["ridge", "forgetting"],
     "StackedAggregation": ["experts", "stack", "top"],
     "MetricParts": [
         "views", "centers", "packing", "regressions", "aggregation", "label_statistics", "feature_statistics",
-        "coordinates", "clock",
+        "intervals", "coordinates", "clock",
     ],
     "MetricSettings": ["neighbors", "max_centers", "label_margin"],
     "PastFeatures": ["labels", "max_keys", "stream", "keys", "histories"],
@@ -88,7 +90,7 @@ NO_KEYS = np.zeros(0, dtype=np.int64)
 def learn_rows(core: Any, X: Floats, y: Floats) -> Floats:
     predictions = np.empty(len(X))
     keys = np.arange(len(X)) % 3 if core.has_keys else NO_KEYS
-    assert core.learn(X, keys, y, predictions) == len(X)
+    assert core.learn(X, keys, y, predictions, NO_BOUNDS) == len(X)
     return predictions
 
 
@@ -184,7 +186,7 @@ def test_threads_see_states_between_rounds() -> None:
 
     def predicted(of: MetricCore) -> bytes:
         predictions = np.empty(4)
-        of.predict(probe, predictions)
+        of.predict(probe, predictions, NO_BOUNDS)
         return predictions.tobytes()
 
     alone = copy.deepcopy(core)
@@ -208,18 +210,18 @@ def test_a_core_stops_before_a_round_that_would_fill_the_memory() -> None:
     core = trained(X[:20], y[:20], max_centers=1000).core
     core = MetricCore(MetricSettings(8, len(core) + 5, 0.05), core.parts())
     predictions = np.full(180, np.nan)
-    done = core.learn(X[20:], NO_KEYS, y[20:], predictions)
+    done = core.learn(X[20:], NO_KEYS, y[20:], predictions, NO_BOUNDS)
     assert len(core) == core.settings.max_centers - 1
     assert 4 <= done < 180
     assert np.isfinite(predictions[:done]).all()
     assert np.isnan(predictions[done:]).all()
     before = content(core.parts())
     new = 20 + done
-    assert core.learn(X[new:], NO_KEYS, y[new:], predictions[done:]) == 0
+    assert core.learn(X[new:], NO_KEYS, y[new:], predictions[done:], NO_BOUNDS) == 0
     assert not core.learn_one(X[new].tolist(), y[new])
     assert content(core.parts()) == before
     expected = core.predict_one(X[new].tolist())
-    after, prediction = core.round_on_copy(X[new].tolist(), y[new])
+    after, prediction, _ = core.round_on_copy(X[new].tolist(), y[new])
     assert prediction == expected
     assert len(after.plain.centers) == core.settings.max_centers
     assert after.plain.clock == core.clock + 1
@@ -308,8 +310,10 @@ def test_invalid_statistics_are_rejected(name: str, array: Floats) -> None:
         {"label_counts": np.full(len(PARTS.centers), -1)},
         {"label_counts": np.full(len(PARTS.centers), 2**63 - 1)},
         {"rows": np.full(PARTS.centers.rows.shape, 1e200)},
+        {"error_sums": np.full(len(PARTS.centers), -1.0)},
+        {"error_sums": np.full(len(PARTS.centers), np.nan)},
         {"rows": np.zeros((0, 0)), "label_sums": np.zeros(0), "label_counts": np.zeros(0, dtype=np.int64),
-         "round_sums": np.zeros(0)},
+         "round_sums": np.zeros(0), "error_sums": np.zeros(0)},
     ],
 )  # fmt: skip
 def test_impossible_centers_are_rejected(changes: dict[str, Any]) -> None:
@@ -353,7 +357,7 @@ def test_impossible_packings_are_rejected(changes: dict[str, Any]) -> None:
         changed(PARTS.packing, **changes)
 
 
-NO_CENTERS = CenterMemory(np.zeros((0, 3)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0))
+NO_CENTERS = CenterMemory(np.zeros((0, 3)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
 FEWER = trained(*smooth_stream(75, 2), views=2).core.parts().plain
 FIRST_VIEW, SECOND_VIEW = PARTS.views
 ONE_VIEW = parts_of_learner(views=1)
@@ -427,11 +431,11 @@ def test_rejected_rows_and_labels_change_nothing(bad: float) -> None:
     rows, labels = X.copy(), y.copy()
     rows[5, 1], labels[5] = bad, bad
     with pytest.raises(ValueError, match="rows must be finite and at most 1e140 in size"):
-        core.predict(rows, predictions)
+        core.predict(rows, predictions, NO_BOUNDS)
     with pytest.raises(ValueError, match="rows must be finite and at most 1e140 in size"):
-        core.learn(rows, NO_KEYS, y, predictions)
+        core.learn(rows, NO_KEYS, y, predictions, NO_BOUNDS)
     with pytest.raises(ValueError, match="labels must be finite and at most 1e60 in size"):
-        core.learn(X, NO_KEYS, labels, predictions)
+        core.learn(X, NO_KEYS, labels, predictions, NO_BOUNDS)
     for one in (core.predict_one, core.expert_predictions, lambda row: core.learn_one(row, 0.0)):
         with pytest.raises(ValueError, match="rows must be finite"):
             one(rows[5].tolist())
@@ -450,16 +454,16 @@ def test_rows_of_the_wrong_shape_are_rejected() -> None:
         (X.reshape(4, 6), y, np.empty(8)), (X.reshape(12, 2), y, np.empty(8)),
     ):  # fmt: skip
         with pytest.raises(ValueError, match="must"):
-            core.learn(rows, NO_KEYS, labels, predictions)
+            core.learn(rows, NO_KEYS, labels, predictions, NO_BOUNDS)
         if len(predictions) != len(rows) or rows.shape[1] != 3:
             with pytest.raises(ValueError, match="must"):
-                core.predict(rows, predictions)
+                core.predict(rows, predictions, NO_BOUNDS)
     for row in ([], [1.0, 2.0], [1.0] * 4, [1.0] * 6):
         for one in (core.predict_one, core.expert_predictions, lambda row: core.learn_one(row, 0.0)):
             with pytest.raises(ValueError, match="must"):
                 one(row)
     assert content(core.parts()) == before
-    assert core.learn(X[:0], NO_KEYS, y[:0], np.empty(0)) == 0
+    assert core.learn(X[:0], NO_KEYS, y[:0], np.empty(0), NO_BOUNDS) == 0
 
 
 def test_output_arrays_are_filled_in_or_rejected() -> None:
@@ -470,13 +474,13 @@ def test_output_arrays_are_filled_in_or_rejected() -> None:
     single: Any = np.empty(8, dtype=np.float32)
     for predictions in (single, np.empty(16)[::2], np.empty((8, 1)), read_only):
         with pytest.raises(TypeError):
-            core.predict(X, predictions)
+            core.predict(X, predictions, NO_BOUNDS)
         with pytest.raises(TypeError):
-            core.learn(X, NO_KEYS, y, predictions)
+            core.learn(X, NO_KEYS, y, predictions, NO_BOUNDS)
     rows: Any = np.asfortranarray(X.astype(np.float32))
     expected, predictions = np.empty(8), np.empty(8)
-    core.predict(X.astype(np.float32).astype(np.float64), expected)
-    core.predict(rows, predictions)  # input arrays are converted
+    core.predict(X.astype(np.float32).astype(np.float64), expected, NO_BOUNDS)
+    core.predict(rows, predictions, NO_BOUNDS)  # input arrays are converted
     assert predictions.tobytes() == expected.tobytes()
 
 

@@ -10,6 +10,7 @@ import sys
 import numpy as np
 
 from ellipack._core import MetricCore
+from ellipack.learners.intervals import NO_BOUNDS
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.learner import Round
 from ellipack.learners.metric.state import MetricState
@@ -25,7 +26,7 @@ def learn(core: MetricCore, round_: Round, failing: int) -> bool:
     label, prediction = np.array([round_.label]), np.empty(1)
     fail_allocation(failing)
     try:
-        core.learn(row, key, label, prediction)
+        core.learn(row, key, label, prediction, NO_BOUNDS)
     except MemoryError:
         return True
     finally:

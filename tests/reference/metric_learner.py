@@ -15,6 +15,7 @@ from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.subspace import leading_subspace
 from tests.reference.aggregation import BernsteinAggregation, LeastSquares
 from tests.reference.algorithm_1 import Algorithm1, effective_rank
+from tests.reference.conformal import ReferenceIntervals
 from tests.reference.eviction import evicted_centers
 from tests.reference.feature_views import FeatureView, Floats, Ints, RunningStatistics, standard_deviations
 from tests.reference.local_experts import Neighborhood, local_predictions, nearest_neighbors
@@ -40,6 +41,7 @@ class Centers:
     label_sums: Floats
     label_counts: Floats
     round_sums: Floats
+    error_sums: Floats  # of predictions, in units of the mean error of their time
     coordinates: list[Floats]
 
     def __len__(self) -> int:
@@ -49,17 +51,19 @@ class Centers:
     def labels(self) -> Floats:
         return np.asarray(self.label_sums / self.label_counts)
 
-    def absorb(self, at: int, row: Floats, label: float, clock: int) -> None:
+    def absorb(self, at: int, row: Floats, label: float, error: float, clock: int) -> None:
         self.label_sums[at] += label
+        self.error_sums[at] += error
         self.label_counts[at] += 1
         self.round_sums[at] += clock
         self.rows[at] += (row - self.rows[at]) / self.label_counts[at]
 
-    def append(self, row: Floats, label: float, clock: int, queries: list[Floats]) -> None:
+    def append(self, row: Floats, label: float, error: float, clock: int, queries: list[Floats]) -> None:
         self.rows = np.vstack([self.rows, row])
         self.label_sums = np.append(self.label_sums, label)
         self.label_counts = np.append(self.label_counts, 1.0)
         self.round_sums = np.append(self.round_sums, float(clock))
+        self.error_sums = np.append(self.error_sums, error)
         self.coordinates = [np.vstack([own, q]) for own, q in zip(self.coordinates, queries, strict=True)]
 
 
@@ -75,6 +79,11 @@ class RowPrediction(NamedTuple):
     mixture: float
     pair: Floats  # the mixture, and the stack
     prediction: float
+    relative_scale: float  # error to expect, in units of the mean error
+
+
+Published = tuple[float, list[float]]
+"""A prediction and its intervals: lower ends of all coverages, then upper ends."""
 
 
 class Phase(NamedTuple):
@@ -132,7 +141,8 @@ class ReferenceMetricLearner:
         self.past_scores: list[dict[str, Score]] = [{} for _ in range(views)]
         empty = np.zeros(0)
         rank = self.views[0].directions.shape[1]
-        self.centers = Centers(np.zeros((0, d)), empty, empty, empty, [np.zeros((0, rank))] * views)
+        self.intervals = ReferenceIntervals()
+        self.centers = Centers(np.zeros((0, d)), empty, empty, empty, empty, [np.zeros((0, rank))] * views)
         self.packing, self.coordinate_scale = Algorithm1(np.ones(rank), self._packing_size()), 1.0
         self.ridge = LeastSquares(np.eye(d + 1), np.zeros(d + 1))
         self.forgetting = LeastSquares(np.eye(d + 1), np.zeros(d + 1))
@@ -144,31 +154,44 @@ class ReferenceMetricLearner:
         self.phases: list[Phase] = []
         self.evictions = 0
         self.finalist_gaps: list[float] = []  # of this end of a phase, for each view
+        self._last: tuple[tuple[int, bytes], RowPrediction] | None = None
 
     def predict(self, row: Floats) -> float:
         """Return the prediction for a row, 0 before the first round."""
         return self._predict_row(row).prediction if self.labels.count else 0.0
 
-    def learn(self, row: Floats, label: float) -> float:
-        """Run a round and return its prediction, which does not use the label."""
+    def relative_scale(self, row: Floats) -> float:
+        """Return the error to expect, in units of the mean error."""
+        return self._predict_row(row).relative_scale if self.labels.count else 1.0
+
+    def publish(self, row: Floats) -> Published:
+        """Return the prediction for a row and its intervals."""
+        prediction = self.predict(row)
+        return prediction, self.intervals.around(prediction, self.relative_scale(row))
+
+    def learn(self, row: Floats, label: float, published: Published | None = None) -> Published:
+        """Run a round and return its prediction and intervals, which do not use the label."""
         row_prediction = self._predict_row(row) if self.labels.count else None
+        published = published or self.publish(row)
         self.clock += 1
+        self.intervals.learn_label(label, published[1])
         if self.labels.is_outlier(label):
             self.labels.outliers += 1
         else:
-            self._learn_label(row, label, row_prediction)
+            self._learn_label(row, label, row_prediction, published)
         self._finish_round()
-        return row_prediction.prediction if row_prediction else 0.0
+        return published
 
-    def store(self, row: Floats, label: float) -> None:
+    def store(self, row: Floats, label: float, published: Published) -> None:
         """Run a round that only adds the row to the centers."""
         self.clock += 1
+        self.intervals.learn_label(label, published[1])
         if self.labels.is_outlier(label):
             self.labels.outliers += 1
         else:
             clipped = self._clipped(row)
             queries = [view.whiten(clipped[None])[0] for view in self.views]
-            self.centers.append(clipped, label, self.clock, queries)
+            self.centers.append(clipped, label, self.intervals.learn_error(label - published[0]), self.clock, queries)
             self._learn_statistics(row, clipped, label)
         self._finish_round()
 
@@ -183,6 +206,11 @@ class ReferenceMetricLearner:
         return min(max(value, self.labels.low - slack), self.labels.high + slack)
 
     def _predict_row(self, row: Floats) -> RowPrediction:
+        if self._last is None or self._last[0] != (self.clock, row.tobytes()):  # rows are asked for several times
+            self._last = (self.clock, row.tobytes()), self._compute_prediction(row)
+        return self._last[1]
+
+    def _compute_prediction(self, row: Floats) -> RowPrediction:
         clipped = self._clipped(row)
         standard = np.append(self.views[0].standardize(clipped[None])[0], 1.0)
         queries = [view.whiten(clipped[None])[0] for view in self.views]
@@ -200,12 +228,23 @@ class ReferenceMetricLearner:
             slopes.append(slope)
             if v == 0:
                 nearest = int(near.positions[0]), float(near.squared[0])
+                relative_scale = self._relative_scale(near)
         experts = np.array([self._within_labels(value) for value in predictions])
         mixture = float(self.aggregation.weights() @ experts)
         correction = float(self.stack.coefficients @ (experts - mixture)) if self.stack else 0.0
         pair = np.array([mixture, self._within_labels(mixture + correction)])
         prediction = float(self.top.weights() @ pair)
-        return RowPrediction(clipped, standard, queries, nearest, slopes, experts, mixture, pair, prediction)
+        return RowPrediction(
+            clipped, standard, queries, nearest, slopes, experts, mixture, pair, prediction, relative_scale
+        )
+
+    def _relative_scale(self, near: Neighborhood) -> float:
+        """Return the mean of the errors at the neighbors, of which two have the mean error."""
+        positions, squared = near.positions[: self.neighbors], near.squared[: self.neighbors]
+        farthest = squared.max()
+        weights = 1 - 0.9 * squared / farthest if farthest > 0 else np.ones(len(squared))
+        errors = self.centers.error_sums[positions] / self.centers.label_counts[positions]
+        return float((weights @ errors + 2) / (weights.sum() + 2))
 
     def _neighborhood(self, v: int, query: Floats, standard: Floats) -> Neighborhood:
         """Return the neighbors for kriging and local fits."""
@@ -226,7 +265,10 @@ class ReferenceMetricLearner:
 
     # ------------------------------------------------------------------------------------------------ learning
 
-    def _learn_label(self, row: Floats, label: float, row_prediction: RowPrediction | None) -> None:
+    def _learn_label(
+        self, row: Floats, label: float, row_prediction: RowPrediction | None, published: Published
+    ) -> None:
+        error = self.intervals.learn_error(label - published[0])
         if row_prediction is None:
             clipped, standard = row, np.append(self.views[0].standardize(row[None])[0], 1.0)
             queries, nearest = [view.whiten(row[None])[0] for view in self.views], (0, math.inf)
@@ -238,9 +280,9 @@ class ReferenceMetricLearner:
         self._learn_regressions(standard, label)
         self.packing.learn(queries[0] / self.coordinate_scale, label)
         if nearest[1] == 0.0:
-            self.centers.absorb(nearest[0], clipped, label, self.clock)
+            self.centers.absorb(nearest[0], clipped, label, error, self.clock)
         else:
-            self.centers.append(clipped, label, self.clock, queries)
+            self.centers.append(clipped, label, error, self.clock, queries)
         self._learn_statistics(row, clipped, label)
 
     def _learn_statistics(self, row: Floats, clipped: Floats, label: float) -> None:
@@ -274,7 +316,14 @@ class ReferenceMetricLearner:
         kept = np.setdiff1d(np.arange(len(centers)), evicted_centers(centers.coordinates[0], centers.labels))
         rows, label_sums = centers.rows[kept], centers.label_sums[kept]
         coordinates = [view.whiten(rows) for view in self.views]
-        self.centers = Centers(rows, label_sums, centers.label_counts[kept], centers.round_sums[kept], coordinates)
+        self.centers = Centers(
+            rows,
+            label_sums,
+            centers.label_counts[kept],
+            centers.round_sums[kept],
+            centers.error_sums[kept],
+            coordinates,
+        )
 
     # ------------------------------------------------------------------------------------------ end of a phase
 

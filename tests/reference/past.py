@@ -8,7 +8,7 @@ import numpy as np
 from ellipack import MetricConfig
 from tests.reference.aggregation import BernsteinAggregation, LeastSquares
 from tests.reference.feature_views import Floats
-from tests.reference.metric_learner import MAX_VARIANCE_GROWTH, ReferenceMetricLearner
+from tests.reference.metric_learner import MAX_VARIANCE_GROWTH, Published, ReferenceMetricLearner
 
 MEAN_RATE = 2 / 11
 MIN_GAIN, FIRST_ROUNDS, TRIAL_DIVISOR, COST_DIVISOR = 0.02, 256, 8, 16
@@ -96,8 +96,8 @@ class ReferencePastLearner:
         pair = np.array([mixture, self.plain._within_labels(mixture + correction)])
         return float(self.top.weights() @ pair)
 
-    def learn(self, row: Floats, label: float, key: int = 0, past: list[float] | None = None) -> float:
-        """Run a round and return its prediction, which does not use the label."""
+    def learn(self, row: Floats, label: float, key: int = 0, past: list[float] | None = None) -> Published:
+        """Run a round and return its prediction and intervals, which do not use the label."""
         labels, active = self.plain.labels, self.plain.clock >= self.active_from
         alone = self.plain.predict(row)
         features = self.past.features(key, alone) if past is None else past
@@ -109,6 +109,8 @@ class ReferencePastLearner:
             correction = float(self.stack.coefficients @ (experts - mixture)) if self.stack else 0.0
             pair = np.array([mixture, self.plain._within_labels(mixture + correction)])
             prediction = float(self.top.weights() @ pair)
+        relative_scale = self.with_past.relative_scale(seen) if active else self.plain.relative_scale(row)
+        published = prediction, self.with_past.intervals.around(prediction, relative_scale)
         errors = (np.array([alone, prediction]) - label) ** 2
         if counts:
             self.total_errors += errors
@@ -120,18 +122,20 @@ class ReferencePastLearner:
                 self.stack.learn(experts - mixture, label - mixture)
         without, with_past = self.active_errors
         worthwhile = self.plain.clock + 1 < FIRST_ROUNDS or bool(with_past < (1 - MIN_GAIN) * without)
-        self._learn_both(row, seen, label, active, worthwhile)
+        self._learn_both(row, (seen, label, published), active, worthwhile)
         if counts:
             self.past.rounds.append((key, label, features[0]))
-        return prediction
+        return published
 
-    def _learn_both(self, row: Floats, seen: Floats, label: float, active: bool, worthwhile: bool) -> None:
+    def _learn_both(
+        self, row: Floats, next_round: tuple[Floats, float, Published], active: bool, worthwhile: bool
+    ) -> None:
         points = max(8, self.config.validation_points // COST_DIVISOR)
         cheaper = replace(self.config, validation_points=points, pool=max(points, self.config.pool // COST_DIVISOR))
         self.with_past.selection_config = self.config if worthwhile else cheaper
-        (self.with_past.learn if active else self.with_past.store)(seen, label)
+        (self.with_past.learn if active else self.with_past.store)(*next_round)
         phases = len(self.plain.phases)
-        self.plain.learn(row, label)
+        self.plain.learn(row, next_round[1])
         if len(self.plain.phases) > phases:
             start, end = self.plain.clock, self.plain.phase_end
             self.active_from = start if worthwhile else end - max(1, (end - start) // TRIAL_DIVISOR)

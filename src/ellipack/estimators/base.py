@@ -2,8 +2,9 @@
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,7 @@ from ellipack import serialization
 from ellipack.errors import InputError, ModelFileError
 from ellipack.estimators.input_checks import check_features, check_targets, feature_names
 from ellipack.estimators.parameter_archive import object_to_archive
+from ellipack.learners.intervals import Intervals, Predictions, check_coverage, select_intervals
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, check_all_positive, check_rows
 
@@ -78,6 +80,13 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
     @abstractmethod
     def _from_archive(self, archive: Archive, d: int) -> State:
         """Return the state for d features from its archive."""
+
+    def _more_parts(self, state: State) -> dict[str, Archive]:
+        """Return archives of what a state has beside that of the learner, by name."""
+        return {}
+
+    def _restore_more(self, state: State, archive: Archive) -> None:
+        """Restore what `_more_parts` saved."""
 
     @abstractmethod
     def _add_features(self, state: State, scales: Floats) -> None:
@@ -171,7 +180,7 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
             width = self._dimension(state)
             saved = self._to_archive(state)
         facts = {"features": width, "feature_names": [] if names is None or len(names) != width else names.tolist()}
-        return Archive(facts).with_parts(parameters=object_to_archive(self), state=saved)
+        return Archive(facts).with_parts(parameters=object_to_archive(self), state=saved, **self._more_parts(state))
 
     def restore_state(self, archive: Archive) -> Self:
         """Restore the fitted state from an archive.
@@ -200,6 +209,7 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         try:
             self._check_parameters()
             state = self._from_archive(archive.part("state"), d)
+            self._restore_more(state, archive)
         except InputError as error:
             raise ModelFileError(f"parameters: {error}") from error
         self._fitted = state, np.array(names, dtype=object) if names else None
@@ -221,7 +231,11 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         """Return predictions without a change of the state."""
 
     @abstractmethod
-    def _learn(self, state: State, X: ArrayLike, y: ArrayLike) -> Floats:
+    def _predict_bounds(self, state: State, X: ArrayLike) -> Predictions:
+        """Return predictions and their intervals without a change of the state."""
+
+    @abstractmethod
+    def _run_rounds(self, state: State, X: ArrayLike, y: ArrayLike, *, with_intervals: bool) -> Predictions:
         """Update the state by one round per row; return the predictions made before each label."""
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -260,7 +274,15 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         self._fit_more(X, check_targets(y))
         return self
 
-    def progressive(self, X: Any, y: Any) -> Floats:
+    @overload
+    def progressive(self, X: Any, y: Any) -> Floats: ...
+
+    @overload
+    def progressive(self, X: Any, y: Any, *, coverage: float | Sequence[float]) -> tuple[Floats, Intervals]: ...
+
+    def progressive(
+        self, X: Any, y: Any, *, coverage: float | Sequence[float] | None = None
+    ) -> Floats | tuple[Floats, Intervals]:
         """Predict each row, then learn from its label.
 
         The state afterwards is the same as after `partial_fit`.
@@ -271,13 +293,26 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
             Rows.
         y : array-like of shape (n_samples,)
             Labels.
+        coverage : float or sequence of float, optional
+            Coverages of prediction intervals; see `predict_interval`.
 
         Returns
         -------
         predictions : array of shape (n_samples,)
             The prediction for each row, made before its label was seen.
+        intervals : Intervals
+            Only if `coverage` is given: the intervals of the predictions. Their coverage is guaranteed on any stream;
+            the theorem is in `ellipack.learners.intervals`.
+
+        Examples
+        --------
+        >>> X, y = np.random.default_rng(0).normal(size=(2, 3000, 1))
+        >>> from ellipack import MetricRegressor
+        >>> _, (lower, upper) = MetricRegressor().progressive(X, y.ravel(), coverage=0.9)
+        >>> round(float(np.mean((lower <= y.ravel()) & (y.ravel() <= upper))), 2)
+        0.9
         """
-        return self._fit_more(X, check_targets(y))
+        return self._fit_and_select(X, check_targets(y), coverage)
 
     def predict(self, X: Any) -> Floats:
         """Predict rows with the current state.
@@ -294,23 +329,67 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         state = self._fitted_state
         return self._predict(state, check_features(self, X))
 
+    def predict_interval(self, X: Any, coverage: float | Sequence[float] = 0.9) -> Intervals:
+        """Return intervals that contain the labels of rows with a given probability.
+
+        The intervals belong to the predictions of `predict`. They are calibrated by all rows learned so far, and
+        contain as many labels as wanted if the rows to predict are like those. The guarantee on any stream is that of
+        `progressive`, which continues to learn.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        coverage : float or sequence of float, default 0.9
+            Fraction of labels in the intervals, from 0.5 to 0.99, or several of them. Intervals of larger coverages
+            contain those of smaller ones.
+
+        Returns
+        -------
+        intervals : Intervals
+            A pair of arrays, `lower` and `upper`, of shape (n_samples,), or (n_samples, k) for k coverages. They are
+            infinite before the second row was learned.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.uniform(size=(2000, 1))
+        >>> y = X[:, 0] * rng.normal(size=2000)
+        >>> from ellipack import MetricRegressor
+        >>> lower, upper = MetricRegressor().fit(X, y).predict_interval([[0.1], [0.9]], coverage=0.8)
+        >>> (upper - lower).round(1)
+        array([0.4, 2.2])
+        """
+        state, wanted = self._fitted_state, check_coverage(coverage)
+        return select_intervals(self._predict_bounds(state, check_features(self, X)).bounds, wanted)
+
     def _learn_from_scratch(
         self, X: Any, y: ArrayLike, **more: Any
-    ) -> tuple[tuple[State, NDArray[np.object_] | None], Floats]:
+    ) -> tuple[tuple[State, NDArray[np.object_] | None], Predictions]:
         """Learn from an initial state. Return the state with the names of its features, and the predictions."""
         table, names = check_rows(X), feature_names(X)
         state = self._initial_state(table.shape[1])
-        predictions = self._learn(state, table, y, **more)
+        predictions = self._run_rounds(state, table, y, **{"with_intervals": False, **more})
         return (state, names), predictions
 
-    def _fit_more(self, X: Any, y: ArrayLike, **more: Any) -> Floats:
+    def _fit_and_select(
+        self, X: Any, y: ArrayLike, coverage: float | Sequence[float] | None, **more: Any
+    ) -> Floats | tuple[Floats, Intervals]:
+        """Learn and return the predictions, with intervals if `coverage` is not None."""
+        if coverage is None:
+            return self._fit_more(X, y, **more).values
+        wanted = check_coverage(coverage)
+        values, bounds = self._fit_more(X, y, with_intervals=True, **more)
+        return values, select_intervals(bounds, wanted)
+
+    def _fit_more(self, X: Any, y: ArrayLike, **more: Any) -> Predictions:
         """Learn from the current state, or from an initial one if there is none.
 
-        `more` are arguments of `_learn` that a subclass defines.
+        `more` are arguments of `_run_rounds`.
         """
         if "_fitted" not in self.__dict__:
             fitted, predictions = self._learn_from_scratch(X, y, **more)
             # If another thread was the first, learn the rows after its rows.
             if self.__dict__.setdefault("_fitted", fitted) is fitted:
                 return predictions
-        return self._learn(self.state_, check_features(self, X), y, **more)
+        return self._run_rounds(self.state_, check_features(self, X), y, **{"with_intervals": False, **more})

@@ -5,7 +5,7 @@ from typing import Final
 from numpy.typing import ArrayLike
 
 from ellipack.errors import DomainError
-from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.calibrated import CalibratedRegressor
 from ellipack.estimators.packing import as_metric, check_metric
 from ellipack.learners import intrinsic_dimension
 from ellipack.learners.intrinsic_dimension import IntrinsicDimensionState
@@ -17,7 +17,7 @@ from ellipack.validation import Floats
 _OFFSETS: Final = {"arbitrary": ARBITRARY, "noisy": NOISY}
 
 
-class IntrinsicDimensionRegressor(StreamingRegressor[IntrinsicDimensionState]):
+class IntrinsicDimensionRegressor(CalibratedRegressor[IntrinsicDimensionState]):
     """Online regression over a packing of ellipsoids, with radii that adapt to the dimension of the rows.
 
     The radii of Algorithm 1 depend on the number of features. If the rows lie on a manifold of a lower dimension, they

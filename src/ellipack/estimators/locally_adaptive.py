@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.errors import DomainError
-from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.calibrated import CalibratedRegressor
 from ellipack.estimators.packing import as_metric, check_metric
 from ellipack.learners import locally_adaptive
 from ellipack.learners.locally_adaptive import Levels, LocallyAdaptiveState
@@ -19,7 +19,7 @@ _ADAPTS: Final = ("lipschitz", "dimension")
 _MAX_LIPSCHITZ: Final = 1e15
 
 
-class LocallyAdaptiveRegressor(StreamingRegressor[LocallyAdaptiveState]):
+class LocallyAdaptiveRegressor(CalibratedRegressor[LocallyAdaptiveState]):
     """Online regression with a tree of packings, which adapts to how smooth the function is in each region.
 
     The tree has a packing of ellipsoids at each level, with radii that decrease from level to level. The nodes that

@@ -1,7 +1,7 @@
 """`MetricRegressor` with the methods of scikit-learn."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from ellipack.errors import InputError
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import check_features, check_targets, feature_names, key_columns, select_column
+from ellipack.learners.intervals import NO_BOUNDS, Intervals, Predictions, check_coverage, select_intervals
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
@@ -203,7 +204,17 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         self._fit_more(X, check_targets(y), keys=self._row_keys(X, keys))
         return self
 
-    def progressive(self, X: Any, y: Any, *, keys: Any = None) -> Floats:
+    @overload
+    def progressive(self, X: Any, y: Any, *, keys: Any = None) -> Floats: ...
+
+    @overload
+    def progressive(
+        self, X: Any, y: Any, *, coverage: float | Sequence[float], keys: Any = None
+    ) -> tuple[Floats, Intervals]: ...
+
+    def progressive(
+        self, X: Any, y: Any, *, coverage: float | Sequence[float] | None = None, keys: Any = None
+    ) -> Floats | tuple[Floats, Intervals]:
         """Predict each row as the next one, then learn from its label.
 
         The state afterwards is the same as after `partial_fit`.
@@ -214,6 +225,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             Rows.
         y : array-like of shape (n_samples,)
             Labels.
+        coverage : float or sequence of float, optional
+            Coverages of prediction intervals; see `predict_interval`.
         keys : array-like of shape (n_samples,), optional
             Key of each row, instead of the columns `by` of `X`.
 
@@ -221,10 +234,23 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         -------
         predictions : array of shape (n_samples,)
             The prediction for each row, made before its label was seen.
+        intervals : Intervals
+            Only if `coverage` is given: the intervals of the predictions. Their coverage is guaranteed on any stream;
+            the theorem is in `ellipack.learners.intervals`.
         """
-        return self._fit_more(X, check_targets(y), keys=self._row_keys(X, keys))
+        return self._fit_and_select(X, check_targets(y), coverage, keys=self._row_keys(X, keys))
 
-    def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats:
+    @overload
+    def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats: ...
+
+    @overload
+    def predict_next(
+        self, X: Any, *, coverage: float | Sequence[float], keys: Any = None, labels: Any = None
+    ) -> tuple[Floats, Intervals]: ...
+
+    def predict_next(
+        self, X: Any, *, coverage: float | Sequence[float] | None = None, keys: Any = None, labels: Any = None
+    ) -> Floats | tuple[Floats, Intervals]:
         """Predict the rows that follow the last learned row, one after the other.
 
         The prediction of a row uses the labels before it. While a label is not known, its prediction stands in for it.
@@ -234,6 +260,9 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows, in their order.
+        coverage : float or sequence of float, optional
+            Coverages of prediction intervals; see `predict_interval`. They are calibrated for the next row. If the
+            label before a row is not known, its interval is at least as wide as that of `predict_interval`.
         keys : array-like of shape (n_samples,), optional
             Key of each row, instead of the columns `by` of `X`.
         labels : array-like of shape (n_samples,), optional
@@ -242,6 +271,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         Returns
         -------
         predictions : array of shape (n_samples,)
+        intervals : Intervals
+            Only if `coverage` is given.
 
         Examples
         --------
@@ -253,7 +284,12 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         """
         state = self._fitted_state
         self._check_by(state)
-        return learner.predict_next(state, check_features(self, X), self._row_keys(X, keys), labels)
+        wanted = None if coverage is None else check_coverage(coverage)
+        arguments = state, check_features(self, X), self._row_keys(X, keys), labels
+        if wanted is None:
+            return learner.predict_next(*arguments)
+        values, bounds = learner.predict_next_with_intervals(*arguments)
+        return values, select_intervals(bounds, wanted)
 
     def predict_each(self, X: Any, *, keys: Any = None) -> tuple[Floats, Floats]:
         """Predict each row as if it were the next one, also before the first row. The state does not change.
@@ -327,9 +363,10 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         """
         return Follower(self)
 
-    def _predict_following(self, predictor: learner.NextRowPredictor, X: Any, keys: Any, labels: Any) -> Floats:
+    def _checked_following(self, X: Any, keys: Any) -> tuple[ArrayLike, Ints]:
+        """Return rows that follow, and their keys, after checks."""
         self._check_by(self._fitted_state)
-        return predictor.predict(check_features(self, X), self._row_keys(X, keys), labels)
+        return check_features(self, X), self._row_keys(X, keys)
 
     def _check_by(self, state: MetricState) -> None:
         """Raise if `by` was set or removed after fit."""
@@ -370,9 +407,16 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def _predict(self, state: MetricState, X: ArrayLike) -> Floats:
         return learner.predict(state, X, self.n_jobs)
 
-    def _learn(self, state: MetricState, X: ArrayLike, y: ArrayLike, keys: Ints = NO_KEYS) -> Floats:
+    def _predict_bounds(self, state: MetricState, X: ArrayLike) -> Predictions:
+        return learner.predict_with_intervals(state, X, self.n_jobs)
+
+    def _run_rounds(
+        self, state: MetricState, X: ArrayLike, y: ArrayLike, keys: Ints = NO_KEYS, *, with_intervals: bool
+    ) -> Predictions:
         self._check_by(state)
-        return learner.learn(state, X, y, self.n_jobs, keys)
+        if with_intervals:
+            return learner.learn_with_intervals(state, X, y, self.n_jobs, keys)
+        return Predictions(learner.learn(state, X, y, self.n_jobs, keys), NO_BOUNDS)
 
     def _to_archive(self, state: MetricState) -> Archive:
         return serialization.to_archive(state)
@@ -528,9 +572,24 @@ class Follower:
         self._regressor = regressor
         self._predictor = learner.NextRowPredictor(regressor._fitted_state)
 
-    def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats:
+    @overload
+    def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats: ...
+
+    @overload
+    def predict_next(
+        self, X: Any, *, coverage: float | Sequence[float], keys: Any = None, labels: Any = None
+    ) -> tuple[Floats, Intervals]: ...
+
+    def predict_next(
+        self, X: Any, *, coverage: float | Sequence[float] | None = None, keys: Any = None, labels: Any = None
+    ) -> Floats | tuple[Floats, Intervals]:
         """Predict rows that follow those of the last call. See `MetricRegressor.predict_next`."""
-        return self._regressor._predict_following(self._predictor, X, keys, labels)
+        wanted = None if coverage is None else check_coverage(coverage)
+        rows, row_keys = self._regressor._checked_following(X, keys)
+        if wanted is None:
+            return self._predictor.predict(rows, row_keys, labels)
+        values, bounds = self._predictor.predict_with_intervals(rows, row_keys, labels)
+        return values, select_intervals(bounds, wanted)
 
 
 def _normalized(weights: Floats) -> Floats:

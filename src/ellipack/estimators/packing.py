@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.errors import ShapeError
-from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.calibrated import CalibratedRegressor
 from ellipack.learners import packing
 from ellipack.learners.packing import PackingHistory, PackingState
 from ellipack.metric import Metric
@@ -14,7 +14,7 @@ from ellipack.theory.spectrum import effective_rank
 from ellipack.validation import Floats, check_boolean
 
 
-class PackingRegressor(StreamingRegressor[PackingState]):
+class PackingRegressor(CalibratedRegressor[PackingState]):
     """Online regression over a packing of ellipsoids in a fixed metric (Algorithm 1 of the paper).
 
     The prediction for a row is the mean label of its nearest center. A row farther from all centers than the current

@@ -3,7 +3,7 @@
 from numpy.typing import ArrayLike
 
 from ellipack.errors import InputError, ShapeError
-from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.calibrated import CalibratedRegressor
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.learners import phased
 from ellipack.learners.packing import PackingHistory
@@ -15,7 +15,7 @@ from ellipack.theory.spectrum import effective_rank
 from ellipack.validation import Floats, check_boolean, check_positive
 
 
-class PhasedRegressor(StreamingRegressor[PhasedState]):
+class PhasedRegressor(CalibratedRegressor[PhasedState]):
     """Algorithm 1 in phases of doubling length, with a metric learned between phases (section 4 of the paper).
 
     At the end of each phase the learner estimates the gradient outer product from all rows so far. The regularized

@@ -6,7 +6,7 @@ from typing import Any, cast, get_args
 from numpy.typing import ArrayLike
 
 from ellipack.errors import InputError
-from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.calibrated import CalibratedRegressor
 from ellipack.estimators.intrinsic_dimension import IntrinsicDimensionRegressor
 from ellipack.estimators.locally_adaptive import LocallyAdaptiveRegressor
 from ellipack.estimators.packing import PackingRegressor
@@ -21,7 +21,7 @@ PaperRegressor = PackingRegressor | PhasedRegressor | LocallyAdaptiveRegressor |
 """Regressors that require instances in the unit ball and labels in [0, 1]."""
 
 
-class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
+class RescaledRegressor(CalibratedRegressor[RescaledState[Any]]):
     """Wrapper that lets the paper's learners accept any features and labels.
 
     The paper requires instances in the unit ball and labels in [0, 1]. The wrapper keeps a range for each feature and
@@ -56,7 +56,7 @@ class RescaledRegressor(StreamingRegressor[RescaledState[Any]]):
         self.regressor = regressor
 
     @property
-    def _checked_regressor(self) -> StreamingRegressor[Any]:
+    def _checked_regressor(self) -> CalibratedRegressor[Any]:
         """The parameter `regressor`, after a check of its class."""
         if not isinstance(self.regressor, PaperRegressor):
             names = ", ".join(each.__name__ for each in get_args(PaperRegressor))

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack._core import ConformalIntervals
 from ellipack.errors import ModelFileError
 from ellipack.learners import packing
 from ellipack.learners.packing import PackingHistory, PackingState
@@ -114,11 +115,14 @@ class PhasedState:
         The parts of the state.
     learn_lock : LearnLock
         Lock that a thread holds while it changes the state.
+    intervals : ConformalIntervals
+        Calibration of prediction intervals.
     """
 
     def __init__(self, parts: PhasedParts) -> None:
         self.parts = parts
         self.learn_lock = LearnLock()
+        self.intervals = ConformalIntervals()
 
     @property
     def packing(self) -> PackingState:

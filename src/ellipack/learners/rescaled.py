@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import UnitBox
+from ellipack._core import ConformalIntervals, UnitBox
 from ellipack.errors import ModelFileError
 from ellipack.learners.units import UnitChange
 from ellipack.locks import LearnLock
@@ -60,11 +60,14 @@ class RescaledState(Generic[Inner]):
         The learner's state and the ranges.
     learn_lock : LearnLock
         Lock that a thread holds while it changes the state.
+    intervals : ConformalIntervals
+        Calibration of prediction intervals.
     """
 
     def __init__(self, inner: Inner, box: UnitBox) -> None:
         self.parts = inner, box
         self.learn_lock = LearnLock()
+        self.intervals = ConformalIntervals()
 
     @property
     def inner(self) -> Inner:

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack._core import ConformalIntervals
 from ellipack.errors import MetricError
 from ellipack.locks import LearnLock
 from ellipack.metric import Metric
@@ -36,11 +37,14 @@ class WhitenedState(ABC, Generic[Core]):
         The metric and the core.
     learn_lock : LearnLock
         Lock that a thread holds while it changes the state.
+    intervals : ConformalIntervals
+        Calibration of prediction intervals.
     """
 
     def __init__(self, metric: Metric, core: Core) -> None:
         self.parts = metric, core
         self.learn_lock = LearnLock()
+        self.intervals = ConformalIntervals()
 
     @property
     def metric(self) -> Metric:

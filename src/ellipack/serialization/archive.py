@@ -139,6 +139,13 @@ class Archive:
             raise ModelFileError(f"{self._full_name(name)} must be a finite number, got {_shortened(value)}")
         return float(value)
 
+    def number_between(self, least: float, most: float, name: str) -> float:
+        """Return a number from `least` to `most`."""
+        value = self.number(name)
+        if not least <= value <= most:
+            raise ModelFileError(f"{self._full_name(name)} must be from {least:g} to {most:g}, got {value:g}")
+        return value
+
     def strings(self, name: str, count: int | None = None) -> list[str]:
         """Return a list of strings, with `count` entries if given."""
         values: list[str] = self.fact(name, list)

@@ -43,7 +43,9 @@ def late_error(X: Floats, y: Floats, rest: slice, labels: Floats) -> float:
 
 @settings(max_examples=30)
 @given(st.integers(MIN_LABELS, 200), st.lists(st.tuples(signs, sizes), min_size=1, max_size=3), seeds)
-def test_outlying_label_only_changes_the_outlier_count(at: int, outliers: list[tuple[float, float]], seed: int) -> None:
+def test_outlying_label_only_changes_the_outlier_count_and_the_intervals(
+    at: int, outliers: list[tuple[float, float]], seed: int
+) -> None:
     X, y = stream(at + len(outliers), seed)
     state = new_state()
     learner.learn(state, X[:at], y[:at])
@@ -56,7 +58,12 @@ def test_outlying_label_only_changes_the_outlier_count(at: int, outliers: list[t
     assert statistics[OUTLIERS] == known[OUTLIERS] + len(outliers)
     statistics[OUTLIERS] = known[OUTLIERS]
     assert statistics.tolist() == known.tolist()
-    assert {name for name in before if before[name] != after[name]} == {"facts", "plain/label_statistics"}
+    changed = {name for name in before if before[name] != after[name]}
+    assert changed == {"facts", "plain/label_statistics", "plain/intervals/log_widths"}
+    # It is a miss of all intervals, and no error that others are compared with.
+    intervals = state.core.parts().plain.intervals
+    assert intervals.rounds == at - 2 + len(outliers)
+    assert intervals.labels == at
 
 
 @settings(max_examples=8)

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from ellipack import MetricConfig, MetricRegressor
+from ellipack.learners.intervals import Intervals
+from tests.reference.conformal import COVERAGES
 from tests.reference.feature_views import Floats
 from tests.reference.metric_learner import ReferenceMetricLearner
 from tests.reference.past import ReferencePastLearner
@@ -197,7 +199,7 @@ def test_learner_with_the_past_follows_the_reference(case: Case) -> None:
     rng = np.random.default_rng([case.seed, case.d, case.n])
     X, y = case.make(rng, case.n, case.d)
     learner = MetricRegressor(n_jobs=1, **case.parameters)
-    predictions = learner.progressive(X, y)
+    predictions, intervals = learner.progressive(X, y, coverage=COVERAGES)
     history = learner.history()
     parameters = dict(case.parameters)
     by, labels = parameters.pop("by", None), parameters.pop("past", 3)
@@ -205,14 +207,21 @@ def test_learner_with_the_past_follows_the_reference(case: Case) -> None:
     keys = [hash(tuple(row[columns])) for row in X]
     most = 0 if by is None else (parameters.get("config") or MetricConfig()).max_keys
     reference = ReferencePastLearner(case.d, labels, most, (history.choices, history.past_choices), **parameters)
-    expected = np.array([reference.learn(*each) for each in zip(X, y, keys, strict=True)])
+    published = [reference.learn(*each) for each in zip(X, y, keys, strict=True)]
     tolerance = case.close * (reference.plain.labels.high - reference.plain.labels.low)
-    np.testing.assert_allclose(predictions, expected, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(predictions, [prediction for prediction, _ in published], rtol=0, atol=tolerance)
+    assert_same_intervals(intervals, [bounds for _, bounds in published], tolerance)
     assert history.past_choices == [phase.choices for phase in reference.with_past.phases]
     both = [*reference.with_past.phases, *(reference.plain.phases if case.d > 1 else [])]
     assert min(phase.finalist_gap for phase in both) > DECISIVE, "draw another stream"
     without_past, with_past = reference.total_errors
     assert learner.past_gain_ == pytest.approx(1 - with_past / without_past)
+
+
+def assert_same_intervals(intervals: Intervals, expected: list[list[float]], tolerance: float) -> None:
+    ends = np.hstack(intervals)
+    assert np.isinf(ends).all(axis=1).sum() == np.isinf(ends).any(axis=1).sum() == np.isinf(expected).any(axis=1).sum()
+    np.testing.assert_allclose(ends, expected, rtol=1e-9, atol=100 * tolerance)  # scales add up many errors
 
 
 def queries(X: Floats, rng: np.random.Generator) -> Floats:
@@ -227,15 +236,18 @@ def test_learner_follows_the_reference(case: Case) -> None:
     rng = np.random.default_rng([case.seed, case.d, case.n])
     X, y = case.make(rng, case.n, case.d)
     learner = MetricRegressor(past=False, n_jobs=1, **case.parameters)
-    predictions = learner.progressive(X, y)
+    predictions, intervals = learner.progressive(X, y, coverage=COVERAGES)
     history = learner.history()
     reference = ReferenceMetricLearner(case.d, choices=history.choices, **case.parameters)
-    expected = np.array([reference.learn(row, label) for row, label in zip(X, y, strict=True)])
+    published = [reference.learn(row, label) for row, label in zip(X, y, strict=True)]
 
     # Labels that were outliers do not extend the range.
     tolerance = case.close * (reference.labels.high - reference.labels.low)
-    np.testing.assert_allclose(predictions, expected, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(predictions, [prediction for prediction, _ in published], rtol=0, atol=tolerance)
+    assert_same_intervals(intervals, [bounds for _, bounds in published], tolerance)
     unseen = queries(X, rng)
+    expected = [reference.publish(row)[1] for row in unseen]
+    assert_same_intervals(learner.predict_interval(unseen, COVERAGES), expected, tolerance)
     np.testing.assert_allclose(
         learner.predict(unseen), [reference.predict(row) for row in unseen], rtol=0, atol=tolerance
     )

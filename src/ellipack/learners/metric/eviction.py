@@ -43,7 +43,9 @@ def keep_centers(parts: MetricParts, kept: NDArray[np.bool_]) -> MetricParts:
     smaller : MetricParts
     """
     old = parts.centers
-    centers = CenterMemory(old.rows[kept], old.label_sums[kept], old.label_counts[kept], old.round_sums[kept])
+    centers = CenterMemory(
+        old.rows[kept], old.label_sums[kept], old.label_counts[kept], old.round_sums[kept], old.error_sums[kept]
+    )
     return MetricParts(
         views=parts.views,
         centers=centers,
@@ -52,6 +54,7 @@ def keep_centers(parts: MetricParts, kept: NDArray[np.bool_]) -> MetricParts:
         aggregation=parts.aggregation,
         label_statistics=parts.label_statistics,
         feature_statistics=parts.feature_statistics,
+        intervals=parts.intervals,
         # Rows are projected again: merged rows may have moved since they were projected.
         coordinates=[project_rows(view, centers.rows) for view in parts.views],
         clock=parts.clock,

@@ -85,7 +85,11 @@ def _wider_parts(parts: MetricParts, selected: SelectedMetrics, scales: Floats) 
     return MetricParts(
         views=[_wider_view(view, scales) for view in parts.views],
         centers=CenterMemory(
-            _more_columns(centers.rows, count), centers.label_sums, centers.label_counts, centers.round_sums
+            _more_columns(centers.rows, count),
+            centers.label_sums,
+            centers.label_counts,
+            centers.round_sums,
+            centers.error_sums,
         ),
         packing=_wider_packing(parts.packing, selected.metrics[0], count),
         regressions=GlobalRegressions(
@@ -94,6 +98,7 @@ def _wider_parts(parts: MetricParts, selected: SelectedMetrics, scales: Floats) 
         aggregation=parts.aggregation,
         label_statistics=parts.label_statistics,
         feature_statistics=_more_columns(parts.feature_statistics, count),
+        intervals=parts.intervals,
         coordinates=[_more_columns(each, count) for each in parts.coordinates],
         clock=parts.clock,
     )

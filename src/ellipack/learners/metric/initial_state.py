@@ -7,6 +7,7 @@ import numpy as np
 from ellipack._core import (
     BernsteinAggregation,
     CenterMemory,
+    ConformalIntervals,
     CoreParts,
     FeatureView,
     GlobalRegressions,
@@ -159,12 +160,13 @@ def _initial_learner(d: int, views: int, max_centers: int) -> tuple[MetricParts,
     experts = len(expert_names(views))
     parts = MetricParts(
         views=[_initial_view(metric)] * views,
-        centers=CenterMemory(np.zeros((0, d)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0)),
+        centers=CenterMemory(np.zeros((0, d)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)),
         packing=empty_packing(metric.eigenvalues, 1.0, max_centers),
         regressions=GlobalRegressions(unknown, unknown),
         aggregation=_initial_aggregation(np.full(experts, 1 / experts)),
         label_statistics=np.zeros(6),
         feature_statistics=np.zeros((5, d)),
+        intervals=ConformalIntervals(),
         coordinates=[np.zeros((0, metric.rank))] * views,
         clock=0,
     )

@@ -3,8 +3,9 @@
 **Outlying labels.** A single erroneous label (from a failing sensor, or with a misplaced decimal point) must not damage
 the model. Let [a, b] be the range of the labels learned so far, at least five of them and not all equal. Let c be the
 number of outliers in this phase, plus half of the value of c at the end of the phase before. A label is an outlier if
-it lies more than ``3 * 10**c * (b - a)`` outside of [a, b]. An outlier increases c and has no other effect. A lasting
-change of level is learned after a few rounds, one for each power of ten of its size.
+it lies more than ``3 * 10**c * (b - a)`` outside of [a, b]. An outlier increases c, is a miss of the prediction
+intervals, and has no other effect. A lasting change of level is learned after a few rounds, one for each power of ten
+of its size.
 
 **Regret bound.** The bound of `ellipack.learners.aggregation` holds on every stream, phase by phase, for the rounds
 whose label is not an outlier. A phase has at most ``1 + log10(R / (3 (b - a)))`` outliers, where [a, b] is the range at
@@ -24,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import CoreParts, MetricCore, PastFeatures
 from ellipack.errors import DomainError, InputError, ShapeError
+from ellipack.learners.intervals import Predictions, empty_predictions
 from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.past import MAX_PAST_VALUE, past_feature_names, with_rounds
 from ellipack.learners.metric.phase_end import next_phase
@@ -56,10 +58,19 @@ def predict(state: MetricState, X: ArrayLike, n_jobs: int | None = 1) -> Floats:
     predictions : array of shape (n,)
         0 before the first round.
     """
+    return _predict(state, X, n_jobs, with_intervals=False).values
+
+
+def predict_with_intervals(state: MetricState, X: ArrayLike, n_jobs: int | None = 1) -> Predictions:
+    """Return the predictions of `predict` and their intervals."""
+    return _predict(state, X, n_jobs, with_intervals=True)
+
+
+def _predict(state: MetricState, X: ArrayLike, n_jobs: int | None, *, with_intervals: bool) -> Predictions:
     core = state.core
     table = _checked_rows(core, X)
-    predictions = np.empty(len(table))
-    core.predict(table, predictions, thread_count(n_jobs))
+    predictions = empty_predictions(len(table), with_intervals)
+    core.predict(table, *predictions, thread_count(n_jobs))
     return predictions
 
 
@@ -76,6 +87,7 @@ class NextRowPredictor:
         self._core = state.core
         self._clock = state.clock
         self._past: PastFeatures | None = None
+        self._follows_unknown = False
         self._lock = Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -102,33 +114,58 @@ class NextRowPredictor:
         predictions : array of shape (n,)
             0 before the first round.
         """
+        return self._predict(X, keys, labels, with_intervals=False).values
+
+    def predict_with_intervals(
+        self, X: ArrayLike, keys: Ints = NO_KEYS, labels: ArrayLike | None = None
+    ) -> Predictions:
+        """Return the predictions of `predict` and their intervals.
+
+        If the label before a row is unknown, its interval is at least as wide as from the features alone.
+        """
+        return self._predict(X, keys, labels, with_intervals=True)
+
+    def _predict(self, X: ArrayLike, keys: Ints, labels: ArrayLike | None, *, with_intervals: bool) -> Predictions:
         core = self._core
         table = _checked_rows(core, X)
         known = np.full(len(table), np.nan) if labels is None else _checked_known_labels(labels, len(table))
-        predictions = np.empty(len(table))
+        predictions = empty_predictions(len(table), with_intervals)
         row_keys = _checked_keys(core, keys, len(table))
         if not core.has_past:
-            core.predict(table, predictions)
+            core.predict(table, *predictions)
             return predictions
         with self._lock:
             past = core.past_features() if self._past is None else self._past
             if core.clock != self._clock:
                 raise InputError("the learner has learned more rows: create a new predictor of the rows that follow")
-            core.predict_next(table, row_keys, known, past, predictions)
-            self._past = past
+            core.predict_next(table, row_keys, known, past, *predictions, self._follows_unknown)
+            self._past, self._follows_unknown = past, bool(np.isnan(known[-1]))
         return predictions
 
 
 def predict_next(state: MetricState, X: ArrayLike, keys: Ints = NO_KEYS, labels: ArrayLike | None = None) -> Floats:
     """Return predictions for the rows that follow, all from the same state. See `NextRowPredictor.predict`."""
+    return _predict_next(state, X, keys, labels, with_intervals=False).values
+
+
+def predict_next_with_intervals(
+    state: MetricState, X: ArrayLike, keys: Ints = NO_KEYS, labels: ArrayLike | None = None
+) -> Predictions:
+    """Return the predictions of `predict_next` and their intervals."""
+    return _predict_next(state, X, keys, labels, with_intervals=True)
+
+
+def _predict_next(
+    state: MetricState, X: ArrayLike, keys: Ints, labels: ArrayLike | None, *, with_intervals: bool
+) -> Predictions:
     core = state.core
     table = _checked_rows(core, X)
     known = np.full(len(table), np.nan) if labels is None else _checked_known_labels(labels, len(table))
-    predictions = np.empty(len(table))
+    predictions = empty_predictions(len(table), with_intervals)
     if core.has_past:
-        core.predict_next(table, _checked_keys(core, keys, len(table)), known, None, predictions)
+        core.predict_next(table, _checked_keys(core, keys, len(table)), known, None, *predictions, False)
     else:
-        core.predict(table, predictions)
+        core.predict(table, *predictions)
     return predictions
 
 
@@ -161,22 +198,37 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1
     InputError
         If `X` or `y` is not valid. The state is unchanged.
     """
+    return _learn(state, X, y, n_jobs, keys, with_intervals=False).values
+
+
+def learn_with_intervals(
+    state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS
+) -> Predictions:
+    """Do the same as `learn`, and return the intervals of the predictions, too."""
+    return _learn(state, X, y, n_jobs, keys, with_intervals=True)
+
+
+def _learn(
+    state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None, keys: Ints, *, with_intervals: bool
+) -> Predictions:
     table = _checked_rows(state.core, X)
     targets = _checked_labels(state.core, y, len(table))
     threads = thread_count(n_jobs)
     row_keys = _checked_keys(state.core, keys, len(table))
-    predictions = np.empty(len(table))
+    predictions = empty_predictions(len(table), with_intervals)
     most = _rounds_per_call(table.shape[1])
     done = 0
     with state.learn_lock.turn:
         while done < len(table):
             rounds_before_last = state.phase.end - state.clock - 1
             part = slice(done, done + min(len(table) - done, most, rounds_before_last))
-            done += state.core.learn(table[part], row_keys[part], targets[part], predictions[part])
+            output = (each[part] for each in predictions)
+            done += state.core.learn(table[part], row_keys[part], targets[part], *output)
             if done < part.stop or rounds_before_last == 0:
                 key = int(row_keys[done]) if len(row_keys) else 0
                 round_ = Round(table[done].tolist(), float(targets[done]), key)
-                predictions[done] = _run_boundary_round(state, round_, threads)
+                predictions.values[done], bounds = _run_boundary_round(state, round_, threads)
+                predictions.bounds[done : done + 1] = bounds
                 done += 1
     return predictions
 
@@ -199,12 +251,15 @@ class Round(NamedTuple):
         Key, if the learner has keys.
     past : sequence of float, default ()
         Features of the past when the row was predicted, if its label comes late. By default, those of now.
+    bounds : sequence of float, default ()
+        Intervals that were published for the row, if its label comes late. By default, those of now.
     """
 
     row: Row
     label: float
     key: int = 0
     past: Sequence[float] = ()
+    bounds: Sequence[float] = ()
 
 
 def learn_one(state: MetricState, round_: Round) -> None:
@@ -245,19 +300,19 @@ def learn_late(state: MetricState, X: ArrayLike, y: ArrayLike, past: ArrayLike, 
         learn_one(state, Round(row, label, key, features))
 
 
-def _run_boundary_round(state: MetricState, round_: Round, n_jobs: int = 1) -> float:
-    """Run a round after which centers are evicted or the phase ends, and return its prediction.
+def _run_boundary_round(state: MetricState, round_: Round, n_jobs: int = 1) -> tuple[float, list[float]]:
+    """Run a round after which centers are evicted or the phase ends, and return its prediction and intervals.
 
     The round runs on a copy, which then replaces the current phase.
     """
     phase, settings = state.phase, state.core.settings
-    parts, prediction = state.core.round_on_copy(*round_)
+    parts, prediction, bounds = state.core.round_on_copy(*round_)
     parts = _evict(parts, settings.max_centers)
     if parts.plain.clock == phase.end:
         state.phase = next_phase(phase, parts, state.config, state.random_state, n_jobs)
     else:
         state.phase = replace(phase, core=MetricCore(settings, parts))
-    return prediction
+    return prediction, bounds
 
 
 def _evict(parts: CoreParts, max_centers: int) -> CoreParts:

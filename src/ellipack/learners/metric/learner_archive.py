@@ -19,6 +19,7 @@ from ellipack._core import (
     StackedAggregation,
 )
 from ellipack.errors import ModelFileError
+from ellipack.learners.intervals import intervals_from_archive, intervals_to_archive
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.initial_state import LearnerSize, max_fit_dimension, max_packing_centers
 from ellipack.learners.metric.metric_selection import CandidateScores, Score
@@ -33,6 +34,7 @@ _MIN_LENGTH, _MAX_COSINE = 1e-5, 1e-6  # of directions: a tenth of the smallest 
 _MIN_SCALE = 1e-165  # a standard deviation is the square root of a float
 _MAX_STANDARD = 1e6  # standard deviations at which a feature is clipped
 _MAX_COORDINATE_SCALE = 1e200
+_MAX_ERROR = 10 * (1 + 1e-9)  # of a prediction, in units of the mean error; a little more, for sums are rounded
 _MAX_SCORE = 1e9  # a logarithm, or a number of validation points
 _MIN_LOG_PRIOR = -50.0  # a prior weight is at least 0.02 / N for N experts
 _MIN_REGRET = 1e-290  # if not 0
@@ -55,7 +57,8 @@ def learner_to_archive(parts: MetricParts, selected: SelectedMetrics) -> Archive
         for v in range(len(parts.views))
     }
     return Archive(facts, arrays).with_parts(
-        centers=_archive_arrays(parts.centers, "rows", "label_sums", "label_counts", "round_sums"),
+        centers=_archive_arrays(parts.centers, "rows", "label_sums", "label_counts", "round_sums", "error_sums"),
+        intervals=intervals_to_archive(parts.intervals),
         packing=_archive_packing(parts.packing),
         ridge=_archive_arrays(parts.regressions.ridge, "inverse", "coefficients"),
         forgetting=_archive_arrays(parts.regressions.forgetting, "inverse", "coefficients"),
@@ -131,6 +134,7 @@ def _restore_parts(saved: Archive, size: LearnerSize, bounds: _Bounds, metrics: 
         aggregation=aggregation_from_archive(saved, experts, bounds.rounds),
         label_statistics=label_statistics,
         feature_statistics=feature_statistics,
+        intervals=intervals_from_archive(saved.part("intervals"), bounds.rounds),
         coordinates=[
             view.floats_between(-farthest, farthest, "coordinates", len(centers), metric.rank)
             for view, metric in zip(views, metrics, strict=True)
@@ -157,8 +161,11 @@ def _restore_centers(saved: Archive, bounds: _Bounds, most: int) -> CenterMemory
     if not (rounds.min() >= 0 and (rounds <= counts * float(bounds.rounds)).all()):
         rule = f"sums of label_counts rounds, each at most {bounds.rounds}"
         raise ModelFileError(f"{saved.prefix}round_sums must be {rule}")
+    errors = saved.floats("error_sums", count)
+    if not (errors.min() >= 0 and (errors <= counts * _MAX_ERROR).all()):
+        raise ModelFileError(f"{saved.prefix}error_sums must be sums of label_counts numbers from 0 to 10")
     return CenterMemory(
-        saved.floats_between(-_MAX_FEATURE, _MAX_FEATURE, "rows", count, bounds.d), sums, counts, rounds
+        saved.floats_between(-_MAX_FEATURE, _MAX_FEATURE, "rows", count, bounds.d), sums, counts, rounds, errors
     )
 
 

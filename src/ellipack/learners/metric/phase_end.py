@@ -233,6 +233,7 @@ def _convert_parts(phase_end: _PhaseEnd, changes: list[UpdatedView]) -> MetricPa
         aggregation=_restart(parts.aggregation, label_statistics, phase_end.config.stack_prior),
         label_statistics=label_statistics,
         feature_statistics=feature_statistics,
+        intervals=parts.intervals,
         coordinates=coordinates,
         clock=parts.clock,
     )

@@ -1,0 +1,81 @@
+// Python bindings of prediction intervals.
+
+#include <vector>
+
+#include "bindings.hpp"
+#include "conformal.hpp"
+
+namespace ellipack {
+
+namespace {
+
+using namespace nb::literals;
+using Bounds = ConformalIntervals::Bounds;
+
+constexpr std::size_t bounds_per_row = std::tuple_size_v<Bounds>;
+
+ConformalIntervals make_intervals(double mean_error, std::int64_t labels, std::int64_t rounds,
+                                  const Vector& log_widths) {
+  require_size("log_widths", log_widths.size(), bounds_per_row);
+  ConformalIntervals made{mean_error, labels, rounds, {}};
+  std::ranges::copy(span_of(log_widths), made.log_widths.begin());
+  made.check();
+  return made;
+}
+
+FloatArray log_widths_of(const ConformalIntervals& self) {
+  return copy_to_numpy<double>(self.log_widths, {bounds_per_row});
+}
+
+FloatArray around(const ConformalIntervals& self, const Vector& predictions) {
+  std::vector<double> out;
+  out.reserve(predictions.size() * bounds_per_row);
+  for (const double prediction : span_of(predictions)) {
+    const Bounds bounds = self.around(prediction, 1.0);
+    out.insert(out.end(), bounds.begin(), bounds.end());
+  }
+  return to_numpy(std::move(out), {predictions.size(), bounds_per_row});
+}
+
+FloatArray learn(ConformalIntervals& self, const Vector& predictions, const Vector& labels) {
+  require_size("labels", labels.size(), predictions.size());
+  std::vector<double> out;
+  out.reserve(predictions.size() * bounds_per_row);
+  for (std::size_t t = 0; t < predictions.size(); ++t) {
+    const Bounds bounds = self.around(predictions(t), 1.0);
+    self.learn_label(labels(t), bounds);
+    self.learn_error(labels(t) - predictions(t));
+    out.insert(out.end(), bounds.begin(), bounds.end());
+  }
+  return to_numpy(std::move(out), {predictions.size(), bounds_per_row});
+}
+
+}  // namespace
+
+void bind_conformal(nb::module_& m) {
+  nb::class_<ConformalIntervals>(m, "ConformalIntervals", "Prediction intervals by adaptive conformal inference.")
+      .def(nb::new_([] { return ConformalIntervals{}; }))
+      .def(nb::new_(&make_intervals), "mean_error"_a, "labels"_a, "rounds"_a, "log_widths"_a)
+      .def_prop_ro_static(
+          "coverages",
+          [](nb::handle) { return copy_to_numpy<double>(ConformalIntervals::coverages, {ConformalIntervals::size}); },
+          "Coverages of the intervals, in ascending order.")
+      .def_ro("mean_error", &ConformalIntervals::mean_error)
+      .def_ro("labels", &ConformalIntervals::labels)
+      .def_ro("rounds", &ConformalIntervals::rounds)
+      .def_prop_ro("log_widths", &log_widths_of, nb::rv_policy::move,
+                   "Logarithms of the widths of the lower sides, then of the upper ones, in units of the scale.")
+      .def("around", &around, "predictions"_a,
+           "Return the intervals around predictions, with the mean error as scale: lower ends, then upper ends.")
+      .def("learn", &learn, "predictions"_a, "labels"_a,
+           "Return the intervals around predictions, and learn their labels one after the other.")
+      .def(
+          "__reduce__",
+          [](const ConformalIntervals& self) {
+            return nb::make_tuple(nb::type<ConformalIntervals>(),
+                                  nb::make_tuple(self.mean_error, self.labels, self.rounds, log_widths_of(self)));
+          },
+          reduce_signature());
+}
+
+}  // namespace ellipack

@@ -1,0 +1,183 @@
+"""Prediction intervals with a guaranteed coverage on any stream.
+
+A learner publishes an interval around each prediction, ``[p - a s, p + b s]``. The scale ``s`` is the error to expect,
+and the widths ``a`` and ``b`` of the two sides are calibrated by adaptive conformal inference: after each label, a side
+that missed it becomes wider by a factor, and otherwise narrower by a much smaller one. The factors are such that both
+balance if the side misses the fraction ``(1 - coverage) / 2`` of the labels.
+
+**Scale.** `MetricRegressor` remembers the error of each prediction, in units of the mean error of its time, with its
+row. The scale is the mean error of about the last 200 rounds, times a weighted mean of the remembered errors at the
+neighbors of the row. Intervals are narrow where errors are small. The paper's learners use the mean error alone.
+
+**Theorem.** Consider T rounds with intervals, one side and a coverage c. Let B be the largest of the scores
+``|label - p| / s`` of these rounds and of the initial widths. Then the side misses at most
+
+    T (1 - c) / 2 + (ln(B) + 7.32) / h
+
+labels, where ``h = 0.05 sqrt(0.2 / (1 - c))`` is the size of a step. It misses at least ``T (1 - c) / 2 - (ln(B) +
+7.32) / h``, unless its width had to be kept at the smallest one, 0.0009 scales: then more labels than wanted equal
+their predictions. The coverage of both sides together is therefore within ``2 (ln(B) + 7.32) / (h T)`` of c. This holds
+on every stream, whatever the labels, the predictions and the scales are. No distribution is assumed; an adversary who
+sees the interval may choose the label. If a label is learned up to D rounds after its interval was published, 7.32 is
+replaced by ``7 + 0.32 (D + 1)``. The proof is in ``cpp/conformal.hpp``.
+
+The theorem needs finite scores only. B enters by its logarithm, so that intervals stay finite: methods whose bound does
+not depend on B must publish infinite intervals at times.
+
+**First rounds.** The first two intervals are infinite, because no error is known. They do not count as rounds of the
+theorem, nor do rounds in which no prediction had an error so far: then the interval is a single point.
+
+The theorem applies to intervals of the coverages 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98 and 0.99. Those of other coverages
+are interpolated, and lie between the intervals of the two nearest of them.
+
+References
+----------
+.. [1] I. Gibbs and E. Candes. Adaptive Conformal Inference Under Distribution Shift. NeurIPS 2021.
+.. [2] A. Angelopoulos, R. F. Barber and S. Bates. Online Conformal Prediction with Decaying Step Sizes. ICML 2024.
+   The proof is that of their Theorem 2, for logarithms of widths.
+"""
+
+from collections.abc import Sequence
+from statistics import NormalDist
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipack._core import ConformalIntervals
+from ellipack.errors import DomainError, ShapeError
+from ellipack.serialization import Archive
+from ellipack.validation import MAX_ABS_LABEL, Floats, as_floats
+
+Bounds = NDArray[np.float64]
+"""Ends of the intervals of all coverages, one row for each prediction: lower ends, then upper ends."""
+
+COVERAGES: Final[tuple[float, ...]] = tuple(ConformalIntervals.coverages.tolist())
+"""Coverages to which the theorem applies."""
+
+_COUNT = len(COVERAGES)
+
+NO_BOUNDS: Final[Bounds] = np.empty((0, 2 * _COUNT))
+"""Intervals of predictions for which they are not wanted."""
+
+_MIN_LOG_WIDTH, _MAX_LOG_WIDTH = -7.0, 700.0
+
+
+def _quantile(coverage: float) -> float:
+    """Return the half-width of the interval of a standard normal distribution."""
+    return NormalDist().inv_cdf(0.5 + coverage / 2)
+
+
+_QUANTILES = np.array([_quantile(coverage) for coverage in COVERAGES])
+
+
+class Predictions(NamedTuple):
+    """Predictions with the intervals of all coverages.
+
+    Attributes
+    ----------
+    values : array of shape (n,)
+        Predictions.
+    bounds : array of shape (n, 2 * n_coverages)
+        Intervals. If they are not wanted, there are no rows.
+    """
+
+    values: Floats
+    bounds: Bounds
+
+
+class Intervals(NamedTuple):
+    """Prediction intervals.
+
+    Attributes
+    ----------
+    lower, upper : array of shape (n,), or (n, k) for a sequence of k coverages
+        Ends of the intervals. The first two predictions of a learner have infinite ones.
+    """
+
+    lower: Floats
+    upper: Floats
+
+
+def check_coverage(coverage: float | Sequence[float]) -> Floats:
+    """Return coverages as an array of one dimension, or of none for a single number; raise if one is out of range.
+
+    Examples
+    --------
+    >>> check_coverage([0.5, 0.95]).tolist()
+    [0.5, 0.95]
+    >>> check_coverage(95)
+    Traceback (most recent call last):
+        ...
+    ellipack.errors.DomainError: coverage must be from 0.5 to 0.99, got 95.0
+    """
+    wanted = as_floats(coverage, "coverage")
+    if wanted.ndim > 1 or not wanted.size:
+        raise ShapeError(f"coverage must be a number or a sequence of numbers, got shape {wanted.shape}")
+    for each in wanted.flat:
+        if not COVERAGES[0] <= each <= COVERAGES[-1]:
+            raise DomainError(f"coverage must be from {COVERAGES[0]} to {COVERAGES[-1]}, got {each}")
+    return wanted
+
+
+def select_intervals(bounds: Bounds, coverage: Floats) -> Intervals:
+    """Return the intervals of given coverages.
+
+    Between two coverages of the theorem, ends are interpolated linearly in the quantile of a normal distribution.
+
+    Parameters
+    ----------
+    bounds : array of shape (n, 2 * n_coverages)
+        Intervals of all coverages.
+    coverage : array
+        Result of `check_coverage`.
+
+    Returns
+    -------
+    intervals : Intervals
+
+    Examples
+    --------
+    >>> bounds = np.concatenate([-np.arange(1.0, 9.0), np.arange(1.0, 9.0)])[None]
+    >>> select_intervals(bounds, check_coverage(0.8))
+    Intervals(lower=array([-4.]), upper=array([4.]))
+    >>> select_intervals(bounds, check_coverage([0.5, 0.85])).upper.round(2)
+    array([[1.  , 4.43]])
+    """
+    places = np.interp(coverage.ravel(), COVERAGES, np.arange(_COUNT))
+    left = places.astype(np.int64)
+    right = np.ceil(places).astype(np.int64)
+    wanted = np.array([_quantile(each) for each in coverage.flat])
+    # Of the way from one coverage to the next; 0 at coverages of the theorem, whose intervals are not interpolated.
+    gaps = np.where(left < right, _QUANTILES[right] - _QUANTILES[left], 1.0)
+    share = np.where(left < right, (wanted - _QUANTILES[left]) / gaps, 0.0)
+    shape = (len(bounds), *coverage.shape)
+    lower, upper = (
+        _between(ends[:, left], ends[:, right], share).reshape(shape) for ends in np.split(bounds, 2, axis=1)
+    )
+    return Intervals(lower, upper)
+
+
+def _between(near: Floats, far: Floats, share: Floats) -> Floats:
+    """Return the points at a share of the way from near to far ones. Infinite points stay what they are."""
+    gaps = np.subtract(far, near, out=np.zeros(near.shape), where=np.isfinite(near))
+    return np.asarray(near + share * gaps)
+
+
+def empty_predictions(rows: int, with_intervals: bool) -> Predictions:
+    """Return arrays for predictions and, if wanted, their intervals, which are not filled."""
+    return Predictions(np.empty(rows), np.empty((rows if with_intervals else 0, 2 * _COUNT)))
+
+
+def intervals_to_archive(intervals: ConformalIntervals) -> Archive:
+    """Return an archive of the calibration."""
+    facts = {"mean_error": intervals.mean_error, "labels": intervals.labels, "rounds": intervals.rounds}
+    return Archive(facts, {"log_widths": intervals.log_widths})
+
+
+def intervals_from_archive(saved: Archive, rounds: int) -> ConformalIntervals:
+    """Restore the calibration after a number of rounds from its archive; raise `ModelFileError` if it is not valid."""
+    mean_error = saved.number_between(0.0, 4 * MAX_ABS_LABEL, "mean_error")
+    labels, counted = saved.integer("labels", 0, rounds), saved.integer("rounds", 0, rounds)
+    log_widths = saved.floats_between(_MIN_LOG_WIDTH, _MAX_LOG_WIDTH, "log_widths", 2 * _COUNT)
+    return ConformalIntervals(mean_error, labels, counted, log_widths)

@@ -1,0 +1,123 @@
+"""Prediction intervals of all regressors: coverage, same bits, saving, and the two kinds of predictions."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ellipack
+from ellipack import (
+    IntrinsicDimensionRegressor,
+    LocallyAdaptiveRegressor,
+    MetricRegressor,
+    PackingRegressor,
+    PhasedRegressor,
+    RescaledRegressor,
+)
+from ellipack.errors import DomainError
+from ellipack.validation import Floats
+
+REGRESSORS: dict[str, Any] = {
+    "metric": lambda: MetricRegressor(n_jobs=1),
+    "metric, without the past": lambda: MetricRegressor(past=False, n_jobs=1),
+    "packing": PackingRegressor,
+    "phased": PhasedRegressor,
+    "locally adaptive": LocallyAdaptiveRegressor,
+    "intrinsic dimension": IntrinsicDimensionRegressor,
+    "rescaled": lambda: RescaledRegressor(PackingRegressor()),
+}
+
+
+def stream(n: int = 300) -> tuple[Floats, Floats]:
+    """Rows in the unit ball and labels in [0, 1], whose noise grows with the first feature."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(-0.6, 0.6, size=(n, 2))
+    return X, np.clip(0.5 + 0.3 * X[:, 1] + (X[:, 0] + 0.6) * 0.15 * rng.normal(size=n), 0, 1)
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_same_bits_one_by_one_in_batches_and_after_a_resume(name: str, tmp_path: Any) -> None:
+    X, y = stream()
+    whole, single = REGRESSORS[name](), REGRESSORS[name]()
+    predictions, (lower, upper) = whole.progressive(X, y, coverage=[0.8, 0.95])
+    assert lower.shape == upper.shape == (len(y), 2)
+    assert np.isinf(lower[:2]).all()
+    assert np.isfinite(np.hstack([lower, upper])[2:]).all()
+    parts = []
+    for t in range(len(y)):
+        if t == 200:
+            single.save(tmp_path / "model")
+            single = ellipack.load(tmp_path / "model")
+        if t > 1 and t % 50 == 0 and "without" in name:
+            next_one = single.predict_interval(X[t : t + 1], coverage=[0.8, 0.95])
+            assert np.hstack(next_one).tobytes() == np.append(lower[t], upper[t]).tobytes()
+        parts.append(single.progressive(X[t : t + 1], y[t : t + 1], coverage=[0.8, 0.95]))
+    assert np.concatenate([each for each, _ in parts]).tobytes() == predictions.tobytes()
+    assert np.concatenate([each.lower for _, each in parts]).tobytes() == lower.tobytes()
+    assert np.concatenate([each.upper for _, each in parts]).tobytes() == upper.tobytes()
+    ends, others = (each.predict_interval(X[:9], coverage=0.85) for each in (whole, single))
+    assert np.hstack(ends).tobytes() == np.hstack(others).tobytes()
+    fitted = REGRESSORS[name]().fit(X, y).predict_interval(X[:9], coverage=0.85)
+    assert np.hstack(ends).tobytes() == np.hstack(fitted).tobytes()
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_intervals_do_not_change_predictions_and_cover(name: str) -> None:
+    X, y = stream(900)
+    predictions, (lower, upper) = REGRESSORS[name]().progressive(X, y, coverage=0.8)
+    assert predictions.tobytes() == REGRESSORS[name]().progressive(X, y).tobytes()
+    assert abs(np.mean(((lower <= y) & (y <= upper))[100:]) - 0.8) < 0.03
+
+
+def test_intervals_are_narrow_where_errors_are_small() -> None:
+    X, _ = stream(1500)
+    y = X[:, 0] + (X[:, 0] + 0.6) * 0.15 * np.random.default_rng(8).normal(size=1500)
+    lower, upper = MetricRegressor(n_jobs=1).fit(X, y).predict_interval([[-0.5, 0.0], [0.5, 0.0]], coverage=0.9)
+    calm, noisy = upper - lower
+    assert calm < 0.35 * noisy
+
+
+def test_skewed_labels_have_skewed_intervals() -> None:
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(1500, 1)), rng.exponential(size=1500)
+    model = MetricRegressor(n_jobs=1).fit(X, y)
+    lower, upper = model.predict_interval(X[:50], coverage=0.9)
+    predictions = model.predict(X[:50])
+    assert (upper - predictions > 1.4 * (predictions - lower)).all()
+
+
+def test_intervals_of_the_next_row_use_the_past() -> None:
+    """A random walk: the next label is near the last one, while the features tell nothing."""
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(size=(900, 1)), np.cumsum(rng.normal(size=900))
+    model = MetricRegressor(n_jobs=1).fit(X[:800], y[:800])
+    _, known = model.predict_next(X[800:], coverage=0.9, labels=y[800:])
+    assert abs(np.mean((known.lower <= y[800:]) & (y[800:] <= known.upper)) - 0.9) < 0.08
+    alone = model.predict_interval(X[800:], coverage=0.9)
+    assert np.median(known.upper - known.lower) < 0.6 * np.median(alone.upper - alone.lower)
+    # Without the labels, intervals are at least as wide as from the features alone.
+    _, unknown = model.predict_next(X[800:], coverage=0.9)
+    assert unknown.lower[0] == known.lower[0]
+    widths, least = unknown.upper - unknown.lower, alone.upper - alone.lower
+    assert (widths[1:] >= least[1:] * (1 - 1e-9)).all()
+    follower = model.follow()
+    parts = [follower.predict_next(X[part], coverage=0.9)[1] for part in (slice(800, 801), slice(801, 900))]
+    assert np.concatenate([each.upper for each in parts]).tobytes() == unknown.upper.tobytes()
+
+
+def test_an_outlying_label_hardly_changes_intervals() -> None:
+    X, y = stream(400)
+    wild = y.copy()
+    wild[300] = 1e9
+    calm, hit = (MetricRegressor(n_jobs=1).fit(X, labels).predict_interval(X[:20]) for labels in (y, wild))
+    assert ((hit.upper - hit.lower) < 1.3 * (calm.upper - calm.lower)).all()
+
+
+def test_a_wrong_coverage_changes_nothing() -> None:
+    X, y = stream(50)
+    model = MetricRegressor(n_jobs=1).fit(X, y)
+    with pytest.raises(DomainError, match=r"coverage must be from 0\.5 to 0\.99, got 95"):
+        model.progressive(X, y, coverage=95)
+    assert model.state_.clock == 50
+    with pytest.raises(DomainError, match="coverage"):
+        model.predict_interval(X, coverage=0.1)

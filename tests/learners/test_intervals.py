@@ -1,0 +1,160 @@
+"""Prediction intervals: the compiled calibration against a literal one, and the theorem on adversarial streams."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ellipack._core import ConformalIntervals
+from ellipack.errors import DomainError, InputError, ModelFileError, ShapeError
+from ellipack.learners.intervals import (
+    COVERAGES,
+    check_coverage,
+    intervals_from_archive,
+    intervals_to_archive,
+    select_intervals,
+)
+from ellipack.validation import Floats
+from tests.reference.conformal import ReferenceIntervals, initial_log_width, last_step
+from tests.strategies import seeds
+
+ROUNDS = 3000
+_COUNT = len(COVERAGES)
+
+
+@given(seeds, st.sampled_from(["normal", "cauchy", "whole numbers", "constant", "growing"]))
+def test_calibration_is_that_of_the_reference(seed: int, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    labels = {
+        "normal": rng.normal(size=60),
+        "cauchy": rng.standard_cauchy(60) * 1e9,
+        "whole numbers": rng.integers(3, size=60).astype(float),
+        "constant": np.append(np.full(50, 7.0), rng.normal(size=10)),
+        "growing": np.exp(np.arange(60.0)),
+    }[kind]
+    predictions = np.append(0.0, labels[:-1])
+    intervals, reference = ConformalIntervals(), ReferenceIntervals()
+    bounds = np.vstack([intervals.learn(predictions[:23], labels[:23]), intervals.learn(predictions[23:], labels[23:])])
+    for prediction, label, own in zip(predictions, labels, bounds, strict=True):
+        expected = reference.around(prediction)
+        np.testing.assert_allclose(own, expected, rtol=1e-9, atol=1e-9 * np.abs(labels).max())
+        reference.learn(prediction, label, own.tolist())
+    assert intervals.mean_error == pytest.approx(reference.mean_error)
+    assert intervals.labels == reference.labels == 60
+    assert intervals.rounds == reference.rounds
+    np.testing.assert_allclose(intervals.log_widths, list(reference.log_widths.values()))
+
+
+Adversary = Callable[[Floats, int, np.random.Generator], float]
+
+
+def always_above(bounds: Floats, _: int, __: np.random.Generator) -> float:
+    """Miss the widest interval above, as long as labels are not millions."""
+    return min(1.001 * float(bounds[-1]) + 1e-9, 1e6) if np.isfinite(bounds[-1]) else 1.0
+
+
+def just_outside_of_80(bounds: Floats, t: int, _: np.random.Generator) -> float:
+    """Miss on alternating sides, by as little as possible."""
+    low, high = bounds[3], bounds[_COUNT + 3]
+    return float(np.nextafter(high, np.inf) if t % 2 else np.nextafter(low, -np.inf)) if np.isfinite(high) else float(t)
+
+
+def calm_then_wild(_: Floats, t: int, rng: np.random.Generator) -> float:
+    return float(rng.normal() * (1e-6 if t < ROUNDS // 2 else 1e6))
+
+
+def wild_then_calm(_: Floats, t: int, rng: np.random.Generator) -> float:
+    return float(rng.normal() * (1e6 if t < ROUNDS // 2 else 1e-6))
+
+
+def bursts(_: Floats, t: int, rng: np.random.Generator) -> float:
+    return float(rng.standard_cauchy() * 10.0 ** (t % 7))
+
+
+def skewed(_: Floats, __: int, rng: np.random.Generator) -> float:
+    return float(rng.exponential())
+
+
+@pytest.mark.parametrize(
+    "adversary", [always_above, just_outside_of_80, calm_then_wild, wild_then_calm, bursts, skewed]
+)
+def test_theorem_holds_on_adversarial_streams(adversary: Adversary) -> None:
+    """Both sides of each interval miss as many labels as wanted, up to the term of the theorem."""
+    rng, intervals = np.random.default_rng(0), ConformalIntervals()
+    misses, scores, rounds, least = np.zeros(2 * _COUNT), np.zeros(2), 0, np.zeros(2 * _COUNT)
+    for t in range(ROUNDS):
+        bounds, scale = intervals.around(np.zeros(1))[0], intervals.mean_error
+        label = adversary(bounds, t, rng)
+        intervals.learn(np.zeros(1), np.array([label]))
+        least = np.minimum(least, intervals.log_widths)
+        if np.isfinite(bounds[0]) and scale > 0:
+            misses += np.append(label < bounds[:_COUNT], label > bounds[_COUNT:])
+            scores = np.maximum(scores, [-label / scale, label / scale])
+            rounds += 1
+    assert intervals.rounds == rounds
+    for side in range(2):
+        for k, coverage in enumerate(COVERAGES):
+            largest = max(scores[side], np.exp(initial_log_width(coverage)))
+            term = (np.log(largest) + 7 + 0.3125) / last_step(coverage)
+            excess = misses[side * _COUNT + k] - rounds * (1 - coverage) / 2
+            assert excess <= term
+            assert excess >= -term or least[side * _COUNT + k] == -7
+
+
+def test_late_labels_are_covered() -> None:
+    """The theorem holds for published intervals, with a term for the delay."""
+    rng, delay, k = np.random.default_rng(1), 40, COVERAGES.index(0.9)
+    labels = rng.normal(size=4000) * np.repeat([1.0, 5.0, 0.2, 3.0], 1000)
+    intervals, waiting, covered = ReferenceIntervals(), list[tuple[float, list[float]]](), []
+    for label in labels:
+        bounds = intervals.around(0.0)
+        covered.append(bounds[k] <= label <= bounds[_COUNT + k])
+        waiting.append((float(label), bounds))
+        if len(waiting) > delay:
+            late, published = waiting.pop(0)
+            intervals.learn(0.0, late, published)
+    term = 2 * (np.log(np.abs(labels).max() / 0.1) + 7 + 0.3125 * (delay + 1)) / last_step(0.9)
+    assert abs(np.sum(covered) - 0.9 * len(labels)) < term
+    assert abs(np.mean(covered) - 0.9) < 0.02
+
+
+def test_intervals_of_larger_coverages_contain_those_of_smaller_ones() -> None:
+    rng, intervals = np.random.default_rng(2), ConformalIntervals()
+    bounds = intervals.learn(np.zeros(800), rng.standard_t(2, size=800))
+    wanted = np.linspace(0.5, 0.99, 50)
+    lower, upper = select_intervals(bounds[2:], check_coverage(wanted.tolist()))
+    assert lower.shape == (798, 50)
+    assert (np.diff(lower, axis=1) <= 0).all()
+    assert (np.diff(upper, axis=1) >= 0).all()
+    single = select_intervals(bounds, check_coverage(0.95))
+    assert single.lower.tobytes() == bounds[:, 5].tobytes()
+    assert single.upper.tobytes() == bounds[:, _COUNT + 5].tobytes()
+    assert np.isinf(select_intervals(bounds[:2], check_coverage(0.85)).lower).all()
+
+
+@pytest.mark.parametrize(
+    ("coverage", "error"),
+    [
+        (0.4, DomainError), (1.0, DomainError), (-0.9, DomainError), (90, DomainError), ([0.9, 0.999], DomainError),
+        (float("nan"), DomainError), ([], ShapeError), ([[0.9]], ShapeError), ("0.9", InputError), (None, InputError),
+    ],
+)  # fmt: skip
+def test_other_coverages_are_rejected(coverage: object, error: type[Exception]) -> None:
+    with pytest.raises(error, match="coverage"):
+        check_coverage(coverage)  # type: ignore[arg-type]  # on purpose
+
+
+def test_archives_restore_the_calibration() -> None:
+    intervals = ConformalIntervals()
+    intervals.learn(np.zeros(50), np.random.default_rng(3).normal(size=50))
+    archive = intervals_to_archive(intervals)
+    restored = intervals_from_archive(archive, 50)
+    probe = np.array([1.0, 2.0])
+    assert restored.around(probe).tobytes() == intervals.around(probe).tobytes()
+    for name, value in (("mean_error", -1.0), ("mean_error", 1e70), ("labels", 51), ("rounds", -1)):
+        with pytest.raises(ModelFileError, match=name):
+            intervals_from_archive(type(archive)({**archive.facts, name: value}, archive.arrays), 50)
+    with pytest.raises(ModelFileError, match="log_widths"):
+        intervals_from_archive(type(archive)(archive.facts, {"log_widths": np.full(2 * _COUNT, -8.0)}), 50)

@@ -1,0 +1,65 @@
+"""Prediction intervals, literally: one side, one coverage at a time."""
+
+import math
+from statistics import NormalDist
+
+COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
+MEMORY = 200  # rounds of the mean error
+LEAST = -7.0  # logarithm of a width
+MAX_RELATIVE_ERROR = 10.0
+
+
+def last_step(coverage: float) -> float:
+    """Return the limit of the steps."""
+    return round(0.05 * math.sqrt(0.2 / (1 - coverage)), 4)
+
+
+def initial_log_width(coverage: float) -> float:
+    """Return the quantile of a normal distribution, in units of its mean absolute error, as a logarithm."""
+    return round(math.log(NormalDist().inv_cdf((1 + coverage) / 2) / math.sqrt(2 / math.pi)), 4)
+
+
+class ReferenceIntervals:
+    """Calibrated intervals around given predictions."""
+
+    def __init__(self) -> None:
+        self.labels = self.rounds = 0
+        self.mean_error = 0.0
+        self.log_widths = {(side, c): initial_log_width(c) for side in ("lower", "upper") for c in COVERAGES}
+
+    def around(self, prediction: float, relative_scale: float = 1.0) -> list[float]:
+        """Return the lower ends of all coverages, then the upper ends."""
+        if self.labels < 2:
+            return [-math.inf] * len(COVERAGES) + [math.inf] * len(COVERAGES)
+        ends = []
+        for side, sign in (("lower", -1), ("upper", 1)):
+            for coverage in COVERAGES:
+                widths = [math.exp(self.log_widths[side, c]) for c in COVERAGES if c <= coverage]
+                ends.append(prediction + sign * max(widths) * self.mean_error * relative_scale)
+        return ends
+
+    def learn(self, prediction: float, label: float, bounds: list[float]) -> float:
+        """Learn a label by the intervals that were published for it; return the relative error."""
+        self.learn_label(label, bounds)
+        return self.learn_error(label - prediction)
+
+    def learn_label(self, label: float, bounds: list[float]) -> None:
+        """Move each side of each interval."""
+        if math.isinf(bounds[0]) or set(bounds) == {label}:
+            return
+        count = len(COVERAGES)
+        for k, coverage in enumerate(COVERAGES):
+            tail = (1 - coverage) / 2
+            step = max(1.25 / (self.rounds + 4), last_step(coverage))
+            misses = {"lower": label < bounds[k], "upper": label > bounds[count + k]}
+            for side, missed in misses.items():
+                self.log_widths[side, coverage] = max(LEAST, self.log_widths[side, coverage] + step * (missed - tail))
+        self.rounds += 1
+
+    def learn_error(self, error: float) -> float:
+        """Update the mean error, and return the error in units of the one before."""
+        relative = min(abs(error) / self.mean_error, MAX_RELATIVE_ERROR) if self.mean_error > 0 else 1.0
+        if self.labels > 0:
+            self.mean_error += (abs(error) - self.mean_error) / min(self.labels, MEMORY)
+        self.labels += 1
+        return relative
