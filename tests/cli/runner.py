@@ -56,6 +56,13 @@ class CommandResult(NamedTuple):
     out: str
     err: str
 
+    @property
+    def last_line(self) -> str:
+        """Last line of standard error, which a line about the columns may precede."""
+        lines = self.err.splitlines()
+        assert all(line.startswith("ellipack: columns: ") for line in lines[:-1]), self.err
+        return lines[-1]
+
 
 def run_command(
     *arguments: str | Path, folder: Path, stdin: str = "", environment: Mapping[str, str] | None = None

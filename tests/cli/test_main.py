@@ -77,7 +77,8 @@ def test_closed_output_is_not_reported(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert process.stdout.readline() == b"row,prediction,label\n"
         process.stdout.close()
-        assert process.stderr.read() == b""
+        (line,) = process.stderr.read().splitlines()
+        assert line.startswith(b"ellipack: columns: ")
     assert process.returncode == 141
 
 
@@ -88,11 +89,12 @@ def test_exit_code_if_nobody_reads_the_output(arguments: list[str], tmp_path: Pa
     os.close(reader)
     done = subprocess.run([*PROGRAM, *arguments], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
-    assert (done.returncode, done.stderr) == (141, b"")
+    assert done.returncode == 141
+    assert b"Traceback" not in done.stderr
 
 
 def test_ascii_terminal_gets_only_ascii(tmp_path: Path) -> None:
-    write(tmp_path / "tiny.csv", [[str(t), str(t % 5)] for t in range(40)], ["höhe", "y"])
+    write(tmp_path / "tiny.csv", [[str(t % 7), str(t % 5)] for t in range(40)], ["höhe", "y"])
     plain = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     result = run_command("run", "tiny.csv", "--target", "y", folder=tmp_path, environment=plain)
     assert result.code == 0, result.err

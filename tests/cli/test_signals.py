@@ -62,9 +62,8 @@ def test_waiting_run_stops_saves_and_prints_how_to_resume(
         assert running.stop(number) == code
         out, err = running.out(), running.err()
     saved = load_run(tmp_path / "my model")
-    assert saved.position % 100 == 0
     assert out == ""
-    assert err == (
+    assert err.splitlines(keepends=True)[-1] == (
         f"ellipack: stopped after {saved.position:,} rows and saved; to resume: "
         "ellipack run - --resume 'my model' --predictions p.csv --save-every 100\n"
     )
@@ -103,8 +102,9 @@ def test_message_if_nothing_was_saved(table: bytes, cli: CliRunner, tmp_path: Pa
         wait_until((tmp_path / "p.csv").exists, running)
         assert running.stop(signal.SIGINT) == 130
         err = running.err()
-    assert err.startswith("ellipack: stopped after ")
-    assert err.endswith("; nothing was saved: use --save MODEL to be able to resume\n")
+    last = err.splitlines()[-1]
+    assert last.startswith("ellipack: stopped after ")
+    assert last.endswith("; nothing was saved: use --save MODEL to be able to resume")
 
 
 def test_second_signal_ends_the_process_at_once(cli: CliRunner, tmp_path: Path) -> None:

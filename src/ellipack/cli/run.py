@@ -57,14 +57,12 @@ def _run(options: Options, stop: StopSignals) -> Record | None:
         return None
     if run is None:
         run = _new_run(options, source)
-        if taken_for := run.encoder.describe_columns():
-            print_message(f"columns: {taken_for}")
-        for warning in run.encoder.warnings:
-            print_message(f"warning: {warning}")
     else:
         continue_run(run, options, source.skipped_rows)
     kept = run.options.kept_columns
     output = open_prediction_writer(options.predictions, LABELED_COLUMNS, run.output_position, kept)
+    if options.starts_new_run:
+        _describe_columns(run.encoder)
     try:
         speed = _learn_table(run, options, source, output, stop)
     finally:
@@ -96,6 +94,14 @@ def _new_run(options: Options, source: TableStream) -> Run:
     learner = make_learner(options.learner or DEFAULT_LEARNER, options.settings)
     use_past(learner, options, source)
     return Run(learner, encoder, options.table, options=prediction_options)
+
+
+def _describe_columns(encoder: TableEncoder) -> None:
+    """Say what the columns were taken for."""
+    if taken_for := encoder.describe_columns():
+        print_message(f"columns: {taken_for}")
+    for warning in encoder.warnings:
+        print_message(f"warning: {warning}")
 
 
 def _report_live_table(source: TableStream, target: str) -> None:
