@@ -27,10 +27,12 @@ if TYPE_CHECKING:
         PackingRegressor,
         PhasedRegressor,
         RescaledRegressor,
-        load,
     )
     from ellipack.learners.metric.config import MetricConfig
     from ellipack.metric import KernelDifferences, LocalSlopes, Metric
+    from ellipack.tables.loading import load
+    from ellipack.tables.regressor import TableRegressor
+    from ellipack.tables.table_run import run
 
 __all__ = [
     "GradientOuterProduct",
@@ -45,8 +47,10 @@ __all__ = [
     "PackingRegressor",
     "PhasedRegressor",
     "RescaledRegressor",
+    "TableRegressor",
     "__version__",
     "load",
+    "run",
 ]
 
 _MODULES: Final = {
@@ -54,6 +58,9 @@ _MODULES: Final = {
     "LocalSlopes": "ellipack.metric",
     "Metric": "ellipack.metric",
     "MetricConfig": "ellipack.learners.metric.config",
+    "TableRegressor": "ellipack.tables.regressor",
+    "load": "ellipack.tables.loading",
+    "run": "ellipack.tables.table_run",
 }
 """Modules of the names that `ellipack.estimators` does not have."""
 

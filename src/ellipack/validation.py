@@ -4,6 +4,7 @@ Each check returns its argument in a standard form or raises an `InputError` tha
 value.
 """
 
+import re
 import sys
 from operator import index
 from reprlib import repr as short_repr
@@ -146,7 +147,10 @@ def check_rows(X: ArrayLike, width: int | None = None, name: str = "X") -> Float
         ...
     ellipack.errors.ShapeError: X must have 3 columns, got 2
     """
-    array = as_floats(X, name)
+    try:
+        array = as_floats(X, name)
+    except (KindError, NonFiniteError) as error:
+        raise type(error)(_about_table(str(error), X)) from error
     if array.ndim != 2:
         hint = f": Reshape your data, {name}[None] if it is a row, {name}[:, None] if a column" * (array.ndim == 1)
         raise ShapeError(f"{name} must be two-dimensional (rows, columns), got shape {array.shape}{hint}")
@@ -156,7 +160,22 @@ def check_rows(X: ArrayLike, width: int | None = None, name: str = "X") -> Float
         raise ShapeError(f"{name} must have at least one row and one column, got {got}")
     if width is not None and array.shape[1] != width:
         raise ShapeError(f"{name} must have {width} columns, got {array.shape[1]}")
-    return check_finite(array, name)
+    try:
+        return check_finite(array, name)
+    except NonFiniteError as error:
+        raise NonFiniteError(_about_table(str(error), X)) from error
+
+
+def _about_table(message: str, X: object) -> str:
+    """Return a message about a cell of a table with the name of its column, and where to go with such tables."""
+    names, found = list(getattr(X, "columns", ())), re.search(r", column (\d+)", message)
+    if found and int(found[1]) < len(names):
+        message = message.replace(found[0], f", column {names[int(found[1])]!r}")
+    elif not found:
+        others = [name for name in names if np.asarray(X[name]).dtype.kind not in "biufc"]  # type: ignore[index]
+        message += f" in column {others[0]!r}" if others else ""
+    is_for_tables = (found or names) and not re.search(r"got -?inf", message)
+    return message + ("; TableRegressor takes text, dates and missing values" if is_for_tables else "")
 
 
 def check_labels(y: ArrayLike, count: int, name: str = "y") -> Floats:

@@ -41,7 +41,7 @@ def changed_labels(change: Callable[[pd.Series], Any]) -> Make:
     return lambda X, y: (framed(X, y)[0], change(framed(X, y)[1]))
 
 
-AT = r" at row \d+, column 1"
+AT = r" at row \d+, column 'b'"
 
 FRAMES: dict[str, InputCase] = {
     "NaN": InputCase(last_cell(np.nan), Refused(NonFiniteError, f"X must be finite, got NaN{AT}: fill in or drop")),
@@ -60,7 +60,7 @@ FRAMES: dict[str, InputCase] = {
     "text": InputCase(last_cell("high"), Refused(KindError, f"X must hold real numbers, got 'high'{AT}")),
     "categories": InputCase(
         changed(lambda X: X.assign(b=pd.Categorical(["low", "high"] * (len(X) // 2)))),
-        Refused(KindError, r"X must hold real numbers, got 'low' at row 0, column 1"),
+        Refused(KindError, r"X must hold real numbers, got 'low' at row 0, column 'b'"),
     ),
     "dates": InputCase(
         changed(lambda X: X.assign(b=pd.Timestamp("2026-01-01"))), Refused(KindError, "X must hold real numbers: ")

@@ -1,0 +1,1 @@
+"""Tables in Python: `TableRegressor`, `run` and `load`, for data frames with text, dates and missing values."""

@@ -1,0 +1,136 @@
+"""Conversion of data frames and other tables to batches of Arrow tables.
+
+pandas and polars are not imported. Their frames are recognized by their methods.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from ellipack.errors import InputError, ShapeError
+from ellipack.tabular import TableBatch
+from ellipack.tabular.arrow import pa
+
+SOURCE: Final = "table"
+"""Name of a table in Python, for messages."""
+
+_BATCH_ROWS = 1024  # an interrupt waits for the end of a batch
+_MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
+
+
+def to_arrow(frame: Any) -> pa.Table:
+    """Return a table of any kind as an Arrow table.
+
+    Parameters
+    ----------
+    frame : table
+        Data frame of pandas or polars, Arrow table or record batch, any object with the Arrow PyCapsule interface,
+        dictionary of columns, list of dictionaries (rows), or two-dimensional array, whose columns are called x0, x1
+        and so on.
+
+    Returns
+    -------
+    pyarrow.Table
+
+    Raises
+    ------
+    InputError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> to_arrow({"sky": ["blue", None], "y": [1, 2]}).to_pylist()
+    [{'sky': 'blue', 'y': 1}, {'sky': None, 'y': 2}]
+    """
+    if hasattr(frame, "iloc") and hasattr(frame, "columns"):  # pandas: its own conversion adds the index
+        return _from_columns({str(name): frame.iloc[:, i] for i, name in enumerate(_unique(frame.columns))})
+    if isinstance(frame, Mapping):
+        return _from_columns({str(name): column for name, column in frame.items()})
+    if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
+        return pa.table(frame)
+    if isinstance(frame, list) and frame and all(isinstance(row, Mapping) for row in frame):
+        names = list(dict.fromkeys(name for row in frame for name in row))
+        return _from_columns({str(name): [row.get(name) for row in frame] for name in names})
+    return _from_array(frame)
+
+
+def iterate_tables(data: Any) -> Iterator[pa.Table]:
+    """Yield a table, or the tables of an iterator or a list of tables, as Arrow tables."""
+    is_list = isinstance(data, list | tuple) and len(data) > 0 and hasattr(data[0], "columns")
+    if isinstance(data, Iterator | pa.RecordBatchReader) or is_list:
+        for frame in data:
+            yield to_arrow(frame)
+    else:
+        yield to_arrow(data)
+
+
+def is_iterator(data: Any) -> bool:
+    """Return whether data can be read only once."""
+    return isinstance(data, Iterator | pa.RecordBatchReader)
+
+
+def iterate_batches(tables: Iterable[pa.Table], first: int) -> Iterator[TableBatch]:
+    """Yield the rows of tables in batches, numbered from `first` on."""
+    for table in tables:
+        for start in range(0, table.num_rows, _BATCH_ROWS):
+            part = table.slice(start, _BATCH_ROWS)
+            yield TableBatch.from_table(part, SOURCE, first)
+            first += part.num_rows
+
+
+def with_labels(table: pa.Table, labels: Any, name: str) -> pa.Table:
+    """Return a table with a column of labels."""
+    if name in table.schema.names:
+        raise InputError(f"X must not have the column {name!r}, if y holds the labels: drop it, or omit y")
+    column = _to_column(labels, name)
+    if len(column) != table.num_rows:
+        raise ShapeError(f"y must hold one label per row, {table.num_rows:,}, got {len(column):,}")
+    return table.append_column(name, column)
+
+
+def _from_columns(columns: Mapping[str, Any]) -> pa.Table:
+    arrays = [_to_column(values, name) for name, values in columns.items()]
+    if len({len(array) for array in arrays}) > 1:
+        lengths = ", ".join(f"{name}: {len(array):,}" for name, array in zip(columns, arrays, strict=True))
+        raise ShapeError(f"columns must have the same number of rows, got {lengths}")
+    return pa.table(arrays, names=list(columns))
+
+
+def _from_array(values: Any) -> pa.Table:
+    array = np.asarray(values)
+    if array.ndim != 2:
+        raise InputError(
+            "X must be a data frame, an Arrow table, a dictionary of columns, a list of dictionaries, a "
+            f"two-dimensional array or an iterator of these, got {type(values).__name__}"
+        )
+    return _from_columns({f"x{i}": array[:, i] for i in range(array.shape[1])})
+
+
+def _to_column(values: Any, name: str) -> Any:
+    """Return a column as an Arrow array; values of several types become text."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if np.ndim(values) == 2 and np.shape(values)[1] == 1:
+        values = np.asarray(values)[:, 0]
+    elif np.ndim(values) != 1:
+        raise ShapeError(f"column {name!r} must be one-dimensional, got shape {np.shape(values)}")
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return pa.array([None if _is_missing(each) else str(each) for each in values], pa.string())
+
+
+def _is_missing(value: Any) -> bool:
+    return type(value).__name__ in _MISSING_TYPES or (isinstance(value, float) and math.isnan(value))
+
+
+def _unique(names: Iterable[Any]) -> list[Any]:
+    """Return names; raise InputError if two are the same."""
+    listed = list(names)
+    texts = [str(name) for name in listed]
+    twice = next((text for text in texts if texts.count(text) > 1), None)
+    if twice is not None:
+        raise InputError(f"X must have columns with distinct names, got {twice!r} twice")
+    return listed

@@ -1,0 +1,431 @@
+"""`TableRegressor`: regression on tables with text, dates, categories and missing values, with scikit-learn's verbs."""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from itertools import chain
+from pathlib import Path
+from threading import RLock, Thread
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from ellipack.errors import InputError, StreamError
+from ellipack.estimators import MetricRegressor
+from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.input_checks import key_columns
+from ellipack.evaluation.prediction_options import PredictionOptions, check_columns
+from ellipack.evaluation.run import BatchResult, Run, load_run
+from ellipack.evaluation.scores import Scores
+from ellipack.report.record import Record
+from ellipack.report.run_record import build_record
+from ellipack.serialization.atomic_file import write_file
+from ellipack.tables.frames import SOURCE, is_iterator, iterate_batches, iterate_tables, with_labels
+from ellipack.tabular import (
+    INFERENCE_ROWS,
+    CellOptions,
+    LevelOptions,
+    ParsedRows,
+    TableBatch,
+    TableEncoder,
+    TableStream,
+)
+from ellipack.tabular.table_batch import concat_tables
+from ellipack.validation import Floats
+
+Result = TypeVar("Result")
+
+
+class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped base
+    """Regression on a stream of table rows: numbers, text, dates, categories and missing values.
+
+    It encodes the rows as ``ellipack run`` does, and learns them with a `MetricRegressor`. Files are the same as those
+    of ``ellipack run --save``. Rows are data frames of pandas or polars, Arrow tables, any object with the Arrow
+    PyCapsule interface, dictionaries of columns, lists of dictionaries, or iterators of these. Labels are a column of
+    the table, or a separate `y`. A row without a label is predicted, but not learned.
+
+    Parameters
+    ----------
+    target : str or None, default None
+        Column of the labels. If None, labels are passed as `y`.
+    learner : MetricRegressor or None, default None
+        Unfitted learner with parameters of your choice.
+    by : str, list of str or None, default None
+        Columns whose values are keys, such as a store: predictions use the last labels of the same key, too.
+    take : list of str or None, default None
+        Columns to use. If None, all.
+    drop : list of str, default ()
+        Columns to ignore.
+    kinds : dict of str to str or None, default None
+        Kinds of columns that are not inferred: number, boolean, time or category.
+    levels : LevelOptions or None, default None
+        Options of category columns.
+    cells : CellOptions or None, default None
+        How numbers and missing values are written, if it is not to be inferred.
+    minimum, maximum : float or None, default None
+        Bounds of the predictions.
+    id_column : str or None, default None
+        Column that identifies rows, so that the label of a row may come later. It is no feature.
+    on_error : {"stop", "skip"}, default "stop"
+        "stop" raises StreamError at a row that cannot be read. "skip" leaves it out; its prediction is NaN.
+
+    Attributes
+    ----------
+    run_ : Run
+        Encoder, learner and scores.
+    feature_names_in_ : array of str
+        Names of the columns that are used, without the target.
+
+    Examples
+    --------
+    >>> table = {"sky": ["clear", "rain", None] * 100, "wind": range(300), "delay": [0.0, 20.0, 5.0] * 100}
+    >>> model = TableRegressor(target="delay", minimum=0)
+    >>> predictions = model.progressive(table)
+    >>> model.predict({"sky": ["rain", "clear"], "wind": [40, None]}).round().tolist()
+    [20.0, 0.0]
+    """
+
+    def __init__(  # noqa: PLR0913  # the parameters of an estimator
+        self,
+        target: str | None = None,
+        *,
+        learner: MetricRegressor | None = None,
+        by: str | Sequence[str] | None = None,
+        take: Sequence[str] | None = None,
+        drop: Sequence[str] = (),
+        kinds: Mapping[str, str] | None = None,
+        levels: LevelOptions | None = None,
+        cells: CellOptions | None = None,
+        minimum: float | None = None,
+        maximum: float | None = None,
+        id_column: str | None = None,
+        on_error: str = "stop",
+    ) -> None:
+        self.target = target
+        self.learner = learner
+        self.by = by
+        self.take = take
+        self.drop = drop
+        self.kinds = kinds
+        self.levels = levels
+        self.cells = cells
+        self.minimum = minimum
+        self.maximum = maximum
+        self.id_column = id_column
+        self.on_error = on_error
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from rows in their order, after a reset.
+
+        Parameters
+        ----------
+        X : table, or iterator of tables
+            Rows, with the target unless `y` is given.
+        y : array-like of shape (n_samples,), optional
+            Labels.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        with self._lock, python_hints():
+            self.run_ = self._learn(None, self._batches(X, y, 1), is_iterator(X))[0]
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from more rows in their order. See `fit`.
+
+        If a row of a table can't be read, nothing is learned. If it belongs to an iterator, the tables before it are.
+        """
+        self.progressive_batches(X, y)
+        return self
+
+    def progressive(self, X: Any, y: Any = None) -> Floats:
+        """Predict each row as the next one, then learn from its label. See `fit`.
+
+        Returns
+        -------
+        predictions : array of shape (n_samples,)
+            The prediction for each row, made before its label was seen.
+        """
+        results = self.progressive_batches(X, y)
+        return np.concatenate([np.zeros(0), *(aligned_predictions(result) for result in results)])
+
+    def progressive_batches(self, X: Any, y: Any = None, keep: Sequence[str] = ()) -> list[BatchResult]:
+        """Do the same as `progressive`, and return the results with row numbers, labels and further columns.
+
+        Parameters
+        ----------
+        X : table, or iterator of tables
+            Rows, with the target unless `y` is given.
+        y : array-like of shape (n_samples,), optional
+            Labels.
+        keep : sequence of str, default ()
+            Columns whose cells are returned, too. Used by the first call.
+
+        Returns
+        -------
+        list of BatchResult
+        """
+        with self._lock, python_hints():
+            run: Run | None = self.__dict__.get("run_")
+            if run is not None and run.source != SOURCE:
+                run.start_table(SOURCE)
+            first = 1 if run is None else run.position + 1
+            self.run_, results = self._learn(run, self._batches(X, y, first), is_iterator(X), keep)
+        return results
+
+    def learn_stream(self, stream: TableStream, keep: Sequence[str] = ()) -> list[BatchResult]:
+        """Do the same as `progressive_batches` with the rows of an open file, after a reset."""
+        with self._lock, python_hints():
+            self.run_, results = self._learn(None, stream, True, keep)
+        return results
+
+    def predict(self, X: Any) -> Floats:
+        """Predict rows that need not follow those that were learned, from the features alone.
+
+        Parameters
+        ----------
+        X : table, or iterator of tables
+            Rows. They need no target.
+
+        Returns
+        -------
+        predictions : array of shape (n_samples,)
+        """
+        run = self._fitted_run
+        return self._predict(X, lambda _, rows: run.learner.predict(run.encoder.transform(rows)))
+
+    def predict_next(self, X: Any) -> Floats:
+        """Predict the rows that follow the last learned row, one after the other, from the features and the past.
+
+        Parameters
+        ----------
+        X : table, or iterator of tables
+            Rows, in their order. Labels that are known are used for later rows; for others, the prediction stands in.
+
+        Returns
+        -------
+        predictions : array of shape (n_samples,)
+        """
+        run = self._fitted_run
+        if not isinstance(run.learner, MetricRegressor) or not run.learner.past:
+            raise InputError("predict_next needs a MetricRegressor that uses the past, which this model does not")
+        follower = run.learner.follow()
+
+        def follow(batch: TableBatch, rows: ParsedRows) -> Floats:
+            labels, keys = run.encoder.known_labels(batch, rows), run.row_keys(batch, rows)
+            return follower.predict_next(run.encoder.transform(rows), keys=keys, labels=labels)
+
+        return self._predict(X, follow)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the model to a file, as ``ellipack run --save`` does. `ellipack.load` reads it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file. An existing file is replaced.
+        """
+        with self._lock:
+            self._fitted_run.save(path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "TableRegressor":
+        """Load a model that `save` or ``ellipack run --save`` wrote. It continues with the same results.
+
+        Its parameters are those that the file holds: the columns in use are those of `take`.
+        """
+        run = load_run(path)
+        options = run.options
+        model = cls(
+            run.encoder.target,
+            learner=clone(run.learner),
+            take=run.encoder.column_names[1:],
+            levels=run.encoder.level_options,
+            cells=run.encoder.cell_options,
+            minimum=options.minimum,
+            maximum=options.maximum,
+            id_column=options.id_column,
+        )
+        if run.learner.__sklearn_is_fitted__():
+            model.run_ = run
+        return model
+
+    @property
+    def scores_(self) -> Scores:
+        """Scores of the predictions of `progressive` and `partial_fit`, each made before its label was seen."""
+        return self._fitted_run.scores
+
+    @property
+    def learner_(self) -> StreamingRegressor[Any]:
+        """Fitted learner on the encoded features."""
+        return self._fitted_run.learner
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Names of the columns that are used, without the target."""
+        return np.array(self._fitted_run.encoder.column_names[1:], dtype=object)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns that are used, without the target."""
+        return len(self.feature_names_in_)
+
+    @property
+    def encoded_feature_names_(self) -> list[str]:
+        """Names of the features into which columns are encoded."""
+        return self._fitted_run.encoder.feature_names
+
+    @property
+    def record_(self) -> Record:
+        """Everything that the report shows."""
+        return build_record(self._fitted_run)
+
+    def write_report(self, path: str | os.PathLike[str]) -> None:
+        """Write the report page, which is one HTML file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Path of the file. An existing file is replaced.
+        """
+        page = import_module("ellipack.report.page")  # which needs packages that the rest does not need
+        try:
+            write_file(Path(path), page.render_page(self.record_).encode())
+        except OSError as error:
+            raise StreamError(f"{path} can't be written: {error.strerror or error}") from error
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "run_" in self.__dict__
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_own_lock"}
+
+    @property
+    def _lock(self) -> Any:
+        """Lock by which one thread at a time uses the encoder."""
+        return self.__dict__.setdefault("_own_lock", RLock())
+
+    @property
+    def _fitted_run(self) -> Run:
+        check_is_fitted(self)
+        run: Run = self.run_
+        return run
+
+    def _batches(self, X: Any, y: Any, first: int) -> Iterator[TableBatch]:
+        """Return the rows with their labels in batches."""
+        run: Run | None = self.__dict__.get("run_")
+        if y is None:
+            if self.target is None and run is None:
+                raise InputError("target must name the column of the labels, or y must hold them, got neither")
+            return iterate_batches(iterate_tables(X), first)
+        if is_iterator(X):
+            raise InputError("y must be None if X is an iterator: set target, the column of X that holds the labels")
+        name = self.target or (run.encoder.target if run else str(getattr(y, "name", None) or "y"))
+        return iterate_batches((with_labels(table, y, name) for table in iterate_tables(X)), first)
+
+    def _learn(
+        self, run: Run | None, batches: Iterator[TableBatch], is_once: bool, keep: Sequence[str] = ()
+    ) -> tuple[Run, list[BatchResult]]:
+        """Learn batches, in a new run if there is none. Tables in memory are checked before anything is learned."""
+        head: list[TableBatch] = []
+        while run is None and sum(map(len, head)) < INFERENCE_ROWS and (batch := next(batches, None)) is not None:
+            head.append(batch)
+        if run is None:
+            run = self._new_run(head, keep)
+        every: Iterable[TableBatch] = chain(head, batches)
+        if not is_once:
+            every = list(every)
+            for batch in every:
+                run.encoder.parse(batch, self.on_error)  # raises before anything is learned
+        return run, [uninterrupted(partial(run.learn_batch, batch, self.on_error)) for batch in every]
+
+    def _new_run(self, head: list[TableBatch], keep: Sequence[str]) -> Run:
+        """Return a run that has learned nothing, with columns as in the first rows."""
+        if not head:
+            raise InputError("X must have at least one row, got 0 sample(s)")
+        names = head[0].table.schema.names
+        first = TableBatch.from_table(concat_tables([each.table for each in head], names), SOURCE)
+        options = PredictionOptions(self.minimum, self.maximum, tuple(keep), self.id_column)
+        check_columns(options, names, SOURCE)
+        target = self.target or names[-1]  # `with_labels` appends it
+        encoder = TableEncoder.from_head(
+            first,
+            target,
+            take=self.take,
+            drop={*self.drop, *([] if self.id_column is None else [self.id_column])},
+            kinds=self.kinds,
+            levels=self.levels or LevelOptions(),
+            cells=self.cells or CellOptions(),
+        )
+        learner = MetricRegressor() if self.learner is None else clone(self.learner)
+        if self.by is not None:
+            learner.set_params(by=self.by)
+        for name in [] if learner.by is None else key_columns(learner.by):
+            if name not in names:
+                raise InputError(f"by must be one of the columns of {SOURCE}: {', '.join(names)}, got {name!r}")
+        return Run(learner, encoder, SOURCE, options=options)
+
+    def _predict(self, X: Any, predict: Callable[[TableBatch, ParsedRows], Floats]) -> Floats:
+        run, predictions = self._fitted_run, [np.zeros(0)]
+        with self._lock, python_hints():
+            for batch in iterate_batches(iterate_tables(X), 1):
+                rows = run.encoder.parse_unlabeled(batch, self.on_error)
+                found = np.full(len(batch), np.nan)
+                if len(rows):
+                    places = np.searchsorted(batch.row_numbers, rows.row_numbers)
+                    found[places] = run.options.bound(predict(batch, rows))
+                predictions.append(found)
+        return np.concatenate(predictions)
+
+
+def aligned_predictions(result: BatchResult) -> Floats:
+    """Return the prediction of each row of a batch, NaN for rows that were skipped."""
+    numbers = np.concatenate([result.row_numbers, [row.row_number for row in result.bad_rows]])
+    values = np.concatenate([result.predictions, np.full(len(result.bad_rows), np.nan)])
+    return np.asarray(values[np.argsort(numbers, kind="stable")])
+
+
+def uninterrupted(step: Callable[[], Result]) -> Result:
+    """Call a function in a thread, so that an interrupt is raised when it has ended, and not within."""
+    results: list[Result] = []
+    failures: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            results.append(step())
+        except BaseException as error:
+            failures.append(error)
+
+    thread = Thread(target=call, name="ellipack-learner")
+    thread.start()
+    interrupt: KeyboardInterrupt | None = None
+    while thread.is_alive():
+        try:
+            thread.join()
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+    if failures:
+        raise failures[0]
+    return results[0]
+
+
+@contextmanager
+def python_hints() -> Iterator[None]:
+    """Make errors name parameters of Python where they name options of the command line."""
+    try:
+        yield
+    except StreamError as error:
+        text = re.sub(r"run with --on-error skip", 'set on_error="skip"', str(error))
+        text = re.sub(r"run with --drop ('.*?')", r"set drop=[\1]", text)
+        raise StreamError(text) from error

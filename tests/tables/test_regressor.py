@@ -1,0 +1,209 @@
+"""`TableRegressor` and `run` on frames of all kinds, against the command line."""
+
+import copy
+import pickle
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from pyarrow import csv
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import ellipack
+from ellipack import MetricRegressor, TableRegressor
+from ellipack.errors import EllipackError, InputError, KindError, NonFiniteError, StreamError
+from ellipack.evaluation.run import load_run
+from ellipack.tables import regressor
+from ellipack.tables.frames import to_arrow
+from tests.cli.runner import CliRunner
+from tests.cli.tables import COLUMNS, TARGET, rides, write
+
+ROWS = 150
+
+
+@pytest.fixture(scope="module")
+def folder(cli: CliRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a table, and the model and predictions of the command."""
+    folder = tmp_path_factory.mktemp("rides")
+    rows = rides(ROWS)
+    for t in range(0, ROWS, 9):
+        rows[t][-1] = ""
+    write(folder / "rides.csv", rows, COLUMNS)
+    run = "run", "rides.csv", "-t", TARGET, "--min", "0", "--keep", "zone", "--predictions", "p.csv", "--save", "m"
+    assert cli(*run, folder=folder).code == 0
+    return folder
+
+
+def texts(folder: Path) -> pa.Table:
+    """Return the table as text."""
+    types = csv.ConvertOptions(column_types=dict.fromkeys(COLUMNS, pa.string()), strings_can_be_null=True)
+    return csv.read_csv(folder / "rides.csv", convert_options=types)
+
+
+FORMS: dict[str, Callable[[Path], Any]] = {
+    "Arrow": texts,
+    "pandas": lambda folder: pd.read_csv(folder / "rides.csv"),
+    "pandas with dates and categories": lambda folder: pd.read_csv(
+        folder / "rides.csv", parse_dates=["when"], dtype={"zone": "category"}, index_col=False
+    ).set_index(pd.Index(range(7, ROWS + 7))),
+    "polars": lambda folder: pl.read_csv(folder / "rides.csv", try_parse_dates=True),
+    "columns": lambda folder: texts(folder).to_pydict(),
+    "rows": lambda folder: texts(folder).to_pylist(),
+    "iterator": lambda folder: (texts(folder).slice(start, 40) for start in range(0, ROWS, 40)),
+    "reader": lambda folder: pa.RecordBatchReader.from_batches(texts(folder).schema, texts(folder).to_batches()),
+    "list of frames": lambda folder: [pl.read_csv(folder / "rides.csv")[:90], pl.read_csv(folder / "rides.csv")[90:]],
+    "path": lambda folder: folder / "rides.csv",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_gives_the_predictions_of_the_command(form: str, folder: Path) -> None:
+    result = ellipack.run(FORMS[form](folder), TARGET, minimum=0, keep=["zone"])
+    expected = csv.read_csv(folder / "p.csv", convert_options=csv.ConvertOptions(strings_can_be_null=True))
+    assert result.to_arrow().column_names == expected.column_names
+    np.testing.assert_array_equal(result.predictions, expected["prediction"])
+    np.testing.assert_array_equal(result.labels, expected["label"])
+    assert result.to_arrow()["label"].null_count == result.scores.unlabeled == 17
+    assert result.kept["zone"] == expected["zone"].to_pylist()
+    assert result.scores.rmse == load_run(folder / "m").scores.rmse
+
+
+def test_models_are_the_same_files_as_those_of_the_command(folder: Path, cli: CliRunner, tmp_path: Path) -> None:
+    model = ellipack.load(folder / "m")
+    assert isinstance(model, TableRegressor)
+    assert model.feature_names_in_.tolist() == list(COLUMNS[:-1])
+    assert model.get_params(deep=False)["target"] == TARGET
+    frame = pd.read_csv(folder / "rides.csv")
+    expected = cli("predict", "m", "rides.csv", folder=folder).out.splitlines()[1:]
+    predictions = model.predict(frame.drop(columns=TARGET))
+    assert predictions.tolist() == [float(line.split(",")[1]) for line in expected]
+    follow = cli("predict", "m", "rides.csv", "--follow", folder=folder).out.splitlines()[1:]
+    assert model.predict_next(frame).tolist() == [float(line.split(",")[1]) for line in follow]
+    own = TableRegressor(TARGET, minimum=0)
+    own.progressive(frame)
+    own.save(tmp_path / "own")
+    (tmp_path / "rides.csv").write_bytes((folder / "rides.csv").read_bytes())
+    assert cli("predict", "own", "rides.csv", folder=tmp_path).out.splitlines()[1:] == expected
+    assert "│ rows without a label        │      17 │" in cli("inspect", "own", folder=tmp_path).out
+    model.write_report(tmp_path / "page.html")
+    assert "<html" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_verbs_learn_the_same_in_any_batches(folder: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(folder / "rides.csv")
+    X, y = frame.drop(columns=TARGET), frame[TARGET]
+    model = TableRegressor().fit(X, y)
+    whole = model.predict(X)
+    assert TableRegressor(TARGET).fit(frame).predict(X).tolist() == whole.tolist()
+    parts = TableRegressor().partial_fit(X[:100], y[:100])
+    parts.save(tmp_path / "between")
+    parts = copy.deepcopy(pickle.loads(pickle.dumps(ellipack.load(tmp_path / "between"))))
+    first = parts.progressive(X[100:], y[100:])
+    assert len(first) == 50
+    assert parts.predict(X).tolist() == whole.tolist()
+    known = ~np.isnan(y)
+    assert model.score(X[known], y[known]) > 0.8
+    assert (model.scores_.n_rows, parts.scores_.n_rows, model.n_features_in_) == (133, 133, 6)
+    again = clone(model).set_params(learner=MetricRegressor(past=False), maximum=10.0)
+    assert again.get_params()["learner__past"] is False
+    with pytest.raises(NotFittedError):
+        again.predict(X)
+    assert again.fit(X, y).predict(X).max() == 10.0
+
+
+def test_keys_and_late_labels(tmp_path: Path) -> None:
+    table = {"store": ["a", "b"] * 60, "id": range(120), "x": [float(t % 7) for t in range(120)]}
+    y = [10.0 * (t % 2) + t % 7 for t in range(120)]
+    model = TableRegressor(by="store", drop=["store"], id_column="id")
+    unlabeled = model.progressive(table, [None, *y[1:]])
+    assert unlabeled[0] == 0.0
+    model.partial_fit({"store": ["a"], "id": [0], "x": [None]}, [y[0]])
+    assert (model.run_.late_labels, model.scores_.n_rows) == (1, 120)
+    model.save(tmp_path / "m")
+    nexts = ellipack.load(tmp_path / "m").predict_next({"store": ["b", "a"], "id": [0, 1], "x": [1.0, 2.0]})
+    assert nexts[0] > nexts[1] + 5  # nothing but the past of the store tells the two apart
+
+
+def test_bad_rows_name_the_cell_and_change_nothing(folder: Path, tmp_path: Path) -> None:
+    table = texts(folder).to_pydict()
+    model = TableRegressor(TARGET).fit(table)
+    model.save(tmp_path / "before")
+    bad = {name: column[:3] for name, column in table.items()} | {"km": ["3", "far", "4"]}
+    with pytest.raises(StreamError, match=r"row 152, column 'km': 'far' is not a number: .*set on_error=\"skip\""):
+        model.partial_fit(bad)
+    model.save(tmp_path / "after")
+    assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
+    model.set_params(on_error="skip")
+    assert np.isnan(model.predict(bad)).tolist() == [False, True, False]
+    assert np.isnan(model.progressive(bad)).tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: TableRegressor().fit({"a": [1]}), "target must name the column of the labels, or y must hold them"),
+        (lambda: TableRegressor("b").fit({"a": [1]}), "table has no column named 'b' (the target)"),
+        (lambda: TableRegressor("a").fit({"a": [1]}, [1]), "X must not have the column 'a', if y holds the labels"),
+        (lambda: TableRegressor().fit({"a": [1, 2]}, [1]), "y must hold one label per row, 2, got 1"),
+        (lambda: TableRegressor().fit({"a": [1, 2], "b": [1]}, [1]), "same number of rows, got a: 2, b: 1"),
+        (lambda: TableRegressor().fit(iter([{"a": [1]}]), [1]), "y must be None if X is an iterator"),
+        (lambda: TableRegressor("a").fit(iter([])), "X must have at least one row"),
+        (lambda: TableRegressor("a").fit(3), "X must be a data frame, an Arrow table, a dictionary of columns"),
+        (lambda: TableRegressor("y", by="c").fit({"a": [1], "y": [1]}), "by must be one of the columns of table: a, y"),
+        (lambda: TableRegressor("y", minimum=3, maximum=2).fit({"a": [1], "y": [1]}), "the minimum must be at most"),
+        (lambda: TableRegressor("y", id_column="c").fit({"a": [1], "y": [1]}), "the id column must be one of"),
+    ],
+)
+def test_invalid_input_raises(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(EllipackError) as caught:
+        call()
+    assert message in str(caught.value)
+
+
+def test_columns_of_several_types_become_text() -> None:
+    frame = pd.DataFrame({"a": [1, "x", None, float("nan"), pd.NA], 3: [1.0, None, 3.0, 4.0, 5.0]})
+    assert to_arrow(frame).to_pydict() == {"a": ["1", "x", None, None, None], "3": [1.0, None, 3.0, 4.0, 5.0]}
+    with pytest.raises(InputError, match="distinct names, got 'a' twice"):
+        to_arrow(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    assert to_arrow(np.array([[1.0, 2.0]])).to_pydict() == {"x0": [1.0], "x1": [2.0]}
+
+
+def test_an_interrupt_waits_for_the_end_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    began, done = threading.Event(), list[int]()
+
+    def step() -> None:
+        began.wait(5)
+        done.append(1)
+
+    join = threading.Thread.join
+
+    def interrupted_join(thread: threading.Thread, timeout: float | None = None) -> None:
+        if not began.is_set():
+            began.set()
+            raise KeyboardInterrupt
+        join(thread, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted_join)
+    with pytest.raises(KeyboardInterrupt):
+        regressor.uninterrupted(step)
+    assert done == [1]
+
+
+def test_metric_regressor_points_to_it() -> None:
+    hint = "; TableRegressor takes text, dates and missing values"
+    for values, kind, message in (
+        (["x", "y"], KindError, "got 'x' at row 0, column 'sky'"),
+        ([1.0, None], NonFiniteError, "got NaN at row 1, column 'sky'"),
+        (pd.to_datetime(["2024-01-01", "2024-01-02"]), KindError, "in column 'sky'"),
+    ):
+        with pytest.raises(kind) as caught:
+            MetricRegressor().fit(pd.DataFrame({"a": [1.0, 2.0], "sky": values}), [1.0, 2.0])
+        assert message in str(caught.value)
+        assert str(caught.value).endswith(hint)
