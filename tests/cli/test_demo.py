@@ -3,25 +3,29 @@ from pathlib import Path
 from tests.cli.runner import CliRunner
 
 
-def test_demo_compares_learners_and_then_runs_over_a_table(cli: CliRunner, tmp_path: Path) -> None:
+def test_demo_runs_over_flights_and_then_compares_learners(cli: CliRunner, tmp_path: Path) -> None:
     result = cli("demo", "--rounds", "300", "--seed", "3", "--out", "made/here", folder=tmp_path)
     assert result.code == 0, result.err
-    assert "│ MetricRegressor " in result.out
     command = (
-        "ellipack run made/here/demo.csv --target load --report made/here/demo.html --save made/here/demo.ellipack"
+        "ellipack run made/here/flights.csv --target arr_delay --drop arr_time --drop air_time "
+        "--report made/here/flights.html --save made/here/flights.ellipack"
     )
-    assert f"\n$ {command}\nMetricRegressor on made/here/demo.csv, target load\n" in result.out
-    assert result.err.splitlines() == [
-        "ellipack: report: made/here/demo.html",
-        "ellipack: open made/here/demo.html in a browser; `ellipack inspect made/here/demo.ellipack` shows details",
+    first, _, second = result.out.partition("│ MetricRegressor ")
+    assert f"\n$ {command}\nMetricRegressor on made/here/flights.csv, target arr_delay\n" in first
+    assert second
+    page, model = "made/here/flights.html", "made/here/flights.ellipack"
+    assert result.err.splitlines()[-2:] == [
+        f"ellipack: report: {page}",
+        f"ellipack: open {page} in a browser; `ellipack inspect {model}` shows details",
     ]
     made = tmp_path / "made" / "here"
-    assert sorted(path.name for path in made.iterdir()) == ["demo.csv", "demo.ellipack", "demo.html", "demo.png"]
-    header, first, *rest = (made / "demo.csv").read_text().splitlines()
-    assert header.startswith("sensor 01,")
-    assert header.endswith(",sensor 20,load")
-    assert len(first.split(",")) == 21
-    assert len(rest) == 299
+    names = ["demo.png", "flights.csv", "flights.ellipack", "flights.html"]
+    assert sorted(path.name for path in made.iterdir()) == names
+    header, *rows = (made / "flights.csv").read_text().splitlines()
+    assert header.startswith("year,month,day,dep_time,")
+    assert len(rows) == 300
+    shown = cli(*command.split()[1:], folder=tmp_path).out  # the command that is printed gives what is printed
+    assert shown in result.out
 
 
 def test_demo_fails_early_if_the_directory_cannot_be_created(cli: CliRunner, tmp_path: Path) -> None:
