@@ -38,7 +38,13 @@ def test_shells_complete_commands_and_options(shell: str, cli: CliRunner, tmp_pa
     code, out, err = cli("completion", shell, folder=tmp_path)
     assert (code, err) == (0, "")
     assert f"_ELLIPACK_COMPLETE={shell}_complete" in out
-    for words, place, expected in (("ellipack pre", 1, "predict"), ("ellipack run --pred", 2, "--predictions")):
+    write(tmp_path / "rides.csv", rides(2))
+    for words, place, expected in (
+        ("ellipack pre", 1, "predict"),
+        ("ellipack run --pred", 2, "--predictions"),
+        ("ellipack run rides.csv --target dur", 4, "duration"),
+        ("ellipack run rides.csv -t duration --drop tr", 6, "traffic"),
+    ):
         # fish passes the word itself, the others its position.
         at = words.split()[-1] if shell == "fish" else str(place)
         request = {"_ELLIPACK_COMPLETE": f"{shell}_complete", "COMP_WORDS": words, "COMP_CWORD": at}

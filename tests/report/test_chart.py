@@ -56,6 +56,7 @@ def test_full_record_has_every_chart_and_one_row_has_one() -> None:
         "Most important features",
         "Leading directions",
         "Weight of each expert",
+        "Labels and predictions",
         "Predictions against labels",
         "Histogram of residuals",
         "Residuals over time",

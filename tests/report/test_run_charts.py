@@ -64,7 +64,7 @@ def test_number_of_points_is_limited() -> None:
     chart = run_charts.residual_chart(record)
     assert chart is not None
     rows = chart.data[0]["x"]
-    assert len(rows) == 2000
+    assert len(rows) == 1000
     assert (rows[0], rows[-1]) == (1, 10_000)
     assert chart.data[0]["y"] == [row - 1 for row in rows]
 
@@ -91,3 +91,23 @@ def test_speed_is_drawn_where_it_was_measured() -> None:
     assert chart is not None
     assert list(zip(chart.data[0]["x"], chart.data[0]["y"], strict=True)) == record.speed
     assert run_charts.speed_chart(replace(record, speed=[])) is None
+
+
+def test_axes_of_time_show_dates_where_rows_have_them() -> None:
+    record = records.full()
+    sample = record.residuals
+    days = np.datetime64("2024-03-01") + np.arange(len(sample.rows))
+    dated = replace(record, residuals=replace(sample, times=[f"{day}T00:00:00" for day in days]))
+    for build in (run_charts.error_chart, run_charts.time_chart, run_charts.residual_chart):
+        by_row, by_date = build(record), build(dated)
+        assert by_row is not None
+        assert by_date is not None
+        assert "type" not in by_row.layout["xaxis"]
+        assert by_date.layout["xaxis"]["type"] == "date"
+        assert all(isinstance(x, str) for trace in by_date.data for x in trace["x"])
+    chart = run_charts.time_chart(dated)
+    assert chart is not None
+    label, prediction = chart.data
+    assert (label["x"][-1], label["y"][-1]) == (dated.residuals.times[-1], sample.labels[-1])
+    assert prediction["y"][-1] == sample.predictions[-1]
+    assert len(label["x"]) == 500

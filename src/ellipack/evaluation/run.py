@@ -135,7 +135,7 @@ class Run:
             else:
                 predictions[where] = self._predict(batch, part, part_keys, None if ids is None else ids[where])
         labeled = ~np.isnan(rows.labels)
-        self.scores.update(predictions[labeled], rows.labels[labeled])
+        self.scores.update(predictions[labeled], rows.labels[labeled], self.encoder.row_times(rows)[labeled])
         bad = tuple(sorted((*batch.unreadable_rows, *rows.bad_rows), key=lambda row: row.row_number))
         self.position = self.row_offset + batch.last_row
         self.skipped += len(bad)

@@ -17,7 +17,7 @@ _MAX_SAMPLE = 2048
 _SQUARED, _ABSOLUTE, _SQUARED_OF_MEAN, _SQUARED_OF_LAST, _LABELS, _SQUARED_LABELS = range(6)
 """Indices of `Scores.sums`. The first label is subtracted from labels, which keeps the variance accurate."""
 _SAVED_FACTS = ("n_rows", "first_label", "last_label", "bin_width", "sample_stride")
-_SAVED_ARRAYS = ("sums", "bin_sums", "sample_rows", "sample_pairs")
+_SAVED_ARRAYS = ("sums", "bin_sums", "sample_rows", "sample_pairs", "sample_times")
 _BINNED = [_SQUARED, _SQUARED_OF_MEAN, _SQUARED_OF_LAST]
 
 
@@ -46,6 +46,8 @@ class Scores:
         Numbers of the sampled rows, starting at 1.
     sample_pairs : ndarray of float, shape (n_sampled, 2)
         Prediction and label of each sampled row.
+    sample_times : ndarray of float, shape (n_sampled,)
+        Date of each sampled row in microseconds since 1970, NaN if it has none.
 
     Examples
     --------
@@ -64,9 +66,10 @@ class Scores:
     sample_stride: int = 1
     sample_rows: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     sample_pairs: Floats = field(default_factory=lambda: np.zeros((0, 2)))
+    sample_times: Floats = field(default_factory=lambda: np.zeros(0))
 
-    def update(self, predictions: Floats, labels: Floats) -> None:
-        """Add predictions and their labels."""
+    def update(self, predictions: Floats, labels: Floats, times: Floats | None = None) -> None:
+        """Add predictions and their labels, and the dates of their rows, if they have any."""
         if len(labels) == 0:
             return
         if self.n_rows == 0:
@@ -82,7 +85,7 @@ class Scores:
             [errors**2, np.abs(errors), (means - labels) ** 2, (lasts - labels) ** 2, shifted, shifted**2]
         )
         self._bin(terms[:, _BINNED])
-        self._sample(predictions, labels)
+        self._sample(predictions, labels, np.full(len(labels), np.nan) if times is None else times)
         self.sums = np.add.accumulate(np.vstack([self.sums, terms]))[-1]
         self.n_rows += len(labels)
         self.last_label = float(labels[-1])
@@ -159,18 +162,19 @@ class Scores:
             self.bin_sums[number] = np.add.accumulate(np.vstack([self.bin_sums[number], part]))[-1]
             at, done = at + ahead, done + ahead
 
-    def _sample(self, predictions: Floats, labels: Floats) -> None:
+    def _sample(self, predictions: Floats, labels: Floats, times: Floats) -> None:
         """Add every `sample_stride`-th row to the sample; double the stride when the sample is too large."""
         numbers = self.n_rows + 1 + np.arange(len(labels))
         rows = np.append(self.sample_rows, numbers)
         pairs = np.vstack([self.sample_pairs, np.column_stack([predictions, labels])])
+        dates = np.append(self.sample_times, times)
         while True:
             kept = (rows - 1) % self.sample_stride == 0
-            rows, pairs = rows[kept], pairs[kept]
+            rows, pairs, dates = rows[kept], pairs[kept], dates[kept]
             if len(rows) <= _MAX_SAMPLE:
                 break
             self.sample_stride *= 2
-        self.sample_rows, self.sample_pairs = rows, pairs
+        self.sample_rows, self.sample_pairs, self.sample_times = rows, pairs, dates
 
     def to_archive(self) -> Archive:
         """Return the state as an archive."""
@@ -200,4 +204,5 @@ class Scores:
             stride,
             numbers,
             archive.floats("sample_pairs", sampled, 2),
+            archive.any_floats("sample_times", sampled),
         )

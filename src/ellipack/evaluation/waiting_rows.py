@@ -11,7 +11,7 @@ from ellipack.errors import ModelFileError
 from ellipack.evaluation.prediction_options import Texts
 from ellipack.learners.metric.past import MAX_PAST_VALUE
 from ellipack.serialization import Archive
-from ellipack.validation import Floats
+from ellipack.validation import MAX_ABS_VALUE, Floats
 
 MAX_WAITING: Final = 100_000
 """Largest number of rows that wait. Beyond it, the oldest is forgotten."""
@@ -110,7 +110,7 @@ class WaitingRows:
             raise ModelFileError(f"{archive.prefix}ids must be at most {MAX_WAITING:,} distinct strings")
         if len(cells) != count or not all(_is_row_of_texts(row, n_cells) for row in cells):
             raise ModelFileError(f"{archive.prefix}cells must be {n_cells} strings or nulls for each of {count} rows")
-        features = archive.floats("features", count, width)
+        features = archive.floats_between(-MAX_ABS_VALUE, MAX_ABS_VALUE, "features", count, width)
         past = archive.floats_between(-MAX_PAST_VALUE, MAX_PAST_VALUE, "past", count, n_past)
         keys = archive.ints("keys", count, least=-(2**63), most=2**63 - 1).tolist()
         predictions = archive.floats("predictions", count).tolist()

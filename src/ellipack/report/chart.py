@@ -130,6 +130,11 @@ def row_axis(last: int) -> PlotlyObject:
     return axis("row", range=[0, max(1, last)], showgrid=False, ticks="outside", tickcolor=css_color("--rule"))
 
 
+def date_axis(first: str, last: str) -> PlotlyObject:
+    """Return an axis of dates."""
+    return axis("", type="date", range=[first, last], showgrid=False, ticks="outside", tickcolor=css_color("--rule"))
+
+
 def log_row_axis(first: int, last: int) -> PlotlyObject:
     """Return an axis of row numbers on a log scale. Phases get longer and longer, so it spaces them evenly."""
     ticks = log_ticks(first, last)

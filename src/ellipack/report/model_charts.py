@@ -179,7 +179,11 @@ def loading_chart(record: Record) -> Chart | None:
         height=_height(len(leading)),
         legend=[LegendEntry("positive", "--blue", "area"), LegendEntry("negative", "--vermilion", "area")],
         note="A direction and its opposite are the same: only relative signs matter.",
-        narrow_layout={"yaxis.ticktext": _labels(record, leading, _NARROW_LABEL_LENGTH)},
+        narrow_layout={
+            "yaxis.ticktext": _labels(record, leading, _NARROW_LABEL_LENGTH),
+            "xaxis.ticktext": [f"{i + 1}" for i in places],  # eigenvalues would overlap
+            "xaxis.title.text": "direction",
+        },
     )
 
 
@@ -205,11 +209,11 @@ def _height(bars: int) -> int:
 
 
 def expert_weight_chart(record: Record) -> Chart | None:
-    """Return a stacked chart of the expert weights over time: the largest by name, all others together."""
+    """Return a stacked chart of the expert weights over time: those with the largest final weight by name."""
     history = _history(record)
     if not record.experts.names:
         return None
-    heaviest = sorted(range(len(record.experts.names)), key=lambda k: -sum(weights[k] for _, weights in history))
+    heaviest = sorted(range(len(record.experts.names)), key=lambda k: -record.experts.weights[k])
     named, others = heaviest[: len(SERIES_COLORS)], heaviest[len(SERIES_COLORS) :]
     bands = [
         (record.experts.names[k], color, [weights[k] for _, weights in history])

@@ -3,8 +3,9 @@
 This module decides what each section shows; ``page.html``, ``page.css`` and ``page.js`` decide how it looks.
 """
 
+import gzip
 import json
-from base64 import b64encode
+from base64 import b64encode, b85encode
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -91,7 +92,7 @@ def render_page(record: Record) -> str:
     """
     sections = build_sections(record)
     charts = {f"{section.anchor}-{i}": chart for section in sections for i, chart in enumerate(section.charts)}
-    scripts = [_plotly_script(), _resource("page.js")] if charts else []
+    scripts = [_resource("page.js")] if charts else []
     return (
         page_environment()
         .get_template("page.html")
@@ -104,7 +105,8 @@ def render_page(record: Record) -> str:
             charts={id: _plotly_figure(chart) for id, chart in charts.items()},
             style_sheet=_resource("page.css"),
             scripts=scripts,
-            script_digests=[_digest(script) for script in scripts],
+            packed_plotly=_pack(_plotly_script()) if charts else "",
+            script_digests=[_digest(script) for script in [*scripts, _plotly_script()]] if charts else [],
         )
     )
 
@@ -198,7 +200,13 @@ def _expert_section(record: Record) -> Section | None:
 
 
 def _residual_section(record: Record) -> Section | None:
-    charts = _draw(record, run_charts.prediction_chart, run_charts.residual_histogram, run_charts.residual_chart)
+    charts = _draw(
+        record,
+        run_charts.time_chart,
+        run_charts.prediction_chart,
+        run_charts.residual_histogram,
+        run_charts.residual_chart,
+    )
     if not charts:
         return None
     lead = (
@@ -274,12 +282,31 @@ def _clean_text(value: Any) -> Any:
 
 
 def _plotly_figure(chart: Chart) -> dict[str, Any]:
-    return {"data": chart.data, "layout": chart.layout, "narrow": chart.narrow_layout}
+    return {"data": _round_numbers(chart.data), "layout": chart.layout, "narrow": chart.narrow_layout}
+
+
+def _round_numbers(value: Any) -> Any:
+    """Return chart data with five significant digits, more than a screen shows, which keeps the page small."""
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    if isinstance(value, list):
+        return [_round_numbers(each) for each in value]
+    return {name: _round_numbers(each) for name, each in value.items()} if isinstance(value, dict) else value
 
 
 @cache
 def _plotly_script() -> Markup:
     return Markup(get_plotlyjs())
+
+
+@cache
+def _pack(script: str) -> Markup:
+    """Return a script compressed with gzip, as text in base 85 without characters that HTML treats in a special way.
+
+    ``page.js`` unpacks it. The browser runs it only if its hash is that of the content security policy.
+    """
+    packed = b85encode(gzip.compress(script.encode(), mtime=0))
+    return Markup(packed.translate(bytes.maketrans(b"<&>", b",.:")).decode())
 
 
 @cache

@@ -1,7 +1,7 @@
 """Record of a run: everything that the report and the terminal show, as plain data that JSON can hold."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import NoReturn
 
 from ellipack.errors import InputError, NonFiniteError
@@ -149,11 +149,22 @@ class PastRecord:
 
 @dataclass(frozen=True)
 class SampledRows:
-    """Sample of rows, by number counted from 1, with their predictions and labels."""
+    """Sample of rows, by number counted from 1, with their predictions and labels.
+
+    Attributes
+    ----------
+    rows : list of int
+        Row numbers.
+    predictions, labels : list of float
+        Prediction and label of each row.
+    times : list of str
+        Date of each row in ISO format, in ascending order; empty if rows have no dates, or in another order.
+    """
 
     rows: list[int]
     predictions: list[float]
     labels: list[float]
+    times: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -307,6 +318,8 @@ def _check_progress(record: Record) -> None:
     sample = record.residuals
     check_length(sample.predictions, "residuals.predictions", sample.rows, "rows")
     check_length(sample.labels, "residuals.labels", sample.rows, "rows")
+    if sample.times:
+        check_length(sample.times, "residuals.times", sample.rows, "rows")
     check_increasing([row for row, _ in record.speed], "speed")
 
 

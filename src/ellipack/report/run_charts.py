@@ -3,14 +3,27 @@
 Each function returns None if the record has nothing to draw.
 """
 
+from typing import Any
+
 import numpy as np
 
-from ellipack.report.chart import NUMBER_FORMAT, Chart, LegendEntry, PlotlyObject, axis, css_color, layout, row_axis
+from ellipack.report.chart import (
+    NUMBER_FORMAT,
+    Chart,
+    LegendEntry,
+    PlotlyObject,
+    axis,
+    css_color,
+    date_axis,
+    layout,
+    row_axis,
+)
 from ellipack.report.formatting import format_count, format_number
 from ellipack.report.record import Record
 from ellipack.validation import Floats
 
-_MAX_POINTS = 2000  # of a scatter plot: more take long to draw and hide each other
+_MAX_POINTS = 1000  # of a scatter plot: more take long to draw and hide each other
+_MAX_TIME_POINTS = 500  # of the chart of labels and predictions, so that the lines can be told apart
 _N_BINS = 41
 _TAIL = 0.005  # share of the residuals at either end that may lie outside the histogram
 
@@ -27,22 +40,23 @@ def error_chart(record: Record) -> Chart | None:
     )
     defined = [curve for curve in curves if any(value is not None for value in curve[1])]
     # Plotly draws the last trace on top.
-    data = [_error_line(bins.end, *curve) for curve in reversed(defined)]
+    ends, x_axis = _time_axis(record, bins.end, bins.end[-1])
+    data = [_line(ends, *curve) for curve in reversed(defined)]
     change = f"It is {format_number(bins.rmse[0])} at the start and {format_number(bins.rmse[-1])} at the end."
     return Chart(
         title="Error over time",
         description=f"Line chart of the root mean square error over {format_count(len(bins.end), 'bin')} of "
         f"consecutive rows, compared with those of the running mean and the last value. {change}",
         data=data,
-        layout=layout(row_axis(bins.end[-1]), axis("RMSE", rangemode="tozero"), hovermode="x unified"),
+        layout=layout(x_axis, axis("RMSE", rangemode="tozero"), hovermode="x unified"),
         height=360,
         legend=[LegendEntry(name, color, {"solid": "line"}.get(dash, dash)) for name, _, color, dash, _ in defined],
         wide=True,
     )
 
 
-def _error_line(
-    ends: list[int], name: str, values: list[float | None], color: str, dash: str, width: float
+def _line(
+    ends: list[int] | list[str], name: str, values: list[float | None], color: str, dash: str, width: float
 ) -> PlotlyObject:
     return {
         "type": "scatter",
@@ -52,8 +66,45 @@ def _error_line(
         "y": values,
         "line": {"color": css_color(color), "width": width, "dash": dash},
         "hovertemplate": f"%{{y:{NUMBER_FORMAT}}}",
-        "xhoverformat": ",d",
-    }
+    } | _x_hover_format(ends)
+
+
+def _time_axis(record: Record, rows: list[int], last: int) -> tuple[list[int] | list[str], PlotlyObject]:
+    """Return the places of rows on an axis of time, and the axis: dates if rows have them, otherwise row numbers."""
+    sample = record.residuals
+    if not sample.times or not rows:
+        return rows, row_axis(last)
+    found = np.searchsorted(sample.rows, rows, side="right") - 1
+    dates = [sample.times[max(0, i)] for i in found.tolist()]
+    return dates, date_axis(sample.times[0], sample.times[-1])
+
+
+def _x_hover_format(x: list[int] | list[str]) -> PlotlyObject:
+    return {} if x and isinstance(x[0], str) else {"xhoverformat": ",d"}
+
+
+def time_chart(record: Record) -> Chart | None:
+    """Return a chart of labels and predictions over time."""
+    sample = _sample(record)[-_MAX_TIME_POINTS:]
+    if len(sample) < 2:
+        return None
+    rows, predictions, labels = sample.T
+    x, x_axis = _time_axis(record, rows.astype(np.int64).tolist(), int(rows[-1]))
+    x_axis = x_axis | {"range": [x[0], x[-1]]}
+    curves = (("label", labels, "--soft", 1.5), ("prediction", predictions, "--blue", 1.8))
+    spacing = int(rows[1] - rows[0])
+    which = "the last" if len(sample) < len(record.residuals.rows) else "all"
+    each = "" if spacing == 1 else f", one in {spacing:,}"
+    return Chart(
+        title="Labels and predictions",
+        description=f"Line chart of labels and predictions of {format_count(len(sample), 'row')} over time.",
+        data=[_line(x, name, values.tolist(), color, "solid", width) for name, values, color, width in curves],
+        layout=layout(x_axis, axis("label"), hovermode="x unified"),
+        height=340,
+        legend=[LegendEntry(name, color) for name, _, color, _ in curves],
+        note=f"{which} {format_count(len(sample), 'sampled row')}{each}.".capitalize(),
+        wide=True,
+    )
 
 
 def prediction_chart(record: Record) -> Chart | None:
@@ -77,7 +128,14 @@ def prediction_chart(record: Record) -> Chart | None:
         title="Predictions against labels",
         description=f"Scatter plot of predictions against labels for {format_count(len(sample), 'row')}, both "
         f"from {format_number(low)} to {format_number(high)}, with the line where they are equal.",
-        data=[_points(labels, predictions, f"label %{{x:{NUMBER_FORMAT}}}<br>prediction %{{y:{NUMBER_FORMAT}}}"), line],
+        data=[
+            _points(
+                labels.tolist(),
+                predictions.tolist(),
+                f"label %{{x:{NUMBER_FORMAT}}}<br>prediction %{{y:{NUMBER_FORMAT}}}",
+            ),
+            line,
+        ],
         layout=layout(axis("label") | both, axis("prediction") | both),
         note="On the dashed line, the prediction equals the label.",
     )
@@ -124,24 +182,25 @@ def residual_chart(record: Record) -> Chart | None:
         "type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 0,
         "line": {"color": css_color("--soft"), "width": 1.5, "dash": "dash"},
     }  # fmt: skip
-    points = _points(rows, residuals, f"row %{{x:,d}}<br>residual %{{y:{NUMBER_FORMAT}}}")
-    last = max(record.summary.rows, int(rows.max()))
+    x, x_axis = _time_axis(record, rows.astype(np.int64).tolist(), max(record.summary.rows, int(rows.max())))
+    place = "row %{x:,d}" if isinstance(x[0], int) else "%{x}"
+    points = _points(x, residuals.tolist(), f"{place}<br>residual %{{y:{NUMBER_FORMAT}}}")
     return Chart(
         title="Residuals over time",
         description=f"Scatter plot of {format_count(len(sample), 'residual')} over the rows, "
         f"from {format_number(float(residuals.min()))} to {format_number(float(residuals.max()))}.",
         data=[points],
-        layout=layout(row_axis(last), axis("prediction \N{MINUS SIGN} label"), shapes=[zero]),
+        layout=layout(x_axis, axis("prediction \N{MINUS SIGN} label"), shapes=[zero]),
         wide=True,
     )
 
 
-def _points(x: Floats, y: Floats, hover: str) -> PlotlyObject:
+def _points(x: list[Any], y: list[float], hover: str) -> PlotlyObject:
     return {
         "type": "scatter",
         "mode": "markers",
-        "x": x.tolist(),
-        "y": y.tolist(),
+        "x": x,
+        "y": y,
         "marker": {"color": css_color("--blue"), "size": 5, "opacity": 0.45},
         "hovertemplate": f"{hover}<extra></extra>",
     }

@@ -25,6 +25,9 @@ from ellipack.report.record import (
 from ellipack.validation import Floats
 
 _N_DIRECTIONS = 5
+_MAX_DISORDER = 0.02  # of the time from first to last, between the date of a row and its place in order
+_MAX_SHARE_OUT_OF_ORDER = 0.05  # of the rows that may be further away
+_LATEST = 253_402_300_800 * 10**6  # the year 9999, in microseconds
 _MAX_EIGENVALUES = 64  # of each phase; the charts show no more
 
 
@@ -103,10 +106,28 @@ def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Re
         phases=_build_phases(inner),
         experts=_build_experts(learner),
         past=_build_past(learner, features, info.target),
-        residuals=SampledRows(info.scores.sample_rows.tolist(), *info.scores.sample_pairs.T.tolist()),
+        residuals=_build_sample(info.scores),
         columns=info.columns,
         speed=info.speed,
     )
+
+
+def _build_sample(scores: Scores) -> SampledRows:
+    """Return the sampled rows, with their dates if all have one and the dates ascend, apart from a few rows."""
+    times, dates = scores.sample_times, list[str]()
+    if len(times) and (np.abs(times) < _LATEST).all():
+        ordered = np.sort(times)
+        out_of_order = np.abs(ordered - times) > _MAX_DISORDER * np.ptp(times)
+        if out_of_order.mean() <= _MAX_SHARE_OUT_OF_ORDER:
+            dates = _format_dates(ordered.astype("datetime64[us]"))
+    predictions, labels = scores.sample_pairs.T.tolist()
+    return SampledRows(scores.sample_rows.tolist(), predictions, labels, dates)
+
+
+def _format_dates(times: Any) -> list[str]:
+    """Return dates in ISO format, no more precise than needed, which keeps the page small."""
+    units = (each for each in ("D", "m", "s") if (times == times.astype(f"datetime64[{each}]")).all())
+    return [str(each) for each in times.astype(f"datetime64[{next(units, 's')}]")]
 
 
 def build_summary(scores: Scores, skipped: int) -> Summary:

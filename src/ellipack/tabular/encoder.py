@@ -30,6 +30,7 @@ from ellipack.tabular.columns import (
 from ellipack.tabular.number_column import NumberColumn, TargetColumn
 from ellipack.tabular.table_batch import BadRow, TableBatch, replace_missing, to_clean_strings
 from ellipack.tabular.time_column import TimeColumn
+from ellipack.tabular.time_format import TimeCells
 from ellipack.validation import Floats, Ints
 
 
@@ -91,6 +92,7 @@ class ColumnSummary(NamedTuple):
 
 
 _VERSION = 1
+_DAY = 86_400 * 10**6  # in microseconds
 _DEFAULT_LEVELS, _DEFAULT_CELLS = LevelOptions(), CellOptions()
 _COLUMN_TYPES: dict[str, Callable[[JsonDict], Column]] = {
     "number": NumberColumn.from_dict,
@@ -265,6 +267,16 @@ class TableEncoder:
             parsed = self._target.parse(self._decode(batch, self._target.name))
             labels[~parsed.invalid] = parsed.values[~parsed.invalid]
         return labels[np.searchsorted(batch.row_numbers, rows.row_numbers)]
+
+    def row_times(self, rows: ParsedRows) -> Floats:
+        """Return the dates of parsed rows in the first column of dates, in microseconds since 1970; NaN without one."""
+        times = np.full(len(rows), np.nan)
+        for column, cells in zip(self._columns, rows.cells, strict=True):
+            if isinstance(column, TimeColumn) and isinstance(cells, TimeCells):
+                has_date = ~cells.missing & (np.abs(cells.values) >= _DAY)  # a smaller value is a time of day
+                times[has_date] = cells.values[has_date]
+                break
+        return times
 
     def partial_fit_transform(self, rows: ParsedRows) -> list[FeatureBlock]:
         """Encode rows one after another and update the statistics.
