@@ -163,16 +163,16 @@ def test_invalid_waiting_rows_raise(tmp_path: Path) -> None:
     table = messy_table(0, 0)
     run = new_run(table, BY_ID)
     run.learn_batch(TableBatch.from_table(table.slice(0, 30)))
-    run.waiting.add("x", waiting_rows.WaitingRow(["1", None], np.ones(2), np.zeros(5), 3, 0.5))
+    run.waiting.add("x", waiting_rows.WaitingRow(["1", None], np.ones(2), np.zeros(5), 3, 0.5, np.zeros(0)))
     run.save(tmp_path / "model")
-    assert load_run(tmp_path / "model").waiting.pop("x")[3:] == (3, 0.5)  # type: ignore[index]
+    assert load_run(tmp_path / "model").waiting.pop("x")[3:5] == (3, 0.5)  # type: ignore[index]
     _, archive = serialization.read(tmp_path / "model")
     waiting = archive.facts["waiting"]
     for change, message in (
         ({"waiting": waiting | {"cells": [["1"]]}}, "waiting/cells must be 2 strings or nulls for each of 1 rows"),
         ({"waiting": waiting | {"ids": ["x", "x"]}}, "waiting/ids must be at most 100,000 distinct strings"),
         ({"waiting": waiting | {"ids": []}}, "waiting/cells must be 2 strings"),
-        ({"options": {"keep": [], "minimum": 2, "maximum": 1}}, "options/the minimum must be at most"),
+        ({"options": {"keep": [], "coverages": [], "minimum": 2, "maximum": 1}}, "options/the minimum must be at most"),
     ):
         serialization.write(
             tmp_path / "changed", RUN_KIND, serialization.Archive({**archive.facts, **change}, archive.arrays)

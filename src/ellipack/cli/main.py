@@ -227,6 +227,14 @@ def completion(shell: str) -> None:
 )
 @click.option("--min", "minimum", type=float, metavar="X", help="Smallest prediction, such as 0.")
 @click.option("--max", "maximum", type=float, metavar="X", help="Largest prediction.")
+@click.option(
+    "--interval",
+    "intervals",
+    multiple=True,
+    type=float,
+    metavar="COVERAGE",
+    help="Add the ends of an interval that contains this fraction of labels, 0.5 to 0.99. May be repeated.",
+)
 @click.option("--format", type=click.Choice(TABLE_FORMATS), help="Format of TABLE, if its name does not show it.")
 @click.option(
     "--on-error",
@@ -317,6 +325,14 @@ def run(context: click.Context, /, **options: Any) -> None:
     metavar="COLUMN",
     shell_complete=complete_column,
     help="Pass this column through to the output. May be repeated.",
+)
+@click.option(
+    "--interval",
+    "intervals",
+    multiple=True,
+    type=float,
+    metavar="COVERAGE",
+    help="Add the ends of an interval that contains this fraction of labels, 0.5 to 0.99. May be repeated.",
 )
 def predict(**options: Any) -> None:
     """Predict the rows of TABLE with the run saved in MODEL, without learning from them.

@@ -37,6 +37,7 @@ class Options:
     id_column: str | None = None
     minimum: float | None = None
     maximum: float | None = None
+    intervals: tuple[float, ...] = ()
     head: int = 1
     format: str | None = None
     predictions: str | None = None

@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ellipack.cli.messages import SkippedRows, print_message
 from ellipack.cli.options import DEFAULT_LEARNER
 from ellipack.cli.output_lock import lock_output
 from ellipack.cli.paths import check_distinct_files, check_writable
 from ellipack.errors import InputError, ModelFileError
 from ellipack.estimators import MetricRegressor
-from ellipack.evaluation.prediction_options import check_columns
+from ellipack.evaluation.prediction_options import PredictionOptions, check_columns
 from ellipack.evaluation.prediction_writer import UNLABELED_COLUMNS, open_prediction_writer
 from ellipack.evaluation.prefetch import prefetch
 from ellipack.evaluation.run import Run, load_run
@@ -28,6 +30,7 @@ class PredictOptions:
     on_error: str = "stop"
     follow: bool = False
     keep: tuple[str, ...] = ()
+    intervals: tuple[float, ...] = ()
 
 
 def predict_table(options: PredictOptions) -> None:
@@ -43,19 +46,19 @@ def _predict_table(options: PredictOptions) -> None:
     if not run.scores.n_rows:
         raise ModelFileError(f"{options.model} has not learned any row yet: resume its run first")
     source = open_table(options.table, format=options.format, on_error=options.on_error)
-    kept = replace(run.options, keep=options.keep, id_column=None)
+    kept = replace(run.options, keep=options.keep, id_column=None, coverages=options.intervals)
     check_columns(kept, source.columns, source.name)
     _report_unused_columns(run, source, options)
-    predict = _follow(run) if options.follow else lambda _, rows: run.learner.predict(run.encoder.transform(rows))
-    writer = open_prediction_writer(options.output, UNLABELED_COLUMNS, keep=options.keep)
+    predict = _follow(run, kept) if options.follow else _predict_apart(run, kept)
+    writer = open_prediction_writer(options.output, (*UNLABELED_COLUMNS, *kept.interval_columns), keep=options.keep)
     skipped = SkippedRows(source.name)
     try:
         for batch in prefetch(source):
             rows = run.encoder.parse_unlabeled(batch, options.on_error)
             skipped.add(sorted((*batch.unreadable_rows, *rows.bad_rows), key=lambda row: row.row_number))
             if len(rows):
-                predictions = kept.bound(predict(batch, rows))
-                writer.write(rows.row_numbers, predictions, kept=kept.kept_cells(batch, rows))
+                predictions, ends = predict(batch, rows)
+                writer.write(rows.row_numbers, kept.bound(predictions), *ends.T, kept=kept.kept_cells(batch, rows))
         writer.finish()
     finally:
         writer.close()
@@ -69,7 +72,24 @@ def _report_unused_columns(run: Run, source: TableStream, options: PredictOption
         print_message(f"columns ignored by the model: {', '.join(unused)}")
 
 
-def _follow(run: Run) -> Callable[[TableBatch, ParsedRows], Floats]:
+Predict = Callable[[TableBatch, ParsedRows], tuple[Floats, Floats]]
+"""Function that returns the predictions of rows, and the ends of their intervals."""
+
+
+def _predict_apart(run: Run, options: PredictionOptions) -> Predict:
+    """Return a function that predicts rows that need not follow those of the run."""
+
+    def predict(_: TableBatch, rows: ParsedRows) -> tuple[Floats, Floats]:
+        X = run.encoder.transform(rows)
+        predictions = run.learner.predict(X)
+        if not options.coverages:
+            return predictions, np.empty((len(rows), 0))
+        return predictions, options.interval_ends(run.learner.predict_interval(X, options.coverages))
+
+    return predict
+
+
+def _follow(run: Run, options: PredictionOptions) -> Predict:
     """Return a function that predicts the rows of a table as those that follow the rows of the run."""
     if not isinstance(run.learner, MetricRegressor):
         raise InputError(f"--follow needs a run with --learner {DEFAULT_LEARNER}: the others do not use the past")
@@ -77,8 +97,11 @@ def _follow(run: Run) -> Callable[[TableBatch, ParsedRows], Floats]:
         raise InputError("--follow needs a run that uses the past: this one was made with --no-past")
     follower = run.learner.follow()
 
-    def predict(batch: TableBatch, rows: ParsedRows) -> Floats:
-        labels = run.encoder.known_labels(batch, rows)
-        return follower.predict_next(run.encoder.transform(rows), keys=run.row_keys(batch, rows), labels=labels)
+    def predict(batch: TableBatch, rows: ParsedRows) -> tuple[Floats, Floats]:
+        X, keys, labels = run.encoder.transform(rows), run.row_keys(batch, rows), run.encoder.known_labels(batch, rows)
+        if not options.coverages:
+            return follower.predict_next(X, keys=keys, labels=labels), np.empty((len(rows), 0))
+        predictions, intervals = follower.predict_next(X, coverage=options.coverages, keys=keys, labels=labels)
+        return predictions, options.interval_ends(intervals)
 
     return predict

@@ -144,6 +144,7 @@ def _check_options(run: Run, options: Options) -> None:
             raise _mismatch("--drop", f"{name!r} among its columns", repr(name))
     _check_equal("--min", options.minimum, run.options.minimum)
     _check_equal("--max", options.maximum, run.options.maximum)
+    _check_equal("--interval", options.intervals or None, run.options.coverages)
     _check_equal("--id", options.id_column, run.options.id_column)
     _check_equal("--keep", options.keep or None, run.options.keep)
     _check_equal("--decimal", options.decimal, run.encoder.cell_options.decimal)

@@ -60,7 +60,9 @@ def _run(options: Options, stop: StopSignals) -> Record | None:
     else:
         continue_run(run, options, source.skipped_rows)
     kept = run.options.kept_columns
-    output = open_prediction_writer(options.predictions, LABELED_COLUMNS, run.output_position, kept)
+    prediction, label = LABELED_COLUMNS
+    names = prediction, *run.options.interval_columns, label
+    output = open_prediction_writer(options.predictions, names, run.output_position, kept)
     if options.starts_new_run:
         _describe_columns(run.encoder)
     try:
@@ -79,7 +81,9 @@ def _new_run(options: Options, source: TableStream) -> Run:
     """Return a run that has not learned any row."""
     if options.target is None:
         raise InputError(f"--target must be one of the columns of {source.name}: {', '.join(source.columns)}")
-    prediction_options = PredictionOptions(options.minimum, options.maximum, options.keep, options.id_column)
+    prediction_options = PredictionOptions(
+        options.minimum, options.maximum, options.keep, options.id_column, options.intervals
+    )
     check_columns(prediction_options, source.columns, source.name)
     encoder = TableEncoder.from_head(
         source.peek(INFERENCE_ROWS),
@@ -131,7 +135,8 @@ def _learn_table(
     skipped, failures = SkippedRows(source.name), list[StreamError]()
     with ProgressLine(run) as progress:
         for result in _learn_batches(run, options, prefetch(source, stop.received), failures):
-            output.write(result.row_numbers, result.predictions, result.labels, kept=result.kept)
+            values = result.predictions, *result.interval_ends.T, result.labels
+            output.write(result.row_numbers, *values, kept=result.kept)
             skipped.add(result.bad_rows)
             if options.model_path and run.position - saved >= options.save_every:
                 _save(run, options, output)

@@ -72,6 +72,9 @@ def _score_table(record: Record) -> Table:
         table.add_row(name, value)
     if record.past is not None and record.summary.rows:
         table.add_row("RMSE of the features alone", _number(record.past.rmse_without))
+    for each in record.intervals:
+        share = "-" if each.covered is None else f"{each.covered:.1%} of labels"
+        table.add_row(f"in intervals of {100 * each.coverage:g}%", f"{share}, mean width {_number(each.mean_width)}")
     table.add_row("effective rank", f"{record.effective_rank} of {len(record.features)}")
     table.add_row("centers", f"{record.n_centers:,}")
     return table

@@ -325,6 +325,32 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         ]
         return np.array([each for each, _ in found]), np.array([past for _, past in found]).reshape(len(rows), -1)
 
+    def predict_each_interval(self, X: Any, coverage: float | Sequence[float] = 0.9, *, keys: Any = None) -> Intervals:
+        """Return the intervals of the predictions of `predict_each`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        coverage : float or sequence of float, default 0.9
+            Coverages; see `predict_interval`.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+
+        Returns
+        -------
+        intervals : Intervals
+        """
+        wanted, is_fitted = check_coverage(coverage), self.__sklearn_is_fitted__()
+        table = check_rows(check_features(self, X) if is_fitted else X)
+        state = self.state_ if is_fitted else self._initial_state(table.shape[1])
+        self._check_by(state)
+        row_keys = self._row_keys(X, keys).tolist() or [0] * len(table)
+        found = [
+            state.core.predict_next_interval_one(row, key)[2] for row, key in zip(table.tolist(), row_keys, strict=True)
+        ]
+        return select_intervals(np.array(found), wanted)
+
     def learn_late(self, X: Any, y: Any, past: Any, *, keys: Any = None) -> Self:
         """Learn rows whose labels come after other rows, with the past that was known when they were predicted.
 

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from ellipack.errors import InputError, ModelFileError
+from ellipack.learners.intervals import Intervals, check_coverage
 from ellipack.serialization import Archive
 from ellipack.tabular import ParsedRows, TableBatch
 from ellipack.tabular.columns import decode_column
@@ -32,6 +33,8 @@ class PredictionOptions:
         Columns of the table that are passed through to the predictions.
     id_column : str or None, default None
         Column whose values identify rows, so that a label can come after its row. It is passed through, too.
+    coverages : tuple of float, default ()
+        Coverages of the prediction intervals.
 
     Examples
     --------
@@ -43,17 +46,23 @@ class PredictionOptions:
     maximum: float | None = None
     keep: tuple[str, ...] = ()
     id_column: str | None = None
+    coverages: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.coverages:
+            check_coverage(self.coverages)
+        if len(set(self.coverages)) != len(self.coverages):
+            raise InputError(f"coverages of intervals must be distinct, got {', '.join(map(str, self.coverages))}")
         for name, bound in (("minimum", self.minimum), ("maximum", self.maximum)):
             if bound is not None and not (math.isfinite(bound) and abs(bound) <= MAX_ABS_LABEL):
                 raise InputError(f"the {name} must be a number of at most {MAX_ABS_LABEL:g} in size, got {bound}")
         if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
             raise InputError(f"the minimum must be at most the maximum, {self.maximum:g}, got {self.minimum:g}")
-        reserved = next((name for name in self.kept_columns if name in RESERVED_NAMES), None)
+        names = (*RESERVED_NAMES, *self.interval_columns)
+        reserved = next((name for name in self.kept_columns if name in names), None)
         if reserved is not None:
             raise InputError(
-                f"a column that is kept must not be called {', '.join(RESERVED_NAMES)}, which predictions have "
+                f"a column that is kept must not be called {', '.join(names)}, which predictions have "
                 f"already, got {reserved!r}: rename it"
             )
         if len(set(self.keep)) != len(self.keep):
@@ -64,6 +73,16 @@ class PredictionOptions:
         """Columns that are passed through: the id first."""
         ids = () if self.id_column is None or self.id_column in self.keep else (self.id_column,)
         return (*ids, *self.keep)
+
+    @property
+    def interval_columns(self) -> tuple[str, ...]:
+        """Names of the columns of prediction intervals, such as ``lower_90`` and ``upper_90``."""
+        return tuple(f"{end}_{100 * coverage:g}" for coverage in self.coverages for end in ("lower", "upper"))
+
+    def interval_ends(self, intervals: Intervals) -> Floats:
+        """Return the ends of intervals within the bounds, in the order of `interval_columns`."""
+        lower, upper = intervals
+        return self.bound(np.stack([lower, upper], axis=2).reshape(len(lower), -1))
 
     def bound(self, predictions: Floats) -> Floats:
         """Return predictions within the bounds."""
@@ -77,17 +96,19 @@ class PredictionOptions:
 
     def to_archive(self) -> Archive:
         """Return the options as an archive."""
-        return Archive(
-            {"minimum": self.minimum, "maximum": self.maximum, "keep": list(self.keep), "id_column": self.id_column}
-        )
+        facts = {"minimum": self.minimum, "maximum": self.maximum, "keep": list(self.keep), "id_column": self.id_column}
+        return Archive({**facts, "coverages": list(self.coverages)})
 
     @classmethod
     def from_archive(cls, archive: Archive) -> "PredictionOptions":
         """Restore options; raise ModelFileError if they are invalid."""
         numbers = [None if archive.facts.get(name) is None else archive.number(name) for name in ("minimum", "maximum")]
         id_column = None if archive.facts.get("id_column") is None else archive.fact("id_column", str)
+        coverages = archive.fact("coverages", list)
+        if not all(type(each) in (int, float) for each in coverages):
+            raise ModelFileError(f"{archive.prefix}coverages must be numbers, got {coverages}")
         try:
-            return cls(numbers[0], numbers[1], tuple(archive.strings("keep")), id_column)
+            return cls(numbers[0], numbers[1], tuple(archive.strings("keep")), id_column, tuple(coverages))
         except InputError as error:
             raise ModelFileError(f"{archive.prefix}{error}") from error
 

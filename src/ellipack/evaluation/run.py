@@ -17,10 +17,12 @@ from ellipack.estimators import MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.loading import RUN_KIND, regressor_from_archive
 from ellipack.evaluation.append_only_file import OutputPosition
+from ellipack.evaluation.interval_scores import IntervalScores
 from ellipack.evaluation.prediction_options import PredictionOptions, Texts, column_cells
 from ellipack.evaluation.scores import Scores
 from ellipack.evaluation.table_fingerprint import TableFingerprint
 from ellipack.evaluation.waiting_rows import LATE, LEARN, WaitingRow, WaitingRows, split_steps, widen
+from ellipack.learners.intervals import infinite_intervals
 from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.row_keys import hash_rows
 from ellipack.serialization import Archive
@@ -45,6 +47,8 @@ class BatchResult:
         Rows that were skipped.
     kept : list of list of str or None
         Cells of the columns that are passed through.
+    interval_ends : ndarray of float, shape (n_rows, n_interval_columns)
+        Ends of the prediction intervals, in the order of `PredictionOptions.interval_columns`.
     """
 
     row_numbers: Ints
@@ -52,6 +56,7 @@ class BatchResult:
     labels: Floats
     bad_rows: tuple[BadRow, ...]
     kept: list[Texts]
+    interval_ends: Floats
 
 
 @dataclass(eq=False)
@@ -86,6 +91,8 @@ class Run:
         Digests of rows, by which the table is recognized when the run is resumed.
     row_offset : int, default 0
         Number to add to the row numbers of the source, if the run continues with another source. It is not saved.
+    interval_scores : IntervalScores
+        Scores of the prediction intervals so far.
 
     Examples
     --------
@@ -110,6 +117,11 @@ class Run:
     output_position: OutputPosition = field(default_factory=OutputPosition)
     fingerprint: TableFingerprint = field(default_factory=TableFingerprint)
     row_offset: int = 0
+    interval_scores: IntervalScores = field(default_factory=IntervalScores)
+
+    def __post_init__(self) -> None:
+        if self.interval_scores.coverages != self.options.coverages:
+            self.interval_scores = IntervalScores(self.options.coverages)
 
     def learn_batch(self, batch: TableBatch, on_error: str = "stop") -> BatchResult:
         """Predict each row of a batch, then learn it if its label is known.
@@ -123,54 +135,70 @@ class Run:
         """
         rows = self.encoder.parse(batch, on_error)  # raises before the state changes
         keys, kept, ids = self.row_keys(batch, rows), self.options.kept_cells(batch, rows), self._row_ids(batch, rows)
-        predictions = np.empty(len(rows))
+        predictions, ends = np.empty(len(rows)), np.empty((len(rows), len(self.options.interval_columns)))
         for step, where in split_steps(rows.labels, ids, self.waiting):
             part, part_keys = _select(rows, where), None if keys is None else keys[where]
             late = self.waiting.pop((ids or [])[where.start] or "") if step == LATE else None
             if late is not None:
-                predictions[where] = late.prediction
+                predictions[where], ends[where] = late.prediction, late.ends
                 self._learn_late(late, float(part.labels[0]), batch.source)
             elif step in (LEARN, LATE):
-                predictions[where] = self._learn(part, part_keys)
+                predictions[where], ends[where] = self._learn(part, part_keys)
             else:
-                predictions[where] = self._predict(batch, part, part_keys, None if ids is None else ids[where])
+                names = None if ids is None else ids[where]
+                predictions[where], ends[where] = self._predict(batch, part, part_keys, names)
         labeled = ~np.isnan(rows.labels)
         self.scores.update(predictions[labeled], rows.labels[labeled], self.encoder.row_times(rows)[labeled])
+        self.interval_scores.update(ends[labeled], rows.labels[labeled])
         bad = tuple(sorted((*batch.unreadable_rows, *rows.bad_rows), key=lambda row: row.row_number))
         self.position = self.row_offset + batch.last_row
         self.skipped += len(bad)
         if self.source != "-":  # standard input is not read again
             self.fingerprint = self.fingerprint.extended_by(batch, self.encoder.column_names)
-        return BatchResult(self.row_offset + rows.row_numbers, predictions, rows.labels, bad, kept)
+        return BatchResult(self.row_offset + rows.row_numbers, predictions, rows.labels, bad, kept, ends)
 
-    def _learn(self, rows: ParsedRows, keys: Ints | None) -> Floats:
-        """Predict and then learn rows with labels; return the predictions."""
-        predictions = np.empty(len(rows))
+    def _learn(self, rows: ParsedRows, keys: Ints | None) -> tuple[Floats, Floats]:
+        """Predict and then learn rows with labels; return the predictions and the ends of their intervals."""
+        predictions, ends = np.empty(len(rows)), np.empty((len(rows), len(self.options.interval_columns)))
         for block in self.encoder.partial_fit_transform(rows):
             if len(block.new_scales) and self.learner.__sklearn_is_fitted__():
                 self.learner.add_features(block.new_scales)
-            more = {} if keys is None else {"keys": keys[block.rows]}
-            predictions[block.rows] = self.learner.progressive(block.X, rows.labels[block.rows], **more)
-        return self.options.bound(predictions)
+            more: dict[str, Any] = {} if keys is None else {"keys": keys[block.rows]}
+            labels = rows.labels[block.rows]
+            if self.options.coverages:
+                more["coverage"] = self.options.coverages
+                predictions[block.rows], intervals = self.learner.progressive(block.X, labels, **more)
+                ends[block.rows] = self.options.interval_ends(intervals)
+            else:
+                predictions[block.rows] = self.learner.progressive(block.X, labels, **more)
+        return self.options.bound(predictions), ends
 
-    def _predict(self, batch: TableBatch, rows: ParsedRows, keys: Ints | None, ids: Texts | None) -> Floats:
+    def _predict(
+        self, batch: TableBatch, rows: ParsedRows, keys: Ints | None, ids: Texts | None
+    ) -> tuple[Floats, Floats]:
         """Predict rows without labels, each as if it were the next one. Those with an id wait for their labels."""
         self.unlabeled += len(rows)
         X, past = self.encoder.transform(rows), np.zeros((len(rows), 0))
-        predictions = np.zeros(len(rows))
+        predictions, intervals = np.zeros(len(rows)), infinite_intervals(len(rows), len(self.options.coverages))
         if isinstance(self.learner, MetricRegressor):
             predictions, past = self.learner.predict_each(X, keys=keys)
+            if self.options.coverages:
+                intervals = self.learner.predict_each_interval(X, self.options.coverages, keys=keys)
         elif self.learner.__sklearn_is_fitted__():
             predictions = self.learner.predict(X)
-        predictions = self.options.bound(predictions)
+            if self.options.coverages:
+                intervals = self.learner.predict_interval(X, self.options.coverages)
+        predictions, ends = self.options.bound(predictions), self.options.interval_ends(intervals)
         if ids is not None:
             cells = list(zip(*(column_cells(batch, rows, each) for each in self.encoder.column_names[1:]), strict=True))
             for i, name in enumerate(ids):
                 if name is not None:
                     key = 0 if keys is None else int(keys[i])
-                    row = WaitingRow(list(cells[i]), X[i].copy(), past[i].copy(), key, float(predictions[i]))
+                    row = WaitingRow(
+                        list(cells[i]), X[i].copy(), past[i].copy(), key, float(predictions[i]), ends[i].copy()
+                    )
                     self.waiting.add(name, row)
-        return predictions
+        return predictions, ends
 
     def _learn_late(self, row: WaitingRow, label: float, source: str) -> None:
         """Learn a row whose label has come, with the features and the past of its prediction."""
@@ -218,7 +246,10 @@ class Run:
             output_position=Archive(self.output_position._asdict()),
             fingerprint=self.fingerprint.to_archive(),
             options=self.options.to_archive(),
-            waiting=self.waiting.to_archive(len(self.encoder.feature_names), _n_past_features(self.learner)),
+            waiting=self.waiting.to_archive(
+                len(self.encoder.feature_names), _n_past_features(self.learner), len(self.options.interval_columns)
+            ),
+            interval_scores=self.interval_scores.to_archive(),
             encoder=Archive(self.encoder.to_dict()),
             scores=self.scores.to_archive(),
             learner=Archive({"class": type(self.learner).__name__}).with_parts(contents=learner),
@@ -240,6 +271,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
         scores = Scores.from_archive(archive.part("scores"))
         if scores.n_rows and len(encoder.feature_names) != getattr(learner, "n_features_in_", 0):
             raise ModelFileError(f"the number of features must match that of the encoder, {len(encoder.feature_names)}")
+        options = PredictionOptions.from_archive(archive.part("options"))
         sizes = len(encoder.column_names) - 1, len(encoder.feature_names), _n_past_features(learner)
         return Run(
             learner,
@@ -248,12 +280,13 @@ def load_run(path: str | os.PathLike[str]) -> Run:
             scores,
             archive.integer("position", 0),
             archive.integer("skipped", 0),
-            PredictionOptions.from_archive(archive.part("options")),
+            options,
             archive.integer("unlabeled", 0),
             archive.integer("late_labels", 0),
-            WaitingRows.from_archive(archive.part("waiting"), *sizes),
+            WaitingRows.from_archive(archive.part("waiting"), *sizes, len(options.interval_columns)),
             OutputPosition(output_position.integer("size", 0), output_position.integer("checksum", 0, 2**32 - 1)),
             TableFingerprint.from_archive(archive.part("fingerprint")),
+            interval_scores=IntervalScores.from_archive(archive.part("interval_scores"), options.coverages),
         )
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error

@@ -35,6 +35,8 @@ class WaitingRow(NamedTuple):
         Its key, 0 without keys.
     prediction : float
         Its prediction.
+    ends : ndarray of float
+        Ends of its prediction intervals.
     """
 
     cells: Texts
@@ -42,6 +44,7 @@ class WaitingRow(NamedTuple):
     past: Floats
     key: int
     prediction: float
+    ends: Floats
 
 
 @dataclass(eq=False)
@@ -56,7 +59,7 @@ class WaitingRows:
     Examples
     --------
     >>> waiting = WaitingRows()
-    >>> waiting.add("a", WaitingRow(["5"], np.array([5.0]), np.zeros(0), 0, 0.25))
+    >>> waiting.add("a", WaitingRow(["5"], np.array([5.0]), np.zeros(0), 0, 0.25, np.zeros(0)))
     >>> len(waiting), waiting.pop("a").prediction, waiting.pop("a")
     (1, 0.25, None)
     """
@@ -82,7 +85,7 @@ class WaitingRows:
         """Remove and return the row with an id; None if there is none."""
         return self._rows.pop(name, None)
 
-    def to_archive(self, width: int, n_past: int) -> Archive:
+    def to_archive(self, width: int, n_past: int, n_ends: int) -> Archive:
         """Return an archive of the rows, with features filled up by zeros."""
         rows = list(self._rows.values())
         return Archive(
@@ -92,12 +95,13 @@ class WaitingRows:
                 "past": np.array([row.past for row in rows]).reshape(len(rows), n_past),
                 "keys": np.array([row.key for row in rows], dtype=np.int64),
                 "predictions": np.array([row.prediction for row in rows], dtype=np.float64),
+                "ends": np.array([row.ends for row in rows]).reshape(len(rows), n_ends),
             },
         )
 
     @classmethod
-    def from_archive(cls, archive: Archive, n_cells: int, width: int, n_past: int) -> "WaitingRows":
-        """Restore rows of `n_cells` cells, `width` features and `n_past` features of the past.
+    def from_archive(cls, archive: Archive, n_cells: int, width: int, n_past: int, n_ends: int) -> "WaitingRows":
+        """Restore rows of `n_cells` cells, `width` features, `n_past` features of the past and `n_ends` interval ends.
 
         Raises
         ------
@@ -114,9 +118,12 @@ class WaitingRows:
         past = archive.floats_between(-MAX_PAST_VALUE, MAX_PAST_VALUE, "past", count, n_past)
         keys = archive.ints("keys", count, least=-(2**63), most=2**63 - 1).tolist()
         predictions = archive.floats("predictions", count).tolist()
+        ends = archive.any_floats("ends", count, n_ends)
+        if np.isnan(ends).any():
+            raise ModelFileError(f"{archive.prefix}ends must not be NaN")
         rows = cls(archive.integer("forgotten", 0))
         for i, name in enumerate(ids):
-            rows._rows[name] = WaitingRow(cells[i], features[i], past[i], keys[i], predictions[i])
+            rows._rows[name] = WaitingRow(cells[i], features[i], past[i], keys[i], predictions[i], ends[i])
         return rows
 
 

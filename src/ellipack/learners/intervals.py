@@ -164,6 +164,11 @@ def _between(near: Floats, far: Floats, share: Floats) -> Floats:
     return np.asarray(near + share * gaps)
 
 
+def infinite_intervals(rows: int, coverages: int) -> Intervals:
+    """Return the intervals of rows before anything is known."""
+    return Intervals(np.full((rows, coverages), -np.inf), np.full((rows, coverages), np.inf))
+
+
 def empty_predictions(rows: int, with_intervals: bool) -> Predictions:
     """Return arrays for predictions and, if wanted, their intervals, which are not filled."""
     return Predictions(np.empty(rows), np.empty((rows if with_intervals else 0, 2 * _COUNT)))

@@ -13,7 +13,7 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
-from ellipack.report import model_charts, run_charts
+from ellipack.report import interval_charts, model_charts, run_charts
 from ellipack.report.chart import Chart
 from ellipack.report.formatting import clean, format_count, format_number, format_percent
 from ellipack.report.headline import (
@@ -136,6 +136,29 @@ def _error_section(record: Record) -> Section | None:
     return Section("error", "Prediction error", [lead], charts)
 
 
+def _interval_section(record: Record) -> Section | None:
+    charts = _draw(record, interval_charts.band_chart, interval_charts.coverage_chart, interval_charts.width_chart)
+    if not charts:
+        return None
+    lead = (
+        "Each prediction comes with an interval that is to contain a given fraction of the labels, made before the "
+        "label was revealed. A label outside of its interval widens the next ones, so that the fraction is kept in the "
+        "long run, on any stream. Intervals are narrow where errors of similar rows were small."
+    )
+    rows = [
+        [format_percent(each.coverage), *map(_interval_number, (each.covered, each.mean_width, each.score))]
+        for each in record.intervals
+    ]
+    table = Table(
+        "Prediction intervals", ["Coverage", "Labels inside", "Mean width", "Interval score"], rows, (0, 1, 2, 3)
+    )
+    return Section("intervals", "Prediction intervals", [lead], charts, table, "Intervals as a table")
+
+
+def _interval_number(value: float | None) -> str:
+    return "-" if value is None else format_number(value)
+
+
 def _metric_section(record: Record) -> Section | None:
     charts = _draw(record, model_charts.spectrum_chart, model_charts.effective_rank_chart)
     if not charts:
@@ -250,6 +273,7 @@ def _settings_section(record: Record) -> Section:
 
 _SECTION_BUILDERS = (
     _error_section,
+    _interval_section,
     _metric_section,
     _feature_section,
     _past_section,

@@ -148,6 +148,45 @@ class PastRecord:
 
 
 @dataclass(frozen=True)
+class IntervalRecord:
+    """Prediction intervals of one coverage. Infinite intervals, those of the first two rows, do not count.
+
+    Attributes
+    ----------
+    coverage : float
+        Wanted fraction of labels in the intervals.
+    covered : float or None
+        Fraction of labels that were in them.
+    mean_width : float or None
+        Mean width.
+    score : float or None
+        Mean interval score (Winkler): the width, plus ``2 / (1 - coverage)`` times the distance of labels outside.
+    bin_end : list of int
+        Number of the last row of each bin.
+    bin_covered, bin_width : list of float or None
+        Covered fraction and mean width over the bin.
+    recent_rows : list of int
+        Numbers of the last rows.
+    recent_labels : list of float
+        Their labels.
+    recent_lower, recent_upper : list of float or None
+        Ends of their intervals; None if infinite.
+    """
+
+    coverage: float
+    covered: float | None
+    mean_width: float | None
+    score: float | None
+    bin_end: list[int]
+    bin_covered: list[float | None]
+    bin_width: list[float | None]
+    recent_rows: list[int]
+    recent_labels: list[float]
+    recent_lower: list[float | None]
+    recent_upper: list[float | None]
+
+
+@dataclass(frozen=True)
 class SampledRows:
     """Sample of rows, by number counted from 1, with their predictions and labels.
 
@@ -232,6 +271,8 @@ class Record:
         Columns of the table, may be empty.
     speed : list of (int, float)
         Row number and rows per second, may be empty.
+    intervals : list of IntervalRecord
+        Prediction intervals of each coverage that was asked for.
     """
 
     source: str
@@ -253,6 +294,7 @@ class Record:
     residuals: SampledRows
     columns: list[ColumnRecord]
     speed: list[tuple[int, float]]
+    intervals: list[IntervalRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for name, hint in field_types(Record).items():
@@ -261,6 +303,7 @@ class Record:
         _check_progress(self)
         _check_metric(self)
         _check_phases(self)
+        _check_intervals(self)
 
     def to_json(self) -> str:
         """Return the record as JSON, without rounding."""
@@ -336,6 +379,16 @@ def _check_metric(record: Record) -> None:
         check_length(direction.loadings, f"directions[{i}].loadings", record.features, "features")
     for column in record.columns:
         check_non_negative(column.missing, f"columns: {column.name!r} missing")
+
+
+def _check_intervals(record: Record) -> None:
+    for i, each in enumerate(record.intervals):
+        check_increasing(each.bin_end, f"intervals[{i}].bin_end")
+        check_increasing(each.recent_rows, f"intervals[{i}].recent_rows")
+        for name in ("bin_covered", "bin_width"):
+            check_length(getattr(each, name), f"intervals[{i}].{name}", each.bin_end, "bins")
+        for name in ("recent_labels", "recent_lower", "recent_upper"):
+            check_length(getattr(each, name), f"intervals[{i}].{name}", each.recent_rows, "rows")
 
 
 def _check_phases(record: Record) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ellipack._version import __version__
 from ellipack.estimators import MetricRegressor, PhasedRegressor
+from ellipack.evaluation.interval_scores import IntervalScores
 from ellipack.evaluation.run import Run
 from ellipack.evaluation.scores import Scores
 from ellipack.learners.metric.past import past_feature_names
@@ -15,6 +16,7 @@ from ellipack.report.record import (
     ColumnRecord,
     Direction,
     Experts,
+    IntervalRecord,
     PastRecord,
     PhaseRecord,
     Progress,
@@ -54,7 +56,7 @@ def build_record(run: Run, speed: Sequence[tuple[int, float]] = ()) -> Record:
     info = RunInfo(run.source, run.encoder.target, run.scores, run.skipped, columns, list(speed))
     record = build_learner_record(run.learner, run.encoder.feature_names, info)
     summary = replace(record.summary, unlabeled=run.unlabeled, late_labels=run.late_labels)
-    return replace(record, summary=summary)
+    return replace(record, summary=summary, intervals=_build_intervals(run.interval_scores))
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,32 @@ def build_summary(scores: Scores, skipped: int) -> Summary:
         label_mean=scores.label_mean if scores.n_rows else None,
         label_std=float(np.sqrt(scores.label_variance)) if scores.n_rows else None,
     )
+
+
+def _build_intervals(scores: IntervalScores) -> list[IntervalRecord]:
+    bins, recent = scores.bin_means(), scores.recent
+    covered, widths, values = map(_finite, (scores.covered(), scores.mean_widths(), scores.interval_scores()))
+    return [
+        IntervalRecord(
+            coverage=coverage,
+            covered=covered[k],
+            mean_width=widths[k],
+            score=values[k],
+            bin_end=scores.bin_ends().tolist(),
+            bin_covered=_finite(bins[:, k, 0]),
+            bin_width=_finite(bins[:, k, 1]),
+            recent_rows=list(range(scores.n_rows - len(recent) + 1, scores.n_rows + 1)),
+            recent_labels=recent[:, 0].tolist(),
+            recent_lower=_finite(recent[:, 1 + 2 * k]),
+            recent_upper=_finite(recent[:, 2 + 2 * k]),
+        )
+        for k, coverage in enumerate(scores.coverages)
+    ]
+
+
+def _finite(values: Floats) -> list[float | None]:
+    """Return numbers, with None for those that are not finite."""
+    return [value if np.isfinite(value) else None for value in values.tolist()]
 
 
 def _build_progress(scores: Scores) -> Progress:
