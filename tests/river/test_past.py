@@ -12,7 +12,7 @@ from river import evaluate, metrics
 from ellipack import MetricConfig
 from ellipack.errors import InputError
 from ellipack.river import MetricRegressor, load
-from ellipack.river.pending import MAX_PENDING, PendingPredictions
+from ellipack.river.pending import MAX_PENDING, PendingPrediction, PendingPredictions
 from tests.reference.past import ReferencePastLearner
 
 QUICK = MetricConfig(validation_points=24, pool=100)
@@ -145,10 +145,10 @@ def test_pending_predictions_are_saved(tmp_path: Path) -> None:
 def test_pending_predictions_are_bounded() -> None:
     pending = PendingPredictions()
     for t in range(MAX_PENDING + 5):
-        pending.add({"a": float(t)}, 0, t, (1.0,))
+        pending.add({"a": float(t)}, 0, PendingPrediction(t, (1.0,)))
     assert len(pending) == MAX_PENDING
-    assert pending.find({"a": 4.0}, 0, -1) == ()
-    assert pending.find({"a": 5.0}, 0, -1) == (1.0,)
+    assert pending.find({"a": 4.0}, 0, -1).past == ()
+    assert pending.find({"a": 5.0}, 0, -1).past == (1.0,)
 
 
 def test_predictions_without_labels_do_not_spoil_recurring_rows() -> None:
@@ -175,7 +175,7 @@ def test_threads_may_predict_while_predictions_are_forgotten() -> None:
 
     def add(start: int) -> None:
         for t in range(start, start + MAX_PENDING):
-            pending.add({"a": float(t)}, 0, t, (1.0,))
+            pending.add({"a": float(t)}, 0, PendingPrediction(t, (1.0,)))
             pending.remove({"a": float(t - 3)}, 0, t)
 
     with ThreadPoolExecutor(4) as pool:

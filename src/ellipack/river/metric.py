@@ -5,6 +5,7 @@ from collections.abc import Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from river.conf import Interval
 from river.utils.pandas import import_pandas
 
 from ellipack.errors import InputError
@@ -15,7 +16,8 @@ from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.learners.row_learners import MetricRowLearner
 from ellipack.metric import Metric
 from ellipack.river.base import RiverRegressor, check_saved_names, effective_rank_at
-from ellipack.river.pending import PendingPredictions
+from ellipack.river.intervals import check_single_coverage, to_interval
+from ellipack.river.pending import PendingPrediction, PendingPredictions
 from ellipack.row_keys import hash_row
 from ellipack.serialization import Archive
 from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Row, check_integer, check_labels
@@ -115,7 +117,8 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
         def learn(learner: MetricRowLearner, row: Row) -> None:
             nonlocal clock
             clock = learner.state.clock
-            learner.learn_late(Round(row, label, key, self._pending.find(features, key, clock)))
+            found = self._pending.find(features, key, clock)
+            learner.learn_late(Round(row, label, key, found.past, found.bounds))
 
         self._learn_row(features, learn)
         self._pending.remove(features, key, clock)
@@ -140,8 +143,47 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
         clock = learner.state.clock
         prediction, past = learner.predict_next(row, key)
         if past:
-            self._pending.add(features, key, clock, tuple(past))
+            self._pending.add(features, key, PendingPrediction(clock, tuple(past)))
         return prediction
+
+    def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> Interval:
+        """Return an interval that contains the label of the next row with a given probability.
+
+        It belongs to the prediction of `predict_one`. Its coverage is guaranteed on any stream, also if labels come
+        late: a label is compared with the interval that was returned for its row. The theorem is in
+        `ellipack.learners.intervals`.
+
+        Parameters
+        ----------
+        x : dict
+            Features by name.
+        coverage : float, default 0.9
+            Fraction of labels in the intervals, from 0.5 to 0.99.
+
+        Returns
+        -------
+        interval : river.conf.Interval
+            Infinite before the second row was learned.
+
+        Examples
+        --------
+        >>> from river import datasets, stats
+        >>> model, validity = MetricRegressor(), stats.Mean()
+        >>> for x, y in datasets.TrumpApproval():
+        ...     validity.update(y in model.predict_interval_one(x, coverage=0.8))
+        ...     model.learn_one(x, y)
+        >>> round(validity.get(), 2)
+        0.8
+        """
+        wanted = check_single_coverage(coverage)
+        features, key = self._split_key(x)
+        learner, row = self._learner_and_row(features)
+        if learner is None:
+            learner = self._new_learner(len(row))
+        clock = learner.state.clock
+        _, past, bounds = learner.state.core.predict_next_interval_one(row, key)
+        self._pending.add(features, key, PendingPrediction(clock, tuple(past), tuple(bounds)))
+        return to_interval(bounds, wanted)
 
     def learn_many(self, X: "pd.DataFrame", y: "pd.Series") -> None:
         """Learn from rows in their order, with the same results as one by one.
@@ -183,7 +225,8 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
     def restore_state(self, archive: Archive) -> Self:
         """Restore the fitted state from an archive."""
         super().restore_state(archive)
-        count = len(past_feature_names(past_labels(self.past), None if self.by is None else "key"))
+        labels = past_labels(self.past)
+        count = len(past_feature_names(labels, None if self.by is None else "key")) if labels else 0
         self._pending = PendingPredictions.from_archive(archive.part("pending"), count)
         return self
 

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ellipack.errors import ModelFileError
+from ellipack.learners.intervals import COVERAGES
 from ellipack.learners.metric.past import MAX_PAST_VALUE
 from ellipack.serialization import Archive
 
@@ -28,10 +29,13 @@ class PendingPrediction(NamedTuple):
         Number of rounds before the prediction.
     past : tuple of float
         Features of the past that it used.
+    bounds : tuple of float, default ()
+        Its prediction intervals, if they were asked for.
     """
 
     clock: int
     past: tuple[float, ...]
+    bounds: tuple[float, ...] = ()
 
 
 class PendingPredictions:
@@ -47,11 +51,11 @@ class PendingPredictions:
     Examples
     --------
     >>> pending = PendingPredictions()
-    >>> pending.add({"height": 1.2}, key=0, clock=7, past=(0.5,))
-    >>> pending.find({"height": 1.2, "width": 0}, key=0, clock=9)
+    >>> pending.add({"height": 1.2}, 0, PendingPrediction(clock=7, past=(0.5,)))
+    >>> pending.find({"height": 1.2, "width": 0}, key=0, clock=9).past
     (0.5,)
     >>> pending.remove({"height": 1.2}, key=0, clock=9)
-    >>> pending.find({"height": 1.2}, key=0, clock=9)
+    >>> pending.find({"height": 1.2}, key=0, clock=9).past
     ()
     """
 
@@ -71,26 +75,28 @@ class PendingPredictions:
     def __len__(self) -> int:
         return self._count
 
-    def add(self, x: Mapping[Any, Any], key: int, clock: int, past: tuple[float, ...]) -> None:
+    def add(self, x: Mapping[Any, Any], key: int, prediction: PendingPrediction) -> None:
         """Add a prediction."""
         with self._lock:
             queue = self._by_row.setdefault(_identity(x, key), deque())
-            if not queue or queue[-1].clock != clock:
-                queue.append(PendingPrediction(clock, past))
+            if not queue or queue[-1].clock != prediction.clock:
+                queue.append(prediction)
                 self._count += 1
+            elif prediction.bounds:
+                queue[-1] = prediction
             if self._count > MAX_PENDING:
                 self._remove_oldest(next(iter(self._by_row)))
 
-    def find(self, x: Mapping[Any, Any], key: int, clock: int) -> tuple[float, ...]:
-        """Return the features of the past that the prediction of a row used, when its label comes.
+    def find(self, x: Mapping[Any, Any], key: int, clock: int) -> PendingPrediction:
+        """Return the prediction of a row when its label comes.
 
-        The tuple is empty if there is no prediction, or if it was made in this round: then nothing has changed.
+        Its past and its bounds are empty if there is none, or if it was made in this round: then nothing has changed.
         """
         with self._lock:
             queue = self._by_row.get(_identity(x, key))
             if not queue or self._is_immediate(queue, clock):
-                return ()
-            return queue[0].past
+                return PendingPrediction(clock, ())
+            return queue[0]
 
     def remove(self, x: Mapping[Any, Any], key: int, clock: int) -> None:
         """Remove the prediction of a row whose label was learned after `clock` rounds, if there is one."""
@@ -135,6 +141,8 @@ class PendingPredictions:
                 "keys": np.array([name[0] for name, _ in entries], dtype=np.int64),
                 "clocks": np.array([each.clock for _, each in entries], dtype=np.int64),
                 "past": past if entries else np.zeros((0, 0)),
+                "has_bounds": np.array([bool(each.bounds) for _, each in entries], dtype=np.int64),
+                "bounds": np.array([each.bounds for _, each in entries if each.bounds]).reshape(-1, 2 * len(COVERAGES)),
             },
         )
 
@@ -147,14 +155,20 @@ class PendingPredictions:
         clocks = saved.ints("clocks", count, least=0, most=2**52).tolist()
         shape = (count, n_past_features if count else 0)
         past = saved.floats_between(-MAX_PAST_VALUE, MAX_PAST_VALUE, "past", *shape).tolist()
+        has_bounds = saved.ints("has_bounds", count, least=0, most=1)
+        bounds = saved.any_floats("bounds", int(has_bounds.sum()), 2 * len(COVERAGES))
+        if np.isnan(bounds).any():
+            raise ModelFileError(f"{saved.prefix}bounds must not be NaN")
+        published = iter(bounds.tolist())
+        ends = [tuple(next(published)) if has else () for has in has_bounds]
         pending = cls()
         pending._labels_come_late = saved.fact("labels_come_late", bool)
-        for row, key, clock, features in zip(rows, keys, clocks, past, strict=True):
+        for row, key, clock, features, own in zip(rows, keys, clocks, past, ends, strict=True):
             try:
                 x = {name: float(value) for name, value in row}
             except (TypeError, ValueError) as error:
                 raise ModelFileError(f"{saved.prefix}rows must be lists of names and numbers: {error}") from error
-            pending.add(x, key, clock, tuple(features))
+            pending.add(x, key, PendingPrediction(clock, tuple(features), own))
         return pending
 
 

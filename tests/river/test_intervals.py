@@ -1,0 +1,101 @@
+"""Prediction intervals with River's methods: same results as in batches, late labels, and saving."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ellipack
+from ellipack import river
+from ellipack.errors import InputError
+from ellipack.river.base import RiverRegressor
+from ellipack.validation import Floats
+
+N = 260
+
+
+def stream() -> tuple[list[dict[str, float]], list[float]]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 2))
+    return [{"a": a, "b": b} for a, b in X.tolist()], (X[:, 0] + 0.3 * rng.normal(size=N)).tolist()
+
+
+def run(model: RiverRegressor[Any], rows: slice = slice(0, N)) -> list[tuple[float, float]]:
+    xs, ys = stream()
+    ends = []
+    for x, y in zip(xs[rows], ys[rows], strict=True):
+        interval = model.predict_interval_one(x, coverage=0.8)
+        ends.append((interval.lower, interval.upper))
+        model.learn_one(x, y)
+    return ends
+
+
+def test_intervals_are_those_of_the_estimator() -> None:
+    xs, ys = stream()
+    X = np.array([list(x.values()) for x in xs])
+    _, expected = ellipack.MetricRegressor(n_jobs=1).progressive(X, ys, coverage=0.8)
+    ends = np.array(run(river.MetricRegressor()))
+    assert ends[:, 0].tobytes() == expected.lower.tobytes()
+    assert ends[:, 1].tobytes() == expected.upper.tobytes()
+
+
+def log_widths(model: river.MetricRegressor) -> Floats:
+    """Return the calibration of the intervals of the next row."""
+    assert model._learner is not None
+    parts = model._learner.state.core.parts()
+    return (parts.plain if parts.past is None else parts.past.rounds).intervals.log_widths
+
+
+@pytest.mark.parametrize("past", [True, False])
+def test_late_labels_are_compared_with_the_interval_of_their_row(past: bool) -> None:
+    xs, ys = stream()
+    model, waiting = river.MetricRegressor(past=past), list[int]()
+    for t, x in enumerate(xs):
+        model.predict_interval_one(x)
+        waiting.append(t)
+        if len(waiting) > 9:
+            late = waiting.pop(0)
+            model.learn_one(xs[late], ys[late])
+    assert model._learner is not None
+    late, clock = waiting[0], model._learner.state.clock
+    found = model._pending.find(xs[late], 0, clock)
+    assert len(found.bounds) == 16
+    assert found.clock < clock
+    # The label decides by the published interval: here one that it misses above, in place of the true one.
+    before = log_widths(model)
+    model._pending._by_row[next(iter(model._pending._by_row))][0] = found._replace(bounds=(-9.0,) * 8 + (-8.0,) * 8)
+    model.learn_one(xs[late], ys[late])
+    assert (log_widths(model)[8:] > before[8:]).all()
+    assert (log_widths(model)[:8] < before[:8]).all()
+
+
+@pytest.mark.parametrize("model", [river.MetricRegressor(), river.PackingRegressor(), river.LocallyAdaptiveRegressor()])
+def test_intervals_cover_and_survive_saving(model: RiverRegressor[Any], tmp_path: Path) -> None:
+    whole, cut = model.clone(), model.clone()
+    ends = run(whole)
+    first = run(cut, slice(0, 150))
+    cut.save(tmp_path / "model")
+    assert first + run(river.load(tmp_path / "model"), slice(150, N)) == ends
+    inside = [low <= y <= high for (low, high), y in zip(ends, stream()[1], strict=True)]
+    assert abs(np.mean(inside) - 0.8) < 0.06
+    assert np.isinf(ends[:2]).all()
+    assert np.isfinite(ends[2:]).all()
+
+
+def test_learn_many_is_the_same_after_intervals_were_asked_for() -> None:
+    pd = pytest.importorskip("pandas")
+    xs, ys = stream()
+    one, many = river.PackingRegressor(), river.PackingRegressor()
+    for model in (one, many):
+        model.predict_interval_one(xs[0])
+    for x, y in zip(xs, ys, strict=True):
+        one.learn_one(x, y)
+    many.learn_many(pd.DataFrame(xs), pd.Series(ys))
+    assert one.predict_interval_one(xs[3]) == many.predict_interval_one(xs[3])
+
+
+def test_invalid_coverages_raise() -> None:
+    for coverage in (0.2, 1.0, [0.8, 0.9]):
+        with pytest.raises(InputError, match="coverage"):
+            river.MetricRegressor().predict_interval_one({"a": 1.0}, coverage)  # type: ignore[arg-type]
