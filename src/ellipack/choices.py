@@ -2,7 +2,7 @@
 
 from typing import Final
 
-TABLE_FORMATS: Final = ("csv", "tsv", "ndjson", "parquet")
+TABLE_FORMATS: Final = ("csv", "tsv", "json", "ndjson", "parquet", "feather", "excel", "sqlite", "duckdb")
 """File formats of tables."""
 
 COLUMN_KINDS: Final = ("number", "boolean", "time", "category")

@@ -77,7 +77,7 @@ def test_invalid_options_are_reported_before_anything_is_written(
             "rides.csv has no column named 'hours' (the target); its columns are:",
         ),
         (["run", "rides.csv", "--target", "zone"], 3, "rides.csv: the target 'zone' must contain numbers, got 'port'"),
-        (["run"], 2, "Missing argument 'TABLE'. (see ellipack run --help)"),
+        (["run"], 2, "Missing argument 'TABLE...'. (see ellipack run --help)"),
         (["walk"], 2, "No such command 'walk'"),
     ],
 )

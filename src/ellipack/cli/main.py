@@ -23,7 +23,7 @@ from ellipack.choices import (
 )
 from ellipack.cli.messages import missing_package_message, print_message
 from ellipack.cli.options import DEFAULT_LEARNER, DEFAULT_SAVE_EVERY, Options
-from ellipack.cli.standard_streams import InputPath, OutputPath, reopen_closed_streams
+from ellipack.cli.standard_streams import InputPath, OutputPath, expand_patterns, reopen_closed_streams
 from ellipack.errors import EllipackError, InputError, ModelFileError, StreamError
 
 EXIT_CODES: Final[dict[type[EllipackError], int]] = {InputError: 2, StreamError: 3, ModelFileError: 4}
@@ -78,7 +78,7 @@ def complete_column(context: click.Context, _: click.Parameter, incomplete: str)
     from ellipack.tabular import open_table
 
     # While the value of an option is missing, click leaves the arguments before it unparsed.
-    for path in filter(os.path.isfile, [context.params.get("table") or "", *context.args]):
+    for path in filter(os.path.isfile, [*(context.params.get("tables") or ()), *context.args]):
         with suppress(EllipackError), open_table(path) as table:
             return [CompletionItem(name) for name in table.columns if name.startswith(incomplete)]
     return []
@@ -131,7 +131,7 @@ def completion(shell: str) -> None:
 
 
 @ellipack.command(short_help="Predict and then learn each row of a table.", epilog=_RUN_EXAMPLES)
-@click.argument("table", type=InputPath())
+@click.argument("tables", metavar="TABLE...", nargs=-1, required=True, type=InputPath())
 @click.option(
     "-t",
     "--target",
@@ -236,6 +236,8 @@ def completion(shell: str) -> None:
     help="Add the ends of an interval that contains this fraction of labels, 0.5 to 0.99. May be repeated.",
 )
 @click.option("--format", type=click.Choice(TABLE_FORMATS), help="Format of TABLE, if its name does not show it.")
+@click.option("--delimiter", metavar="CHAR", help="Character between fields of a CSV file.  [default: , ; | or a tab]")
+@click.option("--sheet", metavar="NAME", help="Sheet of an Excel file, or table of a SQLite or DuckDB database.")
 @click.option(
     "--on-error",
     type=click.Choice(ON_ERROR_CHOICES),
@@ -280,8 +282,9 @@ def run(context: click.Context, /, **options: Any) -> None:
     Rows of a pipe are predicted as they come. The kinds of its columns are decided from the rows that come within a
     tenth of a second of the first one; with --head, from at least N rows.
 
-    TABLE is a CSV, Parquet or newline-delimited JSON file, uncompressed or compressed with gzip or zstd; - is standard
-    input. OUT may be - for standard output; the result then goes to standard error.
+    TABLE is a CSV, Parquet, Feather, JSON, Excel, SQLite or DuckDB file; - is standard input. CSV and JSON may be
+    compressed with gzip, zstd, bzip2, xz or zip. Several files, or a pattern such as 'rides-*.csv', are one table. OUT
+    may be - for standard output; the result then goes to standard error.
 
     A resumed run continues after the last row that it learned if TABLE has the rows that it learned, even under another
     name. It learns any other table from the first row. If --save and --resume name the same MODEL and the file does not
@@ -291,12 +294,13 @@ def run(context: click.Context, /, **options: Any) -> None:
     """
     from ellipack.cli.run import run_table
 
-    context.exit(run_table(Options(**options)))
+    first, *more = expand_patterns(options.pop("tables"))
+    context.exit(run_table(Options(first, more_tables=tuple(more), **options)))
 
 
 @ellipack.command(short_help="Predict the rows of a table with a saved run.", epilog=_PREDICT_EXAMPLES)
 @click.argument("model", type=click.Path())
-@click.argument("table", type=InputPath())
+@click.argument("tables", metavar="TABLE...", nargs=-1, required=True, type=InputPath())
 @click.option(
     "-o",
     "--output",
@@ -306,6 +310,8 @@ def run(context: click.Context, /, **options: Any) -> None:
     help="A .csv or .parquet file to write.  [default: standard output]",
 )
 @click.option("--format", type=click.Choice(TABLE_FORMATS), help="Format of TABLE, if its name does not show it.")
+@click.option("--delimiter", metavar="CHAR", help="Character between fields of a CSV file.  [default: , ; | or a tab]")
+@click.option("--sheet", metavar="NAME", help="Sheet of an Excel file, or table of a SQLite or DuckDB database.")
 @click.option(
     "--on-error",
     type=click.Choice(ON_ERROR_CHOICES),
@@ -342,7 +348,8 @@ def predict(**options: Any) -> None:
     """
     from ellipack.cli.predict import PredictOptions, predict_table
 
-    predict_table(PredictOptions(**options))
+    first, *more = expand_patterns(options.pop("tables"))
+    predict_table(PredictOptions(table=first, more_tables=tuple(more), **options))
 
 
 @ellipack.command(short_help="Show what a model has learned.")

@@ -40,6 +40,9 @@ class Options:
     intervals: tuple[float, ...] = ()
     head: int = 1
     format: str | None = None
+    delimiter: str | None = None
+    sheet: str | None = None
+    more_tables: tuple[str, ...] = ()
     predictions: str | None = None
     report: str | None = None
     save: str | None = None
@@ -48,6 +51,11 @@ class Options:
     on_error: str = "stop"
     complete: bool = False
     as_json: bool = False
+
+    @property
+    def paths(self) -> list[str]:
+        """Paths of all files of the table."""
+        return [self.table, *self.more_tables]
 
     @property
     def model_path(self) -> str | None:
@@ -82,8 +90,8 @@ class Options:
 
     def resume_command(self) -> str:
         """Return the command that resumes the run."""
-        command = ["ellipack", "run", self.table, "--resume", self.model_path or ""]
-        for name in ("format", "predictions", "report"):
+        command = ["ellipack", "run", self.table, *self.more_tables, "--resume", self.model_path or ""]
+        for name in ("format", "delimiter", "sheet", "predictions", "report"):
             value = getattr(self, name)
             command += [f"--{name}", value] if value else []
         command += ["--save-every", str(self.save_every)] if self.save_every != DEFAULT_SAVE_EVERY else []

@@ -16,7 +16,7 @@ _STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
 def check_paths(options: Options) -> None:
     """Raise unless all output files of a run can be written, and are neither each other nor the table."""
     check_distinct_files(
-        {"TABLE": options.table},
+        {"TABLE": options.table} | {f"TABLE {i}": path for i, path in enumerate(options.more_tables, start=2)},
         {
             "--predictions": options.predictions,
             "--report": options.report,

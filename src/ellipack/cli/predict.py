@@ -15,7 +15,7 @@ from ellipack.evaluation.prediction_options import PredictionOptions, check_colu
 from ellipack.evaluation.prediction_writer import UNLABELED_COLUMNS, open_prediction_writer
 from ellipack.evaluation.prefetch import prefetch
 from ellipack.evaluation.run import Run, load_run
-from ellipack.tabular import ParsedRows, TableBatch, TableStream, open_table
+from ellipack.tabular import FileOptions, ParsedRows, TableBatch, TableStream, open_table
 from ellipack.validation import Floats
 
 
@@ -31,11 +31,15 @@ class PredictOptions:
     follow: bool = False
     keep: tuple[str, ...] = ()
     intervals: tuple[float, ...] = ()
+    delimiter: str | None = None
+    sheet: str | None = None
+    more_tables: tuple[str, ...] = ()
 
 
 def predict_table(options: PredictOptions) -> None:
     """Write predictions of a saved run for the rows of a table."""
-    check_distinct_files({"MODEL": options.model, "TABLE": options.table}, {"--output": options.output})
+    tables = {f"TABLE {i}": path for i, path in enumerate(options.more_tables, start=2)}
+    check_distinct_files({"MODEL": options.model, "TABLE": options.table, **tables}, {"--output": options.output})
     check_writable(options.output)
     with lock_output(options.output):
         _predict_table(options)
@@ -45,7 +49,12 @@ def _predict_table(options: PredictOptions) -> None:
     run = load_run(options.model)
     if not run.scores.n_rows:
         raise ModelFileError(f"{options.model} has not learned any row yet: resume its run first")
-    source = open_table(options.table, format=options.format, on_error=options.on_error)
+    source = open_table(
+        [options.table, *options.more_tables],
+        format=options.format,
+        on_error=options.on_error,
+        file_options=FileOptions(options.delimiter, options.sheet),
+    )
     kept = replace(run.options, keep=options.keep, id_column=None, coverages=options.intervals)
     check_columns(kept, source.columns, source.name)
     _report_unused_columns(run, source, options)

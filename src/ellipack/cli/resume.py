@@ -13,7 +13,7 @@ from ellipack.evaluation.prediction_writer import holds_predictions
 from ellipack.evaluation.run import Run, load_run
 from ellipack.evaluation.table_fingerprint import WINDOW_ROWS
 from ellipack.learners.metric.initial_state import check_feature_count
-from ellipack.tabular import INFERENCE_ROWS, TableStream, open_table
+from ellipack.tabular import INFERENCE_ROWS, FileOptions, TableStream, open_table
 
 _BATCH_ROWS = 1024  # a signal stops the run after a batch, within a fraction of a second
 _BATCH_WORK = 8e7  # the same in rows times squared number of columns
@@ -29,13 +29,14 @@ def load_resumed_run(options: Options) -> Run:
 def open_stream(options: Options, skip_rows: int = 0, later_columns: Sequence[str] = ()) -> TableStream:
     """Open the table of a run. A run that is saved may be resumed, and its table may grow until then."""
     source = open_table(
-        options.table,
+        options.paths,
         batch_rows=min(_BATCH_ROWS, options.save_every),
         format=options.format,
         skip_rows=skip_rows,
         on_error=options.on_error,
         may_grow=options.model_path is not None and not options.complete,
         later_columns=later_columns,
+        file_options=FileOptions(options.delimiter, options.sheet),
     )
     source.batch_rows = max(1, min(source.batch_rows, int(_BATCH_WORK / len(source.columns) ** 2)))
     return source
@@ -119,7 +120,8 @@ def _start_other_table(run: Run, options: Options, message: str) -> None:
 
 def _has_same_start(options: Options, run: Run) -> bool:
     """Return whether the table begins with the rows that the run has learned."""
-    with open_table(options.table, format=options.format, on_error="skip") as head:
+    files = FileOptions(options.delimiter, options.sheet)
+    with open_table(options.paths, format=options.format, on_error="skip", file_options=files) as head:
         return run.fingerprint.has_same_start(head.peek(WINDOW_ROWS), run.encoder.column_names)
 
 

@@ -1,9 +1,13 @@
 """Standard input, output and error: closed ones, and their names in ``/dev``."""
 
+import glob
 import os
 import sys
+from collections.abc import Sequence
 
 import click
+
+from ellipack.errors import StreamError
 
 _INPUT_NAMES = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 _OUTPUT_NAMES = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
@@ -27,6 +31,17 @@ class OutputPath(click.Path):
     ) -> str:
         """Return the path."""
         return "-" if value in _OUTPUT_NAMES else str(super().convert(value, param, ctx))
+
+
+def expand_patterns(paths: Sequence[str]) -> list[str]:
+    """Return the paths of files, with patterns such as ``rides-*.csv`` replaced by the files that match, in order."""
+    found: list[str] = []
+    for path in paths:
+        matches = [path] if path == "-" or os.path.exists(path) or not glob.has_magic(path) else sorted(glob.glob(path))
+        if not matches:
+            raise StreamError(f"{path}: no file matches: check the pattern")
+        found += matches
+    return found
 
 
 def reopen_closed_streams() -> None:

@@ -6,7 +6,7 @@ from ellipack.tabular.column_building import LeftOut
 from ellipack.tabular.encoder import ColumnSummary, FeatureBlock, ParsedRows, TableEncoder
 from ellipack.tabular.kind_inference import INFERENCE_ROWS
 from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, TableBatch, column_text
-from ellipack.tabular.table_stream import TableStream, open_table
+from ellipack.tabular.table_stream import FileOptions, TableStream, open_table
 from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "CellOptions",
     "ColumnSummary",
     "FeatureBlock",
+    "FileOptions",
     "LeftOut",
     "LevelOptions",
     "ParsedRows",

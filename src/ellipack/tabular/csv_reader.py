@@ -1,4 +1,4 @@
-"""Reader of CSV files, delimited by commas, semicolons or tabs. All fields are read as strings."""
+"""Reader of CSV files, delimited by commas, semicolons, tabs or vertical bars. All fields are read as strings."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from ellipack.tabular.input_file import BLOCK_BYTES, INVALID_UTF8, Utf8Reader
 from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, Chunk, check_column_names, quote_value
 from ellipack.validation import Ints
 
-_DELIMITERS = (",", ";", "\t")
+_DELIMITERS = (",", ";", "\t", "|")
 
 
 class CsvReader:
@@ -162,7 +162,7 @@ class _RowSplitter:
 
     def __init__(self, delimiter: str) -> None:
         # The pattern starts with the quote and looks behind afterwards, because a literal prefix is fast to search.
-        before = rb'(?:(?<=[%s\r\n]")|(?<=\A"))' % delimiter.encode()
+        before = rb'(?:(?<=[%s\r\n]")|(?<=\A"))' % re.escape(delimiter.encode())
         self._quoted = re.compile(rb'"' + before + rb'[^"]*(?:""[^"]*)*("|\Z)')
 
     def last_row_end(self, block: bytes) -> int:

@@ -2,18 +2,22 @@
 
 import codecs
 import errno
+import lzma
 import os
 import re
 import select
 import stat
 import sys
+import zipfile
+import zlib
 from io import BufferedReader, BytesIO
 from pathlib import PurePath
 from time import monotonic
-from typing import Protocol
+from typing import BinaryIO, Protocol, cast
 
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import pa
+from ellipack.tabular.file_types import check_is_readable
 
 BLOCK_BYTES = 1 << 20
 """Number of bytes that a reader parses at once."""
@@ -168,9 +172,13 @@ _FORMAT_BY_EXTENSION = {
     ".jsonl": "ndjson",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".feather": "feather",
+    ".arrow": "feather",
+    ".xlsx": "excel",
 }
-_COMPRESSED_EXTENSIONS = {".gz", ".zst"}
-_CODEC_BY_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+_COMPRESSED_EXTENSIONS = {".gz", ".zst", ".bz2", ".xz", ".zip"}
+_CODEC_BY_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
+_XZ_MAGIC, _ZIP_MAGIC = b"\xfd7zX", b"PK\x03\x04"
 _PARQUET_MAGIC = b"PAR1"
 _SNIFFED_BYTES = 4096  # read to detect the format
 _REASON_BY_ERRNO = {
@@ -212,8 +220,15 @@ def open_input(path: str) -> ReadableFile:
         raise _open_error(path, error) from error
 
 
+def check_is_file(path: str, format: str) -> None:
+    """Raise StreamError unless a path is a file that can be read; a library opens it."""
+    if path == "-":
+        raise StreamError(f"standard input can't be read as {format}: give the path of a file")
+    open_input(path).close()
+
+
 def decompress(file: ReadableFile, path: str) -> Utf8Reader:
-    """Return a reader of the contents, decompressed if the first bytes are those of gzip or zstd."""
+    """Return a reader of the contents, decompressed if the first bytes are those of gzip, zstd, bzip2, xz or zip."""
     try:
         head = file.read(4)
         while 0 < len(head) < 4 and (more := file.read(4 - len(head))):  # a pipe may return fewer bytes
@@ -221,32 +236,48 @@ def decompress(file: ReadableFile, path: str) -> Utf8Reader:
     except OSError as error:
         file.close()
         raise _open_error(path, error) from error
-    raw: ReadableFile = _PrefixedFile(head, file)
+    name = display_name(path)
+    try:
+        check_is_readable(head, name)
+        raw, is_plain = _decompress(_PrefixedFile(head, file), file, head, name)
+        return Utf8Reader(raw, name, file if isinstance(file, LivePipe) and is_plain else None)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _decompress(raw: ReadableFile, file: ReadableFile, head: bytes, name: str) -> tuple[ReadableFile, bool]:
+    """Return the decompressed contents of a file, and whether it is not compressed."""
+    if head.startswith(_ZIP_MAGIC):
+        return _ZippedFile(file, name), False
+    if head.startswith(_XZ_MAGIC):
+        return _XzFile(raw), False
     codec = next((codec for magic, codec in _CODEC_BY_MAGIC.items() if head.startswith(magic)), None)
     if codec is not None:
-        raw = pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), codec)
-    return Utf8Reader(raw, display_name(path), file if isinstance(file, LivePipe) and codec is None else None)
+        return pa.CompressedInputStream(pa.PythonFile(raw, mode="r"), codec), False
+    return raw, True
 
 
 def detect_format(content: Utf8Reader, path: str) -> str:
-    """Return the format of the contents: ``ndjson`` if they start with ``{``, otherwise ``csv``."""
+    """Return the format of the contents: ``ndjson`` if they start with ``{``, ``json`` for an array, or ``csv``."""
     head = content.peek(_SNIFFED_BYTES)
     if head.startswith(_PARQUET_MAGIC):
         raise StreamError(
             f"{display_name(path)} is Parquet, which can't be read as a stream: give the path of a .parquet file"
         )
+    check_is_readable(head, display_name(path))
+    if re.match(rb"\s*\[\s*(\{|$)", head):
+        return "json"
     return "ndjson" if head.lstrip()[:1] == b"{" else "csv"
 
 
 def check_is_text(content: Utf8Reader, path: str) -> None:
-    """Raise StreamError if the contents are empty, binary, or a JSON array."""
+    """Raise StreamError if the contents are empty or binary."""
     name, head = display_name(path), content.peek(_SNIFFED_BYTES)
     if not head.strip():
         raise StreamError(f"{name} is empty: it needs a header and rows")
     if b"\0" in head:
         raise StreamError(f"{name} is not text in UTF-8 (it contains null bytes): convert it, or give its format")
-    if re.match(rb"\s*\[\s*\{", head):
-        raise StreamError(f"{name} looks like a JSON array: write one object per line instead (jq -c '.[]')")
 
 
 def _open_standard_input() -> ReadableFile:
@@ -270,6 +301,50 @@ def _open_error(path: str, error: Exception) -> StreamError:
     code = error.errno if isinstance(error, OSError) else None
     reason = _REASON_BY_ERRNO.get(code or 0, f"can't be read ({error})")
     return StreamError(f"{display_name(path)}: {reason}")
+
+
+class _ZippedFile:
+    """Decompresses the only file in a zip archive."""
+
+    def __init__(self, file: ReadableFile, name: str) -> None:
+        self._file = file
+        try:
+            self._archive = zipfile.ZipFile(cast(BinaryIO, file))  # a pipe raises
+            members = [each for each in self._archive.namelist() if not each.endswith("/")]
+            if len(members) != 1:
+                raise StreamError(f"{name} must contain one file, got {len(members):,}: extract the table first")
+            self._content = self._archive.open(members[0])
+        except (OSError, AttributeError, zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:
+            raise StreamError(f"{name}: this is a zip archive that can't be read ({error}): extract it") from error
+
+    def read(self, size: int = -1, /) -> bytes:
+        try:
+            return self._content.read(size)
+        except (zipfile.BadZipFile, EOFError, zlib.error) as error:
+            raise OSError(str(error)) from error
+
+    def close(self) -> None:
+        self._content.close()
+        self._archive.close()
+        self._file.close()
+
+
+class _XzFile:
+    """Decompresses a file in the format xz."""
+
+    def __init__(self, file: ReadableFile) -> None:
+        self._file = file
+        self._content = lzma.LZMAFile(cast(BinaryIO, file))  # noqa: SIM115  # it needs read alone
+
+    def read(self, size: int = -1, /) -> bytes:
+        try:
+            return self._content.read(size)
+        except (lzma.LZMAError, EOFError) as error:
+            raise OSError(str(error)) from error
+
+    def close(self) -> None:
+        self._content.close()
+        self._file.close()
 
 
 class _KeepOpen:

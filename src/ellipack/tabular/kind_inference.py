@@ -22,6 +22,7 @@ INFERENCE_ROWS = 1000
 
 _MIN_SHARE = 0.95  # of the values that must parse
 _MIN_SIMILAR = 0.5  # share of numbers from which text is said to look like numbers
+_MIN_NUMBERS, _MAX_WORDS = 5, 2  # different ones, from which words are taken for spellings of missing values
 _MIN_VALUES = 20  # needed to tolerate invalid values, or to find identifiers and row counters
 _DATES = r"(^|[^0-9])(19|20)[0-9]{2}([^0-9]|$)"  # a year, in text that may contain dates
 _MIN_DATES = 0.9  # share of values with a year from which text is said to look like dates
@@ -259,7 +260,7 @@ def _describe_similar(sample: Sample, number: FoundFormat, times: FoundTimes) ->
     name = escape_name(sample.name)
     text = f"column '{name}' is treated as text, although it looks like"
     correct = "correct them, name spellings of missing values with --na, or run with"
-    if number.share >= _MIN_SIMILAR:
+    if number.share >= _MIN_SIMILAR or _has_few_words(sample.values, number):
         invalid = sample.describe_invalid(number.format.parse)
         return [f"{text} numbers: {invalid}: {correct} --kind '{name}=number'"]
     if times.share >= _MIN_SIMILAR:
@@ -269,6 +270,13 @@ def _describe_similar(sample: Sample, number: FoundFormat, times: FoundTimes) ->
         example = quote_value(sample.values[0].as_py())
         return [f"{text} dates, such as {example}: run with --time-format '{name}=FORMAT' or --kind '{name}=category'"]
     return []
+
+
+def _has_few_words(values: pa.Array, number: FoundFormat) -> bool:
+    """Return whether there are many different numbers, and few words, which may mean missing values."""
+    invalid = number.format.parse(values).invalid
+    n_words, n_numbers = (len(values.filter(pa.array(rows)).unique()) for rows in (invalid, ~invalid))
+    return n_numbers >= _MIN_NUMBERS and n_words <= _MAX_WORDS
 
 
 def _constant_note(values: pa.Array) -> str:

@@ -29,7 +29,7 @@ _CURRENCY = rf"(?:US|C|A|NZ|HK|S|R)?[{_CURRENCY_SIGNS}]|{_CURRENCY_CODES.replace
 _UNIT = r"[%‰]|°[CFK]?|[A-Za-zµ][A-Za-zµ²³/]{0,9}"
 _NO_UNITS = ("am", "pm", "st", "nd", "rd", "th", "e")
 _SAMPLED = 100  # values in which a decimal point is searched
-_MIN_DIGITS = 0.5  # share of the values that must have digits
+_MIN_DIGITS = 0.05  # share of the values that must have digits
 _PREFERENCE = [(".", ""), (".", ","), (",", ""), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'")]
 _PREFERENCE += [(".", "_"), (",", "_")]  # decimal and thousands, if nothing else decides
 _SPACES = "[\u00a0\u2007\u2009\u202f]"
@@ -229,7 +229,7 @@ def find_number_format(values: pa.Array, given: Separators = _UNKNOWN, usual: Se
         except pa.ArrowInvalid:
             pass
     values = _to_ascii(values)
-    if not _mostly_have_digits(values):
+    if not _have_digits(values):
         return FoundFormat(PLAIN, 0.0)
     currency, unit = _find_affixes(values)
     marks = {mark for mark in THOUSANDS if pc.any(pc.match_substring(values, mark)).as_py()} | {usual.thousands}
@@ -287,7 +287,7 @@ def _most_frequent(texts: list[str]) -> str:
     return Counter(texts).most_common(1)[0][0] if texts else ""
 
 
-def _mostly_have_digits(values: pa.Array) -> bool:
+def _have_digits(values: pa.Array) -> bool:
     return float(pc.mean(pc.match_substring_regex(values, "[0-9]")).as_py()) > _MIN_DIGITS
 
 

@@ -1,6 +1,7 @@
 """Read a table of any format as a stream of batches: `open_table`."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
 from typing import Self
@@ -10,9 +11,12 @@ import numpy as np
 from ellipack.choices import ON_ERROR_CHOICES, TABLE_FORMATS
 from ellipack.errors import DomainError, StreamError
 from ellipack.tabular.csv_reader import CsvReader
+from ellipack.tabular.file_types import detect_binary_format
 from ellipack.tabular.input_file import (
     GRACE_SECONDS,
     ReadableFile,
+    Utf8Reader,
+    check_is_file,
     check_is_text,
     decompress,
     detect_format,
@@ -20,11 +24,39 @@ from ellipack.tabular.input_file import (
     format_from_extension,
     open_input,
 )
+from ellipack.tabular.json_array import JsonArrayFile
 from ellipack.tabular.ndjson_reader import NdjsonReader
 from ellipack.tabular.parquet_reader import ParquetReader
+from ellipack.tabular.several_files import SeveralFiles
 from ellipack.tabular.table_batch import BadRow, Chunk, Reader, TableBatch, concat_tables
+from ellipack.tabular.whole_table_readers import open_whole_table
 from ellipack.validation import check_integer
 
+
+@dataclass(frozen=True)
+class FileOptions:
+    """How files are read.
+
+    Attributes
+    ----------
+    delimiter : str or None, default None
+        Character between the fields of a CSV file. If None, the comma, semicolon, tab or vertical bar that occurs most
+        often in the header.
+    sheet : str or None, default None
+        Sheet of an Excel file, or table of a database. It may be None if there is only one.
+    """
+
+    delimiter: str | None = None
+    sheet: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.delimiter is not None and (
+            len(self.delimiter) != 1 or not self.delimiter.isascii() or self.delimiter in '\r\n"'
+        ):
+            raise DomainError(f"delimiter must be one ASCII character other than quote, got {self.delimiter!r}")
+
+
+_DEFAULT_FILE = FileOptions()
 _MAX_PENDING_UNREADABLE = 10_000  # give up beyond this many, if fewer rows are readable
 
 
@@ -191,7 +223,7 @@ class TableStream:
 
 
 def open_table(
-    path: str,
+    path: str | Sequence[str],
     *,
     batch_rows: int = 4096,
     format: str | None = None,
@@ -199,19 +231,21 @@ def open_table(
     on_error: str = "stop",
     may_grow: bool = False,
     later_columns: Sequence[str] = (),
+    file_options: FileOptions = _DEFAULT_FILE,
 ) -> TableStream:
     r"""Open a table as a stream of batches. Memory use does not depend on the size of the table.
 
     Parameters
     ----------
-    path : str
-        Path of a file, or ``-`` for standard input. Compression by gzip or zstd is detected from the first bytes.
+    path : str or sequence of str
+        Path of a file, or ``-`` for standard input, or paths of files with the same columns, which are read one after
+        the other; their rows are numbered from the first row of the first file. Compression by gzip, zstd, bzip2, xz or
+        zip is detected from the first bytes.
     batch_rows : int, default 4096
         Rows per batch. The last batch may be smaller.
-    format : {"csv", "tsv", "ndjson", "parquet"} or None, default None
-        File format. If None, the extension of the path decides; without a known extension, the format is NDJSON if
-        the file starts with ``{``, otherwise CSV. The delimiter of a CSV file is the comma, semicolon or tab that
-        occurs most often in the header.
+    format : {"csv", "tsv", "json", "ndjson", "parquet", "feather", "excel", "sqlite", "duckdb"} or None, default None
+        File format. If None, the first bytes of a binary file or the extension of the path decide; otherwise, the
+        format is NDJSON if the file starts with ``{``, a JSON array if it starts with ``[{``, or else CSV.
     skip_rows : int, default 0
         Data rows to skip. To resume after a batch, pass its `last_row`.
     on_error : {"stop", "skip"}, default "stop"
@@ -222,6 +256,8 @@ def open_table(
         incomplete. Standard input ends where it ends.
     later_columns : sequence of str, default ()
         Columns that the first rows of a pipe may lack, if it holds NDJSON: they are missing values there.
+    file_options : FileOptions, default FileOptions()
+        Delimiter and sheet.
 
     Returns
     -------
@@ -252,27 +288,51 @@ def open_table(
         raise DomainError(f"format must be one of {', '.join(TABLE_FORMATS)}, got {format!r}")
     if on_error not in ON_ERROR_CHOICES:
         raise DomainError(f"on_error must be one of {', '.join(ON_ERROR_CHOICES)}, got {on_error!r}")
-    reader = _open_reader(path, format or format_from_extension(path), skipped, may_grow and path != "-", later_columns)
+    paths = [path] if isinstance(path, str) else list(path)
+    may_grow = may_grow and "-" not in paths
+
+    def open_file(each: str, skip_rows: int = 0) -> Reader:
+        return _open_reader(each, format, skip_rows, file_options, may_grow=may_grow, later_columns=later_columns)
+
+    reader = open_file(paths[0], skipped) if len(paths) == 1 else SeveralFiles(paths, open_file)
+    name = display_name(paths[0]) + (f" and {len(paths) - 1:,} more" if len(paths) > 1 else "")
     try:
-        return TableStream(reader, display_name(path), batch_rows=size, skip_rows=skipped, on_error=on_error)
+        return TableStream(reader, name, batch_rows=size, skip_rows=skipped, on_error=on_error)
     except BaseException:
         reader.close()
         raise
 
 
-def _open_reader(path: str, format: str | None, skip_rows: int, may_grow: bool, later_columns: Sequence[str]) -> Reader:
+def _open_reader(
+    path: str,
+    format: str | None,
+    skip_rows: int,
+    options: FileOptions,
+    *,
+    may_grow: bool,
+    later_columns: Sequence[str],
+) -> Reader:
     """Return the reader for a format; detect the format if it is None."""
-    name, file = display_name(path), open_input(path)
+    name = display_name(path)
+    format = format or detect_binary_format(path, name) or format_from_extension(path)
+    if format in ("feather", "excel", "sqlite", "duckdb"):
+        check_is_file(path, format)
+        return open_whole_table(path, name, format, options.sheet)
+    file = open_input(path)
     if format == "parquet":
         return _open_parquet(file, name, skip_rows)
     content = decompress(file, path)
     try:
-        if format is None:
-            format = detect_format(content, path)
+        if format in (None, "ndjson"):
+            detected = detect_format(content, path)
+            format = detected if format is None or detected == "json" else format
         check_is_text(content, path)
+        if format == "json":
+            content, format = Utf8Reader(JsonArrayFile(content, name), name), "ndjson"
         if format == "ndjson":
             return NdjsonReader(content, name, skip_rows, may_grow=may_grow, later_columns=later_columns)
-        return CsvReader(content, name, "\t" if format == "tsv" else None, may_grow=may_grow)
+        delimiter = options.delimiter or ("\t" if format == "tsv" else None)
+        return CsvReader(content, name, delimiter, may_grow=may_grow)
     except BaseException:
         content.close()
         raise

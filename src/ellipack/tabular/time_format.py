@@ -84,8 +84,9 @@ class TimeFormat:
 
     Examples
     --------
-    >>> TimeFormat("%d.%m.%Y").parse(pa.array(["31.12.2013 10:30", "1.2.2014"])).values.astype("M8[us]").astype(str)
-    array(['2013-12-31T10:30:00.000000', '2014-02-01T00:00:00.000000'], dtype='<U28')
+    >>> cells = TimeFormat("%d.%m.%Y").parse(pa.array(["31.12.2013 10:30", "1.2.2014"]))
+    >>> cells.values.astype("M8[us]").astype("M8[m]").astype(str).tolist()
+    ['2013-12-31T10:30', '2014-02-01T00:00']
     """
 
     pattern: str = "iso"

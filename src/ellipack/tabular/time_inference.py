@@ -9,7 +9,7 @@ from ellipack.tabular.arrow import pa, pc
 from ellipack.tabular.columns import Bools, is_numeric_type
 from ellipack.tabular.number_format import PLAIN
 from ellipack.tabular.table_batch import to_strings
-from ellipack.tabular.time_format import EPOCHS, ISO, SECOND, TIME_OF_DAY, TimeFormat
+from ellipack.tabular.time_format import DAY, EPOCHS, ISO, SECOND, TIME_OF_DAY, TimeFormat
 from ellipack.validation import Ints
 
 _PREVIEW_VALUES = 20  # parsed first, to reject a format early
@@ -55,7 +55,8 @@ class FoundTimes(NamedTuple):
 def find_time_format(values: pa.Array, usual: TimeFormat | None = None) -> FoundTimes:
     """Return the format that most values have.
 
-    Where days and months may be exchanged, the order of rows decides: dates that only rise or only fall are right.
+    Where days and months may be exchanged, the order of rows decides: dates that only rise or only fall are right. If
+    both orders do, and there are several times of day, the order with the shorter span is right.
 
     Parameters
     ----------
@@ -91,6 +92,9 @@ def find_time_format(values: pa.Array, usual: TimeFormat | None = None) -> Found
     rivals = [i for i in best[1:] if (cells[i].values != cells[first].values).any()]
     if rivals and "." not in likely[first].pattern:  # with points, the day comes first
         monotone = [i for i in (first, *rivals) if _is_monotone(cells[i].values, ~cells[i].invalid)]
+        if len(monotone) > 1 and len({*(cells[first].values % DAY).tolist()}) > 1:  # hours do not jump by months
+            spans = [int(np.ptp(cells[i].values[~cells[i].invalid])) for i in monotone]
+            monotone = [i for i, span in zip(monotone, spans, strict=True) if span == min(spans)]
         same_order = [i for i in (first, *rivals) if _order(likely[i]) == _order(usual)]
         decided = monotone if len(monotone) == 1 else same_order if len(same_order) == 1 else []
         if not decided:
