@@ -15,7 +15,7 @@ from ellipack.estimators.loading import RUN_KIND
 from ellipack.evaluation import waiting_rows
 from ellipack.evaluation.prediction_options import PredictionOptions
 from ellipack.evaluation.run import Run, load_run
-from ellipack.tabular import TableBatch, TableEncoder
+from ellipack.tabular import LevelOptions, TableBatch, TableEncoder
 from ellipack.tabular.arrow import pa
 from ellipack.validation import Floats
 from tests.strategies import seeds
@@ -118,6 +118,28 @@ def test_late_labels_give_the_predictions_of_river(delay: int) -> None:
     assert result.labels[~first].tolist() == y.tolist()
     assert (run.unlabeled, run.late_labels, run.scores.n_rows, len(run.waiting)) == (ROWS, ROWS, ROWS, 0)
     assert run.scores.rmse == pytest.approx(np.sqrt(np.mean((np.array(expected) - y) ** 2)))
+
+
+def test_a_late_label_is_learned_with_the_features_of_the_prediction() -> None:
+    """The statistics of the labels of store a are known when the second label comes, but were not at its prediction."""
+    table = pa.table(
+        {
+            "id": ["1", "2", "1", "2"],
+            "store": ["a", "a", None, None],
+            "x": [1.0, 2.0, None, None],
+            "y": [None, None, 5.0, 7.0],
+        }
+    )
+    levels = LevelOptions(one_hot=0)
+    encoder = TableEncoder.from_head(TableBatch.from_table(table), "y", drop=["id"], levels=levels)
+    run = Run(MetricRegressor(n_jobs=1), encoder, "table", options=PredictionOptions(id_column="id"))
+    run.learn_batch(TableBatch.from_table(table))
+    rows = run.learner.state_.core.parts().plain.centers.rows
+    place = encoder.feature_names.index("x")
+    assert rows[:, place].tolist() == [1.0, 2.0]
+    assert np.count_nonzero(rows) == 2  # all statistics are 0
+    latest = TableBatch.from_table(pa.table({"store": ["a"], "x": [0.0]}))
+    assert np.count_nonzero(encoder.transform(encoder.parse_unlabeled(latest))) > 0
 
 
 def test_a_repeated_id_replaces_the_row_that_waits_and_too_many_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

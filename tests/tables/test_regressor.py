@@ -207,3 +207,14 @@ def test_metric_regressor_points_to_it() -> None:
             MetricRegressor().fit(pd.DataFrame({"a": [1.0, 2.0], "sky": values}), [1.0, 2.0])
         assert message in str(caught.value)
         assert str(caught.value).endswith(hint)
+
+
+def test_models_with_other_learners_can_be_fitted_again(folder: Path, cli: CliRunner, tmp_path: Path) -> None:
+    run = "run", str(folder / "rides.csv"), "-t", TARGET, "--learner", "packing", "--save", "m"
+    assert cli(*run, folder=tmp_path).code == 0
+    model = ellipack.load(tmp_path / "m")
+    frame = pl.read_csv(folder / "rides.csv")
+    before = model.predict(frame)
+    assert model.fit(frame).predict(frame).tolist() == before.tolist()
+    with pytest.raises(InputError, match="predict_next needs a MetricRegressor that uses the past"):
+        model.predict_next(frame)

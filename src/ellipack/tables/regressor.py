@@ -54,8 +54,8 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
     ----------
     target : str or None, default None
         Column of the labels. If None, labels are passed as `y`.
-    learner : MetricRegressor or None, default None
-        Unfitted learner with parameters of your choice.
+    learner : regressor or None, default None
+        Unfitted learner with parameters of your choice. If None, a `MetricRegressor`.
     by : str, list of str or None, default None
         Columns whose values are keys, such as a store: predictions use the last labels of the same key, too.
     take : list of str or None, default None
@@ -95,7 +95,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         self,
         target: str | None = None,
         *,
-        learner: MetricRegressor | None = None,
+        learner: StreamingRegressor[Any] | None = None,
         by: str | Sequence[str] | None = None,
         take: Sequence[str] | None = None,
         drop: Sequence[str] = (),
@@ -366,10 +366,11 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             levels=self.levels or LevelOptions(),
             cells=self.cells or CellOptions(),
         )
-        learner = MetricRegressor() if self.learner is None else clone(self.learner)
+        learner: Any = MetricRegressor() if self.learner is None else clone(self.learner)
         if self.by is not None:
             learner.set_params(by=self.by)
-        for name in [] if learner.by is None else key_columns(learner.by):
+        by = getattr(learner, "by", None)
+        for name in [] if by is None else key_columns(by):
             if name not in names:
                 raise InputError(f"by must be one of the columns of {SOURCE}: {', '.join(names)}, got {name!r}")
         return Run(learner, encoder, SOURCE, options=options)
