@@ -64,7 +64,7 @@ def test_number_of_points_is_limited() -> None:
     chart = run_charts.residual_chart(record)
     assert chart is not None
     rows = chart.data[0]["x"]
-    assert len(rows) == 1000
+    assert len(rows) == 800
     assert (rows[0], rows[-1]) == (1, 10_000)
     assert chart.data[0]["y"] == [row - 1 for row in rows]
 
@@ -110,4 +110,4 @@ def test_axes_of_time_show_dates_where_rows_have_them() -> None:
     label, prediction = chart.data
     assert (label["x"][-1], label["y"][-1]) == (dated.residuals.times[-1], sample.labels[-1])
     assert prediction["y"][-1] == sample.predictions[-1]
-    assert len(label["x"]) == 500
+    assert len(label["x"]) == 400

@@ -22,8 +22,8 @@ from ellipack.report.formatting import format_count, format_number
 from ellipack.report.record import Record
 from ellipack.validation import Floats
 
-_MAX_POINTS = 1000  # of a scatter plot: more take long to draw and hide each other
-_MAX_TIME_POINTS = 500  # of the chart of labels and predictions, so that the lines can be told apart
+_MAX_POINTS = 800  # of a scatter plot: more take long to draw and hide each other
+_MAX_TIME_POINTS = 400  # of the chart of labels and predictions, so that the lines can be told apart
 _N_BINS = 41
 _TAIL = 0.005  # share of the residuals at either end that may lie outside the histogram
 
