@@ -4,7 +4,7 @@ BIN := .venv/bin
 CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
 
 .PHONY: help demo test check check-cpp sanitize sanitize-quick sanitize-threads stubs format fuzz soak bench bench-index bench-metric \
-  bench-river bench-run bench-live bench-saving bench-past bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
+  bench-river bench-run bench-live bench-saving bench-past bench-intervals bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -74,6 +74,9 @@ bench-metric: .venv/peers.stamp ## error and cost of MetricRegressor; DATA=FOLDE
 
 bench-past: .venv/peers.stamp ## error with and without the past of the label, by row and by key
 	@$(BIN)/python -m benchmarks.past
+
+bench-intervals: .venv/peers.stamp ## prediction intervals beside River's, LightGBM's and running quantiles; DATA=FOLDER of CSV files
+	@$(BIN)/python -m benchmarks.intervals $(if $(DATA),--data $(DATA))
 
 bench-peers: .venv/peers.stamp ## compare with River, scikit-learn and LightGBM on public streams, a few minutes; ARGS='--full', '--help'
 	@$(BIN)/python -m benchmarks.comparison $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(ARGS)

@@ -1,0 +1,183 @@
+"""Prediction intervals beside those of others: ``python -m benchmarks.intervals``, or `make bench-intervals`.
+
+On each stream, all methods predict each row with an interval of 80 % and one of 95 %, made before its label. Scores are
+those of the rows after the first 1,000, or after the first third of shorter streams: the fraction of labels inside, the
+smallest one over 500 consecutive rows, the mean width and the interval score (Winkler), both in standard deviations of
+the labels. The others are River's jackknife around the best of its three regressors on the stream, quantile regressions
+of LightGBM that are trained again whenever a quarter more rows are known, and the quantiles of the last 500 errors of
+ellipack's own predictions.
+"""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import lightgbm
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from rich.console import Console
+from river import conf, forest, neighbors, preprocessing
+
+from benchmarks.command_line import at_least, at_most, make_parser, new_table, require_positive, targets_table
+from benchmarks.comparison.datasets import DATASETS, datasets_in_folder
+from benchmarks.streams import Stream
+from ellipack import MetricRegressor
+from ellipack.learners.intervals import Intervals
+from ellipack.validation import Floats
+
+ROWS = 5000
+"""Default largest number of rows of a stream."""
+
+COVERAGES: Final = (0.8, 0.95)
+_WINDOW = 500  # rows of a running quantile, and of the worst window
+_BURN_IN = 1000
+_FIRST_FIT = 100  # rows before LightGBM is trained
+_GROWTH = 1.25  # of the number of rows, after which it is trained again
+
+OURS, QUANTILES, RIVER, LIGHTGBM = "ellipack", "quantiles of errors", "River", "LightGBM"
+
+
+class Score(NamedTuple):
+    """Scores of the intervals of one coverage; widths are in standard deviations of the labels."""
+
+    covered: float
+    worst_window: float
+    width: float
+    score: float
+
+
+def score_intervals(intervals: Intervals, y: Floats, coverage: float) -> Score:
+    """Return the scores of intervals after the first rows."""
+    late = slice(min(_BURN_IN, len(y) // 3), None)
+    lower, upper, labels = intervals.lower[late], intervals.upper[late], y[late]
+    inside = (lower <= labels) & (labels <= upper)
+    windows = sliding_window_view(inside, min(_WINDOW, len(inside))).mean(axis=1)
+    missed = np.maximum(lower - labels, 0) + np.maximum(labels - upper, 0)
+    unit, width = np.std(labels), np.mean(upper - lower)
+    return Score(
+        float(inside.mean()),
+        float(windows.min()),
+        float(width / unit),
+        float((width + 2 / (1 - coverage) * missed.mean()) / unit),
+    )
+
+
+def running_quantiles(predictions: Floats, y: Floats, coverage: float) -> Intervals:
+    """Return intervals from the quantiles of the last errors; infinite ones before the tenth label."""
+    tail, lower, upper = (1 - coverage) / 2, np.full(len(y), -np.inf), np.full(len(y), np.inf)
+    errors = y - predictions
+    for t in range(10, len(y)):
+        low, high = np.quantile(errors[max(0, t - _WINDOW) : t], [tail, 1 - tail])
+        lower[t], upper[t] = predictions[t] + low, predictions[t] + high
+    return Intervals(lower, upper)
+
+
+def _ours(stream: Stream) -> tuple[list[Intervals], list[Intervals]]:
+    """Return the intervals of ellipack, and those by quantiles of its errors."""
+    predictions, both = MetricRegressor().progressive(stream.X, stream.y, coverage=COVERAGES)
+    own = [Intervals(both.lower[:, k], both.upper[:, k]) for k in range(len(COVERAGES))]
+    return own, [running_quantiles(predictions, stream.y, coverage) for coverage in COVERAGES]
+
+
+def _river_models() -> dict[str, Callable[[], Any]]:
+    return {
+        "KNN": lambda: preprocessing.StandardScaler() | neighbors.KNNRegressor(n_neighbors=5),
+        "AMF": lambda: preprocessing.StandardScaler() | forest.AMFRegressor(seed=0),
+        "ARF": lambda: forest.ARFRegressor(seed=0),
+    }
+
+
+def _river(stream: Stream, make: Callable[[], Any]) -> list[Intervals]:
+    """Return the intervals of River's jackknife around a regressor, by the quantiles of its last errors."""
+    wrapped = [conf.RegressionJackknife(make(), coverage, _WINDOW) for coverage in COVERAGES]
+    model, ends = wrapped[0].regressor, np.empty((len(COVERAGES), 2, len(stream.y)))
+    rows = [dict(enumerate(row)) for row in stream.X.tolist()]
+    for t, (x, y) in enumerate(zip(rows, stream.y.tolist(), strict=True)):
+        prediction = model.predict_one(x) or 0.0
+        for k, each in enumerate(wrapped):  # they share the regressor, which learns once
+            ends[k, :, t] = prediction + (each._lower.get() or 0.0), prediction + (each._upper.get() or 0.0)
+            each._lower.update(y - prediction)
+            each._upper.update(y - prediction)
+        model.learn_one(x, y)
+    return [Intervals(lower, upper) for lower, upper in ends]
+
+
+def _lightgbm(stream: Stream) -> list[Intervals]:
+    """Return the intervals of quantile regressions that are trained again along the way."""
+    ends = np.full((2 * len(COVERAGES), len(stream.y)), np.nan)
+    levels = [level for coverage in COVERAGES for level in ((1 - coverage) / 2, (1 + coverage) / 2)]
+    ends[0::2], ends[1::2] = -np.inf, np.inf
+    start = _FIRST_FIT
+    while start < len(stream.y):
+        stop = min(len(stream.y), max(start + 1, int(start * _GROWTH)))
+        for k, level in enumerate(levels):
+            model = lightgbm.LGBMRegressor(
+                objective="quantile", alpha=level, n_estimators=200, learning_rate=0.05, verbose=-1, n_jobs=1
+            )
+            ends[k, start:stop] = model.fit(stream.X[:start], stream.y[:start]).predict(stream.X[start:stop])
+        start = stop
+    return [Intervals(*np.sort(ends[2 * k : 2 * k + 2], axis=0)) for k in range(len(COVERAGES))]
+
+
+def measure(stream: Stream) -> dict[str, list[Score]]:
+    """Return the scores of each method, one for each coverage."""
+
+    def score(intervals: list[Intervals]) -> list[Score]:
+        return [score_intervals(each, stream.y, coverage) for each, coverage in zip(intervals, COVERAGES, strict=True)]
+
+    ours, quantiles = map(score, _ours(stream))
+    river = [score(_river(stream, make)) for make in _river_models().values()]
+    best = min(river, key=lambda scores: sum(np.log(each.score) for each in scores))
+    return {OURS: ours, QUANTILES: quantiles, RIVER: best, LIGHTGBM: score(_lightgbm(stream))}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print the table and the targets."""
+    parser = make_parser("intervals", __doc__)
+    parser.add_argument("--rows", type=int, default=ROWS, help="largest number of rows of a stream (default: 5000)")
+    parser.add_argument("--data", type=Path, help="folder of CSV files, instead of the public streams")
+    parser.add_argument("--streams", nargs="*", help="names of streams (default: all)")
+    options: argparse.Namespace = parser.parse_args(arguments)
+    require_positive(parser, options, "rows")
+    datasets = DATASETS if options.data is None else datasets_in_folder(options.data)
+    unknown = set(options.streams or ()) - set(datasets)
+    if unknown:
+        parser.error(f"--streams must be some of {', '.join(datasets)}, got {', '.join(sorted(unknown))}")
+    console, results = Console(width=120), dict[str, dict[str, list[Score]]]()
+    with console.status("") as status:
+        for name in options.streams or datasets:
+            status.update(name)
+            results[name] = measure(datasets[name].draw(0, options.rows).head(options.rows))
+    for k, coverage in enumerate(COVERAGES):
+        headings = ["stream", "method", "inside", "worst window", "width", "score"]
+        table = new_table(f"Intervals of {coverage:.0%}", headings)
+        for name, methods in results.items():
+            for method, scores in methods.items():
+                each = scores[k]
+                numbers = f"{each.covered:.3f}", f"{each.worst_window:.3f}", f"{each.width:.3f}", f"{each.score:.3f}"
+                table.add_row(name, method, *numbers)
+        console.print(table)
+    console.print(targets_table(_targets(results)))
+
+
+def _targets(results: dict[str, dict[str, list[Score]]]) -> list[Any]:
+    """Compare the results with what they are to reach, at each coverage."""
+    targets = []
+    for k, coverage in enumerate(COVERAGES):
+        others = [[scores[k] for method, scores in each.items() if method != OURS] for each in results.values()]
+        ours = [each[OURS][k] for each in results.values()]
+        pairs = list(zip(ours, others, strict=True))
+        gap = 100 * max(abs(each.covered - coverage) for each in ours)
+        targets.append(at_most(f"{coverage:.0%}: largest error of the coverage", gap, 1.5, " points"))
+        safe = 100 * float(
+            np.mean([each.worst_window >= max(one.worst_window for one in rest) for each, rest in pairs])
+        )
+        targets.append(at_least(f"{coverage:.0%}: streams whose worst window is the best", safe, 100, " %"))
+        best = 100 * float(np.mean([each.score < min(one.score for one in rest) for each, rest in pairs]))
+        targets.append(at_least(f"{coverage:.0%}: streams with the best interval score", best, 66.7, " %"))
+    return targets
+
+
+if __name__ == "__main__":
+    main()
