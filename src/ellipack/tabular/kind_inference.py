@@ -160,7 +160,10 @@ def infer_kind(
     found = kind or _detect_kind(sample.cells.type, values, is_number, times)
     if not len(values):
         rows = f"the first {len(sample.cells):,} rows"
-        warning = f"column '{escape_name(sample.name)}' has no values in {rows} and is treated as {found}"
+        name = escape_name(sample.name)
+        warning = f"column '{name}' has no values in {rows} and is treated as {found}"
+        if kind is None and sample.is_text:
+            warning += f": if it will contain numbers or dates, run with --kind '{name}=number' or --kind '{name}=time'"
         return InferredKind(found, note="no values at first", warnings=[warning])
     if found == "category":
         return _infer_category(sample, number, times, is_given=kind is not None)

@@ -28,6 +28,7 @@ _CURRENCY_CODES = "USD EUR GBP JPY CNY INR CHF CAD AUD NZD SEK NOK DKK PLN CZK H
 _CURRENCY = rf"(?:US|C|A|NZ|HK|S|R)?[{_CURRENCY_SIGNS}]|{_CURRENCY_CODES.replace(' ', '|')}|kr|zł|Kč|Ft|Fr|Rs"
 _UNIT = r"[%‰]|°[CFK]?|[A-Za-zµ][A-Za-zµ²³/]{0,9}"
 _NO_UNITS = ("am", "pm", "st", "nd", "rd", "th", "e")
+_GROUPED = re.compile(r"[-+]?[1-9][0-9]{0,2}(\.[0-9]{3})+$")  # a point that may separate thousands
 _SAMPLED = 100  # values in which a decimal point is searched
 _MIN_DIGITS = 0.05  # share of the values that must have digits
 _PREFERENCE = [(".", ""), (".", ","), (",", ""), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'")]
@@ -274,7 +275,7 @@ def _find_affixes(values: pa.Array) -> tuple[str, str]:
 
 def _shows_decimal_point(values: pa.Array) -> bool:
     """Return whether one of the first numbers has a point that can't separate thousands."""
-    return bool(NumberFormat(",", ".").parse(values.slice(0, _SAMPLED)).invalid.any())
+    return any("." in text and not _GROUPED.match(text) for text in values.slice(0, _SAMPLED).to_pylist())
 
 
 def _extract(values: pa.Array, pattern: str) -> list[str]:
