@@ -78,7 +78,8 @@ def test_several_files_are_one_table_and_rows_count_on(tmp_path: Path) -> None:
     (tmp_path / "short.csv").write_text("y,b,a\n1,2,3\n1,2\n")
     with open_table([paths[0], str(tmp_path / "short.csv")], on_error="skip", batch_rows=1000) as stream:
         (batch,) = stream
-    assert [row.row_number for row in batch.unreadable_rows] == [302]
+    (bad,) = batch.unreadable_rows
+    assert (bad.row_number, "(row 2 of " in bad.reason, "short.csv)" in bad.reason) == (302, True, True)
 
 
 def test_delimiter_and_sheet_are_chosen(tmp_path: Path) -> None:

@@ -78,6 +78,13 @@ def test_finds_the_format_of_all_values(cells: list[str], pattern: str) -> None:
     assert (found.format.pattern, found.share, found.rivals) == (pattern, 1.0, ())
 
 
+def test_both_orders_may_rise() -> None:
+    firsts = [f"0{i}/01/2013" for i in range(1, 8)]  # days of January, or months
+    assert [each.pattern for each in find_time_format(pa.array(firsts)).rivals] == ["%m/%d/%Y"]
+    hours = [f"01/0{day}/2013 {hour:02d}:00" for day in (1, 2, 3) for hour in range(24)]  # they do not jump by months
+    assert find_time_format(pa.array(hours)) == (TimeFormat("%m/%d/%Y"), 1.0, ())
+
+
 @pytest.mark.parametrize(
     ("name", "numbers", "pattern"),
     [

@@ -7,7 +7,8 @@ import numpy as np
 
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import pa
-from ellipack.tabular.table_batch import Chunk, Reader, escape_name
+from ellipack.tabular.input_file import display_name
+from ellipack.tabular.table_batch import BadRow, Chunk, Reader, escape_name
 
 
 class SeveralFiles:
@@ -44,7 +45,7 @@ class SeveralFiles:
             first = rows_read
             for table, numbers, unreadable in self._reader.chunks():
                 columns = [table.column(name) for name in self.columns]
-                shifted = [replace(row, row_number=first + row.row_number) for row in unreadable]
+                shifted = [_shift(row, first, path) for row in unreadable]
                 yield Chunk(
                     pa.RecordBatch.from_arrays(columns, names=self.columns), first + np.asarray(numbers), shifted
                 )
@@ -65,3 +66,9 @@ class SeveralFiles:
         if missing:
             names = ", ".join(map(escape_name, missing[:20]))
             raise StreamError(f"{path} must have the columns of {self._paths[0]}, but it lacks: {names}")
+
+
+def _shift(row: BadRow, rows_before: int, path: str) -> BadRow:
+    """Return an unreadable row with its number in the whole table, and its number in the file in the reason."""
+    reason = f"{row.reason} (row {row.row_number:,} of {display_name(path)})"
+    return replace(row, row_number=rows_before + row.row_number, reason=reason)
