@@ -58,7 +58,10 @@ def test_same_bits_one_by_one_in_batches_and_after_a_resume(name: str, tmp_path:
     ends, others = (each.predict_interval(X[:9], coverage=0.85) for each in (whole, single))
     assert np.hstack(ends).tobytes() == np.hstack(others).tobytes()
     fitted = REGRESSORS[name]().fit(X, y).predict_interval(X[:9], coverage=0.85)
-    assert np.hstack(ends).tobytes() == np.hstack(fitted).tobytes()
+    if name.startswith("metric"):
+        assert np.hstack(ends).tobytes() == np.hstack(fitted).tobytes()
+    else:  # the paper's learners are calibrated if intervals are asked for
+        assert np.isinf(fitted).all()
 
 
 @pytest.mark.parametrize("name", REGRESSORS)

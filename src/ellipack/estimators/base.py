@@ -332,9 +332,10 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
     def predict_interval(self, X: Any, coverage: float | Sequence[float] = 0.9) -> Intervals:
         """Return intervals that contain the labels of rows with a given probability.
 
-        The intervals belong to the predictions of `predict`. They are calibrated by all rows learned so far, and
+        The intervals belong to the predictions of `predict`. They are calibrated by the rows learned so far, and
         contain as many labels as wanted if the rows to predict are like those. The guarantee on any stream is that of
-        `progressive`, which continues to learn.
+        `progressive`, which continues to learn. `MetricRegressor` calibrates them by all rows, the paper's learners by
+        those of `progressive` with a coverage.
 
         Parameters
         ----------
@@ -348,7 +349,7 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         -------
         intervals : Intervals
             A pair of arrays, `lower` and `upper`, of shape (n_samples,), or (n_samples, k) for k coverages. They are
-            infinite before the second row was learned.
+            infinite before they were calibrated by two rows.
 
         Examples
         --------

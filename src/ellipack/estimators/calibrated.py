@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import ConformalIntervals
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.learners.intervals import Predictions, intervals_from_archive, intervals_to_archive
+from ellipack.learners.intervals import NO_BOUNDS, Predictions, intervals_from_archive, intervals_to_archive
 from ellipack.locks import LearnLock
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, check_labels
@@ -36,7 +36,9 @@ Calibrated = TypeVar("Calibrated", bound=CalibratedState)
 class CalibratedRegressor(StreamingRegressor[Calibrated]):
     """Base class of regressors with intervals of a constant width in each round.
 
-    A subclass defines how its state predicts and learns. The intervals see predictions and labels only.
+    A subclass defines how its state predicts and learns. The intervals see predictions and labels only. They are
+    calibrated by `progressive` with a coverage; `fit` and `partial_fit` do not change them. An interrupt may leave rows
+    that were learned and by which the intervals were not calibrated.
     """
 
     @abstractmethod
@@ -49,6 +51,8 @@ class CalibratedRegressor(StreamingRegressor[Calibrated]):
 
     def _run_rounds(self, state: Calibrated, X: ArrayLike, y: ArrayLike, *, with_intervals: bool) -> Predictions:
         values = self._learn(state, X, y)
+        if not with_intervals:
+            return Predictions(values, NO_BOUNDS)
         with state.learn_lock.turn:
             bounds = state.intervals.learn(values, check_labels(y, len(values)))
         return Predictions(values, bounds)
