@@ -82,6 +82,7 @@ def test_only_centers_are_evicted() -> None:
     changed = {name for name in before if before[name] != after[name]}
     assert changed == {
         "plain/centers/rows", "plain/centers/label_sums", "plain/centers/label_counts", "plain/centers/round_sums",
+        "plain/centers/error_sums",
         "plain/view0/coordinates", "plain/view1/coordinates",
     }  # fmt: skip
 
