@@ -55,7 +55,7 @@ FRAMES: dict[str, InputCase] = {
     ),
     "NA": InputCase(
         changed(lambda X: X.assign(b=pd.array([*X["b"].tolist()[:-1], pd.NA], dtype="Float64"))),
-        Refused(NonFiniteError, r"X must be finite, got (NaN|<NA>) at row \d+, column \d"),
+        Refused(NonFiniteError, r"X must be finite, got (NaN|<NA>) at row \d+, column ('b'|\d)"),
     ),
     "text": InputCase(last_cell("high"), Refused(KindError, f"X must hold real numbers, got 'high'{AT}")),
     "categories": InputCase(
