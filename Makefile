@@ -4,7 +4,7 @@ BIN := .venv/bin
 CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
 
 .PHONY: help demo test check check-cpp sanitize sanitize-quick sanitize-threads stubs format fuzz soak bench bench-index bench-metric \
-  bench-river bench-run bench-live bench-saving bench-past bench-intervals bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
+  bench-river bench-run bench-live bench-saving bench-past bench-importance bench-intervals bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -80,6 +80,9 @@ bench-intervals: .venv/peers.stamp ## prediction intervals beside River's, Light
 
 bench-peers: .venv/peers.stamp ## compare with River, scikit-learn and LightGBM on public streams, a few minutes; ARGS='--full', '--help'
 	@$(BIN)/python -m benchmarks.comparison $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(ARGS)
+
+bench-importance: .venv/peers.stamp ## measured importance against known variance shares, and its cost
+	@$(BIN)/python -m benchmarks.importance
 
 bench-classification: .venv/peers.stamp ## error rates of classifiers on the streams of the comparison
 	@$(BIN)/python -m benchmarks.classification $(if $(ROWS),--rows $(ROWS))

@@ -10,6 +10,7 @@ NB_MODULE(ELLIPACK_MODULE, m) {
   ellipack::bind_aggregation(m);
   ellipack::bind_conformal(m);
   ellipack::bind_gradients(m);
+  ellipack::bind_importance(m);
   ellipack::bind_intrinsic_dimension(m);
   ellipack::bind_kd_tree(m);
   ellipack::bind_local_models(m);

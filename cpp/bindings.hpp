@@ -129,6 +129,7 @@ inline void require_finite(const char* name, const Matrix& rows) {
 void bind_aggregation(nb::module_& m);
 void bind_conformal(nb::module_& m);
 void bind_gradients(nb::module_& m);
+void bind_importance(nb::module_& m);
 void bind_intrinsic_dimension(nb::module_& m);
 void bind_kd_tree(nb::module_& m);
 void bind_local_models(nb::module_& m);

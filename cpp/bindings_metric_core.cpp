@@ -1,5 +1,6 @@
 // Python bindings of the compiled core of MetricRegressor, and of leave-one-out scores.
 
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -138,6 +139,8 @@ void bind_core(nb::module_& m) {
             return std::tuple(errors.rounds, errors.without_past, errors.with_past);
           },
           release(), "Return the number of rounds, and the sums of squared errors without and with the past.")
+      .def("importance", &MetricCore::importance, release(),
+           "Return what was measured about the importance of columns; None if it is not measured.")
       .def("parts", &MetricCore::parts, release(), "Return a copy of all parts.")
       .def("accepts_rows", &accepts_rows, "rows"_a,
            nb::sig("def accepts_rows(self, rows: NDArray[numpy.generic]) -> bool"),

@@ -130,18 +130,19 @@ void bind_past_parts(nb::module_& m) {
           },
           reduce_signature());
   nb::class_<CoreParts>(m, "CoreParts", "Complete state of a MetricCore.")
-      .def(nb::new_([](MetricParts plain, std::optional<PastParts> past) {
-             CoreParts parts{std::move(plain), std::move(past)};
+      .def(nb::new_([](MetricParts plain, std::optional<PastParts> past, std::optional<ImportanceParts> importance) {
+             CoreParts parts{std::move(plain), std::move(past), std::move(importance)};
              parts.check();
              return parts;
            }),
-           "plain"_a, "past"_a.none())
+           "plain"_a, "past"_a.none(), "importance"_a.none() = nb::none())
       .def_ro("plain", &CoreParts::plain)
       .def_ro("past", &CoreParts::past)
+      .def_ro("importance", &CoreParts::importance)
       .def(
           "__reduce__",
           [](const CoreParts& self) {
-            return nb::make_tuple(nb::type<CoreParts>(), nb::make_tuple(self.plain, self.past));
+            return nb::make_tuple(nb::type<CoreParts>(), nb::make_tuple(self.plain, self.past, self.importance));
           },
           reduce_signature());
 }

@@ -69,6 +69,12 @@ void CoreParts::check() const {
   if (past) {
     past->check(plain.centers.dimension, plain.clock);
   }
+  if (importance) {
+    importance->check();
+    require(importance->dimension == plain.centers.dimension, "importance must have as many features as the centers");
+    require(importance->past_dimension == (past ? past->features.dimension() : 0),
+            "importance must have as many features of the past as the learner that sees it");
+  }
 }
 
 MetricCore::Past::Past(const MetricSettings& settings, PastParts parts)
@@ -86,6 +92,10 @@ MetricCore::Workspace::Workspace(const MetricCore& core) : plain(core.plain_) {
   if (core.past_) {
     past = std::make_unique<PastWorkspace>(*core.past_);
   }
+  if (core.importance_) {
+    const ImportanceParts& parts = core.importance_->parts();
+    importance = std::make_unique<ImportanceWorkspace>(parts.dimension, parts.past_dimension);
+  }
 }
 
 MetricCore::MetricCore(const MetricSettings& settings, CoreParts parts) : plain_(settings, std::move(parts.plain)) {
@@ -93,12 +103,17 @@ MetricCore::MetricCore(const MetricSettings& settings, CoreParts parts) : plain_
     parts.past->check(plain_.dimension(), plain_.clock());
     past_ = std::make_unique<Past>(settings, std::move(*parts.past));
   }
+  if (parts.importance) {
+    importance_ = std::make_unique<ColumnImportance>(std::move(*parts.importance));
+  }
 }
 
 MetricCore::MetricCore(const MetricCore& other) : MetricCore(other, std::shared_lock(other.mutex_)) {}
 
 MetricCore::MetricCore(const MetricCore& other, const std::shared_lock<FairSharedMutex>& /*lock*/)
-    : plain_(other.plain_), past_(other.past_ ? std::make_unique<Past>(*other.past_) : nullptr) {}
+    : plain_(other.plain_),
+      past_(other.past_ ? std::make_unique<Past>(*other.past_) : nullptr),
+      importance_(other.importance_ ? std::make_unique<ColumnImportance>(*other.importance_) : nullptr) {}
 
 std::int64_t MetricCore::clock() const {
   const std::shared_lock lock(mutex_);
@@ -126,9 +141,17 @@ SquaredErrors MetricCore::past_errors() const {
   return past_->total_errors;
 }
 
+std::optional<ImportanceParts> MetricCore::importance() const {
+  const std::shared_lock lock(mutex_);
+  return importance_ ? std::optional(importance_->parts()) : std::nullopt;
+}
+
 CoreParts MetricCore::parts() const {
   const std::shared_lock lock(mutex_);
-  CoreParts copy{plain_.parts(), std::nullopt};
+  CoreParts copy{plain_.parts(), std::nullopt, std::nullopt};
+  if (importance_) {
+    copy.importance = importance_->parts();
+  }
   if (past_) {
     copy.past.emplace(PastParts{past_->rounds.parts(), past_->features, past_->combination, past_->active_from,
                                 past_->active_errors, past_->total_errors});
@@ -137,7 +160,10 @@ CoreParts MetricCore::parts() const {
 }
 
 CoreParts MetricCore::release_parts() {
-  CoreParts parts{plain_.release_parts(), std::nullopt};
+  CoreParts parts{plain_.release_parts(), std::nullopt, std::nullopt};
+  if (importance_) {
+    parts.importance = importance_->parts();
+  }
   if (past_) {
     parts.past.emplace(PastParts{past_->rounds.release_parts(), std::move(past_->features),
                                  std::move(past_->combination), past_->active_from, past_->active_errors,
@@ -319,15 +345,22 @@ double MetricCore::predict_round(const Row& row, const PastFeatures* features, W
   if (!past_) {
     return work.prediction;
   }
-  PastWorkspace& past = *work.past;
-  const std::size_t own = features->dimension();
+  const std::span own(work.past->row.data(), features->dimension());
   if (row.past.empty()) {
-    features->fill(row.key, work.prediction, std::span(past.row).first(own));
+    features->fill(row.key, work.prediction, own);
   } else {
-    std::ranges::copy(row.past, past.row.begin());
+    std::ranges::copy(row.past, own.begin());
   }
+  return combine(row.features, work);
+}
+
+// Combines the prediction of the learner without the past with that of the learner that sees the past, if it is in use.
+// The features of the past are in the workspace.
+double MetricCore::combine(std::span<const double> row, Workspace& work) const {
+  PastWorkspace& past = *work.past;
+  const std::size_t own = past_->features.dimension();
   if (past.row.size() > own) {
-    std::ranges::copy(row.features, past.row.begin() + static_cast<std::ptrdiff_t>(own));
+    std::ranges::copy(row, past.row.begin() + static_cast<std::ptrdiff_t>(own));
   }
   if (past_->is_active()) {
     past.predictions = {work.prediction, past_->rounds.predict_row(past.row, past.rounds)};
@@ -376,7 +409,13 @@ void MetricCore::make_room(const Row& row, double label, Workspace& work) {
 
 // Learns a round completely or, if there is not enough memory, not at all. Returns what was published for it.
 MetricRounds::Published MetricCore::learn_round(const Row& row, double label, Workspace& work) {
+  if (importance_) {
+    measure_importance(row.features, work);
+  }
   make_room(row, label, work);
+  if (importance_ && plain_.has_labels() && !plain_.is_label_outlier(label)) {
+    add_importance(label, work);
+  }
   MetricRounds::Published next = publish_next(work);
   if (!row.bounds.empty()) {
     std::ranges::copy(row.bounds, next.bounds.begin());
@@ -411,6 +450,60 @@ void MetricCore::learn_past(const Row& row, double label, const MetricRounds::Pu
   if (counts) {
     past_->features.add(row.key, label, past.row[0]);
   }
+}
+
+// Computes the changes of the ridge regression by an earlier row and, in some rounds, predicts the row once more with
+// the features of a group from that row.
+void MetricCore::measure_importance(std::span<const double> row, Workspace& work) const {
+  ImportanceWorkspace& measured = *work.importance;
+  const std::int64_t round = plain_.clock();
+  const std::optional<std::size_t> source = importance_->source_row(round);
+  measured.has_changes = source.has_value();
+  measured.group.reset();
+  if (past_) {
+    std::ranges::copy(std::span(work.past->row).first(measured.past.size()), measured.past.begin());
+  }
+  if (!source) {
+    return;
+  }
+  plain_.ridge_changes(importance_->parts().row(*source), work.plain, measured.changes);
+  measured.group = importance_->group_to_measure(round);
+  if (measured.group) {
+    std::ranges::copy(row, measured.row.begin());
+    measured.prediction = predict_replaced(*source, importance_->parts().groups[*measured.group], measured);
+  }
+}
+
+// Predicts the row in the workspace after the features of a group were taken from an earlier row.
+double MetricCore::predict_replaced(std::size_t source, const FeatureGroup& group,
+                                    ImportanceWorkspace& measured) const {
+  const ImportanceParts& parts = importance_->parts();
+  for (const std::int64_t feature : group.features) {
+    const auto k = static_cast<std::size_t>(feature);
+    measured.row[k] = parts.row(source)[k];
+  }
+  std::unique_ptr<Workspace> work = acquire_workspace();
+  work->prediction = plain_.predict_row(measured.row, work->plain);
+  if (past_) {
+    // The first feature of the past is the prediction from the features of the row.
+    std::ranges::copy(group.uses_past ? parts.past_row(source) : std::span<const double>(measured.past),
+                      work->past->row.begin());
+    work->past->row[0] = work->prediction;
+    combine(measured.row, *work);
+  }
+  const double prediction = work->prediction;
+  release_workspace(std::move(work));
+  return prediction;
+}
+
+void MetricCore::add_importance(double label, const Workspace& work) {
+  const ImportanceWorkspace& measured = *work.importance;
+  ColumnImportance::Round round{plain_.clock(), label, work.prediction, work.plain.clipped,
+                                measured.past,  {},    measured.group,  measured.prediction};
+  if (measured.has_changes) {
+    round.changes = measured.changes;
+  }
+  importance_->add(round);
 }
 
 std::unique_ptr<MetricCore::Workspace> MetricCore::acquire_workspace() const {

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "column_importance.hpp"
 #include "fair_shared_mutex.hpp"
 #include "metric_rounds.hpp"
 #include "past_features.hpp"
@@ -51,6 +52,7 @@ struct PastParts {
 struct CoreParts {
   MetricParts plain;  // of the learner that sees the features alone
   std::optional<PastParts> past;
+  std::optional<ImportanceParts> importance;  // of the columns, if it is measured
 
   // Throws std::invalid_argument unless the parts are valid and consistent.
   void check() const;
@@ -86,6 +88,9 @@ class MetricCore {
   // std::invalid_argument if there is none.
   std::span<const double> past_feature_scales() const;
   SquaredErrors past_errors() const;
+
+  // Returns a copy of what was measured about the importance of columns; nullopt if it is not measured.
+  std::optional<ImportanceParts> importance() const;
 
   // Returns a copy of all parts between two rounds.
   CoreParts parts() const;
@@ -181,10 +186,23 @@ class MetricCore {
     StackedAggregation::Workspace combination;
   };
 
+  // What a round measures about the importance of columns before its label comes.
+  struct ImportanceWorkspace {
+    ImportanceWorkspace(std::size_t dimension, std::size_t past_dimension)
+        : row(dimension), past(past_dimension), changes(dimension) {}
+    std::vector<double> row;      // with the features of a group from an earlier row
+    std::vector<double> past;     // features of the past
+    std::vector<double> changes;  // of the ridge regression
+    bool has_changes = false;
+    std::optional<std::size_t> group;  // that was measured
+    double prediction = 0.0;           // for `row`
+  };
+
   struct Workspace {
     explicit Workspace(const MetricCore& core);
     MetricRounds::Workspace plain;
-    std::unique_ptr<PastWorkspace> past;  // null without the past
+    std::unique_ptr<PastWorkspace> past;              // null without the past
+    std::unique_ptr<ImportanceWorkspace> importance;  // null if importance is not measured
     double prediction = 0.0;
   };
 
@@ -194,10 +212,16 @@ class MetricCore {
   double predict_round(const Row& row, const PastFeatures* features, Workspace& work) const;
   MetricRounds::Published publish_plain(const Workspace& work) const;
   MetricRounds::Published publish_next(const Workspace& work) const;
+  double combine(std::span<const double> row, Workspace& work) const;
   bool fills_memory(double label, const Workspace& work) const;
   void make_room(const Row& row, double label, Workspace& work);
   MetricRounds::Published learn_round(const Row& row, double label, Workspace& work);
   void learn_past(const Row& row, double label, const MetricRounds::Published& published, Workspace& work);
+
+  // Measurement of the importance of columns: before and after the label comes.
+  void measure_importance(std::span<const double> row, Workspace& work) const;
+  double predict_replaced(std::size_t source, const FeatureGroup& group, ImportanceWorkspace& measured) const;
+  void add_importance(double label, const Workspace& work);
 
   const PastFeatures* own_past() const { return past_ ? &past_->features : nullptr; }
   void check_row(const Row& row, double label) const;
@@ -208,11 +232,12 @@ class MetricCore {
 
   explicit MetricCore(const MetricCore& other, const std::shared_lock<FairSharedMutex>& lock);
 
-  mutable FairSharedMutex mutex_;  // guards the next two members
+  mutable FairSharedMutex mutex_;  // guards the next three members
   MetricRounds plain_;
-  std::unique_ptr<Past> past_;                  // null without the past
-  mutable std::mutex workspaces_mutex_;         // guards the members below
-  mutable std::size_t created_workspaces_ = 0;  // for each of which there is room in `free_workspaces_`
+  std::unique_ptr<Past> past_;                    // null without the past
+  std::unique_ptr<ColumnImportance> importance_;  // null if it is not measured
+  mutable std::mutex workspaces_mutex_;           // guards the members below
+  mutable std::size_t created_workspaces_ = 0;    // for each of which there is room in `free_workspaces_`
   mutable std::vector<std::unique_ptr<Workspace>> free_workspaces_;
 };
 

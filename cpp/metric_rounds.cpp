@@ -348,6 +348,14 @@ void MetricRounds::fill_trends_from_rows(std::size_t v, Workspace& work) const {
   }
 }
 
+void MetricRounds::ridge_changes(std::span<const double> other, const Workspace& work,
+                                 std::span<double> changes) const {
+  parts_.views[0].standardize(other, changes);
+  for (std::size_t k = 0; k < changes.size(); ++k) {
+    changes[k] = parts_.regressions.ridge.coefficients[k] * (changes[k] - work.standard[k]);
+  }
+}
+
 PredictionRange MetricRounds::prediction_range() const {
   const LabelStatistics& labels = parts_.labels;
   const double slack = settings_.label_margin * (labels.high - labels.low);

@@ -154,6 +154,10 @@ class MetricRounds {
     return {prediction, parts_.intervals.around(prediction, relative_scale)};
   }
 
+  // Computes by how much the ridge regression would change for the row that was predicted last, if each feature had its
+  // value in another row.
+  void ridge_changes(std::span<const double> other, const Workspace& work, std::span<double> changes) const;
+
   // Returns whether learning the label of the row that was predicted last would bring the number of centers to
   // `max_centers`.
   bool fills_memory(double label, const Workspace& work) const;

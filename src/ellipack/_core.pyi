@@ -144,6 +144,75 @@ def local_slopes(tree: KdTree, labels: Annotated[NDArray[numpy.float64], dict(sh
     Return the slope of a weighted ridge regression on the nearest points of each query.
     """
 
+class FeatureGroup:
+    """Features that are replaced together, and what was measured."""
+
+    def __init__(self, features: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], uses_past: bool, priority: float, count: int, credit: float, sums: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+
+    sum_count: Final[int] = ...
+    """Number of sums over all rounds."""
+
+    @property
+    def features(self) -> NDArray[numpy.int64]: ...
+
+    @property
+    def uses_past(self) -> bool: ...
+
+    @property
+    def priority(self) -> float: ...
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def credit(self) -> float: ...
+
+    @property
+    def sums(self) -> NDArray[numpy.float64]:
+        """Sums over all rounds and over the recent ones."""
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class ImportanceParts:
+    """What was measured about the importance of columns."""
+
+    def __init__(self, seed: int, groups: Sequence[FeatureGroup], seen: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], past_rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], errors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], last_row: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], moves: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> None: ...
+
+    max_rows: Final[int] = ...
+    """Largest number of rows of the sample."""
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def groups(self) -> list[FeatureGroup]: ...
+
+    @property
+    def seen(self) -> int: ...
+
+    @property
+    def rows(self) -> NDArray[numpy.float64]:
+        """Sample of earlier rows."""
+
+    @property
+    def past_rows(self) -> NDArray[numpy.float64]:
+        """Their features of the past."""
+
+    @property
+    def errors(self) -> NDArray[numpy.float64]:
+        """
+        Weight and mean of the squared errors of all rounds, and of the recent ones.
+        """
+
+    @property
+    def last_row(self) -> NDArray[numpy.float64]: ...
+
+    @property
+    def moves(self) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
+        """Numbers of increases and decreases of each feature."""
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
 class IntrinsicDimensionCore:
     """
     Algorithm 1 in whitened coordinates, with radii that adapt to the dimension of the rows. Threads may predict while one learns.
@@ -485,13 +554,16 @@ class PastParts:
 class CoreParts:
     """Complete state of a MetricCore."""
 
-    def __init__(self, plain: MetricParts, past: PastParts | None) -> None: ...
+    def __init__(self, plain: MetricParts, past: PastParts | None, importance: ImportanceParts | None = None) -> None: ...
 
     @property
     def plain(self) -> MetricParts: ...
 
     @property
     def past(self) -> PastParts | None: ...
+
+    @property
+    def importance(self) -> ImportanceParts | None: ...
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
@@ -552,6 +624,11 @@ class MetricCore:
     def past_errors(self) -> tuple[int, float, float]:
         """
         Return the number of rounds, and the sums of squared errors without and with the past.
+        """
+
+    def importance(self) -> ImportanceParts | None:
+        """
+        Return what was measured about the importance of columns; None if it is not measured.
         """
 
     def parts(self) -> CoreParts:

@@ -29,7 +29,7 @@ def test_inspect_shows_the_output_of_the_run_and_more(folder: Path, cli: CliRunn
         r"^[A-Z][a-z]+(?: [a-z :]+)?$", "\n".join(map(str.rstrip, result.out.splitlines())), re.MULTILINE
     )
     assert titles == [
-        "Feature importance",
+        "What drives it",
         "Leading directions",
         "Metric of the learner that sees the past",
         "Expert weights",

@@ -56,7 +56,7 @@ def test_the_past_by_key_lowers_the_error_and_is_reported(cli: CliRunner, folder
         "units, 1 row ago by shop", "units, 2 rows ago by shop", "mean of units by shop", "price",
     ]  # fmt: skip
     printed = cli("run", "all.csv", "-t", "units", "--drop", "shop", "--by", "shop", folder=folder).out
-    assert "RMSE of the features alone" in printed
+    assert "RMSE saved by the past" in printed
 
 
 def test_a_resumed_run_keeps_its_past(cli: CliRunner, folder: Path, tmp_path: Path) -> None:

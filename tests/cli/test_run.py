@@ -27,30 +27,36 @@ MetricRegressor on rides.csv, target duration
 ┌─────────────────────────────┬─────────┐
 │ rows                        │     400 │
 │ rows skipped                │       0 │
-│ RMSE                        │   4.527 │
-│ RMSE of the running mean    │   20.41 │
-│ RMSE of the last value      │   30.57 │
-│ MAE                         │   1.297 │
-│ R2                          │  0.9495 │
-│ skill over the running mean │   77.8% │
-│ RMSE of the features alone  │   4.417 │
+│ rows left out of the errors │      10 │
+│ RMSE                        │   1.829 │
+│ RMSE of the last quarter    │  0.2636 │
+│ RMSE of the running mean    │   20.11 │
+│ RMSE of the last value      │   30.41 │
+│ MAE                         │  0.7262 │
+│ R2                          │  0.9916 │
+│ skill over the running mean │   90.9% │
+│ RMSE saved by the past      │   -2.6% │
 │ effective rank              │ 2 of 15 │
 │ centers                     │     400 │
 └─────────────────────────────┴─────────┘
-Feature importance
-┏━━━━━━━━━┳━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━┓
-┃ feature ┃ importance ┃                          ┃
-┡━━━━━━━━━╇━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━┩
-│ km      │      74.4% │ ████████████████████████ │
-│ traffic │      25.5% │ ████████▎                │
-└─────────┴────────────┴──────────────────────────┘
-and 13 more, 0.1% in total
+What drives it
+┏━━━━━━━━━┳━━━━━━━━━━━━━━━┳━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
+┃ column  ┃    importance ┃ recently ┃                                         ┃
+┡━━━━━━━━━╇━━━━━━━━━━━━━━━╇━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
+│ km      │    74% ± 5.6% │    75.2% │ ████████████████████████  rises with it │
+│ traffic │    26% ± 5.6% │    24.8% │ ████████▎  rises with it                │
+│ when    │ <0.1% ± <0.1% │     0.0% │                                         │
+│ wind    │    0% ± <0.1% │     0.0% │                                         │
+│ zone    │    0% ± <0.1% │     0.0% │                                         │
+│ card    │    0% ± <0.1% │     0.0% │                                         │
+└─────────┴───────────────┴──────────┴─────────────────────────────────────────┘
+recent values 0%, features 100%, both 0%
 Leading directions
 ┏━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┓
 ┃ eigenvalue ┃ loadings (features in standard units) ┃
 ┡━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┩
 │          1 │ +1.00 km                              │
-│      0.342 │ +1.00 traffic                         │
+│       0.36 │ +1.00 traffic                         │
 └────────────┴───────────────────────────────────────┘
 """
 
@@ -92,14 +98,14 @@ def test_written_predictions_give_the_printed_errors(finished: FinishedRun) -> N
     assert (finished.folder / "p.csv").read_text().startswith("row,prediction,label\n1,0.0,")
     assert rows.tolist() == list(range(1, ROWS + 1))
     assert labels.tolist() == [float(row[-1]) for row in rides(ROWS)]
-    errors = predictions - labels
+    means = np.append(0.0, np.cumsum(labels)[:-1] / np.arange(1, ROWS))
+    errors, counted, means = (predictions - labels)[10:], labels[10:], means[10:]
     cells = [line.split("│") for line in EXPECTED_OUTPUT.splitlines() if "│" in line]
     shown = {name.strip(): value.strip() for _, name, value, *_ in cells}
     assert shown["RMSE"] == f"{np.sqrt(np.mean(errors**2)):.4g}"
     assert shown["MAE"] == f"{np.mean(np.abs(errors)):.4g}"
-    assert shown["R2"] == f"{1 - np.mean(errors**2) / labels.var():.4f}"
-    means = np.append(0.0, np.cumsum(labels)[:-1] / np.arange(1, ROWS))
-    skill = 1 - np.sqrt(np.mean(errors**2) / np.mean((means - labels) ** 2))
+    assert shown["R2"] == f"{1 - np.mean(errors**2) / counted.var():.4f}"
+    skill = 1 - np.sqrt(np.mean(errors**2) / np.mean((means - counted) ** 2))
     assert shown["skill over the running mean"] == f"{skill:.1%}"
     assert "<html" in (finished.folder / "page.html").read_text(encoding="utf-8")
 
@@ -112,7 +118,7 @@ def test_json_contains_the_record_and_changes_nothing_else(
     assert (result.code, result.err) == (0, TAKEN_FOR)
     found = json.loads(result.out)
     assert found["summary"]["rows"] == ROWS
-    assert f"{found['summary']['rmse']:.4g}" == "4.527"
+    assert f"{found['summary']['rmse']:.4g}" == "1.829"
     assert [column["name"] for column in found["columns"]] == list(COLUMNS[:-1])
     assert [column["kind"] for column in found["columns"]] == [
         "time",

@@ -78,9 +78,10 @@ def test_attributes_of_the_practical_learner() -> None:
     assert learner.n_centers_ == 500
     past = learner.history()
     phases = len(past.end)
-    assert past.eigenvalues.shape == past.feature_importances.shape == (phases, 4)
+    assert past.eigenvalues.shape == past.feature_weights.shape == (phases, 4)
     assert past.expert_weights.shape == (phases, len(learner.expert_names_))
-    np.testing.assert_allclose(past.feature_importances[-1], learner.feature_importances_)
+    weights = learner.metric_.feature_weights
+    np.testing.assert_allclose(past.feature_weights[-1], weights / weights.sum())
     assert past.end.tolist() == sorted(past.end.tolist())
     assert len(past.choices) == len(past.effective_rank) == len(past.n_centers) == phases
 

@@ -7,14 +7,17 @@ import numpy as np
 from ellipack.learners.metric.experts import expert_names
 from ellipack.report.record import (
     ColumnRecord,
+    ColumnShare,
     Direction,
     Experts,
+    ImportanceRecord,
     PastRecord,
     PhaseRecord,
     Progress,
     Record,
     SampledRows,
     Summary,
+    TimeShare,
 )
 
 ROWS = 17_379
@@ -58,7 +61,7 @@ def full() -> Record:
         summary=Summary(ROWS, 12, 58.27, 37.4, 0.897, 0.681, 182.9, 109.6, 189.46, 181.38),
         progress=_progress(60, rng),
         features=list(FEATURES),
-        importances=(importances / importances.sum()).tolist(),
+        importance=_importance(list(FEATURES), (importances / importances.sum()).tolist()),
         eigenvalues=phases[-1].eigenvalues,
         effective_rank=4,
         n_centers=16_804,
@@ -69,6 +72,24 @@ def full() -> Record:
         residuals=_residuals(1500, rng),
         columns=_columns(),
         speed=[(row, float(9000 * (row + 400) ** -0.18 * rng.uniform(0.93, 1))) for row in range(400, ROWS, 400)],
+    )
+
+
+def _importance(columns: list[str], shares: list[float]) -> ImportanceRecord:
+    """Return importances with a standard error of a point, one column that was not measured, and one of time."""
+    known = [
+        ColumnShare([name], 40, 900 * share, 0.3, 7.7 * share, share, 0.01, share, 0.02)
+        for name, share in zip(columns, shares, strict=True)
+    ]
+    known.sort(key=lambda each: -(each.share or 0.0))
+    unknown = ColumnShare([columns[-1]], 2, None, None, None, None, None, None, None)
+    together = [ColumnShare(columns[:2], 30, 1200.0, 20.0, 10.0, 0.8, 0.03, 0.7, 0.05)]
+    return ImportanceRecord(
+        [*known[:-1], unknown],
+        together,
+        columns[-1:],
+        TimeShare(0.62, 0.31, 0.07, 0.02),
+        58.27,
     )
 
 
@@ -145,6 +166,7 @@ def hostile() -> Record:
         version=HOSTILE[3],
         parameters={name: {name: [name]} for name in HOSTILE},
         features=names,
+        importance=_importance(names, [1 / len(names)] * len(names)),
         experts=Experts(experts, record.experts.weights),
         past=PastRecord(2.0, 1.0, list(HOSTILE), [1 / count] * count),
         phases=[replace(phase, choice=HOSTILE[i % count]) for i, phase in enumerate(record.phases)],
@@ -156,7 +178,7 @@ def empty() -> Record:
     """Return the record of a run without rows."""
     none = Summary(0, 0, None, None, None, None, None, None, None, None)
     return Record(
-        "-", "y", "PackingRegressor", {}, "0.1.0", none, Progress([], [], [], []), [], [], [], 0, 0, [], [],
+        "-", "y", "PackingRegressor", {}, "0.1.0", none, Progress([], [], [], []), [], None, [], 0, 0, [], [],
         Experts([], []), None, SampledRows([], [], []), [], [],
     )  # fmt: skip
 
@@ -168,7 +190,6 @@ def one_row() -> Record:
         summary=Summary(1, 0, 0.5, 0.5, None, None, None, None, 0.5, 0.0),
         progress=Progress([1], [0.5], [None], [None]),
         features=["x"],
-        importances=[1.0],
         eigenvalues=[1.0],
         effective_rank=1,
         n_centers=1,
@@ -187,7 +208,7 @@ def wide(d: int = 3000) -> Record:
     return replace(
         full(),
         features=[f"column {i} of a table that is wide" for i in range(d)],
-        importances=importances.tolist(),
+        importance=_importance([f"column {i}" for i in range(d)], importances.tolist()),
         eigenvalues=eigenvalues,
         directions=[Direction(1.0, loadings.tolist())],
         phases=[replace(phase, eigenvalues=eigenvalues) for phase in full().phases],

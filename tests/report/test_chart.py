@@ -53,8 +53,8 @@ def test_full_record_has_every_chart_and_one_row_has_one() -> None:
         "Error over time",
         "Spectrum of the metric",
         "Effective rank by phase",
-        "Most important features",
         "Leading directions",
+        "Importance of columns",
         "Weight of each expert",
         "Labels and predictions",
         "Predictions against labels",
@@ -63,7 +63,7 @@ def test_full_record_has_every_chart_and_one_row_has_one() -> None:
         "Centers in memory",
         "Speed",
     ]
-    assert [chart.title for chart in charts(records.one_row())] == ["Most important features"]
+    assert [chart.title for chart in charts(records.one_row())] == []
     assert charts(records.empty()) == []
 
 

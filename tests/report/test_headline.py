@@ -14,7 +14,7 @@ from ellipack.report.headline import (
     compare_errors,
 )
 from ellipack.report.page import render_page
-from ellipack.report.record import Record
+from ellipack.report.record import ColumnShare, ImportanceRecord, Record
 from tests.report import records
 
 
@@ -35,7 +35,9 @@ def rendered_headline(record: Record) -> str:
 def test_headline_of_a_full_record() -> None:
     assert text_of(build_headline(records.full())) == (
         "rentals is predicted very well: the error over 17,379 rows is 68% lower than that of the running mean. "
-        "It depends mostly on hour (49%), temperature (25%) and working day (12%)."
+        "Recent values explain 62%, features 31%, 7.0% both. "
+        "It depends mostly on hour (49% \N{PLUS-MINUS SIGN} 1.0%), temperature (25% \N{PLUS-MINUS SIGN} 1.0%) and "
+        "working day (12% \N{PLUS-MINUS SIGN} 1.0%)."
     )
 
 
@@ -47,32 +49,39 @@ def test_headline_follows_the_skill(skill: float) -> None:
     assert (" higher than that of the running mean" in text) == (skill < 0)
 
 
+def share(name: str, value: float | None, std: float = 0.01) -> ColumnShare:
+    return ColumnShare([name], 50, value, std, value, value, None if value is None else std, value, std)
+
+
 @pytest.mark.parametrize(
-    ("importances", "text"),
+    ("columns", "text"),
     [
-        ([0.9, 0.05, 0.05], "mean. It depends mostly on a (90%)."),
-        ([0.1, 0.1, 0.8], "mean. It depends mostly on c (80%) and a (10%)."),
-        ([0.34, 0.33, 0.33], "mean. None of the 3 features stands out."),
-        ([1.0], "mean. The only feature is a."),
-        ([], "% lower than that of the running mean."),
+        ([share("a", 0.9), share("b", 0.05)], "mean. It depends mostly on a (90% ± 1.0%)."),
+        (
+            [share("c", 0.7), share("a", 0.2), share("b", 0.1)],
+            "It depends mostly on c (70% ± 1.0%) and a (20% ± 1.0%).",
+        ),
+        ([share("a", 0.6, 0.3), share("b", 0.4, 0.3)], "mean. No column matters beyond doubt."),
+        ([share("a", None)], "mean. It is too early to say what drives it."),
     ],
 )
-def test_headline_names_only_features_that_cover_most_of_the_importance(importances: list[float], text: str) -> None:
-    names = list("abc"[: len(importances)])
-    record = replace(records.full(), features=names, importances=importances, directions=[])
+def test_headline_names_drivers_only_where_the_standard_error_allows(columns: list[ColumnShare], text: str) -> None:
+    record = replace(records.full(), importance=ImportanceRecord(columns, [], [], None, 1.0))
     assert text_of(build_headline(record)).endswith(text)
 
 
+def test_headline_of_a_learner_that_does_not_measure_importance() -> None:
+    record = replace(records.full(), importance=None)
+    assert text_of(build_headline(record)).endswith("% lower than that of the running mean.")
+
+
 def test_headline_if_importance_is_spread_over_many_features() -> None:
-    assert " The most important of 3,000 features are column " in text_of(build_headline(records.wide()))
+    assert "No column matters beyond doubt." in text_of(build_headline(records.wide()))
 
 
 def test_undefined_figures_are_omitted() -> None:
     assert text_of(build_headline(records.empty())) == "There are no predictions of y yet."
-    assert (
-        text_of(build_headline(records.one_row()))
-        == "y is predicted over 1 row with an RMSE of 0.5. The only feature is x."
-    )
+    assert text_of(build_headline(records.one_row())) == "y is predicted over 1 row with an RMSE of 0.5."
     names = [figure.name for figure in build_key_figures(records.one_row())]
     assert names == ["RMSE", "Mean absolute error", "Effective rank", "Centers", "Rows"]
     assert [figure.name for figure in build_key_figures(records.empty())] == ["Centers", "Rows"]

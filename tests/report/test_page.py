@@ -127,7 +127,7 @@ def test_full_record_has_every_section(full: Page) -> None:
     assert [text for tag, text in full.texts if tag == "h2" and text] == [
         "Prediction error",
         "Learned metric",
-        "Feature importance",
+        "What drives it",
         "The past",
         "Expert weights",
         "Residuals",
@@ -147,7 +147,7 @@ def test_empty_sections_are_omitted() -> None:
     record = records.full()
     assert {section["id"] for section in Page(records.empty()).all("section")} == {"settings"}
     one = {section["id"] for section in Page(records.one_row()).all("section")}
-    assert one == {"features", "columns", "settings"}
+    assert one == {"columns", "settings"}
     phases = [replace(phase, expert_weights=[]) for phase in record.phases]
     paper = Page(replace(record, experts=Experts([], []), phases=phases, speed=[], parameters={}))
     ids = {section["id"] for section in paper.all("section")}
@@ -161,8 +161,8 @@ def test_empty_sections_are_omitted() -> None:
 def test_twenty_features_are_shown_and_the_rest_counted() -> None:
     made = Page(records.wide(3000))
     assert len(render_page(records.wide(3000))) < len(render_page(records.full())) + 100_000
-    assert "2,980 more features are less important." in made.text("figcaption")
-    assert "20 features of 3,000" in made.text("caption")
+    assert "2,979 more columns are less important." in made.text("figcaption")
+    assert "3,000 columns" in made.text("caption")
 
 
 def test_hostile_names_are_escaped() -> None:

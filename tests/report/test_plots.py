@@ -51,17 +51,22 @@ LEARNERS = (
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: type(learner).__name__)
-def test_spectrum_and_importances_of_any_learner(learner: Any, axes: Axes) -> None:
+def test_spectrum_of_any_learner(learner: Any, axes: Axes) -> None:
     fitted = fit(learner)
     assert plot_spectrum(fitted, axes) is axes
     np.testing.assert_array_equal(axes.lines[0].get_ydata(), fitted.metric_.eigenvalues)
     np.testing.assert_array_equal(axes.lines[0].get_xdata(), [1, 2, 3])
     assert axes.get_yscale() == "log"
     assert axes.get_title(loc="left") == f"Spectrum of the metric (effective rank {fitted.effective_rank_})"
+
+
+def test_importances_are_drawn_with_standard_errors() -> None:
+    X = np.random.default_rng(0).normal(size=(400, 3))
+    fitted = MetricRegressor().fit(X, X[:, 0] + 2 * X[:, 1])
     drawn = plot_importances(fitted)
     widths = [bar.get_width() for bar in drawn.patches]  # type: ignore[attr-defined]  # patches of bars are rectangles
-    diagonal = np.diag(fitted.metric_.matrix)
-    np.testing.assert_allclose(widths, sorted(diagonal / diagonal.sum(), reverse=True))
+    np.testing.assert_allclose(widths, sorted(fitted.feature_importances_, reverse=True))
+    assert len(drawn.collections) == 1  # the error bars
     assert drawn.get_yticklabels()[0].get_text() == "feature 1"
     drawn.figure.draw_without_rendering()  # type: ignore[union-attr]  # these axes have a figure
 
@@ -109,7 +114,7 @@ def test_invalid_input_raises_before_a_figure_is_created() -> None:
     record = records.full()
     with pytest.raises(InputError, match="learner must have a metric_, got a LinearRegression without one"):
         plot_spectrum(LinearRegression())
-    with pytest.raises(InputError, match="learner must have a metric_"):
+    with pytest.raises(InputError, match="learner must measure the importance of features, got a LinearRegression"):
         plot_importances(LinearRegression())
     with pytest.raises(NotFittedError):
         plot_spectrum(MetricRegressor())

@@ -14,6 +14,7 @@ from ellipack.report.record import (
     ColumnRecord,
     Direction,
     Experts,
+    ImportanceRecord,
     PastRecord,
     PhaseRecord,
     Progress,
@@ -64,7 +65,6 @@ def any_record(draw: st.DrawFn) -> Record:
         parameters=draw(st.dictionaries(st.text(), json_values, max_size=3)),
         progress=Progress(draw(ends(bins)), draw(maybe), draw(maybe), draw(maybe)),
         features=draw(lists_of(st.text(), d)),
-        importances=draw(shares(d)),
         eigenvalues=draw(falling),
         directions=[Direction(draw(numbers), draw(lists_of(numbers, d)))],
         phases=phases,
@@ -189,17 +189,30 @@ def test_record_is_immutable() -> None:
 
 BROKEN: list[tuple[Callable[[Record], dict[str, Any]], type[InputError], str]] = [
     (lambda r: {"n_centers": np.int64(3)}, InputError, r"n_centers must be a whole number, got np.int64\(3\)"),
-    (lambda r: {"importances": np.ones(2)}, InputError, r"importances must be a list, got array\("),
+    (lambda r: {"eigenvalues": np.ones(2)}, InputError, r"eigenvalues must be a list, got array\("),
     (lambda r: {"parameters": {"x": object()}}, InputError, r"parameters.x must be null, true, false, a number"),
     (lambda r: {"parameters": {1: 2}}, InputError, "parameters must have strings as keys, got 1"),
     (lambda r: {"parameters": {"x": [math.nan]}}, NonFiniteError, r"parameters.x\[0\] must be finite, got NaN"),
-    (lambda r: {"features": r.features[1:]}, ShapeError, "importances must have one entry for each of 13 features"),
-    (lambda r: {"importances": [2 * i for i in r.importances]}, DomainError, "importances must sum to 1, got 2"),
-    (lambda r: {"importances": [1e308 for _ in r.importances]}, DomainError, "importances must sum to 1, got inf"),
     (
-        lambda r: {"importances": [-0.5, *r.importances[1:-1], 1.0]},
+        lambda r: {"features": r.features[1:]},
+        ShapeError,
+        r"directions\[0\].loadings must have one entry for each of 13 features",
+    ),
+    (lambda r: {"past": PastRecord(2.0, 1.0, ["a"], [2.0])}, DomainError, "past.metric_weights must sum to 1, got 2"),
+    (
+        lambda r: {"past": PastRecord(2.0, 1.0, ["a"], [1e309])},
+        NonFiniteError,
+        r"past.metric_weights\[0\] must be finite, got inf",
+    ),
+    (
+        lambda r: {"past": PastRecord(2.0, 1.0, ["a", "b"], [-0.5, 1.5])},
         DomainError,
-        r"importances\[0\] must be >= 0, got -0.5",
+        r"past.metric_weights\[0\] must be >= 0, got -0.5",
+    ),
+    (
+        lambda r: {"importance": ImportanceRecord([], [], [], None, math.nan)},
+        NonFiniteError,
+        "importance.rmse must be finite, got NaN",
     ),
     (
         lambda r: {"directions": [Direction(1.0, [1.0])]},

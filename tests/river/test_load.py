@@ -59,7 +59,7 @@ def test_a_loaded_model_continues_with_the_same_bits(make: Callable[[], Learner]
         made.append(resumed.predict_one(x))
         resumed.learn_one(x, y)
     assert made == expected[at:]
-    assert resumed.feature_importances == straight.feature_importances
+    assert resumed.feature_weights == straight.feature_weights
     resumed.save(tmp_path / "model")
     straight.save(tmp_path / "other")
     assert (tmp_path / "model").read_bytes() == (tmp_path / "other").read_bytes()

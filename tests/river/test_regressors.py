@@ -248,7 +248,7 @@ def test_predictions_and_attributes_before_the_first_row(make: Callable[[], Rive
     assert model.predict_many(pd.DataFrame({"a": []}, dtype=float)).tolist() == []
     assert (model.metric_, model.n_centers, model.effective_rank) == (None, 0, 0)
     assert model.feature_names == []
-    assert model.feature_importances == {}
+    assert model.feature_weights == {}
     model.learn_many(pd.DataFrame({"a": []}, dtype=float), pd.Series([], dtype=float))
     assert model.n_centers == 0
 
@@ -270,8 +270,8 @@ def test_attributes(make: Callable[[], RiverRegressor[Any]]) -> None:
     model = learned(make)
     assert model.metric_ is not None
     assert model.metric_.dimension == len(model.feature_names) == 4
-    assert list(model.feature_importances) == model.feature_names
-    assert sum(model.feature_importances.values()) == pytest.approx(1)
+    assert list(model.feature_weights) == model.feature_names
+    assert sum(model.feature_weights.values()) == pytest.approx(1)
     assert 1 <= model.effective_rank <= 4
     assert model.n_centers >= 1
 

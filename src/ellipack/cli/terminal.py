@@ -11,10 +11,11 @@ from rich.text import Text
 
 from ellipack.evaluation.run import Run
 from ellipack.report.formatting import clean, format_count
-from ellipack.report.record import Direction, PastRecord, Record, Summary
+from ellipack.report.headline import format_share
+from ellipack.report.record import Direction, ImportanceRecord, PastRecord, Record, Summary
 
-_MAX_FEATURES, _MAX_PHASES, _MAX_LOADINGS = 10, 10, 4
-_MIN_IMPORTANCE, _MIN_LOADING = 0.0005, 0.05  # smaller values are not shown
+_MAX_FEATURES, _MAX_TOGETHER, _MAX_PHASES, _MAX_LOADINGS = 10, 5, 10, 4
+_MIN_WEIGHT, _MIN_LOADING = 0.0005, 0.05  # smaller values are not shown
 _BAR_LENGTH = 24
 _SPEED_WINDOW_SECONDS = 0.5
 _MAX_SPEEDS = 256
@@ -38,7 +39,8 @@ def print_record(record: Record, console: Console) -> None:
     """Print the results of a run: errors, features and directions."""
     console.print(Text(clean(f"{record.learner} on {record.source}, target {record.target}"), style="bold"))
     console.print(_score_table(record))
-    console.print(_feature_table(record, console))
+    if record.importance is not None:
+        console.print(_importance_table(record.importance, console))
     console.print(_direction_table(record))
 
 
@@ -70,8 +72,8 @@ def _score_table(record: Record) -> Table:
     table.show_header = False
     for name, value in _score_rows(record.summary) if record.summary.rows else []:
         table.add_row(name, value)
-    if record.past is not None and record.summary.rows:
-        table.add_row("RMSE of the features alone", _number(record.past.rmse_without))
+    if record.past is not None and record.summary.rows and record.past.rmse_without > 0:
+        table.add_row("RMSE saved by the past", f"{1 - record.past.rmse_with / record.past.rmse_without:.1%}")
     for each in record.intervals:
         share = "-" if each.covered is None else f"{each.covered:.1%} of labels"
         table.add_row(f"in intervals of {100 * each.coverage:g}%", f"{share}, mean width {_number(each.mean_width)}")
@@ -86,7 +88,9 @@ def _score_rows(summary: Summary) -> list[tuple[str, str]]:
         ("rows skipped", f"{summary.skipped:,}"),
         *[("rows without a label", f"{summary.unlabeled:,}")] * (summary.unlabeled > 0),
         *[("labels that came later", f"{summary.late_labels:,}")] * (summary.late_labels > 0),
+        *[("rows left out of the errors", f"{summary.warm_up:,}")] * (summary.warm_up > 0),
         ("RMSE", _number(summary.rmse)),
+        *[("RMSE of the last quarter", _number(summary.late_rmse))] * (summary.late_rmse is not None),
         ("RMSE of the running mean", _number(summary.mean_rmse)),
         ("RMSE of the last value", _number(summary.last_rmse)),
         ("MAE", _number(summary.mae)),
@@ -95,18 +99,32 @@ def _score_rows(summary: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _feature_table(record: Record, console: Console) -> Table:
-    return _share_table("Feature importance", record.features, record.importances, console)
+def _importance_table(measured: ImportanceRecord, console: Console) -> Table:
+    """Return the importance of columns, the most important ones first, and of time."""
+    table = _table("What drives it", "column", ">importance", ">recently", "")
+    shown = measured.columns[:_MAX_FEATURES]
+    largest = max((each.share or 0.0 for each in shown), default=0.0)
+    for each in [*shown, *measured.together[:_MAX_TOGETHER]]:
+        recent = "-" if each.recent_share is None else f"{each.recent_share:.1%}"
+        length = min(1.0, (each.share or 0.0) / max(largest, 1e-300))
+        note = f"  {each.effect}" if each.effect else ""
+        name = " and ".join(map(clean, each.columns))
+        table.add_row(Text(name), format_share(each), recent, bar(length, console) + note)
+    rest = len(measured.columns) - len(shown)
+    notes = [f"and {rest:,} more"] * (rest > 0)
+    if measured.time_columns:
+        notes.append(f"time: {', '.join(map(clean, measured.time_columns))}")
+    if measured.time is not None:
+        time = measured.time
+        notes.append(f"recent values {time.time:.0%}, features {time.features:.0%}, both {time.both:.0%}")
+    table.caption = "; ".join(notes) or None
+    return table
 
 
 def _past_table(past: PastRecord, console: Console) -> Table:
-    return _share_table("Metric of the learner that sees the past", past.features, past.importances, console)
-
-
-def _share_table(title: str, features: list[str], shares: list[float], console: Console) -> Table:
-    table = _table(title, "feature", ">importance", "")
-    ranked = sorted(zip(shares, features, strict=True), key=lambda pair: (-pair[0], pair[1]))
-    shown = [pair for pair in ranked[:_MAX_FEATURES] if pair[0] >= _MIN_IMPORTANCE] or ranked[:1]
+    table = _table("Metric of the learner that sees the past", "feature", ">weight", "")
+    ranked = sorted(zip(past.metric_weights, past.features, strict=True), key=lambda pair: (-pair[0], pair[1]))
+    shown = [pair for pair in ranked[:_MAX_FEATURES] if pair[0] >= _MIN_WEIGHT] or ranked[:1]
     for share, name in shown:
         table.add_row(Text(clean(name)), f"{share:.1%}", bar(share / max(ranked[0][0], 1e-300), console))
     rest = ranked[len(shown) :]

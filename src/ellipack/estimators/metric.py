@@ -12,8 +12,11 @@ from ellipack.estimators.input_checks import check_features, check_targets, feat
 from ellipack.learners.intervals import NO_BOUNDS, Intervals, Predictions, check_coverage, select_intervals
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.effects import Effect, partial_dependence
 from ellipack.learners.metric.experts import expert_names
-from ellipack.learners.metric.feature_growth import add_features
+from ellipack.learners.metric.feature_growth import add_features, set_columns
+from ellipack.learners.metric.importance_estimates import Shares, feature_shares
+from ellipack.learners.metric.importances import Importances, summarize_importances
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
 from ellipack.learners.metric.learner import NO_KEYS
 from ellipack.learners.metric.past import past_feature_names, past_labels
@@ -39,7 +42,7 @@ class MetricHistory(NamedTuple):
         Effective rank of the metric chosen at the end of the phase.
     eigenvalues : array of float, shape (n_phases, n_features)
         Eigenvalues of that metric; 0 along directions in which it does not measure.
-    feature_importances : array of float, shape (n_phases, n_features)
+    feature_weights : array of float, shape (n_phases, n_features)
         Diagonal of that metric, divided by its sum.
     expert_weights : array of float, shape (n_phases, n_experts)
         Weights of the experts in the aggregation.
@@ -53,7 +56,7 @@ class MetricHistory(NamedTuple):
     n_centers: Ints
     effective_rank: Ints
     eigenvalues: Floats
-    feature_importances: Floats
+    feature_weights: Floats
     expert_weights: Floats
     choices: list[tuple[str, ...]]
     past_choices: list[tuple[str, ...]]
@@ -425,7 +428,11 @@ class MetricRegressor(StreamingRegressor[MetricState]):
 
     def _initial_state(self, d: int) -> MetricState:
         self._check_parameters()
-        return initial_state(d, self._size(), self.random_state, self.config or MetricConfig())
+        state = initial_state(d, self._size(), self.random_state, self.config or MetricConfig())
+        numbers = self.__dict__.get("_columns", ((), []))[0]
+        if len(numbers) == d:
+            set_columns(state, numbers)
+        return state
 
     def _dimension(self, state: MetricState) -> int:
         return state.core.dimension
@@ -476,8 +483,108 @@ class MetricRegressor(StreamingRegressor[MetricState]):
 
     @property
     def feature_importances_(self) -> Floats:
-        """Importance of each feature: the diagonal of the metric on standardized features, divided by its sum."""
-        return _normalized(self.metric_.feature_weights)
+        """Share of each feature in the rise of the squared error if its values come from random earlier rows.
+
+        The shares of the features that were measured add up to 1; the others have 0, and a standard error of NaN. So do
+        features that only grow, such as row numbers, unless all do: `importances_` has them apart, as time. See
+        `docs/importance.md`.
+        """
+        return self._feature_shares().values
+
+    @property
+    def feature_importances_std_(self) -> Floats:
+        """Standard error of each of `feature_importances_`; NaN for a feature that was not measured."""
+        return self._feature_shares().stds
+
+    @property
+    def importances_(self) -> Importances | None:
+        """What drives the predictions: columns, correlated columns, and time apart from features.
+
+        None if `config` switches the measurement off.
+        """
+        state = self._fitted_state
+        return summarize_importances(state, self._column_names(state))
+
+    def partial_dependence(self, feature: str | int, values: ArrayLike | None = None) -> Effect:
+        """Return how the prediction moves with a feature, averaged over recent rows, with their spread.
+
+        Predictions are those of `predict`, from the features alone.
+
+        Parameters
+        ----------
+        feature : str or int
+            Name or number of the feature.
+        values : array-like of shape (n,), optional
+            Values of the feature. By default, quantiles of recent rows.
+
+        Returns
+        -------
+        effect : Effect
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(300, 2))
+        >>> MetricRegressor().fit(X, X[:, 0] - X[:, 1]).partial_dependence(1).describe()
+        'falls with it'
+        """
+        state = self._fitted_state
+        if isinstance(feature, str):
+            names = [str(name) for name in getattr(self, "feature_names_in_", [])]
+            if feature not in names:
+                raise InputError(
+                    f"feature must be the name of a feature, {', '.join(names) or 'none'}, got {feature!r}"
+                )
+            feature = names.index(feature)
+        place = check_integer(feature, "feature", 0, state.core.dimension - 1)
+        return partial_dependence(
+            state, place, None if values is None else check_rows(np.atleast_2d(np.asarray(values)))[0]
+        )
+
+    def set_columns(self, columns: Sequence[str]) -> Self:
+        """Name the column of a table that each feature comes from. The features of a column are measured together.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Name of the column of each feature. It may be set before the first row, and again after `add_features`.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).normal(size=(400, 3))
+        >>> learner = MetricRegressor().set_columns(["a", "b", "b"]).fit(X, X[:, 1] - X[:, 2])
+        >>> [each.columns for each in learner.importances_.columns]
+        [('b',), ('a',)]
+        """
+        names = list(dict.fromkeys(columns))
+        places = {name: place for place, name in enumerate(names)}
+        numbers = tuple(places[column] for column in columns)
+        if "_fitted" in self.__dict__ and self._fitted_state.phase.layout.columns != numbers:
+            set_columns(self._fitted_state, numbers)
+        self._columns = numbers, names
+        return self
+
+    def _column_names(self, state: MetricState) -> list[str]:
+        """Return the name of each column."""
+        numbers, names = self.__dict__.get("_columns", ((), []))
+        if names and numbers == state.phase.layout.columns:
+            return list(names)
+        if state.phase.layout.columns == tuple(range(state.core.dimension)):
+            return [str(name) for name in getattr(self, "feature_names_in_", range(state.core.dimension))]
+        return [f"column {k}" for k in range(max(state.phase.layout.columns) + 1)]
+
+    def _feature_shares(self) -> Shares:
+        phase = self._fitted_state.phase  # read once: another thread may replace it
+        measured = phase.core.importance()
+        if measured is None:
+            raise AttributeError(
+                "feature_importances_ is not measured: create the learner with importance=True in config"
+            )
+        return feature_shares(measured, phase.layout)
 
     @property
     def expert_names_(self) -> list[str]:
@@ -516,7 +623,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         return None if selected is None else selected.metrics[0]
 
     @property
-    def past_feature_importances_(self) -> Floats | None:
+    def past_feature_weights_(self) -> Floats | None:
         """Diagonal of `past_metric_`, divided by its sum, for `past_feature_names_`; None without the past."""
         metric = self.past_metric_
         return None if metric is None else _normalized(metric.feature_weights)
@@ -569,7 +676,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
                 dtype=np.int64,
             ),
             eigenvalues=np.array([phase.eigenvalues for phase in phases]).reshape(-1, d),
-            feature_importances=np.array([_normalized(phase.feature_weights) for phase in phases]).reshape(-1, d),
+            feature_weights=np.array([_normalized(phase.feature_weights) for phase in phases]).reshape(-1, d),
             expert_weights=np.array([phase.expert_weights for phase in phases]).reshape(-1, len(self.expert_names_)),
             choices=[phase.choices for phase in phases],
             past_choices=[phase.past_choices for phase in phases],

@@ -163,6 +163,7 @@ class Run:
         for block in self.encoder.partial_fit_transform(rows):
             if len(block.new_scales) and self.learner.__sklearn_is_fitted__():
                 self.learner.add_features(block.new_scales)
+            self._name_columns(block.X.shape[1])
             more: dict[str, Any] = {} if keys is None else {"keys": keys[block.rows]}
             labels = rows.labels[block.rows]
             if self.options.coverages:
@@ -208,6 +209,7 @@ class Run:
         (block,) = self.encoder.partial_fit_transform(replace(parsed, labels=np.array([label])))
         if len(block.new_scales) and self.learner.__sklearn_is_fitted__():
             self.learner.add_features(block.new_scales)
+        self._name_columns(block.X.shape[1])
         X, labels = widen(row.features, block.X.shape[1])[None], np.array([label])
         keys = None if getattr(self.learner, "by", None) is None else np.array([row.key])
         if isinstance(self.learner, MetricRegressor):
@@ -215,6 +217,11 @@ class Run:
         else:
             self.learner.progressive(X, labels, **({} if keys is None else {"keys": keys}))
         self.late_labels += 1
+
+    def _name_columns(self, count: int) -> None:
+        """Tell the learner the columns of its features, of which there are `count`, to measure their importance."""
+        if isinstance(self.learner, MetricRegressor):
+            self.learner.set_columns(self.encoder.feature_columns[:count])
 
     def _row_ids(self, batch: TableBatch, rows: ParsedRows) -> Texts | None:
         """Return the id of each parsed row; None without an id column."""

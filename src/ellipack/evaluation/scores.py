@@ -12,12 +12,20 @@ from ellipack.errors import ModelFileError
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, Ints
 
+WARM_UP_ROWS = 10
+"""Number of first rows that the errors of longer runs leave out, also those of the baselines.
+
+The first row is predicted before anything is known. Its error can exceed that of all others together.
+"""
+
 _MAX_BINS, _FIRST_BIN_WIDTH = 256, 16
+_MIN_ROWS_AFTER_WARM_UP = 40
+_LATE_PART = 0.25  # of the rows, the last ones, for the late errors
 _MAX_SAMPLE = 2048
 _SQUARED, _ABSOLUTE, _SQUARED_OF_MEAN, _SQUARED_OF_LAST, _LABELS, _SQUARED_LABELS = range(6)
 """Indices of `Scores.sums`. The first label is subtracted from labels, which keeps the variance accurate."""
 _SAVED_FACTS = ("n_rows", "first_label", "last_label", "bin_width", "sample_stride")
-_SAVED_ARRAYS = ("sums", "bin_sums", "sample_rows", "sample_pairs", "sample_times")
+_SAVED_ARRAYS = ("sums", "counted_sums", "bin_sums", "sample_rows", "sample_pairs", "sample_times")
 _BINNED = [_SQUARED, _SQUARED_OF_MEAN, _SQUARED_OF_LAST]
 
 
@@ -34,6 +42,8 @@ class Scores:
     sums : ndarray of float, shape (6,)
         Sums over all rows: squared and absolute errors, squared errors of the running mean and of the last label,
         and labels and squared labels.
+    counted_sums : ndarray of float, shape (6,)
+        The same without the first `WARM_UP_ROWS` rows.
     first_label, last_label : float
         First and last label.
     bin_width : int
@@ -59,6 +69,7 @@ class Scores:
 
     n_rows: int = 0
     sums: Floats = field(default_factory=lambda: np.zeros(6))
+    counted_sums: Floats = field(default_factory=lambda: np.zeros(6))
     first_label: float = 0.0
     last_label: float = 0.0
     bin_width: int = _FIRST_BIN_WIDTH
@@ -86,7 +97,8 @@ class Scores:
         )
         self._bin(terms[:, _BINNED])
         self._sample(predictions, labels, np.full(len(labels), np.nan) if times is None else times)
-        self.sums = np.add.accumulate(np.vstack([self.sums, terms]))[-1]
+        self.sums = _add_rows(self.sums, terms)
+        self.counted_sums = _add_rows(self.counted_sums, terms[max(0, WARM_UP_ROWS - self.n_rows) :])
         self.n_rows += len(labels)
         self.last_label = float(labels[-1])
 
@@ -119,19 +131,46 @@ class Scores:
     @property
     def mae(self) -> float | None:
         """Mean absolute error of the predictions."""
-        return float(self.sums[_ABSOLUTE] / self.n_rows) if self.n_rows else None
+        sums, rows = self._counted()
+        return float(sums[_ABSOLUTE] / rows) if rows else None
 
     @property
     def r2(self) -> float | None:
         """Coefficient of determination; None if the labels are constant."""
-        total = self.label_variance * self.n_rows
-        return float(1 - self.sums[_SQUARED] / total) if total > 0 else None
+        sums, rows = self._counted()
+        if not rows:
+            return None
+        total = sums[_SQUARED_LABELS] - sums[_LABELS] ** 2 / rows
+        return float(1 - sums[_SQUARED] / total) if total > 0 else None
 
     @property
     def skill(self) -> float | None:
         """Skill score, ``1 - rmse / mean_rmse``; None if the running mean has no error."""
-        mean = self.sums[_SQUARED_OF_MEAN]
-        return float(1 - np.sqrt(self.sums[_SQUARED] / mean)) if mean > 0 else None
+        sums, _ = self._counted()
+        mean = sums[_SQUARED_OF_MEAN]
+        return float(1 - np.sqrt(sums[_SQUARED] / mean)) if mean > 0 else None
+
+    @property
+    def warm_up(self) -> int:
+        """Number of first rows that the errors leave out: 0 in a short run."""
+        return WARM_UP_ROWS if self.n_rows >= _MIN_ROWS_AFTER_WARM_UP + WARM_UP_ROWS else 0
+
+    def late_errors(self) -> tuple[float, float, float] | None:
+        """Return the root mean squared errors in the last bins, at least a quarter of the rows; None without two bins.
+
+        The errors are those of the predictions, the running mean and the last label.
+        """
+        ends = self.bin_ends()
+        if len(ends) < 2:
+            return None
+        first = min(int(np.searchsorted(ends, (1 - _LATE_PART) * self.n_rows, side="right")), len(ends) - 1)
+        rows = self.n_rows - int(ends[first - 1]) if first else self.n_rows
+        errors = np.sqrt(self.bin_sums[first:].sum(axis=0) / rows)
+        return float(errors[0]), float(errors[1]), float(errors[2])
+
+    def _counted(self) -> tuple[Floats, int]:
+        """Return sums over the rows that the errors count, and their number."""
+        return self.counted_sums if self.warm_up else self.sums, self.n_rows - self.warm_up
 
     def bin_ends(self) -> Ints:
         """Return the number of the last row in each bin."""
@@ -144,7 +183,8 @@ class Scores:
 
     def _root_mean(self, which: int) -> float | None:
         """Return the root of a mean of squares, None before the first row."""
-        return float(np.sqrt(self.sums[which] / self.n_rows)) if self.n_rows else None
+        sums, rows = self._counted()
+        return float(np.sqrt(sums[which] / rows)) if rows else None
 
     def _bin(self, terms: Floats) -> None:
         """Add squared errors to the bins; merge pairs of bins when there are too many."""
@@ -197,6 +237,7 @@ class Scores:
         return cls(
             rows,
             archive.floats("sums", 6),
+            archive.floats("counted_sums", 6),
             archive.number("first_label"),
             archive.number("last_label"),
             width,
@@ -206,3 +247,8 @@ class Scores:
             archive.floats("sample_pairs", sampled, 2),
             archive.any_floats("sample_times", sampled),
         )
+
+
+def _add_rows(sums: Floats, terms: Floats) -> Floats:
+    """Add rows to sums, one after the other."""
+    return np.asarray(np.add.accumulate(np.vstack([sums, terms]))[-1])

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ellipack.report.formatting import MISSING, clean, format_count, format_number, format_percent, truncate
-from ellipack.report.record import Record
+from ellipack.report.record import ColumnShare, ImportanceRecord, Record
 
 _VERDICTS = (
     (0.6, "is predicted very well"),
@@ -12,9 +12,10 @@ _VERDICTS = (
     (0.01, "is predicted only slightly better than by its mean"),
 )
 _NO_BETTER = "is predicted no better than by its mean"
-_MAX_NAMED_FEATURES = 3
+_MAX_NAMED_COLUMNS = 3
 _MAX_NAME_LENGTH = 60
-_STANDS_OUT = 1.5  # times the average importance; below it no feature stands out
+_MIN_TIME_SHARE = 0.05  # of recent values, to be mentioned
+_MIN_BOTH = 0.01
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def emphasize(name: str) -> Name:
 
 
 def build_headline(record: Record) -> Sentence:
-    """Return how good the predictions are and which features they depend on."""
+    """Return how good the predictions are and what they depend on."""
     summary, target = record.summary, emphasize(record.target)
     if summary.rows == 0 or summary.rmse is None:
         return ["There are no predictions of ", target, " yet."]
@@ -57,33 +58,56 @@ def build_headline(record: Record) -> Sentence:
 
 
 def _drivers(record: Record) -> Sentence:
-    """Return the second sentence of the headline, with no more features than cover most of the importance."""
-    d = len(record.features)
-    if d == 0:
+    """Return what the predictions depend on, as far as the standard errors allow."""
+    measured = record.importance
+    if measured is None:
         return []
-    if d == 1:
-        return [" The only feature is ", emphasize(record.features[0]), "."]
-    leading = sorted(range(d), key=lambda i: -record.importances[i])[:_MAX_NAMED_FEATURES]
-    if record.importances[leading[0]] < _STANDS_OUT / d:
-        return [f" None of the {d:,} features stands out."]
+    if all(each.share is None for each in measured.columns):
+        return [" It is too early to say what drives it."]
+    return [*_time_and_features(measured), *_named_drivers(measured)]
+
+
+def _time_and_features(measured: ImportanceRecord) -> Sentence:
+    """Return what comes from recent values and what from features, if recent values matter."""
+    time = measured.time
+    if time is None or time.time + time.both < max(_MIN_TIME_SHARE, 2 * time.std):
+        return []
+    both = f", {format_percent(time.both)} both" if time.both >= _MIN_BOTH else ""
+    return [f" Recent values explain {format_percent(time.time)}, features {format_percent(time.features)}{both}."]
+
+
+def _named_drivers(measured: ImportanceRecord) -> Sentence:
+    """Return the columns that matter beyond doubt, no more than cover most of the importance."""
+    drivers = [each for each in measured.columns if each.is_driver]
+    if not drivers:
+        return [" No column matters beyond doubt."]
     covered, named = 0.0, []
-    for i in leading:
-        named.append(i)
-        covered += record.importances[i]
+    for each in drivers[:_MAX_NAMED_COLUMNS]:
+        named.append(each)
+        covered += each.share or 0.0
         if covered > 0.8:
             break
-    beginning = " It depends mostly on " if covered > 0.5 else f" The most important of {d:,} features are "
-    return [beginning, *_enumerate_features(record, named), "."]
+    count = len(measured.columns)
+    beginning = " It depends mostly on " if covered > 0.5 else f" The most important of {count:,} columns are "
+    return [beginning, *_enumerate_columns(named), "."]
 
 
-def _enumerate_features(record: Record, positions: list[int]) -> Sentence:
-    """Return features with their importances, as in "a (50%), b (20%) and c (10%)"."""
+def _enumerate_columns(named: list[ColumnShare]) -> Sentence:
+    """Return columns with their shares and effects, as in "a (50%, rises with it) and b (20%)"."""
     parts: Sentence = []
-    for k, i in enumerate(positions):
+    for k, each in enumerate(named):
         if k > 0:
-            parts.append(" and " if k == len(positions) - 1 else ", ")
-        parts += [emphasize(record.features[i]), f" ({format_percent(record.importances[i])})"]
+            parts.append(" and " if k == len(named) - 1 else ", ")
+        effect = f"; {each.effect}" if each.effect else ""
+        parts += [emphasize(each.columns[0]), f" ({format_share(each)}{effect})"]
     return parts
+
+
+def format_share(column: ColumnShare) -> str:
+    """Return a share with its standard error, or that it is too early to say."""
+    if column.share is None or column.share_std is None:
+        return "too early to say"
+    return f"{format_percent(column.share)} \N{PLUS-MINUS SIGN} {format_percent(column.share_std)}"
 
 
 def compare_errors(skill: float) -> str:
@@ -103,6 +127,9 @@ def build_warnings(record: Record) -> list[str]:
     if summary.rmse is not None and summary.last_rmse is not None and summary.last_rmse < summary.rmse:
         error = format_number(summary.last_rmse)
         warnings.append(f"Repeating the last label would be better: its RMSE is {error}.")
+    if summary.rmse is not None and summary.mean_rmse is not None and summary.mean_rmse < summary.rmse:
+        error = format_number(summary.mean_rmse)
+        warnings.append(f"The mean of the earlier labels would be better: its RMSE is {error}.")
     if summary.rows > 0 and len(record.progress.end) < 2:
         warnings.append("There are too few rows to show the error over time.")
     return warnings
@@ -112,6 +139,7 @@ def build_key_figures(record: Record) -> list[KeyFigure]:
     """Return the key figures that are defined."""
     summary, d = record.summary, len(record.features)
     skipped = f"{summary.skipped:,} skipped" if summary.skipped else "none skipped"
+    warm_up = f"; errors leave out the first {summary.warm_up:,}" if summary.warm_up else ""
     unlabeled = f", {summary.unlabeled:,} without a label" if summary.unlabeled else ""
     last = None
     if summary.rmse is not None and summary.last_rmse:
@@ -120,6 +148,7 @@ def build_key_figures(record: Record) -> list[KeyFigure]:
     rank = f"{record.effective_rank:,}" if d else MISSING
     figures = [
         KeyFigure("RMSE", format_number(summary.rmse), f"label standard deviation: {deviation}"),
+        KeyFigure("RMSE, last quarter", format_number(summary.late_rmse), _late_baselines(record)),
         KeyFigure("Mean absolute error", format_number(summary.mae), f"label mean: {mean}"),
         KeyFigure("R\N{SUPERSCRIPT TWO}", format_number(summary.r2), "1 is perfect, 0 is the mean"),
         _baseline_figure("running mean", summary.skill, summary.mean_rmse),
@@ -127,9 +156,14 @@ def build_key_figures(record: Record) -> list[KeyFigure]:
         *_past_figures(record),
         KeyFigure("Effective rank", rank, f"of {format_count(d, 'feature')}"),
         KeyFigure("Centers", f"{record.n_centers:,}", "kept in memory"),
-        KeyFigure("Rows", f"{summary.rows:,}", skipped + unlabeled),
+        KeyFigure("Rows", f"{summary.rows:,}", skipped + unlabeled + warm_up),
     ]
     return [figure for figure in figures if figure.value != MISSING]
+
+
+def _late_baselines(record: Record) -> str:
+    summary = record.summary
+    return f"mean: {format_number(summary.late_mean_rmse)}, last value: {format_number(summary.late_last_rmse)}"
 
 
 def _past_figures(record: Record) -> list[KeyFigure]:

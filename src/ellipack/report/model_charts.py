@@ -103,45 +103,52 @@ def effective_rank_chart(record: Record) -> Chart | None:
 
 
 def top_features(record: Record) -> list[int]:
-    """Return the positions of the most important features, in decreasing order of importance."""
-    return sorted(range(len(record.features)), key=lambda i: -record.importances[i])[:_MAX_FEATURES]
+    """Return the positions of the features with the largest weights in the metric, in decreasing order."""
+    weights = [sum(each.eigenvalue * each.loadings[i] ** 2 for each in record.directions) for i in _positions(record)]
+    return sorted(_positions(record), key=lambda i: -weights[i])[:_MAX_FEATURES]
+
+
+def _positions(record: Record) -> range:
+    return range(len(record.features))
 
 
 def importance_chart(record: Record) -> Chart | None:
-    """Return a bar chart of the most important features."""
-    leading = top_features(record)
+    """Return a bar chart of the importance of columns, with standard errors."""
+    measured = (
+        [] if record.importance is None else [each for each in record.importance.columns if each.share is not None]
+    )
+    leading = measured[:_MAX_FEATURES]
     if not leading:
         return None
-    values = [record.importances[i] for i in leading]
+    values = [each.share or 0.0 for each in leading]
+    errors = [each.share_std or 0.0 for each in leading]
+    full_names = [each.columns[0] for each in leading]
     trace: PlotlyObject = {
         "type": "bar",
         "orientation": "h",
         "x": values,
         "y": list(range(len(values))),
-        "text": [plotly_text(format_percent(value)) for value in values],
-        "textposition": "outside",
-        "cliponaxis": False,
+        "error_x": {"type": "data", "array": errors, "thickness": 1.5, "color": css_color("--ink")},
         "marker": {"color": css_color("--blue")},
-        "customdata": [plotly_text(record.features[i]) for i in leading],
+        "customdata": [plotly_text(name) for name in full_names],
         "hovertemplate": "%{customdata}<br>%{x:.2%}<extra></extra>",
     }
-    names = _names_axis(record, leading)
-    more = len(record.features) - len(leading)
-    first = record.features[leading[0]]
+    more = len(measured) - len(leading)
+    largest = max(value + error for value, error in zip(values, errors, strict=True)) or 1.0
     return Chart(
-        title="Most important features",
-        description=f"Bar chart of the importance of {format_count(len(leading), 'feature')}. "
-        f"The first is {first}, {format_percent(values[0])}.",
+        title="Importance of columns",
+        description=f"Bar chart of the importance of {format_count(len(leading), 'column')}. "
+        f"The first is {full_names[0]}, {format_percent(values[0])}.",
         data=[trace],
         layout=layout(
-            axis("share of the metric", range=[0, 1.18 * max(values)], tickformat=".1~%", nticks=5),
-            names,
+            axis("share of the rise in squared error", range=[0, 1.08 * largest], tickformat=".1~%", nticks=5),
+            _names_axis(full_names),
             bargap=0.3,
             margin=_FEATURE_MARGIN,
         ),
         height=_height(len(leading)),
-        narrow_layout={"yaxis.ticktext": _labels(record, leading, _NARROW_LABEL_LENGTH)},
-        note=f"{more:,} more {'features are' if more > 1 else 'feature is'} less important." if more else "",
+        narrow_layout={"yaxis.ticktext": _labels(full_names, _NARROW_LABEL_LENGTH)},
+        note=f"{more:,} more {'columns are' if more > 1 else 'column is'} less important." if more else "",
     )
 
 
@@ -175,24 +182,24 @@ def loading_chart(record: Record) -> Chart | None:
         description=f"Heat map of the loadings of {format_count(len(leading), 'feature')} "
         f"on the {format_count(len(heads), 'strongest direction')}.",
         data=[trace],
-        layout=layout(x, _names_axis(record, leading), margin=_FEATURE_MARGIN),
+        layout=layout(x, _names_axis([record.features[i] for i in leading]), margin=_FEATURE_MARGIN),
         height=_height(len(leading)),
         legend=[LegendEntry("positive", "--blue", "area"), LegendEntry("negative", "--vermilion", "area")],
         note="A direction and its opposite are the same: only relative signs matter.",
         narrow_layout={
-            "yaxis.ticktext": _labels(record, leading, _NARROW_LABEL_LENGTH),
+            "yaxis.ticktext": _labels([record.features[i] for i in leading], _NARROW_LABEL_LENGTH),
             "xaxis.ticktext": [f"{i + 1}" for i in places],  # eigenvalues would overlap
             "xaxis.title.text": "direction",
         },
     )
 
 
-def _names_axis(record: Record, positions: list[int]) -> PlotlyObject:
+def _names_axis(names: list[str]) -> PlotlyObject:
     return axis(
         "",
-        tickvals=list(range(len(positions))),
-        ticktext=_labels(record, positions, _LABEL_LENGTH),
-        range=[len(positions) - 0.5, -0.5],
+        tickvals=list(range(len(names))),
+        ticktext=_labels(names, _LABEL_LENGTH),
+        range=[len(names) - 0.5, -0.5],
         showgrid=False,
         tickfont={"color": css_color("--ink")},
         ticks="",
@@ -200,8 +207,8 @@ def _names_axis(record: Record, positions: list[int]) -> PlotlyObject:
     )
 
 
-def _labels(record: Record, positions: list[int], length: int) -> list[str]:
-    return [plotly_text(record.features[i], length) for i in positions]
+def _labels(names: list[str], length: int) -> list[str]:
+    return [plotly_text(name, length) for name in names]
 
 
 def _height(bars: int) -> int:

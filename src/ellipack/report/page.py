@@ -7,7 +7,7 @@ import gzip
 import json
 from base64 import b64encode, b85encode
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -23,9 +23,9 @@ from ellipack.report.headline import (
     build_key_figures,
     build_warnings,
     compare_errors,
-    emphasize,
+    format_share,
 )
-from ellipack.report.record import Record
+from ellipack.report.record import ColumnShare, Record
 
 try:
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -36,7 +36,7 @@ except ModuleNotFoundError as error:
         f"the report page needs jinja2 and plotly ({error}): pip install 'ellipack[report]'", name=error.name
     ) from error
 
-_MAX_PAST_FEATURES = 12
+_MAX_PAST_FEATURES, _MAX_COLUMNS = 12, 20
 
 
 @dataclass(frozen=True)
@@ -160,13 +160,13 @@ def _interval_number(value: float | None) -> str:
 
 
 def _metric_section(record: Record) -> Section | None:
-    charts = _draw(record, model_charts.spectrum_chart, model_charts.effective_rank_chart)
+    charts = _draw(record, model_charts.spectrum_chart, model_charts.effective_rank_chart, model_charts.loading_chart)
     if not charts:
         return None
     heading = "Learned metric"
     lead = (
-        "The learner estimates which directions in feature space change the label. An eigenvalue is the weight of a "
-        f"direction relative to the strongest one. The effective rank, {record.effective_rank:,} of "
+        "The metric measures how near rows are, along its directions in feature space. An eigenvalue is the weight of "
+        f"a direction relative to the strongest one. The effective rank, {record.effective_rank:,} of "
         f"{len(record.features):,} at the end, is the number of directions that matter."
     )
     if not record.phases:
@@ -181,20 +181,43 @@ def _metric_section(record: Record) -> Section | None:
 
 
 def _feature_section(record: Record) -> Section | None:
-    charts = _draw(record, model_charts.importance_chart, model_charts.loading_chart)
-    if not charts:
+    charts = _draw(record, model_charts.importance_chart)
+    measured = record.importance
+    if measured is None:
         return None
-    top = model_charts.top_features(record)
     lead: Sentence = [
-        "The importance of a feature is its share of the metric, with all features in standard units: how much the "
-        "prediction may change along it. ",
-        emphasize(record.features[top[0]]),
-        f" is the most important feature, with {format_percent(record.importances[top[0]])}.",
+        "The importance of a column is the rise in squared error when its values are taken from random earlier rows, "
+        "as a share of the sum over all columns, with its standard error. All features of a column move together. "
     ]
-    rows = [[record.features[i], format_percent(record.importances[i])] for i in top]
-    caption = f"{format_count(len(top), 'feature')} of {len(record.features):,}"
-    table = Table(caption, ["Feature", "Importance"], rows, numeric=(1,))
-    return Section("features", "Feature importance", lead, charts, table, "Features as a table, with full names")
+    if measured.time is not None:
+        time = measured.time
+        lead.append(
+            f"Recent values (the past of the label, and columns that only grow) explain {format_percent(time.time)}, "
+            f"the features {format_percent(time.features)}, and {format_percent(time.both)} is of both."
+        )
+    groups = [*measured.columns[:_MAX_COLUMNS], *measured.together[:_MAX_COLUMNS]]
+    rows = [
+        [
+            " and ".join(each.columns),
+            format_share(each),
+            _recent_share(each),
+            format_number(each.rmse_rise),
+            each.effect,
+        ]
+        for each in groups
+    ]
+    rows += [[name, "time", "", "", ""] for name in measured.time_columns]
+    table = Table(
+        format_count(len(measured.columns), "column"),
+        ["Column", "Importance", "Recently", "Rise in RMSE", "Effect"],
+        rows,
+        numeric=(1, 2, 3),
+    )
+    return Section("features", "What drives it", lead, charts, table, "Columns as a table, with full names")
+
+
+def _recent_share(column: ColumnShare) -> str:
+    return format_share(replace(column, share=column.recent_share, share_std=column.recent_share_std))
 
 
 def _past_section(record: Record) -> Section | None:
@@ -207,7 +230,7 @@ def _past_section(record: Record) -> Section | None:
         f"With the past, the RMSE is {format_number(past.rmse_with)}, {compare_errors(gain)} than with the features "
         f"alone, {format_number(past.rmse_without)}. The table shows the metric of the learner that sees the past."
     )
-    ranked = sorted(zip(past.importances, past.features, strict=True), key=lambda pair: (-pair[0], pair[1]))
+    ranked = sorted(zip(past.metric_weights, past.features, strict=True), key=lambda pair: (-pair[0], pair[1]))
     rows = [[name, format_percent(share)] for share, name in ranked[:_MAX_PAST_FEATURES]]
     caption = f"{format_count(len(rows), 'feature')} of {len(ranked):,}"
     return Section("past", "The past", [lead], table=Table(caption, ["Feature", "Share"], rows, numeric=(1,)))

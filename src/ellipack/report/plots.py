@@ -107,13 +107,12 @@ def plot_progress(
 
 
 def plot_importances(learner: Any, axes: Axes | None = None, *, top: int = 20) -> Axes:
-    """Plot the importance of each feature in a learner's metric, the most important first.
+    """Plot the importance of each feature with its standard error, the most important first.
 
     Parameters
     ----------
     learner : estimator
-        Fitted regressor with the attribute ``feature_importances_`` or ``metric_``. Without the former, the diagonal
-        of the metric is used.
+        Fitted regressor with the attributes ``feature_importances_`` and ``feature_importances_std_``.
     axes : matplotlib.axes.Axes or None, default None
         Axes to draw on. If None, a new figure is created.
     top : int, default 20
@@ -133,14 +132,14 @@ def plot_importances(learner: Any, axes: Axes | None = None, *, top: int = 20) -
     2
     """
     n_shown = check_integer(top, "top", 1)
-    importances = _importances(learner)
+    importances, errors = _importances(learner)
     names = getattr(learner, "feature_names_in_", [f"feature {i}" for i in range(len(importances))])
     order = np.argsort(-importances, kind="stable")[:n_shown]
     drawn = _axes(axes)
-    drawn.barh(np.arange(len(order)), importances[order], color=COLORS[0], height=0.7)
+    drawn.barh(np.arange(len(order)), importances[order], xerr=errors[order], color=COLORS[0], height=0.7)
     rest = len(importances) - len(order)
     title = "Most important features" + (f" ({rest:,} more)" if rest else "")
-    style_axes(drawn, title, "share of the metric", "")
+    style_axes(drawn, title, "share of the rise in squared error", "")
     drawn.grid(visible=False, axis="y")
     drawn.grid(axis="x", color="#DDDDDD", linewidth=0.8)
     # Dollar signs in a name do not start a formula.
@@ -186,12 +185,12 @@ def _metric(learner: Any) -> Metric:
     return metric
 
 
-def _importances(learner: Any) -> Floats:
-    """Return the importances of a learner, or else the diagonal of its metric, normalized to sum to 1."""
-    if hasattr(learner, "feature_importances_"):
-        return np.asarray(learner.feature_importances_, dtype=np.float64)
-    diagonal = np.diag(_metric(learner).matrix)
-    return np.asarray(diagonal / diagonal.sum())
+def _importances(learner: Any) -> tuple[Floats, Floats]:
+    """Return the importances of a learner and their standard errors, 0 where they are not known."""
+    if not hasattr(type(learner), "feature_importances_std_"):
+        raise InputError(f"learner must measure the importance of features, got a {type(learner).__name__}")
+    errors = np.asarray(learner.feature_importances_std_, dtype=np.float64)
+    return np.asarray(learner.feature_importances_, dtype=np.float64), np.where(np.isnan(errors), 0.0, errors)
 
 
 def create_panels(count: int) -> tuple[Figure, list[Axes]]:

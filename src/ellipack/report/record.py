@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import NoReturn
 
 from ellipack.errors import InputError, NonFiniteError
+from ellipack.learners.metric.importances import is_driver
 from ellipack.report.schema import (
     JsonValue,
     check_decreasing,
@@ -37,6 +38,10 @@ class Summary:
         RMSE of predicting the last label.
     label_mean, label_std : float or None
         Mean and standard deviation of the labels.
+    warm_up : int, default 0
+        Number of first rows that the errors leave out, also those of the baselines.
+    late_rmse, late_mean_rmse, late_last_rmse : float or None
+        RMSE over about the last quarter of the rows: of the predictions, the running mean and the last label.
     unlabeled : int, default 0
         Number of rows that came without a label. They are predicted and not learned.
     late_labels : int, default 0
@@ -55,6 +60,10 @@ class Summary:
     label_std: float | None
     unlabeled: int = 0
     late_labels: int = 0
+    warm_up: int = 0
+    late_rmse: float | None = None
+    late_mean_rmse: float | None = None
+    late_last_rmse: float | None = None
 
 
 @dataclass(frozen=True)
@@ -137,14 +146,92 @@ class PastRecord:
         RMSE of the predictions from the features alone, and of those that also use the past, without outliers.
     features : list of str
         Names of the features that this learner sees: of the past first, then of the rows.
-    importances : list of float
+    metric_weights : list of float
         Their shares of its metric; they sum to 1.
     """
 
     rmse_without: float
     rmse_with: float
     features: list[str]
-    importances: list[float]
+    metric_weights: list[float]
+
+
+@dataclass(frozen=True)
+class ColumnShare:
+    """Importance of a column, or of strongly correlated columns together. None means too early to say.
+
+    Attributes
+    ----------
+    columns : list of str
+        Names of the columns.
+    measurements : int
+        Number of rows that were predicted once more with other values.
+    rise, rise_std : float or None
+        Rise in squared error with values of random earlier rows, and its standard error.
+    rmse_rise : float or None
+        Rise in RMSE, in units of the label.
+    share, share_std : float or None
+        Rise relative to the sum over all columns, and its standard error.
+    recent_share, recent_share_std : float or None
+        The same over recent rows.
+    effect : str
+        How the prediction moves with the value, in words; may be empty.
+    """
+
+    columns: list[str]
+    measurements: int
+    rise: float | None
+    rise_std: float | None
+    rmse_rise: float | None
+    share: float | None
+    share_std: float | None
+    recent_share: float | None
+    recent_share_std: float | None
+    effect: str = ""
+
+    @property
+    def is_driver(self) -> bool:
+        """Whether the column matters beyond doubt."""
+        known = self.rise is not None and self.rise_std is not None and self.share is not None
+        return known and is_driver(self.rise or 0.0, self.rise_std or 0.0, self.share or 0.0)
+
+
+@dataclass(frozen=True)
+class TimeShare:
+    """What only time explains, what only the features explain, and what is of both; the sum is 1.
+
+    Time is the past of the label, and features that only grow, such as row numbers.
+    """
+
+    time: float
+    features: float
+    both: float
+    std: float
+
+
+@dataclass(frozen=True)
+class ImportanceRecord:
+    """What drives the predictions, measured by the rise in squared error.
+
+    Attributes
+    ----------
+    columns : list of ColumnShare
+        Columns, the most important one first.
+    together : list of ColumnShare
+        Strongly correlated columns, measured together.
+    time_columns : list of str
+        Columns that only tell how near in time rows are.
+    time : TimeShare or None
+        Time and features; None if it is too early to say.
+    rmse : float
+        RMSE of the rounds that were measured.
+    """
+
+    columns: list[ColumnShare]
+    together: list[ColumnShare]
+    time_columns: list[str]
+    time: TimeShare | None
+    rmse: float
 
 
 @dataclass(frozen=True)
@@ -251,8 +338,8 @@ class Record:
         Errors over time.
     features : list of str
         Names of the features.
-    importances : list of float
-        Importance of each feature; they sum to 1.
+    importance : ImportanceRecord or None
+        What drives the predictions; None for a learner that does not measure it.
     eigenvalues : list of float
         Eigenvalues of the metric at the end, in decreasing order.
     effective_rank, n_centers : int
@@ -283,7 +370,7 @@ class Record:
     summary: Summary
     progress: Progress
     features: list[str]
-    importances: list[float]
+    importance: ImportanceRecord | None
     eigenvalues: list[float]
     effective_rank: int
     n_centers: int
@@ -345,9 +432,9 @@ def _reject_constant(constant: str) -> NoReturn:
 
 def _check_summary(summary: Summary) -> None:
     check_non_negative(summary.rows, "summary.rows")
-    for name in ("skipped", "unlabeled", "late_labels"):
+    for name in ("skipped", "unlabeled", "late_labels", "warm_up"):
         check_non_negative(getattr(summary, name), f"summary.{name}")
-    for name in ("rmse", "mae", "mean_rmse", "last_rmse", "label_std"):
+    for name in ("rmse", "mae", "mean_rmse", "last_rmse", "label_std", "late_rmse", "late_mean_rmse", "late_last_rmse"):
         value = getattr(summary, name)
         if value is not None:
             check_non_negative(value, f"summary.{name}")
@@ -367,14 +454,13 @@ def _check_progress(record: Record) -> None:
 
 
 def _check_metric(record: Record) -> None:
-    check_proportions(record.importances, "importances", record.features, "features")
     check_decreasing(record.eigenvalues, "eigenvalues")
     check_non_negative(record.effective_rank, "effective_rank")
     check_non_negative(record.n_centers, "n_centers")
     if record.past is not None:
         check_non_negative(record.past.rmse_without, "past.rmse_without")
         check_non_negative(record.past.rmse_with, "past.rmse_with")
-        check_proportions(record.past.importances, "past.importances", record.past.features, "features")
+        check_proportions(record.past.metric_weights, "past.metric_weights", record.past.features, "features")
     for i, direction in enumerate(record.directions):
         check_length(direction.loadings, f"directions[{i}].loadings", record.features, "features")
     for column in record.columns:

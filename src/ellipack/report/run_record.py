@@ -11,11 +11,14 @@ from ellipack.estimators import MetricRegressor, PhasedRegressor
 from ellipack.evaluation.interval_scores import IntervalScores
 from ellipack.evaluation.run import Run
 from ellipack.evaluation.scores import Scores
+from ellipack.learners.metric.importances import ColumnImportance, summarize_importances
 from ellipack.learners.metric.past import past_feature_names
 from ellipack.report.record import (
     ColumnRecord,
+    ColumnShare,
     Direction,
     Experts,
+    ImportanceRecord,
     IntervalRecord,
     PastRecord,
     PhaseRecord,
@@ -23,6 +26,7 @@ from ellipack.report.record import (
     Record,
     SampledRows,
     Summary,
+    TimeShare,
 )
 from ellipack.validation import Floats
 
@@ -53,7 +57,9 @@ def build_record(run: Run, speed: Sequence[tuple[int, float]] = ()) -> Record:
     columns += [
         ColumnRecord(each.name, "left out", each.reason, 0) for each in run.encoder.left_out if each.name not in used
     ]
-    info = RunInfo(run.source, run.encoder.target, run.scores, run.skipped, columns, list(speed))
+    info = RunInfo(
+        run.source, run.encoder.target, run.scores, run.skipped, columns, list(speed), run.encoder.feature_columns
+    )
     record = build_learner_record(run.learner, run.encoder.feature_names, info)
     summary = replace(record.summary, unlabeled=run.unlabeled, late_labels=run.late_labels)
     return replace(record, summary=summary, intervals=_build_intervals(run.interval_scores))
@@ -69,6 +75,7 @@ class RunInfo:
     skipped: int = 0
     columns: list[ColumnRecord] = field(default_factory=list)
     speed: list[tuple[int, float]] = field(default_factory=list)
+    feature_columns: list[str] = field(default_factory=list)
 
 
 def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Record:
@@ -89,7 +96,6 @@ def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Re
         Results of the run.
     """
     inner, metric = getattr(learner, "regressor_", learner), learner.metric_
-    diagonal = np.diag(metric.matrix)
     directions = zip(metric.eigenvalues[:_N_DIRECTIONS].tolist(), metric.eigenvectors.T.tolist(), strict=False)
     return Record(
         source=info.source,
@@ -100,7 +106,7 @@ def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Re
         summary=build_summary(info.scores, info.skipped),
         progress=_build_progress(info.scores),
         features=features,
-        importances=(diagonal / diagonal.sum()).tolist(),
+        importance=_build_importance(learner, info.feature_columns or features),
         eigenvalues=metric.eigenvalues.tolist(),
         effective_rank=int(learner.effective_rank_),
         n_centers=int(learner.n_centers_),
@@ -134,6 +140,7 @@ def _format_dates(times: Any) -> list[str]:
 
 def build_summary(scores: Scores, skipped: int) -> Summary:
     """Return the errors over all rows so far."""
+    late = scores.late_errors() or (None, None, None)
     return Summary(
         rows=scores.n_rows,
         skipped=skipped,
@@ -145,6 +152,10 @@ def build_summary(scores: Scores, skipped: int) -> Summary:
         last_rmse=scores.last_rmse,
         label_mean=scores.label_mean if scores.n_rows else None,
         label_std=float(np.sqrt(scores.label_variance)) if scores.n_rows else None,
+        warm_up=scores.warm_up,
+        late_rmse=late[0],
+        late_mean_rmse=late[1],
+        late_last_rmse=late[2],
     )
 
 
@@ -177,6 +188,55 @@ def _finite(values: Floats) -> list[float | None]:
 def _build_progress(scores: Scores) -> Progress:
     learner, mean, last = scores.bin_errors().T.tolist()
     return Progress(scores.bin_ends().tolist(), learner, mean, last)
+
+
+def _build_importance(learner: Any, feature_columns: list[str]) -> ImportanceRecord | None:
+    """Return what drives the predictions, if the learner measures it."""
+    if not isinstance(learner, MetricRegressor):
+        return None
+    state = learner.state_
+    if state.phase.layout.columns == tuple(range(len(feature_columns))):
+        names = feature_columns
+    else:
+        names = list(dict.fromkeys(feature_columns))
+    measured = summarize_importances(state, names)
+    if measured is None:
+        return None
+    split = measured.split
+    return ImportanceRecord(
+        [replace(_column_share(each), effect=_effect(learner, each, feature_columns)) for each in measured.columns],
+        [_column_share(each) for each in measured.together],
+        list(measured.time_columns),
+        None if split is None else TimeShare(*split),
+        measured.rmse,
+    )
+
+
+def _column_share(measured: ColumnImportance) -> ColumnShare:
+    return ColumnShare(
+        columns=list(measured.columns),
+        measurements=measured.count,
+        rise=_known(measured.rise),
+        rise_std=_known(measured.rise_std),
+        rmse_rise=_known(measured.rmse_rise),
+        share=_known(measured.share),
+        share_std=_known(measured.share_std),
+        recent_share=_known(measured.recent_share),
+        recent_share_std=_known(measured.recent_share_std),
+    )
+
+
+def _effect(learner: MetricRegressor, measured: ColumnImportance, feature_columns: list[str]) -> str:
+    """Return the direction of the effect of a driver in words, if it is a single feature with more than two values."""
+    features = [k for k, name in enumerate(feature_columns) if name == measured.columns[0]]
+    if not measured.is_driver or len(features) != 1:
+        return ""
+    effect = learner.partial_dependence(features[0])
+    return effect.describe() if len(effect.values) > 1 else ""
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 def _build_experts(learner: Any) -> Experts:

@@ -338,8 +338,8 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
         """Effective rank of the metric; 0 before the first row."""
 
     @property
-    def feature_importances(self) -> dict[Hashable, float]:
-        """Importance of each feature by name: the diagonal of the metric, divided by its sum."""
+    def feature_weights(self) -> dict[Hashable, float]:
+        """Weight of each feature in the metric by name: the diagonal, divided by its sum."""
         metric = self.metric_
         if metric is None:
             return {}

@@ -1,7 +1,7 @@
 """`MetricRegressor` with River's methods."""
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -10,6 +10,8 @@ from river.utils.pandas import import_pandas
 
 from ellipack.errors import InputError
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.importance_estimates import Shares, feature_shares
+from ellipack.learners.metric.importances import Importances, summarize_importances
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
 from ellipack.learners.metric.learner import Round
 from ellipack.learners.metric.past import past_feature_names, past_labels
@@ -20,7 +22,7 @@ from ellipack.river.intervals import check_single_coverage, to_interval
 from ellipack.river.pending import PendingPrediction, PendingPredictions
 from ellipack.row_keys import hash_row
 from ellipack.serialization import Archive
-from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Row, check_integer, check_labels
+from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Row, check_integer, check_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -262,6 +264,37 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
     def metric_(self) -> Metric | None:
         """Metric on standardized features in the order of `feature_names`; None before the first row."""
         return None if self._learner is None else self._learner.state.phase.plain.metrics[0]
+
+    @property
+    def feature_importances(self) -> dict[Hashable, float]:
+        """Share of each feature in the rise of the squared error if its values come from random earlier rows.
+
+        Features that were not measured yet, and those that only grow, are left out.
+        """
+        return self._measured(lambda shares: shares.values)
+
+    @property
+    def feature_importances_std(self) -> dict[Hashable, float]:
+        """Standard error of each of `feature_importances`."""
+        return self._measured(lambda shares: shares.stds)
+
+    @property
+    def importances(self) -> Importances | None:
+        """What drives the predictions, with time apart; None before the first row, or if it is not measured."""
+        if self._learner is None:
+            return None
+        state = self._learner.state
+        names = [str(name) for name in self.feature_names]
+        return summarize_importances(state, [*names, *["no feature"] * (state.core.dimension - len(names))])
+
+    def _measured(self, values: Callable[[Shares], Floats]) -> dict[Hashable, float]:
+        phase = None if self._learner is None else self._learner.state.phase
+        measured = None if phase is None else phase.core.importance()
+        if phase is None or measured is None:
+            return {}
+        shares = feature_shares(measured, phase.layout)
+        pairs = zip(self.feature_names, values(shares).tolist(), (~np.isnan(shares.stds)).tolist(), strict=False)
+        return {name: value for name, value, known in pairs if known}
 
     @property
     def n_centers(self) -> int:

@@ -236,7 +236,7 @@ class PhasedRegressor(_RescaledRegressor):
     >>> model = PhasedRegressor(gop=GradientOuterProduct(LocalSlopes()))
     >>> for t in range(300):
     ...     model.learn_one({"signal": t % 17, "noise": t % 5}, 2.0 * (t % 17))
-    >>> max(model.feature_importances, key=model.feature_importances.get)
+    >>> max(model.feature_weights, key=model.feature_weights.get)
     'signal'
     """
 

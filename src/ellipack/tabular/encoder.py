@@ -211,6 +211,12 @@ class TableEncoder:
         return [self._target.name, *(column.name for column in self._columns)]
 
     @property
+    def feature_columns(self) -> list[str]:
+        """Name of the column that each feature comes from."""
+        names = {index: column.name for column in self._columns for index in column.feature_names()}
+        return [names[index] for index in range(len(names))]
+
+    @property
     def feature_names(self) -> list[str]:
         """Names of the features so far, without duplicates."""
         return list(self._names)

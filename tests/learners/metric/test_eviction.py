@@ -72,10 +72,9 @@ def test_only_centers_are_evicted() -> None:
     X, y = smooth_stream(200)
     state = trained(X, y, views=2)
     before, clock, size = dict(bits(state)), state.clock, state.n_centers
-    state.phase = replace(
-        state.phase,
-        core=MetricCore(state.core.settings, CoreParts(evict_redundant_centers(state.core.parts().plain), None)),
-    )
+    parts = state.core.parts()
+    evicted = CoreParts(evict_redundant_centers(parts.plain), None, parts.importance)
+    state.phase = replace(state.phase, core=MetricCore(state.core.settings, evicted))
     after = dict(bits(state))
     assert state.clock == clock
     assert state.n_centers == size - np.ceil(size / 4)

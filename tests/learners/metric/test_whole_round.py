@@ -262,8 +262,8 @@ def test_learner_follows_the_reference(case: Case) -> None:
     assert history.effective_rank.tolist() == [phase.effective_rank for phase in phases]
     np.testing.assert_allclose(history.eigenvalues, [phase.eigenvalues for phase in phases], rtol=case.close)
     np.testing.assert_allclose(history.expert_weights, [phase.expert_weights for phase in phases], atol=case.close)
-    importances = [np.diag(phase.metric) / np.trace(phase.metric) for phase in phases]
-    np.testing.assert_allclose(history.feature_importances, importances, atol=case.close)
+    weights = [np.diag(phase.metric) / np.trace(phase.metric) for phase in phases]
+    np.testing.assert_allclose(history.feature_weights, weights, atol=case.close)
 
     assert learner.n_centers_ == len(reference.centers)
     np.testing.assert_allclose(learner.expert_weights_, reference.aggregation.weights(), atol=case.close)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ellipack.validation import check_in_range, check_integer
+from ellipack.validation import check_boolean, check_in_range, check_integer
 
 _MAX_CANDIDATES = 32  # limit of each list, powers and ridges; each pair is scored at the end of each phase
 
@@ -28,6 +28,8 @@ class MetricConfig:
         Margin by which predictions may exceed the range of the labels so far, relative to that range.
     stack_prior : float, default 50.0
         Strength of the prior that pulls the stack of experts to their aggregation, in variances of the label.
+    importance : bool, default True
+        Whether the importance of the features is measured, at most 5 % of the cost.
     max_keys : int, default 100_000
         Number of keys whose past is remembered. Beyond it, the key that was learned least recently is forgotten.
 
@@ -52,6 +54,7 @@ class MetricConfig:
     pool: int = 6000
     label_margin: float = 0.05
     stack_prior: float = 50.0
+    importance: bool = True
     max_keys: int = 100_000
 
     def __post_init__(self) -> None:
@@ -65,6 +68,7 @@ class MetricConfig:
             "pool": check_integer(self.pool, "pool", self.validation_points),
             "label_margin": check_in_range(self.label_margin, "label_margin", 0.0, 1.0),
             "stack_prior": check_in_range(self.stack_prior, "stack_prior", 1e-6, 1e6),
+            "importance": check_boolean(self.importance, "importance"),
             "max_keys": check_integer(self.max_keys, "max_keys", 1, 2**40),
         }
         for name, value in values.items():

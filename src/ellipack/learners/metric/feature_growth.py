@@ -1,9 +1,9 @@
 """Addition of features to a fitted learner. New features were 0 in all earlier rows.
 
-Predictions for rows that are 0 in the new features do not change, bit for bit. Each view maps a 0 to a 0, so that
-distances stay the same, and new coefficients of the regressions are 0. Until the phase ends, local fits keep their
-numbers of coordinates and neighbors. New axes come after the existing ones in the coordinates, although the metric
-sorts its axes by eigenvalue.
+A new feature enters the metric with a negligible weight. The regressions learn from it at once; the metric does when
+the phase ends. Predictions for rows that are 0 in the new features do not change, bit for bit: each view maps a 0 to a
+0, so that distances stay the same, and new coefficients of the regressions are 0. Until the phase ends, local fits keep
+their numbers of coordinates and neighbors.
 """
 
 from dataclasses import replace
@@ -20,6 +20,8 @@ from ellipack._core import (
     MetricParts,
     PackingExpert,
 )
+from ellipack.errors import ShapeError
+from ellipack.learners.metric.column_groups import with_columns
 from ellipack.learners.metric.initial_state import check_feature_count
 from ellipack.learners.metric.past import with_rounds
 from ellipack.learners.metric.state import MetricState, PhaseState, SelectedMetrics, empty_gop
@@ -27,12 +29,15 @@ from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats
 
+NEW_EIGENVALUE = 1e-8
+"""Eigenvalue of a new feature in the metric: the smallest one, until the end of the phase judges it."""
+
 _RANK_SCALE = 2.0  # distance from 0 to the outermost knots of ranks, in typical absolute values
 _MAX_SCALE = 1e60  # scales are clipped to [1 / it, it], so that squares of their ratios are finite
 
 
 def add_features(state: MetricState, scales: Floats) -> None:
-    """Add features as last columns, each with an eigenvalue of 1 in the metric.
+    """Add features as last columns, with a negligible weight in the metric.
 
     Parameters
     ----------
@@ -48,6 +53,21 @@ def add_features(state: MetricState, scales: Floats) -> None:
     """
     with state.learn_lock.turn:
         state.phase = _with_added_features(state.phase, scales)
+
+
+def set_columns(state: MetricState, columns: tuple[int, ...]) -> None:
+    """Set the number of the column of each feature. Columns are measured as a whole."""
+    with state.learn_lock.turn:
+        phase = state.phase
+        if len(columns) != phase.core.dimension:
+            raise ShapeError(f"columns must have one entry per feature, {phase.core.dimension}, got {len(columns)}")
+        parts = phase.core.parts()
+        if parts.importance is None:
+            state.phase = replace(phase, layout=phase.layout._replace(columns=columns))
+            return
+        importance, layout = with_columns(parts.importance, phase.layout, columns)
+        core = MetricCore(phase.core.settings, CoreParts(parts.plain, parts.past, importance))
+        state.phase = replace(phase, core=core, layout=layout)
 
 
 def with_added_features(state: MetricState, scales: Floats) -> MetricState:
@@ -72,12 +92,21 @@ def _with_added_features(phase: PhaseState, scales: Floats) -> PhaseState:
         )
         for each in phase.summaries
     )
-    core = MetricCore(phase.core.settings, CoreParts(wider, past))
-    return replace(phase, core=core, plain=plain, past=past_metrics, summaries=summaries)
+    layout, importance = phase.layout, parts.importance
+    first = max(layout.columns) + 1
+    columns = (*layout.columns, *range(first, first + count))
+    if importance is None:
+        layout = layout._replace(columns=columns)
+    else:
+        importance, layout = with_columns(importance, layout, columns)
+    core = MetricCore(phase.core.settings, CoreParts(wider, past, importance))
+    return replace(phase, core=core, plain=plain, past=past_metrics, summaries=summaries, layout=layout)
 
 
 def _wider_metrics(selected: SelectedMetrics, count: int) -> SelectedMetrics:
-    return selected._replace(metrics=tuple(metric.with_added_features(count) for metric in selected.metrics))
+    return selected._replace(
+        metrics=tuple(metric.with_added_features(count, NEW_EIGENVALUE) for metric in selected.metrics)
+    )
 
 
 def _wider_parts(parts: MetricParts, selected: SelectedMetrics, scales: Floats) -> MetricParts:
@@ -110,7 +139,7 @@ def _wider_view(view: FeatureView, scales: Floats) -> FeatureView:
     d, rank = view.directions.shape
     directions = np.zeros((d + count, rank + count))
     directions[:d, :rank] = view.directions
-    directions[d:, rank:] = np.eye(count)
+    directions[d:, rank:] = np.sqrt(NEW_EIGENVALUE) * np.eye(count)
     return FeatureView(
         knots=np.hstack([view.knots, _knots(len(view.knots), scales)]),
         shift=np.append(view.shift, np.full(count, 0.5 if ranked else 0.0)),

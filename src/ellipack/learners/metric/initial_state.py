@@ -22,6 +22,7 @@ from ellipack._core import (
 )
 from ellipack.errors import DomainError
 from ellipack.learners.aggregation import uniform_aggregation
+from ellipack.learners.metric.column_groups import initial_importance
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.past import MAX_PAST_LABELS
@@ -135,8 +136,9 @@ def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricCo
     settings = MetricSettings(size.neighbors, size.max_centers, config.label_margin)
     plain, selected = _initial_learner(d, size.views, size.max_centers)
     past, past_selected = (None, None) if size.past_labels == 0 else _initial_past(d, size)
-    core = MetricCore(settings, CoreParts(plain, past))
-    return MetricState(PhaseState(core, selected, past_selected, MIN_PHASE_ROUNDS, ()), config, seed)
+    importance, layout = initial_importance(tuple(range(d)), 0 if past is None else past.features.dimension, seed)
+    core = MetricCore(settings, CoreParts(plain, past, importance if config.importance else None))
+    return MetricState(PhaseState(core, selected, past_selected, MIN_PHASE_ROUNDS, (), layout), config, seed)
 
 
 def _initial_past(d: int, size: LearnerSize) -> tuple[PastParts, SelectedMetrics]:

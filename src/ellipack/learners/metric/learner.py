@@ -323,7 +323,7 @@ def _evict(parts: CoreParts, max_centers: int) -> CoreParts:
     plain = parts.plain
     if len(plain.centers) >= max_centers:
         plain = evict_redundant_centers(plain)
-    return CoreParts(plain, past)
+    return CoreParts(plain, past, parts.importance)
 
 
 def _checked_rows(core: MetricCore, X: ArrayLike) -> Floats:

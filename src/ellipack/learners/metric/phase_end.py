@@ -22,6 +22,7 @@ from ellipack._core import (
     project,
 )
 from ellipack.learners.aggregation import restart_aggregation
+from ellipack.learners.metric.column_groups import update_groups
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.global_regressions import convert_regressions
 from ellipack.learners.metric.initial_state import empty_packing, max_fit_dimension
@@ -138,9 +139,12 @@ def next_phase(
             learner = _next_learner(_PhaseEnd(parts.past.rounds, phase.past, settings, used, rng, n_jobs))
             past, past_selected = _next_past(parts.past, learner.parts, config, end), learner.selected
             past_choices = learner.choices
-        core = MetricCore(settings, CoreParts(plain.parts, past))
+        importance, layout = parts.importance, phase.layout
+        if importance is not None:
+            importance, layout = update_groups(parts, importance, layout)
+        core = MetricCore(settings, CoreParts(plain.parts, past, importance))
     summary = _summarize(number, parts.plain, plain)._replace(past_choices=past_choices)
-    return PhaseState(core, plain.selected, past_selected, end, (*phase.summaries, summary))
+    return PhaseState(core, plain.selected, past_selected, end, (*phase.summaries, summary), layout)
 
 
 def _summarize(number: int, parts: MetricParts, learner: _NextLearner) -> PhaseSummary:

@@ -13,6 +13,7 @@ from ellipack._core import CoreParts, MetricCore, MetricSettings, PastFeatures, 
 from ellipack.errors import DomainError, ModelFileError
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
+from ellipack.learners.metric.importance_archive import importance_from_archive, importance_to_archive
 from ellipack.learners.metric.initial_state import LearnerSize, initial_state
 from ellipack.learners.metric.learner_archive import (
     aggregation_from_archive,
@@ -49,6 +50,7 @@ def to_archive(state: MetricState) -> Archive:
     archives = {f"phase{i}": _archive_phase(each) for i, each in enumerate(phase.summaries)}
     if past is not None and phase.past is not None:
         archives["past"] = _archive_past(past, phase.past)
+    archives["importance"] = importance_to_archive(parts.importance, phase.layout)
     return Archive(facts).with_parts(
         config=Archive(asdict(state.config)), plain=learner_to_archive(parts.plain, phase.plain), **archives
     )
@@ -90,10 +92,14 @@ def from_archive(saved: Archive, d: int) -> MetricState:
     clock = saved.integer("clock", 1, _MAX_ROUNDS)
     plain, selected = learner_from_archive(saved.part("plain"), d, size, clock)
     past, past_selected = _restore_past(saved.part("past"), d, size, clock) if size.past_labels else (None, None)
+    past_dimension = 0 if past is None else past.features.dimension
+    importance, layout = importance_from_archive(saved.part("importance"), d, past_dimension, clock)
+    if (importance is None) == config.importance:
+        raise ModelFileError("importance/measured must be that of the configuration")
     end = saved.integer("phase_end", clock + 1, int(config.growth * clock) + MIN_PHASE_ROUNDS)
     settings = MetricSettings(size.neighbors, size.max_centers, config.label_margin)
     state.phase = PhaseState(
-        core=MetricCore(settings, CoreParts(plain, past)),
+        core=MetricCore(settings, CoreParts(plain, past, importance)),
         plain=selected,
         past=past_selected,
         end=end,
@@ -101,6 +107,7 @@ def from_archive(saved: Archive, d: int) -> MetricState:
             _restore_phase(saved.part(f"phase{i}"), d, size.views)
             for i in range(saved.integer("phases", 0, _MAX_PHASES))
         ),
+        layout=layout,
     )
     return state
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipack._core import FeatureView, MetricCore, project
+from ellipack.learners.metric.column_groups import GroupLayout
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.metric_selection import CandidateScores
 from ellipack.locks import LearnLock
@@ -89,6 +90,8 @@ class PhaseState:
         Last round of the phase.
     summaries : tuple of PhaseSummary
         Summaries of the finished phases.
+    layout : GroupLayout
+        Groups of features whose importance is measured.
     """
 
     core: MetricCore
@@ -96,6 +99,7 @@ class PhaseState:
     past: SelectedMetrics | None
     end: int
     summaries: tuple[PhaseSummary, ...]
+    layout: GroupLayout
 
 
 class MetricState:

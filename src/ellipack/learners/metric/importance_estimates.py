@@ -1,0 +1,197 @@
+"""Estimates of the importance of groups of features, from what the core has measured.
+
+The importance of a group is the rise in squared error when its features are taken from a random earlier row: twice the
+variance that is lost without them. Its estimate is the mean of the measured rises, corrected by a control variate: the
+squared change of the ridge regression, whose mean is known from all rounds.
+"""
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ellipack._core import FeatureGroup, ImportanceParts
+from ellipack.learners.metric.column_groups import COLUMN, GroupKey, GroupLayout
+from ellipack.validation import Floats
+
+MIN_MEASUREMENTS: Final = 8
+"""Number of measurements of a group before its importance is estimated."""
+
+
+class RiseEstimate(NamedTuple):
+    """Estimated rise in squared error.
+
+    Attributes
+    ----------
+    value : float
+        The rise, in squared units of the label; NaN if it is too early to say.
+    std : float
+        Its standard error.
+    """
+
+    value: float
+    std: float
+
+
+UNKNOWN: Final = RiseEstimate(math.nan, math.nan)
+"""Estimate of a group that has too few measurements."""
+
+
+class GroupEstimate(NamedTuple):
+    """Importance of a group.
+
+    Attributes
+    ----------
+    key : GroupKey
+        The group.
+    measurements : int
+        Number of measurements.
+    total : RiseEstimate
+        Rise in squared error over all rounds.
+    recent : RiseEstimate
+        The same over the recent rounds.
+    """
+
+    key: GroupKey
+    measurements: int
+    total: RiseEstimate
+    recent: RiseEstimate
+
+
+def estimate_groups(importance: ImportanceParts, layout: GroupLayout) -> list[GroupEstimate]:
+    """Return the estimate for each group, in the order of the layout.
+
+    At first, columns are measured in turn. Until all have been measured often enough, it is too early to say anything.
+    """
+    pairs = list(zip(layout.keys, importance.groups, strict=True))
+    counts = [group.count for key, group in pairs if key.kind == COLUMN]
+    if min(counts) < MIN_MEASUREMENTS and max(counts) < 2 * MIN_MEASUREMENTS:
+        return [GroupEstimate(key, group.count, UNKNOWN, UNKNOWN) for key, group in pairs]
+    return [GroupEstimate(key, group.count, *_estimates(group)) for key, group in pairs]
+
+
+def _estimates(group: FeatureGroup) -> tuple[RiseEstimate, RiseEstimate]:
+    """Return the estimates over all rounds and over the recent ones."""
+    if group.count < MIN_MEASUREMENTS:
+        return UNKNOWN, UNKNOWN
+    total, recent = (_estimate(sums) for sums in group.sums)
+    return total, recent
+
+
+def _estimate(sums: Floats) -> RiseEstimate:
+    weight, squared_weight, rise, control, rise_squares, products, control_squares, rounds, control_mean = sums.tolist()
+    effective = weight**2 / squared_weight if squared_weight > 0 else 0.0
+    if effective < MIN_MEASUREMENTS / 2:
+        return UNKNOWN
+    slope = products / control_squares if control_squares > 0 else 0.0
+    residual = max(0.0, rise_squares - slope * products) / weight
+    # Two parameters are fitted, the mean and the slope. The mean of the controls has a standard error, too.
+    variance = residual / max(1.0, effective - 2) + slope**2 * control_squares / weight / max(1.0, rounds)
+    return RiseEstimate(rise - slope * (control - control_mean), math.sqrt(variance))
+
+
+class Shares(NamedTuple):
+    """Importances that add up to 1.
+
+    Attributes
+    ----------
+    values : array of shape (n,)
+        Shares; NaN if it is too early to say.
+    stds : array of shape (n,)
+        Standard errors.
+    """
+
+    values: Floats
+    stds: Floats
+
+
+def to_shares(estimates: list[RiseEstimate]) -> Shares:
+    """Return the share of each estimate in their sum. A negative estimate has a share of 0.
+
+    Examples
+    --------
+    >>> to_shares([RiseEstimate(3.0, 0.1), RiseEstimate(1.0, 0.1), RiseEstimate(-0.1, 0.1)]).values.tolist()
+    [0.75, 0.25, 0.0]
+    """
+    values = np.array([each.value for each in estimates])
+    stds = np.array([each.std for each in estimates])
+    known = ~np.isnan(values)
+    positive = np.where(known, np.maximum(values, 0.0), 0.0)
+    total = positive.sum()
+    if not total > 0:
+        return Shares(np.full(len(values), np.nan), np.full(len(values), np.nan))
+    shares = positive / total
+    variances = np.where(known, stds / total, 0.0) ** 2
+    # The derivative of a share is (1 - share) / total by its own estimate, and -share / total by another.
+    errors = np.sqrt((1 - 2 * shares) * variances + shares**2 * variances.sum())
+    return Shares(np.where(known, shares, np.nan), np.where(known, errors, np.nan))
+
+
+class TimeSplit(NamedTuple):
+    """What comes from being near in time, and what from the features.
+
+    Attributes
+    ----------
+    time : float
+        Fraction that only time explains: features that only grow, and the past of the label.
+    features : float
+        Fraction that only the other features explain.
+    both : float
+        Fraction that either would explain, or that needs both.
+    std : float
+        Standard error of the first two, the larger one.
+    """
+
+    time: float
+    features: float
+    both: float
+    std: float
+
+
+def split_time(time: RiseEstimate, features: RiseEstimate, everything: RiseEstimate) -> TimeSplit | None:
+    """Return what time and features explain; None if it is too early to say.
+
+    If both together explain less than the sum of each, the excess needs both (an interaction). If they explain more,
+    either would do for the rest (redundancy). In either case it counts as both, if it is beyond two standard errors.
+
+    Examples
+    --------
+    >>> split = split_time(RiseEstimate(6.0, 0.1), RiseEstimate(3.0, 0.1), RiseEstimate(10.0, 0.1))
+    >>> round(split.time, 2), round(split.features, 2), round(split.both, 2)
+    (0.6, 0.3, 0.1)
+    """
+    if not everything.value > 2 * everything.std or math.isnan(time.value) or math.isnan(features.value):
+        return None
+    by_time, by_features, total = max(0.0, time.value), max(0.0, features.value), everything.value
+    excess = by_time + by_features - total
+    if abs(excess) <= 2 * math.sqrt(time.std**2 + features.std**2 + everything.std**2):
+        total = by_time + by_features
+    elif excess > 0:
+        by_time, by_features = max(0.0, by_time - excess), max(0.0, by_features - excess)
+    if not total > 0:
+        return None
+    both = max(0.0, total - by_time - by_features)
+    return TimeSplit(by_time / total, by_features / total, both / total, max(time.std, features.std) / total)
+
+
+def feature_shares(importance: ImportanceParts, layout: GroupLayout) -> Shares:
+    """Return the share of each feature. The features of a column divide its share equally.
+
+    A feature of time has a share of 0, unless all features are. One that was not measured has 0, with an error of NaN.
+    """
+    estimates = [each for each in estimate_groups(importance, layout) if each.key.kind == COLUMN]
+    time = set(layout.time)
+    if len(time) < len(layout.columns):
+        only_time = {
+            c for c in set(layout.columns) if all(k in time for k, own in enumerate(layout.columns) if own == c)
+        }
+        estimates = [each for each in estimates if each.key.columns[0] not in only_time]
+    shares = to_shares([each.total for each in estimates])
+    by_column = {each.key.columns[0]: k for k, each in enumerate(estimates)}
+    values, stds = np.zeros(len(layout.columns)), np.full(len(layout.columns), np.nan)
+    for key, group in zip(layout.keys, importance.groups, strict=True):
+        place = by_column.get(key.columns[0]) if key.kind == COLUMN else None
+        if place is not None and not np.isnan(shares.values[place]):
+            values[group.features] = shares.values[place] / len(group.features)
+            stds[group.features] = shares.stds[place] / len(group.features)
+    return Shares(values, stds)

@@ -1,0 +1,153 @@
+"""Importance of columns, measured by the rise in squared error."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ellipack import MetricRegressor, load
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.importance_estimates import RiseEstimate, split_time, to_shares
+from ellipack.river import MetricRegressor as RiverMetricRegressor
+from ellipack.validation import Floats
+from tests.reference.column_importance import Group, LiteralImportance
+
+
+def linear(n: int, seed: int = 0) -> tuple[Floats, Floats]:
+    """Return a stream whose variance shares are 9 : 4 : 0."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, 3 * X[:, 0] + 2 * X[:, 1] + 0.5 * rng.normal(size=n)
+
+
+def test_measurements_are_those_of_the_literal_version() -> None:
+    X, y = linear(700)
+    learner = MetricRegressor(past=False, random_state=3).fit(X, y)
+    measured = learner.state_.core.importance()
+    assert measured is not None
+    groups = [Group([k], 1.0) for k in range(3)]
+    groups += [Group([], 0.25), Group([0, 1, 2], 0.25), Group([0, 1, 2], 0.25)]
+    literal = LiteralImportance(groups, seed=3)
+    for row, label in zip(X, y, strict=True):
+        literal.learn(row, float(label))
+    assert [group.count for group in measured.groups] == [len(group.measured) for group in literal.groups]
+    np.testing.assert_allclose(measured.rows, literal.rows)
+    for group, expected in zip(measured.groups, literal.groups, strict=True):
+        weight, rise, control = np.array(expected.measured).T
+        total = group.sums[0]
+        assert total[0] == pytest.approx(weight.sum())
+        assert total[1] == pytest.approx((weight**2).sum())
+        assert total[2] == pytest.approx(np.average(rise, weights=weight), rel=1e-9, abs=1e-9)
+        assert total[3] == pytest.approx(np.average(control, weights=weight), rel=1e-9, abs=1e-9)
+        assert total[8] == pytest.approx(np.mean(expected.controls), rel=1e-9, abs=1e-9)
+
+
+def test_measurements_do_not_change_predictions() -> None:
+    X, y = linear(400)
+    y = y + np.cumsum(np.random.default_rng(1).normal(size=400))  # the past is of use
+    silent = MetricRegressor(config=MetricConfig(importance=False))
+    np.testing.assert_array_equal(MetricRegressor().progressive(X, y), silent.progressive(X, y))
+    assert silent.importances_ is None
+    assert not hasattr(silent, "feature_importances_")
+
+
+@pytest.mark.parametrize("past", [False, True])
+def test_the_same_bits_by_row_in_batches_and_after_a_resume(past: bool, tmp_path: Path) -> None:
+    X, y = linear(500)
+    y = y + np.cumsum(np.random.default_rng(1).normal(size=500))
+    whole, parts = MetricRegressor(past=past).fit(X, y), MetricRegressor(past=past)
+    for start in range(0, 500, 37):
+        parts.partial_fit(X[start : start + 37], y[start : start + 37])
+        parts.save(tmp_path / "model")
+        parts = load(tmp_path / "model")
+    river = RiverMetricRegressor(past=past)
+    for row, label in zip(X.tolist(), y.tolist(), strict=True):
+        river.predict_one(dict(enumerate(row)))
+        river.learn_one(dict(enumerate(row)), label)
+    np.testing.assert_array_equal(parts.feature_importances_, whole.feature_importances_)
+    np.testing.assert_array_equal(parts.feature_importances_std_, whole.feature_importances_std_)
+    known = ~np.isnan(whole.feature_importances_std_)
+    assert list(river.feature_importances.values()) == whole.feature_importances_[known].tolist()
+    assert MetricRegressor(past=past, random_state=1).fit(X, y).importances_ != whole.importances_
+
+
+def test_shares_are_close_to_those_of_the_variance() -> None:
+    learner = MetricRegressor().fit(*linear(2000))
+    np.testing.assert_allclose(learner.feature_importances_, [9 / 13, 4 / 13, 0], atol=0.05)
+    assert (learner.feature_importances_std_ < 0.04).all()
+    measured = learner.importances_
+    assert measured is not None
+    assert [each.columns for each in measured.drivers] == [("0",), ("1",)]
+
+
+def test_it_is_too_early_to_say_before_all_features_are_measured() -> None:
+    learner = MetricRegressor().fit(*linear(60))
+    assert learner.feature_importances_.tolist() == [0, 0, 0]
+    assert np.isnan(learner.feature_importances_std_).all()
+    assert learner.importances_ is not None
+    assert not any(each.is_known or each.is_driver for each in learner.importances_.columns)
+
+
+def test_features_of_a_column_are_measured_together_and_correlated_columns_as_well() -> None:
+    rng = np.random.default_rng(0)
+    a, b, c = rng.normal(size=(3, 1200))
+    X = np.column_stack([a, 0.95 * a + 0.3 * b, b, c])
+    learner = MetricRegressor().set_columns(["a", "near a", "bc", "bc"]).fit(X, a + b + c)
+    measured = learner.importances_
+    assert measured is not None
+    assert [each.columns for each in measured.together] == [("a", "near a")]
+    assert measured.columns[0].columns == ("bc",)
+    assert learner.feature_importances_[2] == learner.feature_importances_[3]
+
+
+def test_row_numbers_are_time_and_not_features() -> None:
+    rng = np.random.default_rng(0)
+    a, noise = rng.normal(size=(2, 1500))
+    level = np.zeros(1500)
+    for t in range(1, 1500):
+        level[t] = 0.99 * level[t - 1] + noise[t]
+    learner = MetricRegressor().fit(np.column_stack([a, np.arange(1500.0)]), a + level)
+    measured = learner.importances_
+    assert measured is not None
+    assert measured.time_columns == ("1",)
+    assert learner.feature_importances_[1] == 0
+    assert [each.columns for each in measured.columns] == [("0",)]
+    assert measured.split is not None
+    assert measured.split.time > measured.split.features > 0
+
+
+def test_a_late_feature_has_no_weight_and_no_share_until_it_is_judged() -> None:
+    X, y = linear(400)
+    learner = MetricRegressor().fit(X, y)
+    rank = learner.effective_rank_
+    learner.add_features([1.0])
+    assert learner.effective_rank_ == rank
+    assert learner.metric_.feature_weights[-1] < 1e-6
+    assert learner.feature_importances_[-1] == 0
+    assert math.isnan(learner.feature_importances_std_[-1])
+
+
+def test_shares_add_up_to_one_and_unknown_estimates_have_none() -> None:
+    shares = to_shares([RiseEstimate(3.0, 0.3), RiseEstimate(1.0, 0.1), RiseEstimate(math.nan, math.nan)])
+    assert shares.values[:2].tolist() == [0.75, 0.25]
+    assert np.isnan(shares.values[2])
+    # The derivatives of 3 / 4 are (1 - 3 / 4) / 4 and -(3 / 4) / 4.
+    assert shares.stds[0] == pytest.approx(np.hypot(0.3 / 16, 0.1 * 3 / 16))
+
+
+@pytest.mark.parametrize(
+    ("time", "features", "everything", "split"),
+    [
+        (6.0, 4.0, 10.0, (0.6, 0.4, 0.0)),
+        (6.0, 3.0, 10.0, (0.6, 0.3, 0.1)),  # either would do for a tenth
+        (7.0, 4.0, 10.0, (0.6, 0.3, 0.1)),  # a tenth needs both
+    ],
+)
+def test_time_and_features_add_up_to_one(
+    time: float, features: float, everything: float, split: tuple[float, float, float]
+) -> None:
+    found = split_time(RiseEstimate(time, 0.1), RiseEstimate(features, 0.1), RiseEstimate(everything, 0.1))
+    assert found is not None
+    assert found[:3] == pytest.approx(split)
+    assert split_time(RiseEstimate(time, 0.1), RiseEstimate(features, 0.1), RiseEstimate(1.0, 0.9)) is None
