@@ -27,8 +27,9 @@ _PRIORITY = {COLUMN: 1.0, TOGETHER: 0.25, TIME: 0.25, FEATURES: 0.25, ALL: 0.25}
 _MIN_INCREASES = 8  # before a feature counts as time
 _MAX_REVERSALS = 0.01  # decreases of such a feature, relative to its increases
 _MIN_TIME_CORRELATION = 0.98  # correlation with the row number, by which a feature is time as well
+_MIN_TREND = 0.5  # correlation with the row number that a feature of time has at least
 _MIN_CORRELATION = 0.8  # correlation from which columns are measured together
-_MIN_ROWS, _MAX_ROWS = 30, 500  # last centers that correlations use
+_MIN_ROWS, _MAX_ROWS = 30, 500  # centers, evenly spaced, that correlations use
 _SMALLEST, _ROUNDING = 1e-300, 1e-9  # of a column that is not 0, and that is not constant
 _MAX_FEATURES = 1000  # beyond which correlations are not computed, to save time
 
@@ -96,7 +97,7 @@ def update_groups(
 ) -> tuple[ImportanceParts, GroupLayout]:
     """Return the groups for the next phase: find features of time and correlated columns again."""
     centers = parts.plain.centers
-    last = _standardized_last_rows(centers)
+    last = _standardized_rows(centers)
     time = _time_features(importance, last)
     together = _correlated_columns(last[:, 1:], layout.columns, time)
     if time == layout.time and together == tuple(key.columns for key in layout.keys if key.kind == TOGETHER):
@@ -171,14 +172,15 @@ def _changed(importance: ImportanceParts, **changes: object) -> ImportanceParts:
     return ImportanceParts(**{name: changes.get(name, getattr(importance, name)) for name in names})  # type: ignore[arg-type]
 
 
-def _standardized_last_rows(centers: CenterMemory) -> Floats:
-    """Return the rounds and the features of the last centers, of mean 0 and length 1 by column; constants become 0."""
+def _standardized_rows(centers: CenterMemory) -> Floats:
+    """Return the rounds and the features of some centers, of mean 0 and length 1 by column; constants become 0."""
     rows = centers.rows
     count, d = rows.shape
     if count < _MIN_ROWS or d > _MAX_FEATURES:
         return np.zeros((0, 1 + d))
-    rounds = centers.round_sums[-_MAX_ROWS:] / centers.label_counts[-_MAX_ROWS:]
-    table = np.column_stack([rounds, rows[-_MAX_ROWS:]])
+    picked = np.linspace(0, count - 1, min(count, _MAX_ROWS)).astype(np.int64)
+    rounds = centers.round_sums[picked] / centers.label_counts[picked]
+    table = np.column_stack([rounds, rows[picked]])
     table /= np.maximum(np.abs(table).max(axis=0), _SMALLEST)  # so that squares do not overflow
     table -= table.mean(axis=0)
     lengths = np.sqrt((table**2).sum(axis=0))
@@ -191,7 +193,9 @@ def _time_features(importance: ImportanceParts, last: Floats) -> tuple[int, ...]
     most, least = np.maximum(increases, decreases), np.minimum(increases, decreases)
     monotone = (most >= _MIN_INCREASES) & (least <= _MAX_REVERSALS * most)
     if len(last):
-        monotone |= np.abs(last[:, 0] @ last[:, 1:]) > _MIN_TIME_CORRELATION
+        correlations = np.abs(last[:, 0] @ last[:, 1:])
+        monotone &= correlations > _MIN_TREND  # an hour of the day grows most of the time, too
+        monotone |= correlations > _MIN_TIME_CORRELATION
     return tuple(np.flatnonzero(monotone).tolist())
 
 
