@@ -45,8 +45,8 @@ bool is_valid(const GroupSums& sums) {
              largest_sum);
 }
 
-// Returns the number of rounds from a measurement to the next. A measurement costs most of a round; all together take
-// about 5 % of the time. In the beginning the ends of phases, which are frequent, make rounds cost more.
+// Returns the number of rounds from a measurement to the next. A measurement costs most of a round; all together are
+// meant to take 5 % of the time. In the beginning the ends of phases, which are frequent, make rounds cost more.
 std::int64_t stride(std::int64_t round) {
   if (round < 500) {
     return 5;

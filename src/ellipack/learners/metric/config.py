@@ -29,7 +29,7 @@ class MetricConfig:
     stack_prior : float, default 50.0
         Strength of the prior that pulls the stack of experts to their aggregation, in variances of the label.
     importance : bool, default True
-        Whether the importance of the features is measured, at most 5 % of the cost.
+        Whether the importance of the features is measured.
     max_keys : int, default 100_000
         Number of keys whose past is remembered. Beyond it, the key that was learned least recently is forgotten.
 
