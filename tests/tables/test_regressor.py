@@ -218,3 +218,19 @@ def test_models_with_other_learners_can_be_fitted_again(folder: Path, cli: CliRu
     assert model.fit(frame).predict(frame).tolist() == before.tolist()
     with pytest.raises(InputError, match="predict_next needs a MetricRegressor that uses the past"):
         model.predict_next(frame)
+
+
+def test_intervals_are_those_of_the_command_within_the_bounds(folder: Path, cli: CliRunner, tmp_path: Path) -> None:
+    result = cli("predict", folder / "m", folder / "rides.csv", "-o", "p.csv", "--interval", "0.8", folder=tmp_path)
+    assert result.code == 0, result.err
+    expected = csv.read_csv(tmp_path / "p.csv")
+    model = ellipack.load(folder / "m")
+    lower, upper = model.predict_interval(texts(folder), 0.8)
+    np.testing.assert_array_equal(lower, expected["lower_80"])
+    np.testing.assert_array_equal(upper, expected["upper_80"])
+    assert (lower < upper).all()
+    both = model.predict_interval(texts(folder), [0.8, 0.95])
+    np.testing.assert_array_equal(both.lower[:, 0], lower)
+    assert (both.upper[:, 1] >= upper).all()
+    bounded = TableRegressor(TARGET, minimum=20).fit(texts(folder))
+    assert bounded.predict_interval(texts(folder)).lower.min() == 20

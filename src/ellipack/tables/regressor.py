@@ -23,6 +23,7 @@ from ellipack.estimators.input_checks import key_columns
 from ellipack.evaluation.prediction_options import PredictionOptions, check_columns
 from ellipack.evaluation.run import BatchResult, Run, load_run
 from ellipack.evaluation.scores import Scores
+from ellipack.learners.intervals import Intervals, check_coverage
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
 from ellipack.serialization.atomic_file import write_file
@@ -203,6 +204,30 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         run = self._fitted_run
         return self._predict(X, lambda _, rows: run.learner.predict(run.encoder.transform(rows)))
 
+    def predict_interval(self, X: Any, coverage: float | Sequence[float] = 0.9) -> Intervals:
+        """Return prediction intervals of rows that need not follow those that were learned.
+
+        Parameters
+        ----------
+        X : table, or iterator of tables
+            Rows. They need no target.
+        coverage : float or sequence of float, default 0.9
+            Fraction of labels in the intervals, or several of them.
+
+        Returns
+        -------
+        intervals : Intervals
+            A pair of arrays, `lower` and `upper`, of shape (n_samples,), or (n_samples, k) for k coverages, within the
+            bounds of predictions.
+        """
+        run, wanted = self._fitted_run, check_coverage(coverage)
+
+        def both_ends(_: TableBatch, rows: ParsedRows) -> Floats:
+            return np.hstack(run.learner.predict_interval(run.encoder.transform(rows), wanted.ravel().tolist()))
+
+        lower, upper = np.hsplit(self._predict(X, both_ends, (2 * wanted.size,)), 2)
+        return Intervals(lower, upper) if wanted.ndim else Intervals(lower[:, 0], upper[:, 0])
+
     def predict_next(self, X: Any) -> Floats:
         """Predict the rows that follow the last learned row, one after the other, from the features and the past.
 
@@ -375,12 +400,15 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
                 raise InputError(f"by must be one of the columns of {SOURCE}: {', '.join(names)}, got {name!r}")
         return Run(learner, encoder, SOURCE, options=options)
 
-    def _predict(self, X: Any, predict: Callable[[TableBatch, ParsedRows], Floats]) -> Floats:
-        run, predictions = self._fitted_run, [np.zeros(0)]
+    def _predict(
+        self, X: Any, predict: Callable[[TableBatch, ParsedRows], Floats], shape: tuple[int, ...] = ()
+    ) -> Floats:
+        """Return what a function returns for each row, an array of a given shape; NaN for rows that are skipped."""
+        run, predictions = self._fitted_run, [np.zeros((0, *shape))]
         with self._lock, python_hints():
             for batch in iterate_batches(iterate_tables(X), 1):
                 rows = run.encoder.parse_unlabeled(batch, self.on_error)
-                found = np.full(len(batch), np.nan)
+                found = np.full((len(batch), *shape), np.nan)
                 if len(rows):
                     places = np.searchsorted(batch.row_numbers, rows.row_numbers)
                     found[places] = run.options.bound(predict(batch, rows))
