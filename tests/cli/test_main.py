@@ -100,7 +100,7 @@ def test_exit_code_if_nobody_reads_the_output(arguments: list[str], tmp_path: Pa
 
 
 def test_ascii_terminal_gets_only_ascii(tmp_path: Path) -> None:
-    write(tmp_path / "tiny.csv", [[str(t % 7), str(t % 5)] for t in range(40)], ["höhe", "y"])
+    write(tmp_path / "tiny.csv", [[str(t % 7), str(t % 7 * 2)] for t in range(400)], ["höhe", "y"])
     plain = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     result = run_command("run", "tiny.csv", "--target", "y", folder=tmp_path, environment=plain)
     assert result.code == 0, result.err

@@ -78,7 +78,7 @@ def full() -> Record:
 def _importance(columns: list[str], shares: list[float]) -> ImportanceRecord:
     """Return importances with a standard error of a point, one column that was not measured, and one of time."""
     known = [
-        ColumnShare([name], 40, 900 * share, 0.3, 7.7 * share, share, 0.01, share, 0.02)
+        ColumnShare([name], 40, 900 * share, 0.3, 7.7 * share, share, 0.01, share, 0.02, share >= 0.05)
         for name, share in zip(columns, shares, strict=True)
     ]
     known.sort(key=lambda each: -(each.share or 0.0))

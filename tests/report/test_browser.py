@@ -184,7 +184,7 @@ def test_hostile_names_stay_text(hostile: Visit) -> None:
     forbidden = ".page img, .page script, .page a:not(nav a), svg a, figure b:not(.legend b)"
     assert hostile.tab.locator(forbidden).count() == 0
     names = [clean(name) for name in records.HOSTILE]
-    for chart in ("#features-0", "#features-1"):
+    for chart in ("#features-0", "#metric-2"):
         shown = labels(hostile, chart)
         for name in names:
             assert any(name.startswith(label.removesuffix("\u2026")) for label in shown), name

@@ -50,7 +50,8 @@ def test_headline_follows_the_skill(skill: float) -> None:
 
 
 def share(name: str, value: float | None, std: float = 0.01) -> ColumnShare:
-    return ColumnShare([name], 50, value, std, value, value, None if value is None else std, value, std)
+    is_driver = value is not None and value > max(0.05, 3 * std)
+    return ColumnShare([name], 50, value, std, value, value, None if value is None else std, value, std, is_driver)
 
 
 @pytest.mark.parametrize(

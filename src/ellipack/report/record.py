@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass, field
 from typing import NoReturn
 
 from ellipack.errors import InputError, NonFiniteError
-from ellipack.learners.metric.importances import is_driver
 from ellipack.report.schema import (
     JsonValue,
     check_decreasing,
@@ -174,6 +173,8 @@ class ColumnShare:
         Rise relative to the sum over all columns, and its standard error.
     recent_share, recent_share_std : float or None
         The same over recent rows.
+    is_driver : bool
+        Whether the column matters beyond doubt.
     effect : str
         How the prediction moves with the value, in words; may be empty.
     """
@@ -187,13 +188,8 @@ class ColumnShare:
     share_std: float | None
     recent_share: float | None
     recent_share_std: float | None
+    is_driver: bool = False
     effect: str = ""
-
-    @property
-    def is_driver(self) -> bool:
-        """Whether the column matters beyond doubt."""
-        known = self.rise is not None and self.rise_std is not None and self.share is not None
-        return known and is_driver(self.rise or 0.0, self.rise_std or 0.0, self.share or 0.0)
 
 
 @dataclass(frozen=True)

@@ -223,6 +223,7 @@ def _column_share(measured: ColumnImportance) -> ColumnShare:
         share_std=_known(measured.share_std),
         recent_share=_known(measured.recent_share),
         recent_share_std=_known(measured.recent_share_std),
+        is_driver=measured.is_driver,
     )
 
 
