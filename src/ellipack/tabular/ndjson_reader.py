@@ -76,10 +76,10 @@ class NdjsonReader:
         rows_read = len(self._first.row_numbers) + len(self._first.unreadable_rows)
         for block in self._blocks:
             count = len(_nonblank_lines(block))
-            if rows_read + count > self._skip_rows:
-                yield self._parse_block(block, count, rows_read + 1)
-            elif not block:
+            if not block:
                 yield self._first.after_row(len(self._first.row_numbers) + len(self._first.unreadable_rows))
+            elif rows_read + count > self._skip_rows:
+                yield self._parse_block(block, count, rows_read + 1)
             rows_read += count
 
     def wait(self, seconds: float) -> bool:
@@ -102,7 +102,8 @@ class NdjsonReader:
                 rest = after
             else:
                 rest += more
-                yield b""
+                if self.is_live:
+                    yield b""
             if len(rest) > _MAX_LINE_BYTES:
                 raise StreamError(
                     f"{self._source}: a line is longer than {_MAX_LINE_BYTES:,} bytes: is it one JSON object per line?"
