@@ -3,12 +3,14 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from ellipack.errors import ModelFileError
 from ellipack.serialization import Archive, read, write
-from ellipack.serialization.atomic_file import atomic_file, hidden_sibling
+from ellipack.serialization import atomic_file as module
+from ellipack.serialization.atomic_file import atomic_file, hidden_sibling, try_lock
 
 TOKENS = [f"{i:016x}" for i in range(4)]
 
@@ -155,3 +157,24 @@ def test_names_may_be_as_long_as_the_file_system_allows(name: str, tmp_path: Pat
         assert read(tmp_path / name)[1].facts == {"clock": clock}
     assert os.listdir(tmp_path) == [name]
     assert len(os.fsencode(hidden_sibling(Path(name), f"{TOKENS[0]}.partial").name)) <= 255
+
+
+def test_a_file_that_another_writer_takes_for_a_leftover_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[tuple[Path, BinaryIO]] = []
+
+    def lock_after_another_writer(descriptor: int) -> bool:
+        if not held:  # the other writer locks the new file first, and removes it later
+            (partial,) = tmp_path.glob(".model.*.partial")
+            held.append((partial, partial.open("rb")))
+            assert try_lock(held[0][1].fileno())
+        return try_lock(descriptor)
+
+    monkeypatch.setattr(module, "try_lock", lock_after_another_writer)
+    with atomic_file(tmp_path / "model") as file:
+        held[0][0].unlink()
+        file.write(b"whole")
+    held[0][1].close()
+    assert (tmp_path / "model").read_bytes() == b"whole"
+    assert os.listdir(tmp_path) == ["model"]

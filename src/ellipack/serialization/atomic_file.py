@@ -163,11 +163,13 @@ def _create_locked(target: Path) -> tuple[Path, BufferedRandom]:
     while True:
         partial = hidden_sibling(target, f"{token_hex(8)}.partial")
         file = partial.open("x+b")
-        with suppress(OSError):
-            try_lock(file.fileno())
-        if is_open_at(file.fileno(), partial):
+        try:
+            is_locked = try_lock(file.fileno())
+        except OSError:  # the file system has no locks
+            is_locked = True
+        if is_locked and is_open_at(file.fileno(), partial):
             return partial, file
-        file.close()  # another writer took it for a leftover, before it was locked
+        file.close()  # another writer took it for a leftover, before it was locked, and has removed it or will
 
 
 def _remove_leftovers(target: Path) -> None:
