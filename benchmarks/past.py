@@ -3,9 +3,14 @@
 Each stream is learned three times in the same run: from the features alone, with the past of the stream, and with the
 past of the same key, too. Errors are late NRMSE: over the second half of the rows, relative to the standard deviation
 of its labels. The cost is that of the run with the past over that of the run without it.
+
+Where the past gains little, the column "linear" says why: it is the ratio that correcting each prediction from the
+features by a multiple of the last error, of the stream or of the same key, would give over the same rows, with the best
+multiple in hindsight. If errors are hardly correlated with the last ones, it is close to 1.
 """
 
 import argparse
+import math
 import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -39,6 +44,7 @@ class PastResult(NamedTuple):
     features_alone: float
     with_past: float
     by_key: float | None
+    linear: float  # ratio of errors if predictions from the features are corrected by the last error
     cost: float  # of the run with the past, relative to that without
 
     @property
@@ -127,15 +133,49 @@ def measure(stream: KeyedStream) -> PastResult:
     """Return the errors on a stream without the past, with it, and by key."""
     alone, seconds = _run(MetricRegressor(past=False), stream)
     past, seconds_with_past = _run(MetricRegressor(), stream)
-    by_key = None if stream.keys is None else _run(MetricRegressor(by="key"), stream, stream.keys)[0]
-    return PastResult(len(stream.y), alone, past, by_key, seconds_with_past / seconds)
+    by_key = None
+    if stream.keys is not None:
+        by_key = late_nrmse(_run(MetricRegressor(by="key"), stream, stream.keys)[0], stream.y)
+    linear = linear_ratio(stream.y - alone, stream.keys)
+    late = late_nrmse(alone, stream.y), late_nrmse(past, stream.y)
+    return PastResult(len(stream.y), *late, by_key, linear, seconds_with_past / seconds)
 
 
-def _run(model: MetricRegressor, stream: KeyedStream, keys: NDArray[Any] | None = None) -> tuple[float, float]:
-    """Return the late error and the processor time of a run."""
+def linear_ratio(errors: Floats, keys: NDArray[Any] | None) -> float:
+    """Return by how much the last error, of the stream or of the same key, can reduce the late errors, as a ratio.
+
+    Examples
+    --------
+    >>> linear_ratio(np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0]), None)  # each error is twice the last one
+    0.0
+    """
+    orders = [np.zeros(len(errors), dtype=int)] + ([] if keys is None else [np.unique(keys, return_inverse=True)[1]])
+    return min(_uncorrelated_share(errors, _last_errors(errors, order)) for order in orders)
+
+
+def _last_errors(errors: Floats, keys: NDArray[Any]) -> Floats:
+    """Return the last error before each row of the same key, 0 if there is none."""
+    last, known = np.zeros(len(errors)), dict[int, float]()
+    for t, (key, error) in enumerate(zip(keys.tolist(), errors.tolist(), strict=True)):
+        last[t] = known.get(key, 0.0)
+        known[key] = error
+    return last
+
+
+def _uncorrelated_share(errors: Floats, last: Floats) -> float:
+    """Return the root of the share of the late squared errors that no multiple of the last errors explains."""
+    late = slice(len(errors) // 2, None)
+    now, before = errors[late], last[late]
+    size = float(before @ before)
+    explained = float(now @ before) ** 2 / size if size > 0 else 0.0
+    return math.sqrt(max(0.0, 1 - explained / float(now @ now)))
+
+
+def _run(model: MetricRegressor, stream: KeyedStream, keys: NDArray[Any] | None = None) -> tuple[Floats, float]:
+    """Return the predictions and the processor time of a run."""
     start = time.process_time()
     predictions = model.progressive(stream.X, stream.y, keys=keys)
-    return late_nrmse(predictions, stream.y), time.process_time() - start
+    return predictions, time.process_time() - start
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -147,7 +187,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--streams", nargs="*", choices=STREAMS, help="names of streams (default: all)")
     options: argparse.Namespace = parser.parse_args(arguments)
     require_positive(parser, options, "rows")
-    table = new_table("Late NRMSE", ["stream", "rows", "features", "past", "by key", "ratio", "cost"])
+    table = new_table("Late NRMSE", ["stream", "rows", "features", "past", "by key", "ratio", "linear", "cost"])
     console, ratios = Console(), []
     with console.status("") as status:
         for name in options.streams or STREAMS:
@@ -157,7 +197,7 @@ def main(arguments: list[str] | None = None) -> None:
             result = measure(KeyedStream(stream.X[: options.rows], stream.y[: options.rows], keys))
             by_key = "" if result.by_key is None else f"{result.by_key:.3f}"
             numbers = f"{result.features_alone:.3f}", f"{result.with_past:.3f}", by_key, f"{result.ratio:.3f}"
-            table.add_row(name, f"{result.rows:,}", *numbers, f"{result.cost:.2f}")
+            table.add_row(name, f"{result.rows:,}", *numbers, f"{result.linear:.3f}", f"{result.cost:.2f}")
             ratios.append(result.ratio)
     console.print(table)
     console.print(f"geometric mean of the ratios: {np.exp(np.mean(np.log(ratios))):.3f}")
