@@ -6,18 +6,17 @@ from typing import Any
 
 import click
 
-from ellipack import serialization
 from ellipack.cli.messages import print_message
 from ellipack.cli.paths import check_distinct_files, check_writable
 from ellipack.cli.terminal import make_console, print_model
 from ellipack.errors import InputError, ModelFileError, StreamError
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.estimators.loading import RUN_KIND, load
-from ellipack.evaluation.run import load_run
 from ellipack.report.page import render_page
 from ellipack.report.record import Record
-from ellipack.report.run_record import RunInfo, build_learner_record, build_record
+from ellipack.report.run_record import RunInfo, build_learner_record
 from ellipack.serialization.atomic_file import write_file
+from ellipack.tables.loading import load
+from ellipack.tables.regressor import TableRegressor
 
 
 def inspect_model(model: str, as_json: bool) -> None:
@@ -57,18 +56,15 @@ def read_record(path: str) -> Record:
         return _parse_record(sys.stdin.buffer.read(), "standard input")
     if _first_bytes(path).lstrip().startswith(b"{"):
         return _parse_record(Path(path).read_bytes(), path)
-    kind, _ = serialization.read(path)
+    model = load(path)
+    if not isinstance(model, TableRegressor | StreamingRegressor):
+        raise ModelFileError(f"{path} must hold a regressor, got a {type(model).__name__}")
+    if not model.__sklearn_is_fitted__():
+        raise ModelFileError(f"{path} holds a learner that is not fitted yet")
     try:
-        return _run_record(path) if kind == RUN_KIND else _learner_record(load(path), path)
+        return model.record_ if isinstance(model, TableRegressor) else _learner_record(model, path)
     except InputError as error:  # the record checks more than loading does
         raise ModelFileError(f"{path} cannot be reported: {error}") from error
-
-
-def _run_record(path: str) -> Record:
-    """Return the record of a saved run."""
-    run = load_run(path)
-    _check_fitted(run.learner, path)
-    return build_record(run)
 
 
 def _parse_record(data: bytes, source: str) -> Record:
@@ -78,19 +74,11 @@ def _parse_record(data: bytes, source: str) -> Record:
         raise ModelFileError(f"{source} is not the output of `ellipack run --json`: {error}") from error
 
 
-def _learner_record(learner: Any, path: str) -> Record:
+def _learner_record(learner: StreamingRegressor[Any], path: str) -> Record:
     """Return the record of a learner that was saved without a run."""
-    if not isinstance(learner, StreamingRegressor):
-        raise ModelFileError(f"{path} must hold a regressor, got a {type(learner).__name__}")
-    _check_fitted(learner, path)
     names = getattr(learner, "feature_names_in_", None)
     features = [f"x{i}" for i in range(learner.n_features_in_)] if names is None else list(names)
     return build_learner_record(learner, features, RunInfo(path, "y"))
-
-
-def _check_fitted(learner: Any, path: str) -> None:
-    if not hasattr(learner, "state_"):
-        raise ModelFileError(f"{path} holds a learner that is not fitted yet")
 
 
 def _first_bytes(path: str) -> bytes:

@@ -2,7 +2,6 @@
 
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.estimators.intrinsic_dimension import IntrinsicDimensionRegressor
-from ellipack.estimators.loading import load
 from ellipack.estimators.locally_adaptive import LocallyAdaptiveRegressor
 from ellipack.estimators.metric import MetricRegressor
 from ellipack.estimators.packing import PackingRegressor
@@ -19,5 +18,4 @@ __all__ = [
     "PackingRegressor",
     "PhasedRegressor",
     "RescaledRegressor",
-    "load",
 ]

@@ -1,9 +1,7 @@
-"""Loading of saved models."""
+"""Models from archives."""
 
-import os
 from typing import Any, Final
 
-from ellipack import serialization
 from ellipack.errors import ModelFileError
 from ellipack.estimators.base import StreamingEstimator, StreamingRegressor
 from ellipack.estimators.gop import GradientOuterProduct
@@ -43,60 +41,20 @@ PARAMETER_CLASSES: Final = {
 """Classes of parameters that a file may hold, by name."""
 
 
-def load(path: str | os.PathLike[str]) -> Any:
-    """Load a model from a file.
-
-    The loaded model continues with the same results, bit for bit. Loading executes and imports nothing from the file.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Path of a file that `save` or ``ellipack run --save`` wrote.
-
-    Returns
-    -------
-    model : StreamingEstimator
-        Estimator of the class that was saved.
-
-    Raises
-    ------
-    ModelFileError
-        If the file is damaged, of another format or from a later version.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     PackingRegressor().fit([[0.1], [0.9]], [0.0, 1.0]).save(Path(folder) / "model")
-    ...     model = load(Path(folder) / "model")
-    >>> model.predict([[0.8]]).tolist()
-    [1.0]
-    """
-    kind, archive = serialization.read(path)
-    try:
-        return learner_from_archive(kind, archive)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error}") from error
-
-
 def learner_from_archive(kind: str, archive: Archive) -> StreamingEstimator[Any]:
     """Return the model in an archive.
 
     Parameters
     ----------
     kind : str
-        Name of the class, or `RUN_KIND`.
+        Name of the class.
     archive : Archive
-        Archive of a model or of a run.
+        Archive of the model.
 
     Returns
     -------
     model : StreamingEstimator
     """
-    if kind == RUN_KIND:
-        archive = archive.part("learner")
-        kind, archive = archive.fact("class", str), archive.part("contents")
     if kind not in SAVED_LEARNERS:
         hint = ": `ellipack.river.load` reads it" if kind.startswith("river.") else ""
         raise ModelFileError(f"a learner must be one of {', '.join(SAVED_LEARNERS)}, got {kind!r}{hint}")

@@ -270,33 +270,36 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     if kind != RUN_KIND:
         raise ModelFileError(f"{path} holds a {kind} and not a run: create one with `ellipack run --save`")
     try:
-        output_position, encoder = (
-            archive.part("output_position"),
-            TableEncoder.from_dict(archive.fact("encoder", dict)),
-        )
-        learner = regressor_from_archive(kind, archive)
-        scores = Scores.from_archive(archive.part("scores"))
-        if scores.n_rows and len(encoder.feature_names) != getattr(learner, "n_features_in_", 0):
-            raise ModelFileError(f"the number of features must match that of the encoder, {len(encoder.feature_names)}")
-        options = PredictionOptions.from_archive(archive.part("options"))
-        sizes = len(encoder.column_names) - 1, len(encoder.feature_names), _n_past_features(learner)
-        return Run(
-            learner,
-            encoder,
-            archive.fact("source", str),
-            scores,
-            archive.integer("position", 0),
-            archive.integer("skipped", 0),
-            options,
-            archive.integer("unlabeled", 0),
-            archive.integer("late_labels", 0),
-            WaitingRows.from_archive(archive.part("waiting"), *sizes, len(options.interval_columns)),
-            OutputPosition(output_position.integer("size", 0), output_position.integer("checksum", 0, 2**32 - 1)),
-            TableFingerprint.from_archive(archive.part("fingerprint")),
-            interval_scores=IntervalScores.from_archive(archive.part("interval_scores"), options.coverages),
-        )
+        return run_from_archive(archive)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
+
+
+def run_from_archive(archive: Archive) -> Run:
+    """Restore a run; raise ModelFileError if the archive is invalid."""
+    output_position, saved = archive.part("output_position"), archive.part("learner")
+    encoder = TableEncoder.from_dict(archive.fact("encoder", dict))
+    learner = regressor_from_archive(saved.fact("class", str), saved.part("contents"))
+    scores = Scores.from_archive(archive.part("scores"))
+    if scores.n_rows and len(encoder.feature_names) != getattr(learner, "n_features_in_", 0):
+        raise ModelFileError(f"the number of features must match that of the encoder, {len(encoder.feature_names)}")
+    options = PredictionOptions.from_archive(archive.part("options"))
+    sizes = len(encoder.column_names) - 1, len(encoder.feature_names), _n_past_features(learner)
+    return Run(
+        learner,
+        encoder,
+        archive.fact("source", str),
+        scores,
+        archive.integer("position", 0),
+        archive.integer("skipped", 0),
+        options,
+        archive.integer("unlabeled", 0),
+        archive.integer("late_labels", 0),
+        WaitingRows.from_archive(archive.part("waiting"), *sizes, len(options.interval_columns)),
+        OutputPosition(output_position.integer("size", 0), output_position.integer("checksum", 0, 2**32 - 1)),
+        TableFingerprint.from_archive(archive.part("fingerprint")),
+        interval_scores=IntervalScores.from_archive(archive.part("interval_scores"), options.coverages),
+    )
 
 
 def _n_past_features(learner: Any) -> int:

@@ -5,8 +5,9 @@ from importlib import import_module
 from typing import Any
 
 from ellipack import serialization
-from ellipack.estimators import loading
-from ellipack.estimators.loading import RUN_KIND
+from ellipack.errors import ModelFileError
+from ellipack.estimators.loading import RUN_KIND, learner_from_archive
+from ellipack.serialization import Archive
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -40,8 +41,14 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> model.predict([[0.8]]).tolist()
     [1.0]
     """
-    kind, _ = serialization.read(path)
-    if kind != RUN_KIND:
-        return loading.load(path)
-    # Imported here, because it needs packages that other models do not need.
-    return import_module("ellipack.tables.regressor").TableRegressor.load(path)
+    kind, archive = serialization.read(path)
+    try:
+        return _table_regressor(archive) if kind == RUN_KIND else learner_from_archive(kind, archive)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+
+
+def _table_regressor(archive: Archive) -> Any:
+    """Return the model of a run. Its modules are imported here, because they need packages that other models do not."""
+    run = import_module("ellipack.evaluation.run").run_from_archive(archive)
+    return import_module("ellipack.tables.regressor").TableRegressor.from_run(run)

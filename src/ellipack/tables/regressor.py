@@ -21,7 +21,7 @@ from ellipack.estimators import MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import key_columns
 from ellipack.evaluation.prediction_options import PredictionOptions, check_columns
-from ellipack.evaluation.run import BatchResult, Run, load_run
+from ellipack.evaluation.run import BatchResult, Run
 from ellipack.evaluation.scores import Scores
 from ellipack.learners.intervals import Intervals, check_coverage
 from ellipack.report.record import Record
@@ -263,12 +263,11 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             self._fitted_run.save(path)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "TableRegressor":
-        """Load a model that `save` or ``ellipack run --save`` wrote. It continues with the same results.
+    def from_run(cls, run: Run) -> "TableRegressor":
+        """Return the model of a run.
 
-        Its parameters are those that the file holds: the columns in use are those of `take`.
+        Its parameters are those that the run holds: the columns in use are those of `take`.
         """
-        run = load_run(path)
         options = run.options
         model = cls(
             run.encoder.target,
