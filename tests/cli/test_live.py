@@ -58,11 +58,12 @@ def to_line(row: list[str]) -> str:
 
 
 def test_each_prediction_comes_before_the_next_row_is_sent(cli: CliRunner, tmp_path: Path) -> None:
-    """The predictions are those of a file."""
+    """The predictions are those of a file. One row would not tell that zones are text."""
     write(tmp_path / "rides.csv", rows(), COLUMNS)
-    assert cli("run", "rides.csv", "-t", TARGET, "--predictions", "p.csv", folder=tmp_path).code == 0
+    kind = "--kind", "zone=category"
+    assert cli("run", "rides.csv", "-t", TARGET, *kind, "--predictions", "p.csv", folder=tmp_path).code == 0
     expected = (tmp_path / "p.csv").read_text().splitlines()
-    with start_live_run(cli, tmp_path, "--save", "m") as run:
+    with start_live_run(cli, tmp_path, "--save", "m", *kind) as run:
         run.send(to_line(COLUMNS))
         for t, row in enumerate(rows()):
             line = to_line(row)
@@ -77,6 +78,26 @@ def test_each_prediction_comes_before_the_next_row_is_sent(cli: CliRunner, tmp_p
             "ellipack: columns are decided from 1 row of standard input; --head N waits for N rows, --kind sets them",
             "ellipack: columns: numbers: km, traffic; text: zone",
             f"ellipack: stopped after {ROWS} rows and saved; to resume: ellipack run - --resume m --predictions -",
+        ]
+
+
+def test_kinds_that_the_first_row_does_not_tell_are_decided_later(cli: CliRunner, tmp_path: Path) -> None:
+    with start_live_run(cli, tmp_path, "--save", "m") as run:
+        run.send(to_line(COLUMNS))
+        for t, row in enumerate(rows()):
+            traffic = "starting" if t < 3 else "" if t == 3 else row[1]
+            run.send(to_line([row[0], traffic, row[2], row[3]]))
+            if t == 0:
+                assert run.receive() == "row,prediction,label"
+            assert run.receive().startswith(f"{t + 1},")
+        assert run.command.stop(signal.SIGTERM) == 128 + signal.SIGTERM
+        assert run.command.err().splitlines()[1:-1] == [
+            "ellipack: columns: numbers: km; undecided (too few values): traffic, zone",
+            "ellipack: column 'zone' has its first 20 values: text from row 21 on",
+            "ellipack: column 'traffic' has its first 20 values: text from row 22 on",
+            "ellipack: warning: column 'traffic' is treated as text, although it looks like numbers: 3 of its first 20 "
+            "values are not, such as 'starting' in row 1: correct them, name spellings of missing values with --na, or "
+            "run with --kind 'traffic=number'",
         ]
 
 

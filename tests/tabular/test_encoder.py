@@ -43,7 +43,9 @@ def columns(draw: st.DrawFn, rows: int) -> tuple[str, list[str | None]]:
     cell = st.builds(lambda a, cell, b: a + cell + b, padding, draw(st.sampled_from(CELLS[kind])), padding)
     missing = draw(st.sampled_from([0, 0, 1]))
     cells = st.one_of(cell, *[st.sampled_from([None, *MISSING_VALUES, " NA "])] * missing)
-    return kind, draw(st.lists(cells, min_size=rows, max_size=rows))
+    drawn = draw(st.lists(cells, min_size=rows, max_size=rows))
+    drawn[draw(st.integers(0, rows - 1))] = draw(cell)  # a column without values is undecided
+    return kind, drawn
 
 
 class Table:

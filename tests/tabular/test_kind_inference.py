@@ -75,12 +75,6 @@ def test_infers_kind_from_types(cells: pa.Array, kind: str, pattern: str) -> Non
         ([*IDENTIFIERS, "aa"], "an identifier at first", False, "25 different values in 26 rows, which help"),
         ([str(i) for i in range(7, 30)], "counts the rows", True, ""),
         (
-            [None] * 5,
-            "no values at first",
-            False,
-            "no values in the first 5 rows and is treated as category: if it will contain",
-        ),
-        (
             ["1", "2", "1", "3"] * 20 + ["one"],
             "",
             False,

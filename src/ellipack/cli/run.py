@@ -21,9 +21,15 @@ from ellipack.evaluation.run import BatchResult, Run
 from ellipack.report.formatting import format_count
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
-from ellipack.tabular import INFERENCE_ROWS, CellOptions, LevelOptions, TableBatch, TableEncoder, TableStream
-
-_FEW_ROWS = 20  # of a pipe; with more, the kinds of its columns are rather certain
+from ellipack.tabular import (
+    INFERENCE_ROWS,
+    MIN_VALUES,
+    CellOptions,
+    LevelOptions,
+    TableBatch,
+    TableEncoder,
+    TableStream,
+)
 
 
 def run_table(options: Options) -> int:
@@ -93,6 +99,7 @@ def _new_run(options: Options, source: TableStream) -> Run:
         kinds=options.column_kinds(),
         levels=_level_options(options),
         cells=CellOptions(options.decimal, options.thousands, options.na, options.formats_of_times(), options.trend),
+        min_values=MIN_VALUES,
     )
     _report_live_table(source, encoder.target)
     learner = make_learner(options.learner or DEFAULT_LEARNER, options.settings)
@@ -111,7 +118,7 @@ def _describe_columns(encoder: TableEncoder) -> None:
 def _report_live_table(source: TableStream, target: str) -> None:
     """Say from how many rows the columns of a pipe were decided, if they are few."""
     head = source.peek(INFERENCE_ROWS) if source.is_live else None
-    if head is not None and len(head) < _FEW_ROWS:
+    if head is not None and len(head) < MIN_VALUES:
         rows = format_count(len(head), "row")
         print_message(f"columns are decided from {rows} of {source.name}; --head N waits for N rows, --kind sets them")
     if head is not None and head.table.column(target).null_count == len(head):
@@ -132,12 +139,16 @@ def _learn_table(
 ) -> list[tuple[int, float]]:
     """Learn batch after batch, saving at intervals and at the end; return the speed over time."""
     first_position = saved = run.position
+    n_decisions = len(run.encoder.decisions)
     skipped, failures = SkippedRows(source.name), list[StreamError]()
     with ProgressLine(run) as progress:
         for result in _learn_batches(run, options, prefetch(source, stop.received), failures):
             values = result.predictions, *result.interval_ends.T, result.labels
             output.write(result.row_numbers, *values, kept=result.kept)
             skipped.add(result.bad_rows)
+            for message in run.encoder.decisions[n_decisions:]:
+                print_message(message)
+            n_decisions = len(run.encoder.decisions)
             if options.model_path and run.position - saved >= options.save_every:
                 _save(run, options, output)
                 saved = run.position

@@ -6,7 +6,9 @@ batch.
 """
 
 import os
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -133,6 +135,22 @@ class Run:
         on_error : {"stop", "skip"}, default "stop"
             "stop" raises StreamError at a bad row and leaves the run unchanged; "skip" omits it.
         """
+        parts = self.encoder.split_at_decisions(batch)
+        if len(parts) == 1:
+            return self._learn_part(batch, on_error)
+        self.check_rows([batch], on_error)
+        return _join_results([self._learn_part(part, on_error) for part in parts])
+
+    def check_rows(self, batches: Iterable[TableBatch], on_error: str = "stop") -> None:
+        """Raise StreamError if batches that follow the rows so far have a bad row. Does not change the run."""
+        encoder = self.encoder.copy_to_parse()
+        for batch in batches:
+            for part in encoder.split_at_decisions(batch):
+                encoder.parse(part, on_error)
+                encoder.remember_values(part)
+
+    def _learn_part(self, batch: TableBatch, on_error: str) -> BatchResult:
+        """Learn rows of which at most the last one decides the kind of a column."""
         rows = self.encoder.parse(batch, on_error)  # raises before the state changes
         keys, kept, ids = self.row_keys(batch, rows), self.options.kept_cells(batch, rows), self._row_ids(batch, rows)
         predictions, ends = np.empty(len(rows)), np.empty((len(rows), len(self.options.interval_columns)))
@@ -155,6 +173,10 @@ class Run:
         self.skipped += len(bad)
         if self.source != "-":  # standard input is not read again
             self.fingerprint = self.fingerprint.extended_by(batch, self.encoder.column_names)
+        new_scales = self.encoder.remember_values(batch)
+        if len(new_scales) and self.learner.__sklearn_is_fitted__():
+            self.learner.add_features(new_scales)
+            self._name_columns(len(self.encoder.feature_names))
         return BatchResult(self.row_offset + rows.row_numbers, predictions, rows.labels, bad, kept, ends)
 
     def _learn(self, rows: ParsedRows, keys: Ints | None) -> tuple[Floats, Floats]:
@@ -191,7 +213,12 @@ class Run:
                 intervals = self.learner.predict_interval(X, self.options.coverages)
         predictions, ends = self.options.bound(predictions), self.options.interval_ends(intervals)
         if ids is not None:
-            cells = list(zip(*(column_cells(batch, rows, each) for each in self.encoder.column_names[1:]), strict=True))
+            empty, undecided = [None] * len(rows), self.encoder.undecided_columns
+            columns = [
+                empty if name in undecided else column_cells(batch, rows, name)
+                for name in self.encoder.column_names[1:]
+            ]
+            cells = list(zip(*columns, strict=True))
             for i, name in enumerate(ids):
                 if name is not None:
                     key = 0 if keys is None else int(keys[i])
@@ -262,6 +289,18 @@ class Run:
             learner=Archive({"class": type(self.learner).__name__}).with_parts(contents=learner),
         )
         serialization.write(path, RUN_KIND, archive)
+
+
+def _join_results(results: Sequence[BatchResult]) -> BatchResult:
+    """Return the results of the parts of a batch as one."""
+    return BatchResult(
+        np.concatenate([each.row_numbers for each in results]),
+        np.concatenate([each.predictions for each in results]),
+        np.concatenate([each.labels for each in results]),
+        tuple(row for each in results for row in each.bad_rows),
+        [list(chain.from_iterable(cells)) for cells in zip(*(each.kept for each in results), strict=True)],
+        np.concatenate([each.interval_ends for each in results]),
+    )
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:

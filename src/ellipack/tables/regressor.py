@@ -30,6 +30,7 @@ from ellipack.serialization.atomic_file import write_file
 from ellipack.tables.frames import SOURCE, is_iterator, iterate_batches, iterate_tables, with_labels
 from ellipack.tabular import (
     INFERENCE_ROWS,
+    MIN_VALUES,
     CellOptions,
     LevelOptions,
     ParsedRows,
@@ -368,8 +369,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         every: Iterable[TableBatch] = chain(head, batches)
         if not is_once:
             every = list(every)
-            for batch in every:
-                run.encoder.parse(batch, self.on_error)  # raises before anything is learned
+            run.check_rows(every, self.on_error)  # raises before anything is learned
         return run, [uninterrupted(partial(run.learn_batch, batch, self.on_error)) for batch in every]
 
     def _new_run(self, head: list[TableBatch], keep: Sequence[str]) -> Run:
@@ -389,6 +389,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             kinds=self.kinds,
             levels=self.levels or LevelOptions(),
             cells=self.cells or CellOptions(),
+            min_values=MIN_VALUES,
         )
         learner: Any = MetricRegressor() if self.learner is None else clone(self.learner)
         if self.by is not None:

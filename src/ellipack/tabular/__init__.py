@@ -4,7 +4,7 @@ from ellipack.tabular.category_column import LevelOptions
 from ellipack.tabular.cell_options import CellOptions
 from ellipack.tabular.column_building import LeftOut
 from ellipack.tabular.encoder import ColumnSummary, FeatureBlock, ParsedRows, TableEncoder
-from ellipack.tabular.kind_inference import INFERENCE_ROWS
+from ellipack.tabular.kind_inference import INFERENCE_ROWS, MIN_VALUES
 from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, TableBatch, column_text
 from ellipack.tabular.table_stream import FileOptions, TableStream, open_table
 from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE
@@ -13,6 +13,7 @@ __all__ = [
     "INFERENCE_ROWS",
     "MAX_ABS_LABEL",
     "MAX_ABS_VALUE",
+    "MIN_VALUES",
     "MISSING_VALUES",
     "BadRow",
     "CellOptions",

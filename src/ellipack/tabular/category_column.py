@@ -226,6 +226,11 @@ class CategoryColumn:
         """Assign an index to a new feature. They come in the order of `partial_fit_transform`."""
         self._features.append(feature)
 
+    def start_late(self, first: pa.Array, n_missing: int, feature: int) -> list[float]:
+        """Start with the feature of all other levels, if any."""
+        self.n_missing = n_missing
+        return [1.0] * len(self._features)
+
     def feature_names(self) -> dict[int, str]:
         """Return the names of the features by index."""
         names = [f"{self.name}=other"] if self._has_other else []

@@ -11,11 +11,17 @@ from ellipack.tabular.cell_options import CellOptions
 from ellipack.tabular.columns import Column, decode_column, is_numeric_type
 from ellipack.tabular.kind_inference import INFERENCE_ROWS, InferredKind, Sample, infer_kind
 from ellipack.tabular.number_column import NumberColumn, TargetColumn
-from ellipack.tabular.number_format import NumberFormat, Separators, find_number_format, find_usual_separators
+from ellipack.tabular.number_format import (
+    NumberFormat,
+    Separators,
+    find_number_format,
+    find_usual_separators,
+)
 from ellipack.tabular.table_batch import BadRow, TableBatch, escape_name, quote_value, replace_missing, to_strings
 from ellipack.tabular.target_statistics import STATISTICS
 from ellipack.tabular.time_column import TimeColumn, periodic_parts
-from ellipack.tabular.time_format import ISO
+from ellipack.tabular.time_format import ISO, TimeFormat
+from ellipack.tabular.undecided_column import UndecidedColumn
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,7 @@ class ColumnOptions:
     kinds: Mapping[str, str] = field(default_factory=dict)
     levels: LevelOptions = field(default_factory=LevelOptions)
     cells: CellOptions = field(default_factory=CellOptions)
+    min_values: int = 1
 
     def __post_init__(self) -> None:
         for name, kind in self.kinds.items():
@@ -36,6 +43,11 @@ class ColumnOptions:
     def asks_for(self, name: str) -> bool:
         """Return whether a column is used whatever its values are."""
         return name in self.kinds or name in (self.take or ())
+
+    def is_undecided(self, sample: Sample, inferred: InferredKind) -> bool:
+        """Return whether the first values are too few to decide the kind of a column."""
+        is_open = inferred.question or inferred.warnings or (inferred.kind == "category" and sample.is_text)
+        return len(sample.values) < self.min_values and bool(is_open) and sample.name not in self.kinds
 
 
 class LeftOut(NamedTuple):
@@ -59,27 +71,53 @@ def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> Buil
     names = _select_columns(head, target, options)
     samples = {name: _sample(head, name, options.cells) for name in [target, *names]}
     usual = _usual_separators(samples, options)
-    columns: list[Column] = []
-    left_out, warnings, width = list[LeftOut](), list[str](), 0
     labels = _build_target(head, samples[target], options, usual)
-    for name, inferred in _infer_kinds(head, [samples[name] for name in names], options, usual).items():
-        warnings += inferred.warnings
-        is_left_out = bool(inferred.left_out) and not options.asks_for(name)
-        if is_left_out:
-            left_out.append(LeftOut(name, inferred.left_out))
-        if is_left_out and inferred.kind != "category":
-            continue
-        columns.append(_make_column(name, target, inferred, width, options))
-        width += len(columns[-1].feature_names())
-    if not width and (times := [each for each in columns if isinstance(each, TimeColumn)]):  # nothing else is known
-        whole = TimeColumn(times[0].name, times[0].format, periodic_parts(times[0].format), 0, has_trend=False)
-        columns[columns.index(times[0])] = whole
-    elif not width:
-        reasons = "; ".join(f"'{escape_name(name)}' is left out ({reason})" for name, reason in left_out)
+    kinds = _infer_kinds(head, [samples[name] for name in names if len(samples[name].values)], options, usual)
+    built = BuiltColumns(labels, [], [], [])
+    width = 0
+    for name in names:
+        if name not in kinds or options.is_undecided(samples[name], kinds[name]):
+            given = "time" if name in options.cells.trend else options.kinds.get(name)
+            column: Column = UndecidedColumn(name, options.levels, given)
+        else:
+            built.warnings.extend(kinds[name].warnings)
+            is_left_out = bool(kinds[name].left_out) and not options.asks_for(name)
+            if is_left_out:
+                built.left_out.append(LeftOut(name, kinds[name].left_out))
+            if is_left_out and kinds[name].kind != "category":
+                continue
+            column = make_column(name, target, kinds[name], width, options)
+        built.columns.append(column)
+        width += len(column.feature_names())
+    if not width:
+        _use_one_column(head, built, kinds, options)
+    return built
+
+
+def _use_one_column(
+    head: TableBatch, built: BuiltColumns, kinds: Mapping[str, InferredKind], options: ColumnOptions
+) -> None:
+    """Give features to one of the columns, because a learner needs some; raise StreamError if all are left out."""
+    columns = built.columns
+    for place, column in enumerate(columns):
+        if isinstance(column, TimeColumn):
+            columns[place] = TimeColumn(column.name, column.format, periodic_parts(column.format), 0, has_trend=False)
+            return
+    undecided = [place for place, column in enumerate(columns) if isinstance(column, UndecidedColumn)]
+    if not undecided:
+        reasons = "; ".join(f"'{escape_name(name)}' is left out ({reason})" for name, reason in built.left_out)
         raise StreamError(
-            f"{head.source}: no column is left to predict '{target}' from: {reasons}: use one with --take"
+            f"{head.source}: no column is left to predict '{built.target.name}' from: {reasons}: use one with --take"
         )
-    return BuiltColumns(labels, columns, left_out, warnings)
+    place = next((place for place in undecided if columns[place].name in kinds), undecided[0])
+    name = columns[place].name
+    found = kinds.get(name, InferredKind("category"))
+    columns[place] = make_column(name, built.target.name, found, 0, options)
+    if name not in kinds:
+        rows = f"the first {len(head):,} rows"
+        built.warnings.append(
+            f"column '{escape_name(name)}' has no values in {rows}, as all others, and is treated as text"
+        )
 
 
 def _infer_kinds(
@@ -87,17 +125,24 @@ def _infer_kinds(
 ) -> dict[str, InferredKind]:
     """Return the kinds of columns. Other columns decide what is not clear; raise StreamError if they do not."""
     kinds = {each.name: infer_kind(each, options.kinds.get(each.name), options.cells, usual) for each in samples}
-    decided = {each.time_format for each in kinds.values() if each.kind == "time" and not each.question} - {ISO}
-    usual_times = decided.pop() if len(decided) == 1 else None
+    usual_times = usual_time_format(
+        {each.time_format for each in kinds.values() if each.kind == "time" and not each.question}
+    )
     for sample in samples:
         name = sample.name
         if kinds[name].question and usual_times is not None:
             kinds[name] = infer_kind(sample, options.kinds.get(name), options.cells, usual, usual_times)
-        if kinds[name].question:
+        if kinds[name].question and not options.is_undecided(sample, kinds[name]):
             raise StreamError(f"{head.source}, {kinds[name].question}")
         if name in options.cells.trend and kinds[name].kind != "time":
             raise StreamError(f"{head.source}, column '{escape_name(name)}' must contain dates, because it is a trend")
     return kinds
+
+
+def usual_time_format(formats: set[TimeFormat]) -> TimeFormat | None:
+    """Return the only format of dates other than ISO 8601; None if there are none or several."""
+    others = formats - {ISO}
+    return others.pop() if len(others) == 1 else None
 
 
 def _sample(head: TableBatch, name: str, options: CellOptions) -> Sample:
@@ -170,7 +215,7 @@ def require_column(batch: TableBatch, name: str, role: str) -> None:
         raise StreamError(f"{batch.source} has {count} named {quote_value(name)} ({role}); its columns are: {listed}")
 
 
-def _make_column(name: str, target: str, inferred: InferredKind, feature: int, options: ColumnOptions) -> Column:
+def make_column(name: str, target: str, inferred: InferredKind, feature: int, options: ColumnOptions) -> Column:
     """Return the encoder of a column."""
     if inferred.kind == "time":
         format, has_trend = inferred.time_format, name in options.cells.trend

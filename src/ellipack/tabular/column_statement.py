@@ -6,7 +6,14 @@ from typing import NamedTuple
 from ellipack.tabular.table_batch import escape_name
 
 _MAX_NAMES = 6
-_PLURALS = {"number": "numbers", "boolean": "Booleans", "time": "dates or times", "category": "text"}
+PLURALS = {
+    "number": "numbers",
+    "boolean": "Booleans",
+    "time": "dates or times",
+    "category": "text",
+    "undecided": "undecided (too few values)",
+}
+"""Names of the kinds of columns, for the user."""
 
 
 class TakenFor(NamedTuple):
@@ -35,10 +42,10 @@ def describe_columns(target: TakenFor, columns: Iterable[TakenFor], left_out: Se
     >>> describe_columns(TakenFor("y", "number", ""), [price, sky], [("id", "counts the rows")])
     'numbers: price (in €); text: sky; left out: id (counts the rows)'
     """
-    columns = list(columns)
+    columns = sorted(columns, key=lambda column: column.kind == "undecided")  # these come last
     groups: dict[str, list[str]] = {"target": [_name(target)]} if target.format else {}
     for column in columns:
-        groups.setdefault(_PLURALS[column.kind], []).append(_name(column))
+        groups.setdefault(PLURALS[column.kind], []).append(_name(column))
     if left_out:
         groups["left out"] = [f"{escape_name(name)} ({reason})" for name, reason in left_out]
     is_plain = not any(column.format or column.kind != "number" for column in [target, *columns])

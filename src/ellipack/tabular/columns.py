@@ -87,6 +87,28 @@ class Column(Protocol):
         """Return the state as JSON-compatible data."""
 
 
+class LateColumn(Column, Protocol):
+    """Column whose kind can be decided after the first rows."""
+
+    def start_late(self, first: pa.Array, n_missing: int, feature: int) -> list[float]:
+        """Start with features that are 0 in all rows before.
+
+        Parameters
+        ----------
+        first : pyarrow.Array
+            The values from which the kind was decided.
+        n_missing : int
+            Number of rows without a value so far.
+        feature : int
+            Index of the next feature.
+
+        Returns
+        -------
+        list of float
+            Typical sizes of the features.
+        """
+
+
 def convert_each_cell(column: pa.Array, convert: Callable[[pa.Array], pa.Array]) -> tuple[pa.Array, Bools]:
     """Convert the cells that can be converted.
 
@@ -236,16 +258,20 @@ def invalid_entry(key: str, rule: str, value: object) -> ModelFileError:
 class MissingIndicator:
     """Feature that is 1 where a value is missing. A column gets it with its first missing value.
 
+    If the column was empty at first, the feature is 1 where there is a value, so that it is 0 in the first rows.
+
     Parameters
     ----------
     count : int, default 0
         Number of missing values so far.
     feature : int or None, default None
         Index of the feature; None before the first missing value.
+    is_late : bool, default False
+        Whether the column was empty at first.
     """
 
-    def __init__(self, count: int = 0, feature: int | None = None) -> None:
-        self.count, self.feature = count, feature
+    def __init__(self, count: int = 0, feature: int | None = None, *, is_late: bool = False) -> None:
+        self.count, self.feature, self._is_late = count, feature, is_late
 
     def update(self, missing: Bools) -> list[NewFeature]:
         """Count missing values. Return the new feature if these are the first ones."""
@@ -256,17 +282,20 @@ class MissingIndicator:
     def write_features(self, missing: Bools, X: Floats) -> None:
         """Write the indicator to `X`, if there is one."""
         if self.feature is not None:
-            X[:, self.feature] = missing
+            X[:, self.feature] = ~missing if self._is_late else missing
 
     def feature_names(self, column: str) -> dict[int, str]:
         """Return the name of the feature by index; empty before the first missing value."""
-        return {} if self.feature is None else {self.feature: f"{column} is missing"}
+        if self.feature is None:
+            return {}
+        return {self.feature: f"{column} is {'present' if self._is_late else 'missing'}"}
 
     def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
-        return {"missing": self.count, "indicator": self.feature}
+        return {"missing": self.count, "indicator": self.feature, "is_late": self._is_late}
 
     @classmethod
     def from_dict(cls, data: JsonDict) -> "MissingIndicator":
         """Restore the state from `to_dict`."""
-        return cls(get_int(data, "missing"), get_optional_int(data, "indicator"))
+        count, feature = get_int(data, "missing"), get_optional_int(data, "indicator")
+        return cls(count, feature, is_late=get_bool(data, "is_late"))

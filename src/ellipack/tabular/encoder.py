@@ -1,6 +1,7 @@
 """Encode the rows of a table as features, with statistics that are updated row by row: `TableEncoder`."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,10 +28,12 @@ from ellipack.tabular.columns import (
     get_strs,
     invalid_entry,
 )
+from ellipack.tabular.late_columns import decide_column
 from ellipack.tabular.number_column import NumberColumn, TargetColumn
 from ellipack.tabular.table_batch import BadRow, TableBatch, replace_missing, to_clean_strings
 from ellipack.tabular.time_column import TimeColumn
 from ellipack.tabular.time_format import TimeCells
+from ellipack.tabular.undecided_column import UndecidedColumn
 from ellipack.validation import Floats, Ints
 
 
@@ -99,6 +102,7 @@ _COLUMN_TYPES: dict[str, Callable[[JsonDict], Column]] = {
     "boolean": NumberColumn.from_dict,
     "time": TimeColumn.from_dict,
     "category": CategoryColumn.from_dict,
+    "undecided": UndecidedColumn.from_dict,
 }
 
 
@@ -120,6 +124,7 @@ class TableEncoder:
     category  few levels: ``NAME=LEVEL`` for each frequent level, ``NAME=other`` for all others. Many levels: ``mean of
               TARGET by NAME``, ``last TARGET by NAME`` and ``log count of NAME``, from the earlier rows of the same
               level. A missing value is a level, too
+    undecided none, until its first 20 values decide its kind: see `remember_values`
     ========= ====================================================================================================
 
     Attributes
@@ -134,6 +139,8 @@ class TableEncoder:
         Columns that are not used because their values seem to identify rows.
     warnings : list of str
         Warnings about the columns, for the user.
+    decisions : list of str
+        What columns were taken for whose kind was decided after the first rows, for the user.
 
     Examples
     --------
@@ -154,6 +161,7 @@ class TableEncoder:
 
     def __init__(self, built: BuiltColumns, cells: CellOptions = _DEFAULT_CELLS) -> None:
         self._target, self._columns, self.left_out, self.warnings = built
+        self.decisions = list[str]()
         self.cell_options, self._names = cells, _unique_names(self._columns)
 
     @classmethod
@@ -167,6 +175,7 @@ class TableEncoder:
         kinds: Mapping[str, str] | None = None,
         levels: LevelOptions = _DEFAULT_LEVELS,
         cells: CellOptions = _DEFAULT_CELLS,
+        min_values: int = 1,
     ) -> "TableEncoder":
         """Create an encoder for a table, and infer the kinds of its columns from the first rows.
 
@@ -186,6 +195,9 @@ class TableEncoder:
             Options of category columns.
         cells : CellOptions, default CellOptions()
             How cells are written, as far as it is not inferred.
+        min_values : int, default 1
+            Number of values that text needs to be taken for text. A column with fewer is left undecided, because more
+            values may show that it contains numbers or dates. A column without any value is always left undecided.
 
         Returns
         -------
@@ -197,7 +209,7 @@ class TableEncoder:
         StreamError
             If a column does not exist, its type is not supported, or the target does not contain numbers.
         """
-        options = ColumnOptions(take, drop, kinds or {}, levels, cells)
+        options = ColumnOptions(take, drop, kinds or {}, levels, cells, min_values)
         return cls(build_columns(head, target, options), cells)
 
     @property
@@ -224,7 +236,13 @@ class TableEncoder:
     @property
     def level_options(self) -> LevelOptions | None:
         """Options of the category columns; None if there are none."""
-        return next((column.options for column in self._columns if isinstance(column, CategoryColumn)), None)
+        kinds = CategoryColumn | UndecidedColumn
+        return next((column.options for column in self._columns if isinstance(column, kinds)), None)
+
+    @property
+    def undecided_columns(self) -> list[str]:
+        """Names of the columns whose kind is not decided yet."""
+        return [column.name for column in self._columns if isinstance(column, UndecidedColumn)]
 
     def column_summaries(self) -> list[ColumnSummary]:
         """Return a summary of each feature column."""
@@ -241,6 +259,52 @@ class TableEncoder:
         """Return the columns that are neither features nor the target."""
         used = set(self.column_names)
         return [name for name in names if name not in used]
+
+    def split_at_decisions(self, batch: TableBatch) -> list[TableBatch]:
+        """Split a batch behind each row that decides the kind of a column. Does not change the encoder."""
+        ends = {
+            needed
+            for each in self._columns
+            if isinstance(each, UndecidedColumn) and each.name in batch.table.schema.names
+            if (needed := each.n_rows_needed(self._decode(batch, each.name))) is not None
+        }
+        return batch.split(sorted(ends))
+
+    def remember_values(self, batch: TableBatch) -> Floats:
+        """Remember the first values of undecided columns, and decide the kinds of those that have enough.
+
+        Parameters
+        ----------
+        batch : TableBatch
+            One of the batches that `split_at_decisions` returns, after its rows were encoded.
+
+        Returns
+        -------
+        ndarray of float
+            Scales of the new features, for `StreamingRegressor.add_features`. Usually empty.
+        """
+        scales = list[float]()
+        for place, column in enumerate(self._columns):
+            if not isinstance(column, UndecidedColumn) or column.name not in batch.table.schema.names:
+                continue
+            cells = self._decode(batch, column.name)
+            is_decided = column.n_rows_needed(cells) is not None
+            column.remember(cells, batch.row_numbers)
+            if is_decided:
+                others, feature = self._columns, len(self._names) + len(scales)
+                decision = decide_column(column, self._target, others, feature, self.cell_options)
+                self._columns[place] = decision.column
+                self.decisions += decision.messages
+                scales += decision.scales
+        self._names = _unique_names(self._columns) if scales else self._names
+        return np.array(scales)
+
+    def copy_to_parse(self) -> "TableEncoder":
+        """Return a copy that parses rows and decides kinds, without effect on this encoder. It must not encode rows."""
+        own = copy(self)
+        own._columns = [deepcopy(each) if isinstance(each, UndecidedColumn) else each for each in self._columns]
+        own.decisions = list(self.decisions)
+        return own
 
     def parse(self, batch: TableBatch, on_error: str = "stop") -> ParsedRows:
         """Parse the rows of a batch and their labels. Does not change the encoder.
@@ -331,6 +395,7 @@ class TableEncoder:
         """Return the state as JSON-compatible data, without loss of precision."""
         columns = [column.to_dict() for column in self._columns]
         own = {"version": _VERSION, "target": self._target.to_dict(), "warnings": list(self.warnings)}
+        own |= {"decisions": list(self.decisions)}
         left_out = [each._asdict() for each in self.left_out]
         return own | {"columns": columns, "left_out": left_out, "cells": self.cell_options.to_dict()}
 
@@ -354,8 +419,10 @@ class TableEncoder:
         if len(set(names)) != len(names) or not columns or indices != list(range(len(indices))):
             raise invalid_entry("columns", "columns with distinct names and consecutive feature indices", names)
         left_out = [LeftOut(get_str(each, "name"), get_str(each, "reason")) for each in get_list(data, "left_out")]
-        warnings = get_strs(data, "warnings")
-        return cls(BuiltColumns(target, columns, left_out, warnings), CellOptions.from_dict(get_entry(data, "cells")))
+        built = BuiltColumns(target, columns, left_out, get_strs(data, "warnings"))
+        encoder = cls(built, CellOptions.from_dict(get_entry(data, "cells")))
+        encoder.decisions = get_strs(data, "decisions")
+        return encoder
 
     def _decode(self, batch: TableBatch, name: str) -> Any:
         """Return the cells of a column, null where they have a given spelling of a missing value."""

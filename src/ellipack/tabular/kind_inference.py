@@ -20,10 +20,12 @@ from ellipack.validation import Ints
 INFERENCE_ROWS = 1000
 """Number of rows from which the kind of a column is inferred."""
 
+MIN_VALUES = 20
+"""Number of values that are needed to tolerate invalid values, or to find identifiers and row counters."""
+
 _MIN_SHARE = 0.95  # of the values that must parse
 _MIN_SIMILAR = 0.5  # share of numbers from which text is said to look like numbers
 _MIN_NUMBERS, _MAX_WORDS = 5, 2  # different ones, from which words are taken for spellings of missing values
-_MIN_VALUES = 20  # needed to tolerate invalid values, or to find identifiers and row counters
 _DATES = r"(^|[^0-9])(19|20)[0-9]{2}([^0-9]|$)"  # a year, in text that may contain dates
 _MIN_DATES = 0.9  # share of values with a year from which text is said to look like dates
 
@@ -158,13 +160,6 @@ def infer_kind(
     elif kind is None and (format := find_numeric_times(sample.name, values)):
         kind, times = "time", FoundTimes(format, 1.0)
     found = kind or _detect_kind(sample.cells.type, values, is_number, times)
-    if not len(values):
-        rows = f"the first {len(sample.cells):,} rows"
-        name = escape_name(sample.name)
-        warning = f"column '{name}' has no values in {rows} and is treated as {found}"
-        if kind is None and sample.is_text:
-            warning += f": if it will contain numbers or dates, run with --kind '{name}=number' or --kind '{name}=time'"
-        return InferredKind(found, note="no values at first", warnings=[warning])
     if found == "category":
         return _infer_category(sample, number, times, is_given=kind is not None)
     if found == "time":
@@ -199,7 +194,7 @@ def _detect_kind(kind: pa.DataType, values: pa.Array, is_number: bool, times: Fo
 
 def _is_enough(share: float, count: int) -> bool:
     """Return whether the share of the values that parse is so large that the others are probably errors."""
-    return share == 1 or (count >= _MIN_VALUES and share >= _MIN_SHARE)
+    return share == 1 or (count >= MIN_VALUES and share >= _MIN_SHARE)
 
 
 def _infer_time(sample: Sample, found: FoundTimes) -> InferredKind:
@@ -214,9 +209,7 @@ def _infer_time(sample: Sample, found: FoundTimes) -> InferredKind:
             f"column '{name}': the order of day and month in {example} is not clear: run with {' or '.join(formats)}"
         )
     varies = (
-        format.is_time_of_day
-        or len(sample.values) < _MIN_VALUES
-        or has_varying_part(format.parse(sample.cells), format)
+        format.is_time_of_day or len(sample.values) < MIN_VALUES or has_varying_part(format.parse(sample.cells), format)
     )
     note = "" if varies else "no periodic part varies: --trend uses the days"
     return InferredKind("time", time_format=format, question=question, note=note, warnings=warnings)
@@ -234,7 +227,7 @@ def _infer_number(sample: Sample, found: FoundFormat) -> InferredKind:
             f"column '{name}': {example!r} is read as {reading}; if it is a decimal comma, run with --decimal ,"
         )
     left_out = ""
-    if len(sample.cells) >= _MIN_VALUES and (np.diff(numbers.values) == 1).all():
+    if len(sample.cells) >= MIN_VALUES and (np.diff(numbers.values) == 1).all():
         left_out = "counts the rows"
     note = "; ".join(filter(None, [found.format.describe(), left_out or _constant_note(sample.values)]))
     return InferredKind("number", found.format, note=note, warnings=warnings, left_out=left_out)
@@ -246,7 +239,7 @@ def _infer_category(sample: Sample, number: FoundFormat, times: FoundTimes, *, i
     n_distinct = len(values.unique())
     if not is_given:
         warnings += _describe_similar(sample, number, times)
-    is_identifier = len(values) >= _MIN_VALUES and n_distinct >= _MIN_SHARE * len(values)
+    is_identifier = len(values) >= MIN_VALUES and n_distinct >= _MIN_SHARE * len(values)
     counts = f"{n_distinct:,} different values in {len(values):,} rows"
     if is_identifier and n_distinct == len(sample.cells):
         note = f"an identifier: {counts}"

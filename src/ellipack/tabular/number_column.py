@@ -41,6 +41,9 @@ class NumberColumn:
     A missing value is replaced by the mean of the values before it. Sums are accumulated in row order, so that the
     result does not depend on how rows are batched.
 
+    If the kind is decided after the first rows, the feature is the difference from the mean of the first values: it is
+    0 in the rows before, as if their values were missing.
+
     Parameters
     ----------
     name : str
@@ -58,7 +61,7 @@ class NumberColumn:
     def __init__(self, name: str, kind: str, feature: int, format: NumberFormat = PLAIN, note: str = "") -> None:
         self.name, self.kind, self.format, self.note = name, kind, format, note
         self._feature, self._indicator = feature, MissingIndicator()
-        self._total, self._count = 0.0, 0
+        self._total, self._count, self._origin = 0.0, 0, 0.0
 
     @property
     def n_missing(self) -> int:
@@ -101,12 +104,25 @@ class NumberColumn:
 
     def write_features(self, encoded: tuple[Floats, Bools], X: Floats) -> None:
         """Write the values and the missing indicator to `X`."""
-        X[:, self._feature], missing = encoded
+        values, missing = encoded
+        X[:, self._feature] = np.clip(values - self._origin, -MAX_ABS_VALUE, MAX_ABS_VALUE) if self._origin else values
         self._indicator.write_features(missing, X)
 
     def add_feature(self, feature: int) -> None:
         """Assign an index to the missing indicator."""
         self._indicator.feature = feature
+
+    def start_late(self, first: pa.Array, n_missing: int, feature: int) -> list[float]:
+        """Start with the mean of the first values, and say where there is a value if it was missing before."""
+        cells = self.parse(first)
+        known = cells.values[~cells.invalid]
+        self._total, self._count = float(np.add.accumulate(known)[-1]), len(known)
+        self._origin = self._total / self._count
+        scales = [float(np.abs(known - self._origin).mean()) or 1.0]
+        if n_missing:
+            self._indicator = MissingIndicator(n_missing, feature, is_late=True)
+            scales.append(1.0)
+        return scales
 
     def feature_names(self) -> dict[int, str]:
         """Return the names of the features by index."""
@@ -116,7 +132,8 @@ class NumberColumn:
         """Return the state as JSON-compatible data."""
         own = {"name": self.name, "kind": self.kind, "note": self.note, "feature": self._feature}
         own |= {"format": self.format.to_dict()}
-        return own | {"total": self._total, "count": self._count} | self._indicator.to_dict()
+        means = {"total": self._total, "count": self._count, "origin": self._origin}
+        return own | means | self._indicator.to_dict()
 
     @classmethod
     def from_dict(cls, data: JsonDict) -> "NumberColumn":
@@ -126,6 +143,9 @@ class NumberColumn:
         column._total, column._count = get_float(data, "total"), get_int(data, "count")
         if abs(column._total) > MAX_ABS_VALUE * column._count:
             raise invalid_entry("total", f"at most {MAX_ABS_VALUE:g} times the count", column._total)
+        column._origin = get_float(data, "origin")
+        if abs(column._origin) > MAX_ABS_VALUE:
+            raise invalid_entry("origin", f"at most {MAX_ABS_VALUE:g}", column._origin)
         column._indicator = MissingIndicator.from_dict(data)
         return column
 

@@ -1,7 +1,8 @@
 """Batches of table rows, the interface of the file readers, and rules for cells that all file formats share."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -201,6 +202,19 @@ class TableBatch:
 
     def __len__(self) -> int:
         return len(self.row_numbers)
+
+    def split(self, ends: Sequence[int]) -> list["TableBatch"]:
+        """Split the rows behind the first `end` rows, for each of some ascending ends.
+
+        Unreadable rows belong to the part of the row after them, or to the last part.
+        """
+        parts, unreadable = [], self.unreadable_rows
+        for start, end in pairwise(dict.fromkeys([0, *ends, max(len(self), *ends, 0)])):
+            numbers, is_last = self.row_numbers[start:end], end >= len(self)
+            before = tuple(row for row in unreadable if is_last or row.row_number < numbers[-1])
+            unreadable = unreadable[len(before) :]
+            parts.append(TableBatch(self.table.slice(start, end - start), numbers, self.source, before))
+        return parts or [self]
 
     @property
     def last_row(self) -> int:

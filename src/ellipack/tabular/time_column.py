@@ -204,6 +204,14 @@ class TimeColumn:
         else:
             self._indicator.feature = feature
 
+    def start_late(self, first: pa.Array, n_missing: int, feature: int) -> list[float]:
+        """Count days from the first of these times on, and say where there is a value if it was missing before."""
+        cells = self.parse(first)
+        self._first_time = int(cells.values[~cells.invalid][0])
+        if n_missing:
+            self._indicator = MissingIndicator(n_missing, feature, is_late=True)
+        return [1.0] * len(self.feature_names())
+
     def feature_names(self) -> dict[int, str]:
         """Return the names of the features by index."""
         names = {
