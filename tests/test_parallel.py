@@ -16,6 +16,31 @@ def test_slices_cover_every_row_once(count: int, n_jobs: int) -> None:
     assert sorted(seen) == list(range(count))
 
 
+@given(st.integers(0, 50), st.integers(1, 4), st.integers(1, 9))
+def test_slices_have_at_most_so_many_rows(count: int, n_jobs: int, most: int) -> None:
+    seen: list[int] = []
+
+    def work(part: slice) -> None:
+        assert part.stop - part.start <= most
+        seen.extend(range(count)[part])
+
+    for_row_slices(work, count, n_jobs, most)
+    assert sorted(seen) == list(range(count))
+
+
+def test_an_error_ends_the_work() -> None:
+    began: list[int] = []
+
+    def work(part: slice) -> None:
+        began.append(part.start)
+        if part.start == 0:
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        for_row_slices(work, 10_000, 2, 1)
+    assert len(began) < 10_000
+
+
 def test_slices_run_at_the_same_time() -> None:
     barrier = threading.Barrier(3, timeout=10)
     for_row_slices(lambda _: barrier.wait(), 3, n_jobs=3)  # would time out if they ran one after another

@@ -25,10 +25,13 @@ from numpy.typing import ArrayLike
 from ellipack._core import KdTree
 from ellipack.errors import InputError, ShapeError
 from ellipack.locks import ReaderWriterLock
-from ellipack.parallel import for_row_slices
+from ellipack.parallel import for_row_slices, rows_per_call
 from ellipack.validation import Floats, Ints, check_integer, check_positive, check_rows
 
 Found = TypeVar("Found")
+
+_INSERTED_PER_CALL = 16_384
+_VISITED = 0.1  # fraction of the points that a search visits, if there are many coordinates
 
 
 class RadiusNeighbors(NamedTuple):
@@ -154,7 +157,7 @@ class NeighborIndex:
             return self._tree.points()
 
     def insert(self, points: ArrayLike) -> None:
-        """Insert points at the next positions.
+        """Insert points at the next positions. After an interrupt, only the first of them may be inserted.
 
         Parameters
         ----------
@@ -170,7 +173,8 @@ class NeighborIndex:
         """
         array = check_rows(points, self.d, "points")
         with self._lock.write():
-            self._tree.insert(array)
+            for start in range(0, len(array), _INSERTED_PER_CALL):
+                self._tree.insert(array[start : start + _INSERTED_PER_CALL])
 
     def keep(self, mask: ArrayLike) -> Self:
         """Return an index over some of the points, which get new positions in the same order.
@@ -291,7 +295,7 @@ class NeighborIndex:
             answers[part.start] = search(queries[part])
 
         with self._lock.read():
-            for_row_slices(answer, len(queries), n_jobs)
+            for_row_slices(answer, len(queries), n_jobs, rows_per_call(_VISITED * queries.shape[1] * len(self)))
         return [answers[start] for start in sorted(answers)]
 
 

@@ -15,8 +15,37 @@ from ellipack.errors import DomainError
 _MAX_THREADS = 256  # more are not faster, and each thread takes megabytes
 
 
-def for_row_slices(work: Callable[[slice], object], count: int, n_jobs: int | None = 1) -> None:
+_MAX_ROWS_PER_CALL = 4096
+_MAX_WORK_PER_CALL = 5e7  # about 0.1 s
+
+
+def rows_per_call(work: float) -> int:
+    """Return how many rows a call may have to take about 0.1 s, since signals are handled only between two calls.
+
+    Parameters
+    ----------
+    work : float
+        Number of multiplications for a row.
+
+    Returns
+    -------
+    rows : int
+        At least 1.
+
+    Examples
+    --------
+    >>> rows_per_call(1e6), rows_per_call(1e9)
+    (50, 1)
+    """
+    return max(1, min(_MAX_ROWS_PER_CALL, int(_MAX_WORK_PER_CALL / max(work, 1.0))))
+
+
+def for_row_slices(
+    work: Callable[[slice], object], count: int, n_jobs: int | None = 1, max_rows: int | None = None
+) -> None:
     """Call a function on slices of rows in threads.
+
+    Between two calls, signals are handled. An interrupt or an exception ends the work after the calls that have begun.
 
     Parameters
     ----------
@@ -26,20 +55,26 @@ def for_row_slices(work: Callable[[slice], object], count: int, n_jobs: int | No
         Number of rows.
     n_jobs : int or None, default 1
         Number of threads; -1 is one for each core, None is 1.
+    max_rows : int, optional
+        Largest number of rows of a slice. By default, there is one slice for each thread.
 
     Examples
     --------
     >>> for_row_slices(print, 3)
     slice(0, 3, None)
+    >>> for_row_slices(print, 3, max_rows=2)
+    slice(0, 1, None)
+    slice(1, 3, None)
     """
-    threads = min(thread_count(n_jobs), count)
-    if threads <= 1:
-        work(slice(0, count))
+    threads = max(1, min(thread_count(n_jobs), count))
+    calls = threads if max_rows is None else max(threads, -(-count // max_rows))
+    slices = [slice(*edges) for edges in pairwise(count * i // calls for i in range(calls + 1))]
+    if threads == 1:
+        for part in slices:
+            work(part)
         return
-    edges = [count * i // threads for i in range(threads + 1)]
     with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work, slice(*edge)) for edge in pairwise(edges)]:
-            done.result()
+        list(pool.map(work, slices))  # an exception cancels the calls that have not begun
 
 
 def thread_count(n_jobs: int | None) -> int:

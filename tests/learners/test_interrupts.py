@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ellipack.learners import packing, phased, rescaled
-from ellipack.learners.metric import learner, serialization
+from ellipack.learners.metric import call_sizes, learner, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.initial_state import LearnerSize, initial_state
 from ellipack.learners.metric.state import MetricState
@@ -60,7 +60,7 @@ def bits(state: State) -> list[bytes]:
 def test_interrupt_leaves_the_state_of_a_completed_round(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (packing, phased):
         monkeypatch.setattr(module, "_ROUNDS_PER_CALL", 3)
-    monkeypatch.setattr(learner, "_MAX_ROUNDS_PER_CALL", 3)
+    monkeypatch.setattr(call_sizes, "_MAX_ROUNDS", 3)
     init, learn, scale = LEARNERS[name]
     rng = np.random.default_rng(0)
     X, y = scale * rng.uniform(-1, 1, size=(17, 2)), rng.random(17)

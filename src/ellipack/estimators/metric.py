@@ -322,11 +322,9 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         table = check_rows(check_features(self, X) if is_fitted else X)
         state = self.state_ if is_fitted else self._initial_state(table.shape[1])
         self._check_by(state)
-        rows, row_keys = table.tolist(), self._row_keys(X, keys).tolist()
-        found = [
-            state.core.predict_next_one(row, key) for row, key in zip(rows, row_keys or [0] * len(rows), strict=True)
-        ]
-        return np.array([each for each, _ in found]), np.array([past for _, past in found]).reshape(len(rows), -1)
+        row_keys = self._row_keys(X, keys).tolist() or [0] * len(table)
+        found = [state.core.predict_next_one(row.tolist(), key) for row, key in zip(table, row_keys, strict=True)]
+        return np.array([each for each, _ in found]), np.array([past for _, past in found]).reshape(len(table), -1)
 
     def predict_each_interval(self, X: Any, coverage: float | Sequence[float] = 0.9, *, keys: Any = None) -> Intervals:
         """Return the intervals of the predictions of `predict_each`.
@@ -350,7 +348,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         self._check_by(state)
         row_keys = self._row_keys(X, keys).tolist() or [0] * len(table)
         found = [
-            state.core.predict_next_interval_one(row, key)[2] for row, key in zip(table.tolist(), row_keys, strict=True)
+            state.core.predict_next_interval_one(row.tolist(), key)[2] for row, key in zip(table, row_keys, strict=True)
         ]
         return select_intervals(np.array(found), wanted)
 

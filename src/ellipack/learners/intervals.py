@@ -85,6 +85,10 @@ class Predictions(NamedTuple):
     values: Floats
     bounds: Bounds
 
+    def part(self, rows: slice) -> "Predictions":
+        """Return views of the predictions of some rows."""
+        return Predictions(self.values[rows], self.bounds[rows])
+
 
 class Intervals(NamedTuple):
     """Prediction intervals.

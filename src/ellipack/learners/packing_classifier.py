@@ -24,8 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ellipack._core import PackingClassifierCore
 from ellipack.errors import ModelFileError, ShapeError
+from ellipack.learners.short_calls import row_slices
 from ellipack.learners.units import UnitChange, insert_features
-from ellipack.learners.whitened import check_positive_definite
+from ellipack.learners.whitened import check_positive_definite, whitened_rows_per_call
 from ellipack.locks import LearnLock
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
@@ -190,7 +191,11 @@ def predict(state: PackingClassifierState, X: ArrayLike) -> Floats:
         For two classes the mean label and its complement; for more, the means of all packings divided by their sum.
     """
     metric, classes, core = state.parts
-    means = core.predict(metric.whiten(check_in_unit_ball(check_rows(X, metric.dimension))))
+    table = check_in_unit_ball(check_rows(X, metric.dimension))
+    parts = row_slices(len(table), whitened_rows_per_call(metric.dimension, int(core.mistakes.sum())))
+    if len(parts) > 1:
+        core = core.copy()  # other threads may learn between two calls
+    means = np.concatenate([core.predict(metric.whiten(table[part])) for part in parts])
     return _probabilities(means, len(classes))
 
 
@@ -261,7 +266,8 @@ def _learn_known(state: PackingClassifierState, table: Floats, y: Classes) -> Cl
         return classes[:0]
     # The packing of two classes is that of the second one.
     packings = np.searchsorted(classes, y).astype(np.int64) - (len(classes) <= 2)
-    batches = [slice(start, start + _ROUNDS_PER_CALL) for start in range(0, len(table), _ROUNDS_PER_CALL)]
+    most = min(_ROUNDS_PER_CALL, whitened_rows_per_call(metric.dimension, int(core.mistakes.sum())))
+    batches = row_slices(len(table), most)
     means = np.concatenate([core.learn(metric.whiten(table[batch]), packings[batch]) for batch in batches])
     return _winners(_probabilities(means, len(classes)), classes)
 

@@ -12,15 +12,24 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import ConformalIntervals
 from ellipack.errors import MetricError
+from ellipack.learners.short_calls import CopyableCore, predict_in_short_calls, row_slices
 from ellipack.locks import LearnLock
 from ellipack.metric import Metric
+from ellipack.parallel import rows_per_call
 from ellipack.validation import Floats, check_in_unit_ball, check_in_unit_interval, check_labels, check_rows
 
-Core = TypeVar("Core")
+Core = TypeVar("Core", bound="PredictingCore")
 
 
-class PredictingCore(Protocol):
+_VISITED = 0.1  # fraction of the centers that a search visits, if there are many features
+
+
+class PredictingCore(CopyableCore, Protocol):
     """Compiled core that predicts rows in whitened coordinates."""
+
+    @property
+    def size(self) -> int:
+        """Number of centers."""
 
     def predict(self, coordinates: Floats) -> Floats:
         """Return the prediction for each row."""
@@ -85,7 +94,19 @@ def predict(state: WhitenedState[Any], X: ArrayLike) -> Floats:
     """
     metric: Metric = state.parts[0]
     core: PredictingCore = state.parts[1]
-    return core.predict(metric.whiten(check_in_unit_ball(check_rows(X, metric.dimension))))
+    table = check_in_unit_ball(check_rows(X, metric.dimension))
+    predictions = np.empty(len(table))
+
+    def predict_slice(same: PredictingCore, part: slice) -> None:
+        predictions[part] = same.predict(metric.whiten(table[part]))
+
+    predict_in_short_calls(core, predict_slice, len(table), whitened_rows_per_call(metric.dimension, core.size))
+    return predictions
+
+
+def whitened_rows_per_call(d: int, centers: int) -> int:
+    """Return the largest number of rows of d features that a call whitens and compares with centers."""
+    return rows_per_call(d**2 + _VISITED * d * centers)
 
 
 def run_rounds(
@@ -122,7 +143,8 @@ def run_rounds(
         metric, core = state.parts
         table = check_in_unit_ball(check_rows(X, metric.dimension))
         targets = check_in_unit_interval(check_labels(y, len(table)))
-        batches = [slice(start, start + rounds_per_call) for start in range(0, len(table), rounds_per_call)]
+        most = min(rounds_per_call, whitened_rows_per_call(metric.dimension, core.size))
+        batches = row_slices(len(table), most)
         predictions = [learn(core, metric.whiten(table[batch]), targets[batch]) for batch in batches]
     return predictions[0] if len(predictions) == 1 else np.concatenate(predictions)
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ellipack._core import DifferenceEstimator
 from ellipack.errors import DomainError
-from ellipack.parallel import for_row_slices, thread_count
+from ellipack.parallel import for_row_slices, rows_per_call, thread_count
 from ellipack.theory.schedules import bandwidth, mass_threshold, step
 from ellipack.validation import Floats, check_in_range, check_labels, check_rows
 
@@ -26,6 +26,8 @@ Each is nonincreasing, positive on [0, 1) and 0 at 1, as appendix A requires.
 
 _SAMPLED_ANCHORS, _INDEX_FRACTION = 16, 0.2
 """An index is built if sampled anchors have less than this fraction of the rows in reach."""
+
+_DIFFERENCE_WORK = 8.0  # multiplications for each row and feature at an anchor
 
 _SCALES: Final = (1e-100, 1e100)  # no square, quotient or sum of squares over- or underflows in this range
 
@@ -140,7 +142,7 @@ class KernelDifferences:
         def work(part: slice) -> None:
             out[part], enough[part] = estimator.gradients(at[part])
 
-        for_row_slices(work, len(at), self.n_jobs)
+        for_row_slices(work, len(at), self.n_jobs, rows_per_call(_DIFFERENCE_WORK * n * d))
         return out, enough
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ellipack._core import KdTree, local_slopes
 from ellipack.errors import InputError
 from ellipack.metric.mahalanobis import Metric
-from ellipack.parallel import for_row_slices, thread_count
+from ellipack.parallel import for_row_slices, rows_per_call, thread_count
 from ellipack.validation import Floats, check_in_range, check_integer, check_labels, check_rows
 
 _SMALLEST_RIDGE = 1e-8  # a smaller one could be lost to rounding in the factorization
@@ -80,5 +80,7 @@ class LocalSlopes:
         def work(part: slice) -> None:
             slopes[part] = local_slopes(tree, targets, queries[part], k, self.ridge)
 
-        for_row_slices(work, len(queries), self.n_jobs)
+        d = table.shape[1]
+        work_per_row = float(len(table) * d + k * d**2 + d**3)
+        for_row_slices(work, len(queries), self.n_jobs, rows_per_call(work_per_row))
         return metric.pull_back(slopes)

@@ -8,7 +8,8 @@ import pytest
 
 from ellipack._core import MetricCore
 from ellipack.errors import DomainError
-from ellipack.learners.metric import learner
+from ellipack.learners.metric import call_sizes, learner
+from ellipack.learners.metric.call_sizes import predictions_per_call, rounds_per_call
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.feature_growth import add_features
 from ellipack.learners.metric.initial_state import MAX_FEATURES, LearnerSize, initial_state
@@ -32,13 +33,17 @@ class RecordingCore:
         return self.core.learn(rows, *arguments)
 
 
-@pytest.mark.parametrize(("d", "most"), [(2, 64), (500, 64), (2000, 4), (MAX_FEATURES, 1)])
-def test_a_call_has_fewer_rounds_if_there_are_many_features(d: int, most: int) -> None:
-    assert learner._rounds_per_call(d) == most
+@pytest.mark.parametrize(
+    ("d", "neighbors", "rounds", "predictions"),
+    [(2, 32, 64, 256), (400, 2, 64, 256), (1000, 2, 15, 256), (2, 512, 1, 1), (2, 200, 7, 7)],
+)
+def test_a_call_has_fewer_rows_if_they_cost_more(d: int, neighbors: int, rounds: int, predictions: int) -> None:
+    core = new_state(d, neighbors=neighbors).core
+    assert (rounds_per_call(core), predictions_per_call(core)) == (rounds, predictions)
 
 
 def test_learning_is_split_into_calls(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learner, "_MAX_WORK_PER_CALL", 2 * 50**2)
+    monkeypatch.setattr(call_sizes, "_MAX_ROUNDS", 2)
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 50)), rng.normal(size=60)
     state, whole = new_state(50), new_state(50)

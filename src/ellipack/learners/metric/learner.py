@@ -16,6 +16,7 @@ range outside of it, in learning and in prediction. The row is learned.
 """
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
 from threading import Lock
 from typing import Any, Final, NamedTuple
@@ -26,16 +27,14 @@ from numpy.typing import ArrayLike
 from ellipack._core import CoreParts, MetricCore, PastFeatures
 from ellipack.errors import DomainError, InputError, ShapeError
 from ellipack.learners.intervals import Predictions, empty_predictions
+from ellipack.learners.metric.call_sizes import predictions_per_call, rounds_per_call
 from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.past import MAX_PAST_VALUE, past_feature_names, with_rounds
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
+from ellipack.learners.short_calls import predict_in_short_calls, row_slices
 from ellipack.parallel import thread_count
 from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Ints, Row, as_floats, check_labels, check_rows
-
-_MAX_ROUNDS_PER_CALL = 64  # of the core; between calls, other threads can predict and signals are handled
-_MAX_WORK_PER_CALL = 1.6e7  # the same in rounds times squared number of features; about 0.1 s
-
 
 NO_KEYS: Final[Ints] = np.zeros(0, dtype=np.int64)
 """Keys of rows for a learner without keys."""
@@ -70,7 +69,7 @@ def _predict(state: MetricState, X: ArrayLike, n_jobs: int | None, *, with_inter
     core = state.core
     table = _checked_rows(core, X)
     predictions = empty_predictions(len(table), with_intervals)
-    core.predict(table, *predictions, thread_count(n_jobs))
+    _fill_predictions(core, table, predictions, thread_count(n_jobs))
     return predictions
 
 
@@ -127,20 +126,24 @@ class NextRowPredictor:
 
     def _predict(self, X: ArrayLike, keys: Ints, labels: ArrayLike | None, *, with_intervals: bool) -> Predictions:
         core = self._core
-        table = _checked_rows(core, X)
-        known = np.full(len(table), np.nan) if labels is None else _checked_known_labels(labels, len(table))
-        predictions = empty_predictions(len(table), with_intervals)
-        row_keys = _checked_keys(core, keys, len(table))
+        rows = _checked_next_rows(core, X, keys, labels)
+        predictions = empty_predictions(len(rows.table), with_intervals)
         if not core.has_past:
-            core.predict(table, *predictions)
+            _fill_predictions(core, rows.table, predictions)
             return predictions
         with self._lock:
+            self._check_clock()
             past = core.past_features() if self._past is None else self._past
-            if core.clock != self._clock:
-                raise InputError("the learner has learned more rows: create a new predictor of the rows that follow")
-            core.predict_next(table, row_keys, known, past, *predictions, self._follows_unknown)
-            self._past, self._follows_unknown = past, bool(np.isnan(known[-1]))
+            if self._past is not None and len(rows.table) > predictions_per_call(core):
+                past = deepcopy(past)  # an interrupt between two calls leaves the past before the first
+            follows_unknown = _fill_next_predictions(core, rows, past, self._follows_unknown, predictions)
+            self._check_clock()
+            self._past, self._follows_unknown = past, follows_unknown
         return predictions
+
+    def _check_clock(self) -> None:
+        if self._core.clock != self._clock:
+            raise InputError("the learner has learned more rows: create a new predictor of the rows that follow")
 
 
 def predict_next(state: MetricState, X: ArrayLike, keys: Ints = NO_KEYS, labels: ArrayLike | None = None) -> Floats:
@@ -159,14 +162,54 @@ def _predict_next(
     state: MetricState, X: ArrayLike, keys: Ints, labels: ArrayLike | None, *, with_intervals: bool
 ) -> Predictions:
     core = state.core
+    rows = _checked_next_rows(core, X, keys, labels)
+    predictions = empty_predictions(len(rows.table), with_intervals)
+    if not core.has_past:
+        _fill_predictions(core, rows.table, predictions)
+    elif len(rows.table) <= predictions_per_call(core):
+        core.predict_next(*rows, None, *predictions, False)
+    else:
+        still = core.copy()  # other threads may learn between two calls
+        _fill_next_predictions(still, rows, still.past_features(), False, predictions)
+    return predictions
+
+
+def _fill_predictions(core: MetricCore, table: Floats, predictions: Predictions, threads: int = 1) -> None:
+    """Predict rows from the features alone by short calls of the core, all from the same state."""
+
+    def predict_slice(same: MetricCore, part: slice) -> None:
+        same.predict(table[part], *predictions.part(part), threads)
+
+    predict_in_short_calls(core, predict_slice, len(table), threads * predictions_per_call(core))
+
+
+class _NextRows(NamedTuple):
+    table: Floats
+    keys: Ints
+    labels: Floats  # NaN if unknown
+
+    def part(self, rows: slice) -> "_NextRows":
+        return _NextRows(self.table[rows], self.keys[rows], self.labels[rows])
+
+
+def _checked_next_rows(core: MetricCore, X: ArrayLike, keys: Ints, labels: ArrayLike | None) -> _NextRows:
     table = _checked_rows(core, X)
     known = np.full(len(table), np.nan) if labels is None else _checked_known_labels(labels, len(table))
-    predictions = empty_predictions(len(table), with_intervals)
-    if core.has_past:
-        core.predict_next(table, _checked_keys(core, keys, len(table)), known, None, *predictions, False)
-    else:
-        core.predict(table, *predictions)
-    return predictions
+    return _NextRows(table, _checked_keys(core, keys, len(table)), known)
+
+
+def _fill_next_predictions(
+    core: MetricCore, rows: _NextRows, past: PastFeatures, follows_unknown: bool, predictions: Predictions
+) -> bool:
+    """Predict rows that follow by short calls of the core, and update the past.
+
+    `follows_unknown` tells whether the label before the first row is unknown. Return the same for the row after the
+    last one.
+    """
+    for part in row_slices(len(rows.table), predictions_per_call(core)):
+        core.predict_next(*rows.part(part), past, *predictions.part(part), follows_unknown)
+        follows_unknown = bool(np.isnan(rows.labels[part.stop - 1]))
+    return follows_unknown
 
 
 def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS) -> Floats:
@@ -216,14 +259,13 @@ def _learn(
     threads = thread_count(n_jobs)
     row_keys = _checked_keys(state.core, keys, len(table))
     predictions = empty_predictions(len(table), with_intervals)
-    most = _rounds_per_call(table.shape[1])
+    most = rounds_per_call(state.core)
     done = 0
     with state.learn_lock.turn:
         while done < len(table):
             rounds_before_last = state.phase.end - state.clock - 1
             part = slice(done, done + min(len(table) - done, most, rounds_before_last))
-            output = (each[part] for each in predictions)
-            done += state.core.learn(table[part], row_keys[part], targets[part], *output)
+            done += state.core.learn(table[part], row_keys[part], targets[part], *predictions.part(part))
             if done < part.stop or rounds_before_last == 0:
                 key = int(row_keys[done]) if len(row_keys) else 0
                 round_ = Round(table[done].tolist(), float(targets[done]), key)
@@ -231,11 +273,6 @@ def _learn(
                 predictions.bounds[done : done + 1] = bounds
                 done += 1
     return predictions
-
-
-def _rounds_per_call(d: int) -> int:
-    """Return the largest number of rounds in a call of the core, which does not handle signals."""
-    return max(1, min(_MAX_ROUNDS_PER_CALL, int(_MAX_WORK_PER_CALL / d**2)))
 
 
 class Round(NamedTuple):
