@@ -14,17 +14,21 @@ using Bounds = ConformalIntervals::Bounds;
 
 constexpr std::size_t bounds_per_row = std::tuple_size_v<Bounds>;
 
-ConformalIntervals make_intervals(double mean_error, std::int64_t labels, std::int64_t rounds,
-                                  const Vector& log_widths) {
-  require_size("log_widths", log_widths.size(), bounds_per_row);
+ConformalIntervals make_intervals(double mean_error, std::int64_t labels, std::int64_t rounds, const Vector& widths) {
+  require_size("widths", widths.size(), bounds_per_row);
   ConformalIntervals made{mean_error, labels, rounds, {}};
-  std::ranges::copy(span_of(log_widths), made.log_widths.begin());
+  std::ranges::copy(span_of(widths), made.widths.begin());
   made.check();
   return made;
 }
 
-FloatArray log_widths_of(const ConformalIntervals& self) {
-  return copy_to_numpy<double>(self.log_widths, {bounds_per_row});
+FloatArray widths_of(const ConformalIntervals& self) { return copy_to_numpy<double>(self.widths, {bounds_per_row}); }
+
+ConformalIntervals in_units(const ConformalIntervals& self, double slope) {
+  ConformalIntervals converted = self;
+  converted.mean_error *= slope;
+  converted.check();
+  return converted;
 }
 
 FloatArray around(const ConformalIntervals& self, const Vector& predictions) {
@@ -37,14 +41,19 @@ FloatArray around(const ConformalIntervals& self, const Vector& predictions) {
   return to_numpy(std::move(out), {predictions.size(), bounds_per_row});
 }
 
+void learn_label(ConformalIntervals& self, double label, const Vector& published) {
+  require_size("published", published.size(), bounds_per_row);
+  Bounds bounds;
+  std::ranges::copy(span_of(published), bounds.begin());
+  self.learn_label(label, bounds);
+}
+
 FloatArray learn(ConformalIntervals& self, const Vector& predictions, const Vector& labels) {
   require_size("labels", labels.size(), predictions.size());
   std::vector<double> out;
   out.reserve(predictions.size() * bounds_per_row);
   for (std::size_t t = 0; t < predictions.size(); ++t) {
-    const Bounds bounds = self.around(predictions(t), 1.0);
-    self.learn_label(labels(t), bounds);
-    self.learn_error(labels(t) - predictions(t));
+    const Bounds bounds = self.run_round(predictions(t), labels(t));
     out.insert(out.end(), bounds.begin(), bounds.end());
   }
   return to_numpy(std::move(out), {predictions.size(), bounds_per_row});
@@ -55,7 +64,7 @@ FloatArray learn(ConformalIntervals& self, const Vector& predictions, const Vect
 void bind_conformal(nb::module_& m) {
   nb::class_<ConformalIntervals>(m, "ConformalIntervals", "Prediction intervals by adaptive conformal inference.")
       .def(nb::new_([] { return ConformalIntervals{}; }))
-      .def(nb::new_(&make_intervals), "mean_error"_a, "labels"_a, "rounds"_a, "log_widths"_a)
+      .def(nb::new_(&make_intervals), "mean_error"_a, "labels"_a, "rounds"_a, "widths"_a)
       .def_prop_ro_static(
           "coverages",
           [](nb::handle) { return copy_to_numpy<double>(ConformalIntervals::coverages, {ConformalIntervals::size}); },
@@ -63,17 +72,26 @@ void bind_conformal(nb::module_& m) {
       .def_ro("mean_error", &ConformalIntervals::mean_error)
       .def_ro("labels", &ConformalIntervals::labels)
       .def_ro("rounds", &ConformalIntervals::rounds)
-      .def_prop_ro("log_widths", &log_widths_of, nb::rv_policy::move,
-                   "Logarithms of the widths of the lower sides, then of the upper ones, in units of the scale.")
+      .def_prop_ro("widths", &widths_of, nb::rv_policy::move,
+                   "Widths of the lower sides, then of the upper ones, in units of the scale.")
       .def("around", &around, "predictions"_a,
            "Return the intervals around predictions, with the mean error as scale: lower ends, then upper ends.")
       .def("learn", &learn, "predictions"_a, "labels"_a,
            "Return the intervals around predictions, and learn their labels one after the other.")
+      .def("learn_label", &learn_label, "label"_a, "published"_a,
+           "Move the widths by a label and the intervals that were published for it.")
+      .def("in_units", &in_units, "slope"_a, "Return the calibration for labels that are multiplied by a slope.")
+      .def(
+          "__eq__",
+          [](const ConformalIntervals& self, nb::handle other) {
+            return nb::isinstance<ConformalIntervals>(other) && self == nb::cast<const ConformalIntervals&>(other);
+          },
+          "other"_a, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def(
           "__reduce__",
           [](const ConformalIntervals& self) {
             return nb::make_tuple(nb::type<ConformalIntervals>(),
-                                  nb::make_tuple(self.mean_error, self.labels, self.rounds, log_widths_of(self)));
+                                  nb::make_tuple(self.mean_error, self.labels, self.rounds, widths_of(self)));
           },
           reduce_signature());
 }

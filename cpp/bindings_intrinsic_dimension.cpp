@@ -10,14 +10,14 @@ namespace {
 
 void restore_core(IntrinsicDimensionCore* self, const Matrix& coordinates, const Vector& sums, const IntVector& counts,
                   const IntVector& creation_rounds, std::int64_t offset, std::int64_t dimension,
-                  std::int64_t phase_centers) {
+                  std::int64_t phase_centers, const ConformalIntervals& intervals) {
   PackingCenters centers(span_of(coordinates), coordinates.shape(1), vector_of(sums), vector_of(counts),
                          vector_of(creation_rounds));
   std::int64_t rounds = 0;
   for (const std::int64_t count : centers.label_counts) {
     rounds = std::min(rounds + count, std::int64_t{1} << 53);  // each count is at most 2^52
   }
-  new (self) IntrinsicDimensionCore(std::move(centers), offset, {rounds, dimension, phase_centers});
+  new (self) IntrinsicDimensionCore(std::move(centers), offset, {rounds, dimension, phase_centers}, intervals);
 }
 
 nb::tuple arrays_of(const IntrinsicDimensionCore& core) {
@@ -27,19 +27,22 @@ nb::tuple arrays_of(const IntrinsicDimensionCore& core) {
     std::vector<std::int64_t> counts;
     std::vector<std::int64_t> rounds;
     DimensionClock clock;
+    ConformalIntervals intervals;
   };
   State state;
   {
     const nb::gil_scoped_release release;  // it may wait for a thread that learns
-    state = core.inspect([](const PackingCenters& centers, const DimensionClock& clock) {
-      return State{centers.points.points(), centers.label_sums, centers.label_counts, centers.creation_rounds, clock};
+    state = core.inspect([](const PackingCenters& centers, const DimensionClock& clock,
+                            const ConformalIntervals& intervals) {
+      return State{
+          centers.points.points(), centers.label_sums, centers.label_counts, centers.creation_rounds, clock, intervals};
     });
   }
   const std::size_t count = state.sums.size();
   return nb::make_tuple(to_numpy(std::move(state.coordinates), {count, core.dimension()}),
                         to_numpy(std::move(state.sums)), to_numpy(std::move(state.counts)),
                         to_numpy(std::move(state.rounds)), core.offset(), state.clock.dimension,
-                        state.clock.phase_centers);
+                        state.clock.phase_centers, state.intervals);
 }
 
 }  // namespace
@@ -47,26 +50,31 @@ nb::tuple arrays_of(const IntrinsicDimensionCore& core) {
 void bind_intrinsic_dimension(nb::module_& m) {
   constexpr auto owned = nb::rv_policy::take_ownership;
   const auto without_gil = nb::call_guard<nb::gil_scoped_release>();
-  nb::class_<IntrinsicDimensionCore>(
+  nb::class_<IntrinsicDimensionCore> core(
       m, "IntrinsicDimensionCore",
       "Algorithm 1 in whitened coordinates, with radii that adapt to the dimension of the rows. Threads may predict "
-      "while one learns.")
-      .def(nb::init<std::size_t, std::int64_t>(), nb::arg("dimension"), nb::arg("offset"))
+      "while one learns.");
+  bind_intervals(core);
+  core.def(nb::init<std::size_t, std::int64_t>(), nb::arg("dimension"), nb::arg("offset"))
       .def("__init__", &restore_core, nb::arg("coordinates"), nb::arg("label_sums"), nb::arg("label_counts"),
-           nb::arg("creation_rounds"), nb::arg("offset"), nb::arg("intrinsic_dimension"), nb::arg("phase_centers"))
+           nb::arg("creation_rounds"), nb::arg("offset"), nb::arg("intrinsic_dimension"), nb::arg("phase_centers"),
+           nb::arg("intervals") = ConformalIntervals())
       .def("learn", &learn_rows<IntrinsicDimensionCore>, nb::arg("coordinates"), nb::arg("labels"),
-           "Run one round per row. Return the predictions, each made before its label was learned.")
+           nb::arg("bounds").noconvert() = nb::none(),
+           "Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` "
+           "with their intervals.")
       .def("predict", &predict_rows<IntrinsicDimensionCore>, nb::arg("coordinates"),
-           "Return the prediction for each row; 1/2 before the first round.")
+           nb::arg("bounds").noconvert() = nb::none(),
+           "Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals.")
       .def("copy", &copy_core<IntrinsicDimensionCore>, owned, "Return an independent copy.")
       .def(
           "__deepcopy__", [](const IntrinsicDimensionCore& core, const nb::handle&) { return copy_core(core); }, owned,
           nb::arg("memo"))
       .def("to_arrays", &arrays_of,
            nb::sig("def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], "
-                   "NDArray[numpy.int64], int, int, int]"),
+                   "NDArray[numpy.int64], int, int, int, ConformalIntervals]"),
            "Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, offset, "
-           "intrinsic_dimension and phase_centers.")
+           "intrinsic_dimension, phase_centers and intervals.")
       .def(
           "__reduce__",
           [](const IntrinsicDimensionCore& core) {

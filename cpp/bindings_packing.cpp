@@ -22,10 +22,11 @@ namespace {
 // ---- PackingCore
 
 void restore_packing(PackingCore* self, const Matrix& coordinates, const Vector& sums, const IntVector& counts,
-                     const IntVector& creation_rounds, const IntVector& rank_starts, std::int64_t clock) {
+                     const IntVector& creation_rounds, const IntVector& rank_starts, std::int64_t clock,
+                     const ConformalIntervals& intervals) {
   PackingCenters centers(span_of(coordinates), coordinates.shape(1), vector_of(sums), vector_of(counts),
                          vector_of(creation_rounds));
-  new (self) PackingCore(std::move(centers), vector_of(rank_starts), clock);
+  new (self) PackingCore(std::move(centers), vector_of(rank_starts), clock, intervals);
 }
 
 struct PackingArrays {
@@ -34,6 +35,7 @@ struct PackingArrays {
   std::vector<std::int64_t> label_counts;
   std::vector<std::int64_t> creation_rounds;
   std::int64_t clock;
+  ConformalIntervals intervals;
 };
 
 // Calls core.inspect without the GIL, because it may wait for a thread that learns.
@@ -52,29 +54,31 @@ IntArray rank_starts_array(const PackingCore& core) {
   return copy_to_numpy(core.rank_starts(), {core.rank_starts().size()});
 }
 
-using PackingState = std::tuple<FloatArray, FloatArray, IntArray, IntArray, IntArray, std::int64_t>;
+using PackingState = std::tuple<FloatArray, FloatArray, IntArray, IntArray, IntArray, std::int64_t, ConformalIntervals>;
 
 PackingState arrays_of(const PackingCore& core) {
-  PackingArrays state = inspect(core, [](const PackingCenters& centers, std::int64_t clock) {
-    return PackingArrays{centers.points.points(), centers.label_sums, centers.label_counts, centers.creation_rounds,
-                         clock};
+  PackingArrays state = inspect(core, [](const PackingCenters& centers, std::int64_t clock,
+                                         const ConformalIntervals& intervals) {
+    return PackingArrays{
+        centers.points.points(), centers.label_sums, centers.label_counts, centers.creation_rounds, clock, intervals};
   });
   return {coordinates_array(core, std::move(state.coordinates)),
           to_numpy(std::move(state.label_sums)),
           to_numpy(std::move(state.label_counts)),
           to_numpy(std::move(state.creation_rounds)),
           rank_starts_array(core),
-          state.clock};
+          state.clock,
+          state.intervals};
 }
 
 FloatArray coordinates_of(const PackingCore& core) {
   return coordinates_array(
-      core, inspect(core, [](const PackingCenters& centers, std::int64_t) { return centers.points.points(); }));
+      core, inspect(core, [](const PackingCenters& centers, auto...) { return centers.points.points(); }));
 }
 
 template <auto member>
 auto copy_of(const PackingCore& core) {
-  return to_numpy(inspect(core, [](const PackingCenters& centers, std::int64_t) { return centers.*member; }));
+  return to_numpy(inspect(core, [](const PackingCenters& centers, auto...) { return centers.*member; }));
 }
 
 std::shared_ptr<PackingCore> copy_packing(const PackingCore& core) {
@@ -84,28 +88,32 @@ std::shared_ptr<PackingCore> copy_packing(const PackingCore& core) {
 
 void bind_packing_core(nb::module_& m) {
   const auto without_gil = nb::call_guard<nb::gil_scoped_release>();
-  nb::class_<PackingCore>(m, "PackingCore",
-                          "Algorithm 1 in whitened coordinates. Threads may predict while one learns.")
-      .def(
+  nb::class_<PackingCore> core(m, "PackingCore",
+                               "Algorithm 1 in whitened coordinates. Threads may predict while one learns.");
+  bind_intervals(core);
+  core.def(
           "__init__",
           [](PackingCore* self, std::size_t dimension, const IntVector& rank_starts) {
             new (self) PackingCore(dimension, vector_of(rank_starts));
           },
           nb::arg("dimension"), nb::arg("rank_starts"))
       .def("__init__", &restore_packing, nb::arg("coordinates"), nb::arg("label_sums"), nb::arg("label_counts"),
-           nb::arg("creation_rounds"), nb::arg("rank_starts"), nb::arg("clock"))
+           nb::arg("creation_rounds"), nb::arg("rank_starts"), nb::arg("clock"),
+           nb::arg("intervals") = ConformalIntervals())
       .def("learn", &learn_rows<PackingCore, bool>, nb::arg("coordinates"), nb::arg("labels"),
-           nb::arg("keep_founding_label"),
-           "Run one round per row. Return the predictions, each made before its label was learned.")
-      .def("predict", &predict_rows<PackingCore>, nb::arg("coordinates"),
-           "Return the prediction for each row; 1/2 before the first round.")
+           nb::arg("keep_founding_label"), nb::arg("bounds").noconvert() = nb::none(),
+           "Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` "
+           "with their intervals.")
+      .def("predict", &predict_rows<PackingCore>, nb::arg("coordinates"), nb::arg("bounds").noconvert() = nb::none(),
+           "Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals.")
       .def("copy", &copy_packing, "Return an independent copy.")
       .def(
           "__deepcopy__", [](const PackingCore& core, const nb::handle&) { return copy_packing(core); },
           nb::arg("memo"))
-      .def("to_arrays", &arrays_of,
-           "Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts "
-           "and clock.")
+      .def(
+          "to_arrays", &arrays_of,
+          "Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts, "
+          "clock and intervals.")
       .def(
           "__reduce__",
           [](const PackingCore& core) { return nb::make_tuple(nb::type<PackingCore>(), arrays_of(core)); },
@@ -151,6 +159,15 @@ FloatArray convert_labels(const UnitBox& box, const Vector& labels, double (Unit
   return to_numpy(std::move(out));
 }
 
+void bounds_from_units(const UnitBox& box, const Vector& predictions, const MutableMatrix& bounds) {
+  require_size("bounds", bounds.size(), predictions.size() * PredictionOutput::bounds_per_row);
+  for (std::size_t row = 0; row < predictions.size(); ++row) {
+    for (double& end : span_of(bounds).subspan(row * bounds.shape(1), bounds.shape(1))) {
+      end = box.end_from_units(end, predictions(row));
+    }
+  }
+}
+
 FloatArray label_range(const UnitBox& box) { return to_numpy(std::vector{box.label().low, box.label().high}); }
 
 FloatArray low_ends(const UnitBox& box) { return copy_to_numpy(box.low(), {box.dimension()}); }
@@ -183,6 +200,8 @@ void bind_unit_box(nb::module_& m) {
             return convert_labels(box, labels, &UnitBox::label_from_units);
           },
           nb::arg("labels"), "Return labels in their own units, given scaled labels; 0 before the first label.")
+      .def("bounds_from_units", &bounds_from_units, nb::arg("predictions"), nb::arg("bounds").noconvert(),
+           "Convert the intervals of scaled predictions to units of the label, in place.")
       .def(
           "__reduce__",
           [](const UnitBox& box) {

@@ -14,24 +14,26 @@ TreeLevels levels_of(const Vector& lipschitz, const IntVector& dimensions, const
 
 void restore_tree(PackingTreeCore* self, const Matrix& points, const IntVector& parents, const Vector& sums,
                   const IntVector& counts, const Vector& log_weights, const Vector& lipschitz,
-                  const IntVector& dimensions, const IntVector& rank_starts) {
+                  const IntVector& dimensions, const IntVector& rank_starts, const ConformalIntervals& intervals) {
   TreeNodes nodes{vector_of(points), vector_of(parents), vector_of(sums), vector_of(counts), vector_of(log_weights)};
-  new (self) PackingTreeCore(points.shape(1), levels_of(lipschitz, dimensions, rank_starts), std::move(nodes));
+  new (self)
+      PackingTreeCore(points.shape(1), levels_of(lipschitz, dimensions, rank_starts), std::move(nodes), intervals);
 }
 
 nb::tuple arrays_of(const PackingTreeCore& core) {
-  TreeNodes nodes;
+  std::pair<TreeNodes, ConformalIntervals> state;
   {
     const nb::gil_scoped_release release;  // it may wait for a thread that learns
-    nodes = core.nodes();
+    state = core.nodes_and_intervals();
   }
+  auto& [nodes, intervals] = state;
   const std::size_t count = nodes.size();
   const TreeLevels& levels = core.levels();
   return nb::make_tuple(to_numpy(std::move(nodes.points), {count, core.dimension()}),
                         to_numpy(std::move(nodes.parents)), to_numpy(std::move(nodes.label_sums)),
                         to_numpy(std::move(nodes.label_counts)), to_numpy(std::move(nodes.log_weights)),
                         as_vector(levels.lipschitz), to_numpy(std::vector(levels.dimensions)),
-                        to_numpy(std::vector(levels.rank_starts)));
+                        to_numpy(std::vector(levels.rank_starts)), intervals);
 }
 
 }  // namespace
@@ -39,10 +41,11 @@ nb::tuple arrays_of(const PackingTreeCore& core) {
 void bind_packing_tree(nb::module_& m) {
   constexpr auto owned = nb::rv_policy::take_ownership;
   const auto without_gil = nb::call_guard<nb::gil_scoped_release>();
-  nb::class_<PackingTreeCore>(
+  nb::class_<PackingTreeCore> core(
       m, "PackingTreeCore",
-      "Locally adaptive regression in whitened coordinates. Threads may predict while one learns.")
-      .def(
+      "Locally adaptive regression in whitened coordinates. Threads may predict while one learns.");
+  bind_intervals(core);
+  core.def(
           "__init__",
           [](PackingTreeCore* self, const Vector& lipschitz, const IntVector& dimensions,
              const IntVector& rank_starts) {
@@ -51,11 +54,14 @@ void bind_packing_tree(nb::module_& m) {
           nb::arg("lipschitz"), nb::arg("dimensions"), nb::arg("rank_starts"))
       .def("__init__", &restore_tree, nb::arg("points"), nb::arg("parents"), nb::arg("label_sums"),
            nb::arg("label_counts"), nb::arg("log_weights"), nb::arg("lipschitz"), nb::arg("dimensions"),
-           nb::arg("rank_starts"))
+           nb::arg("rank_starts"), nb::arg("intervals") = ConformalIntervals())
       .def("learn", &learn_rows<PackingTreeCore>, nb::arg("coordinates"), nb::arg("labels"),
-           "Run one round per row. Return the predictions, each made before its label was learned.")
+           nb::arg("bounds").noconvert() = nb::none(),
+           "Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` "
+           "with their intervals.")
       .def("predict", &predict_rows<PackingTreeCore>, nb::arg("coordinates"),
-           "Return the prediction for each row; 1/2 before the first round.")
+           nb::arg("bounds").noconvert() = nb::none(),
+           "Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals.")
       .def("copy", &copy_core<PackingTreeCore>, owned, "Return an independent copy.")
       .def(
           "__deepcopy__", [](const PackingTreeCore& core, const nb::handle&) { return copy_core(core); }, owned,
@@ -63,9 +69,9 @@ void bind_packing_tree(nb::module_& m) {
       .def("to_arrays", &arrays_of,
            nb::sig("def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], "
                    "NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], "
-                   "NDArray[numpy.int64]]"),
+                   "NDArray[numpy.int64], ConformalIntervals]"),
            "Return the arguments of an equal core: points, parents, label_sums, label_counts, log_weights, lipschitz, "
-           "dimensions and rank_starts.")
+           "dimensions, rank_starts and intervals.")
       .def(
           "__reduce__",
           [](const PackingTreeCore& core) { return nb::make_tuple(nb::type<PackingTreeCore>(), arrays_of(core)); },

@@ -1,10 +1,15 @@
 // Rounds of a core in whitened coordinates, as functions of Python.
 #pragma once
 
+#include <nanobind/stl/optional.h>
+
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "bindings.hpp"
+#include "conformal.hpp"
+#include "prediction_output.hpp"
 
 namespace ellipack {
 
@@ -15,30 +20,46 @@ void require_rows(const Core& core, const Matrix& coordinates) {
   require_finite("coordinates", coordinates);
 }
 
+// An array to fill with intervals, or nothing if they are not wanted.
+using OptionalBounds = std::optional<MutableMatrix>;
+
+inline PredictionOutput output_to(std::vector<double>& predictions, const OptionalBounds& bounds) {
+  return {predictions, bounds ? span_of(*bounds) : std::span<double>()};
+}
+
 // Runs one round per row and returns the predictions, each made before its label was learned. `options` are further
 // arguments of the core.
 template <typename Core, typename... Options>
-FloatArray learn_rows(Core& core, const Matrix& coordinates, const Vector& labels, Options... options) {
+FloatArray learn_rows(Core& core, const Matrix& coordinates, const Vector& labels, Options... options,
+                      const OptionalBounds& bounds) {
   require_rows(core, coordinates);
   require_size("labels", labels.size(), coordinates.shape(0));
-  std::vector<double> predictions;
+  std::vector<double> predictions(labels.size());
   {
     const nb::gil_scoped_release release;
-    predictions = core.learn(span_of(coordinates), span_of(labels), options...);
+    core.learn(span_of(coordinates), span_of(labels), options..., output_to(predictions, bounds));
   }
   return to_numpy(std::move(predictions));
 }
 
 // Returns the prediction for each row.
 template <typename Core>
-FloatArray predict_rows(const Core& core, const Matrix& coordinates) {
+FloatArray predict_rows(const Core& core, const Matrix& coordinates, const OptionalBounds& bounds) {
   require_rows(core, coordinates);
-  std::vector<double> predictions;
+  std::vector<double> predictions(coordinates.shape(0));
   {
     const nb::gil_scoped_release release;
-    predictions = core.predict(span_of(coordinates));
+    core.predict(span_of(coordinates), output_to(predictions, bounds));
   }
   return to_numpy(std::move(predictions));
+}
+
+// Adds the property `intervals` to the class of a core.
+template <typename Core>
+void bind_intervals(nb::class_<Core>& type) {
+  const auto without_gil = nb::call_guard<nb::gil_scoped_release>();
+  type.def_prop_rw("intervals", &Core::intervals, &Core::set_intervals, nb::for_getter(without_gil),
+                   nb::for_setter(without_gil), "Calibration of prediction intervals.");
 }
 
 // Returns a copy that Python owns.

@@ -1,28 +1,28 @@
 // Prediction intervals with a guaranteed coverage on any stream, by adaptive conformal inference.
 //
-// An interval is [p - exp(a) s, p + exp(b) s], where p is the prediction and s > 0 a scale, the error to expect. For
-// each coverage c, a label outside of the interval is a miss. After each label, both sides move on their own:
+// An interval is [p - a s, p + b s], where p is the prediction and s > 0 a scale, the error to expect. For each
+// coverage c, a label outside of the interval is a miss. After each label, both widths move on their own, by a step h:
 //
-//   a += step * (missed below - (1 - c) / 2),    b += step * (missed above - (1 - c) / 2).
+//   a *= exp(h * (missed below - (1 - c) / 2)),    b *= exp(h * (missed above - (1 - c) / 2)).
 //
-// A miss widens the side much, a hit narrows it a little; both balance if the fraction of misses is (1 - c) / 2.
-//
-// The logarithms a and b are kept at -7 or more.
+// A miss widens the side much, a hit narrows it a little; both balance if the fraction of misses is (1 - c) / 2. Widths
+// are kept at 1/1000 or more.
 //
 // Theorem. Let B be the largest of the scores |label - p| / s of T rounds and of the initial widths. Let h_1 and h_T be
 // the first and the last step. Then a side of the interval has at most
 //
-//   T (1 - c) / 2 + (ln B + 7 + h_1) / h_T
+//   T (1 - c) / 2 + (ln(1000 B) + h_1) / h_T
 //
-// misses, and at least T (1 - c) / 2 - (ln B + 7 + h_1) / h_T unless its logarithm had to be kept at -7. This holds on
-// every stream, for any predictions and scales, also if an adversary chooses the label after he has seen the interval.
-// If labels are learned up to D rounds after their intervals were published, h_1 is replaced by (D + 1) h_1.
+// misses, and at least T (1 - c) / 2 - (ln(1000 B) + h_1) / h_T unless its width had to be kept at 1/1000. This holds
+// on every stream, for any predictions and scales, also if an adversary chooses the label after he has seen the
+// interval. If labels are learned up to D rounds after their intervals were published, h_1 is replaced by (D + 1) h_1.
 //
-// Proof. Only widths below B can miss, so that -7 <= b <= ln B + h_1 at any time. Let m_t be 1 in a miss and 0
-// otherwise. Then m_t - (1 - c) / 2 <= (b_(t+1) - b_t) / h_t, with equality unless b_(t+1) is kept at -7. The steps do
-// not increase. Summation by parts bounds the sum over t by (max b - min b) / h_T, in both directions.
+// Proof. Only widths below B can miss, so that -ln 1000 <= ln b <= ln B + h_1 at any time. Let m_t be 1 in a miss and 0
+// otherwise. Then m_t - (1 - c) / 2 <= (ln b_(t+1) - ln b_t) / h_t, with equality unless b_(t+1) is kept at 1/1000. The
+// steps do not increase. Summation by parts bounds the sum over t by (max ln b - min ln b) / h_T, in both directions.
 //
-// Steps have a positive limit, so that the bound is O(1 / T) for the fraction of misses.
+// Steps have a positive limit, so that the bound is O(1 / T) for the fraction of misses. Widths are multiplied by
+// constants from then on, so that a round costs a few nanoseconds.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 
 #include "checks.hpp"
 
@@ -44,36 +43,48 @@ struct ConformalIntervals {
   // Intervals of all coverages, narrowest first: lower ends, then upper ends.
   using Bounds = std::array<double, 2 * size>;
 
-  static constexpr double smallest_log_width = -7.0;
-  static constexpr double largest_log_width = 700.0;  // so that widths are finite
+  static constexpr double smallest_width = 1e-3;
+  static constexpr double largest_width = 1e300;
   static constexpr double largest_relative_error = 10.0;
 
-  double mean_error = 0.0;     // exponential mean of the absolute errors
-  std::int64_t labels = 0;     // number of labels; the mean error is that of all but the first
-  std::int64_t rounds = 0;     // number of rounds with an interval
-  Bounds log_widths = normal;  // logarithms of the widths of each side, in units of the scale
+  // Initial widths: quantiles of a normal distribution in units of its mean absolute error.
+  static constexpr Bounds normal_widths{
+      0.845, 1.055, 1.299, 1.606, 2.062, 2.456, 2.916, 3.228, 0.845, 1.055, 1.299, 1.606, 2.062, 2.456, 2.916, 3.228,
+  };
+
+  double mean_error = 0.0;        // exponential mean of the absolute errors
+  std::int64_t labels = 0;        // number of labels; the mean error is that of all but the first
+  std::int64_t rounds = 0;        // number of rounds with an interval
+  Bounds widths = normal_widths;  // of the lower sides, then of the upper sides, in units of the scale
+
+  bool operator==(const ConformalIntervals&) const = default;
 
   // Throws std::invalid_argument unless the state is possible.
   void check() const {
     require(mean_error >= 0.0 && std::isfinite(mean_error), "mean_error must be finite and >= 0");
     require(labels >= 0 && labels <= largest_count && rounds >= 0 && rounds <= largest_count,
             "the numbers of labels and rounds must be from 0 to 2^52");
-    require(std::ranges::all_of(log_widths, [](double x) { return x >= smallest_log_width && x <= largest_log_width; }),
-            "log_widths must be from -7 to 700");
+    require(std::ranges::all_of(widths, [](double x) { return x >= smallest_width && x <= largest_width; }),
+            "widths must be from 0.001 to 1e300");
   }
 
   // Returns the intervals around a prediction. The scale is `relative_scale` times the mean error. An interval contains
   // those of smaller coverages. All are infinite before the second label, when no error is known.
   Bounds around(double prediction, double relative_scale) const {
     Bounds bounds;
+    if (labels < 2) {
+      std::fill_n(bounds.begin(), size, -std::numeric_limits<double>::infinity());
+      std::fill_n(bounds.begin() + size, size, std::numeric_limits<double>::infinity());
+      return bounds;
+    }
     const double scale = mean_error * relative_scale;
     double below = 0.0;
     double above = 0.0;
     for (std::size_t k = 0; k < size; ++k) {
-      below = std::max(below, std::exp(log_widths[k]));
-      above = std::max(above, std::exp(log_widths[size + k]));
-      bounds[k] = labels > 1 ? prediction - below * scale : -std::numeric_limits<double>::infinity();
-      bounds[size + k] = labels > 1 ? prediction + above * scale : std::numeric_limits<double>::infinity();
+      below = std::max(below, widths[k]);
+      above = std::max(above, widths[size + k]);
+      bounds[k] = prediction - below * scale;
+      bounds[size + k] = prediction + above * scale;
     }
     return bounds;
   }
@@ -85,11 +96,10 @@ struct ConformalIntervals {
     if (std::isinf(published[0]) || (is_point && label == published[0])) {
       return;
     }
-    for (std::size_t k = 0; k < size; ++k) {
-      const double tail = (1.0 - coverages[k]) / 2.0;
-      const double step = step_size(k);
-      move(log_widths[k], step * ((label < published[k] ? 1.0 : 0.0) - tail));
-      move(log_widths[size + k], step * ((label > published[size + k] ? 1.0 : 0.0) - tail));
+    if (rounds < decreasing_steps) {
+      move_widths(label, published, Factors::of_steps(steps(rounds)));
+    } else {
+      move_widths(label, published, last_factors);
     }
     ++rounds;
   }
@@ -107,27 +117,76 @@ struct ConformalIntervals {
     return relative;
   }
 
-  // Returns the step of the next round for a coverage.
-  double step_size(std::size_t coverage) const {
-    return std::max(1.25 / (static_cast<double>(rounds) + 4.0), last_steps[coverage]);
+  // Runs a round of a learner without a scale of its own: the mean error is the scale. Returns the intervals that are
+  // published for the prediction.
+  Bounds run_round(double prediction, double label) {
+    const Bounds published = around(prediction, 1.0);
+    learn_label(label, published);
+    learn_error(label - prediction);
+    return published;
   }
 
  private:
+  using PerCoverage = std::array<double, size>;
+
   static constexpr double memory = 200.0;  // rounds after which the weight of an error falls to 1/e
   static constexpr double largest_error = 1e300;
 
-  // Limits of the steps, 0.05 sqrt(0.2 / (1 - c)). Misses of large coverages are rare, so that their steps are larger.
-  static constexpr std::array<double, size> last_steps{0.0316, 0.0354, 0.0408, 0.05, 0.0707, 0.1, 0.1581, 0.2236};
+  // Number of rounds after which steps are the last ones.
+  static constexpr std::int64_t decreasing_steps = 36;
 
-  // Initial widths: quantiles of a normal distribution in units of its mean absolute error, as logarithms.
-  static constexpr Bounds normal{
-      -0.168, 0.0534, 0.2616, 0.4739, 0.7234, 0.8987, 1.0701, 1.172,
-      -0.168, 0.0534, 0.2616, 0.4739, 0.7234, 0.8987, 1.0701, 1.172,
+  // Returns the step of each coverage after a number of rounds. Their limits are 0.05 sqrt(0.2 / (1 - c)): misses of
+  // large coverages are rare, so that their steps are larger.
+  static constexpr PerCoverage steps(std::int64_t after) {
+    PerCoverage made{0.0316, 0.0354, 0.0408, 0.05, 0.0707, 0.1, 0.1581, 0.2236};
+    for (double& step : made) {
+      step = std::max(1.25 / (static_cast<double>(after) + 4.0), step);
+    }
+    return made;
+  }
+
+  // Returns exp(x) for |x| < 1/2, with the same bits on all machines.
+  static constexpr double small_exp(double x) {
+    double term = 1.0;
+    double sum = 1.0;
+    for (int n = 1; n < 16; ++n) {
+      term *= x / n;
+      sum += term;
+    }
+    return sum;
+  }
+
+  // What a width is multiplied by after a miss and after a hit.
+  struct Factors {
+    PerCoverage miss;
+    PerCoverage hit;
+
+    static constexpr Factors of_steps(const PerCoverage& steps) {
+      Factors made{};
+      for (std::size_t k = 0; k < size; ++k) {
+        const double tail = (1.0 - coverages[k]) / 2.0;
+        made.miss[k] = small_exp(steps[k] * (1.0 - tail));
+        made.hit[k] = small_exp(-steps[k] * tail);
+      }
+      return made;
+    }
   };
 
-  static void move(double& log_width, double by) {
-    log_width = std::clamp(log_width + by, smallest_log_width, largest_log_width);
+  static const Factors last_factors;
+
+  void move_widths(double label, const Bounds& published, const Factors& factors) {
+    for (std::size_t k = 0; k < size; ++k) {
+      multiply(widths[k], label < published[k] ? factors.miss[k] : factors.hit[k]);
+      multiply(widths[size + k], label > published[size + k] ? factors.miss[k] : factors.hit[k]);
+    }
+  }
+
+  static void multiply(double& width, double factor) {
+    width = std::clamp(width * factor, smallest_width, largest_width);
   }
 };
+
+inline constexpr ConformalIntervals::Factors ConformalIntervals::last_factors =
+    ConformalIntervals::Factors::of_steps(ConformalIntervals::steps(ConformalIntervals::decreasing_steps));
 
 }  // namespace ellipack

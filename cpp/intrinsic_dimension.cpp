@@ -9,10 +9,16 @@
 namespace ellipack {
 
 IntrinsicDimensionCore::IntrinsicDimensionCore(std::size_t dimension, std::int64_t offset)
-    : IntrinsicDimensionCore(PackingCenters(dimension), offset, DimensionClock{}) {}
+    : IntrinsicDimensionCore(PackingCenters(dimension), offset, DimensionClock{}, {}) {}
 
-IntrinsicDimensionCore::IntrinsicDimensionCore(PackingCenters centers, std::int64_t offset, DimensionClock clock)
-    : dimension_(centers.points.dimension()), offset_(offset), centers_(std::move(centers)), clock_(clock) {
+IntrinsicDimensionCore::IntrinsicDimensionCore(PackingCenters centers, std::int64_t offset, DimensionClock clock,
+                                               const ConformalIntervals& intervals)
+    : dimension_(centers.points.dimension()),
+      offset_(offset),
+      centers_(std::move(centers)),
+      clock_(clock),
+      intervals_(intervals) {
+  intervals.check();
   require(offset == 1 || offset == 2, "offset must be 1 or 2");
   require(clock.rounds >= 0 && clock.rounds <= largest_count, "rounds must be from 0 to 2^52");
   require((clock.rounds > 0) == (centers_.size() > 0), "centers must exist if and only if rounds > 0");
@@ -35,15 +41,20 @@ IntrinsicDimensionCore::IntrinsicDimensionCore(const IntrinsicDimensionCore& oth
 
 IntrinsicDimensionCore::IntrinsicDimensionCore(const IntrinsicDimensionCore& other,
                                                const std::shared_lock<FairSharedMutex>&)
-    : dimension_(other.dimension_), offset_(other.offset_), centers_(other.centers_), clock_(other.clock_) {}
+    : dimension_(other.dimension_),
+      offset_(other.offset_),
+      centers_(other.centers_),
+      clock_(other.clock_),
+      intervals_(other.intervals_) {}
 
-std::vector<double> IntrinsicDimensionCore::learn(std::span<const double> coordinates, std::span<const double> labels) {
-  std::vector<double> predictions(labels.size());
+void IntrinsicDimensionCore::learn(std::span<const double> coordinates, std::span<const double> labels,
+                                   const PredictionOutput& output) {
+  output.check(labels.size());
   const std::unique_lock lock(mutex_);
   for (std::size_t row = 0; row < labels.size(); ++row) {
-    predictions[row] = run_round(coordinates.subspan(row * dimension_, dimension_), labels[row]);
+    const auto point = coordinates.subspan(row * dimension_, dimension_);
+    output.write_round(row, run_round(point, labels[row]), labels[row], intervals_);
   }
-  return predictions;
 }
 
 double IntrinsicDimensionCore::run_round(std::span<const double> point, double label) {
@@ -74,14 +85,14 @@ double IntrinsicDimensionCore::radius(const DimensionClock& clock) const {
   return std::pow(static_cast<double>(clock.rounds), -1.0 / static_cast<double>(offset_ + clock.dimension));
 }
 
-std::vector<double> IntrinsicDimensionCore::predict(std::span<const double> coordinates) const {
-  std::vector<double> predictions(coordinates.size() / dimension_);
+void IntrinsicDimensionCore::predict(std::span<const double> coordinates, const PredictionOutput& output) const {
+  const std::size_t count = coordinates.size() / dimension_;
+  output.check(count);
   const std::shared_lock lock(mutex_);
-  for (std::size_t row = 0; row < predictions.size(); ++row) {
+  for (std::size_t row = 0; row < count; ++row) {
     const Neighbor nearest = centers_.points.nearest(coordinates.subspan(row * dimension_, dimension_));
-    predictions[row] = centers_.mean(nearest.position);
+    output.write(row, centers_.mean(nearest.position), intervals_);
   }
-  return predictions;
 }
 
 std::size_t IntrinsicDimensionCore::size() const {
@@ -92,6 +103,16 @@ std::size_t IntrinsicDimensionCore::size() const {
 DimensionClock IntrinsicDimensionCore::clock() const {
   const std::shared_lock lock(mutex_);
   return clock_;
+}
+
+ConformalIntervals IntrinsicDimensionCore::intervals() const {
+  const std::shared_lock lock(mutex_);
+  return intervals_;
+}
+
+void IntrinsicDimensionCore::set_intervals(const ConformalIntervals& intervals) {
+  const std::unique_lock lock(mutex_);
+  intervals_ = intervals;
 }
 
 }  // namespace ellipack

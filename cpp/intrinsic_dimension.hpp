@@ -8,8 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "conformal.hpp"
 #include "fair_shared_mutex.hpp"
 #include "packing_core.hpp"
+#include "prediction_output.hpp"
 
 namespace ellipack {
 
@@ -33,27 +35,32 @@ class IntrinsicDimensionCore {
   IntrinsicDimensionCore(std::size_t dimension, std::int64_t offset);
 
   // Restores the state. Throws std::invalid_argument if no sequence of rounds leads to it.
-  IntrinsicDimensionCore(PackingCenters centers, std::int64_t offset, DimensionClock clock);
+  IntrinsicDimensionCore(PackingCenters centers, std::int64_t offset, DimensionClock clock,
+                         const ConformalIntervals& intervals);
 
   IntrinsicDimensionCore(const IntrinsicDimensionCore& other);
   IntrinsicDimensionCore& operator=(const IntrinsicDimensionCore&) = delete;
 
-  // Runs one round per row of `coordinates`. Returns the predictions, each made before its label was learned.
-  std::vector<double> learn(std::span<const double> coordinates, std::span<const double> labels);
+  // Runs one round per row of `coordinates`. Writes the predictions and intervals, each made before its label was
+  // learned.
+  void learn(std::span<const double> coordinates, std::span<const double> labels, const PredictionOutput& output);
 
-  // Returns the prediction for each row of `coordinates`; 1/2 before the first round.
-  std::vector<double> predict(std::span<const double> coordinates) const;
+  // Writes the prediction and intervals of each row of `coordinates`; 1/2 before the first round.
+  void predict(std::span<const double> coordinates, const PredictionOutput& output) const;
 
   std::size_t dimension() const { return dimension_; }
   std::int64_t offset() const { return offset_; }
   std::size_t size() const;
   DimensionClock clock() const;
 
-  // Returns `function(centers, clock)`, called between two rounds.
+  ConformalIntervals intervals() const;
+  void set_intervals(const ConformalIntervals& intervals);
+
+  // Returns `function(centers, clock, intervals)`, called between two rounds.
   template <typename Function>
   auto inspect(Function function) const {
     const std::shared_lock lock(mutex_);
-    return function(centers_, clock_);
+    return function(centers_, clock_, intervals_);
   }
 
  private:
@@ -69,6 +76,7 @@ class IntrinsicDimensionCore {
   mutable FairSharedMutex mutex_;  // guards the members below
   PackingCenters centers_;
   DimensionClock clock_;
+  ConformalIntervals intervals_;
 };
 
 }  // namespace ellipack

@@ -34,12 +34,6 @@ ConformalIntervals::Bounds widened_bounds(MetricRounds::Published published, con
 
 }  // namespace
 
-void MetricCore::Output::check(std::size_t rows) const {
-  require(predictions.size() == rows, "predictions must have one entry per row");
-  require(bounds.empty() || bounds.size() == rows * bounds_per_row,
-          "bounds must have two entries per coverage and row");
-}
-
 void SquaredErrors::add(double label, double without, double with) {
   ++rounds;
   without_past += (without - label) * (without - label);
@@ -180,11 +174,7 @@ bool MetricCore::accepts_labels(std::span<const double> labels) {
   return std::ranges::all_of(labels, [](double label) { return std::abs(label) <= MetricRounds::largest_label; });
 }
 
-void MetricCore::Output::write_bounds(std::size_t row, const ConformalIntervals::Bounds& intervals) const {
-  std::ranges::copy(intervals, bounds.begin() + static_cast<std::ptrdiff_t>(row * bounds_per_row));
-}
-
-void MetricCore::predict(std::span<const double> rows, const Output& output, std::size_t threads) const {
+void MetricCore::predict(std::span<const double> rows, const PredictionOutput& output, std::size_t threads) const {
   const std::size_t count = output.predictions.size();
   check_rows(rows, count, dimension());
   output.check(count);
@@ -203,7 +193,7 @@ void MetricCore::predict(std::span<const double> rows, const Output& output, std
 }
 
 // Predicts rows `first` to `last`. The caller holds the lock.
-void MetricCore::predict_rows(std::span<const double> rows, const Output& output, std::size_t first,
+void MetricCore::predict_rows(std::span<const double> rows, const PredictionOutput& output, std::size_t first,
                               std::size_t last) const {
   std::unique_ptr<Workspace> work = acquire_workspace();
   for (std::size_t t = first; t < last; ++t) {
@@ -232,7 +222,7 @@ PastFeatures MetricCore::past_features() const {
 }
 
 void MetricCore::predict_next(std::span<const double> rows, std::span<const std::int64_t> keys,
-                              std::span<const double> labels, PastFeatures* features, const Output& output,
+                              std::span<const double> labels, PastFeatures* features, const PredictionOutput& output,
                               bool follows_unknown) const {
   const std::size_t count = output.predictions.size();
   check_rows(rows, count, dimension());
@@ -283,7 +273,7 @@ MetricCore::NextPrediction MetricCore::predict_next_row(std::span<const double> 
 }
 
 std::size_t MetricCore::learn(std::span<const double> rows, std::span<const std::int64_t> keys,
-                              std::span<const double> labels, const Output& output) {
+                              std::span<const double> labels, const PredictionOutput& output) {
   check_rows(rows, labels.size(), dimension());
   check_labels(labels);
   output.check(labels.size());
@@ -313,7 +303,8 @@ void MetricCore::check_row(const Row& row, double label) const {
   require(row.past.empty() || (past_ && row.past.size() == past_->features.dimension()),
           "past must have one entry per feature of the past");
   require(all_within(row.past, largest_past), "past must be finite and at most 1e61 in size");
-  require(row.bounds.empty() || row.bounds.size() == bounds_per_row, "bounds must have two entries per coverage");
+  require(row.bounds.empty() || row.bounds.size() == PredictionOutput::bounds_per_row,
+          "bounds must have two entries per coverage");
 }
 
 bool MetricCore::learn_row(const Row& row, double label) {

@@ -21,6 +21,7 @@
 #include "fair_shared_mutex.hpp"
 #include "metric_rounds.hpp"
 #include "past_features.hpp"
+#include "prediction_output.hpp"
 #include "stacked_aggregation.hpp"
 
 namespace ellipack {
@@ -99,23 +100,9 @@ class MetricCore {
   static bool accepts_rows(std::span<const double> rows);
   static bool accepts_labels(std::span<const double> labels);
 
-  static constexpr std::size_t bounds_per_row = std::tuple_size_v<ConformalIntervals::Bounds>;
-
-  // Where predictions are written and, unless `bounds` is empty, their intervals.
-  struct Output {
-    std::span<double> predictions;
-    std::span<double> bounds;
-
-    // Throws std::invalid_argument unless there is one entry per row.
-    void check(std::size_t rows) const;
-
-    bool has_bounds() const { return !bounds.empty(); }
-    void write_bounds(std::size_t row, const ConformalIntervals::Bounds& intervals) const;
-  };
-
   // Predicts rows from the features alone, on at most `threads` threads, all from the same state. Other threads may
   // predict at the same time, and one may learn.
-  void predict(std::span<const double> rows, const Output& output, std::size_t threads = 1) const;
+  void predict(std::span<const double> rows, const PredictionOutput& output, std::size_t threads = 1) const;
 
   // Predictions of the experts for a row from the features alone; all 0 before the first label.
   struct ExpertPredictions {
@@ -130,7 +117,7 @@ class MetricCore {
   // that follows an unknown label is at least as wide as that of `predict`; `follows_unknown` tells whether the first
   // row does.
   void predict_next(std::span<const double> rows, std::span<const std::int64_t> keys, std::span<const double> labels,
-                    PastFeatures* features, const Output& output, bool follows_unknown) const;
+                    PastFeatures* features, const PredictionOutput& output, bool follows_unknown) const;
 
   // Returns a copy of the past. Throws std::invalid_argument if the core does not see it.
   PastFeatures past_features() const;
@@ -145,7 +132,7 @@ class MetricCore {
   // Runs one round per row and fills in the predictions, each made before its label was learned. Returns the number of
   // rounds run. It stops before a round that would bring the number of centers to `max_centers`.
   std::size_t learn(std::span<const double> rows, std::span<const std::int64_t> keys, std::span<const double> labels,
-                    const Output& output);
+                    const PredictionOutput& output);
 
   // A row to learn. If its label comes late, `past` has the features of the past at the time of its prediction, and
   // `bounds` the intervals that were published then; otherwise both are empty.
@@ -206,7 +193,8 @@ class MetricCore {
     double prediction = 0.0;
   };
 
-  void predict_rows(std::span<const double> rows, const Output& output, std::size_t first, std::size_t last) const;
+  void predict_rows(std::span<const double> rows, const PredictionOutput& output, std::size_t first,
+                    std::size_t last) const;
 
   // Steps of a round. The caller holds the lock.
   double predict_round(const Row& row, const PastFeatures* features, Workspace& work) const;

@@ -63,13 +63,16 @@ std::size_t PackingCenters::add(std::span<const double> point, std::int64_t roun
 }
 
 PackingCore::PackingCore(std::size_t dimension, std::vector<std::int64_t> rank_starts)
-    : PackingCore(PackingCenters(dimension), std::move(rank_starts), 0) {}
+    : PackingCore(PackingCenters(dimension), std::move(rank_starts), 0, {}) {}
 
-PackingCore::PackingCore(PackingCenters centers, std::vector<std::int64_t> rank_starts, std::int64_t clock)
+PackingCore::PackingCore(PackingCenters centers, std::vector<std::int64_t> rank_starts, std::int64_t clock,
+                         const ConformalIntervals& intervals)
     : dimension_(centers.points.dimension()),
       centers_(std::move(centers)),
       radius_(checked_rank_starts(std::move(rank_starts), dimension_)),
-      clock_(clock) {
+      clock_(clock),
+      intervals_(intervals) {
+  intervals.check();
   require(clock >= 0 && clock <= largest_count, "clock must be from 0 to 2^52");
   require((clock > 0) == (size() > 0), "centers must exist if and only if clock > 0");
   require(centers_.creation_rounds.empty() || centers_.creation_rounds.back() <= clock,
@@ -84,21 +87,27 @@ PackingCore::PackingCore(PackingCenters centers, std::vector<std::int64_t> rank_
 PackingCore::PackingCore(const PackingCore& other) : PackingCore(other, std::shared_lock(other.mutex_)) {}
 
 PackingCore::PackingCore(const PackingCore& other, const std::shared_lock<FairSharedMutex>&)
-    : dimension_(other.dimension_), centers_(other.centers_), radius_(other.radius_), clock_(other.clock_) {}
+    : dimension_(other.dimension_),
+      centers_(other.centers_),
+      radius_(other.radius_),
+      clock_(other.clock_),
+      intervals_(other.intervals_) {}
 
-std::vector<double> PackingCore::learn(std::span<const double> coordinates, std::span<const double> labels,
-                                       bool keep_founding_label) {
-  std::vector<double> predictions(labels.size());
+void PackingCore::learn(std::span<const double> coordinates, std::span<const double> labels, bool keep_founding_label,
+                        const PredictionOutput& output) {
+  output.check(labels.size());
   const std::unique_lock lock(mutex_);
   for (std::size_t row = 0; row < labels.size(); ++row) {
-    predictions[row] = run_round(coordinates.subspan(row * dimension_, dimension_), labels[row], keep_founding_label);
+    const auto point = coordinates.subspan(row * dimension_, dimension_);
+    output.write_round(row, run_round(point, labels[row], keep_founding_label), labels[row], intervals_);
   }
-  return predictions;
 }
 
 double PackingCore::learn_one(std::span<const double> point, double label, bool keep_founding_label) {
   const std::unique_lock lock(mutex_);
-  return run_round(point, label, keep_founding_label);
+  const double prediction = run_round(point, label, keep_founding_label);
+  intervals_.run_round(prediction, label);
+  return prediction;
 }
 
 double PackingCore::run_round(std::span<const double> point, double label, bool keep_founding_label) {
@@ -124,14 +133,14 @@ Neighbor PackingCore::find_nearest(std::span<const double> point) const {
   return centers_.points.nearest(point);
 }
 
-std::vector<double> PackingCore::predict(std::span<const double> coordinates) const {
-  std::vector<double> predictions(coordinates.size() / dimension_);
+void PackingCore::predict(std::span<const double> coordinates, const PredictionOutput& output) const {
+  const std::size_t count = coordinates.size() / dimension_;
+  output.check(count);
   const std::shared_lock lock(mutex_);
-  for (std::size_t row = 0; row < predictions.size(); ++row) {
+  for (std::size_t row = 0; row < count; ++row) {
     const Neighbor nearest = centers_.points.nearest(coordinates.subspan(row * dimension_, dimension_));
-    predictions[row] = centers_.mean(nearest.position);
+    output.write(row, centers_.mean(nearest.position), intervals_);
   }
-  return predictions;
 }
 
 double PackingCore::predict_one(std::span<const double> point) const {
@@ -155,6 +164,16 @@ std::size_t PackingCore::size() const {
 std::int64_t PackingCore::clock() const {
   const std::shared_lock lock(mutex_);
   return clock_;
+}
+
+ConformalIntervals PackingCore::intervals() const {
+  const std::shared_lock lock(mutex_);
+  return intervals_;
+}
+
+void PackingCore::set_intervals(const ConformalIntervals& intervals) {
+  const std::unique_lock lock(mutex_);
+  intervals_ = intervals;
 }
 
 }  // namespace ellipack

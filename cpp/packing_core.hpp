@@ -8,8 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "conformal.hpp"
 #include "fair_shared_mutex.hpp"
 #include "kd_tree.hpp"
+#include "prediction_output.hpp"
 #include "radius_schedule.hpp"
 
 namespace ellipack {
@@ -57,18 +59,19 @@ class PackingCore {
   PackingCore(std::size_t dimension, std::vector<std::int64_t> rank_starts);
 
   // Restores the state after `clock` rounds. Throws std::invalid_argument if no sequence of `clock` rounds leads to it.
-  PackingCore(PackingCenters centers, std::vector<std::int64_t> rank_starts, std::int64_t clock);
+  PackingCore(PackingCenters centers, std::vector<std::int64_t> rank_starts, std::int64_t clock,
+              const ConformalIntervals& intervals);
 
   PackingCore(const PackingCore& other);
   PackingCore& operator=(const PackingCore&) = delete;
 
-  // Runs one round per row of `coordinates`. Returns the predictions, each made before its label was learned. If
-  // `keep_founding_label`, a new center gets the label of the row that created it.
-  std::vector<double> learn(std::span<const double> coordinates, std::span<const double> labels,
-                            bool keep_founding_label);
+  // Runs one round per row of `coordinates`. Writes the predictions and intervals, each made before its label was
+  // learned. If `keep_founding_label`, a new center gets the label of the row that created it.
+  void learn(std::span<const double> coordinates, std::span<const double> labels, bool keep_founding_label,
+             const PredictionOutput& output);
 
-  // Returns the prediction for each row of `coordinates`; 1/2 before the first round.
-  std::vector<double> predict(std::span<const double> coordinates) const;
+  // Writes the prediction and intervals of each row of `coordinates`; 1/2 before the first round.
+  void predict(std::span<const double> coordinates, const PredictionOutput& output) const;
 
   // The same for one row. `learn_one` reuses the search of a `predict_one` for the same row in the same round.
   double learn_one(std::span<const double> point, double label, bool keep_founding_label);
@@ -79,11 +82,14 @@ class PackingCore {
   std::int64_t clock() const;
   std::span<const std::int64_t> rank_starts() const { return radius_.rank_starts(); }
 
-  // Returns `function(centers, clock)`, called between two rounds.
+  ConformalIntervals intervals() const;
+  void set_intervals(const ConformalIntervals& intervals);
+
+  // Returns `function(centers, clock, intervals)`, called between two rounds.
   template <typename Function>
   auto inspect(Function function) const {
     const std::shared_lock lock(mutex_);
-    return function(centers_, clock_);
+    return function(centers_, clock_, intervals_);
   }
 
  private:
@@ -106,6 +112,7 @@ class PackingCore {
   PackingCenters centers_;
   RadiusSchedule radius_;
   std::int64_t clock_ = 0;
+  ConformalIntervals intervals_;
   mutable std::mutex last_search_mutex_;
   mutable Search last_search_;
 };

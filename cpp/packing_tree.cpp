@@ -36,10 +36,15 @@ double TreeLevels::radius(std::size_t level, std::int64_t round) const {
 }
 
 PackingTreeCore::PackingTreeCore(std::size_t dimension, TreeLevels levels)
-    : PackingTreeCore(dimension, std::move(levels), TreeNodes{}) {}
+    : PackingTreeCore(dimension, std::move(levels), TreeNodes{}, {}) {}
 
-PackingTreeCore::PackingTreeCore(std::size_t dimension, TreeLevels levels, TreeNodes nodes)
-    : dimension_(dimension), levels_(checked_levels(std::move(levels), dimension)), nodes_(std::move(nodes)) {
+PackingTreeCore::PackingTreeCore(std::size_t dimension, TreeLevels levels, TreeNodes nodes,
+                                 const ConformalIntervals& intervals)
+    : dimension_(dimension),
+      levels_(checked_levels(std::move(levels), dimension)),
+      nodes_(std::move(nodes)),
+      intervals_(intervals) {
+  intervals.check();
   const std::size_t count = nodes_.size();
   require(count <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()), "there are too many nodes");
   require(nodes_.points.size() == count * dimension_, "points must have one row per node");
@@ -88,25 +93,27 @@ PackingTreeCore::PackingTreeCore(const PackingTreeCore& other, const std::shared
     : dimension_(other.dimension_),
       levels_(other.levels_),
       nodes_(other.nodes_),
+      intervals_(other.intervals_),
       children_(other.children_),
       many_children_(other.many_children_) {}
 
-std::vector<double> PackingTreeCore::learn(std::span<const double> coordinates, std::span<const double> labels) {
-  std::vector<double> predictions(labels.size());
+void PackingTreeCore::learn(std::span<const double> coordinates, std::span<const double> labels,
+                            const PredictionOutput& output) {
+  output.check(labels.size());
   const std::unique_lock lock(mutex_);
   for (std::size_t row = 0; row < labels.size(); ++row) {
-    predictions[row] = run_round(coordinates.subspan(row * dimension_, dimension_), labels[row]);
+    const auto point = coordinates.subspan(row * dimension_, dimension_);
+    output.write_round(row, run_round(point, labels[row]), labels[row], intervals_);
   }
-  return predictions;
 }
 
-std::vector<double> PackingTreeCore::predict(std::span<const double> coordinates) const {
-  std::vector<double> predictions(coordinates.size() / dimension_);
+void PackingTreeCore::predict(std::span<const double> coordinates, const PredictionOutput& output) const {
+  const std::size_t count = coordinates.size() / dimension_;
+  output.check(count);
   const std::shared_lock lock(mutex_);
-  for (std::size_t row = 0; row < predictions.size(); ++row) {
-    predictions[row] = find_path(coordinates.subspan(row * dimension_, dimension_)).prediction;
+  for (std::size_t row = 0; row < count; ++row) {
+    output.write(row, find_path(coordinates.subspan(row * dimension_, dimension_)).prediction, intervals_);
   }
-  return predictions;
 }
 
 PackingTreeCore::Path PackingTreeCore::find_path(std::span<const double> point) const {
@@ -243,9 +250,19 @@ std::int64_t PackingTreeCore::clock() const {
   return rounds();
 }
 
-TreeNodes PackingTreeCore::nodes() const {
+ConformalIntervals PackingTreeCore::intervals() const {
   const std::shared_lock lock(mutex_);
-  return nodes_;
+  return intervals_;
+}
+
+void PackingTreeCore::set_intervals(const ConformalIntervals& intervals) {
+  const std::unique_lock lock(mutex_);
+  intervals_ = intervals;
+}
+
+std::pair<TreeNodes, ConformalIntervals> PackingTreeCore::nodes_and_intervals() const {
+  const std::shared_lock lock(mutex_);
+  return {nodes_, intervals_};
 }
 
 }  // namespace ellipack

@@ -7,10 +7,13 @@
 #include <shared_mutex>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "conformal.hpp"
 #include "fair_shared_mutex.hpp"
 #include "kd_tree.hpp"
+#include "prediction_output.hpp"
 
 namespace ellipack {
 
@@ -55,22 +58,27 @@ class PackingTreeCore {
   PackingTreeCore(std::size_t dimension, TreeLevels levels);
 
   // Restores nodes. Throws std::invalid_argument if no sequence of rounds leads to them.
-  PackingTreeCore(std::size_t dimension, TreeLevels levels, TreeNodes nodes);
+  PackingTreeCore(std::size_t dimension, TreeLevels levels, TreeNodes nodes, const ConformalIntervals& intervals);
 
   PackingTreeCore(const PackingTreeCore& other);
   PackingTreeCore& operator=(const PackingTreeCore&) = delete;
 
-  // Runs one round per row of `coordinates`. Returns the predictions, each made before its label was learned.
-  std::vector<double> learn(std::span<const double> coordinates, std::span<const double> labels);
+  // Runs one round per row of `coordinates`. Writes the predictions and intervals, each made before its label was
+  // learned.
+  void learn(std::span<const double> coordinates, std::span<const double> labels, const PredictionOutput& output);
 
-  // Returns the prediction for each row of `coordinates`; 1/2 before the first round.
-  std::vector<double> predict(std::span<const double> coordinates) const;
+  // Writes the prediction and intervals of each row of `coordinates`; 1/2 before the first round.
+  void predict(std::span<const double> coordinates, const PredictionOutput& output) const;
 
   std::size_t dimension() const { return dimension_; }
   const TreeLevels& levels() const { return levels_; }
   std::size_t size() const;
   std::int64_t clock() const;
-  TreeNodes nodes() const;
+  ConformalIntervals intervals() const;
+  void set_intervals(const ConformalIntervals& intervals);
+
+  // Returns copies of the state between two rounds.
+  std::pair<TreeNodes, ConformalIntervals> nodes_and_intervals() const;
 
  private:
   // The nodes on the path of a row that exist already, and the predictions and weights of all, new ones included.
@@ -100,6 +108,7 @@ class PackingTreeCore {
   TreeLevels levels_;
   mutable FairSharedMutex mutex_;  // guards the members below
   TreeNodes nodes_;
+  ConformalIntervals intervals_;
   std::vector<std::vector<std::int32_t>> children_;        // of each node, in the order of their creation
   std::unordered_map<std::size_t, KdTree> many_children_;  // the same for nodes with more than `most_scanned`
 };

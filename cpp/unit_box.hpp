@@ -73,6 +73,16 @@ class UnitBox {
     return std::clamp((1.0 - label) * label_.low + label * label_.high, label_.low, label_.high);
   }
 
+  // Returns the end of an interval around a prediction in units of the label, given both for scaled labels. It may lie
+  // outside of the range.
+  double end_from_units(double end, double prediction) const {
+    if (std::isinf(end)) {
+      return end;
+    }
+    const double half_width = 0.5 * label_.high - 0.5 * label_.low;
+    return label_from_units(prediction) + 2.0 * ((end - prediction) * half_width);
+  }
+
  private:
   std::vector<double> low_;
   std::vector<double> high_;

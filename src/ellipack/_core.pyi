@@ -85,7 +85,7 @@ class ConformalIntervals:
     def __init__(self) -> None: ...
 
     @overload
-    def __init__(self, mean_error: float, labels: int, rounds: int, log_widths: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, mean_error: float, labels: int, rounds: int, widths: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     coverages: Final[NDArray[numpy.float64]] = ...
     """Coverages of the intervals, in ascending order."""
@@ -100,9 +100,9 @@ class ConformalIntervals:
     def rounds(self) -> int: ...
 
     @property
-    def log_widths(self) -> NDArray[numpy.float64]:
+    def widths(self) -> NDArray[numpy.float64]:
         """
-        Logarithms of the widths of the lower sides, then of the upper ones, in units of the scale.
+        Widths of the lower sides, then of the upper ones, in units of the scale.
         """
 
     def around(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
@@ -114,6 +114,16 @@ class ConformalIntervals:
         """
         Return the intervals around predictions, and learn their labels one after the other.
         """
+
+    def learn_label(self, label: float, published: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Move the widths by a label and the intervals that were published for it.
+        """
+
+    def in_units(self, slope: float) -> ConformalIntervals:
+        """Return the calibration for labels that are multiplied by a slope."""
+
+    def __eq__(self, other: object, /) -> bool: ...
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
@@ -222,24 +232,33 @@ class IntrinsicDimensionCore:
     def __init__(self, dimension: int, offset: int) -> None: ...
 
     @overload
-    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], creation_rounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offset: int, intrinsic_dimension: int, phase_centers: int) -> None: ...
+    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], creation_rounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offset: int, intrinsic_dimension: int, phase_centers: int, intervals: ConformalIntervals = ...) -> None: ...
 
-    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    @property
+    def intervals(self) -> ConformalIntervals:
+        """Calibration of prediction intervals."""
+
+    @intervals.setter
+    def intervals(self, arg: ConformalIntervals, /) -> None: ...
+
+    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> NDArray[numpy.float64]:
         """
-        Run one round per row. Return the predictions, each made before its label was learned.
+        Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` with their intervals.
         """
 
-    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
-        """Return the prediction for each row; 1/2 before the first round."""
+    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> NDArray[numpy.float64]:
+        """
+        Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals.
+        """
 
     def copy(self) -> IntrinsicDimensionCore:
         """Return an independent copy."""
 
     def __deepcopy__(self, memo: object) -> IntrinsicDimensionCore: ...
 
-    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], int, int, int]:
+    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], int, int, int, ConformalIntervals]:
         """
-        Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, offset, intrinsic_dimension and phase_centers.
+        Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, offset, intrinsic_dimension, phase_centers and intervals.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
@@ -712,24 +731,33 @@ class PackingCore:
     def __init__(self, dimension: int, rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     @overload
-    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], creation_rounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], clock: int) -> None: ...
+    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], creation_rounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], clock: int, intervals: ConformalIntervals = ...) -> None: ...
 
-    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], keep_founding_label: bool) -> NDArray[numpy.float64]:
+    @property
+    def intervals(self) -> ConformalIntervals:
+        """Calibration of prediction intervals."""
+
+    @intervals.setter
+    def intervals(self, arg: ConformalIntervals, /) -> None: ...
+
+    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], keep_founding_label: bool, bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> NDArray[numpy.float64]:
         """
-        Run one round per row. Return the predictions, each made before its label was learned.
+        Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` with their intervals.
         """
 
-    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
-        """Return the prediction for each row; 1/2 before the first round."""
+    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> NDArray[numpy.float64]:
+        """
+        Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals.
+        """
 
     def copy(self) -> PackingCore:
         """Return an independent copy."""
 
     def __deepcopy__(self, memo: object) -> PackingCore: ...
 
-    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64], int]:
+    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64], int, ConformalIntervals]:
         """
-        Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts and clock.
+        Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts, clock and intervals.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
@@ -788,6 +816,11 @@ class UnitBox:
     def labels_from_units(self, labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
         """
         Return labels in their own units, given scaled labels; 0 before the first label.
+        """
+
+    def bounds_from_units(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> None:
+        """
+        Convert the intervals of scaled predictions to units of the label, in place.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
@@ -871,24 +904,33 @@ class PackingTreeCore:
     def __init__(self, lipschitz: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], dimensions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     @overload
-    def __init__(self, points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], log_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lipschitz: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], dimensions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], log_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lipschitz: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], dimensions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], intervals: ConformalIntervals = ...) -> None: ...
 
-    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    @property
+    def intervals(self) -> ConformalIntervals:
+        """Calibration of prediction intervals."""
+
+    @intervals.setter
+    def intervals(self, arg: ConformalIntervals, /) -> None: ...
+
+    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> NDArray[numpy.float64]:
         """
-        Run one round per row. Return the predictions, each made before its label was learned.
+        Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` with their intervals.
         """
 
-    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
-        """Return the prediction for each row; 1/2 before the first round."""
+    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> NDArray[numpy.float64]:
+        """
+        Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals.
+        """
 
     def copy(self) -> PackingTreeCore:
         """Return an independent copy."""
 
     def __deepcopy__(self, memo: object) -> PackingTreeCore: ...
 
-    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64]]:
+    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], ConformalIntervals]:
         """
-        Return the arguments of an equal core: points, parents, label_sums, label_counts, log_weights, lipschitz, dimensions and rank_starts.
+        Return the arguments of an equal core: points, parents, label_sums, label_counts, log_weights, lipschitz, dimensions, rank_starts and intervals.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...

@@ -53,7 +53,9 @@ def bits(state: State) -> list[bytes]:
     if isinstance(state, PhasedState):
         parts = [state.rows, state.labels, *(phase.gop for phase in state.phases)]
         return [*bits(state.packing), *(each.tobytes() for each in parts)]
-    return [np.array(each).tobytes() for each in (*state.core.to_arrays(), state.metric.matrix)]
+    *arrays, intervals = state.core.to_arrays()
+    calibration = intervals.mean_error, intervals.labels, intervals.rounds, *intervals.widths
+    return [np.array(each).tobytes() for each in (*arrays, calibration, state.metric.matrix)]
 
 
 @pytest.mark.parametrize("name", LEARNERS)

@@ -17,7 +17,7 @@ from ellipack.learners.intervals import (
     select_intervals,
 )
 from ellipack.validation import Floats
-from tests.reference.conformal import ReferenceIntervals, initial_log_width, last_step
+from tests.reference.conformal import ReferenceIntervals, initial_width, last_step
 from tests.strategies import seeds
 
 ROUNDS = 3000
@@ -44,7 +44,7 @@ def test_calibration_is_that_of_the_reference(seed: int, kind: str) -> None:
     assert intervals.mean_error == pytest.approx(reference.mean_error)
     assert intervals.labels == reference.labels == 60
     assert intervals.rounds == reference.rounds
-    np.testing.assert_allclose(intervals.log_widths, list(reference.log_widths.values()))
+    np.testing.assert_allclose(intervals.widths, list(reference.widths.values()))
 
 
 Adversary = Callable[[Floats, int, np.random.Generator], float]
@@ -83,12 +83,12 @@ def skewed(_: Floats, __: int, rng: np.random.Generator) -> float:
 def test_theorem_holds_on_adversarial_streams(adversary: Adversary) -> None:
     """Both sides of each interval miss as many labels as wanted, up to the term of the theorem."""
     rng, intervals = np.random.default_rng(0), ConformalIntervals()
-    misses, scores, rounds, least = np.zeros(2 * _COUNT), np.zeros(2), 0, np.zeros(2 * _COUNT)
+    misses, scores, rounds, least = np.zeros(2 * _COUNT), np.zeros(2), 0, np.ones(2 * _COUNT)
     for t in range(ROUNDS):
         bounds, scale = intervals.around(np.zeros(1))[0], intervals.mean_error
         label = adversary(bounds, t, rng)
         intervals.learn(np.zeros(1), np.array([label]))
-        least = np.minimum(least, intervals.log_widths)
+        least = np.minimum(least, intervals.widths)
         if np.isfinite(bounds[0]) and scale > 0:
             misses += np.append(label < bounds[:_COUNT], label > bounds[_COUNT:])
             scores = np.maximum(scores, [-label / scale, label / scale])
@@ -96,11 +96,11 @@ def test_theorem_holds_on_adversarial_streams(adversary: Adversary) -> None:
     assert intervals.rounds == rounds
     for side in range(2):
         for k, coverage in enumerate(COVERAGES):
-            largest = max(scores[side], np.exp(initial_log_width(coverage)))
-            term = (np.log(largest) + 7 + 0.3125) / last_step(coverage)
+            largest = max(scores[side], initial_width(coverage))
+            term = (np.log(1000 * largest) + 0.3125) / last_step(coverage)
             excess = misses[side * _COUNT + k] - rounds * (1 - coverage) / 2
             assert excess <= term
-            assert excess >= -term or least[side * _COUNT + k] == -7
+            assert excess >= -term or least[side * _COUNT + k] == 0.001
 
 
 def test_late_labels_are_covered() -> None:
@@ -115,7 +115,7 @@ def test_late_labels_are_covered() -> None:
         if len(waiting) > delay:
             late, published = waiting.pop(0)
             intervals.learn(0.0, late, published)
-    term = 2 * (np.log(np.abs(labels).max() / 0.1) + 7 + 0.3125 * (delay + 1)) / last_step(0.9)
+    term = 2 * (np.log(1000 * np.abs(labels).max() / 0.1) + 0.3125 * (delay + 1)) / last_step(0.9)
     assert abs(np.sum(covered) - 0.9 * len(labels)) < term
     assert abs(np.mean(covered) - 0.9) < 0.02
 
@@ -156,5 +156,5 @@ def test_archives_restore_the_calibration() -> None:
     for name, value in (("mean_error", -1.0), ("mean_error", 1e70), ("labels", 51), ("rounds", -1)):
         with pytest.raises(ModelFileError, match=name):
             intervals_from_archive(type(archive)({**archive.facts, name: value}, archive.arrays), 50)
-    with pytest.raises(ModelFileError, match="log_widths"):
-        intervals_from_archive(type(archive)(archive.facts, {"log_widths": np.full(2 * _COUNT, -8.0)}), 50)
+    with pytest.raises(ModelFileError, match="widths"):
+        intervals_from_archive(type(archive)(archive.facts, {"widths": np.full(2 * _COUNT, 9e-4)}), 50)

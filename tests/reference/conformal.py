@@ -5,7 +5,7 @@ from statistics import NormalDist
 
 COVERAGES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 MEMORY = 200  # rounds of the mean error
-LEAST = -7.0  # logarithm of a width
+LEAST = 0.001  # width
 MAX_RELATIVE_ERROR = 10.0
 
 
@@ -14,9 +14,9 @@ def last_step(coverage: float) -> float:
     return round(0.05 * math.sqrt(0.2 / (1 - coverage)), 4)
 
 
-def initial_log_width(coverage: float) -> float:
-    """Return the quantile of a normal distribution, in units of its mean absolute error, as a logarithm."""
-    return round(math.log(NormalDist().inv_cdf((1 + coverage) / 2) / math.sqrt(2 / math.pi)), 4)
+def initial_width(coverage: float) -> float:
+    """Return the quantile of a normal distribution, in units of its mean absolute error."""
+    return round(NormalDist().inv_cdf((1 + coverage) / 2) / math.sqrt(2 / math.pi), 3)
 
 
 class ReferenceIntervals:
@@ -25,7 +25,7 @@ class ReferenceIntervals:
     def __init__(self) -> None:
         self.labels = self.rounds = 0
         self.mean_error = 0.0
-        self.log_widths = {(side, c): initial_log_width(c) for side in ("lower", "upper") for c in COVERAGES}
+        self.widths = {(side, c): initial_width(c) for side in ("lower", "upper") for c in COVERAGES}
 
     def around(self, prediction: float, relative_scale: float = 1.0) -> list[float]:
         """Return the lower ends of all coverages, then the upper ends."""
@@ -34,7 +34,7 @@ class ReferenceIntervals:
         ends = []
         for side, sign in (("lower", -1), ("upper", 1)):
             for coverage in COVERAGES:
-                widths = [math.exp(self.log_widths[side, c]) for c in COVERAGES if c <= coverage]
+                widths = [self.widths[side, c] for c in COVERAGES if c <= coverage]
                 ends.append(prediction + sign * max(widths) * self.mean_error * relative_scale)
         return ends
 
@@ -53,7 +53,7 @@ class ReferenceIntervals:
             step = max(1.25 / (self.rounds + 4), last_step(coverage))
             misses = {"lower": label < bounds[k], "upper": label > bounds[count + k]}
             for side, missed in misses.items():
-                self.log_widths[side, coverage] = max(LEAST, self.log_widths[side, coverage] + step * (missed - tail))
+                self.widths[side, coverage] = max(LEAST, self.widths[side, coverage] * math.exp(step * (missed - tail)))
         self.rounds += 1
 
     def learn_error(self, error: float) -> float:

@@ -40,11 +40,11 @@ def test_intervals_are_those_of_the_estimator() -> None:
     assert ends[:, 1].tobytes() == expected.upper.tobytes()
 
 
-def log_widths(model: river.MetricRegressor) -> Floats:
+def widths(model: river.MetricRegressor) -> Floats:
     """Return the calibration of the intervals of the next row."""
     assert model._learner is not None
     parts = model._learner.state.core.parts()
-    return (parts.plain if parts.past is None else parts.past.rounds).intervals.log_widths
+    return (parts.plain if parts.past is None else parts.past.rounds).intervals.widths
 
 
 @pytest.mark.parametrize("past", [True, False])
@@ -63,11 +63,11 @@ def test_late_labels_are_compared_with_the_interval_of_their_row(past: bool) -> 
     assert len(found.bounds) == 16
     assert found.clock < clock
     # The label decides by the published interval: here one that it misses above, in place of the true one.
-    before = log_widths(model)
+    before = widths(model)
     model._pending._by_row[next(iter(model._pending._by_row))][0] = found._replace(bounds=(-9.0,) * 8 + (-8.0,) * 8)
     model.learn_one(xs[late], ys[late])
-    assert (log_widths(model)[8:] > before[8:]).all()
-    assert (log_widths(model)[:8] < before[:8]).all()
+    assert (widths(model)[8:] > before[8:]).all()
+    assert (widths(model)[:8] < before[:8]).all()
 
 
 @pytest.mark.parametrize("model", [river.MetricRegressor(), river.PackingRegressor(), river.LocallyAdaptiveRegressor()])
@@ -83,12 +83,10 @@ def test_intervals_cover_and_survive_saving(model: RiverRegressor[Any], tmp_path
     assert np.isfinite(ends[2:]).all()
 
 
-def test_learn_many_is_the_same_after_intervals_were_asked_for() -> None:
+def test_intervals_are_calibrated_by_learn_one_and_learn_many() -> None:
     pd = pytest.importorskip("pandas")
     xs, ys = stream()
     one, many = river.PackingRegressor(), river.PackingRegressor()
-    for model in (one, many):
-        model.predict_interval_one(xs[0])
     for x, y in zip(xs, ys, strict=True):
         one.learn_one(x, y)
     many.learn_many(pd.DataFrame(xs), pd.Series(ys))

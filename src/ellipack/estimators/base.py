@@ -81,13 +81,6 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
     def _from_archive(self, archive: Archive, d: int) -> State:
         """Return the state for d features from its archive."""
 
-    def _more_parts(self, state: State) -> dict[str, Archive]:
-        """Return archives of what a state has beside that of the learner, by name."""
-        return {}
-
-    def _restore_more(self, state: State, archive: Archive) -> None:
-        """Restore what `_more_parts` saved."""
-
     @abstractmethod
     def _add_features(self, state: State, scales: Floats) -> None:
         """Add features of given typical sizes, which are 0 in all earlier rows."""
@@ -180,7 +173,7 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
             width = self._dimension(state)
             saved = self._to_archive(state)
         facts = {"features": width, "feature_names": [] if names is None or len(names) != width else names.tolist()}
-        return Archive(facts).with_parts(parameters=object_to_archive(self), state=saved, **self._more_parts(state))
+        return Archive(facts).with_parts(parameters=object_to_archive(self), state=saved)
 
     def restore_state(self, archive: Archive) -> Self:
         """Restore the fitted state from an archive.
@@ -209,7 +202,6 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         try:
             self._check_parameters()
             state = self._from_archive(archive.part("state"), d)
-            self._restore_more(state, archive)
         except InputError as error:
             raise ModelFileError(f"parameters: {error}") from error
         self._fitted = state, np.array(names, dtype=object) if names else None
@@ -334,8 +326,7 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
 
         The intervals belong to the predictions of `predict`. They are calibrated by the rows learned so far, and
         contain as many labels as wanted if the rows to predict are like those. The guarantee on any stream is that of
-        `progressive`, which continues to learn. `MetricRegressor` calibrates them by all rows, the paper's learners by
-        those of `progressive` with a coverage.
+        `progressive`, which continues to learn.
 
         Parameters
         ----------
@@ -349,7 +340,7 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         -------
         intervals : Intervals
             A pair of arrays, `lower` and `upper`, of shape (n_samples,), or (n_samples, k) for k coverages. They are
-            infinite before they were calibrated by two rows.
+            infinite before two rows were learned.
 
         Examples
         --------

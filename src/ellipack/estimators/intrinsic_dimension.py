@@ -8,6 +8,7 @@ from ellipack.errors import DomainError
 from ellipack.estimators.calibrated import CalibratedRegressor
 from ellipack.estimators.packing import as_metric, check_metric
 from ellipack.learners import intrinsic_dimension
+from ellipack.learners.intervals import NO_BOUNDS, Bounds
 from ellipack.learners.intrinsic_dimension import IntrinsicDimensionState
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
@@ -73,11 +74,11 @@ class IntrinsicDimensionRegressor(CalibratedRegressor[IntrinsicDimensionState]):
     def _dimension(self, state: IntrinsicDimensionState) -> int:
         return state.metric.dimension
 
-    def _predict(self, state: IntrinsicDimensionState, X: ArrayLike) -> Floats:
-        return intrinsic_dimension.predict(state, X)
+    def _predict(self, state: IntrinsicDimensionState, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+        return intrinsic_dimension.predict(state, X, bounds)
 
-    def _learn(self, state: IntrinsicDimensionState, X: ArrayLike, y: ArrayLike) -> Floats:
-        return intrinsic_dimension.learn(state, X, y)
+    def _learn(self, state: IntrinsicDimensionState, X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+        return intrinsic_dimension.learn(state, X, y, bounds)
 
     def _to_archive(self, state: IntrinsicDimensionState) -> Archive:
         return intrinsic_dimension.to_archive(state)

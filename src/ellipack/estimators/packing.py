@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 from ellipack.errors import ShapeError
 from ellipack.estimators.calibrated import CalibratedRegressor
 from ellipack.learners import packing
+from ellipack.learners.intervals import NO_BOUNDS, Bounds
 from ellipack.learners.packing import PackingHistory, PackingState
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
@@ -73,11 +74,11 @@ class PackingRegressor(CalibratedRegressor[PackingState]):
     def _dimension(self, state: PackingState) -> int:
         return state.metric.dimension
 
-    def _predict(self, state: PackingState, X: ArrayLike) -> Floats:
-        return packing.predict(state, X)
+    def _predict(self, state: PackingState, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+        return packing.predict(state, X, bounds)
 
-    def _learn(self, state: PackingState, X: ArrayLike, y: ArrayLike) -> Floats:
-        return packing.learn(state, X, y, keep_founding_label=self.keep_founding_label)
+    def _learn(self, state: PackingState, X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+        return packing.learn(state, X, y, bounds, keep_founding_label=self.keep_founding_label)
 
     def _to_archive(self, state: PackingState) -> Archive:
         return packing.to_archive(state)

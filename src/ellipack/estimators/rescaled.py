@@ -12,6 +12,7 @@ from ellipack.estimators.locally_adaptive import LocallyAdaptiveRegressor
 from ellipack.estimators.packing import PackingRegressor
 from ellipack.estimators.phased import PhasedRegressor
 from ellipack.learners import rescaled
+from ellipack.learners.intervals import NO_BOUNDS, Bounds
 from ellipack.learners.rescaled import RescaledState
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
@@ -72,11 +73,12 @@ class RescaledRegressor(CalibratedRegressor[RescaledState[Any]]):
     def _dimension(self, state: RescaledState[Any]) -> int:
         return state.dimension
 
-    def _predict(self, state: RescaledState[Any], X: ArrayLike) -> Floats:
-        return rescaled.predict(state, X, self._checked_regressor._predict)
+    def _predict(self, state: RescaledState[Any], X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+        return rescaled.predict(state, X, self._checked_regressor._predict, bounds)
 
-    def _learn(self, state: RescaledState[Any], X: ArrayLike, y: ArrayLike) -> Floats:
-        return rescaled.learn(state, X, y, self._checked_regressor._learn, self._checked_regressor._predict)
+    def _learn(self, state: RescaledState[Any], X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+        inner = self._checked_regressor
+        return rescaled.learn(state, X, y, inner._learn, inner._predict, bounds)
 
     def _to_archive(self, state: RescaledState[Any]) -> Archive:
         return rescaled.to_archive(state, self._checked_regressor._to_archive)

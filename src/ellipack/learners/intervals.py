@@ -9,17 +9,19 @@ balance if the side misses the fraction ``(1 - coverage) / 2`` of the labels.
 row. The scale is the mean error of about the last 200 rounds, times a weighted mean of the remembered errors at the
 neighbors of the row. Intervals are narrow where errors are small. The paper's learners use the mean error alone.
 
+All learners calibrate their intervals in every round, whether they are asked for or not: it costs a few nanoseconds.
+
 **Theorem.** Consider T rounds with intervals, one side and a coverage c. Let B be the largest of the scores
 ``|label - p| / s`` of these rounds and of the initial widths. Then the side misses at most
 
-    T (1 - c) / 2 + (ln(B) + 7.32) / h
+    T (1 - c) / 2 + (ln(1000 B) + 0.32) / h
 
-labels, where ``h = 0.05 sqrt(0.2 / (1 - c))`` is the size of a step. It misses at least ``T (1 - c) / 2 - (ln(B) +
-7.32) / h``, unless its width had to be kept at the smallest one, 0.0009 scales: then more labels than wanted equal
-their predictions. The coverage of both sides together is therefore within ``2 (ln(B) + 7.32) / (h T)`` of c. This holds
+labels, where ``h = 0.05 sqrt(0.2 / (1 - c))`` is the size of a step. It misses at least ``T (1 - c) / 2 - (ln(1000 B) +
+0.32) / h``, unless its width had to be kept at the smallest one, 0.001 scales: then more labels than wanted equal their
+predictions. The coverage of both sides together is therefore within ``2 (ln(1000 B) + 0.32) / (h T)`` of c. This holds
 on every stream, whatever the labels, the predictions and the scales are. No distribution is assumed; an adversary who
-sees the interval may choose the label. If a label is learned up to D rounds after its interval was published, 7.32 is
-replaced by ``7 + 0.32 (D + 1)``. The proof is in ``cpp/conformal.hpp``.
+sees the interval may choose the label. If a label is learned up to D rounds after its interval was published, 0.32 is
+replaced by ``0.32 (D + 1)``. The proof is in ``cpp/conformal.hpp``.
 
 The theorem needs finite scores only. B enters by its logarithm, so that intervals stay finite: methods whose bound does
 not depend on B must publish infinite intervals at times.
@@ -60,7 +62,7 @@ _COUNT = len(COVERAGES)
 NO_BOUNDS: Final[Bounds] = np.empty((0, 2 * _COUNT))
 """Intervals of predictions for which they are not wanted."""
 
-_MIN_LOG_WIDTH, _MAX_LOG_WIDTH = -7.0, 700.0
+_MIN_WIDTH, _MAX_WIDTH = 1e-3, 1e300
 
 
 def _quantile(coverage: float) -> float:
@@ -181,12 +183,12 @@ def empty_predictions(rows: int, with_intervals: bool) -> Predictions:
 def intervals_to_archive(intervals: ConformalIntervals) -> Archive:
     """Return an archive of the calibration."""
     facts = {"mean_error": intervals.mean_error, "labels": intervals.labels, "rounds": intervals.rounds}
-    return Archive(facts, {"log_widths": intervals.log_widths})
+    return Archive(facts, {"widths": intervals.widths})
 
 
 def intervals_from_archive(saved: Archive, rounds: int) -> ConformalIntervals:
     """Restore the calibration after a number of rounds from its archive; raise `ModelFileError` if it is not valid."""
     mean_error = saved.number_between(0.0, 4 * MAX_ABS_LABEL, "mean_error")
     labels, counted = saved.integer("labels", 0, rounds), saved.integer("rounds", 0, rounds)
-    log_widths = saved.floats_between(_MIN_LOG_WIDTH, _MAX_LOG_WIDTH, "log_widths", 2 * _COUNT)
-    return ConformalIntervals(mean_error, labels, counted, log_widths)
+    widths = saved.floats_between(_MIN_WIDTH, _MAX_WIDTH, "widths", 2 * _COUNT)
+    return ConformalIntervals(mean_error, labels, counted, widths)

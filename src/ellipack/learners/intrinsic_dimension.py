@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
-from ellipack._core import IntrinsicDimensionCore
+from ellipack._core import ConformalIntervals, IntrinsicDimensionCore
 from ellipack.errors import ModelFileError
+from ellipack.learners.intervals import NO_BOUNDS, Bounds, intervals_from_archive, intervals_to_archive
 from ellipack.learners.units import UnitChange, insert_features
 from ellipack.learners.whitened import WhitenedState, add_features, check_positive_definite, predict, run_rounds
 from ellipack.metric import Metric
@@ -35,7 +36,7 @@ _SLACK = 1e-6  # tolerance for rounding errors
 
 
 class DimensionArrays(NamedTuple):
-    """State of the core: centers in order of their creation, and the estimate of the dimension.
+    """State of the core: centers in order of their creation, the estimate of the dimension, and intervals.
 
     Attributes
     ----------
@@ -53,6 +54,8 @@ class DimensionArrays(NamedTuple):
         Estimate D of the dimension.
     phase_centers : int
         Number of centers that were added since the last change of the estimate.
+    intervals : ConformalIntervals
+        Calibration of prediction intervals.
     """
 
     coordinates: Floats
@@ -62,14 +65,15 @@ class DimensionArrays(NamedTuple):
     offset: int
     intrinsic_dimension: int
     phase_centers: int
+    intervals: ConformalIntervals
 
 
 class IntrinsicDimensionState(WhitenedState[IntrinsicDimensionCore]):
-    """State of the learner. The core has the centers, the clock, and the estimate of the dimension."""
+    """State of the learner. The core has what `DimensionArrays` lists, and the clock."""
 
     @property
     def arrays(self) -> DimensionArrays:
-        """Copies of the centers, and the estimate of the dimension."""
+        """Copy of the state of the core."""
         return DimensionArrays(*self.core.to_arrays())
 
     def in_units(self, change: UnitChange) -> "IntrinsicDimensionState":
@@ -79,6 +83,7 @@ class IntrinsicDimensionState(WhitenedState[IntrinsicDimensionCore]):
         moved = arrays._replace(
             coordinates=change.convert_whitened(arrays.coordinates, metric),
             label_sums=change.convert_labels(arrays.label_sums, arrays.label_counts),
+            intervals=arrays.intervals.in_units(change.label_slope),
         )
         return IntrinsicDimensionState(metric, IntrinsicDimensionCore(*moved))
 
@@ -112,9 +117,9 @@ def init(metric: Metric, offset: int) -> IntrinsicDimensionState:
     return IntrinsicDimensionState(check_positive_definite(metric), IntrinsicDimensionCore(metric.dimension, offset))
 
 
-def learn(state: IntrinsicDimensionState, X: ArrayLike, y: ArrayLike) -> Floats:
+def learn(state: IntrinsicDimensionState, X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
     """Run one round for each row: predict, then learn the label. See `run_rounds`."""
-    return run_rounds(state, X, y, IntrinsicDimensionCore.learn, _ROUNDS_PER_CALL)
+    return run_rounds(state, X, y, IntrinsicDimensionCore.learn, _ROUNDS_PER_CALL, bounds)
 
 
 def to_archive(state: IntrinsicDimensionState) -> Archive:
@@ -128,7 +133,11 @@ def to_archive(state: IntrinsicDimensionState) -> Archive:
         "label_counts": saved.label_counts,
         "creation_rounds": saved.creation_rounds,
     }
-    return Archive(facts).with_parts(metric=metric.to_archive().copy(), centers=Archive(arrays=arrays))
+    return Archive(facts).with_parts(
+        metric=metric.to_archive().copy(),
+        centers=Archive(arrays=arrays),
+        intervals=intervals_to_archive(saved.intervals),
+    )
 
 
 def from_archive(saved: Archive, d: int, offset: int) -> IntrinsicDimensionState:
@@ -164,6 +173,7 @@ def from_archive(saved: Archive, d: int, offset: int) -> IntrinsicDimensionState
         offset=offset,
         intrinsic_dimension=saved.integer("intrinsic_dimension", 1, d),
         phase_centers=saved.integer("phase_centers", 0, count),
+        intervals=intervals_from_archive(saved.part("intervals"), _MAX_ROUNDS),
     )
     if (arrays.label_sums < 0).any() or (arrays.label_sums > arrays.label_counts * (1 + _SLACK)).any():
         raise ModelFileError(f"{centers.prefix}label_sums must be sums of labels in [0, 1]")

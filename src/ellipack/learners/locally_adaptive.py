@@ -20,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import PackingTreeCore
+from ellipack._core import ConformalIntervals, PackingTreeCore
 from ellipack.errors import ModelFileError
+from ellipack.learners.intervals import NO_BOUNDS, Bounds, intervals_from_archive, intervals_to_archive
 from ellipack.learners.units import UnitChange, insert_features
 from ellipack.learners.whitened import WhitenedState, add_features, check_positive_definite, predict, run_rounds
 from ellipack.metric import Metric
@@ -85,7 +86,7 @@ class Levels(NamedTuple):
 
 
 class LocallyAdaptiveState(WhitenedState[PackingTreeCore]):
-    """State of the learner. The core has the nodes and levels."""
+    """State of the learner. The core has the nodes, the levels and the calibration of intervals."""
 
     @property
     def nodes(self) -> TreeNodes:
@@ -100,14 +101,13 @@ class LocallyAdaptiveState(WhitenedState[PackingTreeCore]):
     def in_units(self, change: UnitChange) -> "LocallyAdaptiveState":
         """Return a copy in other units."""
         metric, core = self.parts
-        nodes = TreeNodes(*core.to_arrays()[:5])
-        return self._with(
-            metric,
-            nodes._replace(
-                points=change.convert_whitened(nodes.points, metric),
-                label_sums=change.convert_labels(nodes.label_sums, nodes.label_counts),
-            ),
+        arrays = core.to_arrays()
+        nodes, intervals = TreeNodes(*arrays[:5]), arrays[-1]
+        moved = nodes._replace(
+            points=change.convert_whitened(nodes.points, metric),
+            label_sums=change.convert_labels(nodes.label_sums, nodes.label_counts),
         )
+        return self._with(metric, moved, intervals.in_units(change.label_slope))
 
     def with_added_features(self, count: int) -> "LocallyAdaptiveState":
         """Return a copy with features added as last columns, each with an eigenvalue of 1.
@@ -117,10 +117,11 @@ class LocallyAdaptiveState(WhitenedState[PackingTreeCore]):
         """
         nodes = self.nodes
         inserted = insert_features(nodes.points, self.metric, count)
-        return self._with(self.metric.with_added_features(count), nodes._replace(points=inserted))
+        return self._with(self.metric.with_added_features(count), nodes._replace(points=inserted), self.intervals)
 
-    def _with(self, metric: Metric, nodes: TreeNodes) -> "LocallyAdaptiveState":
-        return LocallyAdaptiveState(metric, PackingTreeCore(*nodes, *self.levels, rank_starts(metric.eigenvalues)))
+    def _with(self, metric: Metric, nodes: TreeNodes, intervals: ConformalIntervals) -> "LocallyAdaptiveState":
+        core = PackingTreeCore(*nodes, *self.levels, rank_starts(metric.eigenvalues), intervals)
+        return LocallyAdaptiveState(metric, core)
 
 
 def init(metric: Metric, levels: Levels) -> LocallyAdaptiveState:
@@ -150,9 +151,9 @@ def init(metric: Metric, levels: Levels) -> LocallyAdaptiveState:
     return LocallyAdaptiveState(metric, core)
 
 
-def learn(state: LocallyAdaptiveState, X: ArrayLike, y: ArrayLike) -> Floats:
+def learn(state: LocallyAdaptiveState, X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
     """Run one round for each row: predict, then learn the label. See `run_rounds`."""
-    return run_rounds(state, X, y, PackingTreeCore.learn, _ROUNDS_PER_CALL)
+    return run_rounds(state, X, y, PackingTreeCore.learn, _ROUNDS_PER_CALL, bounds)
 
 
 def to_archive(state: LocallyAdaptiveState) -> Archive:
@@ -163,6 +164,7 @@ def to_archive(state: LocallyAdaptiveState) -> Archive:
         metric=metric.to_archive().copy(),
         nodes=Archive(arrays=TreeNodes(*arrays[:5])._asdict()),
         levels=Archive(arrays=Levels(*arrays[5:7])._asdict()),
+        intervals=intervals_to_archive(arrays[-1]),
     )
 
 
@@ -201,8 +203,9 @@ def from_archive(saved: Archive, d: int) -> LocallyAdaptiveState:
         raise ModelFileError(f"{part.prefix}label_sums must be sums of labels in [0, 1]")
     if count == 0:
         raise ModelFileError(f"{part.prefix}points must not be empty")
+    intervals = intervals_from_archive(saved.part("intervals"), _MAX_ROUNDS)
     try:
-        core = PackingTreeCore(*nodes, *levels, rank_starts(metric.eigenvalues))
+        core = PackingTreeCore(*nodes, *levels, rank_starts(metric.eigenvalues), intervals)
     except ValueError as error:
         raise ModelFileError(f"{saved.prefix}{error}") from error
     return LocallyAdaptiveState(metric, core)

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import PackingCore
 from ellipack.errors import DomainError, ModelFileError
+from ellipack.learners.intervals import NO_BOUNDS, Bounds, intervals_from_archive, intervals_to_archive
 from ellipack.learners.units import UnitChange, insert_features
 from ellipack.learners.whitened import WhitenedState, add_features, check_positive_definite, predict, run_rounds
 from ellipack.metric import Metric
@@ -51,7 +52,7 @@ _SLACK = 1e-6  # tolerance for rounding errors
 
 
 class PackingState(WhitenedState[PackingCore]):
-    """State of Algorithm 1. The core has the centers, their labels, and the clock."""
+    """State of Algorithm 1. The core has the centers, their labels, the clock, and the calibration of intervals."""
 
     @property
     def clock(self) -> int:
@@ -66,11 +67,12 @@ class PackingState(WhitenedState[PackingCore]):
     def in_units(self, change: UnitChange) -> "PackingState":
         """Return a copy in other units."""
         metric, core = self.parts
-        coordinates, sums, counts, creation_rounds, starts, clock = core.to_arrays()
+        coordinates, sums, counts, creation_rounds, starts, clock, intervals = core.to_arrays()
         if len(coordinates) == 0:
             return self.copy()
         moved, label_sums = change.convert_whitened(coordinates, metric), change.convert_labels(sums, counts)
-        return PackingState(metric, PackingCore(moved, label_sums, counts, creation_rounds, starts, clock))
+        calibration = intervals.in_units(change.label_slope)
+        return PackingState(metric, PackingCore(moved, label_sums, counts, creation_rounds, starts, clock, calibration))
 
     def with_added_features(self, count: int) -> "PackingState":
         """Return a copy with features added as last columns, each with an eigenvalue of 1.
@@ -79,10 +81,10 @@ class PackingState(WhitenedState[PackingCore]):
         rank are those of the larger metric.
         """
         metric, core = self.parts
-        coordinates, label_sums, label_counts, creation_rounds, _, clock = core.to_arrays()
+        coordinates, sums, counts, creation_rounds, _, clock, intervals = core.to_arrays()
         wider, inserted = metric.with_added_features(count), insert_features(coordinates, metric, count)
         starts = rank_starts(wider.eigenvalues)
-        return PackingState(wider, PackingCore(inserted, label_sums, label_counts, creation_rounds, starts, clock))
+        return PackingState(wider, PackingCore(inserted, sums, counts, creation_rounds, starts, clock, intervals))
 
 
 class PackingHistory(NamedTuple):
@@ -138,14 +140,16 @@ def init(metric: Metric) -> PackingState:
 def to_archive(state: PackingState) -> Archive:
     """Return an archive of a state, with copies of its arrays."""
     metric, core = state.parts
-    coordinates, label_sums, label_counts, creation_rounds, _, clock = core.to_arrays()
+    coordinates, label_sums, label_counts, creation_rounds, _, clock, intervals = core.to_arrays()
     arrays = {
         "coordinates": coordinates,
         "label_sums": label_sums,
         "label_counts": label_counts,
         "creation_rounds": creation_rounds,
     }
-    return Archive({"clock": clock}).with_parts(metric=metric.to_archive().copy(), centers=Archive(arrays=arrays))
+    return Archive({"clock": clock}).with_parts(
+        metric=metric.to_archive().copy(), centers=Archive(arrays=arrays), intervals=intervals_to_archive(intervals)
+    )
 
 
 def from_archive(saved: Archive, d: int, least: int = 1) -> PackingState:
@@ -182,11 +186,14 @@ def from_archive(saved: Archive, d: int, least: int = 1) -> PackingState:
     creation_rounds = centers.ints("creation_rounds", count, least=1, most=clock)
     if (np.diff(creation_rounds) <= 0).any():
         raise ModelFileError(f"{centers.prefix}creation_rounds must be strictly increasing")
-    starts = rank_starts(metric.eigenvalues)
-    return PackingState(metric, PackingCore(coordinates, label_sums, label_counts, creation_rounds, starts, clock))
+    starts, intervals = rank_starts(metric.eigenvalues), intervals_from_archive(saved.part("intervals"), _MAX_ROUNDS)
+    core = PackingCore(coordinates, label_sums, label_counts, creation_rounds, starts, clock, intervals)
+    return PackingState(metric, core)
 
 
-def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_label: bool = True) -> Floats:
+def learn(
+    state: PackingState, X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS, *, keep_founding_label: bool = True
+) -> Floats:
     """Run one round for each row: predict, then learn the label.
 
     Predictions and state do not depend on how rows are grouped into calls, bit for bit. An interrupt leaves the state
@@ -200,6 +207,8 @@ def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_labe
         Rows in the unit ball.
     y : array-like of shape (n,)
         Labels in [0, 1].
+    bounds : array of shape (n, 2 * n_coverages), optional
+        Array to fill with the intervals of the predictions.
     keep_founding_label : bool, default True
         Whether a new center counts the label of its own instance.
 
@@ -209,7 +218,11 @@ def learn(state: PackingState, X: ArrayLike, y: ArrayLike, *, keep_founding_labe
         Predictions, each made before its label was learned.
     """
     keep = bool(keep_founding_label)
-    return run_rounds(state, X, y, lambda core, rows, labels: core.learn(rows, labels, keep), _ROUNDS_PER_CALL)
+
+    def learn_rows(core: PackingCore, rows: Floats, labels: Floats, intervals: Bounds) -> Floats:
+        return core.learn(rows, labels, keep, intervals)
+
+    return run_rounds(state, X, y, learn_rows, _ROUNDS_PER_CALL, bounds)
 
 
 def history(state: PackingState, t: ArrayLike | None = None) -> PackingHistory:
@@ -235,7 +248,7 @@ def history(state: PackingState, t: ArrayLike | None = None) -> PackingHistory:
         If `t` contains other numbers than rounds so far.
     """
     metric, core = state.parts
-    _, _, _, creation_rounds, _, clock = core.to_arrays()
+    _, _, _, creation_rounds, _, clock, _ = core.to_arrays()
     rounds = np.arange(1, clock + 1)
     at = rounds if t is None else np.atleast_1d(np.asarray(t))
     if not np.isin(at, rounds).all():

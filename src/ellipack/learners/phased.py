@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from ellipack._core import ConformalIntervals
 from ellipack.errors import ModelFileError
 from ellipack.learners import packing
+from ellipack.learners.intervals import NO_BOUNDS, Bounds
 from ellipack.learners.packing import PackingHistory, PackingState
 from ellipack.learners.units import UnitChange
 from ellipack.locks import LearnLock
@@ -115,14 +116,11 @@ class PhasedState:
         The parts of the state.
     learn_lock : LearnLock
         Lock that a thread holds while it changes the state.
-    intervals : ConformalIntervals
-        Calibration of prediction intervals.
     """
 
     def __init__(self, parts: PhasedParts) -> None:
         self.parts = parts
         self.learn_lock = LearnLock()
-        self.intervals = ConformalIntervals()
 
     @property
     def packing(self) -> PackingState:
@@ -144,6 +142,15 @@ class PhasedState:
     def dimension(self) -> int:
         """Number of features."""
         return self.packing.metric.dimension
+
+    @property
+    def intervals(self) -> ConformalIntervals:
+        """Copy of the calibration of prediction intervals, by the rounds of all phases."""
+        return self.packing.intervals
+
+    @intervals.setter
+    def intervals(self, intervals: ConformalIntervals) -> None:
+        self.packing.intervals = intervals
 
     @property
     def rows(self) -> Floats:
@@ -253,7 +260,7 @@ def _phase_from_archive(saved: Archive, d: int, number: int) -> Phase:
     )
 
 
-def predict(state: PhasedState, X: ArrayLike) -> Floats:
+def predict(state: PhasedState, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
     """Return predictions without a change of the state.
 
     Parameters
@@ -262,18 +269,21 @@ def predict(state: PhasedState, X: ArrayLike) -> Floats:
         The state.
     X : array-like of shape (n, d)
         Rows in the unit ball.
+    bounds : array of shape (n, 2 * n_coverages), optional
+        Array to fill with the intervals of the predictions.
 
     Returns
     -------
     predictions : array of shape (n,)
     """
-    return packing.predict(state.packing, X)
+    return packing.predict(state.packing, X, bounds)
 
 
 def learn(
     state: PhasedState,
     X: ArrayLike,
     y: ArrayLike,
+    bounds: Bounds = NO_BOUNDS,
     *,
     alpha: float,
     estimator: GopEstimator,
@@ -289,6 +299,8 @@ def learn(
         Rows in the unit ball.
     y : array-like of shape (n,)
         Labels in [0, 1].
+    bounds : array of shape (n, 2 * n_coverages), optional
+        Array to fill with the intervals of the predictions.
     alpha : float
         Exponent of the regularization ``gamma-bar_t = t**-alpha``.
     estimator : GopEstimator
@@ -305,11 +317,17 @@ def learn(
     with state.learn_lock.turn:
         table = check_in_unit_ball(check_rows(X, state.dimension))
         targets = check_in_unit_interval(check_labels(y, len(table)))
-        return _learn(state, table, targets, alpha, estimator, keep_founding_label)
+        return _learn(state, table, targets, bounds, alpha, estimator, keep_founding_label)
 
 
 def _learn(
-    state: PhasedState, table: Floats, targets: Floats, alpha: float, estimator: GopEstimator, keep_founding_label: bool
+    state: PhasedState,
+    table: Floats,
+    targets: Floats,
+    bounds: Bounds,
+    alpha: float,
+    estimator: GopEstimator,
+    keep_founding_label: bool,
 ) -> Floats:
     # Samples beyond the clock are ignored until their rounds have run. Estimates depend on samples only and are made
     # first: if the estimator fails, the state is unchanged.
@@ -324,10 +342,13 @@ def _learn(
         ends = clock + part.stop - part.start == phase_end(phase)
         # The last rounds of a phase run on a copy: the change to the next phase is a single assignment.
         current = state.packing.copy() if ends else state.packing
-        predictions[part] = packing.learn(current, table[part], targets[part], keep_founding_label=keep_founding_label)
+        predictions[part] = packing.learn(
+            current, table[part], targets[part], bounds[part], keep_founding_label=keep_founding_label
+        )
         if ends:
-            finished = _summarize_phase(phase, current, gops[phase])
-            state.parts = PhasedParts(packing.init(metrics[phase]), (*state.phases, finished), state.parts.samples)
+            finished, following = _summarize_phase(phase, current, gops[phase]), packing.init(metrics[phase])
+            following.intervals = current.intervals
+            state.parts = PhasedParts(following, (*state.phases, finished), state.parts.samples)
         done = part.stop
     return predictions
 

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import ConformalIntervals, UnitBox
 from ellipack.errors import ModelFileError
+from ellipack.learners.intervals import NO_BOUNDS, Bounds
 from ellipack.learners.units import UnitChange
 from ellipack.locks import LearnLock
 from ellipack.serialization import Archive
@@ -39,14 +40,24 @@ class ScalableState(Protocol):
         """Return a copy with features added as last columns, which were 0 in all earlier rows."""
 
 
+class CalibratedState(ScalableState, Protocol):
+    """State of a regressor."""
+
+    intervals: ConformalIntervals
+
+
 Inner = TypeVar("Inner", bound=ScalableState)
 """State of a learner of the paper."""
 
-PredictFunction = Callable[[Any, Floats], Floats]
-"""Function of a state and scaled rows that returns predictions."""
+Regression = TypeVar("Regression", bound=CalibratedState)
+"""State of a regressor of the paper."""
 
-LearnFunction = Callable[[Any, Floats, Floats], Floats]
-"""Function of a state, scaled rows and scaled labels that learns row by row and returns the earlier predictions."""
+PredictFunction = Callable[[Any, Floats, Bounds], Floats]
+"""Function of a state and scaled rows that returns predictions, and fills an array with their intervals."""
+
+LearnFunction = Callable[[Any, Floats, Floats, Bounds], Floats]
+"""Function of a state, scaled rows and scaled labels that learns row by row. It returns the earlier predictions, and
+fills an array with their intervals."""
 
 
 class RescaledState(Generic[Inner]):
@@ -60,14 +71,11 @@ class RescaledState(Generic[Inner]):
         The learner's state and the ranges.
     learn_lock : LearnLock
         Lock that a thread holds while it changes the state.
-    intervals : ConformalIntervals
-        Calibration of prediction intervals.
     """
 
     def __init__(self, inner: Inner, box: UnitBox) -> None:
         self.parts = inner, box
         self.learn_lock = LearnLock()
-        self.intervals = ConformalIntervals()
 
     @property
     def inner(self) -> Inner:
@@ -151,7 +159,9 @@ def from_archive(saved: Archive, d: int, inner: Callable[[Archive, int], Inner])
     return RescaledState(learner, UnitBox(low, high, label))
 
 
-def predict(state: RescaledState[Inner], X: ArrayLike, predict_inner: PredictFunction) -> Floats:
+def predict(
+    state: RescaledState[Inner], X: ArrayLike, predict_inner: PredictFunction, bounds: Bounds = NO_BOUNDS
+) -> Floats:
     """Return predictions without a change of the state. Rows are clipped to the ranges.
 
     Parameters
@@ -162,21 +172,24 @@ def predict(state: RescaledState[Inner], X: ArrayLike, predict_inner: PredictFun
         Rows.
     predict_inner : callable
         `predict` of the learner on scaled rows.
+    bounds : array of shape (n, 2 * n_coverages), optional
+        Array to fill with the intervals of the predictions.
 
     Returns
     -------
     predictions : array of shape (n,)
     """
     inner, box = state.parts
-    return _predict_in_box(inner, box, check_rows(X, len(box.low)), predict_inner)
+    return _predict_in_box(inner, box, check_rows(X, len(box.low)), predict_inner, bounds)
 
 
 def learn(
-    state: RescaledState[Inner],
+    state: RescaledState[Regression],
     X: ArrayLike,
     y: ArrayLike,
     learn_inner: LearnFunction,
     predict_inner: PredictFunction,
+    bounds: Bounds = NO_BOUNDS,
 ) -> Floats:
     """Run one round for each row: predict, then learn the label.
 
@@ -194,6 +207,8 @@ def learn(
         `learn` of the learner on scaled rows and labels.
     predict_inner : callable
         `predict` of the learner on scaled rows.
+    bounds : array of shape (n, 2 * n_coverages), optional
+        Array to fill with the intervals of the predictions.
 
     Returns
     -------
@@ -202,19 +217,20 @@ def learn(
     """
     with state.learn_lock.turn:
         table = check_rows(X, state.dimension)
-        return _learn(state, table, check_labels(y, len(table)), learn_inner, predict_inner)
+        return _learn(state, table, check_labels(y, len(table)), learn_inner, predict_inner, bounds)
 
 
 def _learn(
-    state: RescaledState[Inner],
+    state: RescaledState[Regression],
     table: Floats,
     targets: Floats,
     learn_inner: LearnFunction,
     predict_inner: PredictFunction,
+    bounds: Bounds,
 ) -> Floats:
     inner, box = state.parts
     if box.first_outside(table, targets, 0) == len(table):
-        return _learn_in_box(inner, box, table, targets, learn_inner)
+        return _learn_in_box(inner, box, table, targets, learn_inner, bounds)
     # If a range grows, learn on a copy: an error leaves the state unchanged.
     inner, predictions = deepcopy(inner), np.empty(len(table))
     done = 0
@@ -222,13 +238,17 @@ def _learn(
         outside = box.first_outside(table, targets, done)
         if outside > done:
             part = slice(done, outside)
-            predictions[part] = _learn_in_box(inner, box, table[part], targets[part], learn_inner)
+            predictions[part] = _learn_in_box(inner, box, table[part], targets[part], learn_inner, bounds[part])
         if outside < len(table):
             part = slice(outside, outside + 1)
-            predictions[part] = _predict_in_box(inner, box, table[part], predict_inner)
+            predictions[part] = _predict_in_box(inner, box, table[part], predict_inner, bounds[part])
             larger = grow_box(box, table[outside], float(targets[outside]))
             inner, box = inner.in_units(unit_change(box, larger)), larger
-            _learn_in_box(inner, box, table[part], targets[part], learn_inner)
+            # The intervals are calibrated by the prediction that was published, which is that in the smaller box.
+            calibrated = inner.intervals
+            calibrated.learn(box.labels_to_units(predictions[part]), box.labels_to_units(targets[part]))
+            _learn_in_box(inner, box, table[part], targets[part], learn_inner, NO_BOUNDS)
+            inner.intervals = calibrated
         done = outside + 1
     state.parts = inner, box
     return predictions
@@ -259,12 +279,23 @@ def with_added_features(state: RescaledState[Inner], count: int) -> RescaledStat
     return RescaledState(inner.with_added_features(count).in_units(shrink), wider)
 
 
-def _predict_in_box(inner: Inner, box: UnitBox, table: Floats, predict_inner: PredictFunction) -> Floats:
-    return box.labels_from_units(predict_inner(inner, box.rows_to_units(table)))
+def _predict_in_box(
+    inner: Inner, box: UnitBox, table: Floats, predict_inner: PredictFunction, bounds: Bounds
+) -> Floats:
+    return _from_units(box, predict_inner(inner, box.rows_to_units(table), bounds), bounds)
 
 
-def _learn_in_box(inner: Inner, box: UnitBox, table: Floats, targets: Floats, learn_inner: LearnFunction) -> Floats:
-    return box.labels_from_units(learn_inner(inner, box.rows_to_units(table), box.labels_to_units(targets)))
+def _learn_in_box(
+    inner: Inner, box: UnitBox, table: Floats, targets: Floats, learn_inner: LearnFunction, bounds: Bounds
+) -> Floats:
+    return _from_units(box, learn_inner(inner, box.rows_to_units(table), box.labels_to_units(targets), bounds), bounds)
+
+
+def _from_units(box: UnitBox, scaled: Floats, bounds: Bounds) -> Floats:
+    """Return predictions in units of the label, and convert their intervals in place."""
+    if len(bounds):
+        box.bounds_from_units(scaled, bounds)
+    return box.labels_from_units(scaled)
 
 
 def empty_box(d: int) -> UnitBox:

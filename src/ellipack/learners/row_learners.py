@@ -9,12 +9,13 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import RescaledPacking, UnitBox
 from ellipack.learners import packing, phased, rescaled
+from ellipack.learners.intervals import Bounds, empty_predictions
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.feature_growth import with_added_features
 from ellipack.learners.metric.state import MetricState
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState
-from ellipack.learners.rescaled import RescaledState
+from ellipack.learners.rescaled import LearnFunction, PredictFunction, RescaledState
 from ellipack.metric import GopEstimator
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, Row, check_rows
@@ -35,6 +36,10 @@ class RowLearner(ABC):
     @abstractmethod
     def learn(self, row: Row, label: float) -> None:
         """Learn a row and its label."""
+
+    @abstractmethod
+    def predict_interval(self, row: Row) -> Bounds:
+        """Return the intervals of all coverages for a row, in an array of one row."""
 
     @abstractmethod
     def predict_rows(self, X: ArrayLike) -> Floats:
@@ -97,6 +102,10 @@ class MetricRowLearner(RowLearner):
         """Learn a row with its key and the features of the past when it was predicted."""
         learner.learn_one(self.state, round_)
 
+    def predict_interval(self, row: Row) -> Bounds:
+        """Return the intervals of all coverages for a row."""
+        return np.array([self.state.core.predict_next_interval_one(row)[2]])
+
     def predict_rows(self, X: ArrayLike) -> Floats:
         """Return the prediction for each row, as if it were the next one."""
         return np.array([self.predict(row) for row in check_rows(X).tolist()])
@@ -153,10 +162,14 @@ class PackingRowLearner(RowLearner):
     def learn_rows(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn rows and labels in order."""
 
-        def learn_inner(inner: PackingState, table: Floats, targets: Floats) -> Floats:
-            return packing.learn(inner, table, targets, keep_founding_label=self.keep_founding_label)
+        def learn_inner(inner: PackingState, table: Floats, targets: Floats, bounds: Bounds) -> Floats:
+            return packing.learn(inner, table, targets, bounds, keep_founding_label=self.keep_founding_label)
 
         rescaled.learn(self.state, X, y, learn_inner, packing.predict)
+
+    def predict_interval(self, row: Row) -> Bounds:
+        """Return the intervals of all coverages for a row."""
+        return _interval(self.state, row, packing.predict)
 
     def with_added_features(self, scales: Floats) -> "PackingRowLearner":
         """Return a copy with more features as last columns."""
@@ -178,6 +191,13 @@ class PackingRowLearner(RowLearner):
             compiled = _compile(*parts)
             self._compiled = parts, compiled
         return compiled
+
+
+def _interval(state: RescaledState[Any], row: Row, predict_inner: PredictFunction) -> Bounds:
+    """Return the intervals of all coverages for a row."""
+    bounds = empty_predictions(1, with_intervals=True).bounds
+    rescaled.predict(state, [row], predict_inner, bounds)
+    return bounds
 
 
 def _compile(inner: PackingState, box: UnitBox) -> RescaledPacking:
@@ -227,17 +247,22 @@ class PhasedRowLearner(RowLearner):
     def learn_rows(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn rows and labels in order."""
 
-        def learn_inner(inner: PhasedState, table: Floats, targets: Floats) -> Floats:
+        def learn_inner(inner: PhasedState, table: Floats, targets: Floats, bounds: Bounds) -> Floats:
             return phased.learn(
                 inner,
                 table,
                 targets,
+                bounds,
                 alpha=self.alpha,
                 estimator=self.estimator,
                 keep_founding_label=self.keep_founding_label,
             )
 
         rescaled.learn(self.state, X, y, learn_inner, phased.predict)
+
+    def predict_interval(self, row: Row) -> Bounds:
+        """Return the intervals of all coverages for a row."""
+        return _interval(self.state, row, phased.predict)
 
     def with_added_features(self, scales: Floats) -> "PhasedRowLearner":
         """Return a copy with more features as last columns."""
@@ -259,8 +284,8 @@ class LearnerFunctions(NamedTuple):
     They are functions of modules, so that they can be pickled.
     """
 
-    predict: Callable[[Any, Floats], Floats]
-    learn: Callable[[Any, Floats, Floats], Floats]
+    predict: PredictFunction
+    learn: LearnFunction
     to_archive: Callable[[Any], Archive]
     from_archive: Callable[[Archive, int], Any]
 
@@ -294,6 +319,10 @@ class RescaledRowLearner(RowLearner):
     def learn_rows(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn rows and labels in order."""
         rescaled.learn(self.state, X, y, self.functions.learn, self.functions.predict)
+
+    def predict_interval(self, row: Row) -> Bounds:
+        """Return the intervals of all coverages for a row."""
+        return _interval(self.state, row, self.functions.predict)
 
     def with_added_features(self, scales: Floats) -> "RescaledRowLearner":
         """Return a copy with more features as last columns."""

@@ -12,27 +12,30 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import ConformalIntervals
 from ellipack.errors import MetricError
+from ellipack.learners.intervals import NO_BOUNDS, Bounds
 from ellipack.learners.short_calls import CopyableCore, predict_in_short_calls, row_slices
 from ellipack.locks import LearnLock
 from ellipack.metric import Metric
 from ellipack.parallel import rows_per_call
 from ellipack.validation import Floats, check_in_unit_ball, check_in_unit_interval, check_labels, check_rows
 
-Core = TypeVar("Core", bound="PredictingCore")
-
-
 _VISITED = 0.1  # fraction of the centers that a search visits, if there are many features
 
 
 class PredictingCore(CopyableCore, Protocol):
-    """Compiled core that predicts rows in whitened coordinates."""
+    """Compiled core that predicts rows in whitened coordinates and calibrates intervals."""
+
+    intervals: ConformalIntervals
 
     @property
     def size(self) -> int:
         """Number of centers."""
 
-    def predict(self, coordinates: Floats) -> Floats:
-        """Return the prediction for each row."""
+    def predict(self, coordinates: Floats, bounds: Bounds | None = None) -> Floats:
+        """Return the prediction for each row, and fill `bounds` with their intervals unless it is empty."""
+
+
+Core = TypeVar("Core", bound=PredictingCore)
 
 
 class WhitenedState(ABC, Generic[Core]):
@@ -46,14 +49,11 @@ class WhitenedState(ABC, Generic[Core]):
         The metric and the core.
     learn_lock : LearnLock
         Lock that a thread holds while it changes the state.
-    intervals : ConformalIntervals
-        Calibration of prediction intervals.
     """
 
     def __init__(self, metric: Metric, core: Core) -> None:
         self.parts = metric, core
         self.learn_lock = LearnLock()
-        self.intervals = ConformalIntervals()
 
     @property
     def metric(self) -> Metric:
@@ -64,6 +64,15 @@ class WhitenedState(ABC, Generic[Core]):
     def core(self) -> Core:
         """Compiled core."""
         return self.parts[1]
+
+    @property
+    def intervals(self) -> ConformalIntervals:
+        """Copy of the calibration of prediction intervals."""
+        return self.core.intervals
+
+    @intervals.setter
+    def intervals(self, intervals: ConformalIntervals) -> None:
+        self.core.intervals = intervals
 
     @abstractmethod
     def with_added_features(self, count: int) -> Self:
@@ -77,7 +86,7 @@ def check_positive_definite(metric: Metric) -> Metric:
     return metric
 
 
-def predict(state: WhitenedState[Any], X: ArrayLike) -> Floats:
+def predict(state: WhitenedState[Any], X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
     """Return predictions without a change of the state.
 
     Parameters
@@ -86,6 +95,8 @@ def predict(state: WhitenedState[Any], X: ArrayLike) -> Floats:
         The state.
     X : array-like of shape (n, d)
         Rows in the unit ball.
+    bounds : array of shape (n, 2 * n_coverages), optional
+        Array to fill with the intervals of the predictions.
 
     Returns
     -------
@@ -98,7 +109,7 @@ def predict(state: WhitenedState[Any], X: ArrayLike) -> Floats:
     predictions = np.empty(len(table))
 
     def predict_slice(same: PredictingCore, part: slice) -> None:
-        predictions[part] = same.predict(metric.whiten(table[part]))
+        predictions[part] = same.predict(metric.whiten(table[part]), bounds[part])
 
     predict_in_short_calls(core, predict_slice, len(table), whitened_rows_per_call(metric.dimension, core.size))
     return predictions
@@ -113,8 +124,9 @@ def run_rounds(
     state: WhitenedState[Core],
     X: ArrayLike,
     y: ArrayLike,
-    learn: Callable[[Core, Floats, Floats], Floats],
+    learn: Callable[[Core, Floats, Floats, Bounds], Floats],
     rounds_per_call: int,
+    bounds: Bounds,
 ) -> Floats:
     """Run one round for each row: predict, then learn the label.
 
@@ -130,9 +142,11 @@ def run_rounds(
     y : array-like of shape (n,)
         Labels in [0, 1].
     learn : callable
-        Runs rounds of a core on whitened rows and their labels, and returns the predictions.
+        Runs rounds of a core on whitened rows and their labels, returns the predictions and fills in their intervals.
     rounds_per_call : int
         Number of rounds between which other threads can predict and interrupts are handled.
+    bounds : array of shape (n, 2 * n_coverages), or without rows
+        Array to fill with the intervals of the predictions. Without rows, they are not wanted.
 
     Returns
     -------
@@ -145,7 +159,7 @@ def run_rounds(
         targets = check_in_unit_interval(check_labels(y, len(table)))
         most = min(rounds_per_call, whitened_rows_per_call(metric.dimension, core.size))
         batches = row_slices(len(table), most)
-        predictions = [learn(core, metric.whiten(table[batch]), targets[batch]) for batch in batches]
+        predictions = [learn(core, metric.whiten(table[batch]), targets[batch], bounds[batch]) for batch in batches]
     return predictions[0] if len(predictions) == 1 else np.concatenate(predictions)
 
 

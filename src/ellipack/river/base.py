@@ -13,10 +13,8 @@ from river.conf import Interval
 from river.utils.pandas import import_pandas
 
 from ellipack import serialization
-from ellipack._core import ConformalIntervals
 from ellipack.errors import InputError, ModelFileError
 from ellipack.estimators.parameter_archive import object_to_archive
-from ellipack.learners.intervals import intervals_from_archive, intervals_to_archive
 from ellipack.learners.row_learners import RowLearner
 from ellipack.locks import LearnLock
 from ellipack.metric import Metric
@@ -49,8 +47,6 @@ class ColumnLearner(Protocol):
     def restore_state(self, archive: Archive, d: int) -> None:
         """Restore the state for d features from an archive."""
 
-
-_MAX_ROUNDS = 2**52
 
 Learner = TypeVar("Learner", bound=ColumnLearner)
 Regression = TypeVar("Regression", bound=RowLearner)
@@ -193,7 +189,6 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
     """Base class of regressors on dictionaries of features."""
 
     _largest_label = float(np.finfo(np.float64).max)
-    _intervals: ConformalIntervals | None = None  # from the first call of `predict_interval_one` on
 
     def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
         """Learn from one row and its label.
@@ -205,14 +200,7 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
         y : float
             Label.
         """
-        label = self._check_label(y)
-        if self._intervals is None:
-            self._learn_row(x, _learning(label))
-            return
-        prediction = self.predict_one(x)
-        self._learn_row(x, _learning(label))
-        with self._learn_lock.turn:
-            self._intervals.learn(np.array([prediction]), np.array([label]))
+        self._learn_row(x, _learning(self._check_label(y)))
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Predict the label of one row.
@@ -233,8 +221,8 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
     def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> Interval:
         """Return an interval that contains the label of a row with a given probability.
 
-        It belongs to the prediction of `predict_one`. Intervals are calibrated from the first call of this method on;
-        before, learning costs nothing more. The theorem about their coverage is in `ellipack.learners.intervals`.
+        It belongs to the prediction of `predict_one`. Each label that is learned is compared with the interval of its
+        row at that time. The theorem about the coverage is in `ellipack.learners.intervals`.
 
         Parameters
         ----------
@@ -246,13 +234,13 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
         Returns
         -------
         interval : river.conf.Interval
-            Infinite until two rows were learned after the first call.
+            Infinite before the second row was learned.
         """
-        wanted, prediction = check_single_coverage(coverage), self.predict_one(x)
-        with self._learn_lock.turn:
-            if self._intervals is None:
-                self._intervals = ConformalIntervals()
-            return to_interval(self._intervals.around(np.array([prediction]))[0].tolist(), wanted)
+        wanted = check_single_coverage(coverage)
+        learner, row = self._learner_and_row(x)
+        if learner is None:
+            learner = self._new_learner(len(row))
+        return to_interval(learner.predict_interval(row), wanted)
 
     def learn_many(self, X: "pd.DataFrame", y: "pd.Series") -> None:
         """Learn from rows in their order, with the same results as one by one.
@@ -264,9 +252,6 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
         y : pandas.Series
             Labels.
         """
-        if self._intervals is not None:
-            self._learn_each(X, y)
-            return
         with self._learn_lock.turn:
             frame, count = self._fitted[0].frame_columns(X), len(X)
             targets = check_labels(y, count)
@@ -282,26 +267,6 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
                     rest = slice(start + 1, stop)
                     if len(targets[rest]):
                         learner.learn_rows(self._fitted[0].rows_from_columns(frame, rest, count), targets[rest])
-
-    def _learn_each(self, X: "pd.DataFrame", y: "pd.Series") -> None:
-        """Learn rows one by one, after a check of all."""
-        self._fitted[0].frame_columns(X)
-        labels = [self._check_label(each) for each in check_labels(y, len(X)).tolist()]
-        for x, label in zip(X.to_dict("records"), labels, strict=True):
-            self.learn_one(x, label)
-
-    def _state_parts(self, learner: Regression | None) -> dict[str, Archive]:
-        parts = super()._state_parts(learner)
-        if self._intervals is not None:
-            parts["intervals"] = intervals_to_archive(self._intervals)
-        return parts
-
-    def restore_state(self, archive: Archive) -> Self:
-        """Restore the fitted state from an archive."""
-        super().restore_state(archive)
-        if "intervals" in archive.facts:
-            self._intervals = intervals_from_archive(archive.part("intervals"), _MAX_ROUNDS)
-        return self
 
     def predict_many(self, X: "pd.DataFrame") -> "pd.Series":
         """Predict the labels of rows.

@@ -1,12 +1,9 @@
 """Prediction intervals in River's form."""
 
-from collections.abc import Sequence
-
-import numpy as np
 from river.conf import Interval
 
 from ellipack.errors import ShapeError
-from ellipack.learners.intervals import check_coverage, select_intervals
+from ellipack.learners.intervals import Bounds, check_coverage, select_intervals
 from ellipack.validation import Floats
 
 
@@ -18,7 +15,7 @@ def check_single_coverage(coverage: float) -> Floats:
     return wanted
 
 
-def to_interval(bounds: Sequence[float], coverage: Floats) -> Interval:
-    """Return the interval of a coverage from those of all coverages."""
-    lower, upper = select_intervals(np.array([bounds]), coverage)
+def to_interval(bounds: Bounds, coverage: Floats) -> Interval:
+    """Return the interval of a coverage from those of all coverages of one prediction."""
+    lower, upper = select_intervals(bounds, coverage)
     return Interval(float(lower[0]), float(upper[0]))

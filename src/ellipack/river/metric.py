@@ -185,7 +185,7 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
         clock = learner.state.clock
         _, past, bounds = learner.state.core.predict_next_interval_one(row, key)
         self._pending.add(features, key, PendingPrediction(clock, tuple(past), tuple(bounds)))
-        return to_interval(bounds, wanted)
+        return to_interval(np.array([bounds]), wanted)
 
     def learn_many(self, X: "pd.DataFrame", y: "pd.Series") -> None:
         """Learn from rows in their order, with the same results as one by one.

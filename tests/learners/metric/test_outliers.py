@@ -59,7 +59,7 @@ def test_outlying_label_only_changes_the_outlier_count_and_the_intervals(
     statistics[OUTLIERS] = known[OUTLIERS]
     assert statistics.tolist() == known.tolist()
     changed = {name for name in before if before[name] != after[name]}
-    assert changed == {"facts", "plain/label_statistics", "plain/intervals/log_widths"}
+    assert changed == {"facts", "plain/label_statistics", "plain/intervals/widths"}
     # It is a miss of all intervals, and no error that others are compared with.
     intervals = state.core.parts().plain.intervals
     assert intervals.rounds == at - 2 + len(outliers)
