@@ -105,6 +105,32 @@ def test_excel_files_are_read_if_openpyxl_is_installed(tmp_path: Path) -> None:
         book.active.append(row)
     book.save(tmp_path / "t.xlsx")
     assert read(str(tmp_path / "t.xlsx")) == EXPECTED
+    whole = (tmp_path / "t.xlsx").read_bytes()
+    (tmp_path / "cut.xlsx").write_bytes(whole[: len(whole) // 2])
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as good, zipfile.ZipFile(tmp_path / "bad.xlsx", "w") as bad:
+        for name in good.namelist():
+            content = good.read(name)
+            bad.writestr(name, content[: len(content) // 2] if "sheet1" in name else content)
+    for name, message in (("cut.xlsx", "can't be read as excel"), ("bad.xlsx", r"after row \d+: can't be read")):
+        with pytest.raises(StreamError, match=f"{name}.*{message}"):
+            read(str(tmp_path / name))
+
+
+def test_duckdb_tables_are_read_if_duckdb_is_installed(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    path = tmp_path / "rides"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table rides (a integer, b varchar, y double)")
+        connection.executemany("insert into rides values (?, ?, ?)", [list(row.values()) for row in ROWS])
+    assert read(str(path)) == EXPECTED
+    with duckdb.connect(str(path)) as connection:
+        connection.execute('create view "the ""view""" as select * from rides')
+    assert read(str(path), sheet='the "view"') == EXPECTED
+    with pytest.raises(StreamError, match=r"rides has 2 tables: choose one with --sheet: rides, the \"view\""):
+        read(str(path))
+    path.write_bytes(path.read_bytes()[:20_000])
+    with pytest.raises(StreamError, match="can't be read as duckdb"):
+        read(str(path))
 
 
 @pytest.mark.parametrize(

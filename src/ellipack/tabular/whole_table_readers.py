@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
@@ -116,20 +116,41 @@ def _open_sqlite(path: str, source: str, sheet: str | None) -> BatchReader:
 
 
 def _open_duckdb(path: str, source: str, sheet: str | None) -> BatchReader:
-    connection = import_module("duckdb").connect(path, read_only=True)
-    table = _choose([name for (name,) in connection.execute("show tables").fetchall()], source, sheet)
-    reader = connection.execute(f"select * from {_quoted(table)}").fetch_record_batch(_CHUNK_ROWS)
+    duckdb = import_module("duckdb")
+    try:
+        connection = duckdb.connect(path, read_only=True)
+        table = _choose([name for (name,) in connection.execute("show tables").fetchall()], source, sheet)
+        reader = pa.RecordBatchReader.from_stream(connection.sql(f"select * from {_quoted(table)}"))
+    except duckdb.Error as error:
+        raise OSError(str(error)) from error
     return BatchReader(iter(reader), reader.schema.names, source, connection.close)
 
 
 def _open_excel(path: str, source: str, sheet: str | None) -> BatchReader:
-    book = import_module("openpyxl").load_workbook(path, read_only=True, data_only=True)
-    rows = book[_choose(book.sheetnames, source, sheet)].iter_rows(values_only=True)
+    openpyxl = import_module("openpyxl")
+    with _any_error_as_os_error():
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    rows = _excel_rows(book[_choose(book.sheetnames, source, sheet)])
     header = next(rows, ())
     names = ["" if name is None else str(name).strip() for name in header]
     while names and not names[-1]:
         names.pop()
     return BatchReader(_to_batches((row[: len(names)] for row in rows), names), names, source, book.close)
+
+
+def _excel_rows(sheet: Any) -> Iterator[Any]:
+    """Yield the rows of a sheet."""
+    with _any_error_as_os_error():
+        yield from sheet.iter_rows(values_only=True)
+
+
+@contextmanager
+def _any_error_as_os_error() -> Iterator[None]:
+    """Raise OSError for the many errors by which openpyxl says that a file is damaged."""
+    try:
+        yield
+    except Exception as error:
+        raise OSError(str(error) or type(error).__name__) from error
 
 
 def _choose(names: list[str], source: str, sheet: str | None) -> str:
