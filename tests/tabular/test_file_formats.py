@@ -3,6 +3,7 @@
 import bz2
 import json
 import lzma
+import re
 import sqlite3
 import zipfile
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 from pyarrow import feather
 
 from ellipack.errors import DomainError, StreamError
-from ellipack.tabular import FileOptions, open_table
+from ellipack.tabular import FileOptions, TableEncoder, open_table
 from ellipack.tabular.table_batch import to_strings
 
 ROWS = [{"a": i, "b": f"x, {i % 3}", "y": i / 4} for i in range(300)]
@@ -79,7 +80,26 @@ def test_several_files_are_one_table_and_rows_count_on(tmp_path: Path) -> None:
     with open_table([paths[0], str(tmp_path / "short.csv")], on_error="skip", batch_rows=1000) as stream:
         (batch,) = stream
     (bad,) = batch.unreadable_rows
-    assert (bad.row_number, "(row 2 of " in bad.reason, "short.csv)" in bad.reason) == (302, True, True)
+    assert bad.describe("").startswith(f"{tmp_path / 'short.csv'}, row 2 (row 302 of all files): has 2 fields")
+
+
+def test_a_bad_cell_of_several_files_is_named_by_its_file(tmp_path: Path) -> None:
+    paths = [str(tmp_path / f"{i}.csv") for i in range(4)]
+    for i, text in enumerate(["a,y\n1,1\n2,2\n", "a,y\n3,3\n", "a,y\n", "y,a\n4,4\n5,far\n6,far\n"]):
+        Path(paths[i]).write_text(text)
+    place = rf"^{re.escape(paths[3])}, row 2 \(row 5 of all files\), column 'a': 'far' is not a number"
+    for batch_rows in (1, 2, 100):
+        with open_table(paths, batch_rows=batch_rows) as stream:
+            encoder = TableEncoder.from_head(stream.peek(3), "y")
+            parts = [part for batch in stream for part in batch.split([1] if len(batch) > 1 else [])]
+        for part in [part for part in parts if part.last_row < 5]:
+            encoder.parse(part)
+        with pytest.raises(StreamError, match=place):
+            encoder.parse(next(part for part in parts if part.last_row >= 5))
+    message = r"0.csv, row 2 \(row 2 of all files\), column 'y': 'x' is not a number; the target must contain numbers"
+    Path(paths[0]).write_text("a,y\n1,1\n2,x\n")
+    with open_table(paths) as stream, pytest.raises(StreamError, match=message):
+        TableEncoder.from_head(stream.peek(3), "y")
 
 
 def test_delimiter_and_sheet_are_chosen(tmp_path: Path) -> None:

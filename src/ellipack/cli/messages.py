@@ -48,8 +48,7 @@ class SkippedRows:
     def add(self, bad: Sequence["BadRow"]) -> None:
         """Report skipped rows, unless enough have been reported."""
         for row in bad[: max(0, _MAX_REPORTED - self.count)]:
-            place = f"{self._source}, row {row.row_number:,}" + (f", column '{row.column}'" if row.column else "")
-            print_message(f"skipped: {place}: {row.reason}")
+            print_message(f"skipped: {row.describe(self._source)}")
         self.count += len(bad)
 
     def print_total(self) -> None:

@@ -17,7 +17,7 @@ from ellipack.tabular.number_format import (
     find_number_format,
     find_usual_separators,
 )
-from ellipack.tabular.table_batch import BadRow, TableBatch, escape_name, quote_value, replace_missing, to_strings
+from ellipack.tabular.table_batch import TableBatch, escape_name, quote_value, replace_missing, to_strings
 from ellipack.tabular.target_statistics import STATISTICS
 from ellipack.tabular.time_column import TimeColumn, periodic_parts
 from ellipack.tabular.time_format import ISO, TimeFormat
@@ -113,6 +113,7 @@ def _use_one_column(
     name = columns[place].name
     found = kinds.get(name, InferredKind("category"))
     columns[place] = make_column(name, built.target.name, found, 0, options)
+    built.warnings.extend(found.warnings)
     if name not in kinds:
         rows = f"the first {len(head):,} rows"
         built.warnings.append(
@@ -176,9 +177,8 @@ def _build_target(head: TableBatch, sample: Sample, options: ColumnOptions, usua
         column = TargetColumn(sample.name, "number", found.format)
         row = int(column.format.parse(sample.cells).invalid.argmax())
         reason = column.explain_invalid(to_strings(sample.cells.slice(row, 1))[0].as_py())
-        raise BadRow(int(sample.row_numbers[row]), f"{reason}; the target must contain numbers", sample.name).to_error(
-            head.source
-        )
+        bad_row = head.bad_row(row, f"{reason}; the target must contain numbers", sample.name)
+        raise bad_row.to_error(head.source)
     value = quote_value(to_strings(sample.values.slice(0, 1))[0]) if len(sample.values) else "no value"
     name = escape_name(sample.name)
     raise StreamError(f"{head.source}: the target '{name}' must contain numbers, got {value}: choose another column")

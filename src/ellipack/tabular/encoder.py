@@ -444,14 +444,14 @@ class TableEncoder:
             cells.append(column.parse(found))
             for row in np.flatnonzero(cells[-1].invalid).tolist():
                 reason = column.explain_invalid(to_clean_strings(found.slice(row, 1))[0].as_py())
-                bad_by_index.setdefault(row, BadRow(int(batch.row_numbers[row]), reason, column.name))
+                bad_by_index.setdefault(row, batch.bad_row(row, reason, column.name))
         values = np.empty(0)
         if labels is not None:
             parsed = self._target.parse(labels)
             values = parsed.values
             for row in np.flatnonzero(parsed.invalid).tolist():
                 reason = self._target.explain_invalid(to_clean_strings(labels.slice(row, 1))[0].as_py())
-                bad_by_index.setdefault(row, BadRow(int(batch.row_numbers[row]), reason, self._target.name))
+                bad_by_index.setdefault(row, batch.bad_row(row, reason, self._target.name))
         bad = tuple(bad_by_index[row] for row in sorted(bad_by_index))
         if not bad:
             return ParsedRows(batch.row_numbers, values, bad, cells)

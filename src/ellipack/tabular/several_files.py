@@ -8,7 +8,7 @@ import numpy as np
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import pa
 from ellipack.tabular.input_file import display_name
-from ellipack.tabular.table_batch import BadRow, Chunk, Reader, escape_name
+from ellipack.tabular.table_batch import Chunk, FileRow, FileStart, Reader, escape_name
 
 
 class SeveralFiles:
@@ -27,11 +27,13 @@ class SeveralFiles:
         Column names of the first file. The others must have the same columns, in any order.
     is_live, has_incomplete_row : bool
         As those of the last file that was opened.
+    files : list of FileStart
+        The files that were opened so far.
     """
 
     def __init__(self, paths: Sequence[str], open_file: Callable[[str], Reader]) -> None:
         self._paths, self._open_file = paths, open_file
-        self._reader = open_file(paths[0])
+        self._reader, self.files = open_file(paths[0]), list[FileStart]()
         self.columns, self.is_live, self.has_incomplete_row = self._reader.columns, False, False
 
     def chunks(self) -> Iterator[Chunk]:
@@ -42,10 +44,14 @@ class SeveralFiles:
                 self._reader.close()
                 self._reader = self._open_file(path)
                 self._check_columns(path)
-            first = rows_read
+            first, name = rows_read, display_name(path)
+            self.files.append(FileStart(name, first))
             for table, numbers, unreadable in self._reader.chunks():
                 columns = [table.column(name) for name in self.columns]
-                shifted = [_shift(row, first, path) for row in unreadable]
+                shifted = [
+                    replace(row, row_number=first + row.row_number, file_row=FileRow(name, row.row_number))
+                    for row in unreadable
+                ]
                 yield Chunk(
                     pa.RecordBatch.from_arrays(columns, names=self.columns), first + np.asarray(numbers), shifted
                 )
@@ -66,9 +72,3 @@ class SeveralFiles:
         if missing:
             names = ", ".join(map(escape_name, missing[:20]))
             raise StreamError(f"{path} must have the columns of {self._paths[0]}, but it lacks: {names}")
-
-
-def _shift(row: BadRow, rows_before: int, path: str) -> BadRow:
-    """Return an unreadable row with its number in the whole table, and its number in the file in the reason."""
-    reason = f"{row.reason} (row {row.row_number:,} of {display_name(path)})"
-    return replace(row, row_number=rows_before + row.row_number, reason=reason)

@@ -1,7 +1,8 @@
 """Batches of table rows, the interface of the file readers, and rules for cells that all file formats share."""
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
@@ -141,18 +142,40 @@ class BadRow:
         What is wrong with the row.
     column : str or None, default None
         Name of the invalid column, if a single column is invalid.
+    file_row : FileRow or None, default None
+        File and position in it, if the source is several files.
     """
 
     row_number: int
     reason: str
     column: str | None = None
+    file_row: "FileRow | None" = None
+
+    def describe(self, source: str) -> str:
+        """Return where the row is, and what is wrong with it."""
+        place = f"{source}, row {self.row_number:,}"
+        if self.file_row is not None:
+            place = f"{self.file_row.file}, row {self.file_row.row_number:,} (row {self.row_number:,} of all files)"
+        column = f", column '{escape_name(self.column)}'" if self.column is not None else ""
+        return f"{place}{column}: {self.reason}"
 
     def to_error(self, source: str) -> StreamError:
         """Return the error to raise when the run stops at this row."""
-        column = f", column '{escape_name(self.column)}'" if self.column is not None else ""
-        return StreamError(
-            f"{source}, row {self.row_number:,}{column}: {self.reason}: fix it, or run with --on-error skip"
-        )
+        return StreamError(f"{self.describe(source)}: fix it, or run with --on-error skip")
+
+
+class FileRow(NamedTuple):
+    """A row of one of several files: name of the file, and position among its data rows, starting at 1."""
+
+    file: str
+    row_number: int
+
+
+class FileStart(NamedTuple):
+    """Name of one of several files, and the number of rows before it."""
+
+    file: str
+    rows_before: int
 
 
 @dataclass(frozen=True)
@@ -169,6 +192,8 @@ class TableBatch:
         Name of the source in messages.
     unreadable_rows : tuple of BadRow, default ()
         Rows that could not be read. They precede the last row of `table` and are not in it.
+    files : tuple of FileStart, default ()
+        Where files start, if the source is several of them.
 
     Examples
     --------
@@ -181,6 +206,7 @@ class TableBatch:
     row_numbers: Ints
     source: str
     unreadable_rows: tuple[BadRow, ...] = ()
+    files: tuple[FileStart, ...] = ()
 
     @classmethod
     def from_table(cls, table: pa.Table | pa.RecordBatch, source: str = "table", first: int = 1) -> "TableBatch":
@@ -213,8 +239,16 @@ class TableBatch:
             numbers, is_last = self.row_numbers[start:end], end >= len(self)
             before = tuple(row for row in unreadable if is_last or row.row_number < numbers[-1])
             unreadable = unreadable[len(before) :]
-            parts.append(TableBatch(self.table.slice(start, end - start), numbers, self.source, before))
+            table = self.table.slice(start, end - start)
+            parts.append(replace(self, table=table, row_numbers=numbers, unreadable_rows=before))
         return parts or [self]
+
+    def bad_row(self, index: int, reason: str, column: str) -> BadRow:
+        """Return the row at an index as a bad one, in which a column is invalid."""
+        number = int(self.row_numbers[index])
+        place = bisect_left(self.files, number, key=lambda each: each.rows_before) - 1
+        file, rows_before = self.files[place] if self.files else ("", 0)
+        return BadRow(number, reason, column, FileRow(file, number - rows_before) if file else None)
 
     @property
     def last_row(self) -> int:
