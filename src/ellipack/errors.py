@@ -14,6 +14,9 @@
         ├── StreamError           a source, or one of its rows, cannot be read
         └── ModelFileError        a saved file cannot be written, or is damaged, of another format or too new
 
+    UserWarning
+    └── TableWarning              a column may have been read in another way than you expect
+
 Every message names the thing, the rule and the value: ``radius must be > 0, got -0.1``. A call that raises one of them
 has changed nothing.
 
@@ -67,3 +70,7 @@ class StreamError(EllipackError):
 
 class ModelFileError(EllipackError):
     """A saved file cannot be written, or is damaged, of another format or too new."""
+
+
+class TableWarning(UserWarning):
+    """A column of a table may have been read in another way than the user expects."""

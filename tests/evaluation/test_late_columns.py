@@ -103,7 +103,7 @@ def test_labels_come_late_for_rows_of_which_a_column_was_undecided(tmp_path: Pat
     rows = batch(0, HEIGHT).table.to_pydict()
     rows["sensor"][31], rows["y"][31] = "warming up", None
     run.learn_batch(TableBatch.from_table(pa.table(rows)))
-    assert "such as 'warming up' in row 32" in str(run.encoder.decisions)
+    assert "such as 'warming up' in row 32" in str(run.encoder.warnings)
     run.save(tmp_path / "m")
     later = {name: [cells[31]] for name, cells in rows.items()} | {"y": ["1.5"]}
     for each in (run, load_run(tmp_path / "m")):

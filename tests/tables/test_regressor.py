@@ -18,10 +18,10 @@ from sklearn.exceptions import NotFittedError
 
 import ellipack
 from ellipack import MetricRegressor, TableRegressor
-from ellipack.errors import EllipackError, InputError, KindError, NonFiniteError, StreamError
+from ellipack.errors import EllipackError, InputError, KindError, NonFiniteError, StreamError, TableWarning
 from ellipack.evaluation.run import load_run
-from ellipack.tables import regressor
 from ellipack.tables.frames import to_arrow
+from ellipack.tables.interrupts import uninterrupted
 from tests.cli.runner import CliRunner
 from tests.cli.tables import COLUMNS, TARGET, rides, write
 
@@ -192,7 +192,7 @@ def test_an_interrupt_waits_for_the_end_of_a_step(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(threading.Thread, "join", interrupted_join)
     with pytest.raises(KeyboardInterrupt):
-        regressor.uninterrupted(step)
+        uninterrupted(step)
     assert done == [1]
 
 
@@ -218,6 +218,54 @@ def test_models_with_other_learners_can_be_fitted_again(folder: Path, cli: CliRu
     assert model.fit(frame).predict(frame).tolist() == before.tolist()
     with pytest.raises(InputError, match="predict_next needs a MetricRegressor that uses the past"):
         model.predict_next(frame)
+
+
+def test_intervals_of_a_run_are_those_of_the_command(folder: Path, cli: CliRunner, tmp_path: Path) -> None:
+    options = "-t", TARGET, "--min", "0", "--interval", "0.8", "--interval", "0.95", "--predictions", "p.csv"
+    assert cli("run", folder / "rides.csv", *options, folder=tmp_path).code == 0
+    expected = csv.read_csv(tmp_path / "p.csv", convert_options=csv.ConvertOptions(strings_can_be_null=True))
+    result = ellipack.run(texts(folder), TARGET, minimum=0, coverage=[0.8, 0.95])
+    assert result.to_arrow().equals(expected)
+    assert result.record.intervals
+    model = TableRegressor(TARGET, minimum=0)
+    predictions, (lower, upper) = model.progressive(texts(folder), coverage=[0.8, 0.95])
+    np.testing.assert_array_equal(predictions, expected["prediction"])
+    np.testing.assert_array_equal(lower[:, 0], expected["lower_80"])
+    np.testing.assert_array_equal(upper[:, 1], expected["upper_95"])
+
+
+def test_intervals_may_begin_later_and_skipped_rows_have_none(folder: Path, tmp_path: Path) -> None:
+    table = texts(folder).append_column("ride", pa.array(range(ROWS)))
+    model = TableRegressor(TARGET, id_column="ride", on_error="skip").partial_fit(table[:100])
+    assert len(model.run_.waiting) > 0
+    cells = ["far", *table["km"].to_pylist()[101:]]
+    bad = table[100:].set_column(1, "km", pa.array(cells))
+    predictions, (lower, upper) = model.progressive(bad, coverage=0.9)
+    assert lower.shape == upper.shape == predictions.shape == (50,)
+    assert np.isnan([predictions[0], lower[0], upper[0]]).all()
+    assert (lower[1:] < predictions[1:]).all()
+    model.save(tmp_path / "m")
+    late = {name: [table[name][0].as_py()] for name in table.column_names} | {TARGET: [3.0]}
+    _, (first, _) = ellipack.load(tmp_path / "m").progressive(late, coverage=0.9)
+    assert first.tolist() == [-np.inf]
+
+
+def test_what_columns_are_taken_for_is_said_and_warnings_name_parameters() -> None:
+    numbers = [str(t % 7) for t in range(60)]
+    table = {"a": ["1,234"] * 60, "b": ["few" if t % 9 == 0 else f"{t % 50}" for t in range(60)], "y": numbers}
+    model = TableRegressor("y")
+    with pytest.warns(TableWarning) as caught:
+        model.fit(table)
+    first, second = (str(each.message) for each in caught)
+    assert (
+        first == "column 'a': '1,234' is read as 1234; if it is a decimal comma, set cells=CellOptions(decimal=\",\")"
+    )
+    assert second.startswith("column 'b' is treated as text, although it looks like numbers: 7 of its first 60 values")
+    assert second.endswith('missing values with cells=CellOptions(na=...), or set kinds={"b": "number"}')
+    assert model.describe_columns() == "numbers: a (thousands separated by ','); text: b"
+    assert "looks like numbers: 7 of its first 60" in model.record_.columns[1].note
+    with pytest.warns(TableWarning, match="column 'y': '1,234' is read as 1234"):
+        TableRegressor("y").fit({"a": ["1"] * 3, "y": ["1,234"] * 3})
 
 
 def test_intervals_are_those_of_the_command_within_the_bounds(folder: Path, cli: CliRunner, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def test_infers_kind_from_types(cells: pa.Array, kind: str, pattern: str) -> Non
         ([str(-i) for i in range(30)], "", False, ""),
         (
             ["1", "x", "2"],
-            "",
+            "looks like numbers: 1 of its first 3 values are not, such as 'x' in row 2",
             False,
             "as text, although it looks like numbers: 1 of its first 3 values are not, such as 'x' in row 2: correct",
         ),

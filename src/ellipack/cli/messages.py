@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ellipack.report.formatting import clean
 
 if TYPE_CHECKING:
-    from ellipack.tabular import BadRow
+    from ellipack.tabular import BadRow, TableEncoder
 
 _MAX_REPORTED = 5
 
@@ -26,6 +26,28 @@ def missing_package_message(error: ModuleNotFoundError) -> str:
     if package == "ellipack":
         raise error
     return f"the command line needs {package}: pip install 'ellipack[cli]'"
+
+
+class ColumnMessages:
+    """Reports what columns are taken for that are decided after the first rows.
+
+    Parameters
+    ----------
+    encoder : TableEncoder
+        Encoder of the table.
+    """
+
+    def __init__(self, encoder: "TableEncoder") -> None:
+        self._encoder, self._n_decisions, self._n_warnings = encoder, len(encoder.decisions), len(encoder.warnings)
+
+    def print_new(self) -> None:
+        """Report what was decided since the last call."""
+        decisions, warnings = self._encoder.decisions, self._encoder.warnings
+        for message in decisions[self._n_decisions :]:
+            print_message(message)
+        for warning in warnings[self._n_warnings :]:
+            print_message(f"warning: {warning}")
+        self._n_decisions, self._n_warnings = len(decisions), len(warnings)
 
 
 class SkippedRows:

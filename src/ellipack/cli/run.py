@@ -6,7 +6,7 @@ import click
 
 from ellipack.cli.inspect import write_report
 from ellipack.cli.learners import make_learner, use_past
-from ellipack.cli.messages import SkippedRows, print_message
+from ellipack.cli.messages import ColumnMessages, SkippedRows, print_message
 from ellipack.cli.options import DEFAULT_LEARNER, Options
 from ellipack.cli.output_lock import lock_output
 from ellipack.cli.paths import check_paths, model_error
@@ -139,16 +139,14 @@ def _learn_table(
 ) -> list[tuple[int, float]]:
     """Learn batch after batch, saving at intervals and at the end; return the speed over time."""
     first_position = saved = run.position
-    n_decisions = len(run.encoder.decisions)
+    columns = ColumnMessages(run.encoder)
     skipped, failures = SkippedRows(source.name), list[StreamError]()
     with ProgressLine(run) as progress:
         for result in _learn_batches(run, options, prefetch(source, stop.received), failures):
             values = result.predictions, *result.interval_ends.T, result.labels
             output.write(result.row_numbers, *values, kept=result.kept)
             skipped.add(result.bad_rows)
-            for message in run.encoder.decisions[n_decisions:]:
-                print_message(message)
-            n_decisions = len(run.encoder.decisions)
+            columns.print_new()
             if options.model_path and run.position - saved >= options.save_every:
                 _save(run, options, output)
                 saved = run.position

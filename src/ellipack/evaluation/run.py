@@ -267,6 +267,13 @@ class Run:
         names = [by] if isinstance(by, str) else by
         return hash_rows([column_text(batch, name)[kept] for name in names])
 
+    def use_coverages(self, coverages: tuple[float, ...]) -> None:
+        """Make intervals of these coverages from now on. Rows that wait for their labels have infinite ones."""
+        if coverages == self.options.coverages:
+            return
+        self.options, self.interval_scores = replace(self.options, coverages=coverages), IntervalScores(coverages)
+        self.waiting.replace_ends(self.options.interval_ends(infinite_intervals(1, len(coverages)))[0])
+
     def start_table(self, source: str) -> None:
         """Continue with another table, from its first row and with predictions of its own."""
         self.source, self.position = source, 0

@@ -85,6 +85,11 @@ class WaitingRows:
         """Remove and return the row with an id; None if there is none."""
         return self._rows.pop(name, None)
 
+    def replace_ends(self, ends: Floats) -> None:
+        """Give all rows the same ends of prediction intervals."""
+        for name, row in self._rows.items():
+            self._rows[name] = row._replace(ends=ends.copy())
+
     def to_archive(self, width: int, n_past: int, n_ends: int) -> Archive:
         """Return an archive of the rows, with features filled up by zeros."""
         rows = list(self._rows.values())

@@ -1,15 +1,13 @@
 """`TableRegressor`: regression on tables with text, dates, categories and missing values, with scikit-learn's verbs."""
 
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from threading import RLock, Thread
-from typing import Any, Self, TypeVar
+from threading import RLock
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +26,8 @@ from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
 from ellipack.serialization.atomic_file import write_file
 from ellipack.tables.frames import SOURCE, is_iterator, iterate_batches, iterate_tables, with_labels
+from ellipack.tables.interrupts import uninterrupted
+from ellipack.tables.python_messages import python_hints, warn_about_columns
 from ellipack.tabular import (
     INFERENCE_ROWS,
     MIN_VALUES,
@@ -40,8 +40,6 @@ from ellipack.tabular import (
 )
 from ellipack.tabular.table_batch import concat_tables
 from ellipack.validation import Floats
-
-Result = TypeVar("Result")
 
 
 class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped base
@@ -138,7 +136,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             Fitted estimator.
         """
         with self._lock, python_hints():
-            self.run_ = self._learn(None, self._batches(X, y, 1), is_iterator(X))[0]
+            self._learn(None, self._batches(X, y, 1), is_iterator(X))
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -149,18 +147,48 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         self.progressive_batches(X, y)
         return self
 
-    def progressive(self, X: Any, y: Any = None) -> Floats:
+    @overload
+    def progressive(self, X: Any, y: Any = None) -> Floats: ...
+
+    @overload
+    def progressive(self, X: Any, y: Any = None, *, coverage: float | Sequence[float]) -> tuple[Floats, Intervals]: ...
+
+    def progressive(
+        self, X: Any, y: Any = None, *, coverage: float | Sequence[float] | None = None
+    ) -> Floats | tuple[Floats, Intervals]:
         """Predict each row as the next one, then learn from its label. See `fit`.
+
+        Parameters
+        ----------
+        X : table, or iterator of tables
+            Rows, with the target unless `y` is given.
+        y : array-like of shape (n_samples,), optional
+            Labels.
+        coverage : float or sequence of float, optional
+            Coverages of prediction intervals; see `predict_interval`. The report shows them for the rows from the call
+            on that first asks for them.
 
         Returns
         -------
         predictions : array of shape (n_samples,)
             The prediction for each row, made before its label was seen.
+        intervals : Intervals
+            Only if `coverage` is given: the intervals of the predictions.
         """
-        results = self.progressive_batches(X, y)
-        return np.concatenate([np.zeros(0), *(aligned_predictions(result) for result in results)])
+        results = self.progressive_batches(X, y, coverage=coverage)
+        predictions = np.concatenate([np.zeros(0), *(aligned(each, each.predictions) for each in results)])
+        if coverage is None:
+            return predictions
+        wanted = check_coverage(coverage)
+        ends = np.concatenate(
+            [np.zeros((0, 2 * wanted.size)), *(aligned(each, each.interval_ends) for each in results)]
+        )
+        lower, upper = ends[:, 0::2], ends[:, 1::2]
+        return predictions, Intervals(lower, upper) if wanted.ndim else Intervals(lower[:, 0], upper[:, 0])
 
-    def progressive_batches(self, X: Any, y: Any = None, keep: Sequence[str] = ()) -> list[BatchResult]:
+    def progressive_batches(
+        self, X: Any, y: Any = None, *, keep: Sequence[str] = (), coverage: float | Sequence[float] | None = None
+    ) -> list[BatchResult]:
         """Do the same as `progressive`, and return the results with row numbers, labels and further columns.
 
         Parameters
@@ -171,6 +199,8 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             Labels.
         keep : sequence of str, default ()
             Columns whose cells are returned, too. Used by the first call.
+        coverage : float or sequence of float, optional
+            Coverages of prediction intervals.
 
         Returns
         -------
@@ -181,14 +211,14 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             if run is not None and run.source != SOURCE:
                 run.start_table(SOURCE)
             first = 1 if run is None else run.position + 1
-            self.run_, results = self._learn(run, self._batches(X, y, first), is_iterator(X), keep)
-        return results
+            return self._learn(run, self._batches(X, y, first), is_iterator(X), keep, coverage)
 
-    def learn_stream(self, stream: TableStream, keep: Sequence[str] = ()) -> list[BatchResult]:
+    def learn_stream(
+        self, stream: TableStream, keep: Sequence[str] = (), coverage: float | Sequence[float] | None = None
+    ) -> list[BatchResult]:
         """Do the same as `progressive_batches` with the rows of an open file, after a reset."""
         with self._lock, python_hints():
-            self.run_, results = self._learn(None, stream, True, keep)
-        return results
+            return self._learn(None, stream, True, keep, coverage)
 
     def predict(self, X: Any) -> Floats:
         """Predict rows that need not follow those that were learned, from the features alone.
@@ -304,6 +334,11 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         """Number of columns that are used, without the target."""
         return len(self.feature_names_in_)
 
+    def describe_columns(self) -> str:
+        """Return one line that says what the columns were taken for; an empty string if all contain plain numbers."""
+        encoder = self._fitted_run.encoder
+        return "; ".join(filter(None, [encoder.describe_columns(), *encoder.decisions]))
+
     @property
     def encoded_feature_names_(self) -> list[str]:
         """Names of the features into which columns are encoded."""
@@ -358,9 +393,16 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         return iterate_batches((with_labels(table, y, name) for table in iterate_tables(X)), first)
 
     def _learn(
-        self, run: Run | None, batches: Iterator[TableBatch], is_once: bool, keep: Sequence[str] = ()
-    ) -> tuple[Run, list[BatchResult]]:
+        self,
+        run: Run | None,
+        batches: Iterator[TableBatch],
+        is_once: bool,
+        keep: Sequence[str] = (),
+        coverage: float | Sequence[float] | None = None,
+    ) -> list[BatchResult]:
         """Learn batches, in a new run if there is none. Tables in memory are checked before anything is learned."""
+        coverages = None if coverage is None else tuple(check_coverage(coverage).ravel().tolist())
+        n_warnings = 0 if run is None else len(run.encoder.warnings)
         head: list[TableBatch] = []
         while run is None and sum(map(len, head)) < INFERENCE_ROWS and (batch := next(batches, None)) is not None:
             head.append(batch)
@@ -370,7 +412,12 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         if not is_once:
             every = list(every)
             run.check_rows(every, self.on_error)  # raises before anything is learned
-        return run, [uninterrupted(partial(run.learn_batch, batch, self.on_error)) for batch in every]
+        if coverages is not None:
+            run.use_coverages(coverages)
+        results = [uninterrupted(partial(run.learn_batch, batch, self.on_error)) for batch in every]
+        self.run_ = run
+        warn_about_columns(run.encoder.warnings[n_warnings:])
+        return results
 
     def _new_run(self, head: list[TableBatch], keep: Sequence[str]) -> Run:
         """Return a run that has learned nothing, with columns as in the first rows."""
@@ -416,45 +463,8 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         return np.concatenate(predictions)
 
 
-def aligned_predictions(result: BatchResult) -> Floats:
-    """Return the prediction of each row of a batch, NaN for rows that were skipped."""
+def aligned(result: BatchResult, values: Floats) -> Floats:
+    """Return values for each row of a batch, NaN for rows that were skipped."""
     numbers = np.concatenate([result.row_numbers, [row.row_number for row in result.bad_rows]])
-    values = np.concatenate([result.predictions, np.full(len(result.bad_rows), np.nan)])
-    return np.asarray(values[np.argsort(numbers, kind="stable")])
-
-
-def uninterrupted(step: Callable[[], Result]) -> Result:
-    """Call a function in a thread, so that an interrupt is raised when it has ended, and not within."""
-    results: list[Result] = []
-    failures: list[BaseException] = []
-
-    def call() -> None:
-        try:
-            results.append(step())
-        except BaseException as error:
-            failures.append(error)
-
-    thread = Thread(target=call, name="ellipack-learner")
-    thread.start()
-    interrupt: KeyboardInterrupt | None = None
-    while thread.is_alive():
-        try:
-            thread.join()
-        except KeyboardInterrupt as error:
-            interrupt = error
-    if interrupt is not None:
-        raise interrupt
-    if failures:
-        raise failures[0]
-    return results[0]
-
-
-@contextmanager
-def python_hints() -> Iterator[None]:
-    """Make errors name parameters of Python where they name options of the command line."""
-    try:
-        yield
-    except StreamError as error:
-        text = re.sub(r"run with --on-error skip", 'set on_error="skip"', str(error))
-        text = re.sub(r"run with --drop ('.*?')", r"set drop=[\1]", text)
-        raise StreamError(text) from error
+    all_values = np.concatenate([values, np.full((len(result.bad_rows), *values.shape[1:]), np.nan)])
+    return np.asarray(all_values[np.argsort(numbers, kind="stable")])

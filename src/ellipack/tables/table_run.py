@@ -31,6 +31,8 @@ class RunResult:
         Label of each row, NaN where there is none.
     kept : dict of str to list
         Columns that were kept, as text.
+    intervals : dict of str to array
+        Ends of the prediction intervals, such as ``lower_90`` and ``upper_90``.
     record : Record
         Everything that the report shows.
     """
@@ -40,6 +42,7 @@ class RunResult:
     predictions: Floats
     labels: Floats
     kept: dict[str, list[str | None]]
+    intervals: dict[str, Floats]
     record: Record
 
     @property
@@ -50,8 +53,13 @@ class RunResult:
     def to_arrow(self) -> pa.Table:
         """Return the predictions as an Arrow table, as ``ellipack run --predictions`` writes it."""
         labels = pa.array(self.labels, mask=np.isnan(self.labels))
-        numbers = {"prediction": self.predictions, "label": labels}
-        return pa.table({"row": self.row_numbers} | self.kept | numbers)
+        return pa.table(
+            {"row": self.row_numbers}
+            | self.kept
+            | {"prediction": self.predictions}
+            | self.intervals
+            | {"label": labels}
+        )
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
         """Write the report page, which is one HTML file."""
@@ -62,7 +70,14 @@ class RunResult:
         return f"RunResult({scores.rows:,} rows, rmse={scores.rmse:.4g}, mean_rmse={scores.mean_rmse:.4g})"
 
 
-def run(table: Any, target: str, *, keep: Sequence[str] = (), **parameters: Any) -> RunResult:
+def run(
+    table: Any,
+    target: str,
+    *,
+    keep: Sequence[str] = (),
+    coverage: float | Sequence[float] | None = None,
+    **parameters: Any,
+) -> RunResult:
     """Predict the target of each row of a table and then learn from the row, from the first to the last.
 
     It does the same as the command ``ellipack run``.
@@ -75,6 +90,8 @@ def run(table: Any, target: str, *, keep: Sequence[str] = (), **parameters: Any)
         Column of the labels.
     keep : sequence of str, default ()
         Columns to pass through to the predictions.
+    coverage : float or sequence of float, optional
+        Coverages of prediction intervals: fractions of labels in them.
     **parameters
         Parameters of `TableRegressor`.
 
@@ -95,17 +112,20 @@ def run(table: Any, target: str, *, keep: Sequence[str] = (), **parameters: Any)
     model = TableRegressor(target, **parameters)
     if isinstance(table, str | os.PathLike):
         with open_table(os.fspath(table), batch_rows=1024, on_error=model.on_error) as stream:
-            results = model.learn_stream(stream, keep)
+            results = model.learn_stream(stream, keep, coverage)
     else:
-        results = model.progressive_batches(table, keep=keep)
+        results = model.progressive_batches(table, keep=keep, coverage=coverage)
     return _make_result(model, results)
 
 
 def _make_result(model: TableRegressor, results: list[BatchResult]) -> RunResult:
-    names = model.run_.options.kept_columns
+    options = model.run_.options
+    names = options.kept_columns
     kept = {name: [cell for result in results for cell in result.kept[i]] for i, name in enumerate(names)}
+    ends = np.concatenate([result.interval_ends for result in results])
+    intervals = dict(zip(options.interval_columns, ends.T, strict=True))
     numbers, predictions, labels = (
         np.concatenate([getattr(result, name) for result in results])
         for name in ("row_numbers", "predictions", "labels")
     )
-    return RunResult(model, numbers, predictions, labels, kept, model.record_)
+    return RunResult(model, numbers, predictions, labels, kept, intervals, model.record_)

@@ -71,9 +71,9 @@ def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> Buil
     names = _select_columns(head, target, options)
     samples = {name: _sample(head, name, options.cells) for name in [target, *names]}
     usual = _usual_separators(samples, options)
-    labels = _build_target(head, samples[target], options, usual)
+    labels, warnings = _build_target(head, samples[target], options, usual)
     kinds = _infer_kinds(head, [samples[name] for name in names if len(samples[name].values)], options, usual)
-    built = BuiltColumns(labels, [], [], [])
+    built = BuiltColumns(labels, [], [], warnings)
     width = 0
     for name in names:
         if name not in kinds or options.is_undecided(samples[name], kinds[name]):
@@ -158,20 +158,28 @@ def _usual_separators(samples: Mapping[str, Sample], options: ColumnOptions) -> 
     return find_usual_separators(find_number_format(each.values, options.cells.separators) for each in texts)
 
 
-def _build_target(head: TableBatch, sample: Sample, options: ColumnOptions, usual: Separators) -> TargetColumn:
-    """Return the target column; raise StreamError unless it contains numbers or Booleans, or no values yet."""
+def _build_target(
+    head: TableBatch, sample: Sample, options: ColumnOptions, usual: Separators
+) -> tuple[TargetColumn, list[str]]:
+    """Return the target column and warnings about it.
+
+    Raises
+    ------
+    StreamError
+        Unless it contains numbers or Booleans, or no values yet.
+    """
     kind = options.kinds.get(sample.name)
     if not len(sample.values) and kind is None:
         given = options.cells.separators
         format = NumberFormat(given.decimal or usual.decimal or ".", given.thousands or usual.thousands or "")
-        return TargetColumn(sample.name, "number", format)
+        return TargetColumn(sample.name, "number", format), []
     if kind is None and is_numeric_type(sample.cells.type):
-        return TargetColumn(sample.name, "number")
+        return TargetColumn(sample.name, "number"), []
     inferred = infer_kind(sample, kind, options.cells, usual)
     if kind is None and inferred.kind == "time" and find_number_format(sample.values).share == 1:
-        return TargetColumn(sample.name, "number")  # compact dates are numbers, too
+        return TargetColumn(sample.name, "number"), []  # compact dates are numbers, too
     if inferred.kind in ("number", "boolean"):
-        return TargetColumn(sample.name, inferred.kind, inferred.number_format)
+        return TargetColumn(sample.name, inferred.kind, inferred.number_format), inferred.warnings
     found = find_number_format(sample.values, options.cells.separators, usual)
     if found.share:
         column = TargetColumn(sample.name, "number", found.format)

@@ -294,7 +294,8 @@ class TableEncoder:
                 others, feature = self._columns, len(self._names) + len(scales)
                 decision = decide_column(column, self._target, others, feature, self.cell_options)
                 self._columns[place] = decision.column
-                self.decisions += decision.messages
+                self.decisions.append(decision.message)
+                self.warnings += decision.warnings
                 scales += decision.scales
         self._names = _unique_names(self._columns) if scales else self._names
         return np.array(scales)
@@ -303,7 +304,7 @@ class TableEncoder:
         """Return a copy that parses rows and decides kinds, without effect on this encoder. It must not encode rows."""
         own = copy(self)
         own._columns = [deepcopy(each) if isinstance(each, UndecidedColumn) else each for each in self._columns]
-        own.decisions = list(self.decisions)
+        own.decisions, own.warnings = list(self.decisions), list(self.warnings)
         return own
 
     def parse(self, batch: TableBatch, on_error: str = "stop") -> ParsedRows:

@@ -237,8 +237,9 @@ def _infer_category(sample: Sample, number: FoundFormat, times: FoundTimes, *, i
     """Infer notes and warnings of a category column."""
     values, name, warnings = sample.values, escape_name(sample.name), []
     n_distinct = len(values.unique())
-    if not is_given:
-        warnings += _describe_similar(sample, number, times)
+    similar, remedy = ("", "") if is_given else _find_similar(sample, number, times)
+    if similar:
+        warnings.append(f"column '{name}' is treated as text, although it looks like {similar}: {remedy}")
     is_identifier = len(values) >= MIN_VALUES and n_distinct >= _MIN_SHARE * len(values)
     counts = f"{n_distinct:,} different values in {len(values):,} rows"
     if is_identifier and n_distinct == len(sample.cells):
@@ -248,24 +249,24 @@ def _infer_category(sample: Sample, number: FoundFormat, times: FoundTimes, *, i
         drop = f"otherwise exclude it with --drop '{name}'"
         warnings.append(f"column '{name}' has {counts}, which help to predict only if they come again: {drop}")
     note = "an identifier at first" if is_identifier else _constant_note(values)
+    note = "; ".join(filter(None, [note, f"looks like {similar}" if similar else ""]))
     return InferredKind("category", note=note, warnings=warnings, n_levels=n_distinct)
 
 
-def _describe_similar(sample: Sample, number: FoundFormat, times: FoundTimes) -> list[str]:
-    """Return a warning about text that looks like numbers or dates, but is not."""
+def _find_similar(sample: Sample, number: FoundFormat, times: FoundTimes) -> tuple[str, str]:
+    """Return what text looks like but is not, numbers or dates, and what to do; empty strings if it is like none."""
     name = escape_name(sample.name)
-    text = f"column '{name}' is treated as text, although it looks like"
     correct = "correct them, name spellings of missing values with --na, or run with"
     if number.share >= _MIN_SIMILAR or _has_few_words(sample.values, number):
         invalid = sample.describe_invalid(number.format.parse)
-        return [f"{text} numbers: {invalid}: {correct} --kind '{name}=number'"]
+        return f"numbers: {invalid}", f"{correct} --kind '{name}=number'"
     if times.share >= _MIN_SIMILAR:
         invalid = sample.describe_invalid(times.format.parse)
-        return [f"{text} dates ({times.format.pattern}): {invalid}: {correct} --kind '{name}=time'"]
+        return f"dates ({times.format.pattern}): {invalid}", f"{correct} --kind '{name}=time'"
     if len(sample.values) > 1 and pc.mean(pc.match_substring_regex(sample.values, _DATES)).as_py() >= _MIN_DATES:
         example = quote_value(sample.values[0].as_py())
-        return [f"{text} dates, such as {example}: run with --time-format '{name}=FORMAT' or --kind '{name}=category'"]
-    return []
+        return f"dates, such as {example}", f"run with --time-format '{name}=FORMAT' or --kind '{name}=category'"
+    return "", ""
 
 
 def _has_few_words(values: pa.Array, number: FoundFormat) -> bool:

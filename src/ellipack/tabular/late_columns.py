@@ -25,13 +25,16 @@ class Decision(NamedTuple):
         Encoder of the column from now on; the undecided column if it is left out.
     scales : list of float
         Typical sizes of its features, which are 0 in all rows before.
-    messages : list of str
-        What it was taken for, and warnings, for the user.
+    message : str
+        What it was taken for, for the user.
+    warnings : list of str
+        Warnings, for the user.
     """
 
     column: Column
     scales: list[float]
-    messages: list[str]
+    message: str
+    warnings: list[str]
 
 
 def decide_column(
@@ -60,7 +63,7 @@ def decide_column(
     name = f"column '{escape_name(undecided.name)}'"
     if inferred.question or (inferred.left_out and inferred.kind != "category" and undecided.given is None):
         undecided.left_out = inferred.question or inferred.left_out
-        return Decision(undecided, [], [f"{name} is left out: {undecided.left_out}"])
+        return Decision(undecided, [], f"{name} is left out: {undecided.left_out}", [])
     column = _make_column(undecided, target, inferred, feature, options)
     scales = column.start_late(sample.cells, undecided.n_missing, feature + len(column.feature_names()))
     format = f" ({column.describe_format()})" if column.describe_format() else ""
@@ -71,7 +74,7 @@ def decide_column(
     )
     row = f"from row {sample.row_numbers[-1] + 1:,} on"
     message = f"{name} has its first {len(sample.values)} values: {kind} {row}"
-    return Decision(column, scales, [message, *(f"warning: {each}" for each in inferred.warnings)])
+    return Decision(column, scales, message, inferred.warnings)
 
 
 def _usual_separators(target: TargetColumn, columns: Sequence[Column]) -> Separators:

@@ -1,0 +1,33 @@
+"""Steps that an interrupt does not cut in two: `uninterrupted`."""
+
+from collections.abc import Callable
+from threading import Thread
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+def uninterrupted(step: Callable[[], Result]) -> Result:
+    """Call a function in a thread, so that an interrupt is raised when it has ended, and not within."""
+    results: list[Result] = []
+    failures: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            results.append(step())
+        except BaseException as error:
+            failures.append(error)
+
+    thread = Thread(target=call, name="ellipack-learner")
+    thread.start()
+    interrupt: KeyboardInterrupt | None = None
+    while thread.is_alive():
+        try:
+            thread.join()
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
+    if failures:
+        raise failures[0]
+    return results[0]
