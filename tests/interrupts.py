@@ -25,18 +25,21 @@ class InterruptAt:
     def __call__(self, frame: FrameType, event: str, _: object) -> "InterruptAt | None":
         if not any(path in frame.f_code.co_filename for path in self.paths):
             return None
-        if event == "line" and not _leaves_with_block(frame):
+        if event == "line" and not _is_uninterruptible(frame):
             self.left -= 1
             if self.left == -1:
                 raise KeyboardInterrupt
         return self
 
 
-def _leaves_with_block(frame: FrameType) -> bool:
-    """Return whether the frame is about to call `__exit__`, where the interpreter does not look for signals."""
-    return opname[frame.f_code.co_code[frame.f_lasti]] == "LOAD_CONST" and getline(
-        frame.f_code.co_filename, frame.f_lineno
-    ).lstrip().startswith("with ")
+def _is_uninterruptible(frame: FrameType) -> bool:
+    """Return whether the interpreter does not look for signals at this line.
+
+    It does not where a line has no instruction, as that of a ``try``, and before it calls `__exit__`.
+    """
+    instruction = opname[frame.f_code.co_code[frame.f_lasti]]
+    line = getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
+    return instruction == "NOP" or (instruction == "LOAD_CONST" and line.startswith("with "))
 
 
 def interrupted(line: int, packages: tuple[str, ...], call: Callable[..., object], *arguments: Any) -> bool:

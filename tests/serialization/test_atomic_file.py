@@ -11,6 +11,7 @@ from ellipack.errors import ModelFileError
 from ellipack.serialization import Archive, read, write
 from ellipack.serialization import atomic_file as module
 from ellipack.serialization.atomic_file import atomic_file, hidden_sibling, try_lock
+from tests.interrupts import interrupt_everywhere
 
 TOKENS = [f"{i:016x}" for i in range(4)]
 
@@ -178,3 +179,20 @@ def test_a_file_that_another_writer_takes_for_a_leftover_is_not_used(
     held[0][1].close()
     assert (tmp_path / "model").read_bytes() == b"whole"
     assert os.listdir(tmp_path) == ["model"]
+
+
+def test_an_interrupt_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
+    """A file that is left open raises a warning, too."""
+    path, old, new = tmp_path / "model", Archive({"clock": 1}), Archive({"clock": 2})
+    seen = set()
+
+    def check(_: object) -> None:
+        seen.add(read(path)[1].facts["clock"])
+
+    interrupt_everywhere(
+        ("/ellipack/serialization/",),
+        lambda: write(path, "Kind", old),
+        lambda _: write(path, "Kind", new),
+        check,
+    )
+    assert seen == {1, 2}

@@ -10,7 +10,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedRandom
 from pathlib import Path
@@ -66,22 +66,9 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BufferedRandom]:
     target = Path(os.path.realpath(path))
     check_is_replaceable(target)
     _remove_leftovers(target)
-    partial, file = _create_locked(target)
-    with file:
-        try:
-            yield file
-            file.flush()
-            if target.exists():
-                os.chmod(partial, target.stat().st_mode & 0o777)
-            os.fsync(file.fileno())
-            check_is_replaceable(target)
-            if os.name == "nt":  # where open files can't be renamed
-                file.close()
-            partial.replace(target)
-        except BaseException:
-            with suppress(OSError):
-                partial.unlink()
-            raise
+    is_replaced = False
+    while not is_replaced:
+        is_replaced = yield from _replace(target)
     try:
         sync_directory(target.parent)
     except OSError as error:
@@ -158,18 +145,39 @@ def sync_directory(directory: Path) -> None:
             os.close(handle)
 
 
-def _create_locked(target: Path) -> tuple[Path, BufferedRandom]:
-    """Create a temporary file beside a target and lock it, if the file system has locks."""
-    while True:
-        partial = hidden_sibling(target, f"{token_hex(8)}.partial")
-        file = partial.open("x+b")
+def _replace(target: Path) -> Generator[BufferedRandom, None, bool]:
+    """Yield a new temporary file beside a target, then rename it. Return False if another writer has removed it."""
+    partial = hidden_sibling(target, f"{token_hex(8)}.partial")
+    with partial.open("x+b") as file:
         try:
-            is_locked = try_lock(file.fileno())
-        except OSError:  # the file system has no locks
-            is_locked = True
-        if is_locked and is_open_at(file.fileno(), partial):
-            return partial, file
-        file.close()  # another writer took it for a leftover, before it was locked, and has removed it or will
+            if not _lock_new(file, partial):
+                return False
+            yield file
+            file.flush()
+            if target.exists():
+                os.chmod(partial, target.stat().st_mode & 0o777)
+            os.fsync(file.fileno())
+            check_is_replaceable(target)
+            if os.name == "nt":  # where open files can't be renamed
+                file.close()
+            partial.replace(target)
+        except BaseException:
+            with suppress(OSError):
+                partial.unlink()
+            raise
+    return True
+
+
+def _lock_new(file: BufferedRandom, partial: Path) -> bool:
+    """Lock a new file, if the file system has locks.
+
+    Return False if another writer took it for a leftover, before it was locked, and has removed it or will.
+    """
+    try:
+        is_locked = try_lock(file.fileno())
+    except OSError:  # the file system has no locks
+        is_locked = True
+    return is_locked and is_open_at(file.fileno(), partial)
 
 
 def _remove_leftovers(target: Path) -> None:
