@@ -44,8 +44,9 @@ format: .venv/dev.stamp ## format Python and C++
 	$(BIN)/clang-format -i $(CPP)
 
 # Run pytest with a module built with sanitizers: $(call sanitized,NAME OF THE BUILD,LIBRARY)
+# Children that tests fork while threads learn start threads, which the thread sanitizer refuses by default.
 sanitized = LD_PRELOAD="$$($${CXX:-c++} -print-file-name=$2) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-  ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS=halt_on_error=1 ELLIPACK_CPU=baseline \
+  ASAN_OPTIONS=detect_leaks=0 TSAN_OPTIONS='halt_on_error=1 die_after_fork=0' ELLIPACK_CPU=baseline \
   build/sanitize-$1/venv/bin/python -m pytest -p no:cacheprovider
 
 sanitize: build/sanitize-address/created.stamp ## run the tests of kernels and loading and the fuzzers with address and undefined-behavior sanitizers

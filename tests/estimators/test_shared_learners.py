@@ -183,7 +183,7 @@ for make in (lambda: MetricRegressor(200, neighbors=8, config=small), PackingReg
         while not finished.is_set():
             learner.predict(X[:100])
 
-    threads = [threading.Thread(target=work) for work in (learn, learn, predict)]
+    threads = [threading.Thread(target=work, daemon=True) for work in (learn, learn, predict)]
     for thread in threads:
         thread.start()
     for _ in range(10):
