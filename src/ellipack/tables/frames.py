@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ellipack.errors import InputError, ShapeError
+from ellipack.errors import InputError, KindError, ShapeError
 from ellipack.tabular import TableBatch
 from ellipack.tabular.arrow import pa
 
@@ -49,7 +49,10 @@ def to_arrow(frame: Any) -> pa.Table:
     if isinstance(frame, Mapping):
         return _from_columns({str(name): column for name, column in frame.items()})
     if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__"):
-        return pa.table(frame)
+        try:
+            return pa.table(frame)
+        except pa.ArrowInvalid as error:  # a single column
+            raise _no_table(frame) from error
     if isinstance(frame, list) and frame and all(isinstance(row, Mapping) for row in frame):
         names = list(dict.fromkeys(name for row in frame for name in row))
         return _from_columns({str(name): [row.get(name) for row in frame] for name in names})
@@ -99,27 +102,46 @@ def _from_columns(columns: Mapping[str, Any]) -> pa.Table:
 
 
 def _from_array(values: Any) -> pa.Table:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:  # rows of different lengths
+        raise _no_table(values) from error
     if array.ndim != 2:
-        raise InputError(
-            "X must be a data frame, an Arrow table, a dictionary of columns, a list of dictionaries, a "
-            f"two-dimensional array or an iterator of these, got {type(values).__name__}"
-        )
+        raise _no_table(values)
     return _from_columns({f"x{i}": array[:, i] for i in range(array.shape[1])})
+
+
+def _no_table(values: Any) -> InputError:
+    return InputError(
+        "X must be a data frame, an Arrow table, a dictionary of columns, a list of dictionaries, a two-dimensional "
+        f"array or an iterator of these, got {type(values).__name__}"
+    )
 
 
 def _to_column(values: Any, name: str) -> Any:
     """Return a column as an Arrow array; values of several types become text."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
-    if np.ndim(values) == 2 and np.shape(values)[1] == 1:
+    shape = _shape(values)
+    if len(shape) == 2 and shape[1] == 1:
         values = np.asarray(values)[:, 0]
-    elif np.ndim(values) != 1:
-        raise ShapeError(f"column {name!r} must be one-dimensional, got shape {np.shape(values)}")
+    elif len(shape) != 1:
+        raise ShapeError(f"column {name!r} must be one-dimensional, got shape {shape}")
     try:
         return pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
+    except (pa.ArrowException, OverflowError):
+        if any(isinstance(each, complex | np.complexfloating) for each in values):
+            message = f"column {name!r} must hold numbers, text, dates or Booleans, got complex numbers"
+            raise KindError(message) from None
         return pa.array([None if _is_missing(each) else str(each) for each in values], pa.string())
+
+
+def _shape(values: Any) -> tuple[int, ...]:
+    """Return the shape of a column; cells of a list may be of any kind."""
+    try:
+        return np.shape(values)
+    except ValueError:
+        return (len(values),)
 
 
 def _is_missing(value: Any) -> bool:

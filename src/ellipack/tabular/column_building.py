@@ -46,8 +46,8 @@ class ColumnOptions:
 
     def is_undecided(self, sample: Sample, inferred: InferredKind) -> bool:
         """Return whether the first values are too few to decide the kind of a column."""
-        is_open = inferred.question or inferred.warnings or (inferred.kind == "category" and sample.is_text)
-        return len(sample.values) < self.min_values and bool(is_open) and sample.name not in self.kinds
+        is_open = bool(inferred.question or inferred.warnings or inferred.kind == "category")
+        return sample.is_text and is_open and len(sample.values) < self.min_values and sample.name not in self.kinds
 
 
 class LeftOut(NamedTuple):

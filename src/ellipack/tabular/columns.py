@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ellipack.errors import ModelFileError, StreamError
 from ellipack.tabular.arrow import pa
-from ellipack.tabular.table_batch import escape_name
+from ellipack.tabular.table_batch import decode_dictionary, escape_name
 from ellipack.validation import Floats
 
 Bools = NDArray[np.bool_]
@@ -171,12 +171,12 @@ def decode_column(column: pa.Array, source: str, name: str) -> pa.Array:
     if not any(test(value) for test in known):
         name = escape_name(name)
         raise StreamError(f"{source}, column '{name}': type {kind} is not supported: run with --drop '{name}'")
-    column = column if kind is value else column.cast(value)
+    column = decode_dictionary(column)
     if pa.types.is_timestamp(value) and value.tz is not None:
         return column.view(pa.timestamp(value.unit))
     if pa.types.is_decimal32(value) or pa.types.is_decimal64(value):  # few functions of pyarrow support these
         return column.cast(pa.decimal128(value.precision, value.scale))
-    return column.cast(pa.string()) if pa.types.is_string_view(value) else column
+    return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
 
 
 _MAX_INT = 2**62  # of integers in a saved state

@@ -43,9 +43,16 @@ def to_strings(column: pa.Array) -> pa.Array:
     >>> to_strings(pa.array([1.0, 0.5])).to_pylist()
     ['1', '0.5']
     """
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = decode_dictionary(column)
     return column if pa.types.is_string(column.type) else column.cast(pa.string())
+
+
+def decode_dictionary(column: pa.Array) -> pa.Array:
+    """Return the values of a column with a dictionary, such as the categories of a data frame; others unchanged."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    levels = column.dictionary
+    return (levels.cast(pa.string()) if pa.types.is_string_view(levels.type) else levels).take(column.indices)
 
 
 def to_clean_strings(column: pa.Array) -> pa.Array:
