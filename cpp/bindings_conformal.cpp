@@ -14,15 +14,22 @@ using Bounds = ConformalIntervals::Bounds;
 
 constexpr std::size_t bounds_per_row = std::tuple_size_v<Bounds>;
 
-ConformalIntervals make_intervals(double mean_error, std::int64_t labels, std::int64_t rounds, const Vector& widths) {
-  require_size("widths", widths.size(), bounds_per_row);
-  ConformalIntervals made{mean_error, labels, rounds, {}};
+ConformalIntervals make_intervals(double mean_error, std::int64_t labels, std::int64_t rounds, const Vector& widths,
+                                  const Vector& scale_losses) {
+  ConformalIntervals made{mean_error, labels, rounds, {}, {}};
+  require_size("widths", widths.size(), made.widths.size());
+  require_size("scale_losses", scale_losses.size(), made.scale_losses.size());
   std::ranges::copy(span_of(widths), made.widths.begin());
+  std::ranges::copy(span_of(scale_losses), made.scale_losses.begin());
   made.check();
   return made;
 }
 
 FloatArray widths_of(const ConformalIntervals& self) { return copy_to_numpy<double>(self.widths, {bounds_per_row}); }
+
+FloatArray scale_losses_of(const ConformalIntervals& self) {
+  return copy_to_numpy<double>(self.scale_losses, {self.scale_losses.size()});
+}
 
 ConformalIntervals in_units(const ConformalIntervals& self, double slope) {
   ConformalIntervals converted = self;
@@ -31,11 +38,16 @@ ConformalIntervals in_units(const ConformalIntervals& self, double slope) {
   return converted;
 }
 
-FloatArray around(const ConformalIntervals& self, const Vector& predictions) {
+void learn_error(ConformalIntervals& self, double error, double relative_scale) {
+  require(relative_scale > 0.0, "relative_scale must be > 0");
+  self.learn_error(error, relative_scale);
+}
+
+FloatArray around(const ConformalIntervals& self, const Vector& predictions, double relative_scale) {
   std::vector<double> out;
   out.reserve(predictions.size() * bounds_per_row);
   for (const double prediction : span_of(predictions)) {
-    const Bounds bounds = self.around(prediction, 1.0);
+    const Bounds bounds = self.around(prediction, relative_scale);
     out.insert(out.end(), bounds.begin(), bounds.end());
   }
   return to_numpy(std::move(out), {predictions.size(), bounds_per_row});
@@ -64,7 +76,7 @@ FloatArray learn(ConformalIntervals& self, const Vector& predictions, const Vect
 void bind_conformal(nb::module_& m) {
   nb::class_<ConformalIntervals>(m, "ConformalIntervals", "Prediction intervals by adaptive conformal inference.")
       .def(nb::new_([] { return ConformalIntervals{}; }))
-      .def(nb::new_(&make_intervals), "mean_error"_a, "labels"_a, "rounds"_a, "widths"_a)
+      .def(nb::new_(&make_intervals), "mean_error"_a, "labels"_a, "rounds"_a, "widths"_a, "scale_losses"_a)
       .def_prop_ro_static(
           "coverages",
           [](nb::handle) { return copy_to_numpy<double>(ConformalIntervals::coverages, {ConformalIntervals::size}); },
@@ -74,12 +86,16 @@ void bind_conformal(nb::module_& m) {
       .def_ro("rounds", &ConformalIntervals::rounds)
       .def_prop_ro("widths", &widths_of, nb::rv_policy::move,
                    "Widths of the lower sides, then of the upper ones, in units of the scale.")
-      .def("around", &around, "predictions"_a,
-           "Return the intervals around predictions, with the mean error as scale: lower ends, then upper ends.")
+      .def_prop_ro("scale_losses", &scale_losses_of, nb::rv_policy::move,
+                   "Losses of the powers 0, 1/2 and 1 of the relative scale in the last rounds.")
+      .def("around", &around, "predictions"_a, "relative_scale"_a = 1.0,
+           "Return the intervals around predictions: lower ends, then upper ends.")
       .def("learn", &learn, "predictions"_a, "labels"_a,
            "Return the intervals around predictions, and learn their labels one after the other.")
       .def("learn_label", &learn_label, "label"_a, "published"_a,
            "Move the widths by a label and the intervals that were published for it.")
+      .def("learn_error", &learn_error, "error"_a, "relative_scale"_a,
+           "Add the error of a prediction to the mean error and to the losses of relative scales.")
       .def("in_units", &in_units, "slope"_a, "Return the calibration for labels that are multiplied by a slope.")
       .def(
           "__eq__",
@@ -90,8 +106,9 @@ void bind_conformal(nb::module_& m) {
       .def(
           "__reduce__",
           [](const ConformalIntervals& self) {
-            return nb::make_tuple(nb::type<ConformalIntervals>(),
-                                  nb::make_tuple(self.mean_error, self.labels, self.rounds, widths_of(self)));
+            return nb::make_tuple(
+                nb::type<ConformalIntervals>(),
+                nb::make_tuple(self.mean_error, self.labels, self.rounds, widths_of(self), scale_losses_of(self)));
           },
           reduce_signature());
 }

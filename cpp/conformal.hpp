@@ -21,6 +21,11 @@
 // otherwise. Then m_t - (1 - c) / 2 <= (ln b_(t+1) - ln b_t) / h_t, with equality unless b_(t+1) is kept at 1/1000. The
 // steps do not increase. Summation by parts bounds the sum over t by (max ln b - min ln b) / h_T, in both directions.
 //
+// The scale is the mean error times a weighted mean of three relative scales: 1, the relative scale r of the row, and
+// its root. The weights fall exponentially with their losses in the last rounds, ln r + |e| / r for an error e in units
+// of the mean error, which is the negative logarithm of the density of a Laplace distribution. So r counts as much as
+// it has told about the errors.
+//
 // Steps have a positive limit, so that the bound is O(1 / T) for the fraction of misses. Widths are multiplied by
 // constants from then on, so that a round costs a few nanoseconds.
 #pragma once
@@ -57,6 +62,10 @@ struct ConformalIntervals {
   std::int64_t rounds = 0;        // number of rounds with an interval
   Bounds widths = normal_widths;  // of the lower sides, then of the upper sides, in units of the scale
 
+  // Exponential sums of the losses of relative scales r^0, r^(1/2) and r^1.
+  using ScaleLosses = std::array<double, 3>;
+  ScaleLosses scale_losses{};
+
   bool operator==(const ConformalIntervals&) const = default;
 
   // Throws std::invalid_argument unless the state is possible.
@@ -66,10 +75,11 @@ struct ConformalIntervals {
             "the numbers of labels and rounds must be from 0 to 2^52");
     require(std::ranges::all_of(widths, [](double x) { return x >= smallest_width && x <= largest_width; }),
             "widths must be from 0.001 to 1e300");
+    require(all_within(scale_losses, largest_scale_loss), "scale_losses must be from -1e9 to 1e9");
   }
 
-  // Returns the intervals around a prediction. The scale is `relative_scale` times the mean error. An interval contains
-  // those of smaller coverages. All are infinite before the second label, when no error is known.
+  // Returns the intervals around a prediction, for the relative scale of its row. An interval contains those of smaller
+  // coverages. All are infinite before the second label, when no error is known.
   Bounds around(double prediction, double relative_scale) const {
     Bounds bounds;
     if (labels < 2) {
@@ -77,7 +87,7 @@ struct ConformalIntervals {
       std::fill_n(bounds.begin() + size, size, std::numeric_limits<double>::infinity());
       return bounds;
     }
-    const double scale = mean_error * relative_scale;
+    const double scale = mean_error * weighted_scale(relative_scale);
     double below = 0.0;
     double above = 0.0;
     for (std::size_t k = 0; k < size; ++k) {
@@ -106,10 +116,11 @@ struct ConformalIntervals {
 
   // Adds the error of a prediction to the mean error, and returns it in units of the mean error before: at most
   // `largest_relative_error`, and 1 if no prediction had an error so far. The first prediction does not count, because
-  // nothing was known.
-  double learn_error(double error) {
+  // nothing was known. `relative_scale` is that of the intervals around the prediction.
+  double learn_error(double error, double relative_scale) {
     const double size_of_error = std::min(std::abs(error), largest_error);
     const double relative = mean_error > 0.0 ? std::min(size_of_error / mean_error, largest_relative_error) : 1.0;
+    add_scale_losses(relative, relative_scale);
     if (labels > 0) {
       mean_error += (size_of_error - mean_error) / std::min(static_cast<double>(labels), memory);
     }
@@ -122,7 +133,7 @@ struct ConformalIntervals {
   Bounds run_round(double prediction, double label) {
     const Bounds published = around(prediction, 1.0);
     learn_label(label, published);
-    learn_error(label - prediction);
+    learn_error(label - prediction, 1.0);
     return published;
   }
 
@@ -131,6 +142,37 @@ struct ConformalIntervals {
 
   static constexpr double memory = 200.0;  // rounds after which the weight of an error falls to 1/e
   static constexpr double largest_error = 1e300;
+  static constexpr double largest_scale_loss = 1e9;
+
+  // Returns the weighted mean of the three relative scales.
+  double weighted_scale(double relative_scale) const {
+    if (relative_scale == 1.0) {
+      return 1.0;
+    }
+    const ScaleLosses scales{1.0, std::sqrt(relative_scale), relative_scale};
+    const double least = std::ranges::min(scale_losses);
+    double weights = 0.0;
+    double sum = 0.0;
+    for (std::size_t i = 0; i < scales.size(); ++i) {
+      const double weight = std::exp(least - scale_losses[i]);
+      weights += weight;
+      sum += weight * scales[i];
+    }
+    return sum / weights;
+  }
+
+  // Adds the losses of the three relative scales for an error in units of the mean error.
+  void add_scale_losses(double error, double relative_scale) {
+    if (relative_scale == 1.0) {  // equal losses leave the weights as they are
+      return;
+    }
+    const double root = std::sqrt(relative_scale);
+    const double log_root = std::log(root);
+    constexpr double kept = 1.0 - 1.0 / memory;
+    scale_losses[0] = kept * scale_losses[0] + error;
+    scale_losses[1] = kept * scale_losses[1] + log_root + error / root;
+    scale_losses[2] = kept * scale_losses[2] + 2.0 * log_root + error / relative_scale;
+  }
 
   // Number of rounds after which steps are the last ones.
   static constexpr std::int64_t decreasing_steps = 36;

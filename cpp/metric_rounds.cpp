@@ -424,7 +424,7 @@ void MetricRounds::learn_row(double label, const Published& published, Workspace
   if (count_outlier(label)) {
     return;
   }
-  const double error = parts_.intervals.learn_error(label - published.prediction);
+  const double error = parts_.intervals.learn_error(label - published.prediction, published.relative_scale);
   if (has_labels()) {
     parts_.aggregation.update(work.predictions, label, work.aggregation);
     update_gops(work);
@@ -441,7 +441,7 @@ void MetricRounds::store_row(double label, const Published& published, Workspace
   if (count_outlier(label)) {
     return;
   }
-  add_center(label, parts_.intervals.learn_error(label - published.prediction), work);
+  add_center(label, parts_.intervals.learn_error(label - published.prediction, published.relative_scale), work);
   update_statistics(label, work);
 }
 

@@ -146,12 +146,13 @@ class MetricRounds {
   // A prediction that was made before its label, with its intervals.
   struct Published {
     double prediction;
+    double relative_scale;
     ConformalIntervals::Bounds bounds;
   };
 
   // Returns the intervals around a prediction of the row that was predicted last in `work`.
   Published publish(double prediction, double relative_scale) const {
-    return {prediction, parts_.intervals.around(prediction, relative_scale)};
+    return {prediction, relative_scale, parts_.intervals.around(prediction, relative_scale)};
   }
 
   // Computes by how much the ridge regression would change for the row that was predicted last, if each feature had its

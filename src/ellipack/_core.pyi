@@ -85,7 +85,7 @@ class ConformalIntervals:
     def __init__(self) -> None: ...
 
     @overload
-    def __init__(self, mean_error: float, labels: int, rounds: int, widths: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, mean_error: float, labels: int, rounds: int, widths: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale_losses: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     coverages: Final[NDArray[numpy.float64]] = ...
     """Coverages of the intervals, in ascending order."""
@@ -105,10 +105,14 @@ class ConformalIntervals:
         Widths of the lower sides, then of the upper ones, in units of the scale.
         """
 
-    def around(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+    @property
+    def scale_losses(self) -> NDArray[numpy.float64]:
         """
-        Return the intervals around predictions, with the mean error as scale: lower ends, then upper ends.
+        Losses of the powers 0, 1/2 and 1 of the relative scale in the last rounds.
         """
+
+    def around(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], relative_scale: float = 1.0) -> NDArray[numpy.float64]:
+        """Return the intervals around predictions: lower ends, then upper ends."""
 
     def learn(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
         """
@@ -118,6 +122,11 @@ class ConformalIntervals:
     def learn_label(self, label: float, published: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """
         Move the widths by a label and the intervals that were published for it.
+        """
+
+    def learn_error(self, error: float, relative_scale: float) -> None:
+        """
+        Add the error of a prediction to the mean error and to the losses of relative scales.
         """
 
     def in_units(self, slope: float) -> ConformalIntervals:

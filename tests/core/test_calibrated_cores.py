@@ -65,10 +65,10 @@ def test_each_round_calibrates_the_intervals(core: Core, name: str) -> None:
 
 def test_calibrations_are_equal_if_all_numbers_are() -> None:
     start = ConformalIntervals()
-    numbers: list[Any] = [start.mean_error, start.labels, start.rounds, start.widths]
+    numbers: list[Any] = [start.mean_error, start.labels, start.rounds, start.widths, start.scale_losses]
     assert ConformalIntervals(*numbers) == start
     assert start != 0
-    for k, other in enumerate([1.0, 1, 1, start.widths * 2]):
+    for k, other in enumerate([1.0, 1, 1, start.widths * 2, np.ones(3)]):
         changed = numbers.copy()
         changed[k] = other
         assert ConformalIntervals(*changed) != start

@@ -1,5 +1,6 @@
 """Prediction intervals of all regressors: coverage, same bits, saving, and the two kinds of predictions."""
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -67,6 +68,32 @@ def test_intervals_do_not_change_predictions_and_cover(name: str) -> None:
     predictions, (lower, upper) = REGRESSORS[name]().progressive(X, y, coverage=0.8)
     assert predictions.tobytes() == REGRESSORS[name]().progressive(X, y).tobytes()
     assert abs(np.mean(((lower <= y) & (y <= upper))[100:]) - 0.8) < 0.03
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_late_labels_are_compared_with_the_intervals_of_their_predictions(name: str) -> None:
+    X, y = stream(120)
+    model = REGRESSORS[name]()
+    first = model.predict_each(X[:1])  # before the first row
+    assert np.isinf(first.bounds).all()
+    model.learn_late(X[:1], y[:1], first).partial_fit(X[1:100], y[1:100])
+    made = model.predict_each(X[100:101])
+    if name != "metric":
+        assert made.values.tolist() == model.predict(X[100:101]).tolist()
+        assert np.hstack(made.intervals(0.9)).tolist() == np.hstack(model.predict_interval(X[100:101])).tolist()
+    model.partial_fit(X[101:], y[101:])
+    usual, missed = deepcopy(model), deepcopy(model)
+    before = usual.predict_each(X[:1])
+    usual.learn_late(X[100:101], y[100:101], made)
+    missed.learn_late(X[100:101], y[100:101], made._replace(bounds=np.repeat([[-9.0, -8.0]], 8, axis=1)))
+    values, bounds, _ = missed.predict_each(X[:1])
+    assert values.tolist() == usual.predict_each(X[:1]).values.tolist()
+    # The label lies above the second interval, so that the upper sides become wider, relative to the lower ones.
+    ratio, earlier = (
+        (upper - value) / (value - lower)
+        for value, lower, upper in ((values, *np.split(bounds[0], 2)), (before.values, *np.split(before.bounds[0], 2)))
+    )
+    assert (ratio > earlier * 1.02).all()
 
 
 def test_intervals_are_narrow_where_errors_are_small() -> None:

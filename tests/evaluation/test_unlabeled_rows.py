@@ -16,6 +16,7 @@ from ellipack.evaluation import waiting_rows
 from ellipack.evaluation.prediction_options import PredictionOptions
 from ellipack.evaluation.run import Run, load_run
 from ellipack.evaluation.scores import WARM_UP_ROWS
+from ellipack.learners.intervals import RowPredictions
 from ellipack.tabular import LevelOptions, TableBatch, TableEncoder
 from ellipack.tabular.arrow import pa
 from ellipack.validation import Floats
@@ -98,11 +99,14 @@ def test_rows_without_a_label_change_nothing_but_their_count(learner: MetricRegr
 
 
 @pytest.mark.parametrize("delay", [1, 7])
-def test_late_labels_give_the_predictions_of_river(delay: int) -> None:
-    """River's model also learns late labels with the past of their predictions. It is an independent implementation."""
+def test_late_labels_give_the_predictions_and_intervals_of_river(delay: int) -> None:
+    """River's model also learns late labels with the past and the intervals of their predictions.
+
+    It is an independent implementation.
+    """
     X, y = numbers()
     rows: list[tuple[str, float | None, float | None, float | None]] = []
-    expected, model = list[float](), river.MetricRegressor()
+    expected, ends, model = list[float](), list[list[float]](), river.MetricRegressor()
     for t in range(ROWS + delay):
         if t >= delay:
             rows.append((f"{t - delay}", None, None, y[t - delay]))
@@ -110,10 +114,14 @@ def test_late_labels_give_the_predictions_of_river(delay: int) -> None:
         if t < ROWS:
             rows.append((f"{t}", X[t, 0], X[t, 1], None))
             expected.append(model.predict_one({"a": X[t, 0], "b": X[t, 1]}))
+            interval = model.predict_interval_one({"a": X[t, 0], "b": X[t, 1]}, coverage=0.8)
+            ends.append([interval.lower, interval.upper])
     table = pa.table(dict(zip(("id", "a", "b", "y"), map(list, zip(*rows, strict=True)), strict=True)))
-    run = new_run(table, PredictionOptions(id_column="id"))
+    run = new_run(table, PredictionOptions(id_column="id", coverages=(0.8,)))
     result = run.learn_batch(TableBatch.from_table(table))
     first = np.isnan(result.labels)
+    assert result.interval_ends[first].tolist() == ends
+    assert result.interval_ends[~first].tolist() == ends
     assert result.predictions[first].tolist() == expected
     assert result.predictions[~first].tolist() == expected  # with a late label comes the prediction of its row
     assert result.labels[~first].tolist() == y.tolist()
@@ -186,9 +194,14 @@ def test_invalid_waiting_rows_raise(tmp_path: Path) -> None:
     table = messy_table(0, 0)
     run = new_run(table, BY_ID)
     run.learn_batch(TableBatch.from_table(table.slice(0, 30)))
-    run.waiting.add("x", waiting_rows.WaitingRow(["1", None], np.ones(2), np.zeros(5), 3, 0.5, np.zeros(0)))
+    predictions = RowPredictions(np.array([0.5]), np.full((1, 16), 0.25), np.zeros((1, 5)))
+    run.waiting.add("x", waiting_rows.WaitingRow(["1", None], np.ones(2), 3, predictions))
     run.save(tmp_path / "model")
-    assert load_run(tmp_path / "model").waiting.pop("x")[3:5] == (3, 0.5)  # type: ignore[index]
+    restored = load_run(tmp_path / "model").waiting.pop("x")
+    assert restored is not None
+    assert restored.key == 3
+    for own, expected in zip(restored.predictions, predictions, strict=True):
+        assert own.tolist() == expected.tolist()
     _, archive = serialization.read(tmp_path / "model")
     waiting = archive.facts["waiting"]
     for change, message in (

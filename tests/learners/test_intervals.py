@@ -47,6 +47,33 @@ def test_calibration_is_that_of_the_reference(seed: int, kind: str) -> None:
     np.testing.assert_allclose(intervals.widths, list(reference.widths.values()))
 
 
+@given(seeds, st.floats(-2, 2))
+def test_scales_are_weighted_as_in_the_reference(seed: int, trust: float) -> None:
+    """Errors follow a power of the relative scale, which decides about the weights."""
+    rng = np.random.default_rng(seed)
+    scales = np.exp(rng.normal(size=150))
+    errors = scales**trust * rng.normal(size=150)
+    intervals, reference = ConformalIntervals(), ReferenceIntervals()
+    for error, scale in zip(errors.tolist(), scales.tolist(), strict=True):
+        own = intervals.around(np.zeros(1), scale)[0]
+        np.testing.assert_allclose(own, reference.around(0.0, scale), rtol=1e-9)
+        intervals.learn_label(error, own)
+        reference.learn_label(error, own.tolist())
+        intervals.learn_error(error, scale)
+        reference.learn_error(error, scale)
+    np.testing.assert_allclose(intervals.scale_losses, list(reference.scale_losses.values()), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(("trust", "width"), [(0.0, 1.0), (0.5, 2.0), (1.0, 4.0), (2.0, 4.0)])
+def test_the_scale_counts_as_much_as_it_tells_about_errors(trust: float, width: float) -> None:
+    rng, intervals = np.random.default_rng(0), ConformalIntervals()
+    scales = np.exp(rng.normal(size=2000))
+    for error, scale in zip(scales**trust * rng.normal(size=2000), scales, strict=True):
+        intervals.learn_error(float(error), float(scale))
+    (lower,), (upper,) = (intervals.around(np.zeros(1), scale)[:, -1] for scale in (1.0, 4.0))
+    assert upper / lower == pytest.approx(width, rel=0.02)
+
+
 Adversary = Callable[[Floats, int, np.random.Generator], float]
 
 
@@ -156,5 +183,6 @@ def test_archives_restore_the_calibration() -> None:
     for name, value in (("mean_error", -1.0), ("mean_error", 1e70), ("labels", 51), ("rounds", -1)):
         with pytest.raises(ModelFileError, match=name):
             intervals_from_archive(type(archive)({**archive.facts, name: value}, archive.arrays), 50)
-    with pytest.raises(ModelFileError, match="widths"):
-        intervals_from_archive(type(archive)(archive.facts, {"widths": np.full(2 * _COUNT, 9e-4)}), 50)
+    for name, values in (("widths", np.full(2 * _COUNT, 9e-4)), ("scale_losses", np.full(3, 1e10))):
+        with pytest.raises(ModelFileError, match=name):
+            intervals_from_archive(type(archive)(archive.facts, {**archive.arrays, name: values}), 50)

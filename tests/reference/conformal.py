@@ -25,6 +25,7 @@ class ReferenceIntervals:
     def __init__(self) -> None:
         self.labels = self.rounds = 0
         self.mean_error = 0.0
+        self.scale_losses = dict.fromkeys((0.0, 0.5, 1.0), 0.0)
         self.widths = {(side, c): initial_width(c) for side in ("lower", "upper") for c in COVERAGES}
 
     def around(self, prediction: float, relative_scale: float = 1.0) -> list[float]:
@@ -35,13 +36,20 @@ class ReferenceIntervals:
         for side, sign in (("lower", -1), ("upper", 1)):
             for coverage in COVERAGES:
                 widths = [self.widths[side, c] for c in COVERAGES if c <= coverage]
-                ends.append(prediction + sign * max(widths) * self.mean_error * relative_scale)
+                ends.append(prediction + sign * max(widths) * self.mean_error * self.weighted_scale(relative_scale))
         return ends
+
+    def weighted_scale(self, relative_scale: float) -> float:
+        """Return the mean of powers of the relative scale, weighted by their losses."""
+        least = min(self.scale_losses.values())
+        weights = {power: math.exp(least - loss) for power, loss in self.scale_losses.items()}
+        total: float = sum(weights[power] * relative_scale**power for power in weights)
+        return total / sum(weights.values())
 
     def learn(self, prediction: float, label: float, bounds: list[float]) -> float:
         """Learn a label by the intervals that were published for it; return the relative error."""
         self.learn_label(label, bounds)
-        return self.learn_error(label - prediction)
+        return self.learn_error(label - prediction, 1.0)
 
     def learn_label(self, label: float, bounds: list[float]) -> None:
         """Move each side of each interval."""
@@ -56,9 +64,13 @@ class ReferenceIntervals:
                 self.widths[side, coverage] = max(LEAST, self.widths[side, coverage] * math.exp(step * (missed - tail)))
         self.rounds += 1
 
-    def learn_error(self, error: float) -> float:
-        """Update the mean error, and return the error in units of the one before."""
+    def learn_error(self, error: float, relative_scale: float) -> float:
+        """Update the mean error and the losses of scales, and return the error in units of the mean error before."""
         relative = min(abs(error) / self.mean_error, MAX_RELATIVE_ERROR) if self.mean_error > 0 else 1.0
+        if relative_scale != 1.0:
+            for power, loss in self.scale_losses.items():
+                scale = relative_scale**power
+                self.scale_losses[power] = (1 - 1 / MEMORY) * loss + math.log(scale) + relative / scale
         if self.labels > 0:
             self.mean_error += (abs(error) - self.mean_error) / min(self.labels, MEMORY)
         self.labels += 1

@@ -82,8 +82,8 @@ class RowPrediction(NamedTuple):
     relative_scale: float  # error to expect, in units of the mean error
 
 
-Published = tuple[float, list[float]]
-"""A prediction and its intervals: lower ends of all coverages, then upper ends."""
+Published = tuple[float, list[float], float]
+"""A prediction, its intervals (lower ends of all coverages, then upper ends), and the relative scale of its row."""
 
 
 class Phase(NamedTuple):
@@ -166,8 +166,8 @@ class ReferenceMetricLearner:
 
     def publish(self, row: Floats) -> Published:
         """Return the prediction for a row and its intervals."""
-        prediction = self.predict(row)
-        return prediction, self.intervals.around(prediction, self.relative_scale(row))
+        prediction, relative_scale = self.predict(row), self.relative_scale(row)
+        return prediction, self.intervals.around(prediction, relative_scale), relative_scale
 
     def learn(self, row: Floats, label: float, published: Published | None = None) -> Published:
         """Run a round and return its prediction and intervals, which do not use the label."""
@@ -191,7 +191,8 @@ class ReferenceMetricLearner:
         else:
             clipped = self._clipped(row)
             queries = [view.whiten(clipped[None])[0] for view in self.views]
-            self.centers.append(clipped, label, self.intervals.learn_error(label - published[0]), self.clock, queries)
+            error = self.intervals.learn_error(label - published[0], published[2])
+            self.centers.append(clipped, label, error, self.clock, queries)
             self._learn_statistics(row, clipped, label)
         self._finish_round()
 
@@ -268,7 +269,7 @@ class ReferenceMetricLearner:
     def _learn_label(
         self, row: Floats, label: float, row_prediction: RowPrediction | None, published: Published
     ) -> None:
-        error = self.intervals.learn_error(label - published[0])
+        error = self.intervals.learn_error(label - published[0], published[2])
         if row_prediction is None:
             clipped, standard = row, np.append(self.views[0].standardize(row[None])[0], 1.0)
             queries, nearest = [view.whiten(row[None])[0] for view in self.views], (0, math.inf)

@@ -110,7 +110,7 @@ class ReferencePastLearner:
             pair = np.array([mixture, self.plain._within_labels(mixture + correction)])
             prediction = float(self.top.weights() @ pair)
         relative_scale = self.with_past.relative_scale(seen) if active else self.plain.relative_scale(row)
-        published = prediction, self.with_past.intervals.around(prediction, relative_scale)
+        published = prediction, self.with_past.intervals.around(prediction, relative_scale), relative_scale
         errors = (np.array([alone, prediction]) - label) ** 2
         if counts:
             self.total_errors += errors

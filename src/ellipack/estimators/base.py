@@ -15,7 +15,7 @@ from ellipack import serialization
 from ellipack.errors import InputError, ModelFileError
 from ellipack.estimators.input_checks import check_features, check_targets, feature_names
 from ellipack.estimators.parameter_archive import object_to_archive
-from ellipack.learners.intervals import Intervals, Predictions, check_coverage, select_intervals
+from ellipack.learners.intervals import Intervals, Predictions, RowPredictions, check_coverage, select_intervals
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, check_all_positive, check_rows
 
@@ -354,6 +354,43 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         """
         state, wanted = self._fitted_state, check_coverage(coverage)
         return select_intervals(self._predict_bounds(state, check_features(self, X)).bounds, wanted)
+
+    @abstractmethod
+    def predict_each(self, X: Any) -> RowPredictions:
+        """Predict each row as if it were the next one, also before the first row. The state does not change.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        predictions : RowPredictions
+            Predictions with their intervals, for `learn_late`.
+        """
+
+    @abstractmethod
+    def learn_late(self, X: Any, y: Any, predictions: RowPredictions) -> Self:
+        """Learn rows whose labels come after other rows.
+
+        Labels are compared with the intervals that were returned for their rows, so that the theorem about the coverage
+        holds for them; see `ellipack.learners.intervals`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        predictions : RowPredictions
+            What `predict_each` returned for the rows.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
 
     def _learn_from_scratch(
         self, X: Any, y: ArrayLike, **more: Any

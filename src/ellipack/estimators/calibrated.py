@@ -1,16 +1,25 @@
 """Base class of the regressors of the paper: the mean error is the scale of their intervals, the same for all rows."""
 
 from abc import abstractmethod
-from typing import TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack._core import ConformalIntervals
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.learners.intervals import NO_BOUNDS, Bounds, Predictions, empty_predictions
-from ellipack.validation import Floats
+from ellipack.estimators.input_checks import check_features, check_targets
+from ellipack.learners.intervals import NO_BOUNDS, Bounds, Predictions, RowPredictions, empty_predictions
+from ellipack.validation import Floats, check_labels, check_rows
 
-State = TypeVar("State")
+
+class CalibratedState(Protocol):
+    """State with a calibration of intervals, which is read and replaced as a whole."""
+
+    intervals: ConformalIntervals
+
+
+State = TypeVar("State", bound=CalibratedState)
 
 
 class CalibratedRegressor(StreamingRegressor[State]):
@@ -34,3 +43,28 @@ class CalibratedRegressor(StreamingRegressor[State]):
     def _run_rounds(self, state: State, X: ArrayLike, y: ArrayLike, *, with_intervals: bool) -> Predictions:
         bounds = empty_predictions(len(np.asarray(X)), with_intervals).bounds
         return Predictions(self._learn(state, X, y, bounds), bounds)
+
+    def predict_each(self, X: Any) -> RowPredictions:
+        """Predict each row, also before the first row. See `StreamingRegressor.predict_each`."""
+        is_fitted = self.__sklearn_is_fitted__()
+        table = check_rows(check_features(self, X) if is_fitted else X)
+        state = self.state_ if is_fitted else self._initial_state(table.shape[1])
+        return RowPredictions(*self._predict_bounds(state, table), np.zeros((len(table), 0)))
+
+    def learn_late(self, X: Any, y: Any, predictions: RowPredictions) -> Self:
+        """Learn rows whose labels come after other rows. See `StreamingRegressor.learn_late`.
+
+        A row is learned by a round of its own, which predicts it again. Only the widths of the intervals are moved by
+        those that were returned for the row.
+        """
+        table = check_rows(X)
+        labels = check_labels(check_targets(y), len(table))
+        for t, published in enumerate(predictions.bounds):
+            widths = self.state_.intervals if self.__sklearn_is_fitted__() else ConformalIntervals()
+            widths.learn_label(float(labels[t]), published)
+            self._fit_more(table[t : t + 1], labels[t : t + 1])
+            after = self.state_.intervals
+            self.state_.intervals = ConformalIntervals(
+                after.mean_error, after.labels, widths.rounds, widths.widths, after.scale_losses
+            )
+        return self

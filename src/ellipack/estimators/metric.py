@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike
 from ellipack.errors import InputError
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import check_features, check_targets, feature_names, key_columns, select_column
-from ellipack.learners.intervals import NO_BOUNDS, Intervals, Predictions, check_coverage, select_intervals
+from ellipack.learners.intervals import (
+    NO_BOUNDS,
+    Intervals,
+    Predictions,
+    RowPredictions,
+    check_coverage,
+    select_intervals,
+)
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.effects import Effect, partial_dependence
@@ -294,7 +301,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         values, bounds = learner.predict_next_with_intervals(*arguments)
         return values, select_intervals(bounds, wanted)
 
-    def predict_each(self, X: Any, *, keys: Any = None) -> tuple[Floats, Floats]:
+    def predict_each(self, X: Any, *, keys: Any = None) -> RowPredictions:
         """Predict each row as if it were the next one, also before the first row. The state does not change.
 
         Parameters
@@ -306,54 +313,30 @@ class MetricRegressor(StreamingRegressor[MetricState]):
 
         Returns
         -------
-        predictions : array of shape (n_samples,)
-        past : array of shape (n_samples, n_past_features)
-            The features of the past that they used, for `learn_late`. There are none if the past is not used.
+        predictions : RowPredictions
+            Predictions with their intervals and the features of the past that they used, for `learn_late`.
 
         Examples
         --------
         >>> X, y = np.ones((400, 1)), np.sin(np.arange(400) / 5)
         >>> learner = MetricRegressor().fit(X[:390], y[:390])
-        >>> predictions, past = learner.predict_each(X[390:392])
-        >>> learner.learn_late(X[390:392], y[390:392], past).n_centers_ == learner.n_centers_
+        >>> predictions = learner.predict_each(X[390:392])
+        >>> lower, upper = predictions.intervals(0.9)
+        >>> learner.learn_late(X[390:392], y[390:392], predictions).n_centers_ == learner.n_centers_
         True
         """
-        is_fitted = self.__sklearn_is_fitted__()
-        table = check_rows(check_features(self, X) if is_fitted else X)
-        state = self.state_ if is_fitted else self._initial_state(table.shape[1])
-        self._check_by(state)
-        row_keys = self._row_keys(X, keys).tolist() or [0] * len(table)
-        found = [state.core.predict_next_one(row.tolist(), key) for row, key in zip(table, row_keys, strict=True)]
-        return np.array([each for each, _ in found]), np.array([past for _, past in found]).reshape(len(table), -1)
-
-    def predict_each_interval(self, X: Any, coverage: float | Sequence[float] = 0.9, *, keys: Any = None) -> Intervals:
-        """Return the intervals of the predictions of `predict_each`.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
-        coverage : float or sequence of float, default 0.9
-            Coverages; see `predict_interval`.
-        keys : array-like of shape (n_samples,), optional
-            Key of each row, instead of the columns `by` of `X`.
-
-        Returns
-        -------
-        intervals : Intervals
-        """
-        wanted, is_fitted = check_coverage(coverage), self.__sklearn_is_fitted__()
-        table = check_rows(check_features(self, X) if is_fitted else X)
-        state = self.state_ if is_fitted else self._initial_state(table.shape[1])
-        self._check_by(state)
-        row_keys = self._row_keys(X, keys).tolist() or [0] * len(table)
+        rows, (state, _), row_keys = self._rows_and_state(X, keys)
         found = [
-            state.core.predict_next_interval_one(row.tolist(), key)[2] for row, key in zip(table, row_keys, strict=True)
+            state.core.predict_next_interval_one(row, key) for row, key in zip(rows.tolist(), row_keys, strict=True)
         ]
-        return select_intervals(np.array(found), wanted)
+        values, past, bounds = zip(*found, strict=True)
+        return RowPredictions(np.array(values), np.array(bounds), np.array(past).reshape(len(rows), -1))
 
-    def learn_late(self, X: Any, y: Any, past: Any, *, keys: Any = None) -> Self:
+    def learn_late(self, X: Any, y: Any, predictions: RowPredictions, *, keys: Any = None) -> Self:
         """Learn rows whose labels come after other rows, with the past that was known when they were predicted.
+
+        Labels are compared with the intervals that were returned for their rows, so that the theorem about the coverage
+        holds for them; see `ellipack.learners.intervals`.
 
         Parameters
         ----------
@@ -361,8 +344,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             Rows.
         y : array-like of shape (n_samples,)
             Labels.
-        past : array-like of shape (n_samples, n_past_features)
-            Features of the past, from `predict_each`.
+        predictions : RowPredictions
+            What `predict_each` returned for the rows.
         keys : array-like of shape (n_samples,), optional
             Key of each row, instead of the columns `by` of `X`.
 
@@ -371,14 +354,18 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         self : object
             Fitted estimator.
         """
+        rows, fitted, row_keys = self._rows_and_state(X, keys)
+        learner.learn_late(fitted[0], rows, check_targets(y), predictions, row_keys)
+        self._fitted = fitted
+        return self
+
+    def _rows_and_state(self, X: Any, keys: Any) -> tuple[Floats, tuple[MetricState, Any], list[int]]:
+        """Return checked rows, the state (an initial one before the first row) with its names, and the keys."""
         is_fitted = self.__sklearn_is_fitted__()
         rows = check_rows(check_features(self, X) if is_fitted else X)
         fitted = self._fitted if is_fitted else (self._initial_state(rows.shape[1]), feature_names(X))
         self._check_by(fitted[0])
-        row_keys = self._row_keys(X, keys).tolist() or [0] * len(rows)
-        learner.learn_late(fitted[0], rows, check_targets(y), past, row_keys)
-        self._fitted = fitted
-        return self
+        return rows, fitted, self._row_keys(X, keys).tolist() or [0] * len(rows)
 
     def follow(self) -> "Follower":
         """Return a predictor of the rows that follow, for many calls: each continues after the last one.

@@ -24,7 +24,7 @@ from ellipack.evaluation.prediction_options import PredictionOptions, Texts, col
 from ellipack.evaluation.scores import Scores
 from ellipack.evaluation.table_fingerprint import TableFingerprint
 from ellipack.evaluation.waiting_rows import LATE, LEARN, WaitingRow, WaitingRows, split_steps, widen
-from ellipack.learners.intervals import infinite_intervals
+from ellipack.learners.intervals import RowPredictions
 from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.row_keys import hash_rows
 from ellipack.serialization import Archive
@@ -158,7 +158,7 @@ class Run:
             part, part_keys = _select(rows, where), None if keys is None else keys[where]
             late = self.waiting.pop((ids or [])[where.start] or "") if step == LATE else None
             if late is not None:
-                predictions[where], ends[where] = late.prediction, late.ends
+                predictions[where], ends[where] = self._published(late.predictions)
                 self._learn_late(late, float(part.labels[0]), batch.source)
             elif step in (LEARN, LATE):
                 predictions[where], ends[where] = self._learn(part, part_keys)
@@ -201,17 +201,8 @@ class Run:
     ) -> tuple[Floats, Floats]:
         """Predict rows without labels, each as if it were the next one. Those with an id wait for their labels."""
         self.unlabeled += len(rows)
-        X, past = self.encoder.transform(rows), np.zeros((len(rows), 0))
-        predictions, intervals = np.zeros(len(rows)), infinite_intervals(len(rows), len(self.options.coverages))
-        if isinstance(self.learner, MetricRegressor):
-            predictions, past = self.learner.predict_each(X, keys=keys)
-            if self.options.coverages:
-                intervals = self.learner.predict_each_interval(X, self.options.coverages, keys=keys)
-        elif self.learner.__sklearn_is_fitted__():
-            predictions = self.learner.predict(X)
-            if self.options.coverages:
-                intervals = self.learner.predict_interval(X, self.options.coverages)
-        predictions, ends = self.options.bound(predictions), self.options.interval_ends(intervals)
+        X = self.encoder.transform(rows)
+        predictions = self.learner.predict_each(X, **({} if keys is None else {"keys": keys}))
         if ids is not None:
             empty, undecided = [None] * len(rows), self.encoder.undecided_columns
             columns = [
@@ -221,12 +212,17 @@ class Run:
             cells = list(zip(*columns, strict=True))
             for i, name in enumerate(ids):
                 if name is not None:
-                    key = 0 if keys is None else int(keys[i])
-                    row = WaitingRow(
-                        list(cells[i]), X[i].copy(), past[i].copy(), key, float(predictions[i]), ends[i].copy()
-                    )
+                    own = RowPredictions(*(each[i : i + 1].copy() for each in predictions))
+                    row = WaitingRow(list(cells[i]), X[i].copy(), 0 if keys is None else int(keys[i]), own)
                     self.waiting.add(name, row)
-        return predictions, ends
+        return self._published(predictions)
+
+    def _published(self, predictions: RowPredictions) -> tuple[Floats, Floats]:
+        """Return predictions and the ends of their intervals within the bounds."""
+        ends = np.empty((len(predictions.values), 0))
+        if self.options.coverages:
+            ends = self.options.interval_ends(predictions.intervals(self.options.coverages))
+        return self.options.bound(predictions.values), ends
 
     def _learn_late(self, row: WaitingRow, label: float, source: str) -> None:
         """Learn a row whose label has come, with the features and the past of its prediction."""
@@ -239,10 +235,7 @@ class Run:
         self._name_columns(block.X.shape[1])
         X, labels = widen(row.features, block.X.shape[1])[None], np.array([label])
         keys = None if getattr(self.learner, "by", None) is None else np.array([row.key])
-        if isinstance(self.learner, MetricRegressor):
-            self.learner.learn_late(X, labels, row.past[None], keys=keys)
-        else:
-            self.learner.progressive(X, labels, **({} if keys is None else {"keys": keys}))
+        self.learner.learn_late(X, labels, row.predictions, **({} if keys is None else {"keys": keys}))
         self.late_labels += 1
 
     def _name_columns(self, count: int) -> None:
@@ -268,11 +261,9 @@ class Run:
         return hash_rows([column_text(batch, name)[kept] for name in names])
 
     def use_coverages(self, coverages: tuple[float, ...]) -> None:
-        """Make intervals of these coverages from now on. Rows that wait for their labels have infinite ones."""
-        if coverages == self.options.coverages:
-            return
-        self.options, self.interval_scores = replace(self.options, coverages=coverages), IntervalScores(coverages)
-        self.waiting.replace_ends(self.options.interval_ends(infinite_intervals(1, len(coverages)))[0])
+        """Make intervals of these coverages from now on, also for rows that wait for their labels."""
+        if coverages != self.options.coverages:
+            self.options, self.interval_scores = replace(self.options, coverages=coverages), IntervalScores(coverages)
 
     def start_table(self, source: str) -> None:
         """Continue with another table, from its first row and with predictions of its own."""
@@ -287,9 +278,7 @@ class Run:
             output_position=Archive(self.output_position._asdict()),
             fingerprint=self.fingerprint.to_archive(),
             options=self.options.to_archive(),
-            waiting=self.waiting.to_archive(
-                len(self.encoder.feature_names), _n_past_features(self.learner), len(self.options.interval_columns)
-            ),
+            waiting=self.waiting.to_archive(len(self.encoder.feature_names), _n_past_features(self.learner)),
             interval_scores=self.interval_scores.to_archive(),
             encoder=Archive(self.encoder.to_dict()),
             scores=self.scores.to_archive(),
@@ -341,7 +330,7 @@ def run_from_archive(archive: Archive) -> Run:
         options,
         archive.integer("unlabeled", 0),
         archive.integer("late_labels", 0),
-        WaitingRows.from_archive(archive.part("waiting"), *sizes, len(options.interval_columns)),
+        WaitingRows.from_archive(archive.part("waiting"), *sizes),
         OutputPosition(output_position.integer("size", 0), output_position.integer("checksum", 0, 2**32 - 1)),
         TableFingerprint.from_archive(archive.part("fingerprint")),
         interval_scores=IntervalScores.from_archive(archive.part("interval_scores"), options.coverages),

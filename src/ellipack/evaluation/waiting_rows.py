@@ -9,6 +9,7 @@ import numpy as np
 
 from ellipack.errors import ModelFileError
 from ellipack.evaluation.prediction_options import Texts
+from ellipack.learners.intervals import NO_BOUNDS, RowPredictions
 from ellipack.learners.metric.past import MAX_PAST_VALUE
 from ellipack.serialization import Archive
 from ellipack.validation import MAX_ABS_VALUE, Floats
@@ -29,22 +30,16 @@ class WaitingRow(NamedTuple):
         Cells of the feature columns as text.
     features : ndarray of float
         Its features when it was predicted.
-    past : ndarray of float
-        Features of the past when it was predicted; empty if the past is not used.
     key : int
         Its key, 0 without keys.
-    prediction : float
-        Its prediction.
-    ends : ndarray of float
-        Ends of its prediction intervals.
+    predictions : RowPredictions
+        Its prediction, with the intervals by which its label is judged.
     """
 
     cells: Texts
     features: Floats
-    past: Floats
     key: int
-    prediction: float
-    ends: Floats
+    predictions: RowPredictions
 
 
 @dataclass(eq=False)
@@ -59,9 +54,10 @@ class WaitingRows:
     Examples
     --------
     >>> waiting = WaitingRows()
-    >>> waiting.add("a", WaitingRow(["5"], np.array([5.0]), np.zeros(0), 0, 0.25, np.zeros(0)))
-    >>> len(waiting), waiting.pop("a").prediction, waiting.pop("a")
-    (1, 0.25, None)
+    >>> predictions = RowPredictions(np.array([0.25]), np.zeros((1, 16)), np.zeros((1, 0)))
+    >>> waiting.add("a", WaitingRow(["5"], np.array([5.0]), 0, predictions))
+    >>> len(waiting), waiting.pop("a").predictions.values, waiting.pop("a")
+    (1, array([0.25]), None)
     """
 
     forgotten: int = 0
@@ -85,28 +81,23 @@ class WaitingRows:
         """Remove and return the row with an id; None if there is none."""
         return self._rows.pop(name, None)
 
-    def replace_ends(self, ends: Floats) -> None:
-        """Give all rows the same ends of prediction intervals."""
-        for name, row in self._rows.items():
-            self._rows[name] = row._replace(ends=ends.copy())
-
-    def to_archive(self, width: int, n_past: int, n_ends: int) -> Archive:
+    def to_archive(self, width: int, n_past: int) -> Archive:
         """Return an archive of the rows, with features filled up by zeros."""
         rows = list(self._rows.values())
         return Archive(
             {"forgotten": self.forgotten, "ids": list(self._rows), "cells": [row.cells for row in rows]},
             {
                 "features": np.array([widen(row.features, width) for row in rows]).reshape(len(rows), width),
-                "past": np.array([row.past for row in rows]).reshape(len(rows), n_past),
+                "past": np.array([row.predictions.past for row in rows]).reshape(len(rows), n_past),
                 "keys": np.array([row.key for row in rows], dtype=np.int64),
-                "predictions": np.array([row.prediction for row in rows], dtype=np.float64),
-                "ends": np.array([row.ends for row in rows]).reshape(len(rows), n_ends),
+                "predictions": np.array([row.predictions.values for row in rows]).reshape(len(rows)),
+                "bounds": np.array([row.predictions.bounds for row in rows]).reshape(len(rows), NO_BOUNDS.shape[1]),
             },
         )
 
     @classmethod
-    def from_archive(cls, archive: Archive, n_cells: int, width: int, n_past: int, n_ends: int) -> "WaitingRows":
-        """Restore rows of `n_cells` cells, `width` features, `n_past` features of the past and `n_ends` interval ends.
+    def from_archive(cls, archive: Archive, n_cells: int, width: int, n_past: int) -> "WaitingRows":
+        """Restore rows of `n_cells` cells, `width` features and `n_past` features of the past.
 
         Raises
         ------
@@ -122,13 +113,13 @@ class WaitingRows:
         features = archive.floats_between(-MAX_ABS_VALUE, MAX_ABS_VALUE, "features", count, width)
         past = archive.floats_between(-MAX_PAST_VALUE, MAX_PAST_VALUE, "past", count, n_past)
         keys = archive.ints("keys", count, least=-(2**63), most=2**63 - 1).tolist()
-        predictions = archive.floats("predictions", count).tolist()
-        ends = archive.any_floats("ends", count, n_ends)
-        if np.isnan(ends).any():
-            raise ModelFileError(f"{archive.prefix}ends must not be NaN")
+        values, bounds = archive.floats("predictions", count), archive.any_floats("bounds", count, NO_BOUNDS.shape[1])
+        if np.isnan(bounds).any():
+            raise ModelFileError(f"{archive.prefix}bounds must not be NaN")
         rows = cls(archive.integer("forgotten", 0))
         for i, name in enumerate(ids):
-            rows._rows[name] = WaitingRow(cells[i], features[i], past[i], keys[i], predictions[i], ends[i])
+            own = RowPredictions(values[i : i + 1], bounds[i : i + 1], past[i : i + 1])
+            rows._rows[name] = WaitingRow(cells[i], features[i], keys[i], own)
         return rows
 
 

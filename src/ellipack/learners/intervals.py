@@ -6,8 +6,10 @@ that missed it becomes wider by a factor, and otherwise narrower by a much small
 balance if the side misses the fraction ``(1 - coverage) / 2`` of the labels.
 
 **Scale.** `MetricRegressor` remembers the error of each prediction, in units of the mean error of its time, with its
-row. The scale is the mean error of about the last 200 rounds, times a weighted mean of the remembered errors at the
-neighbors of the row. Intervals are narrow where errors are small. The paper's learners use the mean error alone.
+row. The relative scale of a row is a weighted mean of the remembered errors at its neighbors. The scale is the mean
+error of about the last 200 rounds, times a weighted mean of 1, the relative scale and its root; the weights fall
+exponentially with their losses in these rounds. Intervals are narrow where errors are small, and equally wide if errors
+are equally large everywhere. The paper's learners use the mean error alone.
 
 All learners calibrate their intervals in every round, whether they are asked for or not: it costs a few nanoseconds.
 
@@ -63,6 +65,7 @@ NO_BOUNDS: Final[Bounds] = np.empty((0, 2 * _COUNT))
 """Intervals of predictions for which they are not wanted."""
 
 _MIN_WIDTH, _MAX_WIDTH = 1e-3, 1e300
+_MAX_SCALE_LOSS = 1e9
 
 
 def _quantile(coverage: float) -> float:
@@ -90,6 +93,28 @@ class Predictions(NamedTuple):
     def part(self, rows: slice) -> "Predictions":
         """Return views of the predictions of some rows."""
         return Predictions(self.values[rows], self.bounds[rows])
+
+
+class RowPredictions(NamedTuple):
+    """Predictions of rows, each as if it were the next one, with what is needed to learn the rows later.
+
+    Attributes
+    ----------
+    values : array of shape (n,)
+        Predictions.
+    bounds : array of shape (n, 2 * n_coverages)
+        Intervals of all coverages; `intervals` selects from them.
+    past : array of shape (n, n_past_features)
+        Features of the past that the predictions used. There are none if the past is not used.
+    """
+
+    values: Floats
+    bounds: Bounds
+    past: Floats
+
+    def intervals(self, coverage: float | Sequence[float]) -> "Intervals":
+        """Return the intervals of given coverages."""
+        return select_intervals(self.bounds, check_coverage(coverage))
 
 
 class Intervals(NamedTuple):
@@ -170,11 +195,6 @@ def _between(near: Floats, far: Floats, share: Floats) -> Floats:
     return np.asarray(near + share * gaps)
 
 
-def infinite_intervals(rows: int, coverages: int) -> Intervals:
-    """Return the intervals of rows before anything is known."""
-    return Intervals(np.full((rows, coverages), -np.inf), np.full((rows, coverages), np.inf))
-
-
 def empty_predictions(rows: int, with_intervals: bool) -> Predictions:
     """Return arrays for predictions and, if wanted, their intervals, which are not filled."""
     return Predictions(np.empty(rows), np.empty((rows if with_intervals else 0, 2 * _COUNT)))
@@ -183,7 +203,7 @@ def empty_predictions(rows: int, with_intervals: bool) -> Predictions:
 def intervals_to_archive(intervals: ConformalIntervals) -> Archive:
     """Return an archive of the calibration."""
     facts = {"mean_error": intervals.mean_error, "labels": intervals.labels, "rounds": intervals.rounds}
-    return Archive(facts, {"widths": intervals.widths})
+    return Archive(facts, {"widths": intervals.widths, "scale_losses": intervals.scale_losses})
 
 
 def intervals_from_archive(saved: Archive, rounds: int) -> ConformalIntervals:
@@ -191,4 +211,5 @@ def intervals_from_archive(saved: Archive, rounds: int) -> ConformalIntervals:
     mean_error = saved.number_between(0.0, 4 * MAX_ABS_LABEL, "mean_error")
     labels, counted = saved.integer("labels", 0, rounds), saved.integer("rounds", 0, rounds)
     widths = saved.floats_between(_MIN_WIDTH, _MAX_WIDTH, "widths", 2 * _COUNT)
-    return ConformalIntervals(mean_error, labels, counted, widths)
+    scale_losses = saved.floats_between(-_MAX_SCALE_LOSS, _MAX_SCALE_LOSS, "scale_losses", 3)
+    return ConformalIntervals(mean_error, labels, counted, widths, scale_losses)

@@ -92,6 +92,15 @@ class RescaledState(Generic[Inner]):
         """Number of features."""
         return len(self.box.low)
 
+    @property
+    def intervals(self: "RescaledState[Regression]") -> ConformalIntervals:
+        """Copy of the calibration of prediction intervals, for scaled labels."""
+        return self.inner.intervals
+
+    @intervals.setter
+    def intervals(self: "RescaledState[Regression]", intervals: ConformalIntervals) -> None:
+        self.inner.intervals = intervals
+
 
 def init(inner: Inner, d: int) -> RescaledState[Inner]:
     """Return the initial state, with empty ranges.

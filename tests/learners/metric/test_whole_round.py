@@ -209,8 +209,8 @@ def test_learner_with_the_past_follows_the_reference(case: Case) -> None:
     reference = ReferencePastLearner(case.d, labels, most, (history.choices, history.past_choices), **parameters)
     published = [reference.learn(*each) for each in zip(X, y, keys, strict=True)]
     tolerance = case.close * (reference.plain.labels.high - reference.plain.labels.low)
-    np.testing.assert_allclose(predictions, [prediction for prediction, _ in published], rtol=0, atol=tolerance)
-    assert_same_intervals(intervals, [bounds for _, bounds in published], tolerance)
+    np.testing.assert_allclose(predictions, [prediction for prediction, *_ in published], rtol=0, atol=tolerance)
+    assert_same_intervals(intervals, [bounds for _, bounds, _ in published], tolerance)
     assert history.past_choices == [phase.choices for phase in reference.with_past.phases]
     both = [*reference.with_past.phases, *(reference.plain.phases if case.d > 1 else [])]
     assert min(phase.finalist_gap for phase in both) > DECISIVE, "draw another stream"
@@ -243,8 +243,8 @@ def test_learner_follows_the_reference(case: Case) -> None:
 
     # Labels that were outliers do not extend the range.
     tolerance = case.close * (reference.labels.high - reference.labels.low)
-    np.testing.assert_allclose(predictions, [prediction for prediction, _ in published], rtol=0, atol=tolerance)
-    assert_same_intervals(intervals, [bounds for _, bounds in published], tolerance)
+    np.testing.assert_allclose(predictions, [prediction for prediction, *_ in published], rtol=0, atol=tolerance)
+    assert_same_intervals(intervals, [bounds for _, bounds, _ in published], tolerance)
     unseen = queries(X, rng)
     expected = [reference.publish(row)[1] for row in unseen]
     assert_same_intervals(learner.predict_interval(unseen, COVERAGES), expected, tolerance)

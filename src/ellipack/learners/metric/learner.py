@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import CoreParts, MetricCore, PastFeatures
 from ellipack.errors import DomainError, InputError, ShapeError
-from ellipack.learners.intervals import Predictions, empty_predictions
+from ellipack.learners.intervals import NO_BOUNDS, Predictions, RowPredictions, empty_predictions
 from ellipack.learners.metric.call_sizes import predictions_per_call, rounds_per_call
 from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.past import MAX_PAST_VALUE, past_feature_names, with_rounds
@@ -311,8 +311,10 @@ def _n_past_features(core: MetricCore) -> int:
     return len(past_feature_names(core.past_labels, "key" if core.has_keys else None)) if core.has_past else 0
 
 
-def learn_late(state: MetricState, X: ArrayLike, y: ArrayLike, past: ArrayLike, keys: Sequence[int]) -> None:
-    """Learn rows in their order, with the features of the past that were known when each was predicted.
+def learn_late(
+    state: MetricState, X: ArrayLike, y: ArrayLike, predictions: RowPredictions, keys: Sequence[int]
+) -> None:
+    """Learn rows in their order, with the features of the past and the intervals of their predictions.
 
     Parameters
     ----------
@@ -322,19 +324,21 @@ def learn_late(state: MetricState, X: ArrayLike, y: ArrayLike, past: ArrayLike, 
         Rows.
     y : array-like of shape (n,)
         Labels.
-    past : array-like of shape (n, n_past_features)
-        Features of the past. If there are none, those of now are used.
+    predictions : RowPredictions
+        Predictions of the rows. If they have no features of the past, those of now are used.
     keys : sequence of int
         Key of each row.
     """
     rows = _checked_rows(state.core, X)
     labels = _checked_labels(state.core, y, len(rows))
-    known = as_floats(past, "past")
+    known, bounds = as_floats(predictions.past, "past"), as_floats(predictions.bounds, "bounds")
     n_known = _n_past_features(state.core)
     if known.shape not in ((len(rows), n_known), (len(rows), 0)) or not (np.abs(known) <= MAX_PAST_VALUE).all():
         raise ShapeError(f"past must be {n_known} features of each of {len(rows)} rows, got shape {known.shape}")
-    for row, label, key, features in zip(rows.tolist(), labels.tolist(), keys, known.tolist(), strict=True):
-        learn_one(state, Round(row, label, key, features))
+    if bounds.shape != (len(rows), NO_BOUNDS.shape[1]):
+        raise ShapeError(f"bounds must be the intervals of {len(rows)} rows, got shape {bounds.shape}")
+    for round_ in zip(rows.tolist(), labels.tolist(), keys, known.tolist(), bounds.tolist(), strict=True):
+        learn_one(state, Round(*round_))
 
 
 def _run_boundary_round(state: MetricState, round_: Round, n_jobs: int = 1) -> tuple[float, list[float]]:
