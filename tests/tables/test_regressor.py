@@ -262,7 +262,7 @@ def test_what_columns_are_taken_for_is_said_and_warnings_name_parameters() -> No
     )
     assert second.startswith("column 'b' is treated as text, although it looks like numbers: 7 of its first 60 values")
     assert second.endswith('missing values with cells=CellOptions(na=...), or set kinds={"b": "number"}')
-    assert model.describe_columns() == "numbers: a (thousands separated by ','); text: b"
+    assert model.describe_columns() == "numbers (thousands separated by ','): a; text: b"
     assert "looks like numbers: 7 of its first 60" in model.record_.columns[1].note
     with pytest.warns(TableWarning, match="column 'y': '1,234' is read as 1234"):
         TableRegressor("y").fit({"a": ["1"] * 3, "y": ["1,234"] * 3})

@@ -120,9 +120,9 @@ def test_an_unclear_order_is_asked_for_unless_another_column_decides() -> None:
     question = "--time-format 'a=%d/%m/%Y' or --time-format 'a=%m/%d/%Y'"
     with pytest.raises(StreamError, match=re.escape(question)):
         encoder_of({"a": UNCLEAR})
-    assert "a (%m/%d/%Y)" in encoder_of({"a": UNCLEAR}, time_formats={"a": "%m/%d/%Y"}).describe_columns()
+    assert "(%m/%d/%Y): a" in encoder_of({"a": UNCLEAR}, time_formats={"a": "%m/%d/%Y"}).describe_columns()
     both = encoder_of({"a": UNCLEAR, "b": ["12/31/2013"] * 3})
-    assert both.describe_columns() == "dates or times: a (%m/%d/%Y), b (%m/%d/%Y)"
+    assert both.describe_columns() == "dates or times (%m/%d/%Y): a, b"
 
 
 def test_only_parts_that_vary_are_features_and_a_trend_if_it_is_wanted() -> None:
@@ -142,7 +142,7 @@ def test_only_parts_that_vary_are_features_and_a_trend_if_it_is_wanted() -> None
     assert encoder_of({"t": months, "x": xs}).feature_names == ["x", "t day of year sin", "t day of year cos"]
     years = [f"{year}-01-01" for year in range(1990, 2014)]
     assert encoder_of({"t": years, "x": xs}).describe_columns() == (
-        "dates or times: t (no periodic part varies: --trend uses the days); numbers: x"
+        "dates or times (no periodic part varies: --trend uses the days): t; numbers: x"
     )
 
 

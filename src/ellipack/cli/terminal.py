@@ -15,6 +15,7 @@ from ellipack.report.headline import format_share
 from ellipack.report.record import Direction, ImportanceRecord, PastRecord, Record, Summary
 
 _MAX_FEATURES, _MAX_TOGETHER, _MAX_PHASES, _MAX_LOADINGS = 10, 5, 10, 4
+_NAME_WIDTH = 20  # of a column, if the terminal is narrow
 _MIN_WEIGHT, _MIN_LOADING = 0.0005, 0.05  # smaller values are not shown
 _BAR_LENGTH = 24
 _SPEED_WINDOW_SECONDS = 0.5
@@ -171,6 +172,8 @@ def _phase_table(record: Record) -> Table:
 def _column_table(record: Record) -> Table:
     has_note = any(column.note for column in record.columns)
     table = _table("Columns", "column", "kind", ">missing", *["note"] * has_note)
+    table.columns[0].min_width = min(_NAME_WIDTH, max((len(column.name) for column in record.columns), default=0))
+    table.columns[-1].no_wrap = not has_note
     for each in record.columns:
         texts = Text(clean(each.name)), Text(clean(each.kind))
         table.add_row(*texts, f"{each.missing:,}", *[Text(clean(each.note))] * has_note)

@@ -40,24 +40,23 @@ def describe_columns(target: TakenFor, columns: Iterable[TakenFor], left_out: Se
     --------
     >>> price, sky = TakenFor("price", "number", "in €"), TakenFor("sky", "category", "")
     >>> describe_columns(TakenFor("y", "number", ""), [price, sky], [("id", "counts the rows")])
-    'numbers: price (in €); text: sky; left out: id (counts the rows)'
+    'numbers (in €): price; text: sky; left out: id (counts the rows)'
     """
     columns = sorted(columns, key=lambda column: column.kind == "undecided")  # these come last
-    groups: dict[str, list[str]] = {"target": [_name(target)]} if target.format else {}
+    groups: dict[str, list[str]] = {}
+    if target.format:
+        groups["target"] = [f"{escape_name(target.name)} ({target.format})"]
     for column in columns:
-        groups.setdefault(PLURALS[column.kind], []).append(_name(column))
+        kind = PLURALS[column.kind] + (f" ({column.format})" if column.format else "")
+        groups.setdefault(kind, []).append(escape_name(column.name))
     if left_out:
         groups["left out"] = [f"{escape_name(name)} ({reason})" for name, reason in left_out]
     is_plain = not any(column.format or column.kind != "number" for column in [target, *columns])
     return "" if is_plain and not left_out else "; ".join(f"{kind}: {_list(names)}" for kind, names in groups.items())
 
 
-def _name(column: TakenFor) -> str:
-    return escape_name(column.name) + (f" ({column.format})" if column.format else "")
-
-
 def _list(names: list[str]) -> str:
-    """Join names. If there are many, those without a remark are counted only."""
+    """Join names. If there are many, the last ones are counted only, except those with a remark."""
     if len(names) <= _MAX_NAMES:
         return ", ".join(names)
     shown = [name for name in names if name.endswith(")")] or names[: _MAX_NAMES - 1]

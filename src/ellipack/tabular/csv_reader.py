@@ -12,6 +12,7 @@ from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, Chunk, check_co
 from ellipack.validation import Ints
 
 _DELIMITERS = (",", ";", "\t", "|")
+_MISSING_VALUES = [text for text in MISSING_VALUES if not text.startswith("-")]  # which slow negative numbers down
 
 
 class CsvReader:
@@ -126,7 +127,7 @@ class CsvReader:
                     check_utf8=False,
                     default_column_type=pa.string(),
                     strings_can_be_null=True,
-                    null_values=MISSING_VALUES,
+                    null_values=_MISSING_VALUES,
                 ),
             )
         except pa.ArrowInvalid as error:

@@ -100,9 +100,9 @@ class NumberFormat:
         """Return the numbers, null where a cell is missing or invalid, and the mask of the invalid cells."""
         if is_numeric_type(column.type):
             return pc.cast(column, pa.float64(), safe=False), np.zeros(len(column), dtype=bool)
-        if self.is_plain:
+        for convert in (to_strings, to_clean_strings) if self.is_plain else ():
             try:
-                return pc.cast(to_strings(column), pa.float64()), np.zeros(len(column), dtype=bool)
+                return pc.cast(convert(column), pa.float64()), np.zeros(len(column), dtype=bool)
             except pa.ArrowInvalid:
                 pass
         return self._parse_strings(to_clean_strings(column))
