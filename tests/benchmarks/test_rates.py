@@ -28,13 +28,13 @@ def first_chunk(stream: Stream) -> Chunk:
 
 
 def test_a_tiny_run_is_stored_and_written_to_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "QUICK", command.RatesSize(rounds=600, seeds=2))
+    monkeypatch.setattr(command, "QUICK", command.RatesSize(rounds=300, seeds=2))
     path = tmp_path / "pictures" / "results.json"
     command.main(["--json", str(path)])
     found = results.read_results(path)
     assert sorted(found) == sorted(f"rates-{part}" for part in command.PARTS)
     assert len(found["rates-estimation"]["runs"]) == 2 * len(estimation.CASES)
-    assert found["rates-theorem-2"]["runs"][0]["rounds"] == [phase_end(i) for i in range(1, 9)]
+    assert found["rates-theorem-2"]["runs"][0]["rounds"] == [phase_end(i) for i in range(1, 8)]
     text = (tmp_path / "pictures.md").read_text(encoding="utf-8")
     pictures = sorted(each.name for each in path.parent.glob("*.svg"))
     assert pictures == sorted(f"rates-{part}.svg" for part in command.PARTS)

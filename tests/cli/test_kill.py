@@ -22,8 +22,8 @@ from ellipack.evaluation.run import load_run
 from tests.cli.runner import PLAIN_TERMINAL, PROGRAM, CliRunner
 from tests.cli.tables import COLUMNS, TARGET, rides_with_late_labels, write
 
-KILLS = int(os.environ.get("ELLIPACK_KILLS", "50"))
-SHARES = [("p.csv", 0.5, 0), ("p.csv", 0.5, 1), ("p.parquet", 0.1, 2)]
+KILLS = int(os.environ.get("ELLIPACK_KILLS", "25"))
+SHARES = [("p.csv", 1.0, 0), ("p.parquet", 0.1, 2)]
 """File of predictions, share of the kills and random seed of each test."""
 
 ROWS, SAVE_EVERY = 800, 20

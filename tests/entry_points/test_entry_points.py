@@ -13,7 +13,7 @@ from tests.entry_points.entry_points import ENTRY_POINTS, is_paper
 from tests.entry_points.input_cases import Accepted, InputCase, Refused
 from tests.entry_points.learners import FIRST, LEARNERS, bits, stream
 
-BATCH = 120
+BATCH = 40
 
 CASES = [
     pytest.param(method, case, learner, id=f"{method}-{name}-{learner}")

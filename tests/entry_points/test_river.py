@@ -22,7 +22,7 @@ LEARNERS: dict[str, Callable[[], RiverRegressor[Any]]] = {
     "metric": lambda: MetricRegressor(neighbors=8, config=SMALL),
 }
 
-BATCH = 120
+BATCH = 40
 
 WITHOUT_ROWS = {
     "nothing",

@@ -137,8 +137,8 @@ def test_a_file_is_neither_a_pickle_nor_an_import(tmp_path: Path) -> None:
 @learners
 def test_archives_with_missing_or_changed_entries_are_refused(make: Factory) -> None:
     """Remove or change each array and each fact in turn: the archive is refused, or the learner still predicts."""
-    X, y = stream(80)
-    learner = make().fit(X[:37], y[:37])
+    X, y = stream(9)  # two phases of the practical learner have ended
+    learner = make().fit(X, y)
     kind, archive = type(learner).__name__, learner.to_archive()
     for name, array in archive.arrays.items():
         others = {key: value for key, value in archive.arrays.items() if key != name}

@@ -79,7 +79,7 @@ def test_a_run_with_faults_can_be_completed(whole: CompleteRun, preloaded: CliRu
     assert whole.calls > 50
     ways = [("once", errno.EIO), ("always", errno.ENOSPC), ("kill", 0)]
     for offset, (mode, error) in enumerate(ways):
-        for at in sample(whole.calls, 7 * offset, 72):
+        for at in sample(whole.calls, 7 * offset, 96):
             folder = fresh_folder(tmp_path / "faulty")
             run = arguments(whole.predictions)
             failed = preloaded(*run, folder=folder, environment=plan(at, error, mode, folder))
@@ -94,7 +94,7 @@ def test_a_run_with_faults_can_be_completed(whole: CompleteRun, preloaded: CliRu
 def test_a_run_is_completed_after_a_power_loss(whole: CompleteRun, preloaded: CliRunner, tmp_path: Path) -> None:
     rng, count = random.Random(0), len(whole.changes)
     assert count > 30
-    losses = [at for at in range(count + 1) for _ in range(20)] if ALL_POINTS else range(0, count + 1, 30)
+    losses = [at for at in range(count + 1) for _ in range(20)] if ALL_POINTS else range(0, count + 1, 40)
     for at in losses:
         disk = Disk(whole.table)
         for line in whole.changes[:at]:

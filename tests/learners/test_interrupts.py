@@ -36,6 +36,9 @@ def small_metric_state() -> MetricState:
     )
 
 
+FIRST, ROWS = 9, 17
+"""Rows that are learned before those with interrupts, and all rows. In between, phases end and centers are evicted."""
+
 LEARNERS: dict[str, tuple[Callable[[], State], Learn, float]] = {
     "packing": (lambda: packing.init(Metric.identity(2)), packing.learn, 0.3),
     "phased": (lambda: phased.init(2), slopes, 0.3),
@@ -65,23 +68,23 @@ def test_interrupt_leaves_the_state_of_a_completed_round(name: str, monkeypatch:
     monkeypatch.setattr(call_sizes, "_MAX_ROUNDS", 3)
     init, learn, scale = LEARNERS[name]
     rng = np.random.default_rng(0)
-    X, y = scale * rng.uniform(-1, 1, size=(17, 2)), rng.random(17)
-    X[11:] *= 3 if name == "rescaled" else 1  # outside of the ranges
+    X, y = scale * rng.uniform(-1, 1, size=(ROWS, 2)), rng.random(ROWS)
+    X[12:] *= 3 if name == "rescaled" else 1  # outside of the ranges
     fresh, states = init(), {0: bits(init())}
-    for t in range(17):
+    for t in range(ROWS):
         learn(fresh, X[t : t + 1], y[t : t + 1])
         states[t + 1] = bits(fresh)
     line, seen = 0, set()
     while True:
         state = init()
-        learn(state, X[:4], y[:4])
-        stopped = interrupted(line, ("/ellipack/learners/",), learn, state, X[4:], y[4:])
+        learn(state, X[:FIRST], y[:FIRST])
+        stopped = interrupted(line, ("/ellipack/learners/",), learn, state, X[FIRST:], y[FIRST:])
         clock = state.inner.clock if isinstance(state, RescaledState) else state.clock
         assert bits(state) == states[clock]
         seen.add(clock)
-        if clock < 17:
+        if clock < ROWS:
             learn(state, X[clock:], y[clock:])
-        assert bits(state) == states[17]
+        assert bits(state) == states[ROWS]
         if not stopped:
             break
         line += 1
