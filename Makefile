@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
 
-.PHONY: help demo test check check-cpp sanitize sanitize-quick sanitize-threads stubs format fuzz soak bench bench-index bench-metric \
+.PHONY: help demo test check check-python check-examples check-cpp sanitize sanitize-quick sanitize-threads stubs format fuzz soak bench bench-index bench-metric \
   bench-river bench-run bench-live bench-saving bench-past bench-importance bench-intervals bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
 .DEFAULT_GOAL := help
 
@@ -18,15 +18,19 @@ test: export OPENBLAS_NUM_THREADS := 1
 test: .venv/dev.stamp ## run all tests
 	$(BIN)/python -m pytest --numprocesses 2
 
-check: .venv/dev.stamp ## run what CI runs: lint, format, types, layers, C++ checks, doctests, a sanitizer run, all tests
+# Most checks use one core, so that two of them run at the same time. The longest one starts first.
+check: .venv/dev.stamp ## run what CI runs: a sanitizer run, lint, format, types, layers, C++ checks, doctests, all tests
+	$(MAKE) --jobs=2 --output-sync=target sanitize-quick check-python check-cpp check-examples
+	$(MAKE) test
+
+check-python: .venv/dev.stamp ## check lint, format, types and layers of the Python sources
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(MAKE) check-cpp
+
+check-examples: .venv/dev.stamp ## run the examples in docstrings and documents
 	$(BIN)/python -m pytest --doctest-modules src README.md docs --doctest-glob='*.md'
-	$(MAKE) sanitize-quick
-	$(MAKE) test
 
 # clang-tidy uses the commands of the latest build. It skips the bindings, which are mostly templates of nanobind.
 check-cpp: .venv/dev.stamp ## check format and lint of the C++ sources, and that the stub is up to date
