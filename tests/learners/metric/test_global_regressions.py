@@ -30,6 +30,15 @@ def test_both_fits_equal_the_reference_ridge_regression(n: int, d: int, seed: in
         assert np.array_equal(fitted.inverse, fitted.inverse.T)
 
 
+def test_fit_of_few_rows_is_symmetric_to_the_bit_with_many_features() -> None:
+    rng = np.random.default_rng(0)
+    standard, counts = rng.normal(size=(11, 301)), rng.integers(1, 4, size=11).astype(float)
+    inverse = global_regressions._fit_few_rows(standard, counts, counts * rng.normal(size=11)).inverse
+    assert np.array_equal(inverse, inverse.T)
+    expected = np.linalg.inv(reference_fit(standard, counts, counts).gram)
+    np.testing.assert_allclose(inverse, expected, rtol=1e-6, atol=1e-6)
+
+
 def test_fit_of_few_rows_is_accurate_for_labels_far_from_zero() -> None:
     rng = np.random.default_rng(0)
     standard, labels = rng.normal(size=(4, 9)), 1e9 + rng.normal(size=4)

@@ -125,9 +125,9 @@ def regroup(importance: ImportanceParts, old: GroupLayout, new: GroupLayout) -> 
     So do those of all kinds but time and correlated columns if they only got more features, such as new levels.
     """
     measured = dict(zip(old.keys, importance.groups, strict=True))
-    groups = []
+    groups, of_columns, time = [], _features_of_columns(new.columns), frozenset(new.time)
     for key in new.keys:
-        features, before = _features(key, new), measured.get(key)
+        features, before = _features(key, of_columns, time), measured.get(key)
         if before is not None and not _keeps_measurements(key.kind, before.features, features):
             before = None
         groups.append(_group(key, features, before))
@@ -154,16 +154,24 @@ def _keys(columns: tuple[int, ...], together: tuple[tuple[int, ...], ...]) -> tu
     return (*alone, *groups, GroupKey(TIME), GroupKey(FEATURES), GroupKey(ALL))
 
 
-def _features(key: GroupKey, layout: GroupLayout) -> Ints:
+def _features_of_columns(columns: tuple[int, ...]) -> dict[int, list[int]]:
+    """Return the features of each column."""
+    found: dict[int, list[int]] = {}
+    for feature, column in enumerate(columns):
+        found.setdefault(column, []).append(feature)
+    return found
+
+
+def _features(key: GroupKey, of_columns: dict[int, list[int]], time: frozenset[int]) -> Ints:
     """Return the features of a group. Features of time belong to a column only if it has no others."""
-    every, time = range(len(layout.columns)), set(layout.time)
-    if key.kind == ALL:
-        chosen = list(every)
-    elif key.kind == TIME:
-        chosen = list(layout.time)
+    if key.kind == TIME:
+        chosen = sorted(time)
     else:
-        own = [k for k in every if key.kind == FEATURES or layout.columns[k] in key.columns]
-        chosen = [k for k in own if k not in time] or (own if key.kind == COLUMN else [])
+        columns = key.columns if key.kind in (COLUMN, TOGETHER) else of_columns
+        own = sorted(feature for column in columns for feature in of_columns.get(column, ()))
+        chosen = own
+        if key.kind != ALL:
+            chosen = [k for k in own if k not in time] or (own if key.kind == COLUMN else [])
     return np.array(chosen, dtype=np.int64)
 
 

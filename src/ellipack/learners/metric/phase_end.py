@@ -274,15 +274,15 @@ def _convert_gop(old: FeatureView, new: FeatureView) -> tuple[Floats, Floats]:
 
     The change of units is clipped: slopes in far too small units are not reliable.
     """
-    d = len(new.scale)
-    gop = old.gop
-    if len(gop) == 0:
-        gop = np.zeros((d, d))
+    d, gop = len(new.scale), old.gop
     with np.errstate(over="ignore", invalid="ignore"):  # if it is not finite, it is not used
         ratio = np.minimum(new.scale / old.scale, _MAX_CONVERSION)
+        directions = ratio[:, None] * old.directions
+        if len(gop) == 0:  # no slopes: 0, which is not touched, since it can be large
+            return np.zeros((d, d)), directions
         gop *= ratio  # in place: it can be large, and attributes of compiled objects are copies
         gop *= ratio[:, None]
-        return gop, ratio[:, None] * old.directions
+        return gop, directions
 
 
 def _orthogonal_metric(basis: Floats, directions: Floats) -> Metric:
