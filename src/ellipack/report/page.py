@@ -274,8 +274,8 @@ def _resource_section(record: Record) -> Section | None:
 def _column_section(record: Record) -> Section | None:
     if not record.columns:
         return None
-    rows = [[column.name, column.kind, column.note, f"{column.missing:,}"] for column in record.columns]
-    table = Table(format_count(len(rows), "column"), ["Column", "Kind", "Note", "Missing"], rows, numeric=(3,))
+    rows = [[column.name, column.kind, f"{column.missing:,}", column.note] for column in record.columns]
+    table = Table(format_count(len(rows), "column"), ["Column", "Kind", "Missing", "Note"], rows, numeric=(2,))
     lead = "The kind of each column of the table, and the number of rows in which it is missing."
     return Section("columns", "Columns", [lead], table=table)
 

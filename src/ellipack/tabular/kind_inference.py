@@ -229,7 +229,9 @@ def _infer_number(sample: Sample, found: FoundFormat) -> InferredKind:
     left_out = ""
     if len(sample.cells) >= MIN_VALUES and (np.diff(numbers.values) == 1).all():
         left_out = "counts the rows"
-    note = "; ".join(filter(None, [found.format.describe(), left_out or _constant_note(sample.values)]))
+    is_shown = found.is_decisive or found.is_ambiguous or found.format.currency or found.format.unit
+    format = found.format.describe() if is_shown else ""  # of whole numbers, only other columns tell
+    note = "; ".join(filter(None, [format, left_out or _constant_note(sample.values)]))
     return InferredKind("number", found.format, note=note, warnings=warnings, left_out=left_out)
 
 

@@ -69,8 +69,9 @@ class NumberColumn:
         return self._indicator.count
 
     def describe_format(self) -> str:
-        """Return how the numbers are written, if that is unusual."""
-        return self.format.describe()
+        """Return how the numbers are written, if that is unusual and the first ones show it."""
+        format = self.format.describe()
+        return format if self.note.startswith(format) else ""
 
     def parse(self, column: pa.Array) -> NumberCells:
         """Parse cells as numbers."""
