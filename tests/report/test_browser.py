@@ -130,6 +130,8 @@ def test_page_fits_the_width_of_a_phone(full: Visit, hostile: Visit) -> None:
     for visit in (full, hostile):
         visit.look(PHONE, "light")
         assert visit.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        fits = "table => table.scrollWidth <= table.parentElement.clientWidth"
+        assert visit is hostile or visit.tab.locator("#columns table").evaluate(fits)
         visit.look({"width": 320, "height": 600}, "light")
         assert visit.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
