@@ -5,10 +5,12 @@ those of the rows after the first 1,000, or after the first third of shorter str
 smallest one over 500 consecutive rows, the mean width and the interval score (Winkler), both in standard deviations of
 the labels. The others are River's jackknife around the best of its three regressors on the stream, quantile regressions
 of LightGBM that are trained again whenever a quarter more rows are known, and the quantiles of the last 500 errors of
-ellipack's own predictions.
+ellipack's own predictions. With ``--cost``, it prints what a round costs, with the calibration that it includes, and
+what the calibration costs alone.
 """
 
 import argparse
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -22,7 +24,8 @@ from river import conf, forest, neighbors, preprocessing
 from benchmarks.command_line import at_least, at_most, make_parser, new_table, require_positive, targets_table
 from benchmarks.comparison.datasets import DATASETS, datasets_in_folder
 from benchmarks.streams import Stream
-from ellipack import MetricRegressor
+from ellipack import MetricRegressor, PackingRegressor
+from ellipack._core import ConformalIntervals
 from ellipack.learners.intervals import Intervals
 from ellipack.validation import Floats
 
@@ -132,14 +135,40 @@ def measure(stream: Stream) -> dict[str, list[Score]]:
     return {OURS: ours, QUANTILES: quantiles, RIVER: best, LIGHTGBM: score(_lightgbm(stream))}
 
 
+def measure_cost(rows: int, repeats: int) -> dict[str, float]:
+    """Return the least time of a round in microseconds, of the calibration alone and of two learners."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, size=(rows, 3))
+    y = 0.5 + 0.3 * X[:, 0] + 0.1 * rng.uniform(size=rows)
+    rounds: dict[str, Callable[[], object]] = {
+        "calibration alone": lambda: ConformalIntervals().learn(X[:, 0].copy(), y),
+        "PackingRegressor, 3 features": lambda: PackingRegressor().fit(X, y),
+        "MetricRegressor, 3 features": lambda: MetricRegressor(n_jobs=1).fit(X, y),
+    }
+    return {name: min(_seconds(run) for _ in range(repeats)) / rows * 1e6 for name, run in rounds.items()}
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print the table and the targets."""
     parser = make_parser("intervals", __doc__)
     parser.add_argument("--rows", type=int, default=ROWS, help="largest number of rows of a stream (default: 5000)")
     parser.add_argument("--data", type=Path, help="folder of CSV files, instead of the public streams")
     parser.add_argument("--streams", nargs="*", help="names of streams (default: all)")
+    parser.add_argument("--cost", action="store_true", help="measure the cost of a round instead")
     options: argparse.Namespace = parser.parse_args(arguments)
     require_positive(parser, options, "rows")
+    if options.cost:
+        costs = new_table("Cost of a round", ["what", "microseconds"])
+        for name, cost in measure_cost(options.rows, repeats=20).items():
+            costs.add_row(name, f"{cost:.3f}")
+        Console(width=120).print(costs)
+        return
     datasets = DATASETS if options.data is None else datasets_in_folder(options.data)
     unknown = set(options.streams or ()) - set(datasets)
     if unknown:

@@ -28,3 +28,9 @@ def test_the_command_prints_tables(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "Intervals of 95%" in printed
     assert "streams with the best interval score" in printed
+
+
+def test_costs_are_measured() -> None:
+    costs = intervals.measure_cost(60, repeats=1)
+    assert list(costs) == ["calibration alone", "PackingRegressor, 3 features", "MetricRegressor, 3 features"]
+    assert min(costs.values()) > 0

@@ -15,7 +15,9 @@ from ellipack import (
     PhasedRegressor,
     RescaledRegressor,
 )
+from ellipack._core import ConformalIntervals
 from ellipack.errors import DomainError
+from ellipack.learners.intervals import COVERAGES
 from ellipack.validation import Floats
 
 REGRESSORS: dict[str, Any] = {
@@ -68,6 +70,16 @@ def test_intervals_do_not_change_predictions_and_cover(name: str) -> None:
     predictions, (lower, upper) = REGRESSORS[name]().progressive(X, y, coverage=0.8)
     assert predictions.tobytes() == REGRESSORS[name]().progressive(X, y).tobytes()
     assert abs(np.mean(((lower <= y) & (y <= upper))[100:]) - 0.8) < 0.03
+
+
+@pytest.mark.parametrize("name", ["packing", "phased", "locally adaptive", "intrinsic dimension"])
+def test_intervals_of_rescaled_learners_do_not_depend_on_units(name: str) -> None:
+    """Ranges grow again and again; intervals are as if labels had been calibrated in their own units."""
+    X, y = stream(200)
+    labels = 1000.0 + (7 * y + np.random.default_rng(9).normal(size=200)) * 1.02 ** np.arange(200)
+    predictions, intervals = RescaledRegressor(REGRESSORS[name]()).progressive(5 * X, labels, coverage=COVERAGES)
+    expected = ConformalIntervals().learn(predictions, labels)
+    np.testing.assert_allclose(np.hstack(intervals)[2:], expected[2:], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", REGRESSORS)

@@ -47,6 +47,16 @@ def test_calibration_is_that_of_the_reference(seed: int, kind: str) -> None:
     np.testing.assert_allclose(intervals.widths, list(reference.widths.values()))
 
 
+@pytest.mark.parametrize("k", [3, _COUNT + 3])
+def test_a_label_at_the_end_of_an_interval_is_inside(k: int) -> None:
+    intervals = ConformalIntervals()
+    intervals.learn(np.zeros(60), np.random.default_rng(4).normal(size=60))
+    bounds, before = intervals.around(np.zeros(1))[0], intervals.widths
+    intervals.learn_label(float(bounds[k]), bounds)
+    assert intervals.widths[k] < before[k]
+    assert intervals.widths[k - 1] > before[k - 1]
+
+
 @given(seeds, st.floats(-2, 2))
 def test_scales_are_weighted_as_in_the_reference(seed: int, trust: float) -> None:
     """Errors follow a power of the relative scale, which decides about the weights."""

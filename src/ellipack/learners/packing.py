@@ -68,8 +68,10 @@ class PackingState(WhitenedState[PackingCore]):
         """Return a copy in other units."""
         metric, core = self.parts
         coordinates, sums, counts, creation_rounds, starts, clock, intervals = core.to_arrays()
-        if len(coordinates) == 0:
-            return self.copy()
+        if len(coordinates) == 0:  # of a new phase, which has a calibration all the same
+            same = self.copy()
+            same.intervals = intervals.in_units(change.label_slope)
+            return same
         moved, label_sums = change.convert_whitened(coordinates, metric), change.convert_labels(sums, counts)
         calibration = intervals.in_units(change.label_slope)
         return PackingState(metric, PackingCore(moved, label_sums, counts, creation_rounds, starts, clock, calibration))
