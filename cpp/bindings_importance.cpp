@@ -1,9 +1,10 @@
 // Python bindings of the importance of columns.
 
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <array>
+#include <algorithm>
 
 #include "bindings.hpp"
 #include "column_importance.hpp"
@@ -14,19 +15,31 @@ namespace {
 
 using namespace nb::literals;
 
-// In Python, the sums of a group are two rows, over all rounds and over the recent ones: weight, squared weight, mean
-// rise and control, their squares and products, and the weight and mean of the controls at all rounds.
-constexpr std::size_t sum_count = 9;
+// In Python, the sums of a group are two rows, over all rounds and over the recent ones. A row has the moments of the
+// controls and the rise where it was measured, and those of the controls at all rounds. Moments are the weight, the
+// squared weight, the means and the products.
+template <std::size_t count>
+constexpr std::size_t moment_count = 2 + count + count * (count + 1) / 2;
+constexpr std::size_t sum_count = moment_count<control_count + 1> + moment_count<control_count>;
 
-GroupSums make_sums(const double* row) {
-  return {{row[0], row[1], row[2], row[3], row[4], row[5], row[6]}, {row[7], row[8]}};
+template <std::size_t count>
+Moments<count> make_moments(const double* first) {
+  Moments<count> moments{first[0], first[1], {}, {}};
+  std::copy_n(first + 2, count, moments.means.begin());
+  std::copy_n(first + 2 + count, moments.products.size(), moments.products.begin());
+  return moments;
 }
 
-std::array<double, sum_count> sums_of(const GroupSums& sums) {
-  const RiseMoments& m = sums.moments;
-  return {m.weight,          m.squared_weight,     m.rise,
-          m.control,         m.rise_squares,       m.products,
-          m.control_squares, sums.controls.weight, sums.controls.mean};
+template <std::size_t count>
+void append_moments(const Moments<count>& moments, std::vector<double>& sums) {
+  sums.push_back(moments.weight);
+  sums.push_back(moments.squared_weight);
+  sums.insert(sums.end(), moments.means.begin(), moments.means.end());
+  sums.insert(sums.end(), moments.products.begin(), moments.products.end());
+}
+
+GroupSums make_sums(const double* row) {
+  return {make_moments<control_count + 1>(row), make_moments<control_count>(row + moment_count<control_count + 1>)};
 }
 
 FeatureGroup make_group(const IntVector& features, bool uses_past, double priority, std::int64_t count, double credit,
@@ -44,10 +57,16 @@ FeatureGroup make_group(const IntVector& features, bool uses_past, double priori
 FloatArray group_sums(const FeatureGroup& group) {
   std::vector<double> rows;
   for (const GroupSums& each : {group.total, group.recent}) {
-    const auto row = sums_of(each);
-    rows.insert(rows.end(), row.begin(), row.end());
+    append_moments(each.measured, rows);
+    append_moments(each.controls, rows);
   }
   return to_numpy(std::move(rows), {2, sum_count});
+}
+
+// Estimate of the mean rise, its variance and the effective number of measurements.
+std::tuple<double, double, double> estimate_of(const GroupSums& sums) {
+  const GroupSums::Estimate estimate = sums.estimate();
+  return {estimate.rise, estimate.variance, sums.measured.effective_count()};
 }
 
 void bind_group(nb::module_& m) {
@@ -62,6 +81,12 @@ void bind_group(nb::module_& m) {
       .def_ro("count", &FeatureGroup::count)
       .def_ro("credit", &FeatureGroup::credit)
       .def_prop_ro("sums", &group_sums, new_array, "Sums over all rounds and over the recent ones.")
+      .def_prop_ro(
+          "estimate", [](const FeatureGroup& self) { return estimate_of(self.total); },
+          "Estimate of the mean rise, its variance and the effective number of measurements.")
+      .def_prop_ro(
+          "recent_estimate", [](const FeatureGroup& self) { return estimate_of(self.recent); },
+          "The same over the recent rounds.")
       .def(
           "__reduce__",
           [](const FeatureGroup& self) {
@@ -78,10 +103,14 @@ FloatArray errors_of(const ImportanceParts& parts) {
                                       parts.recent_error.mean});
 }
 
-ImportanceParts make_parts(std::int64_t seed, std::vector<FeatureGroup> groups, std::int64_t seen, const Matrix& rows,
-                           const Matrix& past_rows, const Vector& errors, const Vector& last_row,
-                           const std::pair<IntVector, IntVector>& moves) {
+// Earlier rows, the gradients at them, and their features of the past.
+using Sample = std::tuple<Matrix, Matrix, Matrix>;
+
+ImportanceParts make_parts(std::int64_t seed, std::vector<FeatureGroup> groups, std::int64_t seen, const Sample& sample,
+                           const Vector& errors, const Vector& last_row, const std::pair<IntVector, IntVector>& moves) {
+  const auto& [rows, gradients, past_rows] = sample;
   require_size("errors", errors.size(), 4);
+  require_size("gradients", gradients.shape(0), rows.shape(0));
   require_size("past_rows", past_rows.shape(0), rows.shape(0));
   ImportanceParts parts{seed,
                         rows.shape(1),
@@ -89,6 +118,7 @@ ImportanceParts make_parts(std::int64_t seed, std::vector<FeatureGroup> groups, 
                         std::move(groups),
                         seen,
                         vector_of(rows),
+                        vector_of(gradients),
                         vector_of(past_rows),
                         {errors(0), errors(1)},
                         {errors(2), errors(3)},
@@ -99,12 +129,11 @@ ImportanceParts make_parts(std::int64_t seed, std::vector<FeatureGroup> groups, 
   return parts;
 }
 
-FloatArray rows_of(const ImportanceParts& self) {
-  return copy_to_numpy<double>(self.rows, {self.row_count(), self.dimension});
-}
-
-FloatArray past_rows_of(const ImportanceParts& self) {
-  return copy_to_numpy<double>(self.past_rows, {self.row_count(), self.past_dimension});
+std::tuple<FloatArray, FloatArray, FloatArray> sample_of(const ImportanceParts& self) {
+  const std::size_t count = self.row_count();
+  return {copy_to_numpy<double>(self.rows, {count, self.dimension}),
+          copy_to_numpy<double>(self.gradients, {count, self.dimension}),
+          copy_to_numpy<double>(self.past_rows, {count, self.past_dimension})};
 }
 
 std::pair<IntArray, IntArray> moves_of(const ImportanceParts& self) {
@@ -113,15 +142,14 @@ std::pair<IntArray, IntArray> moves_of(const ImportanceParts& self) {
 
 void bind_parts(nb::module_& m) {
   nb::class_<ImportanceParts>(m, "ImportanceParts", "What was measured about the importance of columns.")
-      .def(nb::new_(&make_parts), "seed"_a, "groups"_a, "seen"_a, "rows"_a, "past_rows"_a, "errors"_a, "last_row"_a,
-           "moves"_a)
+      .def(nb::new_(&make_parts), "seed"_a, "groups"_a, "seen"_a, "sample"_a, "errors"_a, "last_row"_a, "moves"_a)
       .def_prop_ro_static(
           "max_rows", [](nb::handle) { return ImportanceParts::max_rows; }, "Largest number of rows of the sample.")
       .def_ro("seed", &ImportanceParts::seed)
       .def_ro("groups", &ImportanceParts::groups)
       .def_ro("seen", &ImportanceParts::seen)
-      .def_prop_ro("rows", &rows_of, new_array, "Sample of earlier rows.")
-      .def_prop_ro("past_rows", &past_rows_of, new_array, "Their features of the past.")
+      .def_prop_ro("sample", &sample_of, new_array,
+                   "Earlier rows, the gradients at them, and their features of the past.")
       .def_prop_ro("errors", &errors_of, new_array,
                    "Weight and mean of the squared errors of all rounds, and of the recent ones.")
       .def_prop_ro(
@@ -131,8 +159,8 @@ void bind_parts(nb::module_& m) {
           "__reduce__",
           [](const ImportanceParts& self) {
             return nb::make_tuple(nb::type<ImportanceParts>(),
-                                  nb::make_tuple(self.seed, self.groups, self.seen, rows_of(self), past_rows_of(self),
-                                                 errors_of(self), as_vector(self.last_row), moves_of(self)));
+                                  nb::make_tuple(self.seed, self.groups, self.seen, sample_of(self), errors_of(self),
+                                                 as_vector(self.last_row), moves_of(self)));
           },
           reduce_signature());
 }

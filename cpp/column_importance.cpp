@@ -12,11 +12,16 @@ namespace ellipack {
 
 namespace {
 
-constexpr std::int64_t first_measurements = 8;  // of each group in turn, before uncertainty decides
-constexpr double equal_fraction = 0.25;         // of the measurements, divided equally among the groups
-constexpr double least_memory = 512.0;          // rounds of the recent window
-constexpr double memory_divisor = 4.0;          // a recent window is a quarter of the rounds
-constexpr double largest_control = 1e130;       // its squares do not overflow
+constexpr std::int64_t rounds_in_turn = 500;  // in which groups are measured in turn
+constexpr double equal_fraction = 0.25;       // of the measurements, divided equally among the groups
+constexpr double recent_fraction = 0.25;      // divided by the deviations in the recent rounds
+constexpr double total_fraction = 0.5;        // divided by those in all rounds
+constexpr double few_measurements = 8.0;      // for which the controls say how much the rises vary
+constexpr double least_memory = 512.0;        // rounds of the recent window
+constexpr double memory_divisor = 4.0;        // a recent window is a quarter of the rounds
+constexpr double measurements_per_control = 6.0;
+constexpr double min_unexplained = 1e-3;   // fraction of the variance of a control that others leave
+constexpr double largest_control = 1e130;  // its squares do not overflow
 constexpr double largest_sum = 1e300;
 constexpr double largest_value = 1e150;
 
@@ -36,22 +41,26 @@ bool is_valid(const FadingMean& mean) {
   return mean.weight >= 0.0 && all_within(std::array{mean.weight, mean.mean}, largest_sum);
 }
 
-bool is_valid(const GroupSums& sums) {
-  const RiseMoments& m = sums.moments;
-  return is_valid(sums.controls) && m.weight >= 0.0 && m.squared_weight >= 0.0 && m.rise_squares >= 0.0 &&
-         m.control_squares >= 0.0 &&
-         all_within(
-             std::array{m.weight, m.squared_weight, m.rise, m.control, m.rise_squares, m.products, m.control_squares},
-             largest_sum);
+template <std::size_t count>
+bool is_valid(const Moments<count>& moments) {
+  bool valid = moments.weight >= 0.0 && moments.squared_weight >= 0.0 &&
+               all_within(std::array{moments.weight, moments.squared_weight}, largest_sum) &&
+               all_within(moments.means, largest_sum) && all_within(moments.products, largest_sum);
+  for (std::size_t i = 0; i < count; ++i) {
+    valid = valid && moments.product(i, i) >= 0.0;
+  }
+  return valid;
 }
+
+bool is_valid(const GroupSums& sums) { return is_valid(sums.measured) && is_valid(sums.controls); }
 
 // Returns the number of rounds from a measurement to the next. A measurement costs most of a round; all together are
 // meant to take 5 % of the time. In the beginning the ends of phases, which are frequent, make rounds cost more.
 std::int64_t stride(std::int64_t round) {
-  if (round < 500) {
+  if (round < rounds_in_turn) {
     return 5;
   }
-  return round < 1500 ? 10 : 20;
+  return round < 1500 ? 15 : 30;
 }
 
 double squared(double value) { return value * value; }
@@ -59,39 +68,158 @@ double squared(double value) { return value * value; }
 // Returns the number of rounds of the recent window.
 double memory(std::int64_t round) { return std::max(least_memory, static_cast<double>(round) / memory_divisor); }
 
-double uncertainty(const FeatureGroup& group) {
-  return group.priority * std::sqrt(group.total.moments.residual_variance());
+// Returns by how much the squared error of the prediction rises if it changes. Like all predictions, it stays in range.
+double rise_of(double change, const ColumnImportance::Round& round) {
+  const double changed = round.range.clip(round.prediction + change);
+  const double rise = squared(changed - round.label) - squared(round.prediction - round.label);
+  return std::abs(rise) <= largest_control ? rise : 0.0;
+}
+
+// Returns by how much a surrogate changes with the features of a group.
+double change_of(const FeatureGroup& group, std::span<const double> changes) {
+  double change = 0.0;
+  for (const std::int64_t k : group.features) {
+    change += changes[static_cast<std::size_t>(k)];
+  }
+  return change;
+}
+
+// Lower triangular factor of the covariances of controls. A control that those before it explain is left out, and so is
+// one for which there are too few measurements: its diagonal is 0.
+struct ControlFactor {
+  std::array<Controls, control_count> rows{};
+  std::size_t rank = 0;
+
+  explicit ControlFactor(const Moments<control_count + 1>& measured);
+
+  // Returns the solution of a system with this factor, for the controls that are not left out.
+  Controls solve(const Controls& right) const;
+
+  // The same with the transposed factor.
+  Controls solve_transposed(const Controls& right) const;
+};
+
+ControlFactor::ControlFactor(const Moments<control_count + 1>& measured) {
+  for (std::size_t i = 0; i < control_count; ++i) {
+    Controls covariances{};
+    for (std::size_t j = 0; j < i; ++j) {
+      covariances[j] = measured.product(i, j) / measured.weight;
+    }
+    rows[i] = solve(covariances);
+    const double variance = measured.product(i, i) / measured.weight;
+    const double rest = variance - std::inner_product(rows[i].begin(), rows[i].end(), rows[i].begin(), 0.0);
+    const double needed = measurements_per_control * static_cast<double>(rank + 1);
+    if (rest > min_unexplained * variance && measured.effective_count() >= needed) {
+      rows[i][i] = std::sqrt(rest);
+      ++rank;
+    }
+  }
+}
+
+Controls ControlFactor::solve(const Controls& right) const {
+  Controls solution{};
+  for (std::size_t i = 0; i < control_count; ++i) {
+    const double known = std::inner_product(solution.begin(), solution.begin() + i, rows[i].begin(), 0.0);
+    solution[i] = rows[i][i] > 0.0 ? (right[i] - known) / rows[i][i] : 0.0;
+  }
+  return solution;
+}
+
+Controls ControlFactor::solve_transposed(const Controls& right) const {
+  Controls solution{};
+  for (std::size_t i = control_count; i-- > 0;) {
+    double known = 0.0;
+    for (std::size_t j = i + 1; j < control_count; ++j) {
+      known += rows[j][i] * solution[j];
+    }
+    solution[i] = rows[i][i] > 0.0 ? (right[i] - known) / rows[i][i] : 0.0;
+  }
+  return solution;
+}
+
+// Returns the variance of a linear combination of the controls.
+double variance_of(const Moments<control_count>& controls, const Controls& coefficients) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < control_count; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      sum += (i == j ? 1.0 : 2.0) * coefficients[i] * coefficients[j] * controls.product(i, j);
+    }
+  }
+  return std::max(0.0, sum) / controls.weight;
+}
+
+double dot(const Controls& left, const Controls& right) {
+  return std::inner_product(left.begin(), left.end(), right.begin(), 0.0);
 }
 
 }  // namespace
 
-void RiseMoments::add(double new_weight, double new_rise, double new_control) {
-  weight += new_weight;
-  squared_weight += new_weight * new_weight;
+template <std::size_t count>
+void Moments<count>::add(double new_weight, const std::array<double, count>& values, double keep) {
+  weight = keep * weight + new_weight;
+  squared_weight = keep * keep * squared_weight + new_weight * new_weight;
   const double step = new_weight / weight;
-  const double rise_gap = new_rise - rise;
-  const double control_gap = new_control - control;
-  rise += step * rise_gap;
-  control += step * control_gap;
-  rise_squares += new_weight * rise_gap * (new_rise - rise);
-  products += new_weight * rise_gap * (new_control - control);
-  control_squares += new_weight * control_gap * (new_control - control);
-}
-
-void RiseMoments::fade(double factor) {
-  weight *= factor;
-  squared_weight *= factor * factor;
-  rise_squares *= factor;
-  products *= factor;
-  control_squares *= factor;
-}
-
-double RiseMoments::residual_variance() const {
-  if (weight == 0.0) {
-    return 0.0;
+  std::array<double, count> gaps;  // from the means before
+  for (std::size_t i = 0; i < count; ++i) {
+    gaps[i] = values[i] - means[i];
+    means[i] += step * gaps[i];
   }
-  const double explained = control_squares > 0.0 ? products * (products / control_squares) : 0.0;
-  return std::max(0.0, rise_squares - explained) / weight;
+  const double factor = new_weight * (1.0 - step);
+  std::size_t place = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      products[place] = keep * products[place] + factor * gaps[i] * gaps[j];
+      ++place;
+    }
+  }
+}
+
+template <std::size_t count>
+void Moments<count>::fade(double keep) {
+  weight *= keep;
+  squared_weight *= keep * keep;
+  for (double& product : products) {
+    product *= keep;
+  }
+}
+
+// The regression estimator of a mean. With the covariances S of the controls, their covariances s with the rise, and
+// the difference D between the means of the controls at all rounds and at the measured ones, the estimate is the mean
+// rise plus b' D, where b = S^-1 s. Its variance comes from the residuals, from the coefficients b, and from the means
+// of the controls.
+GroupSums::Estimate GroupSums::estimate() const {
+  if (measured.weight == 0.0 || controls.weight == 0.0) {
+    return {};
+  }
+  const ControlFactor factor(measured);
+  Controls covariances;
+  Controls differences;
+  for (std::size_t i = 0; i < control_count; ++i) {
+    covariances[i] = measured.product(control_count, i) / measured.weight;
+    differences[i] = controls.means[i] - measured.means[i];
+  }
+  const Controls explained = factor.solve(covariances);
+  const Controls solved = factor.solve(differences);
+  const Controls b = factor.solve_transposed(explained);
+  const double count = measured.effective_count();
+  const double freedom = std::max(1.0, count - static_cast<double>(factor.rank) - 1.0);
+  const double rise_variance = measured.product(control_count, control_count) / measured.weight;
+  const double residual_variance = std::max(0.0, rise_variance - dot(explained, explained)) * (count / freedom);
+  const double variance_of_one = residual_variance * (1.0 + dot(solved, solved));
+  return {.rise = measured.means[control_count] + dot(explained, solved),
+          .variance = variance_of_one / count + variance_of(controls, b) / controls.effective_count(),
+          .variance_of_one = variance_of_one};
+}
+
+double GroupSums::deviation_of_one() const {
+  if (measured.effective_count() >= few_measurements) {
+    return std::sqrt(estimate().variance_of_one);
+  }
+  double variance = 0.0;
+  for (std::size_t i = 0; i < control_count && controls.weight > 0.0; ++i) {
+    variance = std::max(variance, controls.product(i, i) / controls.weight);
+  }
+  return std::sqrt(variance);
 }
 
 void FadingMean::add(double value, double keep) {
@@ -104,10 +232,11 @@ void ImportanceParts::check() const {
   require(seen >= 0 && seen <= largest_count, "seen must be from 0 to 2^52");
   require(rows.size() % dimension == 0 && std::cmp_equal(row_count(), std::min<std::int64_t>(seen, max_rows)),
           "rows must have as many rows as were seen, and at most 256");
-  require(past_rows.size() == row_count() * past_dimension, "past_rows must have one row per row");
-  require(
-      all_within(rows, largest_value) && all_within(past_rows, largest_value) && all_within(last_row, largest_value),
-      "rows must be finite and at most 1e150 in size");
+  require(past_rows.size() == row_count() * past_dimension && gradients.size() == rows.size(),
+          "gradients and past_rows must have one row per row");
+  for (const std::vector<double>* values : {&rows, &gradients, &past_rows, &last_row}) {
+    require(all_within(*values, largest_value), "rows and gradients must be finite and at most 1e150 in size");
+  }
   require(last_row.size() == dimension && increases.size() == dimension && decreases.size() == dimension,
           "last_row, increases and decreases must have one entry per feature");
   for (const std::vector<std::int64_t>* counts : {&increases, &decreases}) {
@@ -129,7 +258,9 @@ void ImportanceParts::check() const {
 
 ColumnImportance::ColumnImportance(ImportanceParts parts) : parts_((parts.check(), std::move(parts))) {
   parts_.rows.reserve(ImportanceParts::max_rows * parts_.dimension);
+  parts_.gradients.reserve(ImportanceParts::max_rows * parts_.dimension);
   parts_.past_rows.reserve(ImportanceParts::max_rows * parts_.past_dimension);
+  fractions_.resize(parts_.groups.size());
 }
 
 std::optional<std::size_t> ColumnImportance::source_row(std::int64_t round) const {
@@ -144,62 +275,71 @@ std::optional<std::size_t> ColumnImportance::group_to_measure(std::int64_t round
       parts_.rows.empty()) {
     return std::nullopt;
   }
-  const auto rarest = rarest_group();
-  if (rarest->count < first_measurements) {
-    return rarest - parts_.groups.begin();
-  }
-  const auto due = std::ranges::max_element(parts_.groups, {}, &FeatureGroup::credit);
-  return due - parts_.groups.begin();
+  const auto chosen = round < rounds_in_turn ? std::ranges::min_element(parts_.groups, {}, &FeatureGroup::count)
+                                             : std::ranges::max_element(parts_.groups, {}, &FeatureGroup::credit);
+  return chosen - parts_.groups.begin();
 }
 
-std::vector<FeatureGroup>::const_iterator ColumnImportance::rarest_group() const {
-  return std::ranges::min_element(parts_.groups, {}, &FeatureGroup::count);
-}
-
-// Returns the fraction of the measurements that a group gets: a part is divided equally, the rest by the deviation of
-// the rises (Neyman's allocation). `sum` is the sum of all deviations.
-double ColumnImportance::fraction(const FeatureGroup& group, double sum) const {
+// Computes the fraction of the measurements that each group gets: a part is divided equally, the rest by the deviation
+// of a single measurement (Neyman's allocation).
+void ColumnImportance::find_fractions() {
   const double equal = 1.0 / static_cast<double>(parts_.groups.size());
-  return equal_fraction * equal + (1.0 - equal_fraction) * (sum > 0.0 ? uncertainty(group) / sum : equal);
+  std::ranges::fill(fractions_, equal_fraction * equal);
+  divide(&FeatureGroup::total, total_fraction);
+  divide(&FeatureGroup::recent, recent_fraction);
+}
+
+// Divides a part of the measurements by the deviations over all or over the recent rounds.
+void ColumnImportance::divide(GroupSums FeatureGroup::* sums, double part) {
+  const auto deviation = [&](const FeatureGroup& group) { return group.priority * (group.*sums).deviation_of_one(); };
+  const double equal = 1.0 / static_cast<double>(parts_.groups.size());
+  double sum = 0.0;
+  for (const FeatureGroup& group : parts_.groups) {
+    sum += deviation(group);
+  }
+  for (std::size_t g = 0; g < fractions_.size(); ++g) {
+    fractions_[g] += part * (sum > 0.0 ? deviation(parts_.groups[g]) / sum : equal);
+  }
 }
 
 void ColumnImportance::add(const Round& round) {
   const double keep = 1.0 - 1.0 / memory(round.number);
-  const double error = squared(round.prediction - round.label);
-  parts_.total_error.add(error, 1.0);
-  parts_.recent_error.add(error, keep);
-  for (std::size_t g = 0; !round.changes.empty() && g < parts_.groups.size(); ++g) {
+  const double error = round.prediction - round.label;
+  parts_.total_error.add(squared(error), 1.0);
+  parts_.recent_error.add(squared(error), keep);
+  for (std::size_t g = 0; round.has_source && g < parts_.groups.size(); ++g) {
     FeatureGroup& group = parts_.groups[g];
-    double change = 0.0;
-    for (const std::int64_t k : group.features) {
-      change += round.changes[static_cast<std::size_t>(k)];
+    Controls controls;
+    for (std::size_t c = 0; c < control_count; ++c) {
+      controls[c] = rise_of(change_of(group, round.changes[c]), round);
     }
-    const double control = squared(change) <= largest_control ? squared(change) : 0.0;
     if (round.measured == g) {
-      add_measurement(group, round, control);
+      add_measurement(g, round, controls);
     }
-    group.total.controls.add(control, 1.0);
-    group.recent.controls.add(control, keep);
+    group.total.controls.add(1.0, controls);
+    group.recent.controls.add(1.0, controls, keep);
   }
   add_row(round);
 }
 
-void ColumnImportance::add_measurement(FeatureGroup& measured, const Round& round, double control) {
-  const double keep = 1.0 - static_cast<double>(stride(round.number)) / memory(round.number);
-  const double sum =
-      std::accumulate(parts_.groups.begin(), parts_.groups.end(), 0.0,
-                      [](double so_far, const FeatureGroup& group) { return so_far + uncertainty(group); });
-  const bool in_turn = rarest_group()->count < first_measurements;
-  const double weight = in_turn ? static_cast<double>(parts_.groups.size()) : 1.0 / fraction(measured, sum);
-  for (FeatureGroup& group : parts_.groups) {
-    group.recent.moments.fade(keep);
-    group.credit += in_turn ? 0.0 : fraction(group, sum);
+void ColumnImportance::add_measurement(std::size_t measured, const Round& round, const Controls& controls) {
+  const auto rounds = static_cast<double>(stride(round.number));  // for which the measurement stands
+  const double keep = 1.0 - rounds / memory(round.number);
+  const bool in_turn = round.number < rounds_in_turn;
+  find_fractions();
+  const double weight = in_turn ? static_cast<double>(parts_.groups.size()) : 1.0 / fractions_[measured];
+  for (std::size_t g = 0; g < parts_.groups.size(); ++g) {
+    parts_.groups[g].recent.measured.fade(keep);
+    parts_.groups[g].credit += in_turn ? 0.0 : fractions_[g];
   }
-  measured.credit -= in_turn ? 0.0 : 1.0;
-  ++measured.count;
-  const double rise = squared(round.measured_prediction - round.label) - squared(round.prediction - round.label);
-  measured.total.moments.add(weight, rise, control);
-  measured.recent.moments.add(weight, rise, control);
+  FeatureGroup& group = parts_.groups[measured];
+  group.credit -= in_turn ? 0.0 : 1.0;
+  ++group.count;
+  std::array<double, control_count + 1> values;
+  std::ranges::copy(controls, values.begin());
+  values.back() = squared(round.measured_prediction - round.label) - squared(round.prediction - round.label);
+  group.total.measured.add(rounds * weight, values);
+  group.recent.measured.add(rounds * weight, values);
 }
 
 // Adds the row to the sample (reservoir sampling), and counts increases and decreases.
@@ -212,12 +352,15 @@ void ColumnImportance::add_row(const Round& round) {
   ++parts_.seen;
   if (parts_.row_count() < ImportanceParts::max_rows) {
     parts_.rows.insert(parts_.rows.end(), round.row.begin(), round.row.end());
+    parts_.gradients.insert(parts_.gradients.end(), round.gradient.begin(), round.gradient.end());
     parts_.past_rows.insert(parts_.past_rows.end(), round.past.begin(), round.past.end());
     return;
   }
   const std::uint64_t place = random_bits(parts_.seed, round.number, 1) % static_cast<std::uint64_t>(parts_.seen);
   if (place < ImportanceParts::max_rows) {
-    std::ranges::copy(round.row, parts_.rows.begin() + static_cast<std::ptrdiff_t>(place * parts_.dimension));
+    const auto first = static_cast<std::ptrdiff_t>(place * parts_.dimension);
+    std::ranges::copy(round.row, parts_.rows.begin() + first);
+    std::ranges::copy(round.gradient, parts_.gradients.begin() + first);
     std::ranges::copy(round.past,
                       parts_.past_rows.begin() + static_cast<std::ptrdiff_t>(place * parts_.past_dimension));
   }

@@ -1,34 +1,44 @@
 // Importance of columns, measured by what they do to the error.
 //
 // At some rounds, a row is predicted once more with the features of one group taken from an earlier row. When the label
-// comes, the rise in squared error is added to the sums of the group. A cheap control, the squared change of the ridge
-// regression, is computed at all rounds and for all groups. The difference between its mean at all rounds and at those
-// that were measured corrects the mean of the rises, which reduces its variance.
+// comes, the rise in squared error is added to the sums of the group. At all rounds and for all groups, cheap
+// surrogates of the prediction give rises, too: the controls. A regression of the measured rises on the controls, taken
+// at the mean of the controls over all rounds, estimates the mean rise with a much smaller variance (control variates).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "stacked_aggregation.hpp"
+
 namespace ellipack {
 
-// Weighted means, and sums of squared deviations, of the rises and their controls.
-struct RiseMoments {
+// Rises of the surrogates: the ridge regression; the slope of the local fit at the row; the mean of that slope and of
+// the slope at the earlier row. The first is exact for linear effects, the second for products of features and the
+// third for squares.
+constexpr std::size_t control_count = 3;
+using Controls = std::array<double, control_count>;
+
+// Weighted means of variables, and sums of products of their deviations from the means.
+template <std::size_t count>
+struct Moments {
   double weight = 0.0;
   double squared_weight = 0.0;  // sum of squared weights
-  double rise = 0.0;
-  double control = 0.0;
-  double rise_squares = 0.0;
-  double products = 0.0;
-  double control_squares = 0.0;
+  std::array<double, count> means{};
+  std::array<double, count*(count + 1) / 2> products{};  // lower triangle, row by row
 
-  void add(double new_weight, double new_rise, double new_control);
-  void fade(double factor);
+  double product(std::size_t i, std::size_t j) const { return products[i * (i + 1) / 2 + j]; }
 
-  // Returns the variance of the rises that the controls do not explain.
-  double residual_variance() const;
+  // Returns the number of equal weights that would determine a mean as well.
+  double effective_count() const { return squared_weight > 0.0 ? weight * (weight / squared_weight) : 0.0; }
+
+  // Adds values, after multiplying the weights so far by `keep`.
+  void add(double new_weight, const std::array<double, count>& values, double keep = 1.0);
+  void fade(double keep);
 };
 
 // A running mean that may forget.
@@ -41,8 +51,19 @@ struct FadingMean {
 
 // What was measured over all rounds, or over the recent ones.
 struct GroupSums {
-  RiseMoments moments;
-  FadingMean controls;  // at all rounds
+  Moments<control_count + 1> measured;  // controls and, last, the rise
+  Moments<control_count> controls;      // at all rounds, measured or not
+
+  // The estimated mean rise and its variance.
+  struct Estimate {
+    double rise = 0.0;
+    double variance = 0.0;
+    double variance_of_one = 0.0;  // the part of a single measurement, which further ones reduce
+  };
+  Estimate estimate() const;
+
+  // Returns the standard deviation of a single measurement; if there are few, that of the controls.
+  double deviation_of_one() const;
 };
 
 // Features that are replaced together.
@@ -67,6 +88,7 @@ struct ImportanceParts {
   std::vector<FeatureGroup> groups;
   std::int64_t seen = 0;          // number of rows so far
   std::vector<double> rows;       // uniform sample of them
+  std::vector<double> gradients;  // slopes of the local fits at these rows
   std::vector<double> past_rows;  // their features of the past
   FadingMean total_error;         // squared errors of all rounds
   FadingMean recent_error;
@@ -76,6 +98,7 @@ struct ImportanceParts {
 
   std::size_t row_count() const { return rows.size() / dimension; }
   std::span<const double> row(std::size_t k) const { return {rows.data() + k * dimension, dimension}; }
+  std::span<const double> gradient(std::size_t k) const { return {gradients.data() + k * dimension, dimension}; }
   std::span<const double> past_row(std::size_t k) const {
     return {past_rows.data() + k * past_dimension, past_dimension};
   }
@@ -102,10 +125,13 @@ class ColumnImportance {
     std::int64_t number = 0;
     double label = 0.0;
     double prediction = 0.0;
-    std::span<const double> row;      // with clipped outliers
-    std::span<const double> past;     // features of the past
-    std::span<const double> changes;  // of the ridge regression by each feature of the source row; empty without one
-    std::optional<std::size_t> measured;  // group
+    PredictionRange range{};
+    std::span<const double> row;                                 // with clipped outliers
+    std::span<const double> gradient;                            // slope of the local fit at the row
+    std::span<const double> past;                                // features of the past
+    std::array<std::span<const double>, control_count> changes;  // of each surrogate, by each feature of the source row
+    bool has_source = false;                                     // whether there are changes
+    std::optional<std::size_t> measured;                         // group
     double measured_prediction = 0.0;
   };
 
@@ -113,12 +139,13 @@ class ColumnImportance {
   void add(const Round& round);
 
  private:
-  std::vector<FeatureGroup>::const_iterator rarest_group() const;
-  double fraction(const FeatureGroup& group, double sum) const;
-  void add_measurement(FeatureGroup& measured, const Round& round, double control);
+  void find_fractions();
+  void divide(GroupSums FeatureGroup::* sums, double part);
+  void add_measurement(std::size_t measured, const Round& round, const Controls& controls);
   void add_row(const Round& round);
 
   ImportanceParts parts_;
+  std::vector<double> fractions_;  // of the measurements that each group gets; a buffer
 };
 
 }  // namespace ellipack

@@ -125,8 +125,8 @@ double FeatureView::rank_of(double value, std::size_t feature) const {
   return (static_cast<double>(low) + (value - knot(low)) / (knot(high) - knot(low))) / intervals;
 }
 
-void FeatureView::add_slope(std::span<const double> slope, std::span<const double> linear,
-                            const SlopeBuffers& buffers) {
+void FeatureView::find_gradient(std::span<const double> slope, std::span<const double> linear,
+                                const SlopeBuffers& buffers) const {
   const std::span<double> gradient = buffers.gradient;
   // Along a direction u of norm |u|, a fitted slope s adds s u. The rest of the linear slope is orthogonal to all
   // fitted directions.
@@ -154,6 +154,12 @@ void FeatureView::add_slope(std::span<const double> slope, std::span<const doubl
       gradient[i] += directions[i * rank + j] * along[j];
     }
   }
+}
+
+void FeatureView::add_slope(std::span<const double> slope, std::span<const double> linear,
+                            const SlopeBuffers& buffers) {
+  find_gradient(slope, linear, buffers);
+  const std::span<const double> gradient = buffers.gradient;
   std::vector<double>& sum = gop.write();
   sum.resize(dimension * dimension, 0.0);
   for (std::size_t i = 0; i < dimension; ++i) {

@@ -82,14 +82,17 @@ struct FeatureView {
   // Allocates what `add_slope` needs, so that it does not throw.
   void make_room() { gop.write().reserve(dimension * dimension); }
 
-  // Buffers of `add_slope`.
+  // Buffers of `find_gradient` and `add_slope`.
   struct SlopeBuffers {
     std::span<double> gradient;  // one entry per feature
     std::span<double> fit;       // three entries per coordinate of local fits
   };
 
-  // Adds the outer product of a slope to `gop`. `slope` is the slope of a local linear fit; along the other directions,
-  // the slope is that of the global ridge regression, `linear`.
+  // Computes the gradient by standardized features. `slope` is the slope of a local linear fit; along the other
+  // directions, the slope is that of the global ridge regression, `linear`.
+  void find_gradient(std::span<const double> slope, std::span<const double> linear, const SlopeBuffers& buffers) const;
+
+  // Adds the outer product of this gradient to `gop`.
   void add_slope(std::span<const double> slope, std::span<const double> linear, const SlopeBuffers& buffers);
 
  private:

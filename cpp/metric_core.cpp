@@ -443,25 +443,30 @@ void MetricCore::learn_past(const Row& row, double label, const MetricRounds::Pu
   }
 }
 
-// Computes the changes of the ridge regression by an earlier row and, in some rounds, predicts the row once more with
-// the features of a group from that row.
+// Computes the changes of the surrogates by an earlier row and, in some rounds, predicts the row once more with the
+// features of a group from that row.
 void MetricCore::measure_importance(std::span<const double> row, Workspace& work) const {
   ImportanceWorkspace& measured = *work.importance;
   const std::int64_t round = plain_.clock();
   const std::optional<std::size_t> source = importance_->source_row(round);
-  measured.has_changes = source.has_value();
+  measured.has_source = source.has_value();
   measured.group.reset();
   if (past_) {
     std::ranges::copy(std::span(work.past->row).first(measured.past.size()), measured.past.begin());
   }
+  if (plain_.has_labels()) {
+    plain_.find_gradient(work.plain, measured.gradient);
+  }
   if (!source) {
     return;
   }
-  plain_.ridge_changes(importance_->parts().row(*source), work.plain, measured.changes);
+  const ImportanceParts& parts = importance_->parts();
+  plain_.surrogate_changes({parts.row(*source), parts.gradient(*source)}, measured.gradient, work.plain,
+                           measured.changes);
   measured.group = importance_->group_to_measure(round);
   if (measured.group) {
     std::ranges::copy(row, measured.row.begin());
-    measured.prediction = predict_replaced(*source, importance_->parts().groups[*measured.group], measured);
+    measured.prediction = predict_replaced(*source, parts.groups[*measured.group], measured);
   }
 }
 
@@ -489,12 +494,17 @@ double MetricCore::predict_replaced(std::size_t source, const FeatureGroup& grou
 
 void MetricCore::add_importance(double label, const Workspace& work) {
   const ImportanceWorkspace& measured = *work.importance;
-  ColumnImportance::Round round{plain_.clock(), label, work.prediction, work.plain.clipped,
-                                measured.past,  {},    measured.group,  measured.prediction};
-  if (measured.has_changes) {
-    round.changes = measured.changes;
-  }
-  importance_->add(round);
+  importance_->add({.number = plain_.clock(),
+                    .label = label,
+                    .prediction = work.prediction,
+                    .range = plain_.prediction_range(),
+                    .row = work.plain.clipped,
+                    .gradient = measured.gradient,
+                    .past = measured.past,
+                    .changes = {measured.changes.ridge, measured.changes.local, measured.changes.averaged},
+                    .has_source = measured.has_source,
+                    .measured = measured.group,
+                    .measured_prediction = measured.prediction});
 }
 
 std::unique_ptr<MetricCore::Workspace> MetricCore::acquire_workspace() const {

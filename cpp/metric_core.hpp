@@ -176,11 +176,14 @@ class MetricCore {
   // What a round measures about the importance of columns before its label comes.
   struct ImportanceWorkspace {
     ImportanceWorkspace(std::size_t dimension, std::size_t past_dimension)
-        : row(dimension), past(past_dimension), changes(dimension) {}
-    std::vector<double> row;      // with the features of a group from an earlier row
-    std::vector<double> past;     // features of the past
-    std::vector<double> changes;  // of the ridge regression
-    bool has_changes = false;
+        : row(dimension), gradient(dimension), past(past_dimension) {
+      changes = {std::vector<double>(dimension), std::vector<double>(dimension), std::vector<double>(dimension)};
+    }
+    std::vector<double> row;           // with the features of a group from an earlier row
+    std::vector<double> gradient;      // at the row itself
+    std::vector<double> past;          // features of the past
+    MetricRounds::Surrogates changes;  // by the features of the earlier row
+    bool has_source = false;
     std::optional<std::size_t> group;  // that was measured
     double prediction = 0.0;           // for `row`
   };

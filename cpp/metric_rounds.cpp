@@ -348,11 +348,28 @@ void MetricRounds::fill_trends_from_rows(std::size_t v, Workspace& work) const {
   }
 }
 
-void MetricRounds::ridge_changes(std::span<const double> other, const Workspace& work,
-                                 std::span<double> changes) const {
-  parts_.views[0].standardize(other, changes);
-  for (std::size_t k = 0; k < changes.size(); ++k) {
-    changes[k] = parts_.regressions.ridge.coefficients[k] * (changes[k] - work.standard[k]);
+void MetricRounds::find_gradient(Workspace& work, std::span<double> gradient) const {
+  const FeatureView& first = parts_.views[0];
+  Workspace::View& view = work.views[0];
+  first.find_gradient(view.slope, parts_.regressions.ridge.coefficients, {gradient, view.slope_buffer});
+  for (std::size_t k = 0; k < gradient.size(); ++k) {
+    gradient[k] /= first.scale[k];
+    if (!(std::abs(gradient[k]) <= CenterMemory::largest_row)) {
+      gradient[k] = 0.0;
+    }
+  }
+}
+
+void MetricRounds::surrogate_changes(const RowGradient& other, std::span<const double> gradient, const Workspace& work,
+                                     Surrogates& changes) const {
+  const FeatureView& first = parts_.views[0];
+  first.standardize(other.row, changes.ridge);
+  for (std::size_t k = 0; k < gradient.size(); ++k) {
+    const double gap = changes.ridge[k] - work.standard[k];
+    const double move = gap * first.scale[k];
+    changes.ridge[k] = parts_.regressions.ridge.coefficients[k] * gap;
+    changes.local[k] = gradient[k] * move;
+    changes.averaged[k] = 0.5 * (changes.local[k] + other.gradient[k] * move);
   }
 }
 

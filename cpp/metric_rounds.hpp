@@ -155,9 +155,26 @@ class MetricRounds {
     return {prediction, relative_scale, parts_.intervals.around(prediction, relative_scale)};
   }
 
-  // Computes by how much the ridge regression would change for the row that was predicted last, if each feature had its
-  // value in another row.
-  void ridge_changes(std::span<const double> other, const Workspace& work, std::span<double> changes) const;
+  // Computes the gradient of the local fit at the row that was predicted last; 0 where it is too large.
+  void find_gradient(Workspace& work, std::span<double> gradient) const;
+
+  // A row and the gradient at it.
+  struct RowGradient {
+    std::span<const double> row;
+    std::span<const double> gradient;
+  };
+
+  // Linear surrogates of the prediction, by their slopes.
+  struct Surrogates {
+    std::vector<double> ridge;     // of the ridge regression
+    std::vector<double> local;     // of the local fit at the row that was predicted last
+    std::vector<double> averaged;  // mean of that and of the local fit at another row
+  };
+
+  // Computes by how much each surrogate would change for the row that was predicted last, if each feature had its value
+  // in another row. `gradient` is that of the row.
+  void surrogate_changes(const RowGradient& other, std::span<const double> gradient, const Workspace& work,
+                         Surrogates& changes) const;
 
   // Returns whether learning the label of the row that was predicted last would bring the number of centers to
   // `max_centers`.

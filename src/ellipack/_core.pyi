@@ -190,12 +190,22 @@ class FeatureGroup:
     def sums(self) -> NDArray[numpy.float64]:
         """Sums over all rounds and over the recent ones."""
 
+    @property
+    def estimate(self) -> tuple[float, float, float]:
+        """
+        Estimate of the mean rise, its variance and the effective number of measurements.
+        """
+
+    @property
+    def recent_estimate(self) -> tuple[float, float, float]:
+        """The same over the recent rounds."""
+
     def __reduce__(self) -> tuple[object, ...]: ...
 
 class ImportanceParts:
     """What was measured about the importance of columns."""
 
-    def __init__(self, seed: int, groups: Sequence[FeatureGroup], seen: int, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], past_rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], errors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], last_row: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], moves: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> None: ...
+    def __init__(self, seed: int, groups: Sequence[FeatureGroup], seen: int, sample: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]], errors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], last_row: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], moves: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> None: ...
 
     max_rows: Final[int] = ...
     """Largest number of rows of the sample."""
@@ -210,12 +220,8 @@ class ImportanceParts:
     def seen(self) -> int: ...
 
     @property
-    def rows(self) -> NDArray[numpy.float64]:
-        """Sample of earlier rows."""
-
-    @property
-    def past_rows(self) -> NDArray[numpy.float64]:
-        """Their features of the past."""
+    def sample(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
+        """Earlier rows, the gradients at them, and their features of the past."""
 
     @property
     def errors(self) -> NDArray[numpy.float64]:

@@ -118,8 +118,8 @@ class FeatureView:
             total = total + standard[:, k : k + 1] * self.directions[k]
         return total
 
-    def add_gradient(self, slope: Floats, trend: Floats) -> None:
-        """Add the outer product of a gradient: a local fit's slope in the leading whitened coordinates.
+    def gradient(self, slope: Floats, trend: Floats) -> Floats:
+        """Return the gradient that has a local fit's slope in the leading whitened coordinates.
 
         Perpendicular to these the gradient is the global trend's.
         """
@@ -128,4 +128,9 @@ class FeatureView:
         if len(slope) < len(trend):
             basis = leading / np.linalg.norm(leading, axis=0)
             gradient += trend - basis @ (basis.T @ trend)
+        return gradient
+
+    def add_gradient(self, slope: Floats, trend: Floats) -> None:
+        """Add the outer product of a gradient."""
+        gradient = self.gradient(slope, trend)
         self.gradient_sum += np.outer(gradient, gradient)

@@ -160,6 +160,11 @@ class ReferenceMetricLearner:
         """Return the prediction for a row, 0 before the first round."""
         return self._predict_row(row).prediction if self.labels.count else 0.0
 
+    def gradient(self, row: Floats) -> Floats:
+        """Return the gradient of the local fit at a row in the first view."""
+        view = self.views[0]
+        return view.gradient(self._predict_row(row).slopes[0], self.ridge.coefficients[:-1]) / view.scale
+
     def relative_scale(self, row: Floats) -> float:
         """Return the error to expect, in units of the mean error."""
         return self._predict_row(row).relative_scale if self.labels.count else 1.0
@@ -201,7 +206,7 @@ class ReferenceMetricLearner:
     def _clipped(self, row: Floats) -> Floats:
         return np.array([known.clip_outlier(float(value)) for known, value in zip(self.features, row, strict=True)])
 
-    def _within_labels(self, value: float) -> float:
+    def within_labels(self, value: float) -> float:
         """Return a prediction, clipped to the range of the labels plus a margin."""
         slack = self.config.label_margin * (self.labels.high - self.labels.low)
         return min(max(value, self.labels.low - slack), self.labels.high + slack)
@@ -230,10 +235,10 @@ class ReferenceMetricLearner:
             if v == 0:
                 nearest = int(near.positions[0]), float(near.squared[0])
                 relative_scale = self._relative_scale(near)
-        experts = np.array([self._within_labels(value) for value in predictions])
+        experts = np.array([self.within_labels(value) for value in predictions])
         mixture = float(self.aggregation.weights() @ experts)
         correction = float(self.stack.coefficients @ (experts - mixture)) if self.stack else 0.0
-        pair = np.array([mixture, self._within_labels(mixture + correction)])
+        pair = np.array([mixture, self.within_labels(mixture + correction)])
         prediction = float(self.top.weights() @ pair)
         return RowPrediction(
             clipped, standard, queries, nearest, slopes, experts, mixture, pair, prediction, relative_scale

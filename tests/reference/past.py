@@ -90,10 +90,10 @@ class ReferencePastLearner:
         if self.plain.clock < self.active_from or not self.plain.labels.count:
             return alone
         seen = np.append(past, row) if self.sees_features else np.array(past)
-        experts = np.array([self.plain._within_labels(p) for p in (alone, self.with_past.predict(seen))])
+        experts = np.array([self.plain.within_labels(p) for p in (alone, self.with_past.predict(seen))])
         mixture = float(self.weights.weights() @ experts)
         correction = float(self.stack.coefficients @ (experts - mixture)) if self.stack else 0.0
-        pair = np.array([mixture, self.plain._within_labels(mixture + correction)])
+        pair = np.array([mixture, self.plain.within_labels(mixture + correction)])
         return float(self.top.weights() @ pair)
 
     def learn(self, row: Floats, label: float, key: int = 0, past: list[float] | None = None) -> Published:
@@ -104,10 +104,10 @@ class ReferencePastLearner:
         seen = np.append(features, row) if self.sees_features else np.array(features)
         prediction, counts = alone, not labels.is_outlier(label)
         if active and labels.count:
-            experts = np.array([self.plain._within_labels(p) for p in (alone, self.with_past.predict(seen))])
+            experts = np.array([self.plain.within_labels(p) for p in (alone, self.with_past.predict(seen))])
             mixture = float(self.weights.weights() @ experts)
             correction = float(self.stack.coefficients @ (experts - mixture)) if self.stack else 0.0
-            pair = np.array([mixture, self.plain._within_labels(mixture + correction)])
+            pair = np.array([mixture, self.plain.within_labels(mixture + correction)])
             prediction = float(self.top.weights() @ pair)
         relative_scale = self.with_past.relative_scale(seen) if active else self.plain.relative_scale(row)
         published = prediction, self.with_past.intervals.around(prediction, relative_scale), relative_scale

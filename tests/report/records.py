@@ -76,17 +76,21 @@ def full() -> Record:
 
 
 def _importance(columns: list[str], shares: list[float]) -> ImportanceRecord:
-    """Return importances with a standard error of a point, one column that was not measured, and one of time."""
+    """Return importances with a standard error of a point, one column that was not measured, and one of time.
+
+    The last two columns that were measured are correlated.
+    """
     known = [
         ColumnShare([name], 40, 900 * share, 0.3, 7.7 * share, share, 0.01, share, 0.02, share >= 0.05)
         for name, share in zip(columns, shares, strict=True)
     ]
     known.sort(key=lambda each: -(each.share or 0.0))
     unknown = ColumnShare([columns[-1]], 2, None, None, None, None, None, None, None)
-    together = [ColumnShare(columns[:2], 30, 1200.0, 20.0, 10.0, 0.8, 0.03, 0.7, 0.05)]
+    share = known[-2].share
+    pair = ColumnShare([*known[-3].columns, *known[-2].columns], 30, 9.0, 0.2, 0.1, share, 0.01, share, 0.02)
     return ImportanceRecord(
         [*known[:-1], unknown],
-        together,
+        [*known[:-3], pair, unknown],
         columns[-1:],
         TimeShare(0.62, 0.31, 0.07, 0.02),
         58.27,

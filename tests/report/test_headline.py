@@ -67,7 +67,7 @@ def share(name: str, value: float | None, std: float = 0.01) -> ColumnShare:
     ],
 )
 def test_headline_names_drivers_only_where_the_standard_error_allows(columns: list[ColumnShare], text: str) -> None:
-    record = replace(records.full(), importance=ImportanceRecord(columns, [], [], None, 1.0))
+    record = replace(records.full(), importance=ImportanceRecord(columns, columns, [], None, 1.0))
     assert text_of(build_headline(record)).endswith(text)
 
 

@@ -62,12 +62,12 @@ def test_effective_rank_is_drawn_by_phase() -> None:
 def test_most_important_features_come_first() -> None:
     record = records.wide(3000)
     assert record.importance is not None
-    shares = [each.share for each in record.importance.columns if each.share is not None]
+    shares = [each.share for each in record.importance.groups if each.share is not None]
     chart = importance_chart(record)
     assert chart is not None
     assert chart.data[0]["x"] == sorted(shares, reverse=True)[:20]
     assert chart.data[0]["error_x"]["array"] == [0.01] * 20
-    assert chart.note == "2,979 more columns are less important."
+    assert chart.note == "2,978 more columns are less important."
     weights = [record.directions[0].loadings[i] ** 2 for i in range(len(record.features))]
     assert [weights[i] for i in top_features(record)] == sorted(weights, reverse=True)[:20]
 
@@ -75,7 +75,7 @@ def test_most_important_features_come_first() -> None:
 def test_names_are_truncated_beside_bars_and_complete_on_hover() -> None:
     record = records.hostile()
     assert record.importance is not None
-    measured = [each.columns[0] for each in record.importance.columns if each.share is not None]
+    measured = [" with ".join(each.columns) for each in record.importance.groups if each.share is not None]
     features = [record.features[i] for i in top_features(record)]
     for chart, shown in ((importance_chart(record), measured), (loading_chart(record), features)):
         assert chart is not None

@@ -5,16 +5,19 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console, JustifyMethod
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
+from ellipack.evaluation.drivers import column_importances
 from ellipack.evaluation.run import Run
-from ellipack.report.formatting import clean, format_count
+from ellipack.report.formatting import clean, format_count, truncate
 from ellipack.report.headline import format_share
 from ellipack.report.record import Direction, ImportanceRecord, PastRecord, Record, Summary
 
-_MAX_FEATURES, _MAX_TOGETHER, _MAX_PHASES, _MAX_LOADINGS = 10, 5, 10, 4
+_MAX_DRIVER_LENGTH = 24
+_MAX_FEATURES, _MAX_PHASES, _MAX_LOADINGS = 10, 10, 4
 _NAME_WIDTH = 20  # of a column, if the terminal is narrow
 _MIN_WEIGHT, _MIN_LOADING = 0.0005, 0.05  # smaller values are not shown
 _BAR_LENGTH = 24
@@ -103,15 +106,15 @@ def _score_rows(summary: Summary) -> list[tuple[str, str]]:
 def _importance_table(measured: ImportanceRecord, console: Console) -> Table:
     """Return the importance of columns, the most important ones first, and of time."""
     table = _table("What drives it", "column", ">importance", ">recently", "")
-    shown = measured.columns[:_MAX_FEATURES]
+    shown = measured.groups[:_MAX_FEATURES]
     largest = max((each.share or 0.0 for each in shown), default=0.0)
-    for each in [*shown, *measured.together[:_MAX_TOGETHER]]:
+    for each in shown:
         recent = "-" if each.recent_share is None else f"{each.recent_share:.1%}"
         length = min(1.0, (each.share or 0.0) / max(largest, 1e-300))
         note = f"  {each.effect}" if each.effect else ""
-        name = " and ".join(map(clean, each.columns))
+        name = " with ".join(map(clean, each.columns))
         table.add_row(Text(name), format_share(each), recent, bar(length, console) + note)
-    rest = len(measured.columns) - len(shown)
+    rest = len(measured.groups) - len(shown)
     notes = [f"and {rest:,} more"] * (rest > 0)
     if measured.time_columns:
         notes.append(f"time: {', '.join(map(clean, measured.time_columns))}")
@@ -257,7 +260,15 @@ class ProgressLine:
             self.speed.append((rows, speed))
         if len(self.speed) > _MAX_SPEEDS:
             self.speed = self.speed[1::2]
-        error, skill = self._run.scores.rmse or 0.0, self._run.scores.skill or 0.0
-        self._progress.update(
-            self._task, completed=rows, description=f"{speed:,.0f} rows/s  RMSE {error:.4g}  skill {skill:.1%}"
-        )
+        if not self._progress.disable:
+            error, skill = self._run.scores.rmse or 0.0, self._run.scores.skill or 0.0
+            description = f"{speed:,.0f} rows/s  RMSE {error:.4g}  skill {skill:.1%}{self._driver()}"
+            self._progress.update(self._task, completed=rows, description=description)
+
+    def _driver(self) -> str:
+        """Return the most important column, if one matters beyond doubt."""
+        measured = column_importances(self._run)
+        if measured is None or not measured.drivers:
+            return ""
+        first = measured.drivers[0]
+        return f"  driven by {escape(truncate(clean(first.columns[0]), _MAX_DRIVER_LENGTH))} ({first.share:.0%})"

@@ -19,7 +19,7 @@ from ellipack.learners.intervals import (
 )
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.effects import Effect, partial_dependence
+from ellipack.learners.metric.effects import Effect, EffectGrid, partial_dependence, quantile_grid, recent_rows
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.feature_growth import add_features, set_columns
 from ellipack.learners.metric.importance_estimates import Shares, feature_shares
@@ -520,10 +520,9 @@ class MetricRegressor(StreamingRegressor[MetricState]):
                     f"feature must be the name of a feature, {', '.join(names) or 'none'}, got {feature!r}"
                 )
             feature = names.index(feature)
-        place = check_integer(feature, "feature", 0, state.core.dimension - 1)
-        return partial_dependence(
-            state, place, None if values is None else check_rows(np.atleast_2d(np.asarray(values)))[0]
-        )
+        place, rows = check_integer(feature, "feature", 0, state.core.dimension - 1), recent_rows(state)
+        grid = quantile_grid(rows[:, place]) if values is None else check_rows(np.atleast_2d(np.asarray(values)))[0]
+        return partial_dependence(state, EffectGrid("", [place], grid[:, None], grid), rows)
 
     def set_columns(self, columns: Sequence[str]) -> Self:
         """Name the column of a table that each feature comes from. The features of a column are measured together.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ellipack.report.record import Record
 
 if TYPE_CHECKING:
-    from ellipack.report.plots import plot_importances, plot_progress, plot_spectrum
+    from ellipack.report.plots import plot_effect, plot_importances, plot_progress, plot_spectrum
 
-__all__ = ["Record", "plot_importances", "plot_progress", "plot_spectrum"]
+__all__ = ["Record", "plot_effect", "plot_importances", "plot_progress", "plot_spectrum"]
 
 
 def __getattr__(name: str) -> Any:

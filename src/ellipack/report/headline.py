@@ -62,7 +62,7 @@ def _drivers(record: Record) -> Sentence:
     measured = record.importance
     if measured is None:
         return []
-    if all(each.share is None for each in measured.columns):
+    if all(each.share is None for each in measured.groups):
         return [" It is too early to say what drives it."]
     return [*_time_and_features(measured), *_named_drivers(measured)]
 
@@ -78,7 +78,7 @@ def _time_and_features(measured: ImportanceRecord) -> Sentence:
 
 def _named_drivers(measured: ImportanceRecord) -> Sentence:
     """Return the columns that matter beyond doubt, no more than cover most of the importance."""
-    drivers = [each for each in measured.columns if each.is_driver]
+    drivers = [each for each in measured.groups if each.is_driver]
     if not drivers:
         return [" No column matters beyond doubt."]
     covered, named = 0.0, []
@@ -99,7 +99,17 @@ def _enumerate_columns(named: list[ColumnShare]) -> Sentence:
         if k > 0:
             parts.append(" and " if k == len(named) - 1 else ", ")
         effect = f"; {each.effect}" if each.effect else ""
-        parts += [emphasize(each.columns[0]), f" ({format_share(each)}{effect})"]
+        parts += [*_join_names(each.columns), f" ({format_share(each)}{effect})"]
+    return parts
+
+
+def _join_names(columns: list[str]) -> Sentence:
+    """Return correlated columns as one, as in "a with b"; only the first two if there are more."""
+    parts: Sentence = [emphasize(columns[0])]
+    if len(columns) > 1:
+        parts += [" with ", emphasize(columns[1])]
+    if len(columns) > 2:
+        parts.append(f" and {len(columns) - 2:,} more")
     return parts
 
 

@@ -115,14 +115,14 @@ def _positions(record: Record) -> range:
 def importance_chart(record: Record) -> Chart | None:
     """Return a bar chart of the importance of columns, with standard errors."""
     measured = (
-        [] if record.importance is None else [each for each in record.importance.columns if each.share is not None]
+        [] if record.importance is None else [each for each in record.importance.groups if each.share is not None]
     )
     leading = measured[:_MAX_FEATURES]
     if not leading:
         return None
     values = [each.share or 0.0 for each in leading]
     errors = [each.share_std or 0.0 for each in leading]
-    full_names = [each.columns[0] for each in leading]
+    full_names = [" with ".join(each.columns) for each in leading]
     trace: PlotlyObject = {
         "type": "bar",
         "orientation": "h",

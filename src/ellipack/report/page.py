@@ -15,6 +15,7 @@ from typing import Any
 
 from ellipack.report import interval_charts, model_charts, run_charts
 from ellipack.report.chart import Chart
+from ellipack.report.effect_charts import effect_charts
 from ellipack.report.formatting import clean, format_count, format_number, format_percent
 from ellipack.report.headline import (
     Name,
@@ -181,7 +182,7 @@ def _metric_section(record: Record) -> Section | None:
 
 
 def _feature_section(record: Record) -> Section | None:
-    charts = _draw(record, model_charts.importance_chart)
+    charts = [*_draw(record, model_charts.importance_chart), *effect_charts(record)]
     measured = record.importance
     if measured is None:
         return None
@@ -195,16 +196,23 @@ def _feature_section(record: Record) -> Section | None:
             f"Recent values (the past of the label, and columns that only grow) explain {format_percent(time.time)}, "
             f"the features {format_percent(time.features)}, and {format_percent(time.both)} is of both."
         )
-    groups = [*measured.columns[:_MAX_COLUMNS], *measured.together[:_MAX_COLUMNS]]
+    if measured.effects:
+        lead.append(
+            " An effect is the mean prediction over recent rows if the column had a certain value, with the spread "
+            "over these rows."
+        )
+    together = [each for each in measured.groups if len(each.columns) > 1]
+    if together:
+        lead.append(" Strongly correlated columns are measured as one, because each alone stands in for the others.")
     rows = [
         [
-            " and ".join(each.columns),
+            " with ".join(each.columns),
             format_share(each),
             _recent_share(each),
             format_number(each.rmse_rise),
             each.effect,
         ]
-        for each in groups
+        for each in measured.groups[:_MAX_COLUMNS]
     ]
     rows += [[name, "time", "", "", ""] for name in measured.time_columns]
     table = Table(

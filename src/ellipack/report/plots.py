@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import NotFittedError
 
 from ellipack.errors import InputError, ShapeError
+from ellipack.learners.metric.effects import Effect
 from ellipack.metric import Metric
 from ellipack.report.formatting import clean, truncate
 from ellipack.report.record import Progress, Record
@@ -147,6 +148,43 @@ def plot_importances(learner: Any, axes: Axes | None = None, *, top: int = 20) -
     drawn.set_yticks(np.arange(len(order)), labels=labels, parse_math=False)
     drawn.set_ylim(len(order) - 0.5, -0.5)
     drawn.xaxis.set_major_formatter(PercentFormatter(xmax=1))
+    return drawn
+
+
+def plot_effect(effect: Effect, axes: Axes | None = None) -> Axes:
+    """Plot how the prediction moves with a value, with the spread over recent rows.
+
+    Parameters
+    ----------
+    effect : Effect
+        Effect of a feature, from `MetricRegressor.partial_dependence`, or of a column, from
+        `TableRegressor.partial_dependence`.
+    axes : matplotlib.axes.Axes or None, default None
+        Axes to draw on. If None, a new figure is created.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Axes with the plot.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ellipack import MetricRegressor
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> plot_effect(MetricRegressor().fit(X, X[:, 0]).partial_dependence(0)).get_ylabel()
+    'mean prediction'
+    """
+    drawn = _axes(axes)
+    drawn.fill_between(effect.values, effect.low, effect.high, color=COLORS[5], alpha=0.3, label="10 to 90% of rows")
+    drawn.plot(effect.values, effect.mean, color=COLORS[0], linewidth=2, marker="o", markersize=4, label="mean")
+    style_axes(drawn, "Effect on the prediction", "", "mean prediction")
+    # Dollar signs in a name do not start a formula.
+    drawn.set_xlabel(truncate(clean(effect.name), _MAX_NAME_LENGTH), parse_math=False)
+    if effect.labels:
+        labels = [truncate(clean(label), _MAX_NAME_LENGTH) for label in effect.labels]
+        drawn.set_xticks(effect.values, labels=labels, rotation=45, ha="right", parse_math=False)
+    drawn.legend(frameon=False)
     return drawn
 
 

@@ -170,7 +170,7 @@ class ColumnShare:
     rmse_rise : float or None
         Rise in RMSE, in units of the label.
     share, share_std : float or None
-        Rise relative to the sum over all columns, and its standard error.
+        Rise relative to the sum over all columns or groups, and its standard error.
     recent_share, recent_share_std : float or None
         The same over recent rows.
     is_driver : bool
@@ -193,6 +193,33 @@ class ColumnShare:
 
 
 @dataclass(frozen=True)
+class EffectRecord:
+    """How the prediction moves with a value of a column, averaged over recent rows.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column.
+    part : str
+        Part of it, such as the hour of a time; empty if the effect is of the whole column.
+    values : list of float
+        The values; if they are no numbers, their places.
+    labels : list of str
+        The values as text; empty if they are numbers.
+    mean, low, high : list of float
+        Mean prediction at each value, and its spread over the rows.
+    """
+
+    column: str
+    part: str
+    values: list[float]
+    labels: list[str]
+    mean: list[float]
+    low: list[float]
+    high: list[float]
+
+
+@dataclass(frozen=True)
 class TimeShare:
     """What only time explains, what only the features explain, and what is of both; the sum is 1.
 
@@ -212,22 +239,25 @@ class ImportanceRecord:
     Attributes
     ----------
     columns : list of ColumnShare
-        Columns, the most important one first.
-    together : list of ColumnShare
-        Strongly correlated columns, measured together.
+        Each column alone, the most important one first.
+    groups : list of ColumnShare
+        The same with strongly correlated columns as one, measured together.
     time_columns : list of str
         Columns that only tell how near in time rows are.
     time : TimeShare or None
         Time and features; None if it is too early to say.
     rmse : float
         RMSE of the rounds that were measured.
+    effects : list of EffectRecord
+        Effects of the columns that matter beyond doubt.
     """
 
     columns: list[ColumnShare]
-    together: list[ColumnShare]
+    groups: list[ColumnShare]
     time_columns: list[str]
     time: TimeShare | None
     rmse: float
+    effects: list[EffectRecord] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -387,6 +417,7 @@ class Record:
         _check_metric(self)
         _check_phases(self)
         _check_intervals(self)
+        _check_effects(self)
 
     def to_json(self) -> str:
         """Return the record as JSON, without rounding."""
@@ -471,6 +502,12 @@ def _check_intervals(record: Record) -> None:
             check_length(getattr(each, name), f"intervals[{i}].{name}", each.bin_end, "bins")
         for name in ("recent_labels", "recent_lower", "recent_upper"):
             check_length(getattr(each, name), f"intervals[{i}].{name}", each.recent_rows, "rows")
+
+
+def _check_effects(record: Record) -> None:
+    for i, effect in enumerate([] if record.importance is None else record.importance.effects):
+        for name in ("mean", "low", "high", *["labels"] * bool(effect.labels)):
+            check_length(getattr(effect, name), f"importance.effects[{i}].{name}", effect.values, "values")
 
 
 def _check_phases(record: Record) -> None:

@@ -8,15 +8,18 @@ import numpy as np
 
 from ellipack._version import __version__
 from ellipack.estimators import MetricRegressor, PhasedRegressor
+from ellipack.evaluation.drivers import column_effects, column_importances
 from ellipack.evaluation.interval_scores import IntervalScores
 from ellipack.evaluation.run import Run
 from ellipack.evaluation.scores import Scores
-from ellipack.learners.metric.importances import ColumnImportance, summarize_importances
+from ellipack.learners.metric.effects import Effect
+from ellipack.learners.metric.importances import ColumnImportance, Importances, summarize_importances
 from ellipack.learners.metric.past import past_feature_names
 from ellipack.report.record import (
     ColumnRecord,
     ColumnShare,
     Direction,
+    EffectRecord,
     Experts,
     ImportanceRecord,
     IntervalRecord,
@@ -31,6 +34,7 @@ from ellipack.report.record import (
 from ellipack.validation import Floats
 
 _N_DIRECTIONS = 5
+_MAX_EFFECTS = 8  # columns whose effects are computed
 _MAX_DISORDER = 0.02  # of the time from first to last, between the date of a row and its place in order
 _MAX_SHARE_OUT_OF_ORDER = 0.05  # of the rows that may be further away
 _LATEST = 253_402_300_800 * 10**6  # the year 9999, in microseconds
@@ -57,9 +61,7 @@ def build_record(run: Run, speed: Sequence[tuple[int, float]] = ()) -> Record:
     columns += [
         ColumnRecord(each.name, "left out", each.reason, 0) for each in run.encoder.left_out if each.name not in used
     ]
-    info = RunInfo(
-        run.source, run.encoder.target, run.scores, run.skipped, columns, list(speed), run.encoder.feature_columns
-    )
+    info = RunInfo(run.source, run.encoder.target, run.scores, run.skipped, columns, list(speed), run)
     record = build_learner_record(run.learner, run.encoder.feature_names, info)
     summary = replace(record.summary, unlabeled=run.unlabeled, late_labels=run.late_labels)
     return replace(record, summary=summary, intervals=_build_intervals(run.interval_scores))
@@ -75,7 +77,7 @@ class RunInfo:
     skipped: int = 0
     columns: list[ColumnRecord] = field(default_factory=list)
     speed: list[tuple[int, float]] = field(default_factory=list)
-    feature_columns: list[str] = field(default_factory=list)
+    run: Run | None = None
 
 
 def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Record:
@@ -106,7 +108,7 @@ def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Re
         summary=build_summary(info.scores, info.skipped),
         progress=_build_progress(info.scores),
         features=features,
-        importance=_build_importance(learner, info.feature_columns or features),
+        importance=_build_importance(learner, features, info.run),
         eigenvalues=metric.eigenvalues.tolist(),
         effective_rank=int(learner.effective_rank_),
         n_centers=int(learner.n_centers_),
@@ -190,26 +192,55 @@ def _build_progress(scores: Scores) -> Progress:
     return Progress(scores.bin_ends().tolist(), learner, mean, last)
 
 
-def _build_importance(learner: Any, feature_columns: list[str]) -> ImportanceRecord | None:
+def _build_importance(learner: Any, features: list[str], run: Run | None) -> ImportanceRecord | None:
     """Return what drives the predictions, if the learner measures it."""
     if not isinstance(learner, MetricRegressor):
         return None
-    state = learner.state_
-    if state.phase.layout.columns == tuple(range(len(feature_columns))):
-        names = feature_columns
-    else:
-        names = list(dict.fromkeys(feature_columns))
-    measured = summarize_importances(state, names)
+    measured = _summarize(learner, features, run)
     if measured is None:
         return None
-    split = measured.split
+    split, drivers = measured.split, [name for each in measured.drivers for name in each.columns]
+    effects = {name: _effects(learner, features, run, name) for name in drivers[:_MAX_EFFECTS]}
     return ImportanceRecord(
-        [replace(_column_share(each), effect=_effect(learner, each, feature_columns)) for each in measured.columns],
-        [_column_share(each) for each in measured.together],
+        [_column_share(each) for each in measured.columns],
+        [replace(_column_share(each), effect=_describe(each, effects)) for each in measured.groups],
         list(measured.time_columns),
         None if split is None else TimeShare(*split),
         measured.rmse,
+        [_effect_record(name, each) for name in effects for each in effects[name] if len(each.values) > 1],
     )
+
+
+def _summarize(learner: MetricRegressor, features: list[str], run: Run | None) -> Importances | None:
+    """Return the importances with the names of the columns of the run; without one, of the features."""
+    if run is not None:
+        return column_importances(run)
+    state = learner.state_
+    if state.phase.layout.columns == tuple(range(len(features))):
+        return summarize_importances(state, features)
+    return learner.importances_
+
+
+def _effects(learner: MetricRegressor, features: list[str], run: Run | None, column: str) -> list[Effect]:
+    """Return the effects of a column of the run; without one, of a feature."""
+    if run is not None:
+        return column_effects(run, column)
+    return [learner.partial_dependence(features.index(column))] if column in features else []
+
+
+def _describe(measured: ColumnImportance, effects: dict[str, list[Effect]]) -> str:
+    """Return the effect of a driver in words, by its parts if it has several. Correlated columns have none as one."""
+    known = effects.get(measured.columns[0], []) if len(measured.columns) == 1 else []
+    varying = [each for each in known if len(each.values) > 1]
+    if len(varying) == 1:
+        return varying[0].describe()
+    return "; ".join(f"{each.name}: {each.describe()}" for each in varying)
+
+
+def _effect_record(column: str, effect: Effect) -> EffectRecord:
+    numbers = [each.tolist() for each in (effect.values, effect.mean, effect.low, effect.high)]
+    part = "" if effect.name in ("", column) else effect.name
+    return EffectRecord(column, part, numbers[0], list(effect.labels), *numbers[1:])
 
 
 def _column_share(measured: ColumnImportance) -> ColumnShare:
@@ -225,15 +256,6 @@ def _column_share(measured: ColumnImportance) -> ColumnShare:
         recent_share_std=_known(measured.recent_share_std),
         is_driver=measured.is_driver,
     )
-
-
-def _effect(learner: MetricRegressor, measured: ColumnImportance, feature_columns: list[str]) -> str:
-    """Return the direction of the effect of a driver in words, if it is a single feature with more than two values."""
-    features = [k for k, name in enumerate(feature_columns) if name == measured.columns[0]]
-    if not measured.is_driver or len(features) != 1:
-        return ""
-    effect = learner.partial_dependence(features[0])
-    return effect.describe() if len(effect.values) > 1 else ""
 
 
 def _known(value: float) -> float | None:

@@ -18,10 +18,12 @@ from ellipack.errors import InputError, StreamError
 from ellipack.estimators import MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import key_columns
+from ellipack.evaluation.drivers import column_effects
 from ellipack.evaluation.prediction_options import PredictionOptions, check_columns
 from ellipack.evaluation.run import BatchResult, Run
 from ellipack.evaluation.scores import Scores
 from ellipack.learners.intervals import Intervals, check_coverage
+from ellipack.learners.metric.effects import Effect
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
 from ellipack.serialization.atomic_file import write_file
@@ -348,6 +350,30 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
     def record_(self) -> Record:
         """Everything that the report shows."""
         return build_record(self._fitted_run)
+
+    def partial_dependence(self, column: str) -> list[Effect]:
+        """Return how the prediction moves with a column, averaged over recent rows, with their spread.
+
+        Predictions are those of `predict`, from the features alone.
+
+        Parameters
+        ----------
+        column : str
+            Name of the column.
+
+        Returns
+        -------
+        effects : list of Effect
+            One effect; for a column of times, one for each part that varies, such as the hour and the weekday.
+
+        Examples
+        --------
+        >>> table = {"size": [1.0, 2.0, 3.0] * 30, "color": ["red", "red", "blue"] * 30, "y": [1.0, 2.0, 7.0] * 30}
+        >>> model = TableRegressor("y").fit(table)
+        >>> [effect.describe() for effect in model.partial_dependence("color")]
+        ['highest for blue, lowest for red']
+        """
+        return column_effects(self._fitted_run, column)
 
     def write_report(self, path: str | os.PathLike[str]) -> None:
         """Write the report page, which is one HTML file.

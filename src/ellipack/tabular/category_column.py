@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipack.choices import DEFAULT_LEVEL_MEMORY, DEFAULT_LEVELS
+from ellipack.learners.metric.effects import EffectGrid
 from ellipack.tabular.arrow import pa, pc
 from ellipack.tabular.columns import (
     Bools,
@@ -28,6 +29,7 @@ MAX_LEVEL_LENGTH = 100
 """Maximum length of a level with a one-hot feature. Longer strings count as free text."""
 
 _OTHER = 0
+_MAX_EFFECT_LEVELS = 12
 _MIN_REPEATED, _MIN_REPEATED_SHARE = 20, 0.05  # rows of known levels, before an identifier is used
 
 
@@ -239,6 +241,18 @@ class CategoryColumn:
             names += [f"mean of {self._target} by {self.name}", f"last {self._target} by {self.name}"]
             names += [f"log count of {self.name}"]
         return dict(zip(self._features, names, strict=True))
+
+    def effect_grids(self, rows: Floats) -> list[EffectGrid]:
+        """Return the most frequent levels."""
+        levels = [] if self.is_left_out else self._statistics.most_frequent(_MAX_EFFECT_LEVELS)
+        if not levels:
+            return []
+        X = np.zeros((len(levels), rows.shape[1]))
+        self.write_features(EncodedCategories(self._one_hot_of(levels), self._statistics.features(levels)), X)
+        labels = tuple("missing" if level is None else level for level in levels)
+        return [
+            EffectGrid(self.name, list(self._features), X[:, self._features], np.arange(float(len(levels))), labels)
+        ]
 
     def _one_hot_of(self, levels: list[Level]) -> Ints:
         """Return the one-hot index of each level, 0 for those without a feature."""

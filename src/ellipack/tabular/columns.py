@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipack.errors import ModelFileError, StreamError
+from ellipack.learners.metric.effects import EffectGrid
 from ellipack.tabular.arrow import pa
 from ellipack.tabular.table_batch import decode_dictionary, escape_name
 from ellipack.validation import Floats
@@ -82,6 +83,9 @@ class Column(Protocol):
 
     def feature_names(self) -> dict[int, str]:
         """Return the names of the features by index."""
+
+    def effect_grids(self, rows: Floats) -> list[EffectGrid]:
+        """Return values at which effects are computed, given recent rows of features."""
 
     def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
@@ -283,6 +287,12 @@ class MissingIndicator:
         """Write the indicator to `X`, if there is one."""
         if self.feature is not None:
             X[:, self.feature] = ~missing if self._is_late else missing
+
+    def missing_in(self, rows: Floats) -> Bools:
+        """Return in which rows of features the value is missing."""
+        if self.feature is None:
+            return np.zeros(len(rows), dtype=bool)
+        return np.asarray(rows[:, self.feature] == (0.0 if self._is_late else 1.0))
 
     def feature_names(self, column: str) -> dict[int, str]:
         """Return the name of the feature by index; empty before the first missing value."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from ellipack.choices import ON_ERROR_CHOICES
 from ellipack.errors import DomainError, ModelFileError
+from ellipack.learners.metric.effects import EffectGrid
 from ellipack.tabular.arrow import pa
 from ellipack.tabular.category_column import CategoryColumn, LevelOptions
 from ellipack.tabular.cell_options import CellOptions
@@ -243,6 +244,11 @@ class TableEncoder:
     def undecided_columns(self) -> list[str]:
         """Names of the columns whose kind is not decided yet."""
         return [column.name for column in self._columns if isinstance(column, UndecidedColumn)]
+
+    def effect_grids(self, column: str, rows: Floats) -> list[EffectGrid]:
+        """Return the values of a column at which effects are computed, given recent rows of features."""
+        (own,) = (each for each in self._columns if each.name == column)
+        return own.effect_grids(rows)
 
     def column_summaries(self) -> list[ColumnSummary]:
         """Return a summary of each feature column."""

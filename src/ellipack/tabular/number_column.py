@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ellipack.learners.metric.effects import EffectGrid, quantile_grid
 from ellipack.tabular.arrow import pa, pc
 from ellipack.tabular.columns import (
     Bools,
@@ -128,6 +129,17 @@ class NumberColumn:
     def feature_names(self) -> dict[int, str]:
         """Return the names of the features by index."""
         return {self._feature: self.name} | self._indicator.feature_names(self.name)
+
+    def effect_grids(self, rows: Floats) -> list[EffectGrid]:
+        """Return quantiles of the values in recent rows."""
+        values = rows[~self._indicator.missing_in(rows), self._feature] + self._origin
+        if not len(values):
+            return []
+        grid, features = quantile_grid(values), list(self.feature_names())
+        X = np.zeros((len(grid), rows.shape[1]))
+        self.write_features((grid, np.zeros(len(grid), dtype=bool)), X)
+        labels = tuple("true" if value else "false" for value in grid) if self.kind == "boolean" else ()
+        return [EffectGrid(self.name, features, X[:, features], grid, labels)]
 
     def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""

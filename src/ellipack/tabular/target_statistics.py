@@ -177,6 +177,10 @@ class LevelStatistics:
     def __len__(self) -> int:
         return len(self._levels)
 
+    def most_frequent(self, count: int) -> list[Level]:
+        """Return the levels with the most rows, the most frequent first."""
+        return sorted(self._levels, key=lambda level: -self._levels[level][0])[:count]
+
     def features(self, levels: list[Level]) -> Floats:
         """Return the features of rows, given the rows that were learned before, without learning them."""
         sums = np.array([self._levels.get(level, _NO_ROWS) for level in levels]).reshape(-1, 3)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipack.errors import DomainError
+from ellipack.learners.metric.effects import EffectGrid
 from ellipack.tabular.arrow import pa
 from ellipack.tabular.columns import (
     Bools,
@@ -37,6 +38,15 @@ def _circle_points(steps: int) -> Floats:
 
 
 _CIRCLES = {"hour": _circle_points(86_400), "weekday": _circle_points(7), "day of year": _circle_points(366)}
+
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November")
+_EFFECT_STEPS: dict[str, tuple[list[int], tuple[str, ...]]] = {
+    "hour": ([3600 * hour for hour in range(24)], tuple(f"{hour:02}:00" for hour in range(24))),
+    "weekday": (list(range(7)), _WEEKDAYS),
+    "day of year": ([round(30.5 * month + 15) for month in range(12)], (*_MONTHS, "December")),
+}
+"""Steps of each part at which effects are computed, and their names. A month stands for its middle."""
 
 
 def periodic_parts(format: TimeFormat) -> tuple[str, ...]:
@@ -223,6 +233,19 @@ class TimeColumn:
             names[self._trend_feature] = f"{self.name} days since start"
         return names | self._indicator.feature_names(self.name)
 
+    def effect_grids(self, rows: Floats) -> list[EffectGrid]:
+        """Return the values of each part that has features."""
+        grids = []
+        for part in (each for each in _EFFECT_STEPS if each in self._features):
+            features, (steps, labels) = self._features[part], _EFFECT_STEPS[part]
+            encoded = self._encode({part: np.array(steps)}, np.zeros(len(steps), dtype=bool))
+            X = np.zeros((len(steps), rows.shape[1]))
+            X[:, features] = encoded[part]
+            self._indicator.write_features(np.zeros(len(steps), dtype=bool), X)
+            own = [*features, *self._indicator.feature_names(self.name)]
+            grids.append(EffectGrid(part, own, X[:, own], np.arange(float(len(steps))), labels))
+        return grids
+
     def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
         own = {"name": self.name, "kind": self.kind, "note": self._note, "format": self.format.pattern}
@@ -257,9 +280,9 @@ class TimeColumn:
         return np.asarray((cells.values - (self._first_time or 0)) / DAY)
 
     def _encode(self, steps: dict[str, Ints], missing: Bools) -> dict[str, Floats]:
-        """Return sine and cosine of each part with features."""
+        """Return sine and cosine of each of these parts that has features."""
         encoded, first_steps = {}, _steps_of_parts(np.array([self._first_time or 0]))
-        for part in self._features:
+        for part in self._features.keys() & steps:
             circle = _CIRCLES[part]
             values = circle[steps[part]]
             if part not in self._initial:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from ellipack.learners.metric.effects import EffectGrid
 from ellipack.tabular.arrow import pa
 from ellipack.tabular.category_column import LevelOptions
 from ellipack.tabular.columns import (
@@ -135,6 +136,10 @@ class UndecidedColumn:
     def feature_names(self) -> dict[int, str]:
         """Return an empty dictionary: there are no features."""
         return {}
+
+    def effect_grids(self, rows: Floats) -> list[EffectGrid]:
+        """Return an empty list: there are no features."""
+        return []
 
     def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""

@@ -1,6 +1,7 @@
 """Importance of columns, measured by the rise in squared error."""
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from ellipack.learners.metric.importance_estimates import RiseEstimate, split_ti
 from ellipack.river import MetricRegressor as RiverMetricRegressor
 from ellipack.validation import Floats
 from tests.reference.column_importance import Group, LiteralImportance
+from tests.reference.metric_learner import ReferenceMetricLearner
 
 
 def linear(n: int, seed: int = 0) -> tuple[Floats, Floats]:
@@ -21,26 +23,33 @@ def linear(n: int, seed: int = 0) -> tuple[Floats, Floats]:
     return X, 3 * X[:, 0] + 2 * X[:, 1] + 0.5 * rng.normal(size=n)
 
 
-def test_measurements_are_those_of_the_literal_version() -> None:
-    X, y = linear(700)
+def curved(n: int, seed: int = 0) -> tuple[Floats, Floats]:
+    """Return a stream with a product, a square, and labels that some surrogates leave far behind."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, 2 * X[:, 0] * X[:, 1] + X[:, 2] ** 2 + 0.5 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("stream", [linear, curved])
+def test_measurements_are_those_of_the_literal_version(stream: Callable[[int], tuple[Floats, Floats]]) -> None:
+    X, y = stream(900)
     learner = MetricRegressor(past=False, random_state=3).fit(X, y)
     measured = learner.state_.core.importance()
     assert measured is not None
     groups = [Group([k], 1.0) for k in range(3)]
     groups += [Group([], 0.25), Group([0, 1, 2], 0.25), Group([0, 1, 2], 0.25)]
-    literal = LiteralImportance(groups, seed=3)
+    reference = ReferenceMetricLearner(3, random_state=3, choices=learner.history().choices)
+    literal = LiteralImportance(groups, reference, seed=3)
     for row, label in zip(X, y, strict=True):
         literal.learn(row, float(label))
-    assert [group.count for group in measured.groups] == [len(group.measured) for group in literal.groups]
-    np.testing.assert_allclose(measured.rows, literal.rows)
+    assert [group.count for group in measured.groups] == [len(group.total.measured) for group in literal.groups]
+    rows, gradients, _ = measured.sample
+    np.testing.assert_array_equal(rows, literal.rows)
+    np.testing.assert_allclose(gradients, literal.gradients, rtol=1e-6, atol=1e-6)
     for group, expected in zip(measured.groups, literal.groups, strict=True):
-        weight, rise, control = np.array(expected.measured).T
-        total = group.sums[0]
-        assert total[0] == pytest.approx(weight.sum())
-        assert total[1] == pytest.approx((weight**2).sum())
-        assert total[2] == pytest.approx(np.average(rise, weights=weight), rel=1e-9, abs=1e-9)
-        assert total[3] == pytest.approx(np.average(control, weights=weight), rel=1e-9, abs=1e-9)
-        assert total[8] == pytest.approx(np.mean(expected.controls), rel=1e-9, abs=1e-9)
+        for found, sums in ((group.estimate, expected.total), (group.recent_estimate, expected.recent)):
+            assert found[:2] == pytest.approx(sums.estimate()[:2], rel=1e-6, abs=1e-9)
+            assert found[2] == pytest.approx(sums.count(), rel=1e-6)
 
 
 def test_measurements_do_not_change_predictions() -> None:
@@ -96,7 +105,8 @@ def test_features_of_a_column_are_measured_together_and_correlated_columns_as_we
     learner = MetricRegressor().set_columns(["a", "near a", "bc", "bc"]).fit(X, a + b + c)
     measured = learner.importances_
     assert measured is not None
-    assert [each.columns for each in measured.together] == [("a", "near a")]
+    assert {each.columns for each in measured.groups} == {("a", "near a"), ("bc",)}
+    assert sum(each.share for each in measured.groups) == pytest.approx(1)
     assert measured.columns[0].columns == ("bc",)
     assert learner.feature_importances_[2] == learner.feature_importances_[3]
 

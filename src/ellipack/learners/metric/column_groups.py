@@ -23,7 +23,7 @@ FEATURES: Final = "features"
 ALL: Final = "all"
 """Kind of a group: everything."""
 
-_PRIORITY = {COLUMN: 1.0, TOGETHER: 0.25, TIME: 0.25, FEATURES: 0.25, ALL: 0.25}
+_PRIORITY = {COLUMN: 1.0, TOGETHER: 1.0, TIME: 0.25, FEATURES: 0.25, ALL: 0.25}
 _MIN_INCREASES = 8  # before a feature counts as time
 _MAX_REVERSALS = 0.01  # decreases of such a feature, relative to its increases
 _MIN_TIME_CORRELATION = 0.98  # correlation with the row number, by which a feature is time as well
@@ -86,9 +86,8 @@ def initial_importance(columns: tuple[int, ...], past_dimension: int, seed: int)
     """
     d = len(columns)
     none = np.zeros(d, dtype=np.int64)
-    empty = ImportanceParts(
-        seed, [], 0, np.zeros((0, d)), np.zeros((0, past_dimension)), np.zeros(4), np.zeros(d), (none, none)
-    )
+    sample = np.zeros((0, d)), np.zeros((0, d)), np.zeros((0, past_dimension))
+    empty = ImportanceParts(seed, [], 0, sample, np.zeros(4), np.zeros(d), (none, none))
     return regroup(empty, GroupLayout((), ()), GroupLayout(columns, _keys(columns, ())))
 
 
@@ -111,10 +110,11 @@ def with_columns(
     """Return the groups for features of other columns, of which the last may be new features."""
     count = len(columns) - len(layout.columns)
     if count:
-        rows = np.pad(importance.rows, ((0, 0), (0, count)))
+        rows, gradients, past_rows = importance.sample
+        sample = *(np.pad(each, ((0, 0), (0, count))) for each in (rows, gradients)), past_rows
         increases, decreases = (np.append(each, np.zeros(count, dtype=np.int64)) for each in importance.moves)
         last = np.append(importance.last_row, np.zeros(count))
-        importance = _changed(importance, rows=rows, last_row=last, moves=(increases, decreases))
+        importance = _changed(importance, sample=sample, last_row=last, moves=(increases, decreases))
     together = tuple(key.columns for key in layout.keys if key.kind == TOGETHER)
     return regroup(importance, layout, GroupLayout(columns, _keys(columns, together), layout.time))
 
@@ -176,7 +176,7 @@ def _features(key: GroupKey, of_columns: dict[int, list[int]], time: frozenset[i
 
 
 def _changed(importance: ImportanceParts, **changes: object) -> ImportanceParts:
-    names = ("seed", "groups", "seen", "rows", "past_rows", "errors", "last_row", "moves")
+    names = ("seed", "groups", "seen", "sample", "errors", "last_row", "moves")
     return ImportanceParts(**{name: changes.get(name, getattr(importance, name)) for name in names})  # type: ignore[arg-type]
 
 

@@ -12,6 +12,7 @@ from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Ints
 
 _MAX_GROUPS = 100_000
 _MAX_CREDIT = 1e9
+_MAX_GRADIENT = 1e150
 _MAX_SUM = 1e290  # sums that rounds add to stay finite
 
 
@@ -27,7 +28,8 @@ def importance_to_archive(importance: ImportanceParts | None, layout: GroupLayou
         "kinds": [key.kind for key in layout.keys],
         "group_columns": [list(key.columns) for key in layout.keys],
     }
-    arrays |= {name: getattr(importance, name) for name in ("rows", "past_rows", "errors", "last_row")}
+    arrays["rows"], arrays["gradients"], arrays["past_rows"] = importance.sample
+    arrays["errors"], arrays["last_row"] = importance.errors, importance.last_row
     arrays["increases"], arrays["decreases"] = importance.moves
     arrays["time"] = np.array(layout.time, dtype=np.int64)
     groups = importance.groups
@@ -81,8 +83,11 @@ def importance_from_archive(
         seed=saved.integer("seed", 0),
         groups=_restore_groups(saved, keys, d, rounds),
         seen=seen,
-        rows=saved.floats_between(-features, features, "rows", count, d),
-        past_rows=saved.floats_between(-features, features, "past_rows", count, past_dimension),
+        sample=(
+            saved.floats_between(-features, features, "rows", count, d),
+            saved.floats_between(-_MAX_GRADIENT, _MAX_GRADIENT, "gradients", count, d),
+            saved.floats_between(-features, features, "past_rows", count, past_dimension),
+        ),
         errors=saved.floats_between(0.0, max(4 * labels, float(rounds)), "errors", 4),
         last_row=saved.floats_between(-features, features, "last_row", d),
         moves=(saved.ints("increases", d, most=rounds), saved.ints("decreases", d, most=rounds)),

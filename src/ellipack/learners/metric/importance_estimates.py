@@ -1,8 +1,8 @@
 """Estimates of the importance of groups of features, from what the core has measured.
 
 The importance of a group is the rise in squared error when its features are taken from a random earlier row: twice the
-variance that is lost without them. Its estimate is the mean of the measured rises, corrected by a control variate: the
-squared change of the ridge regression, whose mean is known from all rounds.
+variance that is lost without them. The core estimates its mean from the measured rises and from controls, the rises of
+cheap surrogates of the prediction, whose means are known from all rounds.
 """
 
 import math
@@ -57,6 +57,11 @@ class GroupEstimate(NamedTuple):
     total: RiseEstimate
     recent: RiseEstimate
 
+    @property
+    def is_known(self) -> bool:
+        """Whether there are enough measurements."""
+        return not math.isnan(self.total.value)
+
 
 def estimate_groups(importance: ImportanceParts, layout: GroupLayout) -> list[GroupEstimate]:
     """Return the estimate for each group, in the order of the layout.
@@ -74,20 +79,11 @@ def _estimates(group: FeatureGroup) -> tuple[RiseEstimate, RiseEstimate]:
     """Return the estimates over all rounds and over the recent ones."""
     if group.count < MIN_MEASUREMENTS:
         return UNKNOWN, UNKNOWN
-    total, recent = (_estimate(sums) for sums in group.sums)
-    return total, recent
+    return _estimate(*group.estimate), _estimate(*group.recent_estimate)
 
 
-def _estimate(sums: Floats) -> RiseEstimate:
-    weight, squared_weight, rise, control, rise_squares, products, control_squares, rounds, control_mean = sums.tolist()
-    effective = weight**2 / squared_weight if squared_weight > 0 else 0.0
-    if effective < MIN_MEASUREMENTS / 2:
-        return UNKNOWN
-    slope = products / control_squares if control_squares > 0 else 0.0
-    residual = max(0.0, rise_squares - slope * products) / weight
-    # Two parameters are fitted, the mean and the slope. The mean of the controls has a standard error, too.
-    variance = residual / max(1.0, effective - 2) + slope**2 * control_squares / weight / max(1.0, rounds)
-    return RiseEstimate(rise - slope * (control - control_mean), math.sqrt(variance))
+def _estimate(rise: float, variance: float, count: float) -> RiseEstimate:
+    return UNKNOWN if count < MIN_MEASUREMENTS / 2 else RiseEstimate(rise, math.sqrt(variance))
 
 
 class Shares(NamedTuple):

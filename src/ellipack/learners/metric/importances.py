@@ -9,7 +9,6 @@ from ellipack.learners.metric.column_groups import ALL, COLUMN, FEATURES, TIME, 
 from ellipack.learners.metric.importance_estimates import (
     UNKNOWN,
     GroupEstimate,
-    RiseEstimate,
     TimeSplit,
     estimate_groups,
     split_time,
@@ -43,7 +42,7 @@ class ColumnImportance:
     rmse_rise : float
         Rise in root mean squared error, in units of the label.
     share : float
-        Rise relative to the sum over all columns.
+        Rise relative to the sum over all columns, or over all groups of columns.
     share_std : float
         Its standard error.
     recent_share, recent_share_std : float
@@ -78,9 +77,9 @@ class Importances:
     Attributes
     ----------
     columns : tuple of ColumnImportance
-        Columns, the most important one first; those that are too early to say last.
-    together : tuple of ColumnImportance
-        Strongly correlated columns, measured together; their shares are relative to the same sum.
+        Each column alone, the most important one first; those that are too early to say last.
+    groups : tuple of ColumnImportance
+        The same with strongly correlated columns as one, measured together.
     time_columns : tuple of str
         Columns that only tell how near in time rows are, such as row numbers.
     split : TimeSplit or None
@@ -90,15 +89,15 @@ class Importances:
     """
 
     columns: tuple[ColumnImportance, ...]
-    together: tuple[ColumnImportance, ...]
+    groups: tuple[ColumnImportance, ...]
     time_columns: tuple[str, ...]
     split: TimeSplit | None
     rmse: float
 
     @property
     def drivers(self) -> tuple[ColumnImportance, ...]:
-        """Columns that matter beyond doubt."""
-        return tuple(each for each in self.columns if each.is_driver)
+        """Columns that matter beyond doubt, strongly correlated ones as one."""
+        return tuple(each for each in self.groups if each.is_driver)
 
 
 def summarize_importances(state: MetricState, names: Sequence[str]) -> Importances | None:
@@ -124,55 +123,40 @@ def summarize_importances(state: MetricState, names: Sequence[str]) -> Importanc
     if len(only_time) == len(set(layout.columns)):
         only_time = set()
     alone = [each for key, each in estimates.items() if key.kind == COLUMN and not only_time.intersection(key.columns)]
+    together = [each for key, each in estimates.items() if key.kind == TOGETHER and each.is_known]
+    covered = {column for each in together for column in each.key.columns}
+    groups = [*together, *(each for each in alone if each.key.columns[0] not in covered)]
     error = float(measured.errors[1])
-    columns = _with_shares(alone, alone, names, error)
-    columns.sort(key=lambda each: (not each.is_known, -each.share if each.is_known else 0.0))
-    together = [each for key, each in estimates.items() if key.kind == TOGETHER]
     parts = [
         estimates[GroupKey(kind)].total if GroupKey(kind) in estimates else UNKNOWN for kind in (TIME, FEATURES, ALL)
     ]
     return Importances(
-        tuple(columns),
-        tuple(_with_shares(together, alone, names, error)),
+        _with_shares(alone, names, error),
+        _with_shares(groups, names, error),
         tuple(names[column] for column in sorted(only_time)),
         split_time(*parts),
         math.sqrt(error),
     )
 
 
-def _with_shares(
-    groups: list[GroupEstimate], alone: list[GroupEstimate], names: Sequence[str], error: float
-) -> list[ColumnImportance]:
-    """Return importances of groups, with shares in the sum over the columns that were measured alone."""
-    made = []
-    for group in groups:
-        share, share_std = _share(group, group.total, [each.total for each in alone if each is not group])
-        recent, recent_std = _share(group, group.recent, [each.recent for each in alone if each is not group])
-        made.append(
-            ColumnImportance(
-                tuple(names[column] for column in group.key.columns),
-                group.measurements,
-                *group.total,
-                _rmse_rise(error, group.total.value),
-                share,
-                share_std,
-                recent,
-                recent_std,
-            )
+def _with_shares(groups: list[GroupEstimate], names: Sequence[str], error: float) -> tuple[ColumnImportance, ...]:
+    """Return the importances of groups with shares in their sum, the most important first."""
+    total, recent = to_shares([each.total for each in groups]), to_shares([each.recent for each in groups])
+    made = [
+        ColumnImportance(
+            tuple(names[column] for column in group.key.columns),
+            group.measurements,
+            *group.total,
+            _rmse_rise(error, group.total.value),
+            float(total.values[k]),
+            float(total.stds[k]),
+            float(recent.values[k]),
+            float(recent.stds[k]),
         )
-    return made
+        for k, group in enumerate(groups)
+    ]
+    return tuple(sorted(made, key=lambda each: (not each.is_known, -each.share if each.is_known else 0.0)))
 
 
 def _rmse_rise(error: float, rise: float) -> float:
     return math.nan if math.isnan(rise) else math.sqrt(max(0.0, error + rise)) - math.sqrt(error)
-
-
-def _share(group: GroupEstimate, own: RiseEstimate, others: list[RiseEstimate]) -> tuple[float, float]:
-    """Return the share of a group and its standard error; NaN if it is too early to say."""
-    if group.key.kind == COLUMN:
-        shares = to_shares([own, *others])
-        return float(shares.values[0]), float(shares.stds[0])
-    total = sum(max(0.0, each.value) for each in others if not math.isnan(each.value))
-    if math.isnan(own.value) or not total > 0:
-        return math.nan, math.nan
-    return max(0.0, own.value) / total, own.std / total

@@ -1,0 +1,116 @@
+"""Print how good the measured importances are: ``python -m benchmarks.importance [PART ...]``."""
+
+from collections.abc import Callable, Sequence
+from time import process_time_ns
+
+import numpy as np
+
+from benchmarks.command_line import make_parser, require_positive, track_progress
+from benchmarks.importance import tables
+from benchmarks.importance.generators import STREAMS, Stream
+from ellipack import MetricRegressor
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.validation import Floats
+
+_CHUNK = 25  # rows that each learner learns in turn, when the cost is measured
+
+
+def measured_shares(stream: Stream, seed: int) -> tuple[Floats, Floats]:
+    """Return the shares of the columns that a learner measures, and their standard errors."""
+    learner = MetricRegressor(random_state=seed)
+    if stream.columns is not None:
+        learner.set_columns(stream.columns)
+    importances = learner.fit(stream.X, stream.y).importances_
+    assert importances is not None
+    columns = list(dict.fromkeys(stream.columns or map(str, range(len(stream.shares)))))
+    known = {each.columns[0]: each for each in importances.columns}
+    found = [known[name] for name in columns]
+    if stream.recent:
+        return np.array([each.recent_share for each in found]), np.array([each.recent_share_std for each in found])
+    return np.array([each.share for each in found]), np.array([each.share_std for each in found])
+
+
+def measure_truth(rows: int, seeds: int, repeats: int) -> None:
+    """Print the largest difference from the true shares, and how often the ranking is right."""
+    print(f"Shares after {rows:,} rows, {seeds} seeds: largest difference from the truth, in points")
+    for name, make in STREAMS.items():
+        differences, deviations, right = [], [], 0
+        for seed in track_progress([(name, seed) for seed in range(seeds)]):
+            stream = make(np.random.default_rng(seed), rows)
+            found, errors = measured_shares(stream, seed)
+            found = np.nan_to_num(found)  # too early to say
+            gaps = np.abs(found - stream.shares)
+            differences.append(100 * np.max(gaps))
+            deviations += (gaps[stream.shares > 0] / errors[stream.shares > 0]).tolist()
+            right += ranks_right(found, stream.shares)
+        print(
+            f"  {name:12s} mean {np.mean(differences):4.1f}  largest {np.max(differences):4.1f}  "
+            f"ranking right {right} of {seeds}  in standard errors {np.sqrt(np.nanmean(np.square(deviations))):.1f}"
+        )
+
+
+def ranks_right(found: Floats, truth: Floats) -> bool:
+    """Return whether every pair of different true shares has the right order."""
+    return all(found[i] > found[j] for i in range(len(truth)) for j in range(len(truth)) if truth[i] > truth[j])
+
+
+def measure_tables(rows: int, seeds: int, repeats: int) -> None:
+    """Print the rank correlation with permuted columns of held-out rows."""
+    print(f"Rank correlation of measured rises with those of permuted columns, up to {2 * rows:,} rows")
+    for name in track_progress([(name, name) for name in tables.TABLES]):
+        found = tables.compare_with_permutation(*tables.TABLES[name](2 * rows))
+        print(f"  {name:12s} {found.rank_correlation:5.2f}")
+        for column, measured, permuted in zip(found.columns, found.measured, found.permuted, strict=True):
+            print(f"    {column:16s} measured {measured:12.4g}  permuted {permuted:12.4g}")
+
+
+def measure_orders(rows: int, seeds: int, repeats: int) -> None:
+    """Print the share of carat over several orders of the diamonds."""
+    shares = 100 * np.array(tables.shares_over_orders(2 * rows, seeds))
+    print(f"Share of carat in {2 * rows:,} diamonds, {seeds} random orders, in points")
+    print(f"  from {shares.min():.1f} to {shares.max():.1f}, standard deviation {shares.std():.1f}")
+
+
+def measure_cost(rows: int, seeds: int, repeats: int) -> None:
+    """Print the processor time with measurements relative to that without, in turn by chunks of rows."""
+    print(f"Time with measurements relative to without, best of {repeats} for each {_CHUNK} rows")
+    for name, make in STREAMS.items():
+        stream = make(np.random.default_rng(0), rows)
+        times = np.full((2, len(range(0, rows, _CHUNK))), np.inf)
+        for _ in range(repeats):
+            learners = [MetricRegressor(n_jobs=1, config=MetricConfig(importance=on)) for on in (False, True)]
+            for chunk, start in enumerate(range(0, rows, _CHUNK)):
+                for on, learner in enumerate(learners):
+                    before = process_time_ns()
+                    learner.partial_fit(stream.X[start : start + _CHUNK], stream.y[start : start + _CHUNK])
+                    times[on, chunk] = min(times[on, chunk], process_time_ns() - before)
+        without, with_measurements = times.sum(axis=1)
+        print(f"  {name:12s} {with_measurements / without - 1:+.1%}")
+
+
+PARTS: dict[str, Callable[[int, int, int], None]] = {
+    "truth": measure_truth,
+    "tables": measure_tables,
+    "orders": measure_orders,
+    "cost": measure_cost,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the benchmark."""
+    parser = make_parser("importance", "Measure how good the importances of columns are, and what they cost.")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"what to measure, of {', '.join(PARTS)}")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--rows", type=int, default=5000)
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args(arguments)
+    require_positive(parser, options, "seeds", "rows", "repeats")
+    unknown = [part for part in options.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"PART must be one of {', '.join(PARTS)}, got {unknown[0]}")
+    for part in options.parts or PARTS:
+        PARTS[part](options.rows, options.seeds, options.repeats)
+
+
+if __name__ == "__main__":
+    main()
