@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ellipack
-from ellipack import MetricRegressor, RescaledRegressor, TableRegressor
+from ellipack import MetricRegressor, PackingRegressor, RescaledRegressor, TableRegressor
 from ellipack.errors import InputError
 from ellipack.evaluation.drivers import column_importances
 from ellipack.learners.metric.effects import Effect
@@ -88,7 +88,7 @@ def test_the_report_has_the_effects_of_drivers(model: TableRegressor) -> None:
 def test_effects_of_unknown_columns_and_of_other_learners_are_errors(model: TableRegressor) -> None:
     with pytest.raises(InputError, match="column must be one of when, weather, temperature, holiday, got 'rentals'"):
         model.partial_dependence("rentals")
-    other = fitted(RescaledRegressor())
+    other = fitted(RescaledRegressor(PackingRegressor()))
     with pytest.raises(InputError, match="the learner must be a MetricRegressor, got a RescaledRegressor"):
         other.partial_dependence("when")
     assert other.record_.importance is None
