@@ -9,6 +9,7 @@ from ellipack.report.record import (
     ColumnRecord,
     ColumnShare,
     Direction,
+    EffectRecord,
     Experts,
     ImportanceRecord,
     PastRecord,
@@ -94,7 +95,21 @@ def _importance(columns: list[str], shares: list[float]) -> ImportanceRecord:
         columns[-1:],
         TimeShare(0.62, 0.31, 0.07, 0.02),
         58.27,
+        _effects(columns[:2]),
     )
+
+
+def _effects(columns: list[str]) -> list[EffectRecord]:
+    """Return the effect of a number, and of the hour of a time."""
+    hours = [f"{hour:02}:00" for hour in range(24)]
+    mean = [120 - 80 * np.cos((hour - 4) / 24 * 2 * np.pi) for hour in range(24)]
+    low, high = [value - 30 for value in mean], [value + 30 for value in mean]
+    return [
+        EffectRecord(
+            columns[1], "", [1.5, 2.0, 7.0], [], [80.0, 120.0, 160.0], [60.0, 90.0, 90.0], [90.0, 140.0, 230.0]
+        ),
+        EffectRecord(columns[0], "hour of the day", list(map(float, range(24))), hours, mean, low, high),
+    ]
 
 
 def _phase(end: int, rng: np.random.Generator) -> PhaseRecord:

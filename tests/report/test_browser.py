@@ -119,7 +119,7 @@ def test_every_chart_fills_its_width(full: Visit, viewport: dict[str, int]) -> N
         " return [chart.clientWidth, chart.clientHeight, box.width, box.height,"
         " chart.querySelectorAll('.js-line, .js-fill, .point, .hm image').length]; })"
     )
-    assert len(sizes) == 12
+    assert len(sizes) == 14
     for width, height, drawn_width, drawn_height, marks in sizes:
         assert (drawn_width, drawn_height) == (width, height)
         assert width > 250

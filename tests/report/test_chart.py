@@ -51,10 +51,12 @@ def test_charts_are_valid_plotly_figures(make: Callable[[], Record]) -> None:
 def test_full_record_has_every_chart_and_one_row_has_one() -> None:
     assert [chart.title for chart in charts(records.full())] == [
         "Error over time",
+        "Importance of columns",
+        "Effect of temperature",
+        "Effect of hour, hour of the day",
         "Spectrum of the metric",
         "Effective rank by phase",
         "Leading directions",
-        "Importance of columns",
         "Weight of each expert",
         "Labels and predictions",
         "Predictions against labels",

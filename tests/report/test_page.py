@@ -107,13 +107,13 @@ def test_links_and_labels_have_targets(full: Page) -> None:
     assert {section["aria-labelledby"] for section in full.all("section")} <= set(ids)
     charts = json.loads(full.scripts()[0])
     assert set(charts) <= set(ids)
-    assert len(charts) == 12
+    assert len(charts) == 14
 
 
 def test_page_is_accessible_to_screen_readers(full: Page) -> None:
     assert full.all("html") == [{"lang": "en"}]
     charts = [div for div in full.all("div") if div.get("role") == "img"]
-    assert len(charts) == 12
+    assert len(charts) == 14
     assert all(len(chart["aria-label"]) > 40 for chart in charts)
     assert all(head["scope"] in ("row", "col") for head in full.all("th"))
     assert len(full.all("caption")) == len(full.all("table")) == 5
@@ -126,9 +126,9 @@ def test_full_record_has_every_section(full: Page) -> None:
     record = records.full()
     assert [text for tag, text in full.texts if tag == "h2" and text] == [
         "Prediction error",
-        "Learned metric",
         "What drives it",
         "The past",
+        "Learned metric",
         "Expert weights",
         "Residuals",
         "Memory and speed",

@@ -180,7 +180,8 @@ def _past_figures(record: Record) -> list[KeyFigure]:
     past = record.past
     if past is None or past.rmse_without == 0:
         return []
-    return [_baseline_figure("features alone", 1 - past.rmse_with / past.rmse_without, past.rmse_without)]
+    note = f"{format_number(past.rmse_with)} and {format_number(past.rmse_without)}, without outliers"
+    return [KeyFigure("RMSE vs. features alone", compare_errors(1 - past.rmse_with / past.rmse_without), note)]
 
 
 def _baseline_figure(baseline: str, skill: float | None, rmse: float | None) -> KeyFigure:

@@ -305,9 +305,9 @@ def _settings_section(record: Record) -> Section:
 _SECTION_BUILDERS = (
     _error_section,
     _interval_section,
-    _metric_section,
     _feature_section,
     _past_section,
+    _metric_section,
     _expert_section,
     _residual_section,
     _resource_section,
