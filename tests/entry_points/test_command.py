@@ -103,6 +103,8 @@ def test_unusual_rows_are_learned(last: bytes, tmp_path: Path) -> None:
         (b"a,b,y\n1,2,high\n", 3, "ellipack: rows.csv: the target 'y' must contain numbers, got 'high'"),
         (b"a,b,y\n", 3, "ellipack: rows.csv.* no row"),
         (b"", 3, "ellipack: rows.csv"),
+        (b'"word"', 3, "ellipack: rows.csv has columns but no rows"),
+        (b'"word', 3, "ellipack: rows.csv.* can't be read as CSV"),
         (b"a,b\n1,2\n", 3, r"ellipack: rows.csv has no column named 'y' \(the target\); its columns are: a, b"),
     ],
 )

@@ -21,6 +21,13 @@ from tests.faults.power_loss import Disk
 from tests.faults.preloading import ALL_POINTS, library, plan, sample
 
 
+LOSSES = 5
+"""Power losses after each change, if all points are tried.
+
+Most changes stay unsynced while later ones are made, so that what is lost of them is drawn more often.
+"""
+
+
 @pytest.fixture(scope="module")
 def preloaded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CliRunner]:
     """Return a runner of commands whose calls can fail."""
@@ -94,7 +101,7 @@ def test_a_run_with_faults_can_be_completed(whole: CompleteRun, preloaded: CliRu
 def test_a_run_is_completed_after_a_power_loss(whole: CompleteRun, preloaded: CliRunner, tmp_path: Path) -> None:
     rng, count = random.Random(0), len(whole.changes)
     assert count > 30
-    losses = [at for at in range(count + 1) for _ in range(20)] if ALL_POINTS else range(0, count + 1, 40)
+    losses = [at for at in range(count + 1) for _ in range(LOSSES)] if ALL_POINTS else range(0, count + 1, 40)
     for at in losses:
         disk = Disk(whole.table)
         for line in whole.changes[:at]:
