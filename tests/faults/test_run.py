@@ -20,7 +20,6 @@ from tests.cli.tables import TARGET, rides, write
 from tests.faults.power_loss import Disk
 from tests.faults.preloading import ALL_POINTS, library, plan, sample
 
-
 LOSSES = 5
 """Power losses after each change, if all points are tried.
 
