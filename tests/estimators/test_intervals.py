@@ -16,7 +16,7 @@ from ellipack import (
     RescaledRegressor,
 )
 from ellipack._core import ConformalIntervals
-from ellipack.errors import DomainError
+from ellipack.errors import DomainError, InputError
 from ellipack.learners.intervals import COVERAGES
 from ellipack.validation import Floats
 
@@ -150,6 +150,20 @@ def test_an_outlying_label_hardly_changes_intervals() -> None:
     wild[300] = 1e9
     calm, hit = (MetricRegressor(n_jobs=1).fit(X, labels).predict_interval(X[:20]) for labels in (y, wild))
     assert ((hit.upper - hit.lower) < 1.3 * (calm.upper - calm.lower)).all()
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_late_labels_that_are_rejected_change_nothing(name: str) -> None:
+    X, y = stream(30)
+    model = REGRESSORS[name]().fit(X, y)
+    made, before = model.predict_each(X[:2]), model.predict_interval(X[:3])
+    wrong = [(made._replace(bounds=made.bounds[:1]), y[:2], r"bounds must have shape \(2, 16\)")]
+    wrong += [(made._replace(bounds=made.bounds * np.nan), y[:2], "bounds must not be NaN")]
+    wrong += [(made, y[:1], "y"), (made, np.array([0.5, np.inf]), "y")]
+    for predictions, labels, message in wrong:
+        with pytest.raises(InputError, match=message):
+            model.learn_late(X[:2], labels, predictions)
+    assert np.hstack(model.predict_interval(X[:3])).tobytes() == np.hstack(before).tobytes()
 
 
 def test_a_wrong_coverage_changes_nothing() -> None:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from ellipack._core import ConformalIntervals
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import check_features, check_targets
-from ellipack.learners.intervals import NO_BOUNDS, Bounds, Predictions, RowPredictions, empty_predictions
+from ellipack.learners.intervals import NO_BOUNDS, Bounds, Predictions, RowPredictions, check_bounds, empty_predictions
 from ellipack.validation import Floats, check_labels, check_rows
 
 
@@ -55,16 +55,15 @@ class CalibratedRegressor(StreamingRegressor[State]):
         """Learn rows whose labels come after other rows. See `StreamingRegressor.learn_late`.
 
         A row is learned by a round of its own, which predicts it again. Only the widths of the intervals are moved by
-        those that were returned for the row.
+        those that were returned for the row. No other thread may learn at the same time.
         """
-        table = check_rows(X)
-        labels = check_labels(check_targets(y), len(table))
-        for t, published in enumerate(predictions.bounds):
-            widths = self.state_.intervals if self.__sklearn_is_fitted__() else ConformalIntervals()
-            widths.learn_label(float(labels[t]), published)
-            self._fit_more(table[t : t + 1], labels[t : t + 1])
-            after = self.state_.intervals
-            self.state_.intervals = ConformalIntervals(
-                after.mean_error, after.labels, widths.rounds, widths.widths, after.scale_losses
-            )
+        labels = check_labels(check_targets(y), len(check_rows(X)))
+        moved = self.state_.intervals if self.__sklearn_is_fitted__() else ConformalIntervals()
+        for label, published in zip(labels.tolist(), check_bounds(predictions.bounds, len(labels)), strict=True):
+            moved.learn_label(label, published)
+        self._fit_more(X, labels)
+        after = self.state_.intervals
+        self.state_.intervals = ConformalIntervals(
+            after.mean_error, after.labels, moved.rounds, moved.widths, after.scale_losses
+        )
         return self

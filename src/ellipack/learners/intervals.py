@@ -46,7 +46,7 @@ from statistics import NormalDist
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ellipack._core import ConformalIntervals
 from ellipack.errors import DomainError, ShapeError
@@ -149,6 +149,16 @@ def check_coverage(coverage: float | Sequence[float]) -> Floats:
         if not COVERAGES[0] <= each <= COVERAGES[-1]:
             raise DomainError(f"coverage must be from {COVERAGES[0]} to {COVERAGES[-1]}, got {each}")
     return wanted
+
+
+def check_bounds(bounds: ArrayLike, rows: int) -> Bounds:
+    """Return the intervals of all coverages as an array; raise `InputError` unless there is one row per prediction."""
+    ends = np.asarray(bounds, dtype=np.float64)
+    if ends.shape != (rows, 2 * _COUNT):
+        raise ShapeError(f"bounds must have shape ({rows}, {2 * _COUNT}), got {ends.shape}")
+    if np.isnan(ends).any():
+        raise DomainError("bounds must not be NaN")
+    return ends
 
 
 def select_intervals(bounds: Bounds, coverage: Floats) -> Intervals:

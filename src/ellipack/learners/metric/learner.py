@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import CoreParts, MetricCore, PastFeatures
 from ellipack.errors import DomainError, InputError, ShapeError
-from ellipack.learners.intervals import NO_BOUNDS, Predictions, RowPredictions, empty_predictions
+from ellipack.learners.intervals import Predictions, RowPredictions, check_bounds, empty_predictions
 from ellipack.learners.metric.call_sizes import predictions_per_call, rounds_per_call
 from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.past import MAX_PAST_VALUE, past_feature_names, with_rounds
@@ -331,12 +331,10 @@ def learn_late(
     """
     rows = _checked_rows(state.core, X)
     labels = _checked_labels(state.core, y, len(rows))
-    known, bounds = as_floats(predictions.past, "past"), as_floats(predictions.bounds, "bounds")
+    known, bounds = as_floats(predictions.past, "past"), check_bounds(predictions.bounds, len(rows))
     n_known = _n_past_features(state.core)
     if known.shape not in ((len(rows), n_known), (len(rows), 0)) or not (np.abs(known) <= MAX_PAST_VALUE).all():
         raise ShapeError(f"past must be {n_known} features of each of {len(rows)} rows, got shape {known.shape}")
-    if bounds.shape != (len(rows), NO_BOUNDS.shape[1]):
-        raise ShapeError(f"bounds must be the intervals of {len(rows)} rows, got shape {bounds.shape}")
     for round_ in zip(rows.tolist(), labels.tolist(), keys, known.tolist(), bounds.tolist(), strict=True):
         learn_one(state, Round(*round_))
 
