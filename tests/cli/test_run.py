@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import subprocess
+import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -332,20 +333,28 @@ def test_command_and_library_give_the_same_predictions(finished: FinishedRun, tm
 
 
 def test_progress_line_is_shown_on_a_terminal_and_erased(tmp_path: Path) -> None:
-    write(tmp_path / "rides.csv", rides(30_000))  # long enough for several updates
+    """Rows are sent until the speed is shown, which takes half a second."""
+    header, *lines = write(tmp_path / "rides.csv", rides(2000)).read_bytes().splitlines(keepends=True)
     ours, theirs = pty.openpty()
+    os.set_blocking(ours, False)
     environment = {**os.environ, **PLAIN_TERMINAL, "TERM": "xterm-256color"}
-    run = [*PROGRAM, "run", "rides.csv", "--target", TARGET, "--save-every", "200"]
-    with subprocess.Popen(run, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=theirs) as process:
+    run, pipe = [*PROGRAM, "run", "-", "--target", TARGET], subprocess.PIPE
+    with subprocess.Popen(run, cwd=tmp_path, env=environment, stdin=pipe, stdout=pipe, stderr=theirs) as process:
         os.close(theirs)
+        assert process.stdin is not None
+        process.stdin.write(header + b"".join(lines[:100]))
         seen = b""
-        try:
-            while chunk := os.read(ours, 1 << 16):
-                seen += chunk
-        except OSError:  # on Linux, the other end is closed
-            pass
+        for line in lines[100:]:
+            process.stdin.write(line)
+            process.stdin.flush()
+            seen += _read_available(ours)
+            if b" rows/s " in seen:
+                break
+            time.sleep(0.02)
         assert process.stdout is not None
+        process.stdin.close()
         out = process.stdout.read().decode()
+        seen += _read_available(ours)
     os.close(ours)
     assert process.returncode == 0
     assert b" rows" in seen
@@ -353,3 +362,11 @@ def test_progress_line_is_shown_on_a_terminal_and_erased(tmp_path: Path) -> None
     assert seen.endswith(b"\x1b[2K")  # the line is erased
     assert "│ rows                        │" in out
     assert "\x1b" not in out
+
+
+def _read_available(terminal: int) -> bytes:
+    """Return what was written to a terminal since the last call."""
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:  # nothing, or the other end is closed
+        return b""

@@ -249,7 +249,8 @@ class TimeColumn:
     def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
         own = {"name": self.name, "kind": self.kind, "note": self._note, "format": self.format.pattern}
-        features = {part: list(indices) for part, indices in self._features.items()}
+        # In the order of their indices, which does not depend on how rows were batched.
+        features = {part: list(self._features[part]) for part in sorted(self._features, key=self._features.__getitem__)}
         parts = {"features": features, "initial": list(self._initial)}
         trend = {"trend": self._trend_feature, "first_time": self._first_time, "last_days": self._last_days}
         return own | parts | trend | self._indicator.to_dict()
