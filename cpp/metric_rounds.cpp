@@ -292,7 +292,8 @@ double MetricRounds::local_scale(const Workspace& work) const {
   const Workspace::View& view = work.views[0];
   const std::size_t count = std::min(settings_.neighbors, view.near.count);
   const double farthest = view.near.squared_distances[count - 1];
-  const double decrease = farthest > 0.0 ? weight_decrease / farthest : 0.0;
+  const double least_normal = std::numeric_limits<double>::min();  // so that the division does not overflow
+  const double decrease = farthest >= least_normal ? weight_decrease / farthest : 0.0;
   double weights = mean_error_weight;
   double errors = mean_error_weight;
   for (std::size_t j = 0; j < count; ++j) {

@@ -1,5 +1,7 @@
 """Parameters and fitted attributes of the learners."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -107,3 +109,11 @@ def test_directions_belong_to_one_phase() -> None:
     assert not np.allclose(new.core.feature_scales(), old.core.feature_scales())
     learner._fitted = ChangingState(old, new), None
     np.testing.assert_array_equal(learner.directions_, expected)
+
+
+def test_intervals_are_finite_if_squared_distances_are_hardly_above_zero() -> None:
+    rng = np.random.default_rng(0)
+    X, y = 1e-160 * rng.normal(size=(40, 3)), rng.normal(size=40)
+    X[rng.random(40) < 0.5] = X[0]
+    learner = pickle.loads(pickle.dumps(MetricRegressor(neighbors=6).fit(X, y)))
+    assert np.isfinite(learner.predict_interval(X)).all()

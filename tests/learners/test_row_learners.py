@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -71,8 +73,8 @@ def new_packing_learner(metric: Metric, keep: bool = True) -> PackingRowLearner:
 
 
 def packing_bits(state: RescaledState[PackingState]) -> list[bytes]:
-    arrays = [*map(np.array, state.inner.core.to_arrays()), state.box.low, state.box.high, state.box.label]
-    return [array.tobytes() for array in arrays]
+    parts = [*state.inner.core.to_arrays(), state.box.low, state.box.high, state.box.label]
+    return [pickle.dumps(part) for part in parts]
 
 
 def stream_with_outliers(seed: int, n: int, d: int) -> tuple[Floats, Floats]:

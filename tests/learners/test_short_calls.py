@@ -122,6 +122,7 @@ class InterruptedCore:
 
 def interrupt(learner: Any, at: int) -> list[int]:
     """Let the core of a learner send a signal; return the list of its calls."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
     calls: list[int] = []
     state = learner.state_
     if isinstance(learner, MetricRegressor):

@@ -174,8 +174,8 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
         >>> for x, y in datasets.TrumpApproval():
         ...     validity.update(y in model.predict_interval_one(x, coverage=0.8))
         ...     model.learn_one(x, y)
-        >>> round(validity.get(), 2)
-        0.8
+        >>> abs(validity.get() - 0.8) < 0.02
+        True
         """
         wanted = check_single_coverage(coverage)
         features, key = self._split_key(x)
