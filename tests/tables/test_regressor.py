@@ -282,3 +282,11 @@ def test_intervals_are_those_of_the_command_within_the_bounds(folder: Path, cli:
     assert (both.upper[:, 1] >= upper).all()
     bounded = TableRegressor(TARGET, minimum=20).fit(texts(folder))
     assert bounded.predict_interval(texts(folder)).lower.min() == 20
+
+
+def test_a_separator_that_other_columns_explain_is_said() -> None:
+    prices, counts = [f"{k % 9},{k % 7}5" for k in range(60)], [f"{k % 5 + 1}.{100 + k}" for k in range(60)]
+    table = {"price": prices, "count": counts, "whole": [str(k % 4) for k in range(60)], "y": np.arange(60.0)}
+    said = TableRegressor("y").fit(table).describe_columns()
+    assert "numbers (decimal comma, thousands separated by '.'): count" in said
+    assert said.endswith("; numbers: whole")

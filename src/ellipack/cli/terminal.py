@@ -109,7 +109,9 @@ def _importance_table(measured: ImportanceRecord, console: Console) -> Table:
     shown = measured.groups[:_MAX_FEATURES]
     largest = max((each.share or 0.0 for each in shown), default=0.0)
     for each in shown:
-        recent = "-" if each.recent_share is None else f"{each.recent_share:.1%}"
+        recent = "-"
+        if each.recent_share is not None and each.recent_share_std is not None:
+            recent = f"{each.recent_share:.0%} \N{PLUS-MINUS SIGN} {each.recent_share_std:.0%}"
         length = min(1.0, (each.share or 0.0) / max(largest, 1e-300))
         note = f"  {each.effect}" if each.effect else ""
         name = " with ".join(map(clean, each.columns))

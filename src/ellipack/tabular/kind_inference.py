@@ -229,10 +229,16 @@ def _infer_number(sample: Sample, found: FoundFormat) -> InferredKind:
     left_out = ""
     if len(sample.cells) >= MIN_VALUES and (np.diff(numbers.values) == 1).all():
         left_out = "counts the rows"
-    is_shown = found.is_decisive or found.is_ambiguous or found.format.currency or found.format.unit
-    format = found.format.describe() if is_shown else ""  # of whole numbers, only other columns tell
+    is_shown = found.format.currency or found.format.unit or _has_separator(sample.values, found.format)
+    format = found.format.describe() if is_shown else ""  # of numbers without a separator, only other columns tell
     note = "; ".join(filter(None, [format, left_out or _constant_note(sample.values)]))
     return InferredKind("number", found.format, note=note, warnings=warnings, left_out=left_out)
+
+
+def _has_separator(values: pa.Array, format: NumberFormat) -> bool:
+    """Return whether a value has a separator of a format that is not plain."""
+    separators = [] if format.is_plain else [format.decimal, format.thousands]
+    return any(each in str(value) for each in separators if each for value in values.to_pylist())
 
 
 def _infer_category(sample: Sample, number: FoundFormat, times: FoundTimes, *, is_given: bool) -> InferredKind:
