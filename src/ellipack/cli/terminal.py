@@ -20,7 +20,7 @@ _MAX_DRIVER_LENGTH = 24
 _MAX_FEATURES, _MAX_PHASES, _MAX_LOADINGS = 10, 10, 4
 _NAME_WIDTH = 20  # of a column, if the terminal is narrow
 _MIN_WEIGHT, _MIN_LOADING = 0.0005, 0.05  # smaller values are not shown
-_BAR_LENGTH = 24
+_BAR_LENGTH = 16
 _SPEED_WINDOW_SECONDS = 0.5
 _MAX_SPEEDS = 256
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -114,8 +114,8 @@ def _importance_table(measured: ImportanceRecord, console: Console) -> Table:
             recent = f"{each.recent_share:.0%} \N{PLUS-MINUS SIGN} {each.recent_share_std:.0%}"
         length = min(1.0, (each.share or 0.0) / max(largest, 1e-300))
         note = f"  {each.effect}" if each.effect else ""
-        name = " with ".join(map(clean, each.columns))
-        table.add_row(Text(name), format_share(each), recent, bar(length, console) + note)
+        more = f" and {len(each.columns) - 1:,} more" if len(each.columns) > 1 else ""
+        table.add_row(Text(clean(each.columns[0]) + more), format_share(each), recent, bar(length, console) + note)
     rest = len(measured.groups) - len(shown)
     notes = [f"and {rest:,} more"] * (rest > 0)
     if measured.time_columns:
@@ -198,7 +198,7 @@ def bar(share: float, console: Console) -> str:
     Examples
     --------
     >>> bar(0.5, make_console())
-    '████████████'
+    '████████'
     """
     eighths = round(max(0.0, min(1.0, share)) * _BAR_LENGTH * 8)
     if console.options.ascii_only:
