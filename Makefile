@@ -133,12 +133,13 @@ clean: ## remove the environment and all build products
 	@touch $@
 
 # The build tools are installed into the same environment, so that a rebuild compiles only what has changed.
+# setuptools builds those packages of public tables that have no wheel.
 .venv/%.stamp: .venv/created.stamp pyproject.toml constraints.txt CMakeLists.txt $(wildcard cpp/*)
 	@command -v $${CXX:-c++} >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { echo "ellipack needs a \
 	C++20 compiler, g++ 12 or clang 15 or later: apt-get install g++, dnf install gcc-c++ or xcode-select --install" >&2; exit 1; }
 	@echo "Installing the packages for 'make $(MAKECMDGOALS)' into .venv ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-	  cmake nanobind ninja scikit-build-core
+	  cmake nanobind ninja scikit-build-core 'setuptools>=70.1'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 	  --no-build-isolation --editable '.[$*]'
 	@touch $@
