@@ -40,9 +40,9 @@ std::span<T> span_of(const nb::ndarray<T, Options...>& array) {
 // Moves a vector into a NumPy array without a copy.
 template <typename T>
 nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
-  auto* owned = new std::vector<T>(std::move(values));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T>(owned->data(), shape, owner);
+  auto owned = std::make_unique<std::vector<T>>(std::move(values));
+  nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(owned.release()->data(), shape, owner);
 }
 
 template <typename T>
@@ -90,6 +90,20 @@ nb::ndarray<nb::numpy, T> empty_array(std::initializer_list<std::size_t> shape) 
 template <typename T, typename... Options>
 std::vector<std::remove_const_t<T>> vector_of(const nb::ndarray<T, Options...>& array) {
   return {array.data(), array.data() + array.size()};
+}
+
+// A Python sequence of objects. Functions copy its entries themselves: if memory runs out while nanobind copies them to
+// a vector, it ends the process.
+template <typename T>
+using Sequence = nb::typed<nb::sequence, T>;
+
+template <typename T>
+std::vector<T> vector_of(const Sequence<T>& objects) {
+  std::vector<T> out;
+  for (const nb::handle object : objects) {
+    out.push_back(nb::cast<T>(object));
+  }
+  return out;
 }
 
 // Raises ValueError unless an array has the expected number of entries.

@@ -106,8 +106,9 @@ FloatArray errors_of(const ImportanceParts& parts) {
 // Earlier rows, the gradients at them, and their features of the past.
 using Sample = std::tuple<Matrix, Matrix, Matrix>;
 
-ImportanceParts make_parts(std::int64_t seed, std::vector<FeatureGroup> groups, std::int64_t seen, const Sample& sample,
-                           const Vector& errors, const Vector& last_row, const std::pair<IntVector, IntVector>& moves) {
+ImportanceParts make_parts(std::int64_t seed, const Sequence<FeatureGroup>& groups, std::int64_t seen,
+                           const Sample& sample, const Vector& errors, const Vector& last_row,
+                           const std::pair<IntVector, IntVector>& moves) {
   const auto& [rows, gradients, past_rows] = sample;
   require_size("errors", errors.size(), 4);
   require_size("gradients", gradients.shape(0), rows.shape(0));
@@ -115,7 +116,7 @@ ImportanceParts make_parts(std::int64_t seed, std::vector<FeatureGroup> groups, 
   ImportanceParts parts{seed,
                         rows.shape(1),
                         past_rows.shape(1),
-                        std::move(groups),
+                        vector_of(groups),
                         seen,
                         vector_of(rows),
                         vector_of(gradients),

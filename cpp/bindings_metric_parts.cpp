@@ -191,10 +191,12 @@ FloatArray feature_statistics(const MetricParts& parts) {
   return as_matrix(values, features.mean.size());
 }
 
-MetricParts make_parts(std::vector<FeatureView> views, CenterMemory centers, PackingExpert packing,
+MetricParts make_parts(const Sequence<FeatureView>& view_objects, CenterMemory centers, PackingExpert packing,
                        GlobalRegressions regressions, StackedAggregation aggregation, const Vector& labels,
                        const Matrix& features, const ConformalIntervals& intervals,
-                       const std::vector<Matrix>& coordinates, std::int64_t clock) {
+                       const Sequence<Matrix>& coordinate_arrays, std::int64_t clock) {
+  std::vector<FeatureView> views = vector_of(view_objects);
+  const std::vector<Matrix> coordinates = vector_of(coordinate_arrays);
   require_size("coordinates", coordinates.size(), views.size());
   std::vector<std::vector<double>> points;
   for (std::size_t v = 0; v < views.size(); ++v) {

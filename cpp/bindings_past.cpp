@@ -103,6 +103,13 @@ Sums sums_of(const SquaredErrors& errors) { return {errors.rounds, errors.withou
 
 SquaredErrors make_errors(const Sums& sums) { return {std::get<0>(sums), std::get<1>(sums), std::get<2>(sums)}; }
 
+// Copies what a pointer points to. An optional argument would be copied by nanobind, which ends the process if memory
+// runs out there.
+template <typename T>
+std::optional<T> copy_if_any(const T* value) {
+  return value == nullptr ? std::nullopt : std::optional<T>(*value);
+}
+
 void bind_past_parts(nb::module_& m) {
   nb::class_<PastParts>(m, "PastParts", "State of the learner that sees the past.")
       .def(nb::new_([](MetricParts rounds, const PastFeatures& features, StackedAggregation combination,
@@ -130,8 +137,8 @@ void bind_past_parts(nb::module_& m) {
           },
           reduce_signature());
   nb::class_<CoreParts>(m, "CoreParts", "Complete state of a MetricCore.")
-      .def(nb::new_([](MetricParts plain, std::optional<PastParts> past, std::optional<ImportanceParts> importance) {
-             CoreParts parts{std::move(plain), std::move(past), std::move(importance)};
+      .def(nb::new_([](MetricParts plain, const PastParts* past, const ImportanceParts* importance) {
+             CoreParts parts{std::move(plain), copy_if_any(past), copy_if_any(importance)};
              parts.check();
              return parts;
            }),

@@ -1,6 +1,6 @@
 """Learns a stream while allocations of the compiled core fail, and checks the state after each failure.
 
-In each round that does not end a phase, each allocation fails in turn. It runs with `allocation_faults.cpp` preloaded,
+In each round that does not end a phase, each allocation fails in turn. It runs with `allocation_faults.c` preloaded,
 whose path is the first argument. It prints the number of failures.
 """
 

@@ -2,7 +2,7 @@
 
 import os
 import random
-import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -70,15 +70,14 @@ class Disk:
             case _:
                 raise AssertionError(line)
 
-    def lose_power(self, folder: Path, rng: random.Random) -> Path:
-        """Write what is on disk after a power loss: of the changes since the last syncs, some, in any order."""
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+    def lose_power(self, rng: random.Random) -> dict[str, bytes]:
+        """Return the files on disk after a power loss: of the changes since the last syncs, some, in any order."""
+        files = {}
         for name, file in self._directory(_some(self._changes, rng)).items():
             kept = _some(file.changes, rng)
             rng.shuffle(kept)
-            (folder / name).write_bytes(file.contents(kept))
-        return folder
+            files[name] = file.contents(kept)
+        return files
 
     def _directory(self, changes: list[tuple[str, File | None]]) -> dict[str, File]:
         """Return the directory after some changes."""
@@ -89,6 +88,22 @@ class Disk:
             else:
                 names[name] = file
         return names
+
+
+def distinct_losses(disk: Disk, log: list[str], draws: int, rng: random.Random) -> Iterator[dict[str, bytes]]:
+    """Yield what power losses after each change of a log leave on disk, each state once.
+
+    Temporary files are removed without being read, so that their contents make no difference.
+    """
+    seen = set()
+    for line in ["", *log]:
+        if line:
+            disk.apply(line)
+        for files in (disk.lose_power(rng) for _ in range(draws)):
+            state = frozenset((name, b"" if name.endswith(".partial") else data) for name, data in files.items())
+            if state not in seen:
+                seen.add(state)
+                yield files
 
 
 def _some(changes: list[Change], rng: random.Random) -> list[Change]:

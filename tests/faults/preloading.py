@@ -18,10 +18,9 @@ ALL_POINTS = bool(os.environ.get("ELLIPACK_FAULTS"))
 def library(name: str = "io_faults.c") -> str:
     """Return the path of the compiled library; skip the test if it can't be compiled."""
     source = Path(__file__).with_name(name)
-    variable, default = ("CXX", "c++") if source.suffix == ".cpp" else ("CC", "cc")
-    compiler = shutil.which(os.environ.get(variable, default))
+    compiler = shutil.which(os.environ.get("CC", "cc"))
     if not sys.platform.startswith("linux") or compiler is None:
-        pytest.skip("faults are injected on Linux with a C or C++ compiler")
+        pytest.skip("faults are injected on Linux with a C compiler")
     path = Path(mkdtemp()) / f"{source.stem}.so"
     subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", path, source, "-ldl"], check=True)
     return str(path)

@@ -1,24 +1,51 @@
-"""Each allocation in a round of the compiled core fails in turn; the round is learned completely or not at all."""
+"""Allocations fail in turn; afterwards learners and files are as before or complete, and learners continue.
 
+By default, a sample of the allocations fails; with the environment variable ``ELLIPACK_FAULTS``, all do.
+"""
+
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.faults.preloading import library
+import pytest
 
-SCRIPT = "tests.faults.learn_with_failing_allocations"
+from tests.faults.preloading import ALL_POINTS, library
+
+FOLDER = Path(__file__).parents[2]
 
 
-def test_a_round_without_memory_changes_nothing_and_can_be_repeated() -> None:
-    faults = library("allocation_faults.cpp")
+def run_script(name: str, *arguments: str, environment: dict[str, str] | None = None) -> list[str]:
+    """Run a script of this package whose allocations can fail; return the lines that it prints."""
+    faults = library("allocation_faults.c")
     done = subprocess.run(
-        [sys.executable, "-m", SCRIPT, faults],
-        cwd=Path(__file__).parents[2],
-        env={**os.environ, "LD_PRELOAD": faults},
+        [sys.executable, "-m", f"tests.faults.{name}", faults, *arguments],
+        cwd=FOLDER,
+        env={**os.environ, "LD_PRELOAD": faults, **(environment or {})},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 300  # failures
+    return done.stdout.splitlines()
+
+
+def test_a_round_without_memory_changes_nothing_and_can_be_repeated() -> None:
+    (failures,) = run_script("learn_with_failing_allocations")
+    assert int(failures) > 300
+
+
+@pytest.mark.parametrize(("learner", "step"), [("metric", 499), ("packing", 83)])
+def test_calls_without_memory_change_nothing_or_are_complete(learner: str, step: int, tmp_path: Path) -> None:
+    environment = {"PYTHONMALLOC": "malloc"}  # so that small objects are allocated one by one
+    lines = run_script(
+        "calls_with_failing_allocations",
+        str(1 if ALL_POINTS else step),
+        str(tmp_path),
+        learner,
+        environment=environment,
+    )
+    ends = dict(map(json.loads, lines))
+    assert list(ends) == ["save", "load", "fit", "partial_fit", "predict", "add_features"]
+    assert all(each.get("MemoryError", 0) > 0 for each in ends.values()), ends

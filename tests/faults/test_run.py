@@ -17,14 +17,11 @@ import pytest
 
 from tests.cli.runner import CliRunner
 from tests.cli.tables import TARGET, rides, write
-from tests.faults.power_loss import Disk
-from tests.faults.preloading import ALL_POINTS, library, plan, sample
+from tests.faults.power_loss import Disk, distinct_losses
+from tests.faults.preloading import library, plan, sample
 
-LOSSES = 5
-"""Power losses after each change, if all points are tried.
-
-Most changes stay unsynced while later ones are made, so that what is lost of them is drawn more often.
-"""
+LOSSES = 30
+"""Power losses that are drawn after each change. Those that leave the same files are tried once."""
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +42,14 @@ def fresh_folder(folder: Path) -> Path:
     folder.mkdir()
     write(folder / "rides.csv", rides(60))
     return folder
+
+
+def write_files(folder: Path, files: dict[str, bytes]) -> None:
+    """Make a folder that contains only these files."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
 
 
 def files_in(folder: Path) -> dict[str, bytes]:
@@ -98,15 +103,13 @@ def test_a_run_with_faults_can_be_completed(whole: CompleteRun, preloaded: CliRu
 
 
 def test_a_run_is_completed_after_a_power_loss(whole: CompleteRun, preloaded: CliRunner, tmp_path: Path) -> None:
-    rng, count = random.Random(0), len(whole.changes)
-    assert count > 30
-    losses = [at for at in range(count + 1) for _ in range(LOSSES)] if ALL_POINTS else range(0, count + 1, 40)
-    for at in losses:
-        disk = Disk(whole.table)
-        for line in whole.changes[:at]:
-            disk.apply(line)
-        folder = disk.lose_power(tmp_path / "lost", rng)
-        place = f"after change {at} of {count}, with {sorted(os.listdir(folder))}"
+    assert len(whole.changes) > 30
+    losses = list(distinct_losses(Disk(whole.table), whole.changes, LOSSES, random.Random(0)))
+    assert len(losses) > 40
+    for number in sample(len(losses), 7, 30):
+        folder = tmp_path / "lost"
+        write_files(folder, losses[number - 1])
+        place = f"loss {number} of {len(losses)}, with {sorted(os.listdir(folder))}"
         again = preloaded(*arguments(whole.predictions), folder=folder)
         assert again.code == 0, f"{place}: {again.err}"
         assert files_in(folder) == whole.files, place
@@ -124,6 +127,6 @@ def test_outputs_of_a_complete_run_survive_a_power_loss(
         if line != "call":
             disk.apply(line)
     for _ in range(20):
-        lost = disk.lose_power(tmp_path / "lost", rng)
+        lost = disk.lose_power(rng)
         for name in outputs.values():
-            assert (lost / name).read_bytes() == (folder / name).read_bytes()
+            assert lost[name] == (folder / name).read_bytes()

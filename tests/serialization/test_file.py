@@ -4,12 +4,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 
 from ellipack.errors import ModelFileError
 from ellipack.serialization import Archive, atomic_file, file, read, write
@@ -102,6 +103,60 @@ def test_a_header_with_a_wrong_shape_is_refused(rows: object, tmp_path: Path) ->
         read(tmp_path / "model")
 
 
+def entry(start: object, end: object, **changes: object) -> dict[str, object]:
+    """Return the entry of an array of two floats."""
+    return {"dtype": "F64", "shape": [2], "data_offsets": [start, end]} | changes
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"a": entry(0, 16), "b": entry(8, 24)}, "the array b must begin where the one before it ends"),
+        ({"a": entry(0, 16), "b": entry(24, 40)}, "the array b must begin"),
+        ({"a": entry(16, 32), "b": entry(0, 16)}, "the array a must begin"),
+        ({"a": entry(0, 16), "b": entry(16, 32), "c": entry(32, 48)}, "the array c must begin"),
+        ({"a": entry(-16, 0)}, "the array a must begin"),
+        ({"a": entry(0, 16)}, "16 bytes follow the last array"),
+        ({"a": entry(0, 16, dtype="BF16"), "b": entry(16, 32)}, "BF16"),
+        ({"a": entry(0, 16, dtype=["F64"])}, "unhashable"),
+        ({"a": entry(0, 16, shape=2)}, "a shape must be a short list"),
+        ({"a": entry(0, 16, shape=[1] * 100)}, "a shape must be a short list"),
+        ({"a": entry(0, 0, shape=[0, 2**63])}, "a shape must have counts"),
+        ({"a": entry(0, 0, shape=[0, 2**62, 2**62]), "b": entry(0, 32, shape=[4])}, "too big"),
+        ({"a": entry(0, 16, shape=[True, 2])}, "a shape must have counts"),
+        ({"a": {"dtype": "F64"}}, "shape"),
+        ({"a": []}, "list"),
+    ],
+)
+def test_a_header_that_does_not_describe_the_bytes_is_refused(
+    arrays: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    header = {"__metadata__": metadata(format=1, version="1", kind="Kind"), **arrays}
+    (tmp_path / "model").write_bytes(signed(header, b"\0" * 32))
+    with pytest.raises(ModelFileError, match=f"is not a safetensors file: .*{message}"):
+        read(tmp_path / "model")
+
+
+@given(
+    st.dictionaries(
+        st.text(max_size=3).filter(lambda name: name not in ("facts", "__metadata__")),
+        st.tuples(st.sampled_from(["float64", "int64", "uint8"]), st.lists(st.integers(0, 3), min_size=1, max_size=3)),
+        max_size=4,
+    )
+)
+def test_other_readers_of_safetensors_find_the_same_arrays(shapes: dict[str, tuple[str, list[int]]]) -> None:
+    arrays = {name: np.arange(np.prod(shape)).astype(dtype).reshape(shape) for name, (dtype, shape) in shapes.items()}
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        write(path, "Kind", Archive({}, arrays))
+        found, theirs = read(path)[1].arrays, load(path.read_bytes())
+    theirs.pop("facts")
+    for each in (found, theirs):
+        assert {name: (array.dtype, array.shape, array.tobytes()) for name, array in each.items()} == {
+            name: (array.dtype, array.shape, array.tobytes()) for name, array in arrays.items()
+        }
+
+
 @pytest.mark.parametrize(
     ("facts", "message"),
     [
@@ -142,7 +197,7 @@ def test_a_file_with_a_wrong_checksum_is_not_parsed(tmp_path: Path, monkeypatch:
     def parse(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(file, "parse", parse)
+    monkeypatch.setattr(file, "_parse_arrays", parse)
     monkeypatch.setattr(json, "loads", parse)
     with pytest.raises(ModelFileError, match="its checksum does not match"):
         read(tmp_path / "model")

@@ -175,7 +175,9 @@ def test_columns_of_several_types_become_text() -> None:
     assert to_arrow(np.array([[1.0, 2.0]])).to_pydict() == {"x0": [1.0], "x1": [2.0]}
 
 
-def test_an_interrupt_waits_for_the_end_of_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError])
+def test_an_interrupt_waits_for_the_end_of_a_step(raised: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal handler may raise any exception."""
     began, done = threading.Event(), list[int]()
 
     def step() -> None:
@@ -187,11 +189,11 @@ def test_an_interrupt_waits_for_the_end_of_a_step(monkeypatch: pytest.MonkeyPatc
     def interrupted_join(thread: threading.Thread, timeout: float | None = None) -> None:
         if not began.is_set():
             began.set()
-            raise KeyboardInterrupt
+            raise raised
         join(thread, timeout)
 
     monkeypatch.setattr(threading.Thread, "join", interrupted_join)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(raised):
         uninterrupted(step)
     assert done == [1]
 

@@ -30,6 +30,7 @@ EXIT_CODES: Final[dict[type[EllipackError], int]] = {InputError: 2, StreamError:
 """Exit codes of commands that fail. A command stopped by a signal exits with 128 plus its number, as in a shell."""
 
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
+_NO_MEMORY = "memory ran out; a run that was saved with --save can be resumed from there"
 
 _EPILOG = """\b
 To get started:
@@ -433,8 +434,8 @@ def _run_command() -> int:
         return _fail(_usage_message(error), error.exit_code)
     except EllipackError as error:
         return _fail(str(error), next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
-    except ModuleNotFoundError as error:
-        return _fail(missing_package_message(error), 1)
+    except (ModuleNotFoundError, MemoryError) as error:
+        return _fail(_NO_MEMORY if isinstance(error, MemoryError) else missing_package_message(error), 1)
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted", _INTERRUPTED)
     except BrokenPipeError:

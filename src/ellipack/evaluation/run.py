@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ellipack import serialization
-from ellipack.errors import ModelFileError
+from ellipack.errors import IncompleteBatchError, ModelFileError
 from ellipack.estimators import MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.loading import RUN_KIND, regressor_from_archive
@@ -95,6 +95,8 @@ class Run:
         Number to add to the row numbers of the source, if the run continues with another source. It is not saved.
     interval_scores : IntervalScores
         Scores of the prediction intervals so far.
+    is_incomplete : bool, default False
+        Whether a batch is being learned, or its learning has failed. Such a run can't be used.
 
     Examples
     --------
@@ -120,6 +122,7 @@ class Run:
     fingerprint: TableFingerprint = field(default_factory=TableFingerprint)
     row_offset: int = 0
     interval_scores: IntervalScores = field(default_factory=IntervalScores)
+    is_incomplete: bool = False
 
     def __post_init__(self) -> None:
         if self.interval_scores.coverages != self.options.coverages:
@@ -135,11 +138,20 @@ class Run:
         on_error : {"stop", "skip"}, default "stop"
             "stop" raises StreamError at a bad row and leaves the run unchanged; "skip" omits it.
         """
+        self.check_is_complete()
         parts = self.encoder.split_at_decisions(batch)
         if len(parts) == 1:
             return self._learn_part(batch, on_error)
         self.check_rows([batch], on_error)
         return _join_results([self._learn_part(part, on_error) for part in parts])
+
+    def check_is_complete(self) -> None:
+        """Raise IncompleteBatchError if the run is in the middle of a batch."""
+        if self.is_incomplete:
+            raise IncompleteBatchError(
+                "a batch must be learned completely, but learning one has failed (memory ran out, or the process "
+                "forked meanwhile): load a saved model, or fit again"
+            )
 
     def check_rows(self, batches: Iterable[TableBatch], on_error: str = "stop") -> None:
         """Raise StreamError if batches that follow the rows so far have a bad row. Does not change the run."""
@@ -154,6 +166,7 @@ class Run:
         rows = self.encoder.parse(batch, on_error)  # raises before the state changes
         keys, kept, ids = self.row_keys(batch, rows), self.options.kept_cells(batch, rows), self._row_ids(batch, rows)
         predictions, ends = np.empty(len(rows)), np.empty((len(rows), len(self.options.interval_columns)))
+        self.is_incomplete = True
         for step, where in split_steps(rows.labels, ids, self.waiting):
             part, part_keys = _select(rows, where), None if keys is None else keys[where]
             late = self.waiting.pop((ids or [])[where.start] or "") if step == LATE else None
@@ -177,7 +190,9 @@ class Run:
         if len(new_scales) and self.learner.__sklearn_is_fitted__():
             self.learner.add_features(new_scales)
             self._name_columns(len(self.encoder.feature_names))
-        return BatchResult(self.row_offset + rows.row_numbers, predictions, rows.labels, bad, kept, ends)
+        result = BatchResult(self.row_offset + rows.row_numbers, predictions, rows.labels, bad, kept, ends)
+        self.is_incomplete = False
+        return result
 
     def _learn(self, rows: ParsedRows, keys: Ints | None) -> tuple[Floats, Floats]:
         """Predict and then learn rows with labels; return the predictions and the ends of their intervals."""
@@ -272,6 +287,7 @@ class Run:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the run to a file. A run loaded with `load_run` continues with exactly the same results."""
+        self.check_is_complete()
         facts = {name: getattr(self, name) for name in ("source", "position", "skipped", "unlabeled", "late_labels")}
         learner = self.learner.to_archive()
         archive = Archive(facts).with_parts(

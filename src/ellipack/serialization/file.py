@@ -11,6 +11,7 @@ Writing is atomic (see `atomic_file`). Reading verifies the checksum before it p
 
 import hashlib
 import json
+import math
 import os
 import reprlib
 from io import BufferedRandom
@@ -19,8 +20,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load as parse
 
 from ellipack._version import __version__
 from ellipack.errors import ModelFileError
@@ -33,8 +32,10 @@ _FACTS = "facts"  # name of the array that holds the facts
 _ZERO_CHECKSUM = "0" * 64
 _HEADER_START = b'{"__metadata__":{"ellipack":"'  # the checksum follows
 _CHECKSUM_BYTES = slice(8 + len(_HEADER_START), 8 + len(_HEADER_START) + 64)
-_LARGEST_HEADER = 100_000_000  # bytes; safetensors refuses more itself
+_LARGEST_HEADER = 100_000_000  # bytes; the limit of other readers of safetensors files
 _TYPE_CODES = {"float64": "F64", "int64": "I64", "uint8": "U8"}
+_TYPES = {code: np.dtype(name) for name, code in _TYPE_CODES.items()}
+_MOST_DIMENSIONS = 32
 _ALIGNMENT = 8  # of the arrays
 
 
@@ -105,7 +106,8 @@ def read(path: str | os.PathLike[str]) -> tuple[str, Archive]:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
         raise ModelFileError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}") from error
-    metadata = _verified_metadata(data, path)
+    header = _verified_header(data, path)
+    metadata = _metadata(header, path)
     if type(metadata.get("format")) is not int or metadata["format"] != FORMAT:
         raise ModelFileError(
             f"{path} has format {_shortened(metadata.get('format'))} (ellipack "
@@ -113,8 +115,8 @@ def read(path: str | os.PathLike[str]) -> tuple[str, Archive]:
             "pip install --upgrade ellipack"
         )
     try:
-        arrays = parse(data)
-    except (SafetensorError, ValueError, KeyError, TypeError) as error:
+        arrays = _parse_arrays(header, data)
+    except (ValueError, KeyError, TypeError) as error:
         raise ModelFileError(f"{path} is not a safetensors file: {error}") from error
     return Archive(metadata).fact("kind", str), Archive(_decode_facts(arrays.pop(_FACTS, None), path), arrays)
 
@@ -150,8 +152,8 @@ def _little_endian_bytes(array: NDArray[Any]) -> memoryview:
     return array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data
 
 
-def _verified_metadata(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the metadata of a file whose checksum matches."""
+def _verified_header(data: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the header of a file whose checksum matches."""
     size = int.from_bytes(data[:8], "little")
     if len(data) < 8 or size > min(len(data) - 8, _LARGEST_HEADER):
         raise ModelFileError(f"{path} is not an ellipack model, or is truncated: {len(data)} bytes")
@@ -160,12 +162,54 @@ def _verified_metadata(data: bytes, path: str | os.PathLike[str]) -> dict[str, A
     if _checksum(data) != data[_CHECKSUM_BYTES].decode("ascii", "replace"):
         raise ModelFileError(f"{path} is damaged: its checksum does not match; use another copy")
     try:
-        metadata = json.loads(json.loads(data[8 : 8 + size])["__metadata__"][_KEY][len(_ZERO_CHECKSUM) :])
+        header: dict[str, Any] = json.loads(data[8 : 8 + size])  # a dictionary, as it begins with {
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{path} is not an ellipack model, or is damaged: its header can't be read") from error
+    return header
+
+
+def _metadata(header: dict[str, Any], path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the metadata in a header."""
+    try:
+        metadata = json.loads(header["__metadata__"][_KEY][len(_ZERO_CHECKSUM) :])
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ModelFileError(f"{path} is not an ellipack model, or is damaged: its header can't be read") from error
     if not isinstance(metadata, dict):
         raise ModelFileError(f"{path} is not an ellipack model, or is damaged: its header has no metadata")
     return metadata
+
+
+def _parse_arrays(header: dict[str, Any], data: bytes) -> dict[str, NDArray[Any]]:
+    """Return the arrays that a header describes, as views of the file; together they are all bytes that follow it.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError
+        If the header does not describe such arrays.
+    """
+    arrays = {}
+    first = end = 8 + int.from_bytes(data[:8], "little")
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        dtype, shape = _TYPES[entry["dtype"]], _checked_shape(entry["shape"])
+        start, end = end, end + dtype.itemsize * math.prod(shape)
+        if end > len(data) or entry["data_offsets"] != [start - first, end - first]:
+            raise ValueError(f"the array {_shortened(name)} must begin where the one before it ends")
+        array = np.frombuffer(data, dtype.newbyteorder("<"), math.prod(shape), start)
+        arrays[name] = array.astype(dtype, copy=False).reshape(shape)
+    if end != len(data):
+        raise ValueError(f"{len(data) - end} bytes follow the last array")
+    return arrays
+
+
+def _checked_shape(shape: object) -> list[int]:
+    """Return a shape, if it is a list of counts."""
+    if not isinstance(shape, list) or len(shape) > _MOST_DIMENSIONS:
+        raise ValueError("a shape must be a short list")
+    if not all(type(length) is int and 0 <= length < 2**63 for length in shape):
+        raise ValueError(f"a shape must have counts, got {_shortened(shape)}")
+    return shape
 
 
 def _decode_facts(array: NDArray[Any] | None, path: str | os.PathLike[str]) -> dict[str, Any]:

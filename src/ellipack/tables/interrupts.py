@@ -8,7 +8,7 @@ Result = TypeVar("Result")
 
 
 def uninterrupted(step: Callable[[], Result]) -> Result:
-    """Call a function in a thread, so that an interrupt is raised when it has ended, and not within."""
+    """Call a function in a thread, so that what a signal handler raises is raised when it has ended, and not within."""
     results: list[Result] = []
     failures: list[BaseException] = []
 
@@ -20,11 +20,11 @@ def uninterrupted(step: Callable[[], Result]) -> Result:
 
     thread = Thread(target=call, name="ellipack-learner")
     thread.start()
-    interrupt: KeyboardInterrupt | None = None
+    interrupt: BaseException | None = None
     while thread.is_alive():
         try:
             thread.join()
-        except KeyboardInterrupt as error:
+        except BaseException as error:
             interrupt = error
     if interrupt is not None:
         raise interrupt

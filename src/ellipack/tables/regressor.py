@@ -2,11 +2,11 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from threading import RLock
 from typing import Any, Self, overload
 
 import numpy as np
@@ -24,6 +24,7 @@ from ellipack.evaluation.run import BatchResult, Run
 from ellipack.evaluation.scores import Scores
 from ellipack.learners.intervals import Intervals, check_coverage
 from ellipack.learners.metric.effects import Effect
+from ellipack.locks import LearnLock
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
 from ellipack.serialization.atomic_file import write_file
@@ -393,12 +394,17 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         return "run_" in self.__dict__
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in super().__getstate__().items() if name != "_own_lock"}
+        with self._lock:  # a copy is taken between two batches
+            state = {name: value for name, value in super().__getstate__().items() if name != "_own_lock"}
+            return state | {name: deepcopy(state[name]) for name in ("run_",) if name in state}
 
     @property
     def _lock(self) -> Any:
-        """Lock by which one thread at a time uses the encoder."""
-        return self.__dict__.setdefault("_own_lock", RLock())
+        """Lock by which one thread at a time uses the encoder. A forked child gets a new one."""
+        if "_own_lock" not in self.__dict__:
+            self.__dict__.setdefault("_own_lock", LearnLock())  # another thread may have set it meanwhile
+        lock: LearnLock = self._own_lock
+        return lock.turn
 
     @property
     def _fitted_run(self) -> Run:
@@ -479,6 +485,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         """Return what a function returns for each row, an array of a given shape; NaN for rows that are skipped."""
         run, predictions = self._fitted_run, [np.zeros((0, *shape))]
         with self._lock, python_hints():
+            run.check_is_complete()
             for batch in iterate_batches(iterate_tables(X), 1):
                 rows = run.encoder.parse_unlabeled(batch, self.on_error)
                 found = np.full((len(batch), *shape), np.nan)
