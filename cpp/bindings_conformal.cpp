@@ -60,7 +60,7 @@ void learn_label(ConformalIntervals& self, double label, const Vector& published
   self.learn_label(label, bounds);
 }
 
-FloatArray learn(ConformalIntervals& self, const Vector& predictions, const Vector& labels) {
+FloatArray learn_errors(ConformalIntervals& self, const Vector& predictions, const Vector& labels) {
   require_size("labels", labels.size(), predictions.size());
   std::vector<double> out;
   out.reserve(predictions.size() * bounds_per_row);
@@ -90,7 +90,7 @@ void bind_conformal(nb::module_& m) {
                    "Losses of the powers 0, 1/2 and 1 of the relative scale in the last rounds.")
       .def("around", &around, "predictions"_a, "relative_scale"_a = 1.0,
            "Return the intervals around predictions: lower ends, then upper ends.")
-      .def("learn", &learn, "predictions"_a, "labels"_a,
+      .def("learn", &learn_errors, "predictions"_a, "labels"_a,
            "Return the intervals around predictions, and learn their labels one after the other.")
       .def("learn_label", &learn_label, "label"_a, "published"_a,
            "Move the widths by a label and the intervals that were published for it.")

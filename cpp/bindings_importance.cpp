@@ -106,9 +106,9 @@ FloatArray errors_of(const ImportanceParts& parts) {
 // Earlier rows, the gradients at them, and their features of the past.
 using Sample = std::tuple<Matrix, Matrix, Matrix>;
 
-ImportanceParts make_parts(std::int64_t seed, const Sequence<FeatureGroup>& groups, std::int64_t seen,
-                           const Sample& sample, const Vector& errors, const Vector& last_row,
-                           const std::pair<IntVector, IntVector>& moves) {
+ImportanceParts make_importance_parts(std::int64_t seed, const Sequence<FeatureGroup>& groups, std::int64_t seen,
+                                      const Sample& sample, const Vector& errors, const Vector& last_row,
+                                      const std::pair<IntVector, IntVector>& moves) {
   const auto& [rows, gradients, past_rows] = sample;
   require_size("errors", errors.size(), 4);
   require_size("gradients", gradients.shape(0), rows.shape(0));
@@ -141,9 +141,10 @@ std::pair<IntArray, IntArray> moves_of(const ImportanceParts& self) {
   return {as_ints(self.increases), as_ints(self.decreases)};
 }
 
-void bind_parts(nb::module_& m) {
+void bind_importance_parts(nb::module_& m) {
   nb::class_<ImportanceParts>(m, "ImportanceParts", "What was measured about the importance of columns.")
-      .def(nb::new_(&make_parts), "seed"_a, "groups"_a, "seen"_a, "sample"_a, "errors"_a, "last_row"_a, "moves"_a)
+      .def(nb::new_(&make_importance_parts), "seed"_a, "groups"_a, "seen"_a, "sample"_a, "errors"_a, "last_row"_a,
+           "moves"_a)
       .def_prop_ro_static(
           "max_rows", [](nb::handle) { return ImportanceParts::max_rows; }, "Largest number of rows of the sample.")
       .def_ro("seed", &ImportanceParts::seed)
@@ -170,7 +171,7 @@ void bind_parts(nb::module_& m) {
 
 void bind_importance(nb::module_& m) {
   bind_group(m);
-  bind_parts(m);
+  bind_importance_parts(m);
 }
 
 }  // namespace ellipack

@@ -20,7 +20,7 @@ void restore_core(IntrinsicDimensionCore* self, const Matrix& coordinates, const
   new (self) IntrinsicDimensionCore(std::move(centers), offset, {rounds, dimension, phase_centers}, intervals);
 }
 
-nb::tuple arrays_of(const IntrinsicDimensionCore& core) {
+nb::tuple core_arrays(const IntrinsicDimensionCore& core) {
   struct State {
     std::vector<double> coordinates;
     std::vector<double> sums;
@@ -70,7 +70,7 @@ void bind_intrinsic_dimension(nb::module_& m) {
       .def(
           "__deepcopy__", [](const IntrinsicDimensionCore& core, const nb::handle&) { return copy_core(core); }, owned,
           nb::arg("memo"))
-      .def("to_arrays", &arrays_of,
+      .def("to_arrays", &core_arrays,
            nb::sig("def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], "
                    "NDArray[numpy.int64], int, int, int, ConformalIntervals]"),
            "Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, offset, "
@@ -78,7 +78,7 @@ void bind_intrinsic_dimension(nb::module_& m) {
       .def(
           "__reduce__",
           [](const IntrinsicDimensionCore& core) {
-            return nb::make_tuple(nb::type<IntrinsicDimensionCore>(), arrays_of(core));
+            return nb::make_tuple(nb::type<IntrinsicDimensionCore>(), core_arrays(core));
           },
           reduce_signature())
       .def_prop_ro("dimension", &IntrinsicDimensionCore::dimension)

@@ -56,7 +56,7 @@ IntArray rank_starts_array(const PackingCore& core) {
 
 using PackingState = std::tuple<FloatArray, FloatArray, IntArray, IntArray, IntArray, std::int64_t, ConformalIntervals>;
 
-PackingState arrays_of(const PackingCore& core) {
+PackingState packing_arrays(const PackingCore& core) {
   PackingArrays state = inspect(core, [](const PackingCenters& centers, std::int64_t clock,
                                          const ConformalIntervals& intervals) {
     return PackingArrays{
@@ -71,7 +71,7 @@ PackingState arrays_of(const PackingCore& core) {
           state.intervals};
 }
 
-FloatArray coordinates_of(const PackingCore& core) {
+FloatArray center_coordinates(const PackingCore& core) {
   return coordinates_array(
       core, inspect(core, [](const PackingCenters& centers, auto...) { return centers.points.points(); }));
 }
@@ -111,14 +111,14 @@ void bind_packing_core(nb::module_& m) {
           "__deepcopy__", [](const PackingCore& core, const nb::handle&) { return copy_packing(core); },
           nb::arg("memo"))
       .def(
-          "to_arrays", &arrays_of,
+          "to_arrays", &packing_arrays,
           "Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts, "
           "clock and intervals.")
       .def(
           "__reduce__",
-          [](const PackingCore& core) { return nb::make_tuple(nb::type<PackingCore>(), arrays_of(core)); },
+          [](const PackingCore& core) { return nb::make_tuple(nb::type<PackingCore>(), packing_arrays(core)); },
           reduce_signature())
-      .def_prop_ro("coordinates", &coordinates_of, new_array, "Whitened coordinates of the centers, one per row.")
+      .def_prop_ro("coordinates", &center_coordinates, new_array, "Whitened coordinates of the centers, one per row.")
       .def_prop_ro("label_sums", &copy_of<&PackingCenters::label_sums>, new_array, "Sum of the labels of each center.")
       .def_prop_ro("label_counts", &copy_of<&PackingCenters::label_counts>, new_array,
                    "Number of labels of each center.")

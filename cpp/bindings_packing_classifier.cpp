@@ -38,7 +38,7 @@ void append(std::vector<T>& all, const std::vector<T>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-nb::tuple arrays_of(const PackingClassifierCore& core) {
+nb::tuple classifier_arrays(const PackingClassifierCore& core) {
   std::vector<double> coordinates;
   std::vector<double> sums;
   std::vector<std::int64_t> counts;
@@ -65,7 +65,7 @@ FloatArray table_of(const PackingClassifierCore& core, std::vector<double>&& pre
   return to_numpy(std::move(predictions), {rows, core.packing_count()});
 }
 
-FloatArray learn(PackingClassifierCore& core, const Matrix& coordinates, const IntVector& labels) {
+FloatArray learn_classes(PackingClassifierCore& core, const Matrix& coordinates, const IntVector& labels) {
   require_rows(core, coordinates);
   require_size("labels", labels.size(), coordinates.shape(0));
   std::vector<double> predictions;
@@ -112,7 +112,7 @@ void bind_packing_classifier(nb::module_& m) {
           nb::arg("dimension"), nb::arg("rank_starts"), nb::arg("packings"), nb::arg("ball_clocks"))
       .def("__init__", &restore_classifier, nb::arg("coordinates"), nb::arg("label_sums"), nb::arg("label_counts"),
            nb::arg("creation_rounds"), nb::arg("sizes"), nb::arg("rank_starts"), nb::arg("ball_clocks"))
-      .def("learn", &learn, nb::arg("coordinates"), nb::arg("labels"),
+      .def("learn", &learn_classes, nb::arg("coordinates"), nb::arg("labels"),
            "Run one round per row, where `labels` holds the packing of the class of each row, or -1. Return the "
            "predictions (row, packing), each made before its label was learned.")
       .def("predict", &predict, nb::arg("coordinates"),
@@ -121,7 +121,7 @@ void bind_packing_classifier(nb::module_& m) {
       .def(
           "__deepcopy__", [](const PackingClassifierCore& core, const nb::handle&) { return copy_core(core); }, owned,
           nb::arg("memo"))
-      .def("to_arrays", &arrays_of,
+      .def("to_arrays", &classifier_arrays,
            nb::sig("def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], "
                    "NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64], bool]"),
            "Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, sizes, "
@@ -129,7 +129,7 @@ void bind_packing_classifier(nb::module_& m) {
       .def(
           "__reduce__",
           [](const PackingClassifierCore& core) {
-            return nb::make_tuple(nb::type<PackingClassifierCore>(), arrays_of(core));
+            return nb::make_tuple(nb::type<PackingClassifierCore>(), classifier_arrays(core));
           },
           reduce_signature())
       .def_prop_ro("mistakes", &mistakes_of, new_array, "Number of mistakes of each packing.")

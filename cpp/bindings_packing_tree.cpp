@@ -20,7 +20,7 @@ void restore_tree(PackingTreeCore* self, const Matrix& points, const IntVector& 
       PackingTreeCore(points.shape(1), levels_of(lipschitz, dimensions, rank_starts), std::move(nodes), intervals);
 }
 
-nb::tuple arrays_of(const PackingTreeCore& core) {
+nb::tuple tree_arrays(const PackingTreeCore& core) {
   std::pair<TreeNodes, ConformalIntervals> state;
   {
     const nb::gil_scoped_release release;  // it may wait for a thread that learns
@@ -66,7 +66,7 @@ void bind_packing_tree(nb::module_& m) {
       .def(
           "__deepcopy__", [](const PackingTreeCore& core, const nb::handle&) { return copy_core(core); }, owned,
           nb::arg("memo"))
-      .def("to_arrays", &arrays_of,
+      .def("to_arrays", &tree_arrays,
            nb::sig("def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], "
                    "NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], "
                    "NDArray[numpy.int64], ConformalIntervals]"),
@@ -74,7 +74,7 @@ void bind_packing_tree(nb::module_& m) {
            "dimensions, rank_starts and intervals.")
       .def(
           "__reduce__",
-          [](const PackingTreeCore& core) { return nb::make_tuple(nb::type<PackingTreeCore>(), arrays_of(core)); },
+          [](const PackingTreeCore& core) { return nb::make_tuple(nb::type<PackingTreeCore>(), tree_arrays(core)); },
           reduce_signature())
       .def_prop_ro("dimension", &PackingTreeCore::dimension)
       .def_prop_ro("size", &PackingTreeCore::size, without_gil, "Number of nodes.")
