@@ -16,11 +16,11 @@ namespace {
 using namespace nb::literals;
 
 // In Python, the sums of a group are two rows, over all rounds and over the recent ones. A row has the moments of the
-// controls and the rise where it was measured, and those of the controls at all rounds. Moments are the weight, the
-// squared weight, the means and the products.
+// controls and the rise where it was measured, the same with squared weights, and those of the controls at all rounds.
+// Moments are the weight, the squared weight, the means and the products.
 template <std::size_t count>
 constexpr std::size_t moment_count = 2 + count + count * (count + 1) / 2;
-constexpr std::size_t sum_count = moment_count<control_count + 1> + moment_count<control_count>;
+constexpr std::size_t sum_count = 2 * moment_count<control_count + 1> + moment_count<control_count>;
 
 template <std::size_t count>
 Moments<count> make_moments(const double* first) {
@@ -39,39 +39,46 @@ void append_moments(const Moments<count>& moments, std::vector<double>& sums) {
 }
 
 GroupSums make_sums(const double* row) {
-  return {make_moments<control_count + 1>(row), make_moments<control_count>(row + moment_count<control_count + 1>)};
+  constexpr std::size_t measured = moment_count<control_count + 1>;
+  return {make_moments<control_count + 1>(row), make_moments<control_count + 1>(row + measured),
+          make_moments<control_count>(row + 2 * measured)};
 }
 
-FeatureGroup make_group(const IntVector& features, bool uses_past, double priority, std::int64_t count, double credit,
-                        const Matrix& sums) {
+FeatureGroup make_group(const IntVector& features, bool uses_past, double priority, std::int64_t count, double fraction,
+                        const std::pair<double, double>& size, const Matrix& sums) {
   require_size("sums", sums.size(), 2 * sum_count);
   return {vector_of(features),
           uses_past,
           priority,
           count,
-          credit,
+          fraction,
+          {.weight = size.first, .mean = size.second},
           make_sums(sums.data()),
           make_sums(sums.data() + sum_count)};
 }
+
+std::pair<double, double> group_size(const FeatureGroup& group) { return {group.size.weight, group.size.mean}; }
 
 FloatArray group_sums(const FeatureGroup& group) {
   std::vector<double> rows;
   for (const GroupSums& each : {group.total, group.recent}) {
     append_moments(each.measured, rows);
+    append_moments(each.squared, rows);
     append_moments(each.controls, rows);
   }
   return to_numpy(std::move(rows), {2, sum_count});
 }
 
 // Estimate of the mean rise, its variance and the effective number of measurements.
-std::tuple<double, double, double> estimate_of(const GroupSums& sums) {
-  const GroupSums::Estimate estimate = sums.estimate();
+std::tuple<double, double, double> estimate_of(const FeatureGroup& group, const GroupSums& sums) {
+  const GroupSums::Estimate estimate = sums.estimate(group.total);
   return {estimate.rise, estimate.variance, sums.measured.effective_count()};
 }
 
 void bind_group(nb::module_& m) {
   nb::class_<FeatureGroup>(m, "FeatureGroup", "Features that are replaced together, and what was measured.")
-      .def(nb::new_(&make_group), "features"_a, "uses_past"_a, "priority"_a, "count"_a, "credit"_a, "sums"_a)
+      .def(nb::new_(&make_group), "features"_a, "uses_past"_a, "priority"_a, "count"_a, "fraction"_a, "size"_a,
+           "sums"_a)
       .def_prop_ro_static(
           "sum_count", [](nb::handle) { return sum_count; }, "Number of sums over all rounds.")
       .def_prop_ro(
@@ -79,20 +86,21 @@ void bind_group(nb::module_& m) {
       .def_ro("uses_past", &FeatureGroup::uses_past)
       .def_ro("priority", &FeatureGroup::priority)
       .def_ro("count", &FeatureGroup::count)
-      .def_ro("credit", &FeatureGroup::credit)
+      .def_ro("fraction", &FeatureGroup::fraction)
+      .def_prop_ro("size", &group_size, "Weight and mean of the size of the rises.")
       .def_prop_ro("sums", &group_sums, new_array, "Sums over all rounds and over the recent ones.")
       .def_prop_ro(
-          "estimate", [](const FeatureGroup& self) { return estimate_of(self.total); },
+          "estimate", [](const FeatureGroup& self) { return estimate_of(self, self.total); },
           "Estimate of the mean rise, its variance and the effective number of measurements.")
       .def_prop_ro(
-          "recent_estimate", [](const FeatureGroup& self) { return estimate_of(self.recent); },
+          "recent_estimate", [](const FeatureGroup& self) { return estimate_of(self, self.recent); },
           "The same over the recent rounds.")
       .def(
           "__reduce__",
           [](const FeatureGroup& self) {
             return nb::make_tuple(nb::type<FeatureGroup>(),
                                   nb::make_tuple(as_ints(self.features), self.uses_past, self.priority, self.count,
-                                                 self.credit, group_sums(self)));
+                                                 self.fraction, group_size(self), group_sums(self)));
           },
           reduce_signature());
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -12,14 +13,17 @@ namespace ellipack {
 
 namespace {
 
-constexpr std::int64_t rounds_in_turn = 500;  // in which groups are measured in turn
-constexpr double equal_fraction = 0.25;       // of the measurements, divided equally among the groups
-constexpr double recent_fraction = 0.25;      // divided by the deviations in the recent rounds
-constexpr double total_fraction = 0.5;        // divided by those in all rounds
-constexpr double few_measurements = 8.0;      // for which the controls say how much the rises vary
-constexpr double least_memory = 512.0;        // rounds of the recent window
-constexpr double memory_divisor = 4.0;        // a recent window is a quarter of the rounds
-constexpr double measurements_per_control = 6.0;
+constexpr std::int64_t equal_rounds = 500;   // in which all groups get the same number of measurements
+constexpr double even_part = 0.25;           // of the probability, equal in all rounds; the rest follows the size
+constexpr double largest_ratio = 20.0;       // of a size to its mean
+constexpr double largest_probability = 0.5;  // that a round is measured
+constexpr double equal_fraction = 0.25;      // of the measurements, divided equally among the groups
+constexpr double recent_fraction = 0.25;     // divided by the deviations in the recent rounds
+constexpr double total_fraction = 0.5;       // divided by those in all rounds
+constexpr double few_measurements = 4.0;     // for which the controls say how much the rises vary
+constexpr double least_memory = 512.0;       // rounds of the recent window
+constexpr double memory_divisor = 4.0;       // a recent window is a quarter of the rounds
+constexpr double measurements_per_control = 3.0;
 constexpr double min_unexplained = 1e-3;   // fraction of the variance of a control that others leave
 constexpr double largest_control = 1e130;  // its squares do not overflow
 constexpr double largest_sum = 1e300;
@@ -52,15 +56,17 @@ bool is_valid(const Moments<count>& moments) {
   return valid;
 }
 
-bool is_valid(const GroupSums& sums) { return is_valid(sums.measured) && is_valid(sums.controls); }
+bool is_valid(const GroupSums& sums) {
+  return is_valid(sums.measured) && is_valid(sums.squared) && is_valid(sums.controls);
+}
 
-// Returns the number of rounds from a measurement to the next. A measurement costs most of a round; all together are
-// meant to take 5 % of the time. In the beginning the ends of phases, which are frequent, make rounds cost more.
-std::int64_t stride(std::int64_t round) {
-  if (round < rounds_in_turn) {
-    return 5;
+// Returns the mean number of rounds from a measurement to the next. A measurement costs most of a round; all together
+// are meant to take 5 % of the time. In the beginning the ends of phases, which are frequent, make rounds cost more.
+double stride(std::int64_t round) {
+  if (round < equal_rounds) {
+    return 5.0;
   }
-  return round < 1500 ? 15 : 30;
+  return round < 1500 ? 15.0 : 30.0;
 }
 
 double squared(double value) { return value * value; }
@@ -68,10 +74,9 @@ double squared(double value) { return value * value; }
 // Returns the number of rounds of the recent window.
 double memory(std::int64_t round) { return std::max(least_memory, static_cast<double>(round) / memory_divisor); }
 
-// Returns by how much the squared error of the prediction rises if it changes. Like all predictions, it stays in range.
-double rise_of(double change, const ColumnImportance::Round& round) {
-  const double changed = round.range.clip(round.prediction + change);
-  const double rise = squared(changed - round.label) - squared(round.prediction - round.label);
+// Returns by how much the squared error of the prediction rises if the prediction moves.
+double rise_of(double move, const ColumnImportance::Round& round) {
+  const double rise = squared(round.prediction + move - round.label) - squared(round.prediction - round.label);
   return std::abs(rise) <= largest_control ? rise : 0.0;
 }
 
@@ -148,6 +153,28 @@ double variance_of(const Moments<control_count>& controls, const Controls& coeff
   return std::max(0.0, sum) / controls.weight;
 }
 
+// Returns the coefficients of a residual: the rise without what the controls explain.
+Measured contrast(const Controls& coefficients) {
+  Measured signs;
+  std::ranges::transform(coefficients, signs.begin(), std::negate());
+  signs.back() = 1.0;
+  return signs;
+}
+
+// Returns the weighted sum of squares of a linear combination of variables, around other means than its own.
+double sum_of_squares(const Moments<control_count + 1>& variables, const Measured& coefficients,
+                      const Measured& means) {
+  double sum = 0.0;
+  double difference = 0.0;  // of the mean of the combination
+  for (std::size_t i = 0; i < coefficients.size(); ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      sum += (i == j ? 1.0 : 2.0) * coefficients[i] * coefficients[j] * variables.product(i, j);
+    }
+    difference += coefficients[i] * (variables.means[i] - means[i]);
+  }
+  return std::max(0.0, sum) + variables.weight * squared(difference);
+}
+
 double dot(const Controls& left, const Controls& right) {
   return std::inner_product(left.begin(), left.end(), right.begin(), 0.0);
 }
@@ -185,35 +212,54 @@ void Moments<count>::fade(double keep) {
 
 // The regression estimator of a mean. With the covariances S of the controls, their covariances s with the rise, and
 // the difference D between the means of the controls at all rounds and at the measured ones, the estimate is the mean
-// rise plus b' D, where b = S^-1 s. Its variance comes from the residuals, from the coefficients b, and from the means
-// of the controls.
-GroupSums::Estimate GroupSums::estimate() const {
+// rise plus b' D, where b = S^-1 s. Its variance comes from the squares of the weighted residuals, which a few large
+// ones may dominate (the sandwich estimate), from the coefficients b, and from the means of the controls. In recent
+// rounds there may be too few residuals to tell how large they are: they count as at least as large as in all rounds.
+GroupSums::Estimate GroupSums::estimate(const GroupSums& all) const {
   if (measured.weight == 0.0 || controls.weight == 0.0) {
     return {};
   }
-  const ControlFactor factor(measured);
+  const ControlFactor factor(all.measured);
   Controls covariances;
   Controls differences;
   for (std::size_t i = 0; i < control_count; ++i) {
-    covariances[i] = measured.product(control_count, i) / measured.weight;
+    covariances[i] = all.measured.product(control_count, i) / all.measured.weight;
     differences[i] = controls.means[i] - measured.means[i];
   }
-  const Controls explained = factor.solve(covariances);
+  const Controls b = factor.solve_transposed(factor.solve(covariances));
   const Controls solved = factor.solve(differences);
-  const Controls b = factor.solve_transposed(explained);
-  const double count = measured.effective_count();
-  const double freedom = std::max(1.0, count - static_cast<double>(factor.rank) - 1.0);
-  const double rise_variance = measured.product(control_count, control_count) / measured.weight;
-  const double residual_variance = std::max(0.0, rise_variance - dot(explained, explained)) * (count / freedom);
-  const double variance_of_one = residual_variance * (1.0 + dot(solved, solved));
-  return {.rise = measured.means[control_count] + dot(explained, solved),
-          .variance = variance_of_one / count + variance_of(controls, b) / controls.effective_count(),
-          .variance_of_one = variance_of_one};
+  const double of_all = all.residual_variance(b, factor.rank);
+  const double ratio = all.measured.effective_count() / measured.effective_count();
+  const double of_these = std::max(residual_variance(b, 0), ratio * of_all);
+  const double squares = sum_of_squares(measured, contrast(b), measured.means) / measured.weight;
+  return {.rise = measured.means[control_count] + dot(b, differences),
+          .variance = of_these + dot(solved, solved) * of_all + variance_of(controls, b) / controls.effective_count(),
+          .variance_of_one = squares * factor_of_freedom(factor.rank)};
 }
 
-double GroupSums::deviation_of_one() const {
+double GroupSums::residual_variance(const Controls& coefficients, std::size_t rank) const {
+  const double squares = sum_of_squares(squared, contrast(coefficients), measured.means);
+  return squares / ellipack::squared(measured.weight) * factor_of_freedom(rank);
+}
+
+double GroupSums::factor_of_freedom(std::size_t rank) const {
+  const double count = measured.effective_count();
+  return count / std::max(1.0, count - static_cast<double>(rank) - 1.0);
+}
+
+void GroupSums::add(double weight, const Measured& values) {
+  measured.add(weight, values);
+  squared.add(weight * weight, values);
+}
+
+void GroupSums::fade(double keep) {
+  measured.fade(keep);
+  squared.fade(keep * keep);
+}
+
+double GroupSums::deviation_of_one(const GroupSums& all) const {
   if (measured.effective_count() >= few_measurements) {
-    return std::sqrt(estimate().variance_of_one);
+    return std::sqrt(estimate(all).variance_of_one);
   }
   double variance = 0.0;
   for (std::size_t i = 0; i < control_count && controls.weight > 0.0; ++i) {
@@ -250,7 +296,8 @@ void ImportanceParts::check() const {
         "the features of a group must be numbers of features");
     require(group.count >= 0 && group.count <= largest_count, "the count of a group must be from 0 to 2^52");
     require(group.priority >= 0.0 && group.priority <= 1.0, "the priority of a group must be from 0 to 1");
-    require(all_within(std::array{group.credit}, largest_value), "the credit of a group must be finite");
+    require(group.fraction >= 0.0 && group.fraction <= 1.0, "the fraction of a group must be from 0 to 1");
+    require(is_valid(group.size) && group.size.mean >= 0.0, "the size of a group must be finite and >= 0");
     require(is_valid(group.total) && is_valid(group.recent),
             "sums of a group must be finite, and those of squares >= 0");
   }
@@ -260,7 +307,6 @@ ColumnImportance::ColumnImportance(ImportanceParts parts) : parts_((parts.check(
   parts_.rows.reserve(ImportanceParts::max_rows * parts_.dimension);
   parts_.gradients.reserve(ImportanceParts::max_rows * parts_.dimension);
   parts_.past_rows.reserve(ImportanceParts::max_rows * parts_.past_dimension);
-  fractions_.resize(parts_.groups.size());
 }
 
 std::optional<std::size_t> ColumnImportance::source_row(std::int64_t round) const {
@@ -270,76 +316,111 @@ std::optional<std::size_t> ColumnImportance::source_row(std::int64_t round) cons
   return random_bits(parts_.seed, round, 0) % parts_.row_count();
 }
 
-std::optional<std::size_t> ColumnImportance::group_to_measure(std::int64_t round) const {
-  if (round < ImportanceParts::first_round || round % stride(round) != 0 || parts_.groups.empty() ||
-      parts_.rows.empty()) {
+Controls ColumnImportance::moves_of(std::size_t group, const Prediction& prediction) const {
+  Controls moves;
+  for (std::size_t c = 0; c < control_count; ++c) {
+    const double change = change_of(parts_.groups[group], prediction.changes[c]);
+    moves[c] = prediction.range.clip(prediction.value + change) - prediction.value;
+  }
+  return moves;
+}
+
+// Returns about how large the rise in squared error is: for a move m and an error e, it is m^2 + 2 m e.
+double ColumnImportance::size_of(const Controls& moves) const {
+  double largest = 0.0;
+  for (const double move : moves) {
+    largest = std::max(largest, std::abs(move));
+  }
+  return std::min(largest_control, largest * (largest + 2.0 * std::sqrt(parts_.recent_error.mean)));
+}
+
+// Returns how likely it is that a group is measured, relative to its fraction: a part is the same in all rounds, the
+// rest is in proportion to the size in this round.
+double ColumnImportance::relative_probability(const FeatureGroup& group, const Controls& moves) const {
+  const double ratio = group.size.mean > 0.0 ? std::min(largest_ratio, size_of(moves) / group.size.mean) : 1.0;
+  return even_part + (1.0 - even_part) * ratio;
+}
+
+std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t round,
+                                                                 std::span<const Controls> moves) const {
+  if (round < ImportanceParts::first_round) {
     return std::nullopt;
   }
-  const auto chosen = round < rounds_in_turn ? std::ranges::min_element(parts_.groups, {}, &FeatureGroup::count)
-                                             : std::ranges::max_element(parts_.groups, {}, &FeatureGroup::credit);
-  return chosen - parts_.groups.begin();
+  const std::vector<FeatureGroup>& groups = parts_.groups;
+  const bool known = std::ranges::any_of(groups, [](const FeatureGroup& each) { return each.fraction > 0.0; });
+  const double equal = 1.0 / static_cast<double>(groups.size());
+  const auto probability = [&](std::size_t g) {
+    return (known ? groups[g].fraction : equal) * relative_probability(groups[g], moves[g]) / stride(round);
+  };
+  double sum = 0.0;
+  for (std::size_t g = 0; g < moves.size(); ++g) {
+    sum += probability(g);
+  }
+  const double scale = sum > largest_probability ? largest_probability / sum : 1.0;
+  double drawn = static_cast<double>(random_bits(parts_.seed, round, 2) >> 11U) * 0x1p-53;
+  for (std::size_t g = 0; g < moves.size() && drawn < scale * sum; ++g) {
+    const double own = scale * probability(g);
+    if (drawn < own) {
+      return Choice{.group = g, .probability = own};
+    }
+    drawn -= own;
+    sum -= probability(g);
+  }
+  return std::nullopt;
 }
 
 // Computes the fraction of the measurements that each group gets: a part is divided equally, the rest by the deviation
 // of a single measurement (Neyman's allocation).
 void ColumnImportance::find_fractions() {
   const double equal = 1.0 / static_cast<double>(parts_.groups.size());
-  std::ranges::fill(fractions_, equal_fraction * equal);
+  for (FeatureGroup& group : parts_.groups) {
+    group.fraction = equal_fraction * equal;
+  }
   divide(&FeatureGroup::total, total_fraction);
   divide(&FeatureGroup::recent, recent_fraction);
 }
 
 // Divides a part of the measurements by the deviations over all or over the recent rounds.
 void ColumnImportance::divide(GroupSums FeatureGroup::* sums, double part) {
-  const auto deviation = [&](const FeatureGroup& group) { return group.priority * (group.*sums).deviation_of_one(); };
+  const auto deviation = [&](const FeatureGroup& group) {
+    return group.priority * (group.*sums).deviation_of_one(group.total);
+  };
   const double equal = 1.0 / static_cast<double>(parts_.groups.size());
   double sum = 0.0;
   for (const FeatureGroup& group : parts_.groups) {
     sum += deviation(group);
   }
-  for (std::size_t g = 0; g < fractions_.size(); ++g) {
-    fractions_[g] += part * (sum > 0.0 ? deviation(parts_.groups[g]) / sum : equal);
+  for (FeatureGroup& group : parts_.groups) {
+    group.fraction = std::min(1.0, group.fraction + part * (sum > 0.0 ? deviation(group) / sum : equal));
   }
 }
 
 void ColumnImportance::add(const Round& round) {
   const double keep = 1.0 - 1.0 / memory(round.number);
-  const double error = round.prediction - round.label;
-  parts_.total_error.add(squared(error), 1.0);
-  parts_.recent_error.add(squared(error), keep);
-  for (std::size_t g = 0; round.has_source && g < parts_.groups.size(); ++g) {
+  for (std::size_t g = 0; g < round.moves.size(); ++g) {
     FeatureGroup& group = parts_.groups[g];
+    Measured values;
+    std::ranges::transform(round.moves[g], values.begin(), [&](double move) { return rise_of(move, round); });
+    group.recent.fade(keep);
+    if (round.choice && round.choice->group == g) {
+      values.back() = rise_of(round.measured_prediction - round.prediction, round);
+      group.total.add(1.0 / round.choice->probability, values);
+      group.recent.add(1.0 / round.choice->probability, values);
+      ++group.count;
+    }
     Controls controls;
-    for (std::size_t c = 0; c < control_count; ++c) {
-      controls[c] = rise_of(change_of(group, round.changes[c]), round);
-    }
-    if (round.measured == g) {
-      add_measurement(g, round, controls);
-    }
+    std::copy_n(values.begin(), control_count, controls.begin());
     group.total.controls.add(1.0, controls);
     group.recent.controls.add(1.0, controls, keep);
+    group.size.add(size_of(round.moves[g]), keep);
+  }
+  const double error = squared(round.prediction - round.label);
+  parts_.total_error.add(error, 1.0);
+  parts_.recent_error.add(error, keep);
+  if (round.choice && round.number >= equal_rounds) {
+    find_fractions();
   }
   add_row(round);
-}
-
-void ColumnImportance::add_measurement(std::size_t measured, const Round& round, const Controls& controls) {
-  const auto rounds = static_cast<double>(stride(round.number));  // for which the measurement stands
-  const double keep = 1.0 - rounds / memory(round.number);
-  const bool in_turn = round.number < rounds_in_turn;
-  find_fractions();
-  const double weight = in_turn ? static_cast<double>(parts_.groups.size()) : 1.0 / fractions_[measured];
-  for (std::size_t g = 0; g < parts_.groups.size(); ++g) {
-    parts_.groups[g].recent.measured.fade(keep);
-    parts_.groups[g].credit += in_turn ? 0.0 : fractions_[g];
-  }
-  FeatureGroup& group = parts_.groups[measured];
-  group.credit -= in_turn ? 0.0 : 1.0;
-  ++group.count;
-  std::array<double, control_count + 1> values;
-  std::ranges::copy(controls, values.begin());
-  values.back() = squared(round.measured_prediction - round.label) - squared(round.prediction - round.label);
-  group.total.measured.add(rounds * weight, values);
-  group.recent.measured.add(rounds * weight, values);
 }
 
 // Adds the row to the sample (reservoir sampling), and counts increases and decreases.

@@ -1,9 +1,11 @@
 // Importance of columns, measured by what they do to the error.
 //
 // At some rounds, a row is predicted once more with the features of one group taken from an earlier row. When the label
-// comes, the rise in squared error is added to the sums of the group. At all rounds and for all groups, cheap
-// surrogates of the prediction give rises, too: the controls. A regression of the measured rises on the controls, taken
-// at the mean of the controls over all rounds, estimates the mean rise with a much smaller variance (control variates).
+// comes, the rise in squared error is added to the sums of the group. Rounds and groups are drawn at random, more often
+// where the prediction is likely to move far; a measurement weighs as much as it was unlikely (probability proportional
+// to size). At all rounds and for all groups, cheap surrogates of the prediction give rises, too: the controls. A
+// regression of the measured rises on the controls, taken at the mean of the controls over all rounds, estimates the
+// mean rise with a much smaller variance (control variates).
 #pragma once
 
 #include <array>
@@ -22,6 +24,7 @@ namespace ellipack {
 // third for squares.
 constexpr std::size_t control_count = 3;
 using Controls = std::array<double, control_count>;
+using Measured = std::array<double, control_count + 1>;  // controls and, last, the rise
 
 // Weighted means of variables, and sums of products of their deviations from the means.
 template <std::size_t count>
@@ -51,28 +54,42 @@ struct FadingMean {
 
 // What was measured over all rounds, or over the recent ones.
 struct GroupSums {
-  Moments<control_count + 1> measured;  // controls and, last, the rise
-  Moments<control_count> controls;      // at all rounds, measured or not
+  Moments<control_count + 1> measured;
+  Moments<control_count + 1> squared;  // of the same with squared weights, by which the estimate varies
+  Moments<control_count> controls;     // at all rounds, measured or not
 
-  // The estimated mean rise and its variance.
+  // The estimated mean rise and its variance. The coefficients of the controls come from the sums over all rounds,
+  // which may be these.
   struct Estimate {
     double rise = 0.0;
     double variance = 0.0;
-    double variance_of_one = 0.0;  // the part of a single measurement, which further ones reduce
+    double variance_of_one = 0.0;  // of a single measurement around what the controls explain
   };
-  Estimate estimate() const;
+  Estimate estimate(const GroupSums& all) const;
+
+  // Adds a measurement.
+  void add(double weight, const Measured& values);
+
+  // Multiplies the weights of the measurements.
+  void fade(double keep);
 
   // Returns the standard deviation of a single measurement; if there are few, that of the controls.
-  double deviation_of_one() const;
+  double deviation_of_one(const GroupSums& all) const;
+
+ private:
+  // Returns the variance of the mean of the residuals. Their number tells how much coefficients have fitted them.
+  double residual_variance(const Controls& coefficients, std::size_t rank) const;
+  double factor_of_freedom(std::size_t rank) const;
 };
 
 // Features that are replaced together.
 struct FeatureGroup {
   std::vector<std::int64_t> features;
   bool uses_past = false;  // whether the features of the past are replaced, too
-  double priority = 1.0;   // of its standard error, when the next group to measure is chosen
+  double priority = 1.0;   // of its standard error, when measurements are divided among groups
   std::int64_t count = 0;  // number of measurements
-  double credit = 0.0;     // measurements that are due
+  double fraction = 0.0;   // of the measurements that it gets; if all are 0, each gets the same
+  FadingMean size;         // of what a measurement is likely to give
   GroupSums total;
   GroupSums recent;
 };
@@ -117,21 +134,31 @@ class ColumnImportance {
   // Returns the number of the stored row that provides replacements in a round; none before the first row.
   std::optional<std::size_t> source_row(std::int64_t round) const;
 
-  // Returns the group to measure in a round; none in most rounds.
-  std::optional<std::size_t> group_to_measure(std::int64_t round) const;
+  // Returns by how much each surrogate moves the prediction with the features of a group, within the range.
+  struct Prediction {
+    double value = 0.0;
+    PredictionRange range{};
+    std::array<std::span<const double>, control_count> changes;  // of each surrogate, by each feature of the source row
+  };
+  Controls moves_of(std::size_t group, const Prediction& prediction) const;
+
+  // Draws the group to measure in a round, given the moves of all; none in most rounds.
+  struct Choice {
+    std::size_t group = 0;
+    double probability = 0.0;
+  };
+  std::optional<Choice> choose(std::int64_t round, std::span<const Controls> moves) const;
 
   // A round, after its label has come.
   struct Round {
     std::int64_t number = 0;
     double label = 0.0;
     double prediction = 0.0;
-    PredictionRange range{};
-    std::span<const double> row;                                 // with clipped outliers
-    std::span<const double> gradient;                            // slope of the local fit at the row
-    std::span<const double> past;                                // features of the past
-    std::array<std::span<const double>, control_count> changes;  // of each surrogate, by each feature of the source row
-    bool has_source = false;                                     // whether there are changes
-    std::optional<std::size_t> measured;                         // group
+    std::span<const double> row;       // with clipped outliers
+    std::span<const double> gradient;  // slope of the local fit at the row
+    std::span<const double> past;      // features of the past
+    std::span<const Controls> moves;   // of all groups; none without an earlier row
+    std::optional<Choice> choice;      // that was measured
     double measured_prediction = 0.0;
   };
 
@@ -139,13 +166,13 @@ class ColumnImportance {
   void add(const Round& round);
 
  private:
+  double size_of(const Controls& moves) const;
+  double relative_probability(const FeatureGroup& group, const Controls& moves) const;
   void find_fractions();
   void divide(GroupSums FeatureGroup::* sums, double part);
-  void add_measurement(std::size_t measured, const Round& round, const Controls& controls);
   void add_row(const Round& round);
 
   ImportanceParts parts_;
-  std::vector<double> fractions_;  // of the measurements that each group gets; a buffer
 };
 
 }  // namespace ellipack

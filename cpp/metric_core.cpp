@@ -87,8 +87,7 @@ MetricCore::Workspace::Workspace(const MetricCore& core) : plain(core.plain_) {
     past = std::make_unique<PastWorkspace>(*core.past_);
   }
   if (core.importance_) {
-    const ImportanceParts& parts = core.importance_->parts();
-    importance = std::make_unique<ImportanceWorkspace>(parts.dimension, parts.past_dimension);
+    importance = std::make_unique<ImportanceWorkspace>(core.importance_->parts());
   }
 }
 
@@ -449,8 +448,8 @@ void MetricCore::measure_importance(std::span<const double> row, Workspace& work
   ImportanceWorkspace& measured = *work.importance;
   const std::int64_t round = plain_.clock();
   const std::optional<std::size_t> source = importance_->source_row(round);
-  measured.has_source = source.has_value();
-  measured.group.reset();
+  measured.moves.clear();
+  measured.choice.reset();
   if (past_) {
     std::ranges::copy(std::span(work.past->row).first(measured.past.size()), measured.past.begin());
   }
@@ -463,10 +462,16 @@ void MetricCore::measure_importance(std::span<const double> row, Workspace& work
   const ImportanceParts& parts = importance_->parts();
   plain_.surrogate_changes({parts.row(*source), parts.gradient(*source)}, measured.gradient, work.plain,
                            measured.changes);
-  measured.group = importance_->group_to_measure(round);
-  if (measured.group) {
+  for (std::size_t g = 0; g < parts.groups.size(); ++g) {
+    measured.moves.push_back(importance_->moves_of(
+        g, {.value = work.prediction,
+            .range = plain_.prediction_range(),
+            .changes = {measured.changes.ridge, measured.changes.local, measured.changes.averaged}}));
+  }
+  measured.choice = importance_->choose(round, measured.moves);
+  if (measured.choice) {
     std::ranges::copy(row, measured.row.begin());
-    measured.prediction = predict_replaced(*source, parts.groups[*measured.group], measured);
+    measured.prediction = predict_replaced(*source, parts.groups[measured.choice->group], measured);
   }
 }
 
@@ -497,13 +502,11 @@ void MetricCore::add_importance(double label, const Workspace& work) {
   importance_->add({.number = plain_.clock(),
                     .label = label,
                     .prediction = work.prediction,
-                    .range = plain_.prediction_range(),
                     .row = work.plain.clipped,
                     .gradient = measured.gradient,
                     .past = measured.past,
-                    .changes = {measured.changes.ridge, measured.changes.local, measured.changes.averaged},
-                    .has_source = measured.has_source,
-                    .measured = measured.group,
+                    .moves = measured.moves,
+                    .choice = measured.choice,
                     .measured_prediction = measured.prediction});
 }
 

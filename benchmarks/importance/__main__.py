@@ -1,18 +1,30 @@
 """Print how good the measured importances are: ``python -m benchmarks.importance [PART ...]``."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from time import process_time_ns
+from typing import NamedTuple
 
 import numpy as np
 
 from benchmarks.command_line import make_parser, require_positive, track_progress
 from benchmarks.importance import tables
+from benchmarks.importance.cases import CASES
 from benchmarks.importance.generators import STREAMS, Stream
 from ellipack import MetricRegressor
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.validation import Floats
 
 _CHUNK = 25  # rows that each learner learns in turn, when the cost is measured
+
+
+class Size(NamedTuple):
+    """Rows of a stream, number of seeds, repetitions of timings, and a folder of further tables."""
+
+    rows: int
+    seeds: int
+    repeats: int
+    data: Path | None
 
 
 def measured_shares(stream: Stream, seed: int) -> tuple[Floats, Floats]:
@@ -30,13 +42,13 @@ def measured_shares(stream: Stream, seed: int) -> tuple[Floats, Floats]:
     return np.array([each.share for each in found]), np.array([each.share_std for each in found])
 
 
-def measure_truth(rows: int, seeds: int, repeats: int) -> None:
+def measure_truth(size: Size) -> None:
     """Print the largest difference from the true shares, and how often the ranking is right."""
-    print(f"Shares after {rows:,} rows, {seeds} seeds: largest difference from the truth, in points")
+    print(f"Shares after {size.rows:,} rows, {size.seeds} seeds: largest difference from the truth, in points")
     for name, make in STREAMS.items():
         differences, deviations, right = [], [], 0
-        for seed in track_progress([(name, seed) for seed in range(seeds)]):
-            stream = make(np.random.default_rng(seed), rows)
+        for seed in track_progress([(name, seed) for seed in range(size.seeds)]):
+            stream = make(np.random.default_rng(seed), size.rows)
             found, errors = measured_shares(stream, seed)
             found = np.nan_to_num(found)  # too early to say
             gaps = np.abs(found - stream.shares)
@@ -45,7 +57,8 @@ def measure_truth(rows: int, seeds: int, repeats: int) -> None:
             right += ranks_right(found, stream.shares)
         print(
             f"  {name:12s} mean {np.mean(differences):4.1f}  largest {np.max(differences):4.1f}  "
-            f"ranking right {right} of {seeds}  in standard errors {np.sqrt(np.nanmean(np.square(deviations))):.1f}"
+            f"ranking right {right} of {size.seeds}  "
+            f"in standard errors {np.sqrt(np.nanmean(np.square(deviations))):.1f}"
         )
 
 
@@ -54,32 +67,46 @@ def ranks_right(found: Floats, truth: Floats) -> bool:
     return all(found[i] > found[j] for i in range(len(truth)) for j in range(len(truth)) if truth[i] > truth[j])
 
 
-def measure_tables(rows: int, seeds: int, repeats: int) -> None:
-    """Print the rank correlation with permuted columns of held-out rows."""
-    print(f"Rank correlation of measured rises with those of permuted columns, up to {2 * rows:,} rows")
-    for name in track_progress([(name, name) for name in tables.TABLES]):
-        found = tables.compare_with_permutation(*tables.TABLES[name](2 * rows))
-        print(f"  {name:12s} {found.rank_correlation:5.2f}")
-        for column, measured, permuted in zip(found.columns, found.measured, found.permuted, strict=True):
-            print(f"    {column:16s} measured {measured:12.4g}  permuted {permuted:12.4g}")
+def measure_tables(size: Size) -> None:
+    """Print the rises of columns beside those by permutation, and their rank correlations."""
+    rows, read = 2 * size.rows, dict(tables.TABLES)
+    if size.data is not None:
+        read |= tables.tables_in_folder(size.data)
+    print(f"Rise in squared error, up to {rows:,} rows: measured, permuted before learning, permuted in held-out rows")
+    for name in track_progress([(name, name) for name in read]):
+        found = tables.compare_with_permutation(*read[name](rows))
+        print(f"  {name}, rank correlations")
+        for pair, correlation in found.rank_correlations().items():
+            print(f"    {pair:26s} {correlation:5.2f}")
+        held_out = found.held_out.mean(axis=0)
+        for k, columns in enumerate(found.columns):
+            print(
+                f"    {columns:40s} {found.measured[k]:10.4g} +- {found.stds[k]:8.2g}  "
+                f"{found.progressive[k]:10.4g}  {held_out[k]:10.4g}"
+            )
 
 
-def measure_orders(rows: int, seeds: int, repeats: int) -> None:
-    """Print the share of carat over several orders of the diamonds."""
-    shares = 100 * np.array(tables.shares_over_orders(2 * rows, seeds))
-    print(f"Share of carat in {2 * rows:,} diamonds, {seeds} random orders, in points")
-    print(f"  from {shares.min():.1f} to {shares.max():.1f}, standard deviation {shares.std():.1f}")
+def measure_orders(size: Size) -> None:
+    """Print the share of carat and of its group over several orders of the diamonds."""
+    shares = 100 * np.array(tables.shares_over_orders(2 * size.rows, size.seeds))
+    print(f"Diamonds, {2 * size.rows:,} rows in {size.seeds} random orders, in points")
+    for name, each in zip(
+        ("share of carat", "share of its group", "rise of carat alone relative to that of its group"),
+        shares.T,
+        strict=True,
+    ):
+        print(f"  {name}: from {each.min():.1f} to {each.max():.1f}, standard deviation {each.std():.1f}")
 
 
-def measure_cost(rows: int, seeds: int, repeats: int) -> None:
+def measure_cost(size: Size) -> None:
     """Print the processor time with measurements relative to that without, in turn by chunks of rows."""
-    print(f"Time with measurements relative to without, best of {repeats} for each {_CHUNK} rows")
+    print(f"Time with measurements relative to without, best of {size.repeats} for each {_CHUNK} rows")
     for name, make in STREAMS.items():
-        stream = make(np.random.default_rng(0), rows)
-        times = np.full((2, len(range(0, rows, _CHUNK))), np.inf)
-        for _ in range(repeats):
+        stream = make(np.random.default_rng(0), size.rows)
+        times = np.full((2, len(range(0, size.rows, _CHUNK))), np.inf)
+        for _ in range(size.repeats):
             learners = [MetricRegressor(n_jobs=1, config=MetricConfig(importance=on)) for on in (False, True)]
-            for chunk, start in enumerate(range(0, rows, _CHUNK)):
+            for chunk, start in enumerate(range(0, size.rows, _CHUNK)):
                 for on, learner in enumerate(learners):
                     before = process_time_ns()
                     learner.partial_fit(stream.X[start : start + _CHUNK], stream.y[start : start + _CHUNK])
@@ -88,10 +115,19 @@ def measure_cost(rows: int, seeds: int, repeats: int) -> None:
         print(f"  {name:12s} {with_measurements / without - 1:+.1%}")
 
 
-PARTS: dict[str, Callable[[int, int, int], None]] = {
+def measure_cases(size: Size) -> None:
+    """Print what drives it on tables with growing time and late features."""
+    for name, describe in CASES.items():
+        print(name)
+        for line in describe(size.rows):
+            print(f"  {line}")
+
+
+PARTS: dict[str, Callable[[Size], None]] = {
     "truth": measure_truth,
     "tables": measure_tables,
     "orders": measure_orders,
+    "cases": measure_cases,
     "cost": measure_cost,
 }
 
@@ -103,13 +139,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--rows", type=int, default=5000)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--data", type=Path, help="folder of further tables, CSV files with the target as last column")
     options = parser.parse_args(arguments)
     require_positive(parser, options, "seeds", "rows", "repeats")
     unknown = [part for part in options.parts if part not in PARTS]
     if unknown:
         parser.error(f"PART must be one of {', '.join(PARTS)}, got {unknown[0]}")
+    if options.data is not None and not options.data.is_dir():
+        parser.error(f"--data must be a folder, got {options.data}")
     for part in options.parts or PARTS:
-        PARTS[part](options.rows, options.seeds, options.repeats)
+        PARTS[part](Size(options.rows, options.seeds, options.repeats, options.data))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Streams of which the share of each feature in the variance of the labels is known.
 
-A share is the total Sobol index of a feature, relative to the sum of all.
+A share is the total Sobol index of a feature, relative to the sum of all. Correlated features count as one, and divide
+its share by Shapley effects.
 """
 
 from collections.abc import Callable
@@ -35,10 +36,10 @@ def interaction(rng: np.random.Generator, n: int) -> Stream:
 
 
 def correlated(rng: np.random.Generator, n: int) -> Stream:
-    """Return two features with a correlation of 0.9 and a third one; replaced alone, each loses the same variance."""
+    """Return two features with a correlation of 0.9 and a third one; the sum of the two has a variance of 3.8."""
     X = rng.normal(size=(n, 5))
     X[:, 1] = 0.9 * X[:, 0] + np.sqrt(1 - 0.81) * X[:, 1]
-    return Stream(X, X[:, :3].sum(axis=1) + 0.5 * rng.normal(size=n), np.array([1, 1, 1, 0, 0]) / 3)
+    return Stream(X, X[:, :3].sum(axis=1) + 0.5 * rng.normal(size=n), np.array([1.9, 1.9, 1, 0, 0]) / 4.8)
 
 
 def categorical(rng: np.random.Generator, n: int) -> Stream:
@@ -60,11 +61,17 @@ def trend(rng: np.random.Generator, n: int) -> Stream:
 
 
 def late(rng: np.random.Generator, n: int) -> Stream:
-    """Return two features from the start, and two that are 0 in the first fifth of the rows, one of them useless."""
+    """Return two features from the start, and two that are 0 in the first fifth of the rows, one of them useless.
+
+    If its values come from random earlier rows, a feature loses half the mean squared difference from these. In the
+    last quarter, about 0.23 of the earlier rows have no late feature.
+    """
     X = rng.normal(size=(n, 4))
     X[: n // 5, 2:] = 0
     y = X[:, 0] + 2 * X[:, 2] + 0.5 * rng.normal(size=n)
-    return Stream(X, y, np.array([1, 0, 4, 0]) / 5, recent=True)
+    without = np.mean(0.2 / np.linspace(0.75, 1.0, 100))
+    rises = np.array([2.0, 0.0, 4 * (2 - without), 0.0])
+    return Stream(X, y, rises / rises.sum(), recent=True)
 
 
 def drifting(rng: np.random.Generator, n: int) -> Stream:

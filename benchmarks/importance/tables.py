@@ -1,18 +1,23 @@
-"""Importance on real tables: against permutation of held-out rows, and over several orders of the rows."""
+"""Importance on real tables: against permutation of columns, and over several orders of the rows."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from scipy.stats import spearmanr
 
 from benchmarks.comparison.datasets import read_flights, read_pydataset
 from ellipack import MetricRegressor, TableRegressor
+from ellipack.report.record import ColumnShare
 from ellipack.validation import Floats
 
 HELD_OUT = 0.25
 """Fraction of the rows at the end that are permuted."""
 
 _PERMUTATIONS = 5
+_BLOCK = 50  # rows that are permuted before they are learned
 
 
 def flights(rows: int) -> tuple[Any, str]:
@@ -36,53 +41,139 @@ def computers(rows: int) -> tuple[Any, str]:
     return read_pydataset("Ecdat/Computers").head(rows), "price"
 
 
-TABLES = {"flights": flights, "diamonds": diamonds, "nox": nox, "computers": computers}
+TABLES: dict[str, Callable[[int], tuple[Any, str]]] = {
+    "flights": flights,
+    "diamonds": diamonds,
+    "nox": nox,
+    "computers": computers,
+}
+
+
+def tables_in_folder(folder: Path) -> dict[str, Callable[[int], tuple[Any, str]]]:
+    """Return the tables of a folder of CSV files, of which the last column is the target."""
+
+    def reader(path: Path) -> Callable[[int], tuple[Any, str]]:
+        return lambda rows: (table := pd.read_csv(path, nrows=rows), str(table.columns[-1]))
+
+    return {path.name.split(".")[0]: reader(path) for path in sorted(folder.glob("*.csv*"))}
 
 
 class Agreement(NamedTuple):
-    """Columns, their measured rises and those by permutation, and the rank correlation of both."""
+    """Rises of columns, correlated ones as one, in three ways; the most important of the held-out rows first.
+
+    Attributes
+    ----------
+    columns : list of str
+        Names of the columns.
+    measured, stds : array of shape (n,)
+        Rises that the learner measured, and their standard errors.
+    progressive : array of shape (n,)
+        Rises by permuting each block of rows before it is learned.
+    held_out : array of shape (2, n)
+        Rises by permuting the rows after those that were learned, in two halves.
+    """
 
     columns: list[str]
-    measured: list[float]
-    permuted: list[float]
-    rank_correlation: float
+    measured: Floats
+    stds: Floats
+    progressive: Floats
+    held_out: Floats
+
+    def rank_correlations(self) -> dict[str, float]:
+        """Return the rank correlations of the rises, and what could be reached at most."""
+        total = self.held_out.mean(axis=0)
+        return {
+            "measured and held-out": _rank_correlation(self.measured, total),
+            "measured and progressive": _rank_correlation(self.measured, self.progressive),
+            "progressive and held-out": _rank_correlation(self.progressive, total),
+            "two halves of held-out": _rank_correlation(*self.held_out),
+        }
+
+
+def _rank_correlation(left: Floats, right: Floats) -> float:
+    return float(spearmanr(left, right).statistic)
 
 
 def compare_with_permutation(table: Any, target: str) -> Agreement:
-    """Return how well the measured rises agree with those of permuted columns in held-out rows."""
+    """Return the rises that a learner measures in the first rows, and those by permutation, there and in the rest."""
     split = round(len(table) * (1 - HELD_OUT))
-    model = TableRegressor(target, learner=MetricRegressor(past=False)).fit(table.iloc[:split])
+    model = TableRegressor(target, learner=MetricRegressor(past=False))
+    groups = _measured_groups(model.fit(table.iloc[:split]))
+    names = [list(each.columns) for each in groups]
+    rest = table.iloc[split:]
+    halves = np.array_split(np.arange(len(rest)), 2)
+    held_out = np.array([_rises_by_permutation(model, rest.iloc[rows], target, names) for rows in halves])
+    order = np.argsort(-held_out.mean(axis=0))
+    return Agreement(
+        [" + ".join(names[k]) for k in order],
+        np.array([groups[k].rise for k in order]),
+        np.array([groups[k].rise_std for k in order]),
+        progressive_rises(table.iloc[:split], target, names)[order],
+        held_out[:, order],
+    )
+
+
+def _measured_groups(model: TableRegressor) -> list[ColumnShare]:
     importance = model.record_.importance
     assert importance is not None
-    known = {each.columns[0]: each.rise for each in importance.columns if each.rise is not None}
-    rest, rng = table.iloc[split:], np.random.default_rng(0)
-    labels = rest[target].to_numpy(np.float64)
-    error = _mean_squared_error(model, rest, labels)
-    permuted = {name: _rise(model, rest, labels, name, rng) - error for name in known}
-    names = sorted(known, key=lambda name: -permuted[name])
-    pair = [known[name] for name in names], [permuted[name] for name in names]
-    return Agreement(names, *pair, float(spearmanr(*pair).statistic))
+    return [each for each in importance.groups if each.rise is not None]
 
 
-def _rise(model: TableRegressor, rest: Any, labels: Floats, name: str, rng: np.random.Generator) -> float:
-    """Return the mean squared error with a permuted column."""
-    errors = []
-    for _ in range(_PERMUTATIONS):
-        shuffled = rest.assign(**{name: rest[name].to_numpy()[rng.permutation(len(rest))]})
-        errors.append(_mean_squared_error(model, shuffled, labels))
-    return float(np.mean(errors))
+def _rises_by_permutation(model: TableRegressor, rows: Any, target: str, groups: list[list[str]]) -> Floats:
+    """Return the rise in squared error when the columns of each group are permuted together."""
+    rng, labels = np.random.default_rng(0), rows[target].to_numpy(np.float64)
+    errors = np.zeros(len(groups))
+    for k, names in enumerate(groups):
+        for _ in range(_PERMUTATIONS):
+            errors[k] += _squared_error(model, _replaced(rows, rows.iloc[rng.permutation(len(rows))], names), labels)
+    return errors / _PERMUTATIONS - _squared_error(model, rows, labels)
 
 
-def _mean_squared_error(model: TableRegressor, rows: Any, labels: Floats) -> float:
+def progressive_rises(table: Any, target: str, groups: list[list[str]]) -> Floats:
+    """Return the mean rises in squared error, of all rows but the first block, each predicted before it is learned.
+
+    This is what the learner estimates: the columns of a group are taken from random earlier rows. Rows are learned in
+    short blocks.
+    """
+    rng, model = np.random.default_rng(0), TableRegressor(target, learner=MetricRegressor(past=False))
+    model.partial_fit(table.iloc[:_BLOCK])
+    sums = np.zeros(len(groups))
+    for start in range(_BLOCK, len(table), _BLOCK):
+        rows = table.iloc[start : start + _BLOCK]
+        labels, sources = rows[target].to_numpy(np.float64), table.iloc[rng.integers(start, size=len(rows))]
+        usual = _squared_error(model, rows, labels)
+        for k, names in enumerate(groups):
+            sums[k] += len(rows) * (_squared_error(model, _replaced(rows, sources, names), labels) - usual)
+        model.partial_fit(rows)
+    return sums / (len(table) - _BLOCK)
+
+
+def _replaced(rows: Any, sources: Any, names: list[str]) -> Any:
+    """Return rows with some columns from other rows."""
+    return rows.assign(**{name: sources[name].to_numpy() for name in names})
+
+
+def _squared_error(model: TableRegressor, rows: Any, labels: Floats) -> float:
     return float(np.mean((model.predict(rows) - labels) ** 2))
 
 
-def shares_over_orders(rows: int, orders: int, column: str = "carat") -> list[float]:
-    """Return the share of a column of diamonds, for several random orders of the rows."""
+class OrderShares(NamedTuple):
+    """Shares of a column and of its group, and the rise of the column alone relative to that of its group."""
+
+    column: float
+    group: float
+    alone: float
+
+
+def shares_over_orders(rows: int, orders: int, column: str = "carat") -> list[OrderShares]:
+    """Return the shares of a column of diamonds, for several random orders of the rows."""
     shares = []
     for seed in range(orders):
         table, target = diamonds(rows, seed)
         importance = TableRegressor(target).fit(table).record_.importance
         assert importance is not None
-        shares.append(next(each.share or 0.0 for each in importance.columns if each.columns[0] == column))
+        own = next(each for each in importance.columns if each.columns[0] == column)
+        group = next(each for each in importance.groups if column in each.columns)
+        alone = (own.rise or 0.0) / (group.rise or 1.0)
+        shares.append(OrderShares(own.share or 0.0, group.share or 0.0, alone))
     return shares

@@ -10,10 +10,11 @@ from ellipack.validation import Floats
 from tests.reference.metric_learner import ReferenceMetricLearner
 
 MASK = 2**64 - 1
-FIRST_ROUND, ROUNDS_IN_TURN, MAX_ROWS = 16, 500, 256
+FIRST_ROUND, EQUAL_ROUNDS, MAX_ROWS = 16, 500, 256
 EQUAL_FRACTION, TOTAL_FRACTION, RECENT_FRACTION = 0.25, 0.5, 0.25
+EVEN_PART, LARGEST_RATIO, LARGEST_PROBABILITY = 0.25, 20.0, 0.5
 MIN_UNEXPLAINED = 1e-3  # of the variance of a control by those before it
-MEASUREMENTS_PER_CONTROL, FEW_MEASUREMENTS = 6, 8
+MEASUREMENTS_PER_CONTROL, FEW_MEASUREMENTS = 3, 4
 
 
 def random_bits(seed: int, round_: int, stream: int) -> int:
@@ -64,37 +65,61 @@ class Sums:
         """Return the effective number of measurements."""
         return effective_count([each.weight for each in self.measured])
 
-    def variance_of_one(self) -> float:
+    def variance_of_one(self, every: "Sums") -> float:
         """Return the variance of a single measurement, or that of a control if there are few."""
         if self.count() >= FEW_MEASUREMENTS:
-            return self.estimate().variance_of_one
+            return self.estimate(every).variance_of_one
         if not self.controls:
             return 0.0
-        every, weights = np.array(self.controls), np.array(self.control_weights)
+        controls, weights = np.array(self.controls), np.array(self.control_weights)
         return float(
-            np.average((every - np.average(every, axis=0, weights=weights)) ** 2, axis=0, weights=weights).max()
+            np.average((controls - np.average(controls, axis=0, weights=weights)) ** 2, axis=0, weights=weights).max()
         )
 
-    def estimate(self) -> Estimate:
-        """Return the regression estimate of the mean rise."""
-        weight, rise, controls = (np.array(each) for each in zip(*self.measured, strict=True))
-        every, every_weight, count = np.array(self.controls), np.array(self.control_weights), self.count()
-        means = np.average(controls, axis=0, weights=weight)
-        kept = independent_controls(weight, controls - means, count)
-        centered = controls[:, kept] - means[kept]
-        coefficients = weighted_fit(weight, centered, rise - np.average(rise, weights=weight))
-        left = rise - np.average(rise, weights=weight) - centered @ coefficients
-        residual = float(np.average(left**2, weights=weight) * count / max(1, count - len(kept) - 1))
-        difference = np.average(every[:, kept], axis=0, weights=every_weight) - means[kept]
-        covariance = (centered * weight[:, None]).T @ centered / weight.sum()
+    def estimate(self, every: "Sums") -> Estimate:
+        """Return the regression estimate of the mean rise, with the coefficients of all rounds."""
+        kept, coefficients, covariance = every.fit()
+        weight, rise, controls = self._arrays()
+        all_controls, all_weights = np.array(self.controls)[:, kept], np.array(self.control_weights)
+        difference = np.average(all_controls, axis=0, weights=all_weights)
+        difference -= np.average(controls[:, kept], axis=0, weights=weight)
         leverage = float(difference @ np.linalg.solve(covariance, difference)) if kept else 0.0
-        combined = every[:, kept] @ coefficients
-        spread = np.average((combined - np.average(combined, weights=every_weight)) ** 2, weights=every_weight)
+        combined = all_controls @ coefficients
+        spread = np.average((combined - np.average(combined, weights=all_weights)) ** 2, weights=all_weights)
+        of_all = every.residual_variance(kept, coefficients, len(kept))
+        of_these = max(self.residual_variance(kept, coefficients, 0), of_all * every.count() / self.count())
+        left = self._residuals(kept, coefficients)
         return Estimate(
             float(np.average(rise, weights=weight) + difference @ coefficients),
-            residual * (1 + leverage) / count + float(spread) / effective_count(self.control_weights),
-            residual * (1 + leverage),
+            of_these + leverage * of_all + float(spread) / effective_count(self.control_weights),
+            float(np.average(left**2, weights=weight)) * self._factor(len(kept)),
         )
+
+    def fit(self) -> tuple[list[int], Floats, Floats]:
+        """Return the controls that are used, their coefficients and their covariances."""
+        weight, rise, controls = self._arrays()
+        centered = controls - np.average(controls, axis=0, weights=weight)
+        kept = independent_controls(weight, centered, self.count())
+        coefficients = weighted_fit(weight, centered[:, kept], rise - np.average(rise, weights=weight))
+        return kept, coefficients, (centered[:, kept] * weight[:, None]).T @ centered[:, kept] / weight.sum()
+
+    def residual_variance(self, kept: list[int], coefficients: Floats, rank: int) -> float:
+        """Return the variance of the mean residual, by the squares of the weighted residuals."""
+        weight, _, _ = self._arrays()
+        squares = ((weight * self._residuals(kept, coefficients)) ** 2).sum()
+        return float(squares / weight.sum() ** 2) * self._factor(rank)
+
+    def _residuals(self, kept: list[int], coefficients: Floats) -> Floats:
+        weight, rise, controls = self._arrays()
+        left = rise - controls[:, kept] @ coefficients
+        return np.asarray(left - np.average(left, weights=weight))
+
+    def _factor(self, rank: int) -> float:
+        return self.count() / max(1.0, self.count() - rank - 1)
+
+    def _arrays(self) -> tuple[Floats, Floats, Floats]:
+        weight, rise, controls = (np.array(each) for each in zip(*self.measured, strict=True))
+        return weight, rise, controls
 
 
 @dataclass
@@ -105,7 +130,8 @@ class Group:
     priority: float
     total: Sums = field(default_factory=Sums)
     recent: Sums = field(default_factory=Sums)
-    credit: float = 0.0
+    fraction: float = 0.0
+    sizes: list[float] = field(default_factory=list)
 
 
 def proportions(values: list[float]) -> list[float]:
@@ -143,6 +169,9 @@ class LiteralImportance:
         self.groups, self.learner, self.seed = groups, learner, seed
         self.rows: list[Floats] = []
         self.gradients: list[Floats] = []
+        self.errors: list[float] = []
+        self.weights: list[float] = []  # of the rounds with errors, which fade
+        self.size_weights: list[float] = []
 
     def learn(self, row: Floats, label: float) -> None:
         """Run one round."""
@@ -158,60 +187,76 @@ class LiteralImportance:
         self.learner.learn(row, label)
 
     def _measure(self, row: Floats, gradient: Floats, label: float) -> None:
-        if not self.rows:
-            return
+        usual, keep = self.learner.predict(row), 1 - 1 / self._memory()
+        if self.rows:
+            self._replace(row, gradient, label, usual)
+            self.size_weights = [*(keep * each for each in self.size_weights), 1.0]
+        self.weights = [*(keep * each for each in self.weights), 1.0]
+        self.errors.append((usual - label) ** 2)
+
+    def _replace(self, row: Floats, gradient: Floats, label: float, usual: float) -> None:
         place = random_bits(self.seed, self.learner.clock, 0) % len(self.rows)
         source, average = self.rows[place], (gradient + self.gradients[place]) / 2
         ridge = self.learner.ridge.coefficients[:-1] / self.learner.views[0].scale
-        usual, chosen = self.learner.predict(row), self._choose()
+        moves = []
         for group in self.groups:
-            move = (source - row)[group.features]
-            changes = [float(slope[group.features] @ move) for slope in (ridge, gradient, average)]
-            replacements = [self.learner.within_labels(usual + change) for change in changes]
-            controls = np.array([(other - label) ** 2 - (usual - label) ** 2 for other in replacements])
+            gap = (source - row)[group.features]
+            changes = [float(slope[group.features] @ gap) for slope in (ridge, gradient, average)]
+            moves.append([self.learner.within_labels(usual + change) - usual for change in changes])
+        sizes = [self._size(each) for each in moves]
+        chosen, probability = self._choose(sizes)
+        for group, own_moves, size in zip(self.groups, moves, sizes, strict=True):
+            controls = np.array([(usual + move - label) ** 2 - (usual - label) ** 2 for move in own_moves])
+            group.recent.fade_measured(1 - 1 / self._memory())
             if group is chosen:
                 replaced = row.copy()
                 replaced[group.features] = source[group.features]
                 rise = (self.learner.predict(replaced) - label) ** 2 - (usual - label) ** 2
-                self._add_measurement(group, rise, controls)
+                for sums in (group.total, group.recent):
+                    sums.measured.append(Measurement(1 / probability, rise, controls))
             group.total.add_controls(controls, 1.0)
             group.recent.add_controls(controls, 1 - 1 / self._memory())
+            group.sizes.append(size)
+        if chosen is not None and self.learner.clock >= EQUAL_ROUNDS:
+            self._find_fractions()
 
-    def _add_measurement(self, group: Group, rise: float, controls: Floats) -> None:
-        weight = self._stride() * self._weight(group)
-        for each in self.groups:
-            each.recent.fade_measured(1 - self._stride() / self._memory())
-        for sums in (group.total, group.recent):
-            sums.measured.append(Measurement(weight, rise, controls))
+    def _size(self, moves: list[float]) -> float:
+        """Return about how large the rise in squared error is."""
+        largest = max(abs(move) for move in moves)
+        error = float(np.average(self.errors, weights=self.weights)) if self.errors else 0.0
+        return largest * (largest + 2 * math.sqrt(error))
 
     def _memory(self) -> float:
         return max(512.0, self.learner.clock / 4)
 
     def _stride(self) -> int:
         clock = self.learner.clock
-        return 5 if clock < 500 else 15 if clock < 1500 else 30
+        return 5 if clock < EQUAL_ROUNDS else 15 if clock < 1500 else 30
 
-    def _choose(self) -> Group | None:
-        if self.learner.clock < FIRST_ROUND or self.learner.clock % self._stride():
-            return None
-        if self.learner.clock < ROUNDS_IN_TURN:
-            return min(self.groups, key=lambda group: len(group.total.measured))
-        return max(self.groups, key=lambda group: group.credit)
+    def _choose(self, sizes: list[float]) -> tuple[Group | None, float]:
+        """Draw the group to measure; return it with its probability."""
+        if self.learner.clock < FIRST_ROUND:
+            return None, 0.0
+        probabilities = np.array([self._probability(*pair) for pair in zip(self.groups, sizes, strict=True)])
+        probabilities *= min(1.0, LARGEST_PROBABILITY / probabilities.sum())
+        drawn = (random_bits(self.seed, self.learner.clock, 2) >> 11) / 2**53
+        place = int(np.searchsorted(np.cumsum(probabilities), drawn, side="right"))
+        if place == len(self.groups):
+            return None, 0.0
+        return self.groups[place], float(probabilities[place])
 
-    def _weight(self, chosen: Group) -> float:
-        """Return the weight of a measurement relative to others at the time, and update what each group is due."""
-        if self.learner.clock < ROUNDS_IN_TURN:
-            return float(len(self.groups))
-        equal = 1 / len(self.groups)
-        fractions = [
-            EQUAL_FRACTION * equal + TOTAL_FRACTION * total + RECENT_FRACTION * recent
-            for total, recent in zip(
-                proportions([group.priority * math.sqrt(group.total.variance_of_one()) for group in self.groups]),
-                proportions([group.priority * math.sqrt(group.recent.variance_of_one()) for group in self.groups]),
-                strict=True,
-            )
+    def _probability(self, group: Group, size: float) -> float:
+        fractions = [each.fraction for each in self.groups]
+        fraction = group.fraction if any(fractions) else 1 / len(self.groups)
+        mean = float(np.average(group.sizes, weights=self.size_weights)) if group.sizes else 0.0
+        ratio = min(LARGEST_RATIO, size / mean) if mean > 0 else 1.0
+        return fraction * (EVEN_PART + (1 - EVEN_PART) * ratio) / self._stride()
+
+    def _find_fractions(self) -> None:
+        """Divide the measurements among the groups."""
+        by_sums = [
+            proportions([group.priority * math.sqrt(sums.variance_of_one(group.total)) for group, sums in pairs])
+            for pairs in ([(g, g.total) for g in self.groups], [(g, g.recent) for g in self.groups])
         ]
-        for group, fraction in zip(self.groups, fractions, strict=True):
-            group.credit += fraction
-        chosen.credit -= 1
-        return 1 / fractions[self.groups.index(chosen)]
+        for group, total, recent in zip(self.groups, *by_sums, strict=True):
+            group.fraction = EQUAL_FRACTION / len(self.groups) + TOTAL_FRACTION * total + RECENT_FRACTION * recent

@@ -9,8 +9,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ellipack._core import CenterMemory, CoreParts, FeatureGroup, ImportanceParts
-from ellipack.validation import Floats, Ints
+from ellipack._core import CoreParts, FeatureGroup, ImportanceParts
+from ellipack.learners.metric.column_correlations import (
+    Division,
+    StandardizedCenters,
+    correlated_columns,
+    divide_importance,
+    standardize_centers,
+)
+from ellipack.validation import Ints
 
 COLUMN: Final = "column"
 """Kind of a group: the features of one column, without those of time."""
@@ -24,14 +31,11 @@ ALL: Final = "all"
 """Kind of a group: everything."""
 
 _PRIORITY = {COLUMN: 1.0, TOGETHER: 1.0, TIME: 0.25, FEATURES: 0.25, ALL: 0.25}
+_COVERED_PRIORITY = 0.25  # of a column whose share follows from that of correlated columns
 _MIN_INCREASES = 8  # before a feature counts as time
 _MAX_REVERSALS = 0.01  # decreases of such a feature, relative to its increases
 _MIN_TIME_CORRELATION = 0.98  # correlation with the row number, by which a feature is time as well
 _MIN_TREND = 0.5  # correlation with the row number that a feature of time has at least
-_MIN_CORRELATION = 0.8  # correlation from which columns are measured together
-_MIN_ROWS, _MAX_ROWS = 30, 500  # centers, evenly spaced, that correlations use
-_SMALLEST, _ROUNDING = 1e-300, 1e-9  # of a column that is not 0, and that is not constant
-_MAX_FEATURES = 1000  # beyond which correlations are not computed, to save time
 
 
 class GroupKey(NamedTuple):
@@ -60,11 +64,19 @@ class GroupLayout(NamedTuple):
         Groups, in the order of `ImportanceParts.groups`.
     time : tuple of int
         Features that only grow.
+    divisions : tuple of Division
+        How each group of correlated columns, in the order of `keys`, divides its importance among its columns.
     """
 
     columns: tuple[int, ...]
     keys: tuple[GroupKey, ...]
     time: tuple[int, ...] = ()
+    divisions: tuple[Division, ...] = ()
+
+    @property
+    def together(self) -> tuple[tuple[int, ...], ...]:
+        """Sets of correlated columns."""
+        return tuple(key.columns for key in self.keys if key.kind == TOGETHER)
 
 
 def initial_importance(columns: tuple[int, ...], past_dimension: int, seed: int) -> tuple[ImportanceParts, GroupLayout]:
@@ -95,13 +107,23 @@ def update_groups(
     parts: CoreParts, importance: ImportanceParts, layout: GroupLayout
 ) -> tuple[ImportanceParts, GroupLayout]:
     """Return the groups for the next phase: find features of time and correlated columns again."""
-    centers = parts.plain.centers
-    last = _standardized_rows(centers)
-    time = _time_features(importance, last)
-    together = _correlated_columns(last[:, 1:], layout.columns, time)
-    if time == layout.time and together == tuple(key.columns for key in layout.keys if key.kind == TOGETHER):
-        return importance, layout
-    return regroup(importance, layout, GroupLayout(layout.columns, _keys(layout.columns, together), time))
+    centers = standardize_centers(parts.plain.centers)
+    time = _time_features(importance, centers)
+    of_columns = _features_of_columns(layout.columns)
+    features = centers.features.copy()
+    features[:, list(time)] = 0
+    together = correlated_columns(features, layout.columns, layout.together)
+    divisions = tuple(
+        divide_importance(centers, [_without(of_columns[column], time) for column in each]) for each in together
+    )
+    if time == layout.time and together == layout.together:
+        return importance, layout._replace(divisions=divisions)
+    return regroup(importance, layout, GroupLayout(layout.columns, _keys(layout.columns, together), time, divisions))
+
+
+def _without(features: list[int], time: tuple[int, ...]) -> list[int]:
+    """Return the features that are not of time."""
+    return [feature for feature in features if feature not in time]
 
 
 def with_columns(
@@ -115,8 +137,8 @@ def with_columns(
         increases, decreases = (np.append(each, np.zeros(count, dtype=np.int64)) for each in importance.moves)
         last = np.append(importance.last_row, np.zeros(count))
         importance = _changed(importance, sample=sample, last_row=last, moves=(increases, decreases))
-    together = tuple(key.columns for key in layout.keys if key.kind == TOGETHER)
-    return regroup(importance, layout, GroupLayout(columns, _keys(columns, together), layout.time))
+    keys = _keys(columns, layout.together)
+    return regroup(importance, layout, GroupLayout(columns, keys, layout.time, layout.divisions))
 
 
 def regroup(importance: ImportanceParts, old: GroupLayout, new: GroupLayout) -> tuple[ImportanceParts, GroupLayout]:
@@ -126,11 +148,14 @@ def regroup(importance: ImportanceParts, old: GroupLayout, new: GroupLayout) -> 
     """
     measured = dict(zip(old.keys, importance.groups, strict=True))
     groups, of_columns, time = [], _features_of_columns(new.columns), frozenset(new.time)
+    covered = {column for columns in new.together for column in columns}
     for key in new.keys:
         features, before = _features(key, of_columns, time), measured.get(key)
         if before is not None and not _keeps_measurements(key.kind, before.features, features):
             before = None
-        groups.append(_group(key, features, before))
+        is_covered = key.kind == COLUMN and key.columns[0] in covered
+        priority = _COVERED_PRIORITY if is_covered else _PRIORITY[key.kind]
+        groups.append(_group(key, features, priority, before))
     return _changed(importance, groups=groups), new
 
 
@@ -139,13 +164,14 @@ def _keeps_measurements(kind: str, before: Ints, after: Ints) -> bool:
     return bool(np.isin(before, after).all()) and (len(before) == len(after) or more_allowed)
 
 
-def _group(key: GroupKey, features: Ints, before: FeatureGroup | None) -> FeatureGroup:
-    count, credit, sums = (
-        (0, 0.0, np.zeros((2, FeatureGroup.sum_count)))
+def _group(key: GroupKey, features: Ints, priority: float, before: FeatureGroup | None) -> FeatureGroup:
+    """Return a group, which keeps what was measured before. Fractions of 0 are found again."""
+    count, size, sums = (
+        (0, (0.0, 0.0), np.zeros((2, FeatureGroup.sum_count)))
         if before is None
-        else (before.count, before.credit, before.sums)
+        else (before.count, before.size, before.sums)
     )
-    return FeatureGroup(features, key.kind in (TIME, ALL), _PRIORITY[key.kind], count, credit, sums)
+    return FeatureGroup(features, key.kind in (TIME, ALL), priority, count, 0.0, size, sums)
 
 
 def _keys(columns: tuple[int, ...], together: tuple[tuple[int, ...], ...]) -> tuple[GroupKey, ...]:
@@ -180,44 +206,13 @@ def _changed(importance: ImportanceParts, **changes: object) -> ImportanceParts:
     return ImportanceParts(**{name: changes.get(name, getattr(importance, name)) for name in names})  # type: ignore[arg-type]
 
 
-def _standardized_rows(centers: CenterMemory) -> Floats:
-    """Return the rounds and the features of some centers, of mean 0 and length 1 by column; constants become 0."""
-    rows = centers.rows
-    count, d = rows.shape
-    if count < _MIN_ROWS or d > _MAX_FEATURES:
-        return np.zeros((0, 1 + d))
-    picked = np.linspace(0, count - 1, min(count, _MAX_ROWS)).astype(np.int64)
-    rounds = centers.round_sums[picked] / centers.label_counts[picked]
-    table = np.column_stack([rounds, rows[picked]])
-    table /= np.maximum(np.abs(table).max(axis=0), _SMALLEST)  # so that squares do not overflow
-    table -= table.mean(axis=0)
-    lengths = np.sqrt((table**2).sum(axis=0))
-    return np.asarray(table / np.where(lengths > _ROUNDING, lengths, np.inf))
-
-
-def _time_features(importance: ImportanceParts, last: Floats) -> tuple[int, ...]:
+def _time_features(importance: ImportanceParts, centers: StandardizedCenters) -> tuple[int, ...]:
     """Return the features that only grow or only fall, up to few exceptions."""
     increases, decreases = importance.moves
     most, least = np.maximum(increases, decreases), np.minimum(increases, decreases)
     monotone = (most >= _MIN_INCREASES) & (least <= _MAX_REVERSALS * most)
-    if len(last):
-        correlations = np.abs(last[:, 0] @ last[:, 1:])
+    if len(centers.rounds):
+        correlations = np.abs(centers.rounds @ centers.features)
         monotone &= correlations > _MIN_TREND  # an hour of the day grows most of the time, too
         monotone |= correlations > _MIN_TIME_CORRELATION
     return tuple(np.flatnonzero(monotone).tolist())
-
-
-def _correlated_columns(last: Floats, columns: tuple[int, ...], time: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Return the sets of columns that are connected by strong correlations of two of their features."""
-    if not len(last):
-        return ()
-    kept = np.setdiff1d(np.arange(len(columns)), time)
-    correlations = last[:, kept].T @ last[:, kept]
-    group = {columns[k]: {columns[k]} for k in kept.tolist()}
-    for i, j in np.argwhere(np.abs(np.triu(correlations, 1)) > _MIN_CORRELATION).tolist():
-        first, second = columns[kept[i]], columns[kept[j]]
-        if group[first] is not group[second]:
-            merged = group[first] | group[second]
-            group.update(dict.fromkeys(merged, merged))
-    sets = {tuple(sorted(each)) for each in group.values() if 1 < len(each) < len(group)}
-    return tuple(sorted(sets))

@@ -6,12 +6,13 @@ import numpy as np
 
 from ellipack._core import FeatureGroup, ImportanceParts
 from ellipack.errors import ModelFileError
+from ellipack.learners.metric.column_correlations import Division
 from ellipack.learners.metric.column_groups import ALL, COLUMN, FEATURES, TIME, TOGETHER, GroupKey, GroupLayout
 from ellipack.serialization import Archive
 from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Ints
 
 _MAX_GROUPS = 100_000
-_MAX_CREDIT = 1e9
+_ROUNDING = 1e-9  # of a sum of fractions
 _MAX_GRADIENT = 1e150
 _MAX_SUM = 1e290  # sums that rounds add to stay finite
 
@@ -33,10 +34,14 @@ def importance_to_archive(importance: ImportanceParts | None, layout: GroupLayou
     arrays["increases"], arrays["decreases"] = importance.moves
     arrays["time"] = np.array(layout.time, dtype=np.int64)
     groups = importance.groups
+    arrays["divisions"] = np.array([pair for each in layout.divisions for pair in zip(*each, strict=True)]).reshape(
+        -1, 2
+    )
     arrays["group_features"] = np.concatenate([np.zeros(0, dtype=np.int64), *(group.features for group in groups)])
     arrays["group_sizes"] = np.array([len(group.features) for group in groups], dtype=np.int64)
     arrays["counts"] = np.array([group.count for group in groups], dtype=np.int64)
-    arrays["credits"] = np.array([group.credit for group in groups])
+    arrays["fractions"] = np.array([group.fraction for group in groups])
+    arrays["sizes"] = np.array([group.size for group in groups])
     arrays["priorities"] = np.array([group.priority for group in groups])
     arrays["sums"] = np.array([group.sums for group in groups])
     return Archive(facts, arrays)
@@ -92,7 +97,7 @@ def importance_from_archive(
         last_row=saved.floats_between(-features, features, "last_row", d),
         moves=(saved.ints("increases", d, most=rounds), saved.ints("decreases", d, most=rounds)),
     )
-    return importance, GroupLayout(columns, keys, tuple(time.tolist()))
+    return importance, GroupLayout(columns, keys, tuple(time.tolist()), _restore_divisions(saved, keys))
 
 
 def _restore_keys(saved: Archive, columns: tuple[int, ...]) -> tuple[GroupKey, ...]:
@@ -110,19 +115,32 @@ def _restore_keys(saved: Archive, columns: tuple[int, ...]) -> tuple[GroupKey, .
     return keys
 
 
+def _restore_divisions(saved: Archive, keys: tuple[GroupKey, ...]) -> tuple[Division, ...]:
+    """Restore how correlated columns divide their importance."""
+    sizes = [len(key.columns) for key in keys if key.kind == TOGETHER]
+    pairs = saved.floats_between(0.0, 1.0, "divisions", sum(sizes), 2)
+    divisions = np.split(pairs, np.cumsum(sizes)[:-1]) if sizes else []
+    if any(abs(each[:, 0].sum() - 1) > _ROUNDING for each in divisions):
+        raise ModelFileError(f"{saved.prefix}divisions must add up to 1 for each group of correlated columns")
+    return tuple(Division(*(tuple(part) for part in each.T.tolist())) for each in divisions)
+
+
 def _restore_groups(saved: Archive, keys: tuple[GroupKey, ...], d: int, rounds: int) -> list[FeatureGroup]:
     """Restore the groups and their sums."""
     count = len(keys)
     sizes = saved.ints("group_sizes", count, most=d)
     features = saved.ints("group_features", int(sizes.sum()), most=d - 1)
     counts = saved.ints("counts", count, most=rounds)
-    credits = saved.floats_between(-_MAX_CREDIT, _MAX_CREDIT, "credits", count)
+    fractions = saved.floats_between(0.0, 1.0, "fractions", count)
+    means = saved.floats_between(0.0, _MAX_SUM, "sizes", count, 2)
     priorities = saved.floats_between(0.0, 1.0, "priorities", count)
     sums = saved.floats_between(-_MAX_SUM, _MAX_SUM, "sums", count, 2, FeatureGroup.sum_count)
     parts: list[Ints] = np.split(features, np.cumsum(sizes)[:-1]) if count else []
     try:
         return [
-            FeatureGroup(parts[k], keys[k].kind in (TIME, ALL), priorities[k], counts[k], credits[k], sums[k])
+            FeatureGroup(
+                parts[k], keys[k].kind in (TIME, ALL), priorities[k], counts[k], fractions[k], tuple(means[k]), sums[k]
+            )
             for k in range(count)
         ]
     except ValueError as error:

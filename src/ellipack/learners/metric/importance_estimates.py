@@ -6,16 +6,22 @@ cheap surrogates of the prediction, whose means are known from all rounds.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from ellipack._core import FeatureGroup, ImportanceParts
-from ellipack.learners.metric.column_groups import COLUMN, GroupKey, GroupLayout
+from ellipack.learners.metric.column_correlations import Division
+from ellipack.learners.metric.column_groups import COLUMN, TOGETHER, GroupKey, GroupLayout
 from ellipack.validation import Floats
 
 MIN_MEASUREMENTS: Final = 8
 """Number of measurements of a group before its importance is estimated."""
+
+
+_MIN_EFFECTIVE: Final = 2.0  # effective number of measurements, over all or over recent rounds
+_UNDIVIDED: Final = Division((1.0,), (0.0,))  # of a column that is alone
 
 
 class RiseEstimate(NamedTuple):
@@ -66,7 +72,8 @@ class GroupEstimate(NamedTuple):
 def estimate_groups(importance: ImportanceParts, layout: GroupLayout) -> list[GroupEstimate]:
     """Return the estimate for each group, in the order of the layout.
 
-    At first, columns are measured in turn. Until all have been measured often enough, it is too early to say anything.
+    At first, columns are measured equally often. Until all have been measured often enough, it is too early to say
+    anything.
     """
     pairs = list(zip(layout.keys, importance.groups, strict=True))
     counts = [group.count for key, group in pairs if key.kind == COLUMN]
@@ -83,7 +90,8 @@ def _estimates(group: FeatureGroup) -> tuple[RiseEstimate, RiseEstimate]:
 
 
 def _estimate(rise: float, variance: float, count: float) -> RiseEstimate:
-    return UNKNOWN if count < MIN_MEASUREMENTS / 2 else RiseEstimate(rise, math.sqrt(variance))
+    """Return an estimate that has enough measurements: a few, since most of it comes from the controls."""
+    return UNKNOWN if count < _MIN_EFFECTIVE else RiseEstimate(rise, math.sqrt(variance))
 
 
 class Shares(NamedTuple):
@@ -101,7 +109,7 @@ class Shares(NamedTuple):
     stds: Floats
 
 
-def to_shares(estimates: list[RiseEstimate]) -> Shares:
+def to_shares(estimates: Sequence[RiseEstimate]) -> Shares:
     """Return the share of each estimate in their sum. A negative estimate has a share of 0.
 
     Examples
@@ -170,24 +178,55 @@ def split_time(time: RiseEstimate, features: RiseEstimate, everything: RiseEstim
     return TimeSplit(by_time / total, by_features / total, both / total, max(time.std, features.std) / total)
 
 
+def groups_with_shares(estimates: list[GroupEstimate], layout: GroupLayout) -> list[GroupEstimate]:
+    """Return the groups whose shares add up to 1: correlated columns as one, and the other columns.
+
+    Columns of time are not among them, unless all are. Correlated columns count alone until they have been measured
+    together often enough.
+    """
+    time = columns_of_time(layout)
+    together = [each for each in estimates if each.key.kind == TOGETHER and each.is_known]
+    left_out = time.union(*(each.key.columns for each in together))
+    return [*together, *(each for each in estimates if each.key.kind == COLUMN and each.key.columns[0] not in left_out)]
+
+
+def columns_of_time(layout: GroupLayout) -> set[int]:
+    """Return the columns that have only features of time; none if all columns do."""
+    columns = set(layout.columns)
+    others = {column for feature, column in enumerate(layout.columns) if feature not in set(layout.time)}
+    return columns - others if others else set()
+
+
+class ColumnShare(NamedTuple):
+    """Share of a column and its standard error; NaN if it is too early to say."""
+
+    value: float
+    std: float
+
+
+def divide_shares(groups: list[GroupEstimate], shares: Shares, layout: GroupLayout) -> dict[int, ColumnShare]:
+    """Return the share of each column: its part of the share of its group."""
+    divisions = dict(zip(layout.together, layout.divisions, strict=True))
+    return {
+        column: ColumnShare(fraction * value, math.hypot(fraction * std, fraction_std * value))
+        for group, value, std in zip(groups, shares.values.tolist(), shares.stds.tolist(), strict=True)
+        for column, fraction, fraction_std in zip(
+            group.key.columns, *divisions.get(group.key.columns, _UNDIVIDED), strict=True
+        )
+    }
+
+
 def feature_shares(importance: ImportanceParts, layout: GroupLayout) -> Shares:
     """Return the share of each feature. The features of a column divide its share equally.
 
     A feature of time has a share of 0, unless all features are. One that was not measured has 0, with an error of NaN.
     """
-    estimates = [each for each in estimate_groups(importance, layout) if each.key.kind == COLUMN]
-    time = set(layout.time)
-    if len(time) < len(layout.columns):
-        only_time = {
-            c for c in set(layout.columns) if all(k in time for k, own in enumerate(layout.columns) if own == c)
-        }
-        estimates = [each for each in estimates if each.key.columns[0] not in only_time]
-    shares = to_shares([each.total for each in estimates])
-    by_column = {each.key.columns[0]: k for k, each in enumerate(estimates)}
+    groups = groups_with_shares(estimate_groups(importance, layout), layout)
+    by_column = divide_shares(groups, to_shares([each.total for each in groups]), layout)
     values, stds = np.zeros(len(layout.columns)), np.full(len(layout.columns), np.nan)
     for key, group in zip(layout.keys, importance.groups, strict=True):
-        place = by_column.get(key.columns[0]) if key.kind == COLUMN else None
-        if place is not None and not np.isnan(shares.values[place]):
-            values[group.features] = shares.values[place] / len(group.features)
-            stds[group.features] = shares.stds[place] / len(group.features)
+        share = by_column.get(key.columns[0]) if key.kind == COLUMN else None
+        if share is not None and not math.isnan(share.value):
+            values[group.features] = share.value / len(group.features)
+            stds[group.features] = share.std / len(group.features)
     return Shares(values, stds)

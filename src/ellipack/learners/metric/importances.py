@@ -5,12 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ellipack.learners.metric.column_groups import ALL, COLUMN, FEATURES, TIME, TOGETHER, GroupKey
+from ellipack.learners.metric.column_groups import ALL, COLUMN, FEATURES, TIME
 from ellipack.learners.metric.importance_estimates import (
     UNKNOWN,
+    ColumnShare,
     GroupEstimate,
     TimeSplit,
+    columns_of_time,
+    divide_shares,
     estimate_groups,
+    groups_with_shares,
     split_time,
     to_shares,
 )
@@ -36,13 +40,15 @@ class ColumnImportance:
     count : int
         Number of measurements.
     rise : float
-        Rise in squared error if the values are taken from a random earlier row; NaN if it is too early to say.
+        Rise in squared error if the values are taken from a random earlier row; NaN if it is too early to say. If
+        columns are correlated, the rise of one alone is small, or rows come about that do not occur.
     rise_std : float
         Its standard error.
     rmse_rise : float
         Rise in root mean squared error, in units of the label.
     share : float
-        Rise relative to the sum over all columns, or over all groups of columns.
+        Rise relative to the sum over all columns, where correlated columns count as one. A column among these has a
+        part of their share; NaN if it is too early to say.
     share_std : float
         Its standard error.
     recent_share, recent_share_std : float
@@ -62,7 +68,7 @@ class ColumnImportance:
     @property
     def is_known(self) -> bool:
         """Whether there are enough measurements; otherwise it is too early to say."""
-        return not math.isnan(self.rise)
+        return not math.isnan(self.share)
 
     @property
     def is_driver(self) -> bool:
@@ -77,9 +83,9 @@ class Importances:
     Attributes
     ----------
     columns : tuple of ColumnImportance
-        Each column alone, the most important one first; those that are too early to say last.
+        Each column, the most important one first; those that are too early to say last.
     groups : tuple of ColumnImportance
-        The same with strongly correlated columns as one, measured together.
+        The same with strongly correlated columns as one.
     time_columns : tuple of str
         Columns that only tell how near in time rows are, such as row numbers.
     split : TimeSplit or None
@@ -118,44 +124,49 @@ def summarize_importances(state: MetricState, names: Sequence[str]) -> Importanc
     measured, layout = phase.core.importance(), phase.layout
     if measured is None:
         return None
-    estimates = {each.key: each for each in estimate_groups(measured, layout)}
-    only_time = set(layout.columns) - {layout.columns[k] for k in range(len(layout.columns)) if k not in layout.time}
-    if len(only_time) == len(set(layout.columns)):
-        only_time = set()
-    alone = [each for key, each in estimates.items() if key.kind == COLUMN and not only_time.intersection(key.columns)]
-    together = [each for key, each in estimates.items() if key.kind == TOGETHER and each.is_known]
-    covered = {column for each in together for column in each.key.columns}
-    groups = [*together, *(each for each in alone if each.key.columns[0] not in covered)]
-    error = float(measured.errors[1])
-    parts = [
-        estimates[GroupKey(kind)].total if GroupKey(kind) in estimates else UNKNOWN for kind in (TIME, FEATURES, ALL)
+    estimates = estimate_groups(measured, layout)
+    groups, time = groups_with_shares(estimates, layout), columns_of_time(layout)
+    total, recent = (to_shares(rises) for rises in zip(*((each.total, each.recent) for each in groups), strict=True))
+    by_column = divide_shares(groups, total, layout), divide_shares(groups, recent, layout)
+    error, alone = float(measured.errors[1]), [each for each in estimates if each.key.kind == COLUMN]
+    columns = [
+        _importance(each, names, error, *(shares[each.key.columns[0]] for shares in by_column))
+        for each in alone
+        if each.key.columns[0] not in time
     ]
+    shares = zip(map(ColumnShare, *total), map(ColumnShare, *recent), strict=True)
     return Importances(
-        _with_shares(alone, names, error),
-        _with_shares(groups, names, error),
-        tuple(names[column] for column in sorted(only_time)),
-        split_time(*parts),
+        _sorted(columns),
+        _sorted([_importance(each, names, error, *pair) for each, pair in zip(groups, shares, strict=True)]),
+        tuple(names[column] for column in sorted(time)),
+        _split(estimates),
         math.sqrt(error),
     )
 
 
-def _with_shares(groups: list[GroupEstimate], names: Sequence[str], error: float) -> tuple[ColumnImportance, ...]:
-    """Return the importances of groups with shares in their sum, the most important first."""
-    total, recent = to_shares([each.total for each in groups]), to_shares([each.recent for each in groups])
-    made = [
-        ColumnImportance(
-            tuple(names[column] for column in group.key.columns),
-            group.measurements,
-            *group.total,
-            _rmse_rise(error, group.total.value),
-            float(total.values[k]),
-            float(total.stds[k]),
-            float(recent.values[k]),
-            float(recent.stds[k]),
-        )
-        for k, group in enumerate(groups)
-    ]
-    return tuple(sorted(made, key=lambda each: (not each.is_known, -each.share if each.is_known else 0.0)))
+def _split(estimates: list[GroupEstimate]) -> TimeSplit | None:
+    """Return what time and features explain."""
+    by_kind = {each.key.kind: each.total for each in estimates}
+    return split_time(*(by_kind.get(kind, UNKNOWN) for kind in (TIME, FEATURES, ALL)))
+
+
+def _importance(
+    group: GroupEstimate, names: Sequence[str], error: float, share: ColumnShare, recent: ColumnShare
+) -> ColumnImportance:
+    """Return the importance of a group with the names of its columns."""
+    return ColumnImportance(
+        tuple(names[column] for column in group.key.columns),
+        group.measurements,
+        *group.total,
+        _rmse_rise(error, group.total.value),
+        *map(float, share),
+        *map(float, recent),
+    )
+
+
+def _sorted(importances: list[ColumnImportance]) -> tuple[ColumnImportance, ...]:
+    """Return the most important columns first, and last those for which it is too early."""
+    return tuple(sorted(importances, key=lambda each: (not each.is_known, -each.share if each.is_known else 0.0)))
 
 
 def _rmse_rise(error: float, rise: float) -> float:

@@ -1,0 +1,174 @@
+"""Correlated columns: which ones stand in for each other, and how they divide the importance of all together.
+
+If columns carry the same information, a learner may use any of them. Which one it prefers depends on the order of the
+rows. What they do to the error together does not, and neither does how well each of them explains the labels.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from ellipack._core import CenterMemory
+from ellipack.validation import Floats
+
+_MIN_CORRELATION: Final = 0.8  # from which columns are measured together
+_KEPT_CORRELATION: Final = 0.7  # from which they stay together
+_LARGEST_PART: Final = 0.2  # of the variance of a feature that one row may have; levels of few rows correlate by chance
+_MIN_ROWS, _MAX_ROWS = 30, 500  # centers, evenly spaced, that correlations use
+_SMALLEST, _ROUNDING = 1e-300, 1e-9  # of a column that is not 0, and that is not constant
+_PARTS: Final = 5  # of the rows, by which standard errors of divisions are estimated
+_MAX_FEATURES: Final = 1000  # beyond which correlations are not computed, to save time
+
+
+class StandardizedCenters(NamedTuple):
+    """Some centers, of mean 0 and length 1 by column; constants are 0. There are no rows if there are few centers.
+
+    Attributes
+    ----------
+    rounds, labels : array of shape (n,)
+        Mean round and mean label of each center.
+    features : array of shape (n, d)
+        Features.
+    """
+
+    rounds: Floats
+    labels: Floats
+    features: Floats
+
+
+def standardize_centers(centers: CenterMemory) -> StandardizedCenters:
+    """Return centers, evenly spaced in time, for correlations."""
+    rows = centers.rows
+    count, d = rows.shape
+    if count < _MIN_ROWS or d > _MAX_FEATURES:
+        return StandardizedCenters(np.zeros(0), np.zeros(0), np.zeros((0, d)))
+    picked = np.linspace(0, count - 1, min(count, _MAX_ROWS)).astype(np.int64)
+    means = np.column_stack([centers.round_sums[picked], centers.label_sums[picked]])
+    table = _standardize(np.column_stack([means / centers.label_counts[picked, None], rows[picked]]))
+    return StandardizedCenters(table[:, 0], table[:, 1], table[:, 2:])
+
+
+def correlated_columns(
+    features: Floats, columns: tuple[int, ...], before: tuple[tuple[int, ...], ...] = ()
+) -> tuple[tuple[int, ...], ...]:
+    """Return the sets of columns that are connected by strong correlations of two of their features.
+
+    Parameters
+    ----------
+    features : array of shape (n, d)
+        Standardized features; those that are 0 are in no set.
+    columns : tuple of int
+        Number of the column of each feature.
+    before : tuple of tuple of int, default ()
+        Sets so far. Columns stay together down to a somewhat smaller correlation.
+
+    Returns
+    -------
+    sets : tuple of tuple of int
+    """
+    if not len(features):
+        return ()
+    squares = features**2
+    kept = np.flatnonzero((squares.sum(axis=0) > 0) & (squares.max(axis=0) <= _LARGEST_PART))
+    correlations = np.abs(np.triu(features[:, kept].T @ features[:, kept], 1))
+    group = {column: {column} for column in dict.fromkeys(columns)}
+    set_before = {column: number for number, each in enumerate(before) for column in each}
+    for i, j in np.argwhere(correlations > _KEPT_CORRELATION).tolist():
+        first, second = columns[kept[i]], columns[kept[j]]
+        were_together = first in set_before and set_before[first] == set_before.get(second)
+        if (were_together or correlations[i, j] > _MIN_CORRELATION) and group[first] is not group[second]:
+            merged = group[first] | group[second]
+            group.update(dict.fromkeys(merged, merged))
+    sets = {tuple(sorted(each)) for each in group.values() if len(each) > 1}
+    return tuple(sorted(sets))
+
+
+class Division(NamedTuple):
+    """How correlated columns divide their importance.
+
+    Attributes
+    ----------
+    fractions : tuple of float
+        Fraction that each column gets; they add up to 1.
+    stds : tuple of float
+        Their standard errors.
+    """
+
+    fractions: tuple[float, ...]
+    stds: tuple[float, ...]
+
+
+def divide_importance(centers: StandardizedCenters, features: list[list[int]]) -> Division:
+    """Return the fraction of the importance of correlated columns that each of them gets.
+
+    The fractions are those of `relative_weights`. What a linear regression does not explain is divided equally. They do
+    not depend on the order of the rows, nor on which column the learner prefers. Standard errors come from their
+    variation over parts of the rows.
+
+    Parameters
+    ----------
+    centers : StandardizedCenters
+        Rows and labels.
+    features : list of list of int
+        Features of each column.
+
+    Returns
+    -------
+    division : Division
+    """
+    table = centers.features[:, [feature for each in features for feature in each]]
+    sizes = [len(each) for each in features]
+    parts = [_divide(table[start::_PARTS], centers.labels[start::_PARTS], sizes) for start in range(_PARTS)]
+    stds = np.std(parts, axis=0, ddof=1) / np.sqrt(_PARTS)
+    return Division(tuple(_divide(table, centers.labels, sizes).tolist()), tuple(stds.tolist()))
+
+
+def _divide(table: Floats, labels: Floats, sizes: list[int]) -> Floats:
+    """Return the fractions of columns that have these numbers of features."""
+    weights = np.add.reduceat(relative_weights(table, labels), np.cumsum([0, *sizes[:-1]]))
+    fractions = weights + max(0.0, 1.0 - float(weights.sum())) / len(sizes)
+    return np.asarray(fractions / fractions.sum())
+
+
+def relative_weights(table: Floats, labels: Floats) -> Floats:
+    """Return Johnson's relative weights of variables: what each adds to the variance that a regression explains.
+
+    The regression is on the uncorrelated variables that are nearest to the given ones. What these explain is divided by
+    their squared correlations with the given ones. The sum is the fraction of the variance that is explained.
+
+    Parameters
+    ----------
+    table : array of shape (n, d)
+        Variables.
+    labels : array of shape (n,)
+        Labels.
+
+    Returns
+    -------
+    weights : array of shape (d,)
+
+    References
+    ----------
+    J. W. Johnson, "A heuristic method for estimating the relative weight of predictor variables in multiple
+    regression", Multivariate Behavioral Research 35 (2000).
+
+    Examples
+    --------
+    >>> a, b = np.random.default_rng(0).normal(size=(2, 500))
+    >>> relative_weights(np.column_stack([a, a + 0.2 * b]), a).round(2).tolist()
+    [0.52, 0.48]
+    """
+    left, lengths, right = np.linalg.svd(_standardize(table), full_matrices=False)
+    is_used = lengths > _ROUNDING
+    left, lengths, right = left[:, is_used], lengths[is_used], right[is_used]
+    effects = right.T @ (left.T @ _standardize(labels))  # of the nearest uncorrelated variables
+    correlations = (right.T * lengths) @ right
+    return np.asarray(correlations**2 @ effects**2)
+
+
+def _standardize(table: Floats) -> Floats:
+    """Return columns of mean 0 and length 1; constants become 0."""
+    scaled = table / np.maximum(np.abs(table).max(axis=0), _SMALLEST)  # so that squares do not overflow
+    scaled -= scaled.mean(axis=0)
+    lengths = np.sqrt((scaled**2).sum(axis=0))
+    return np.asarray(scaled / np.where(lengths > _ROUNDING, lengths, np.inf))
