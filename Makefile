@@ -86,8 +86,8 @@ bench-intervals: .venv/peers.stamp ## prediction intervals beside River's, Light
 bench-peers: .venv/peers.stamp ## compare with River, scikit-learn and LightGBM on public streams, a few minutes; ARGS='--full', '--help'
 	@$(BIN)/python -m benchmarks.comparison $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(ARGS)
 
-bench-importance: .venv/peers.stamp ## measured importance against known variance shares and permutation, and its cost
-	@$(BIN)/python -m benchmarks.importance
+bench-importance: .venv/peers.stamp ## measured importance against known variance shares and permutation, and its cost; DATA=folder: more tables
+	@$(BIN)/python -m benchmarks.importance $(if $(DATA),--data $(DATA))
 
 bench-classification: .venv/peers.stamp ## error rates of classifiers on the streams of the comparison
 	@$(BIN)/python -m benchmarks.classification $(if $(ROWS),--rows $(ROWS))

@@ -105,10 +105,11 @@ void bind_group(nb::module_& m) {
           reduce_signature());
 }
 
-// In Python, errors are four numbers: weight and mean over all rounds, and over the recent ones.
+// In Python, errors are five numbers: weight and mean over all rounds, the same over the recent ones, and the factor by
+// which the weights of recent measurements are still to be multiplied.
 FloatArray errors_of(const ImportanceParts& parts) {
   return to_numpy(std::vector<double>{parts.total_error.weight, parts.total_error.mean, parts.recent_error.weight,
-                                      parts.recent_error.mean});
+                                      parts.recent_error.mean, parts.recent_factor});
 }
 
 // Earlier rows, the gradients at them, and their features of the past.
@@ -118,7 +119,7 @@ ImportanceParts make_importance_parts(std::int64_t seed, const Sequence<FeatureG
                                       const Sample& sample, const Vector& errors, const Vector& last_row,
                                       const std::pair<IntVector, IntVector>& moves) {
   const auto& [rows, gradients, past_rows] = sample;
-  require_size("errors", errors.size(), 4);
+  require_size("errors", errors.size(), 5);
   require_size("gradients", gradients.shape(0), rows.shape(0));
   require_size("past_rows", past_rows.shape(0), rows.shape(0));
   ImportanceParts parts{seed,
@@ -131,6 +132,7 @@ ImportanceParts make_importance_parts(std::int64_t seed, const Sequence<FeatureG
                         vector_of(past_rows),
                         {errors(0), errors(1)},
                         {errors(2), errors(3)},
+                        errors(4),
                         vector_of(last_row),
                         vector_of(moves.first),
                         vector_of(moves.second)};

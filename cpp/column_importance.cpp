@@ -13,17 +13,18 @@ namespace ellipack {
 
 namespace {
 
-constexpr std::int64_t equal_rounds = 500;   // in which all groups get the same number of measurements
-constexpr double even_part = 0.25;           // of the probability, equal in all rounds; the rest follows the size
-constexpr double largest_ratio = 20.0;       // of a size to its mean
-constexpr double largest_probability = 0.5;  // that a round is measured
-constexpr double equal_fraction = 0.25;      // of the measurements, divided equally among the groups
-constexpr double recent_fraction = 0.25;     // divided by the deviations in the recent rounds
-constexpr double total_fraction = 0.5;       // divided by those in all rounds
-constexpr double few_measurements = 4.0;     // for which the controls say how much the rises vary
-constexpr double least_memory = 512.0;       // rounds of the recent window
-constexpr double memory_divisor = 4.0;       // a recent window is a quarter of the rounds
+constexpr std::int64_t equal_rounds = 500;       // in which all groups get the same number of measurements
+constexpr double even_part = 0.25;               // of the probability, equal in all rounds; the rest follows the size
+constexpr double largest_ratio = 20.0;           // of a size to its mean
+constexpr double size_keep = 1.0 - 1.0 / 256.0;  // factor of the weights of sizes in a round
+constexpr double equal_fraction = 0.25;          // of the measurements, divided equally among the groups
+constexpr double recent_fraction = 0.25;         // divided by the deviations in the recent rounds
+constexpr double total_fraction = 0.5;           // divided by those in all rounds
+constexpr double few_measurements = 4.0;         // for which the controls say how much the rises vary
+constexpr double least_memory = 512.0;           // rounds of the recent window
+constexpr double memory_divisor = 4.0;           // a recent window is a quarter of the rounds
 constexpr double measurements_per_control = 3.0;
+constexpr double source_part = 0.25;  // of the variance of a rise, that the earlier row has; exact for linear effects
 constexpr double min_unexplained = 1e-3;   // fraction of the variance of a control that others leave
 constexpr double largest_control = 1e130;  // its squares do not overflow
 constexpr double largest_sum = 1e300;
@@ -61,10 +62,10 @@ bool is_valid(const GroupSums& sums) {
 }
 
 // Returns the mean number of rounds from a measurement to the next. A measurement costs most of a round; all together
-// are meant to take 5 % of the time. In the beginning the ends of phases, which are frequent, make rounds cost more.
+// are meant to take 5 % of the time. In the beginning predictions cost little, and the ends of phases are frequent.
 double stride(std::int64_t round) {
   if (round < equal_rounds) {
-    return 5.0;
+    return round < 120 ? 1.0 : 5.0;
   }
   return round < 1500 ? 15.0 : 30.0;
 }
@@ -153,6 +154,13 @@ double variance_of(const Moments<control_count>& controls, const Controls& coeff
   return std::max(0.0, sum) / controls.weight;
 }
 
+// Returns the number of different earlier rows that gave replacements in so many rounds: with probability n / t, the
+// row of round t replaces one of n.
+double source_count(double rounds) {
+  constexpr auto n = static_cast<double>(ImportanceParts::max_rows);
+  return rounds <= n ? rounds : n * (1.0 + std::log(rounds / n));
+}
+
 // Returns the coefficients of a residual: the rise without what the controls explain.
 Measured contrast(const Controls& coefficients) {
   Measured signs;
@@ -231,9 +239,10 @@ GroupSums::Estimate GroupSums::estimate(const GroupSums& all) const {
   const double of_all = all.residual_variance(b, factor.rank);
   const double ratio = all.measured.effective_count() / measured.effective_count();
   const double of_these = std::max(residual_variance(b, 0), ratio * of_all);
+  const double of_means = 1.0 / controls.effective_count() + source_part / source_count(controls.weight);
   const double squares = sum_of_squares(measured, contrast(b), measured.means) / measured.weight;
   return {.rise = measured.means[control_count] + dot(b, differences),
-          .variance = of_these + dot(solved, solved) * of_all + variance_of(controls, b) / controls.effective_count(),
+          .variance = of_these + dot(solved, solved) * of_all + variance_of(controls, b) * of_means,
           .variance_of_one = squares * factor_of_freedom(factor.rank)};
 }
 
@@ -290,6 +299,7 @@ void ImportanceParts::check() const {
             "increases and decreases must be from 0 to 2^52");
   }
   require(is_valid(total_error) && is_valid(recent_error), "means of errors must be finite");
+  require(recent_factor >= 0.0 && recent_factor <= 1.0, "the factor of recent weights must be from 0 to 1");
   for (const FeatureGroup& group : groups) {
     require(
         std::ranges::all_of(group.features, [this](std::int64_t k) { return k >= 0 && std::cmp_less(k, dimension); }),
@@ -316,55 +326,53 @@ std::optional<std::size_t> ColumnImportance::source_row(std::int64_t round) cons
   return random_bits(parts_.seed, round, 0) % parts_.row_count();
 }
 
-Controls ColumnImportance::moves_of(std::size_t group, const Prediction& prediction) const {
-  Controls moves;
+// For a move m and an error e, the rise is m^2 + 2 m e.
+ColumnImportance::Outlook ColumnImportance::outlook(std::size_t group, const Prediction& prediction) const {
+  Outlook outlook;
+  double largest = 0.0;
   for (std::size_t c = 0; c < control_count; ++c) {
     const double change = change_of(parts_.groups[group], prediction.changes[c]);
-    moves[c] = prediction.range.clip(prediction.value + change) - prediction.value;
+    outlook.moves[c] = prediction.range.clip(prediction.value + change) - prediction.value;
+    largest = std::max(largest, std::abs(outlook.moves[c]));
   }
-  return moves;
-}
-
-// Returns about how large the rise in squared error is: for a move m and an error e, it is m^2 + 2 m e.
-double ColumnImportance::size_of(const Controls& moves) const {
-  double largest = 0.0;
-  for (const double move : moves) {
-    largest = std::max(largest, std::abs(move));
-  }
-  return std::min(largest_control, largest * (largest + 2.0 * std::sqrt(parts_.recent_error.mean)));
-}
-
-// Returns how likely it is that a group is measured, relative to its fraction: a part is the same in all rounds, the
-// rest is in proportion to the size in this round.
-double ColumnImportance::relative_probability(const FeatureGroup& group, const Controls& moves) const {
-  const double ratio = group.size.mean > 0.0 ? std::min(largest_ratio, size_of(moves) / group.size.mean) : 1.0;
-  return even_part + (1.0 - even_part) * ratio;
+  outlook.size = std::min(largest_control, largest * (largest + 2.0 * std::sqrt(parts_.recent_error.mean)));
+  return outlook;
 }
 
 std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t round,
-                                                                 std::span<const Controls> moves) const {
+                                                                 std::span<const Outlook> outlooks) const {
   if (round < ImportanceParts::first_round) {
     return std::nullopt;
   }
   const std::vector<FeatureGroup>& groups = parts_.groups;
   const bool known = std::ranges::any_of(groups, [](const FeatureGroup& each) { return each.fraction > 0.0; });
-  const double equal = 1.0 / static_cast<double>(groups.size());
+  const auto need = [](const FeatureGroup& group) { return 1.0 / static_cast<double>(1 + group.count); };
+  double needs = 0.0;
+  for (std::size_t g = 0; g < groups.size() && !known; ++g) {
+    needs += need(groups[g]);
+  }
+  // A part of the probability is the same in all rounds, the rest is in proportion to the size in this round.
   const auto probability = [&](std::size_t g) {
-    return (known ? groups[g].fraction : equal) * relative_probability(groups[g], moves[g]) / stride(round);
+    const double mean = groups[g].size.mean;
+    const double ratio = mean > 0.0 ? std::min(largest_ratio, outlooks[g].size / mean) : 1.0;
+    const double fraction = known ? groups[g].fraction : need(groups[g]) / needs;
+    return fraction * (even_part + (1.0 - even_part) * ratio) / stride(round);
   };
   double sum = 0.0;
-  for (std::size_t g = 0; g < moves.size(); ++g) {
+  for (std::size_t g = 0; g < outlooks.size(); ++g) {
     sum += probability(g);
   }
-  const double scale = sum > largest_probability ? largest_probability / sum : 1.0;
+  const double scale = sum > 1.0 ? 1.0 / sum : 1.0;  // no more than one measurement in a round
   double drawn = static_cast<double>(random_bits(parts_.seed, round, 2) >> 11U) * 0x1p-53;
-  for (std::size_t g = 0; g < moves.size() && drawn < scale * sum; ++g) {
+  if (drawn >= scale * sum) {
+    return std::nullopt;
+  }
+  for (std::size_t g = 0; g < outlooks.size(); ++g) {
     const double own = scale * probability(g);
     if (drawn < own) {
       return Choice{.group = g, .probability = own};
     }
     drawn -= own;
-    sum -= probability(g);
   }
   return std::nullopt;
 }
@@ -397,22 +405,18 @@ void ColumnImportance::divide(GroupSums FeatureGroup::* sums, double part) {
 
 void ColumnImportance::add(const Round& round) {
   const double keep = 1.0 - 1.0 / memory(round.number);
-  for (std::size_t g = 0; g < round.moves.size(); ++g) {
+  parts_.recent_factor *= keep;
+  for (std::size_t g = 0; g < round.outlooks.size(); ++g) {
     FeatureGroup& group = parts_.groups[g];
-    Measured values;
-    std::ranges::transform(round.moves[g], values.begin(), [&](double move) { return rise_of(move, round); });
-    group.recent.fade(keep);
-    if (round.choice && round.choice->group == g) {
-      values.back() = rise_of(round.measured_prediction - round.prediction, round);
-      group.total.add(1.0 / round.choice->probability, values);
-      group.recent.add(1.0 / round.choice->probability, values);
-      ++group.count;
-    }
     Controls controls;
-    std::copy_n(values.begin(), control_count, controls.begin());
+    std::ranges::transform(round.outlooks[g].moves, controls.begin(),
+                           [&](double move) { return rise_of(move, round); });
+    if (round.choice && round.choice->group == g) {
+      add_measurement(round, controls);
+    }
     group.total.controls.add(1.0, controls);
     group.recent.controls.add(1.0, controls, keep);
-    group.size.add(size_of(round.moves[g]), keep);
+    group.size.add(round.outlooks[g].size, size_keep);
   }
   const double error = squared(round.prediction - round.label);
   parts_.total_error.add(error, 1.0);
@@ -421,6 +425,20 @@ void ColumnImportance::add(const Round& round) {
     find_fractions();
   }
   add_row(round);
+}
+
+void ColumnImportance::add_measurement(const Round& round, const Controls& controls) {
+  for (FeatureGroup& group : parts_.groups) {
+    group.recent.fade(parts_.recent_factor);
+  }
+  parts_.recent_factor = 1.0;
+  Measured values;
+  std::ranges::copy(controls, values.begin());
+  values.back() = rise_of(round.measured_prediction - round.prediction, round);
+  FeatureGroup& group = parts_.groups[round.choice->group];
+  group.total.add(1.0 / round.choice->probability, values);
+  group.recent.add(1.0 / round.choice->probability, values);
+  ++group.count;
 }
 
 // Adds the row to the sample (reservoir sampling), and counts increases and decreases.

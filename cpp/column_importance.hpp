@@ -88,7 +88,7 @@ struct FeatureGroup {
   bool uses_past = false;  // whether the features of the past are replaced, too
   double priority = 1.0;   // of its standard error, when measurements are divided among groups
   std::int64_t count = 0;  // number of measurements
-  double fraction = 0.0;   // of the measurements that it gets; if all are 0, each gets the same
+  double fraction = 0.0;   // of the measurements that it gets; if all are 0, those with few get most
   FadingMean size;         // of what a measurement is likely to give
   GroupSums total;
   GroupSums recent;
@@ -109,6 +109,7 @@ struct ImportanceParts {
   std::vector<double> past_rows;  // their features of the past
   FadingMean total_error;         // squared errors of all rounds
   FadingMean recent_error;
+  double recent_factor = 1.0;  // by which the weights of recent measurements are still to be multiplied
   std::vector<double> last_row;
   std::vector<std::int64_t> increases;  // of each feature from a row to the next
   std::vector<std::int64_t> decreases;
@@ -134,31 +135,36 @@ class ColumnImportance {
   // Returns the number of the stored row that provides replacements in a round; none before the first row.
   std::optional<std::size_t> source_row(std::int64_t round) const;
 
-  // Returns by how much each surrogate moves the prediction with the features of a group, within the range.
+  // What a round is likely to give for a group: by how much each surrogate moves the prediction, within the range, and
+  // about how large the rise is.
+  struct Outlook {
+    Controls moves{};
+    double size = 0.0;
+  };
   struct Prediction {
     double value = 0.0;
     PredictionRange range{};
     std::array<std::span<const double>, control_count> changes;  // of each surrogate, by each feature of the source row
   };
-  Controls moves_of(std::size_t group, const Prediction& prediction) const;
+  Outlook outlook(std::size_t group, const Prediction& prediction) const;
 
-  // Draws the group to measure in a round, given the moves of all; none in most rounds.
+  // Draws the group to measure in a round, given the outlooks of all; none in most rounds.
   struct Choice {
     std::size_t group = 0;
     double probability = 0.0;
   };
-  std::optional<Choice> choose(std::int64_t round, std::span<const Controls> moves) const;
+  std::optional<Choice> choose(std::int64_t round, std::span<const Outlook> outlooks) const;
 
   // A round, after its label has come.
   struct Round {
     std::int64_t number = 0;
     double label = 0.0;
     double prediction = 0.0;
-    std::span<const double> row;       // with clipped outliers
-    std::span<const double> gradient;  // slope of the local fit at the row
-    std::span<const double> past;      // features of the past
-    std::span<const Controls> moves;   // of all groups; none without an earlier row
-    std::optional<Choice> choice;      // that was measured
+    std::span<const double> row;        // with clipped outliers
+    std::span<const double> gradient;   // slope of the local fit at the row
+    std::span<const double> past;       // features of the past
+    std::span<const Outlook> outlooks;  // of all groups; none without an earlier row
+    std::optional<Choice> choice;       // that was measured
     double measured_prediction = 0.0;
   };
 
@@ -166,8 +172,7 @@ class ColumnImportance {
   void add(const Round& round);
 
  private:
-  double size_of(const Controls& moves) const;
-  double relative_probability(const FeatureGroup& group, const Controls& moves) const;
+  void add_measurement(const Round& round, const Controls& controls);
   void find_fractions();
   void divide(GroupSums FeatureGroup::* sums, double part);
   void add_row(const Round& round);

@@ -448,7 +448,7 @@ void MetricCore::measure_importance(std::span<const double> row, Workspace& work
   ImportanceWorkspace& measured = *work.importance;
   const std::int64_t round = plain_.clock();
   const std::optional<std::size_t> source = importance_->source_row(round);
-  measured.moves.clear();
+  measured.outlooks.clear();
   measured.choice.reset();
   if (past_) {
     std::ranges::copy(std::span(work.past->row).first(measured.past.size()), measured.past.begin());
@@ -462,13 +462,14 @@ void MetricCore::measure_importance(std::span<const double> row, Workspace& work
   const ImportanceParts& parts = importance_->parts();
   plain_.surrogate_changes({parts.row(*source), parts.gradient(*source)}, measured.gradient, work.plain,
                            measured.changes);
+  const ColumnImportance::Prediction usual{
+      .value = work.prediction,
+      .range = plain_.prediction_range(),
+      .changes = {measured.changes.ridge, measured.changes.local, measured.changes.averaged}};
   for (std::size_t g = 0; g < parts.groups.size(); ++g) {
-    measured.moves.push_back(importance_->moves_of(
-        g, {.value = work.prediction,
-            .range = plain_.prediction_range(),
-            .changes = {measured.changes.ridge, measured.changes.local, measured.changes.averaged}}));
+    measured.outlooks.push_back(importance_->outlook(g, usual));
   }
-  measured.choice = importance_->choose(round, measured.moves);
+  measured.choice = importance_->choose(round, measured.outlooks);
   if (measured.choice) {
     std::ranges::copy(row, measured.row.begin());
     measured.prediction = predict_replaced(*source, parts.groups[measured.choice->group], measured);
@@ -505,7 +506,7 @@ void MetricCore::add_importance(double label, const Workspace& work) {
                     .row = work.plain.clipped,
                     .gradient = measured.gradient,
                     .past = measured.past,
-                    .moves = measured.moves,
+                    .outlooks = measured.outlooks,
                     .choice = measured.choice,
                     .measured_prediction = measured.prediction});
 }

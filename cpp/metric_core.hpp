@@ -178,16 +178,16 @@ class MetricCore {
     explicit ImportanceWorkspace(const ImportanceParts& parts)
         : row(parts.dimension), gradient(parts.dimension), past(parts.past_dimension) {
       const std::size_t dimension = parts.dimension;
-      moves.reserve(parts.groups.size());
+      outlooks.reserve(parts.groups.size());
       changes = {std::vector<double>(dimension), std::vector<double>(dimension), std::vector<double>(dimension)};
     }
-    std::vector<double> row;                         // with the features of a group from an earlier row
-    std::vector<double> gradient;                    // at the row itself
-    std::vector<double> past;                        // features of the past
-    MetricRounds::Surrogates changes;                // by the features of the earlier row
-    std::vector<Controls> moves;                     // of the groups; none without an earlier row
-    std::optional<ColumnImportance::Choice> choice;  // that was measured
-    double prediction = 0.0;                         // for `row`
+    std::vector<double> row;                          // with the features of a group from an earlier row
+    std::vector<double> gradient;                     // at the row itself
+    std::vector<double> past;                         // features of the past
+    MetricRounds::Surrogates changes;                 // by the features of the earlier row
+    std::vector<ColumnImportance::Outlook> outlooks;  // of the groups; none without an earlier row
+    std::optional<ColumnImportance::Choice> choice;   // that was measured
+    double prediction = 0.0;                          // for `row`
   };
 
   struct Workspace {

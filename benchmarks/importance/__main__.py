@@ -78,6 +78,10 @@ def measure_tables(size: Size) -> None:
         print(f"  {name}, rank correlations")
         for pair, correlation in found.rank_correlations().items():
             print(f"    {pair:26s} {correlation:5.2f}")
+        right, count = found.ordered_pairs()
+        print(
+            f"    of the pairs that differ by two standard errors, {right} of {count} are in the order of progressive"
+        )
         held_out = found.held_out.mean(axis=0)
         for k, columns in enumerate(found.columns):
             print(

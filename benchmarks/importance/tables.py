@@ -1,6 +1,7 @@
 """Importance on real tables: against permutation of columns, and over several orders of the rows."""
 
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -88,6 +89,16 @@ class Agreement(NamedTuple):
             "progressive and held-out": _rank_correlation(self.progressive, total),
             "two halves of held-out": _rank_correlation(*self.held_out),
         }
+
+    def ordered_pairs(self) -> tuple[int, int]:
+        """Return how many of the pairs of columns that differ by two standard errors are in order, and their number."""
+        right = count = 0
+        for i, j in combinations(range(len(self.columns)), 2):
+            difference = self.progressive[i] - self.progressive[j]
+            if abs(difference) > 2 * np.hypot(self.stds[i], self.stds[j]):
+                right += int(difference * (self.measured[i] - self.measured[j]) > 0)
+                count += 1
+        return right, count
 
 
 def _rank_correlation(left: Floats, right: Floats) -> float:

@@ -12,9 +12,10 @@ from tests.reference.metric_learner import ReferenceMetricLearner
 MASK = 2**64 - 1
 FIRST_ROUND, EQUAL_ROUNDS, MAX_ROWS = 16, 500, 256
 EQUAL_FRACTION, TOTAL_FRACTION, RECENT_FRACTION = 0.25, 0.5, 0.25
-EVEN_PART, LARGEST_RATIO, LARGEST_PROBABILITY = 0.25, 20.0, 0.5
+EVEN_PART, LARGEST_RATIO, SIZE_KEEP = 0.25, 20.0, 1 - 1 / 256
 MIN_UNEXPLAINED = 1e-3  # of the variance of a control by those before it
 MEASUREMENTS_PER_CONTROL, FEW_MEASUREMENTS = 3, 4
+SOURCE_PART = 0.25  # of the variance of a rise, that the earlier row has
 
 
 def random_bits(seed: int, round_: int, stream: int) -> int:
@@ -91,7 +92,7 @@ class Sums:
         left = self._residuals(kept, coefficients)
         return Estimate(
             float(np.average(rise, weights=weight) + difference @ coefficients),
-            of_these + leverage * of_all + float(spread) / effective_count(self.control_weights),
+            of_these + leverage * of_all + float(spread) * self._variance_of_means(),
             float(np.average(left**2, weights=weight)) * self._factor(len(kept)),
         )
 
@@ -113,6 +114,12 @@ class Sums:
         weight, rise, controls = self._arrays()
         left = rise - controls[:, kept] @ coefficients
         return np.asarray(left - np.average(left, weights=weight))
+
+    def _variance_of_means(self) -> float:
+        """Return the variance of the mean of the controls relative to theirs, by rounds and by earlier rows."""
+        rounds = sum(self.control_weights)
+        sources = MAX_ROWS * (1 + math.log(rounds / MAX_ROWS)) if rounds > MAX_ROWS else rounds
+        return 1 / effective_count(self.control_weights) + SOURCE_PART / sources
 
     def _factor(self, rank: int) -> float:
         return self.count() / max(1.0, self.count() - rank - 1)
@@ -190,7 +197,7 @@ class LiteralImportance:
         usual, keep = self.learner.predict(row), 1 - 1 / self._memory()
         if self.rows:
             self._replace(row, gradient, label, usual)
-            self.size_weights = [*(keep * each for each in self.size_weights), 1.0]
+            self.size_weights = [*(SIZE_KEEP * each for each in self.size_weights), 1.0]
         self.weights = [*(keep * each for each in self.weights), 1.0]
         self.errors.append((usual - label) ** 2)
 
@@ -231,14 +238,14 @@ class LiteralImportance:
 
     def _stride(self) -> int:
         clock = self.learner.clock
-        return 5 if clock < EQUAL_ROUNDS else 15 if clock < 1500 else 30
+        return 1 if clock < 120 else 5 if clock < EQUAL_ROUNDS else 15 if clock < 1500 else 30
 
     def _choose(self, sizes: list[float]) -> tuple[Group | None, float]:
         """Draw the group to measure; return it with its probability."""
         if self.learner.clock < FIRST_ROUND:
             return None, 0.0
         probabilities = np.array([self._probability(*pair) for pair in zip(self.groups, sizes, strict=True)])
-        probabilities *= min(1.0, LARGEST_PROBABILITY / probabilities.sum())
+        probabilities *= min(1.0, 1.0 / probabilities.sum())
         drawn = (random_bits(self.seed, self.learner.clock, 2) >> 11) / 2**53
         place = int(np.searchsorted(np.cumsum(probabilities), drawn, side="right"))
         if place == len(self.groups):
@@ -247,7 +254,9 @@ class LiteralImportance:
 
     def _probability(self, group: Group, size: float) -> float:
         fractions = [each.fraction for each in self.groups]
-        fraction = group.fraction if any(fractions) else 1 / len(self.groups)
+        needs = [1 / (1 + len(each.total.measured)) for each in self.groups]
+        need = 1 / (1 + len(group.total.measured))
+        fraction = group.fraction if any(fractions) else need / sum(needs)
         mean = float(np.average(group.sizes, weights=self.size_weights)) if group.sizes else 0.0
         ratio = min(LARGEST_RATIO, size / mean) if mean > 0 else 1.0
         return fraction * (EVEN_PART + (1 - EVEN_PART) * ratio) / self._stride()

@@ -12,12 +12,12 @@ from rich.text import Text
 
 from ellipack.evaluation.drivers import column_importances
 from ellipack.evaluation.run import Run
-from ellipack.report.formatting import clean, format_count, truncate
+from ellipack.report.formatting import clean, format_count, format_percent, truncate
 from ellipack.report.headline import format_share
 from ellipack.report.record import Direction, ImportanceRecord, PastRecord, Record, Summary
 
 _MAX_DRIVER_LENGTH = 24
-_MAX_FEATURES, _MAX_PHASES, _MAX_LOADINGS = 10, 10, 4
+_MAX_FEATURES, _MAX_PHASES, _MAX_LOADINGS, _MAX_AS_ONE = 10, 10, 4, 8
 _NAME_WIDTH = 20  # of a column, if the terminal is narrow
 _MIN_WEIGHT, _MIN_LOADING = 0.0005, 0.05  # smaller values are not shown
 _BAR_LENGTH = 16
@@ -103,26 +103,32 @@ def _score_rows(summary: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _importance_table(measured: ImportanceRecord, console: Console) -> Table:
+def _importance_table(measured: ImportanceRecord, console: Console) -> Table | Text:
     """Return the importance of columns, the most important ones first, and of time."""
+    if all(each.share is None for each in measured.groups):
+        return Text("What drives it: too early to say")
     table = _table("What drives it", "column", ">importance", ">recently", "")
     shown = measured.groups[:_MAX_FEATURES]
     largest = max((each.share or 0.0 for each in shown), default=0.0)
     for each in shown:
         recent = "-"
         if each.recent_share is not None and each.recent_share_std is not None:
-            recent = f"{each.recent_share:.0%} \N{PLUS-MINUS SIGN} {each.recent_share_std:.0%}"
+            recent = f"{format_percent(each.recent_share)} \N{PLUS-MINUS SIGN} {format_percent(each.recent_share_std)}"
         length = min(1.0, (each.share or 0.0) / max(largest, 1e-300))
         note = f"  {each.effect}" if each.effect else ""
         more = f" and {len(each.columns) - 1:,} more" if len(each.columns) > 1 else ""
         table.add_row(Text(clean(each.columns[0]) + more), format_share(each), recent, bar(length, console) + note)
     rest = len(measured.groups) - len(shown)
     notes = [f"and {rest:,} more"] * (rest > 0)
+    together = [each.columns for each in shown if 1 < len(each.columns) <= _MAX_AS_ONE]
+    notes += [f"as one: {', '.join(map(clean, columns))}" for columns in together]
     if measured.time_columns:
         notes.append(f"time: {', '.join(map(clean, measured.time_columns))}")
     if measured.time is not None:
         time = measured.time
         notes.append(f"recent values {time.time:.0%}, features {time.features:.0%}, both {time.both:.0%}")
+    if not any(each.is_driver for each in measured.groups):
+        notes.append("no column matters beyond doubt")
     table.caption = "; ".join(notes) or None
     return table
 

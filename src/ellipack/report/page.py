@@ -203,7 +203,9 @@ def _feature_section(record: Record) -> Section | None:
         )
     together = [each for each in measured.groups if len(each.columns) > 1]
     if together:
-        lead.append(" Strongly correlated columns are measured as one, because each alone stands in for the others.")
+        lead.append(
+            " Strongly correlated columns carry the same information. They count as one and share its importance."
+        )
     rows = [
         [
             " with ".join(each.columns),

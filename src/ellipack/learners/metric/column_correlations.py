@@ -16,6 +16,7 @@ _KEPT_CORRELATION: Final = 0.7  # from which they stay together
 _LARGEST_PART: Final = 0.2  # of the variance of a feature that one row may have; levels of few rows correlate by chance
 _MIN_ROWS, _MAX_ROWS = 30, 500  # centers, evenly spaced, that correlations use
 _SMALLEST, _ROUNDING = 1e-300, 1e-9  # of a column that is not 0, and that is not constant
+_MIN_TREND: Final = 0.3  # correlation with the round from which that of ranks is computed
 _PARTS: Final = 5  # of the rows, by which standard errors of divisions are estimated
 _MAX_FEATURES: Final = 1000  # beyond which correlations are not computed, to save time
 
@@ -46,6 +47,24 @@ def standardize_centers(centers: CenterMemory) -> StandardizedCenters:
     means = np.column_stack([centers.round_sums[picked], centers.label_sums[picked]])
     table = _standardize(np.column_stack([means / centers.label_counts[picked, None], rows[picked]]))
     return StandardizedCenters(table[:, 0], table[:, 1], table[:, 2:])
+
+
+def trend_correlations(centers: StandardizedCenters) -> Floats:
+    """Return the absolute correlation of each feature with the round, of ranks if it is not small.
+
+    The rank correlation is 1 for all that only grows or only falls, straight or not.
+    """
+    correlations = np.abs(centers.rounds @ centers.features)
+    for k in np.flatnonzero(correlations > _MIN_TREND).tolist():
+        ranks = np.column_stack([_ranks(centers.rounds), _ranks(centers.features[:, k])])
+        correlations[k] = np.abs(np.prod(_standardize(ranks), axis=1).sum())
+    return np.asarray(correlations)
+
+
+def _ranks(values: Floats) -> Floats:
+    """Return ranks; equal values have their mean rank."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[places])
 
 
 def correlated_columns(
@@ -118,16 +137,22 @@ def divide_importance(centers: StandardizedCenters, features: list[list[int]]) -
     """
     table = centers.features[:, [feature for each in features for feature in each]]
     sizes = [len(each) for each in features]
-    parts = [_divide(table[start::_PARTS], centers.labels[start::_PARTS], sizes) for start in range(_PARTS)]
-    stds = np.std(parts, axis=0, ddof=1) / np.sqrt(_PARTS)
+    count = len(table) // _PARTS * _PARTS
+    parts = _divide(_split(table[:count]), _split(centers.labels[:count]), sizes)
+    stds = parts.std(axis=0, ddof=1) / np.sqrt(_PARTS)
     return Division(tuple(_divide(table, centers.labels, sizes).tolist()), tuple(stds.tolist()))
+
+
+def _split(values: Floats) -> Floats:
+    """Return every fifth row, from the first five on, as five parts along a new first axis."""
+    return np.swapaxes(values.reshape(-1, _PARTS, *values.shape[1:]), 0, 1)
 
 
 def _divide(table: Floats, labels: Floats, sizes: list[int]) -> Floats:
     """Return the fractions of columns that have these numbers of features."""
-    weights = np.add.reduceat(relative_weights(table, labels), np.cumsum([0, *sizes[:-1]]))
-    fractions = weights + max(0.0, 1.0 - float(weights.sum())) / len(sizes)
-    return np.asarray(fractions / fractions.sum())
+    weights = np.add.reduceat(relative_weights(table, labels), np.cumsum([0, *sizes[:-1]]), axis=-1)
+    fractions = weights + np.maximum(0.0, 1.0 - weights.sum(axis=-1, keepdims=True)) / len(sizes)
+    return np.asarray(fractions / fractions.sum(axis=-1, keepdims=True))
 
 
 def relative_weights(table: Floats, labels: Floats) -> Floats:
@@ -138,14 +163,14 @@ def relative_weights(table: Floats, labels: Floats) -> Floats:
 
     Parameters
     ----------
-    table : array of shape (n, d)
-        Variables.
-    labels : array of shape (n,)
+    table : array of shape (..., n, d)
+        Variables, of one or more tables.
+    labels : array of shape (..., n)
         Labels.
 
     Returns
     -------
-    weights : array of shape (d,)
+    weights : array of shape (..., d)
 
     References
     ----------
@@ -158,17 +183,20 @@ def relative_weights(table: Floats, labels: Floats) -> Floats:
     >>> relative_weights(np.column_stack([a, a + 0.2 * b]), a).round(2).tolist()
     [0.52, 0.48]
     """
-    left, lengths, right = np.linalg.svd(_standardize(table), full_matrices=False)
-    is_used = lengths > _ROUNDING
-    left, lengths, right = left[:, is_used], lengths[is_used], right[is_used]
-    effects = right.T @ (left.T @ _standardize(labels))  # of the nearest uncorrelated variables
-    correlations = (right.T * lengths) @ right
-    return np.asarray(correlations**2 @ effects**2)
+    ready, target = _standardize(table), _standardize(labels[..., None])
+    transposed = np.swapaxes(ready, -1, -2)
+    squares, vectors = np.linalg.eigh(transposed @ ready)
+    roots = np.sqrt(np.where(squares > _ROUNDING, squares, 0.0))[..., None, :]
+    inverses = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)
+    back = np.swapaxes(vectors, -1, -2)
+    correlations = (vectors * roots) @ back  # of the variables with the nearest uncorrelated ones
+    effects = (vectors * inverses) @ back @ (transposed @ target)
+    return np.asarray((correlations**2 @ effects**2)[..., 0])
 
 
 def _standardize(table: Floats) -> Floats:
     """Return columns of mean 0 and length 1; constants become 0."""
-    scaled = table / np.maximum(np.abs(table).max(axis=0), _SMALLEST)  # so that squares do not overflow
-    scaled -= scaled.mean(axis=0)
-    lengths = np.sqrt((scaled**2).sum(axis=0))
+    scaled = table / np.maximum(np.abs(table).max(axis=-2, keepdims=True), _SMALLEST)  # so that squares are finite
+    scaled -= scaled.mean(axis=-2, keepdims=True)
+    lengths = np.sqrt((scaled**2).sum(axis=-2, keepdims=True))
     return np.asarray(scaled / np.where(lengths > _ROUNDING, lengths, np.inf))

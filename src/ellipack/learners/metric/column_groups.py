@@ -16,6 +16,7 @@ from ellipack.learners.metric.column_correlations import (
     correlated_columns,
     divide_importance,
     standardize_centers,
+    trend_correlations,
 )
 from ellipack.validation import Ints
 
@@ -30,7 +31,7 @@ FEATURES: Final = "features"
 ALL: Final = "all"
 """Kind of a group: everything."""
 
-_PRIORITY = {COLUMN: 1.0, TOGETHER: 1.0, TIME: 0.25, FEATURES: 0.25, ALL: 0.25}
+_PRIORITY = {COLUMN: 1.0, TOGETHER: 1.0, TIME: 0.1, FEATURES: 0.1, ALL: 0.1}
 _COVERED_PRIORITY = 0.25  # of a column whose share follows from that of correlated columns
 _MIN_INCREASES = 8  # before a feature counts as time
 _MAX_REVERSALS = 0.01  # decreases of such a feature, relative to its increases
@@ -99,7 +100,7 @@ def initial_importance(columns: tuple[int, ...], past_dimension: int, seed: int)
     d = len(columns)
     none = np.zeros(d, dtype=np.int64)
     sample = np.zeros((0, d)), np.zeros((0, d)), np.zeros((0, past_dimension))
-    empty = ImportanceParts(seed, [], 0, sample, np.zeros(4), np.zeros(d), (none, none))
+    empty = ImportanceParts(seed, [], 0, sample, np.array([0.0, 0.0, 0.0, 0.0, 1.0]), np.zeros(d), (none, none))
     return regroup(empty, GroupLayout((), ()), GroupLayout(columns, _keys(columns, ())))
 
 
@@ -212,7 +213,7 @@ def _time_features(importance: ImportanceParts, centers: StandardizedCenters) ->
     most, least = np.maximum(increases, decreases), np.minimum(increases, decreases)
     monotone = (most >= _MIN_INCREASES) & (least <= _MAX_REVERSALS * most)
     if len(centers.rounds):
-        correlations = np.abs(centers.rounds @ centers.features)
+        correlations = trend_correlations(centers)
         monotone &= correlations > _MIN_TREND  # an hour of the day grows most of the time, too
         monotone |= correlations > _MIN_TIME_CORRELATION
     return tuple(np.flatnonzero(monotone).tolist())

@@ -93,7 +93,7 @@ def importance_from_archive(
             saved.floats_between(-_MAX_GRADIENT, _MAX_GRADIENT, "gradients", count, d),
             saved.floats_between(-features, features, "past_rows", count, past_dimension),
         ),
-        errors=saved.floats_between(0.0, max(4 * labels, float(rounds)), "errors", 4),
+        errors=saved.floats_between(0.0, max(4 * labels, float(rounds)), "errors", 5),
         last_row=saved.floats_between(-features, features, "last_row", d),
         moves=(saved.ints("increases", d, most=rounds), saved.ints("decreases", d, most=rounds)),
     )

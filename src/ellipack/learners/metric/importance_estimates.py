@@ -16,7 +16,7 @@ from ellipack.learners.metric.column_correlations import Division
 from ellipack.learners.metric.column_groups import COLUMN, TOGETHER, GroupKey, GroupLayout
 from ellipack.validation import Floats
 
-MIN_MEASUREMENTS: Final = 8
+MIN_MEASUREMENTS: Final = 6
 """Number of measurements of a group before its importance is estimated."""
 
 
@@ -141,7 +141,7 @@ class TimeSplit(NamedTuple):
     features : float
         Fraction that only the other features explain.
     both : float
-        Fraction that either would explain, or that needs both.
+        Fraction that either would explain.
     std : float
         Standard error of the first two, the larger one.
     """
@@ -155,8 +155,9 @@ class TimeSplit(NamedTuple):
 def split_time(time: RiseEstimate, features: RiseEstimate, everything: RiseEstimate) -> TimeSplit | None:
     """Return what time and features explain; None if it is too early to say.
 
-    If both together explain less than the sum of each, the excess needs both (an interaction). If they explain more,
-    either would do for the rest (redundancy). In either case it counts as both, if it is beyond two standard errors.
+    If both together explain more than the sum of what is lost without each, either would do for the rest. If they
+    explain less, the excess needs both (an interaction), and each gets half. Differences of less than two standard
+    errors do not count.
 
     Examples
     --------
@@ -171,7 +172,8 @@ def split_time(time: RiseEstimate, features: RiseEstimate, everything: RiseEstim
     if abs(excess) <= 2 * math.sqrt(time.std**2 + features.std**2 + everything.std**2):
         total = by_time + by_features
     elif excess > 0:
-        by_time, by_features = max(0.0, by_time - excess), max(0.0, by_features - excess)
+        by_time, by_features = max(0.0, by_time - excess / 2), max(0.0, by_features - excess / 2)
+        total = by_time + by_features
     if not total > 0:
         return None
     both = max(0.0, total - by_time - by_features)
