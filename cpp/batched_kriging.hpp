@@ -11,6 +11,9 @@ namespace ellipack {
 // Right-hand sides of a kriging system: correlations with the query, labels, ones.
 inline constexpr std::size_t kriging_right_sides = 3;
 
+// Smallest distance of the farthest neighbor, to avoid division by 0.
+inline constexpr double min_farthest = 1e-150;
+
 // Returns the best linear unbiased predictions at the queries. Row i of a system has the correlations of neighbor i
 // with the `count` neighbors and then the right-hand sides. Systems are stored as `factor` expects and are overwritten.
 //

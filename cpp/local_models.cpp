@@ -16,7 +16,6 @@ namespace {
 
 using std::numbers::sqrt3;
 constexpr double min_nugget = 1e-6;          // keeps correlation matrices of duplicates invertible for any label counts
-constexpr double min_farthest = 1e-150;      // smallest distance of the farthest neighbor, to avoid division by 0
 constexpr double min_variance = 1e-290;      // with less variance, neighbors are treated as equal
 constexpr double relative_rounding = 1e-14;  // relative rounding error of a mean offset
 constexpr std::size_t mean_neighbors = 16;   // neighbors that the local mean uses

@@ -20,8 +20,6 @@ using simd::Float8;
 // Parameters of the Matern correlation, between those of the experts.
 constexpr float correlation_length = 3.0F;
 constexpr float nugget = 0.05F;
-constexpr auto sqrt3 = std::numbers::sqrt3_v<float>;
-constexpr double min_farthest = 1e-150;  // smallest distance of the farthest neighbor, to avoid division by 0
 
 // Returns the Matern correlation (1 + u) exp(-u) for u from 0 to 1.4, by the power series of exp(-u / 4).
 Float8 matern(Float8 u) {
@@ -150,7 +148,7 @@ void LeaveOneOutScorer::krige(float* predictions) {
   const std::size_t n = neighbors_;
   const std::size_t width = n + kriging_right_sides;
   const auto entry = [&](std::size_t i, std::size_t j) { return systems_.data() + (i * width + j) * lanes; };
-  constexpr float unit = sqrt3 / correlation_length;
+  constexpr float unit = std::numbers::sqrt3_v<float> / correlation_length;
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = i + 1; j < n; ++j) {
       Float8 squared{};

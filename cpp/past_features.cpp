@@ -10,12 +10,12 @@ namespace ellipack {
 namespace {
 
 constexpr double mean_rate = 2.0 / 11.0;  // weight of the newest label: an exponential mean of about ten labels
-constexpr double largest_value = 1e100;   // of labels, means and errors in files
+constexpr double largest_past = 1e100;    // of labels, means and errors in files
 
 void check(const LabelHistory& history) {
   require(history.count >= 0 && history.count <= largest_count, "the count of a history must be from 0 to 2^52");
-  require(std::abs(history.mean) <= largest_value && std::abs(history.error) <= largest_value &&
-              all_within(history.labels, largest_value),
+  require(std::abs(history.mean) <= largest_past && std::abs(history.error) <= largest_past &&
+              all_within(history.labels, largest_past),
           "the values of a history must be finite and at most 1e100 in size");
 }
 
