@@ -7,9 +7,10 @@ import os
 import sys
 from collections.abc import Callable
 from dis import opname
+from functools import cache
 from itertools import count
 from linecache import getline
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, TypeVar
 
 Subject = TypeVar("Subject")
@@ -23,23 +24,29 @@ class InterruptAt:
         self.paths = ("/ellipack/",) if os.environ.get("INTERRUPTS") == "all" else packages
 
     def __call__(self, frame: FrameType, event: str, _: object) -> "InterruptAt | None":
-        if not any(path in frame.f_code.co_filename for path in self.paths):
+        if not _is_in(frame.f_code, self.paths):
             return None
-        if event == "line" and not _is_uninterruptible(frame):
+        if event == "line" and _is_interruptible(frame.f_code, frame.f_lasti, frame.f_lineno):
             self.left -= 1
             if self.left == -1:
                 raise KeyboardInterrupt
         return self
 
 
-def _is_uninterruptible(frame: FrameType) -> bool:
-    """Return whether the interpreter does not look for signals at this line.
+@cache
+def _is_in(code: CodeType, paths: tuple[str, ...]) -> bool:
+    return any(path in code.co_filename for path in paths)
+
+
+@cache
+def _is_interruptible(code: CodeType, position: int, line: int) -> bool:
+    """Return whether the interpreter looks for signals at this line.
 
     It does not where a line has no instruction, as that of a ``try``, and before it calls `__exit__`.
     """
-    instruction = opname[frame.f_code.co_code[frame.f_lasti]]
-    line = getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
-    return instruction == "NOP" or (instruction == "LOAD_CONST" and line.startswith("with "))
+    instruction = opname[code.co_code[position]]
+    text = getline(code.co_filename, line).lstrip()
+    return instruction != "NOP" and not (instruction == "LOAD_CONST" and text.startswith("with "))
 
 
 def interrupted(line: int, packages: tuple[str, ...], call: Callable[..., object], *arguments: Any) -> bool:

@@ -17,6 +17,9 @@ from tests.strategies import seeds
 
 D = 3
 
+VIEWS_AND_PASTS = [(1, NO_PAST), (2, Past(2, 2))]
+"""Numbers of views, and pasts, of the archives with the fewest and with the most arrays."""
+
 
 def archive(views: int = 1, rounds: int = 30, past: Past = NO_PAST) -> Archive:
     return to_archive(trained(*smooth_stream(rounds), views=views, max_centers=40, past=past))
@@ -112,8 +115,7 @@ def test_knots_must_ascend_and_be_empty_in_the_first_view() -> None:
         from_archive(with_array(contents, "plain/view0/knots", knots), D)
 
 
-@pytest.mark.parametrize("views", [1, 2])
-@pytest.mark.parametrize("past", PASTS)
+@pytest.mark.parametrize(("views", "past"), VIEWS_AND_PASTS)
 def test_arrays_of_wrong_shape_or_type_are_rejected(views: int, past: Past) -> None:
     contents = archive(views, past=past)
     ways: list[Callable[[Any], Any]] = [
@@ -131,8 +133,7 @@ def test_arrays_of_wrong_shape_or_type_are_rejected(views: int, past: Past) -> N
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("views", [1, 2])
-@pytest.mark.parametrize("past", PASTS)
+@pytest.mark.parametrize(("views", "past"), VIEWS_AND_PASTS)
 def test_non_finite_numbers_are_rejected_or_harmless(views: int, value: float, past: Past) -> None:
     X, y = smooth_stream(60)
     contents = archive(views, past=past)
