@@ -1,5 +1,6 @@
 """Long predictions: signals are handled between short calls, and all rows are predicted from the same state."""
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -50,6 +51,14 @@ NEXT: dict[str, Callable[[Any], Any]] = {
     "its intervals": lambda learner: np.stack(learner.predict_next(X, coverage=0.8)[1]),
     "partial_dependence": lambda learner: learner.partial_dependence(1).mean,
 }
+
+
+@pytest.fixture(autouse=True)
+def without_garbage_collection() -> Iterator[None]:
+    """Collect no garbage: hypothesis measures collections in a callback, and an interrupt in there is lost."""
+    gc.disable()
+    yield
+    gc.enable()
 
 
 def shorten_calls(monkeypatch: pytest.MonkeyPatch) -> None:
