@@ -2,6 +2,7 @@
 
 #include "aggregation.hpp"
 #include "bindings.hpp"
+#include "low_rank_regression.hpp"
 #include "stacked_aggregation.hpp"
 
 namespace ellipack {
@@ -70,6 +71,14 @@ void bind_aggregation(nb::module_& m) {
           reduce_signature());
   nb::class_<LeastSquares>(m, "LeastSquares", "Recursive least squares.")
       .def(nb::new_(&make_least_squares), "inverse"_a, "coefficients"_a)
+      .def_static(
+          "from_low_rank",
+          [](const Vector& variances, const Vector& link, const Matrix& rows, const Vector& coefficients) {
+            require_width(rows, coefficients.size());
+            return low_rank_regression(span_of(variances), span_of(link), span_of(rows), vector_of(coefficients));
+          },
+          "variances"_a, "link"_a, "rows"_a, "coefficients"_a,
+          "Return the regression whose inverse is `diag(variances) + link link' - rows' rows`.")
       .def_prop_ro("inverse", &inverse_of, nb::rv_policy::move)
       .def_prop_ro(
           "coefficients", [](const LeastSquares& self) { return as_vector(self.coefficients); }, nb::rv_policy::move)

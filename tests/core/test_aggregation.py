@@ -69,6 +69,27 @@ def test_least_squares_equals_the_reference(
         assert compiled.inverse.tolist() == reference.inverse
 
 
+@builds
+@given(st.integers(1, 9), st.integers(0, 6), seeds)
+def test_a_low_rank_regression_has_the_documented_inverse(core: Core, size: int, count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    variances, link, coefficients = rng.normal(size=(3, size))
+    rows = rng.normal(size=(count, size))
+    regression = core.LeastSquares.from_low_rank(variances, link, rows, coefficients)
+    expected = np.diag(variances) + np.outer(link, link) - rows.T @ rows
+    np.testing.assert_allclose(regression.inverse, expected, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(regression.inverse, regression.inverse.T)
+    assert regression.coefficients.tolist() == coefficients.tolist()
+
+
+@pytest.mark.parametrize("sizes", [(2, 3, 3, 3), (3, 2, 3, 3), (3, 3, 2, 3), (3, 3, 3, 2), (0, 0, 0, 0)])
+def test_factors_of_other_sizes_are_refused(sizes: tuple[int, int, int, int]) -> None:
+    variances, link, width, coefficients = sizes
+    rows = np.ones((coefficients, width))
+    with pytest.raises(ValueError, match="an entry for each coefficient|rows must have . columns"):
+        LeastSquares.from_low_rank(np.ones(variances), np.ones(link), rows, np.ones(coefficients))
+
+
 def test_rows_that_rounding_makes_redundant_change_nothing() -> None:
     # The quadratic form is negative because of rounding. The inverse must not grow.
     compiled = LeastSquares(np.array([[1.0, -1.0 - 1e-12], [-1.0 - 1e-12, 1.0]]), np.zeros(2))

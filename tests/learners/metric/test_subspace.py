@@ -42,7 +42,7 @@ def test_slopes_outside_of_the_subspace_are_bounded(d: int, slopes: int, n: int,
 def test_without_slopes_the_subspace_contains_the_principal_components() -> None:
     rng = np.random.default_rng(0)
     spread = rng.normal(size=(500, 20)) @ rng.normal(size=(20, 90))
-    for useless in (np.zeros((90, 90)), np.full((90, 90), np.nan), np.full((90, 90), np.inf)):
+    for useless in (np.zeros((0, 90)), np.zeros((90, 90)), np.full((90, 90), np.nan), np.full((90, 90), np.inf)):
         basis = leading_subspace(useless, spread)
         np.testing.assert_allclose(spread @ basis @ basis.T, spread, atol=1e-6 * np.abs(spread).max())
 

@@ -14,7 +14,6 @@ _MAX_REFIT_CENTERS = 1000  # with more centers the ridge regression is converted
 _MAX_REFIT_WORK = 2e8  # the same for the number of centers times the square of the number of features
 _MAX_REFIT_ROUNDS = 100  # the same for the regression with forgetting, because centers do not forget
 _INTERCEPT_PRIOR = 1e-6  # 1 for the other coefficients
-_ROWS_PER_STEP = 64  # of a matrix that is changed in place
 
 
 def convert_regressions(parts: MetricParts, new: FeatureView) -> GlobalRegressions:
@@ -69,15 +68,14 @@ def _fit_few_rows(standard: Floats, counts: Floats, label_sums: Floats) -> Least
     rows, ones, labels = solved[:, :d], solved[:, d].copy(), solved[:, d + 1]
     complement = ones @ ones + _INTERCEPT_PRIOR
     intercept = ones @ labels / complement
-    # The inverse is link link' - rows' rows + 1, with a last column for the intercept. With many features, most of the
-    # time is that of the first use of so much memory: the product is changed in place.
     link = np.append(rows.T @ ones, -1.0) / np.sqrt(complement)
     solved[:, d] = 0.0
-    inverse = solved[:, : d + 1].T @ solved[:, : d + 1]
-    for part in (slice(start, start + _ROWS_PER_STEP) for start in range(0, d + 1, _ROWS_PER_STEP)):
-        np.subtract(link[part, None] * link, inverse[part], out=inverse[part])
-    inverse[np.arange(d), np.arange(d)] += 1
-    return LeastSquares(inverse, np.append(rows.T @ (labels - intercept * ones), intercept))
+    return LeastSquares.from_low_rank(
+        np.append(np.ones(d), 0.0),
+        link,
+        np.ascontiguousarray(solved[:, : d + 1]),
+        np.append(rows.T @ (labels - intercept * ones), intercept),
+    )
 
 
 def _convert(regression: LeastSquares, old: FeatureView, new: FeatureView) -> LeastSquares:

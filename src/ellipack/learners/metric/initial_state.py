@@ -158,7 +158,8 @@ def _initial_learner(d: int, views: int, max_centers: int) -> tuple[MetricParts,
     """Return the initial state of a learner that sees d features, and its metrics."""
     basis = initial_subspace(d)
     metric = Metric(np.ones(basis.shape[1]), basis, 1.0)
-    unknown = LeastSquares(np.eye(d + 1), np.zeros(d + 1))
+    none = np.zeros(d + 1)
+    unknown = LeastSquares.from_low_rank(np.ones(d + 1), none, np.zeros((0, d + 1)), none)
     experts = len(expert_names(views))
     parts = MetricParts(
         views=[_initial_view(metric)] * views,

@@ -130,7 +130,10 @@ class GradientOuterProducts(NamedTuple):
 
 
 def restrict_gop(gop: Floats, basis: Floats) -> GradientOuterProducts:
-    """Return the gradient outer product in the coordinates of an orthonormal basis."""
+    """Return the gradient outer product in the coordinates of an orthonormal basis; 0 if there are no slopes."""
+    if len(gop) == 0:
+        rank = basis.shape[1]
+        return GradientOuterProducts(np.zeros((rank, rank)), np.zeros((rank, rank)))
     with np.errstate(over="ignore", invalid="ignore"):  # if it is not finite, it is not used
         return GradientOuterProducts(basis.T @ gop @ basis, (basis.T * np.diag(gop)) @ basis)
 

@@ -272,16 +272,15 @@ def _deviation(variance: Floats, sizes: Floats) -> Floats:
 def _convert_gop(old: FeatureView, new: FeatureView) -> tuple[Floats, Floats]:
     """Return the gradient outer product and the directions of a view in new units.
 
-    The change of units is clipped: slopes in far too small units are not reliable.
+    Without slopes, the gradient outer product is empty. The change of units is clipped: slopes in far too small units
+    are not reliable.
     """
-    d, gop = len(new.scale), old.gop
+    gop = old.gop
     with np.errstate(over="ignore", invalid="ignore"):  # if it is not finite, it is not used
         ratio = np.minimum(new.scale / old.scale, _MAX_CONVERSION)
         directions = ratio[:, None] * old.directions
-        if len(gop) == 0:  # no slopes: 0, which is not touched, since it can be large
-            return np.zeros((d, d)), directions
         gop *= ratio  # in place: it can be large, and attributes of compiled objects are copies
-        gop *= ratio[:, None]
+        gop *= ratio[: len(gop), None]
         return gop, directions
 
 

@@ -37,8 +37,8 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
 
     Parameters
     ----------
-    gop : array of shape (n_features, n_features)
-        Sum of outer products of slopes. If it is 0 or not finite, only the rows are used.
+    gop : array of shape (n_features, n_features) or (0, n_features)
+        Sum of outer products of slopes. If it is empty, 0 or not finite, only the rows are used.
     standard : array of shape (n_rows, n_features)
         Standardized rows.
 
@@ -59,11 +59,11 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
     >>> bool(np.allclose(basis @ basis.T @ slopes, slopes))
     True
     """
-    d = len(gop)
+    d = standard.shape[1]
     if d <= MANY_FEATURES:
         return np.eye(d)
     basis = np.zeros((d, 0))
-    if np.isfinite(gop).all() and gop.any():
+    if gop.any() and np.isfinite(gop).all():
         axes = np.argsort(-np.diag(gop), kind="stable")[:N_AXES]
         units = np.zeros((d, len(axes)))
         units[axes, np.arange(len(axes))] = 1
