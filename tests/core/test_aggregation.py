@@ -86,7 +86,7 @@ def test_a_low_rank_regression_has_the_documented_inverse(core: Core, size: int,
 def test_factors_of_other_sizes_are_refused(sizes: tuple[int, int, int, int]) -> None:
     variances, link, width, coefficients = sizes
     rows = np.ones((coefficients, width))
-    with pytest.raises(ValueError, match="an entry for each coefficient|rows must have . columns"):
+    with pytest.raises(ValueError, match=r"an entry for each coefficient|rows must have . columns"):
         LeastSquares.from_low_rank(np.ones(variances), np.ones(link), rows, np.ones(coefficients))
 
 
