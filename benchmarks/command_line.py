@@ -1,7 +1,8 @@
 """What the benchmark commands share: argument parsing, progress bars, tables, and targets with their outcome."""
 
 import argparse
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from rich.progress import (
 from rich.table import Table
 
 Item = TypeVar("Item")
+Result = TypeVar("Result")
 Size = TypeVar("Size")
 
 _DESCRIPTION = TextColumn("{task.description}")
@@ -71,6 +73,15 @@ def track_progress(items: Iterable[tuple[str, Item]]) -> Iterator[Item]:
             bar.update(task, description=name)
             yield item
             bar.advance(task)
+
+
+def run_cases(function: Callable[[Item], Result], cases: Sequence[tuple[str, Item]], jobs: int) -> list[Result]:
+    """Return the result of a function for each named case, in order; run up to `jobs` cases at a time, in processes."""
+    if jobs == 1:
+        return [function(item) for item in track_progress(cases)]
+    with ProcessPoolExecutor(jobs) as pool:
+        futures = [(name, pool.submit(function, item)) for name, item in cases]
+        return [future.result() for future in track_progress(futures)]
 
 
 @contextmanager

@@ -23,13 +23,13 @@ class RatesSize:
 QUICK = RatesSize()
 FULL = RatesSize(rounds=10**7, seeds=10)
 
-PARTS: Final[dict[str, Callable[[int, int], dict[str, Any]]]] = {
+PARTS: Final[dict[str, Callable[[int, int, int], dict[str, Any]]]] = {
     "estimation": estimation.measure,
     "approximation": approximation.measure,
     "metrics": metrics.measure,
     "theorem-2": theorem_2.measure,
 }
-"""What measures each part, from the number of rounds and of seeds. Each part is a section of the page."""
+"""What measures each part, from the number of rounds, of seeds and of processes. Each part is a section of the page."""
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -41,12 +41,13 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="ten million rounds and ten seeds; an hour or two")
     parser.add_argument("--rounds", type=int, help="number of rounds")
     parser.add_argument("--seeds", type=int, help="number of streams of each kind")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes (default: 1)")
     page.add_arguments(parser)
     options = parser.parse_args(arguments)
     unknown = [part for part in options.parts if part not in PARTS]
     if unknown:
         parser.error(f"PART must be one of {', '.join(PARTS)}, got {unknown[0]}")
-    require_positive(parser, options, "rounds", "seeds")
+    require_positive(parser, options, "rounds", "seeds", "jobs")
     return options
 
 
@@ -73,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parse(arguments)
     size = resize((QUICK, FULL), options, "rounds", "seeds")
     for part in options.parts or PARTS:
-        results = {"size": asdict(size), **PARTS[part](size.rounds, size.seeds)}
+        results = {"size": asdict(size), **PARTS[part](size.rounds, size.seeds, options.jobs)}
         written = page.publish(f"rates-{part}", results, options, arguments)
         table = bounds_table(results) if part == "theorem-2" else slopes_table(part, results["slopes"])
         print_results([table], written)

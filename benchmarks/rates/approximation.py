@@ -1,10 +1,10 @@
 """Approximation: a zigzag as fine as the last radius costs a share of the radius in each round."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.command_line import track_progress
+from benchmarks.command_line import run_cases
 from benchmarks.rates.growth import LATE, group_by, late_slope, mean_and_spread, split_at
 from benchmarks.rates.streams import ZigzagStream
 from ellipack import PackingRegressor
@@ -13,17 +13,28 @@ from ellipack.theory import minimax_exponent, regret_exponent
 DIMENSIONS = (1, 2, 3)
 
 
-def measure(rounds: int, seeds: int) -> dict[str, Any]:
+class Case(NamedTuple):
+    """A run of Algorithm 1 to several horizons, the last of which is `rounds`."""
+
+    d: int
+    seed: int
+    rounds: int
+
+
+def measure(rounds: int, seeds: int, jobs: int = 1) -> dict[str, Any]:
     """Run Algorithm 1 to each horizon, over a stream of its own."""
-    cases = [(f"zigzag, d = {d}", (d, seed)) for d in DIMENSIONS for seed in range(seeds)]
-    runs = []
-    for d, seed in track_progress(cases):
-        horizons = [rounds >> j for j in reversed(range(LATE))]
-        terms = [measure_terms(ZigzagStream(d, seed, horizon)) for horizon in horizons]
-        approximation, estimation = (list(each) for each in zip(*terms, strict=True))
-        both = {"rounds": horizons, "approximation": approximation, "estimation": estimation}
-        runs.append({"rank": d, "seed": seed, **both})
+    cases = [(f"zigzag, d = {d}", Case(d, seed, rounds)) for d in DIMENSIONS for seed in range(seeds)]
+    runs = run_cases(measure_case, cases, jobs)
     return {"runs": runs, "slopes": fit_slopes(runs)}
+
+
+def measure_case(case: Case) -> dict[str, Any]:
+    """Return both terms of the regret at each horizon."""
+    horizons = [case.rounds >> j for j in reversed(range(LATE))]
+    terms = [measure_terms(ZigzagStream(case.d, case.seed, horizon)) for horizon in horizons]
+    approximation, estimation = (list(each) for each in zip(*terms, strict=True))
+    both = {"rounds": horizons, "approximation": approximation, "estimation": estimation}
+    return {"rank": case.d, "seed": case.seed, **both}
 
 
 def measure_terms(stream: ZigzagStream) -> tuple[float, float]:

@@ -1,10 +1,10 @@
 """Estimation: on fair coins, regret grows with the number of centers, at the rate of Theorem 1."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.command_line import track_progress
+from benchmarks.command_line import run_cases
 from benchmarks.rates.growth import group_by, late_slope, mean_and_spread, measure_growth
 from benchmarks.rates.streams import CoinStream
 from ellipack import Metric, PackingRegressor
@@ -17,17 +17,33 @@ CASES = [(EUCLIDEAN, rank, rank) for rank in (1, 2, 3, 4, 5)] + [(RANK_IN_FIVE, 
 _TAIL = 1e-12  # eigenvalue of the other directions: too small to count up to 10**12 rounds
 
 
-def measure(rounds: int, seeds: int) -> dict[str, Any]:
+class Case(NamedTuple):
+    """A run of Algorithm 1 on fair coins."""
+
+    kind: str
+    rank: int
+    d: int
+    seed: int
+    rounds: int
+
+
+def measure(rounds: int, seeds: int, jobs: int = 1) -> dict[str, Any]:
     """Run Algorithm 1 over every case and seed."""
     cases = [
-        (f"coins, {kind}, rho = {rank}", (kind, rank, d, seed)) for kind, rank, d in CASES for seed in range(seeds)
+        (f"coins, {kind}, rho = {rank}", Case(kind, rank, d, seed, rounds))
+        for kind, rank, d in CASES
+        for seed in range(seeds)
     ]
-    runs = []
-    for kind, rank, d, seed in track_progress(cases):
-        learner = PackingRegressor(Metric.from_diagonal([1.0] * rank + [_TAIL] * (d - rank)))
-        growth = measure_growth(learner, CoinStream(d, seed), rounds)
-        runs.append({"kind": kind, "rank": rank, "seed": seed, **growth._asdict()})
+    runs = run_cases(measure_case, cases, jobs)
     return {"runs": runs, "slopes": fit_slopes(runs)}
+
+
+def measure_case(case: Case) -> dict[str, Any]:
+    """Run Algorithm 1 over one stream."""
+    spectrum = [1.0] * case.rank + [_TAIL] * (case.d - case.rank)
+    learner = PackingRegressor(Metric.from_diagonal(spectrum))
+    growth = measure_growth(learner, CoinStream(case.d, case.seed), case.rounds)
+    return {"kind": case.kind, "rank": case.rank, "seed": case.seed, **growth._asdict()}
 
 
 def fit_slopes(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,12 +1,12 @@
 """The Euclidean, the true and a learned metric on noisy streams, one of them with ``mu_d > 0``."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from benchmarks.command_line import track_progress
+from benchmarks.command_line import run_cases
 from benchmarks.rates.estimation import without_logarithm
 from benchmarks.rates.growth import group_by, late_slope, mean_and_spread, measure_growth
 from benchmarks.rates.streams import CosineStream, NoisyStream
@@ -52,22 +52,34 @@ def make_learner(name: str, stream: NoisyStream | CosineStream) -> PackingRegres
     return PackingRegressor(Metric.from_gop(gop, _RIDGE * float(np.linalg.norm(gop, 2))))
 
 
-def measure(rounds: int, seeds: int) -> dict[str, Any]:
+class Case(NamedTuple):
+    """A run of Algorithm 1 in one of the metrics."""
+
+    stream: str
+    learner: str
+    seed: int
+    rounds: int
+
+
+def measure(rounds: int, seeds: int, jobs: int = 1) -> dict[str, Any]:
     """Run Algorithm 1 in each metric over each stream and seed."""
     cases = [
-        (f"{name}, {stream}", (stream, name, seed))
+        (f"{name}, {stream}", Case(stream, name, seed, rounds))
         for stream in (LOW_RANK, FULL_RANK)
         for name in (EUCLIDEAN, TRUE_METRIC, LEARNED)
         for seed in range(seeds)
     ]
-    runs = []
-    for kind, name, seed in track_progress(cases):
-        stream = make_stream(kind, seed)
-        learner = make_learner(name, stream)
-        growth = measure_growth(learner, stream, rounds)
-        rank = last_rank(learner)
-        runs.append({"stream": kind, "learner": name, "seed": seed, "rank": rank, **growth._asdict()})
+    runs = run_cases(measure_case, cases, jobs)
     return {"runs": runs, "slopes": fit_slopes(runs)}
+
+
+def measure_case(case: Case) -> dict[str, Any]:
+    """Run Algorithm 1 in one metric over one stream."""
+    stream = make_stream(case.stream, case.seed)
+    learner = make_learner(case.learner, stream)
+    growth = measure_growth(learner, stream, case.rounds)
+    named = {"stream": case.stream, "learner": case.learner, "seed": case.seed}
+    return {**named, "rank": last_rank(learner), **growth._asdict()}
 
 
 def last_rank(learner: PackingRegressor | PhasedRegressor) -> int:

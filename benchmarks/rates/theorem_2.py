@@ -1,10 +1,11 @@
 """Theorem 2 on a stream with ``mu_d > 0``: the measured error of the metric, the regret, and the bounds."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.command_line import track_progress
+from benchmarks.command_line import run_cases
 from benchmarks.rates.growth import split_at
 from benchmarks.rates.metrics import GrowingSlopes
 from benchmarks.rates.streams import CosineStream, draw_ball
@@ -29,11 +30,11 @@ _ANCHORS = 16_384
 _GRADIENTS = 10_000  # sample for the suprema
 
 
-def measure(rounds: int, seeds: int) -> dict[str, Any]:
+def measure(rounds: int, seeds: int, jobs: int = 1) -> dict[str, Any]:
     """Run the phased algorithm over whole phases, at most `rounds`, for each seed."""
     phases = phase_of(rounds + 1) - 1
     cases = [(f"Theorem 2, seed {seed}", CosineStream(AMPLITUDES, NOISE, seed)) for seed in range(seeds)]
-    runs = [measure_run(stream, phases) for stream in track_progress(cases)]
+    runs = run_cases(partial(measure_run, phases=phases), cases, jobs)
     mu = np.diag(CosineStream(AMPLITUDES, NOISE, 0).gop())
     conditions = {
         "burn_in": burn_in(float(mu[-1]), len(mu), ALPHA),

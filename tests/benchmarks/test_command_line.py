@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from benchmarks.command_line import show_activity, track_progress
+from benchmarks.command_line import run_cases, show_activity, track_progress
 from benchmarks.speed import SpeedComparison, run_benchmarks
 
 
@@ -35,6 +35,12 @@ def test_progress_in_a_terminal(terminal: StringIO) -> None:
     with show_activity("a long task"):
         pass
     assert "a long task" in terminal.getvalue()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_results_of_cases_are_in_their_order(jobs: int) -> None:
+    cases = [(str(each), each) for each in (-3, 1, -2)]
+    assert run_cases(abs, cases, jobs) == [3, 1, 2]
 
 
 def test_benchmarks_are_named_by_the_first_line_of_their_docstring(terminal: StringIO) -> None:

@@ -154,7 +154,11 @@ def test_theorem_2_is_compared_with_the_measured_error() -> None:
 
 def test_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.parse(["metrics", "--seeds", "2"]).parts == ["metrics"]
-    for words, message in ((["speed"], "PART must be one of estimation"), (["--rounds", "0"], "--rounds must be >= 1")):
+    for words, message in (
+        (["speed"], "PART must be one of estimation"),
+        (["--rounds", "0"], "--rounds must be >= 1"),
+        (["--jobs", "0"], "--jobs must be >= 1"),
+    ):
         with pytest.raises(SystemExit):
             command.parse(words)
         assert message in capsys.readouterr().err
