@@ -82,8 +82,8 @@ bench-metric: .venv/peers.stamp ## error and cost of MetricRegressor; DATA=FOLDE
 bench-past: .venv/peers.stamp ## error with and without the past of the label, by row and by key
 	@$(BIN)/python -m benchmarks.past
 
-bench-intervals: .venv/peers.stamp ## prediction intervals beside River's, LightGBM's and running quantiles; DATA=FOLDER of CSV files
-	@$(BIN)/python -m benchmarks.intervals $(if $(DATA),--data $(DATA))
+bench-intervals: .venv/peers.stamp ## prediction intervals beside River's, LightGBM's and running quantiles; DATA=FOLDER of CSV files [JOBS=1: streams at a time]
+	@$(BIN)/python -m benchmarks.intervals $(if $(DATA),--data $(DATA)) $(if $(JOBS),--jobs $(JOBS))
 
 bench-peers: .venv/peers.stamp ## compare with River, scikit-learn and LightGBM on public streams, a few minutes; ARGS='--full', '--help'
 	@$(BIN)/python -m benchmarks.comparison $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(ARGS)
@@ -116,8 +116,8 @@ bench-scaling: .venv/bench-figures.stamp ## cost and memory against rounds, dime
 figures: .venv/bench-figures.stamp ## check the paper's claims: regret, effective rank, error of the metric; FULL=1: longer
 	@$(BIN)/python -m benchmarks.claims $(if $(FULL),--full)
 
-bench-rates: .venv/bench-figures.stamp ## growth of regret where the theorems' rates are attained, and Theorem 2 against a run; FULL=1: 10^7 rounds, ten seeds
-	@$(BIN)/python -m benchmarks.rates $(if $(FULL),--full)
+bench-rates: .venv/bench-figures.stamp ## growth of regret where the theorems' rates are attained, and Theorem 2 against a run; FULL=1: 10^7 rounds, ten seeds [JOBS=1: runs at a time]
+	@$(BIN)/python -m benchmarks.rates $(if $(FULL),--full) $(if $(JOBS),--jobs $(JOBS))
 
 bench-guard: .venv/bench.stamp ## which measures got worse since BASE=revision (default: where this branch left main; on main, the last commit)
 	@$(BIN)/python -m benchmarks.guard $(if $(BASE),--base $(BASE))

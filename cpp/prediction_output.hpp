@@ -41,9 +41,10 @@ struct PredictionOutput {
   // The same for a prediction whose label is known now, by which the intervals are calibrated.
   void write_round(std::size_t row, double prediction, double label, ConformalIntervals& intervals) const {
     predictions[row] = prediction;
-    const ConformalIntervals::Bounds published = intervals.run_round(prediction, label);
     if (has_bounds()) {
-      write_bounds(row, published);
+      write_bounds(row, intervals.run_round(prediction, label));
+    } else {
+      intervals.run_silent_round(prediction, label);
     }
   }
 };

@@ -63,6 +63,31 @@ def test_each_round_calibrates_the_intervals(core: Core, name: str) -> None:
     assert learner.intervals == expected
 
 
+@builds
+@pytest.mark.parametrize("kind", ["heavy tails", "whole numbers", "calm at last", "calm at first"])
+def test_rounds_without_intervals_calibrate_to_the_same_bits(core: Core, kind: str) -> None:
+    # Each half of the rows has a ball of its own, so that calm predictions equal their labels. Intervals around calm
+    # labels shrink until they are points.
+    rng, count = np.random.default_rng(0), 7200
+    noise = {
+        "heavy tails": rng.beta(0.05, 0.5, size=count),
+        "whole numbers": rng.integers(2, size=count).astype(float),
+        "calm at last": np.append(rng.random(60), np.full(count - 60, 0.5)),
+        "calm at first": np.append(np.full(count - 60, 0.5), rng.random(60)),
+    }[kind]
+    split = 60 if kind == "calm at last" else count - 60
+    X = np.where(np.arange(count) < split, -0.7, 0.7)[:, None] * np.ones(2)
+    asked, silent, bounds = make_core(core, "packing"), make_core(core, "packing"), np.empty((count, 16))
+    assert learn(asked, X, noise, bounds).tobytes() == learn(silent, X, noise).tobytes()
+    assert silent.intervals == asked.intervals
+    one_by_one = make_core(core, "packing")
+    for row, label in zip(X[:300].tolist(), noise[:300].tolist(), strict=True):
+        learn(one_by_one, np.array([row]), np.array([label]))
+    first = make_core(core, "packing")
+    learn(first, X[:300], noise[:300], bounds[:300])
+    assert one_by_one.intervals == first.intervals
+
+
 def test_calibrations_are_equal_if_all_numbers_are() -> None:
     start = ConformalIntervals()
     numbers: list[Any] = [start.mean_error, start.labels, start.rounds, start.widths, start.scale_losses]

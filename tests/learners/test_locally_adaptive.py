@@ -1,6 +1,7 @@
 """`LocallyAdaptiveRegressor`: its regret against prunings and functions, and their bounds."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -132,9 +133,14 @@ def test_invalid_prunings_are_refused() -> None:
         arguments = {"rounds": [0, 5], "lipschitz": [0.0, 1.0], "ranks": [1, 1]} | changed
         return pruning_regret_bound(4, [2, 3], **arguments)  # type: ignore[arg-type]
 
-    assert bound() > 0
-    with pytest.raises(DomainError, match="rounds must be >= 0 and add up to the sum of leaf_counts, got 6"):
-        bound(rounds=[1, 5])
+    weights_and_means = 4 * math.log(4 / 2) + math.log(2 * math.e) + math.log(3 * math.e)
+    approximation = 4 * ((2 * 2) ** (1 / 2) + (3 * 3) ** (2 / 3))
+    by_hand = pytest.approx(weights_and_means + approximation)
+    assert bound(rounds=[2, 3], lipschitz=[2.0, 3.0], ranks=[1, 2]) == by_hand
+    for rounds in ([1.0, 5.0], [-1.0, 6.0]):
+        rule = re.escape(f"rounds must be >= 0 and add up to 5, the sum of leaf_counts, got {rounds}")
+        with pytest.raises(DomainError, match=rule):
+            bound(rounds=rounds)
     with pytest.raises(DomainError, match=r"lipschitz must be 0 or >= 1, got 0\.5"):
         bound(lipschitz=[0.5, 1.0])
     with pytest.raises(DomainError, match="ranks must be >= 1, got 0"):

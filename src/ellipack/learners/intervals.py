@@ -11,7 +11,7 @@ error of about the last 200 rounds, times a weighted mean of 1, the relative sca
 exponentially with their losses in these rounds. Intervals are narrow where errors are small, and equally wide if errors
 are equally large everywhere. The paper's learners use the mean error alone.
 
-All learners calibrate their intervals in every round, whether they are asked for or not: it costs a few nanoseconds.
+All learners calibrate their intervals in every round, whether they are asked for or not: it costs some nanoseconds.
 
 **Theorem.** Consider T rounds with intervals, one side and a coverage c. Let B be the largest of the scores
 ``|label - p| / s`` of these rounds and of the initial widths. Then the side misses at most

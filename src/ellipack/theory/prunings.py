@@ -95,7 +95,8 @@ def pruning_regret_bound(
         )
     counts = _check_counts(leaf_counts, n_nodes)
     if times.min() < 0 or times.sum() != counts.sum():
-        raise DomainError(f"rounds must be >= 0 and add up to the sum of leaf_counts, got {times.sum():g}")
+        rule = f">= 0 and add up to {counts.sum():g}, the sum of leaf_counts"
+        raise DomainError(f"rounds must be {rule}, got {times.tolist()}")
     if ((constants != 0) & (constants < 1)).any():
         raise DomainError(f"lipschitz must be 0 or >= 1, got {constants[(constants != 0) & (constants < 1)][0]:g}")
     if exponents.min() < 1:
