@@ -10,6 +10,7 @@ from ellipack.errors import DomainError, ShapeError
 from ellipack.theory import (
     burn_in,
     center_bound,
+    effective_rank,
     learned_metric_regret_bound,
     packing_bound,
     perturbed_effective_rank,
@@ -145,15 +146,21 @@ def test_the_sharp_theorem_2_worked_by_hand() -> None:
     assert total < phase_end(9) / 2
 
 
-def test_a_phase_of_the_sharp_theorem_2_worked_by_hand() -> None:
-    # Phase 21 in the metric of round T(20): eigenvalues 1 and 0.25, an error of 0.05 and a ridge of 0.1.
-    mu, n, errors = np.array([1.0, 0.25]), 2**21, np.full(20, 0.05)
-    alpha = float(-np.log(0.1) / np.log(phase_end(20)))
-    arguments = known(0.5, alpha, np.array([[0.2, 0.0], [0.0, 0.1]]))
-    low, high = np.array([1.0, 0.3 / 1.15]), np.array([1.0, 0.4 / 1.05])
+@pytest.mark.parametrize(("second", "error", "ridge", "low_rank"), [(0.25, 0.05, 0.1, 2), (0.0, 1e-5, 1e-7, 1)])
+def test_a_phase_of_the_sharp_theorem_2_worked_by_hand(
+    second: float, error: float, ridge: float, low_rank: int
+) -> None:
+    # Phase 21 in the metric of round T(20), whose second eigenvalue is from low[1] to high[1].
+    mu, n, errors = np.array([1.0, second]), 2**21, np.full(20, error)
+    alpha = float(-np.log(ridge) / np.log(phase_end(20)))
+    arguments = known(0.5, alpha, np.array([[0.2, 0.0], [0.0, 0.4 * second]]))
+    smallest = np.array([1 - error + ridge, max(second - error, 0) + ridge])
+    low = np.array([1.0, smallest[1] / (1 + error + ridge)])
+    high = np.array([1.0, (second + error + ridge) / smallest[0]])
+    assert [effective_rank(each, n) for each in (low, high)] == [low_rank, 2]
     centers = packing_bound(high, smallest_radius(low, n))
-    along = rotated_lipschitz(mu, 0.05, delta=0.5, directions=np.eye(2), gradients=arguments["gradients"])
-    lipschitz = np.sqrt(along[0] ** 2 / (1.05 / 1.15) + along[1] ** 2 / (0.3 / 1.15))
+    along = rotated_lipschitz(mu, error, delta=0.5, directions=np.eye(2), gradients=arguments["gradients"])
+    lipschitz = np.sqrt(np.sum(along**2 / (smallest / (1 + error + ridge))))
     expected = centers * np.log(np.e * n / centers) + 2 * lipschitz * 1.5 * n ** (2 / 3)
     longer = sharp_learned_metric_regret_bound(mu, phase_end(21), errors=errors, **arguments)
     shorter = sharp_learned_metric_regret_bound(mu, phase_end(20), errors=errors, **arguments)
