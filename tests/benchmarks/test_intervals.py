@@ -39,11 +39,11 @@ def test_the_command_prints_tables(capsys: pytest.CaptureFixture[str]) -> None:
     printed = capsys.readouterr().out
     assert "Intervals of 95%" in printed
     assert "streams with the best interval score" in printed
-    assert "quantiles with as many inside" in printed
+    assert "others with as many inside" in printed
     assert printed.index("friedman") < printed.index("planes2d")
 
 
 def test_costs_are_measured() -> None:
     costs = intervals.measure_cost(60, repeats=1)
-    assert list(costs) == ["calibration alone", "PackingRegressor, 3 features", "MetricRegressor, 3 features"]
+    assert costs.keys() >= {"calibration alone", "PackingRegressor, 3 features, with intervals"}
     assert min(costs.values()) > 0
