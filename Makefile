@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
 
-.PHONY: help demo test check check-python check-examples check-cpp sanitize sanitize-quick sanitize-threads stubs format fuzz soak bench bench-index bench-metric \
+.PHONY: help demo test check check-python check-examples check-cpp sanitize sanitize-quick sanitize-threads check-arm stubs format fuzz soak bench bench-index bench-metric \
   bench-river bench-run bench-live bench-saving bench-past bench-importance bench-intervals bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
 .DEFAULT_GOAL := help
 
@@ -63,6 +63,19 @@ sanitize-quick: build/sanitize-address/created.stamp ## run a quick part of thes
 
 sanitize-threads: build/sanitize-thread/created.stamp ## run the tests of learners that threads share with the thread sanitizer
 	$(call sanitized,thread,libtsan.so) --capture=no tests/estimators/test_concurrency.py tests/estimators/test_shared_learners.py tests/test_neighbors.py
+
+# Needs a cross compiler and an emulator: Debian's packages g++-aarch64-linux-gnu and qemu-user-static.
+KERNEL_BITS := tests/portability/kernel_bits.cpp $(addprefix cpp/,gradients.cpp kd_tree.cpp kd_tree_checks.cpp \
+  kd_tree_search.cpp local_models.cpp loo_scoring.cpp packing_core.cpp)
+KERNEL_OPTIONS := -std=c++20 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wpedantic -Wno-psabi \
+  -Werror -Icpp
+check-arm: ## compare bits of the kernels on this processor, compiled by CXX, and on an emulated ARM64 processor
+	@mkdir -p build/arm64
+	$${CXX:-c++} $(KERNEL_OPTIONS) $(KERNEL_BITS) -o build/arm64/here
+	aarch64-linux-gnu-g++ $(KERNEL_OPTIONS) -static $(KERNEL_BITS) -o build/arm64/arm64
+	build/arm64/here | tee build/arm64/here.txt
+	qemu-aarch64-static build/arm64/arm64 > build/arm64/arm64.txt
+	diff build/arm64/here.txt build/arm64/arm64.txt
 
 fuzz: .venv/dev.stamp ## run the fuzzers FUZZ=20 times as long as in the tests
 	FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest --numprocesses 2 tests/fuzz tests/estimators/test_concurrency.py tests/tabular/test_csv_reader.py

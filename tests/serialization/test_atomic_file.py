@@ -196,3 +196,19 @@ def test_an_interrupt_leaves_the_old_or_the_new_file(tmp_path: Path) -> None:
         check,
     )
     assert seen == {1, 2}
+
+
+def test_a_failure_right_after_the_temporary_file_was_created_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Memory may run out while Python makes the file object."""
+    create = Path.open
+
+    def create_and_fail(path: Path, mode: str) -> None:
+        create(path, mode).close()
+        raise MemoryError
+
+    monkeypatch.setattr(Path, "open", create_and_fail)
+    with pytest.raises(MemoryError), atomic_file(tmp_path / "model"):
+        pass
+    assert os.listdir(tmp_path) == []

@@ -148,8 +148,8 @@ def sync_directory(directory: Path) -> None:
 def _replace(target: Path) -> Generator[BufferedRandom, None, bool]:
     """Yield a new temporary file beside a target, then rename it. Return False if another writer has removed it."""
     partial = hidden_sibling(target, f"{token_hex(8)}.partial")
-    with partial.open("x+b") as file:
-        try:
+    try:
+        with partial.open("x+b") as file:
             if not _lock_new(file, partial):
                 return False
             yield file
@@ -161,10 +161,12 @@ def _replace(target: Path) -> Generator[BufferedRandom, None, bool]:
             if os.name == "nt":  # where open files can't be renamed
                 file.close()
             partial.replace(target)
-        except BaseException:
-            with suppress(OSError):
-                partial.unlink()
-            raise
+    except FileExistsError:  # another writer has drawn the same token
+        raise
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink()
+        raise
     return True
 
 
