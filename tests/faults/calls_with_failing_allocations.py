@@ -33,7 +33,6 @@ OTHER = RNG.uniform(-0.5, 0.5, size=(20, 3))
 
 fail_allocation = ctypes.CDLL(sys.argv[1]).fail_allocation
 fail_allocation.argtypes, fail_allocation.restype = [ctypes.c_long], ctypes.c_long
-no_failure = ctypes.c_long(0)  # made before, since an allocation may fail
 
 
 class Case(NamedTuple):
@@ -126,14 +125,15 @@ def comparable(result: Any) -> Any:
 
 def call_with_failure(case: Case, subject: Any, failing: int) -> tuple[str, Any]:
     """Call with an allocation that fails; return how the call ended, and its result."""
+    how, result = "completed", None
     fail_allocation(failing)
     try:
         result = case.call(subject)
+        fail_allocation(0)  # the allocation that fails may be one of this call
     except Exception as error:
-        fail_allocation(no_failure)
-        return type(error).__name__, None
-    fail_allocation(no_failure)
-    return "completed", comparable(result)
+        how = type(error).__name__
+    fail_allocation(0)
+    return how, comparable(result)
 
 
 def count_allocations(case: Case) -> int:
@@ -155,7 +155,6 @@ def run_child(case: Case, failing: int, expected: Any) -> None:
         os.write(1, how.encode())
         os._exit(0)
     except BaseException:
-        fail_allocation(no_failure)
         traceback.print_exc()
         sys.stderr.flush()
         os._exit(1)

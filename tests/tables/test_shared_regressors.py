@@ -3,6 +3,7 @@
 import copy
 import os
 import pickle
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -80,6 +81,7 @@ def test_a_child_forked_in_the_middle_of_a_batch_does_not_hang(monkeypatch: pyte
     learner = pause.start(lambda: model.partial_fit(REST))
     child = os.fork()
     if child == 0:
+        signal.alarm(30)  # ends it if it hangs
         pause.go_on.set()
         try:
             model.predict(REST)
