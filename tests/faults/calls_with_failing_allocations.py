@@ -13,6 +13,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -168,12 +169,16 @@ def forked(call: Callable[[], None]) -> tuple[int, str, str]:
         for number, (_, end) in enumerate(pipes, start=1):
             os.dup2(end, number)
         call()
-    texts = []
-    for start, end in pipes:
+    for _, end in pipes:
         os.close(end)
-        with open(start, errors="replace") as file:
-            texts.append(file.read())
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), *texts
+    out, err = (read_all(start) for start, _ in pipes)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), out, err
+
+
+def read_all(descriptor: int) -> str:
+    """Return what a pipe holds, and close it."""
+    with open(descriptor, errors="replace") as file:
+        return file.read()
 
 
 def sweep(case: Case, step: int) -> Counter[str]:
@@ -181,7 +186,7 @@ def sweep(case: Case, step: int) -> Counter[str]:
     total, ends = count_allocations(case), Counter[str]()
     expected = comparable(case.call(case.prepare()))
     for failing in range(1, total + 1, step):
-        code, how, message = forked(lambda failing=failing: run_child(case, failing, expected))
+        code, how, message = forked(partial(run_child, case, failing, expected))
         if code < 0 and "nanobind" in message:  # it ends the process if memory runs out while it converts arguments
             case.check_files()
             how = "ended by nanobind"

@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from ellipack.cli import inspect, main, predict, run  # noqa: F401  # commands import these when they run
@@ -43,7 +44,7 @@ def count_allocations(folder: Path) -> None:
         (folder.parent / "count").write_text(str(LARGE - fail_allocation(0)))
         leave(code)
 
-    os._exit = write_count
+    os._exit = write_count  # type: ignore[assignment]
     run_child(folder, LARGE)
 
 
@@ -75,7 +76,7 @@ def sweep(failures: int, base: Path) -> None:
     codes = Counter[int]()
     for number in range(failures):
         failing = 1 + (number * total + total // 2) // failures
-        code = exit_code(lambda failing=failing: run_child(fresh(folder, table), failing))
+        code = exit_code(partial(run_child, fresh(folder, table), failing))
         message = (base / "err").read_text(errors="replace")
         place = f"allocation {failing} of {total}: exit code {code}, {message}"
         assert code in (0, 1, 3, 4) or code < 0, place
