@@ -177,13 +177,19 @@ void bind_core(nb::module_& m) {
       .def(
           "learn",
           [](MetricCore& core, const Matrix& rows, const IntVector& keys, const Vector& labels,
-             const MutableVector& predictions, const MutableMatrix& bounds) {
+             const MutableVector& predictions, const MutableMatrix& bounds,
+             const std::optional<MutableVector>& plain_predictions, const std::optional<MutableMatrix>& plain_bounds) {
             require_size("a row", rows.shape(1), core.dimension());
-            return core.learn(span_of(rows), span_of(keys), span_of(labels), {span_of(predictions), span_of(bounds)});
+            const PredictionOutput plain{plain_predictions ? span_of(*plain_predictions) : std::span<double>(),
+                                         plain_bounds ? span_of(*plain_bounds) : std::span<double>()};
+            return core.learn(span_of(rows), span_of(keys), span_of(labels), {span_of(predictions), span_of(bounds)},
+                              plain);
           },
-          "rows"_a, "keys"_a, "labels"_a, "predictions"_a.noconvert(), "bounds"_a.noconvert(), release(),
-          "Run one round per row and fill in the predictions and, unless `bounds` is empty, their intervals. Return "
-          "the number of rounds run, which is smaller if a round would fill the memory.")
+          "rows"_a, "keys"_a, "labels"_a, "predictions"_a.noconvert(), "bounds"_a.noconvert(),
+          "plain_predictions"_a.noconvert() = nb::none(), "plain_bounds"_a.noconvert() = nb::none(), release(),
+          "Run one round per row and fill in the predictions and, unless `bounds` is empty, their intervals. Fill in "
+          "the predictions from the features alone, too, unless `plain_predictions` is empty. Return the number of "
+          "rounds run, which is smaller if a round would fill the memory.")
       .def("expert_predictions", &expert_predictions, "row"_a,
            "Return the predictions of all experts for a row from the features alone, and those of the aggregation and "
            "the "

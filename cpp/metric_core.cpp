@@ -32,6 +32,14 @@ ConformalIntervals::Bounds widened_bounds(MetricRounds::Published published, con
   return published.bounds;
 }
 
+// Writes what was published for a row.
+void write(const MetricRounds::Published& published, std::size_t row, const PredictionOutput& output) {
+  output.predictions[row] = published.prediction;
+  if (output.has_bounds()) {
+    output.write_bounds(row, published.bounds);
+  }
+}
+
 }  // namespace
 
 void SquaredErrors::add(double label, double without, double with) {
@@ -272,10 +280,12 @@ MetricCore::NextPrediction MetricCore::predict_next_row(std::span<const double> 
 }
 
 std::size_t MetricCore::learn(std::span<const double> rows, std::span<const std::int64_t> keys,
-                              std::span<const double> labels, const PredictionOutput& output) {
+                              std::span<const double> labels, const PredictionOutput& output,
+                              const PredictionOutput& plain) {
   check_rows(rows, labels.size(), dimension());
   check_labels(labels);
   output.check(labels.size());
+  plain.check(plain.predictions.empty() ? 0 : labels.size());
   require(!has_keys() || keys.size() == labels.size(), "keys must have one entry per row");
   const std::unique_lock lock(mutex_);
   std::unique_ptr<Workspace> work = acquire_workspace();
@@ -286,11 +296,10 @@ std::size_t MetricCore::learn(std::span<const double> rows, std::span<const std:
     if (fills_memory(labels[done], *work)) {
       break;
     }
-    const MetricRounds::Published published = learn_round(row, labels[done], *work);
-    output.predictions[done] = published.prediction;
-    if (output.has_bounds()) {
-      output.write_bounds(done, published.bounds);
+    if (!plain.predictions.empty()) {
+      write(publish_plain(*work), done, plain);
     }
+    write(learn_round(row, labels[done], *work), done, output);
   }
   release_workspace(std::move(work));
   return done;

@@ -130,9 +130,10 @@ class MetricCore {
   NextPrediction predict_next_row(std::span<const double> row, std::int64_t key) const;
 
   // Runs one round per row and fills in the predictions, each made before its label was learned. Returns the number of
-  // rounds run. It stops before a round that would bring the number of centers to `max_centers`.
+  // rounds run. It stops before a round that would bring the number of centers to `max_centers`. Unless `plain` is
+  // empty, it also gets the predictions from the features alone.
   std::size_t learn(std::span<const double> rows, std::span<const std::int64_t> keys, std::span<const double> labels,
-                    const PredictionOutput& output);
+                    const PredictionOutput& output, const PredictionOutput& plain = {});
 
   // A row to learn. If its label comes late, `past` has the features of the past at the time of its prediction, and
   // `bounds` the intervals that were published then; otherwise both are empty.

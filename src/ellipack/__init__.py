@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ellipack.estimators import (
         GradientOuterProduct,
         IntrinsicDimensionRegressor,
+        KeyedRegressor,
         LocallyAdaptiveRegressor,
         MetricRegressor,
         PackingClassifier,
@@ -38,6 +39,7 @@ __all__ = [
     "GradientOuterProduct",
     "IntrinsicDimensionRegressor",
     "KernelDifferences",
+    "KeyedRegressor",
     "LocalSlopes",
     "LocallyAdaptiveRegressor",
     "Metric",

@@ -701,9 +701,9 @@ class MetricCore:
         Fill in the prediction for each of the rows that follow, one after the other, and unless `bounds` is empty, its intervals. `features` holds the past before them, and is updated; None stands for a copy of that of the core. A label that is NaN is unknown, and the prediction stands in for it. `follows_unknown` tells whether the label before the first row is unknown.
         """
 
-    def learn(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')]) -> int:
+    def learn(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], keys: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')], plain_predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu')] | None = None, plain_bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> int:
         """
-        Run one round per row and fill in the predictions and, unless `bounds` is empty, their intervals. Return the number of rounds run, which is smaller if a round would fill the memory.
+        Run one round per row and fill in the predictions and, unless `bounds` is empty, their intervals. Fill in the predictions from the features alone, too, unless `plain_predictions` is empty. Return the number of rounds run, which is smaller if a round would fill the memory.
         """
 
     def expert_predictions(self, row: Sequence[float]) -> tuple[NDArray[numpy.float64], tuple[float, float]]:

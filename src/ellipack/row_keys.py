@@ -7,7 +7,7 @@ of a collision of 64-bit hashes, which is negligible.
 import struct
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,52 @@ _LARGE, _HUGE = 2**53, 2**63  # between them, integers are told apart that are t
 _MISSING_TYPES = {"NAType", "NaTType"}  # of pandas, by name, because it may not be installed
 _MISSING = 0x7FF8000000000000  # the bits of NaN, for all missing values
 _INCREMENT, _FIRST_FACTOR, _SECOND_FACTOR = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB  # SplitMix64
+
+
+class RowKeys(NamedTuple):
+    """Keys of rows with the values that they stand for.
+
+    Attributes
+    ----------
+    hashes : array of int64, shape (n,)
+        Keys.
+    columns : tuple of arrays of shape (n,)
+        Values.
+
+    Examples
+    --------
+    >>> RowKeys.of([["north", "south"], [1.0, 2.5]]).name(1)
+    'south, 2.5'
+    """
+
+    hashes: Ints
+    columns: tuple[NDArray[Any], ...]
+
+    @classmethod
+    def of(cls, columns: Sequence[ArrayLike]) -> "RowKeys":
+        """Return the keys of rows from their columns."""
+        # NumPy would turn a list of numbers and text into text.
+        arrays = (np.asarray(each, dtype=object) if isinstance(each, list | tuple) else each for each in columns)
+        return cls(hash_rows(columns), tuple(np.asarray(each) for each in arrays))
+
+    def part(self, rows: slice) -> "RowKeys":
+        """Return the keys of some rows."""
+        return RowKeys(self.hashes[rows], tuple(column[rows] for column in self.columns))
+
+    def check(self, count: int) -> None:
+        """Raise `ShapeError` unless there is one key per row."""
+        if self.hashes.shape != (count,):
+            raise ShapeError(f"keys must have one entry per row, {count}, got shape {self.hashes.shape}")
+
+    def name(self, row: int) -> str:
+        """Return the values of a row as text."""
+        return ", ".join(_text(column[row]) for column in self.columns)
+
+
+def _text(value: Any) -> str:
+    if _code(value) == _MISSING:
+        return "missing"
+    return f"{value:g}" if isinstance(value, float) and abs(value) < _LARGE else str(value)
 
 
 def hash_rows(columns: Sequence[ArrayLike]) -> Ints:

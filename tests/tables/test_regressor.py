@@ -20,8 +20,8 @@ import ellipack
 from ellipack import MetricRegressor, TableRegressor
 from ellipack.errors import EllipackError, InputError, KindError, NonFiniteError, StreamError, TableWarning
 from ellipack.evaluation.run import load_run
+from ellipack.interrupts import uninterrupted
 from ellipack.tables.frames import to_arrow
-from ellipack.tables.interrupts import uninterrupted
 from tests.cli.runner import CliRunner
 from tests.cli.tables import COLUMNS, TARGET, rides, write
 

@@ -2,6 +2,7 @@
 
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.estimators.intrinsic_dimension import IntrinsicDimensionRegressor
+from ellipack.estimators.keyed import KeyedRegressor
 from ellipack.estimators.locally_adaptive import LocallyAdaptiveRegressor
 from ellipack.estimators.metric import MetricRegressor
 from ellipack.estimators.packing import PackingRegressor
@@ -12,6 +13,7 @@ from ellipack.estimators.rescaled import RescaledRegressor
 __all__ = [
     "GradientOuterProduct",
     "IntrinsicDimensionRegressor",
+    "KeyedRegressor",
     "LocallyAdaptiveRegressor",
     "MetricRegressor",
     "PackingClassifier",

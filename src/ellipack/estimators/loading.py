@@ -6,6 +6,7 @@ from ellipack.errors import ModelFileError
 from ellipack.estimators.base import StreamingEstimator, StreamingRegressor
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.estimators.intrinsic_dimension import IntrinsicDimensionRegressor
+from ellipack.estimators.keyed import KeyedRegressor
 from ellipack.estimators.locally_adaptive import LocallyAdaptiveRegressor
 from ellipack.estimators.metric import MetricRegressor
 from ellipack.estimators.packing import PackingRegressor
@@ -21,6 +22,7 @@ SAVED_LEARNERS: Final[dict[str, type[StreamingEstimator[Any]]]] = {
     each.__name__: each
     for each in (
         MetricRegressor,
+        KeyedRegressor,
         PackingRegressor,
         PhasedRegressor,
         LocallyAdaptiveRegressor,

@@ -37,9 +37,13 @@ import math
 import numpy as np
 
 from ellipack._core import BernsteinAggregation
-from ellipack.validation import check_integer
+from ellipack.errors import ModelFileError
+from ellipack.serialization import Archive
+from ellipack.validation import MAX_ABS_LABEL, check_integer
 
 _UNIFORM_PART = 0.02  # part of the prior that is uniform after a restart
+_MIN_LOG_PRIOR = -50.0  # a prior weight is at least 0.02 / N for N experts
+_MIN_REGRET, _MAX_REGRET = 1e-290, 16 * (2 * MAX_ABS_LABEL) ** 2  # of a scale that is not 0
 
 
 def uniform_aggregation(experts: int) -> BernsteinAggregation:
@@ -121,3 +125,27 @@ def regret_bound(*, prior: float, squares: float, experts: int, rounds: int, sca
     changes = scale / first_scale * max(1.0, math.sqrt(rounds / logarithm) / 2)
     constant = math.log(1 / prior) + math.log(1 + changes / math.e)
     return constant * (2 * scale + math.sqrt(squares / logarithm)) + 2.34 * math.sqrt(squares * logarithm) + scale
+
+
+def weights_to_archive(aggregation: BernsteinAggregation) -> Archive:
+    """Return an archive of an aggregation."""
+    arrays = {"log_priors": aggregation.log_priors, "gains": aggregation.gains, "squares": aggregation.squares}
+    return Archive({"scale": aggregation.scale}, arrays)
+
+
+def weights_from_archive(saved: Archive, experts: int, rounds: int) -> BernsteinAggregation:
+    """Restore an aggregation after a number of rounds from its archive; raise `ModelFileError` if it is not valid.
+
+    Examples
+    --------
+    >>> archive = weights_to_archive(uniform_aggregation(2))
+    >>> weights_from_archive(archive, experts=2, rounds=0).weights().tolist()
+    [0.5, 0.5]
+    """
+    scale = saved.number("scale")
+    if not (scale == 0 or _MIN_REGRET <= scale <= _MAX_REGRET):
+        raise ModelFileError(f"{saved.prefix}scale must be 0 or from {_MIN_REGRET:g} to {_MAX_REGRET:g}, got {scale:g}")
+    most = 2 * rounds * scale  # a round adds at most twice the scale to a gain, and its square to the squares
+    gains = saved.floats_between(-most, most, "gains", experts)
+    squares = saved.floats_between(0.0, most * scale, "squares", experts)
+    return BernsteinAggregation(saved.floats_between(_MIN_LOG_PRIOR, 1.0, "log_priors", experts), gains, squares, scale)

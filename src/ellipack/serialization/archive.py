@@ -189,6 +189,10 @@ class Archive:
             raise ModelFileError(f"{self._full_name(name)} must be <= {most}, got {array.max()}")
         return np.array(array)
 
+    def data(self, name: str) -> bytes:
+        """Return an array of bytes."""
+        return bytes(self._array(name, np.dtype(np.uint8), self.shape(name, 1)).tobytes())
+
     def counts(self, name: str, count: int, total: int, least: int = 0) -> Ints:
         """Return `count` integers, each at least `least`, whose sum is at most `total`."""
         array = self.ints(name, count, least=least, most=total)

@@ -14,7 +14,7 @@ import json
 import math
 import os
 import reprlib
-from io import BufferedRandom
+from io import BufferedRandom, BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +65,7 @@ def write(path: str | os.PathLike[str], kind: str, archive: Archive) -> None:
     ...     read(Path(folder) / "model")
     ('Example', Archive(facts={'clock': 3}, arrays={}, prefix=''))
     """
-    text = json.dumps(archive.facts, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
-    # A path that is not UTF-8 has surrogates.
-    facts = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
-    arrays = {name: np.ascontiguousarray(array) for name, array in sorted(archive.arrays.items())} | {_FACTS: facts}
+    arrays = _all_arrays(archive)
     header = _encode_header(kind, arrays)
     try:
         with atomic_file(path) as file:
@@ -106,6 +103,55 @@ def read(path: str | os.PathLike[str]) -> tuple[str, Archive]:
         data = Path(path).read_bytes()
     except (OSError, ValueError) as error:  # a path with a null character is a ValueError
         raise ModelFileError(f"{path} can't be read: {getattr(error, 'strerror', None) or error}") from error
+    return unpack(data, path)
+
+
+def pack(kind: str, archive: Archive) -> bytes:
+    """Return the contents of the file that `write` would write.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the saved model, which `unpack` returns.
+    archive : Archive
+        Facts and arrays.
+
+    Returns
+    -------
+    data : bytes
+
+    Examples
+    --------
+    >>> unpack(pack("Example", Archive({"clock": 3})), "an example")
+    ('Example', Archive(facts={'clock': 3}, arrays={}, prefix=''))
+    """
+    arrays, file = _all_arrays(archive), BytesIO()
+    _write_contents(file, _encode_header(kind, arrays), arrays)
+    return file.getvalue()
+
+
+def unpack(data: bytes, path: str | os.PathLike[str]) -> tuple[str, Archive]:
+    """Return the kind and the archive in the contents of a file.
+
+    Parameters
+    ----------
+    data : bytes
+        Result of `pack`.
+    path : str or path-like
+        Name of the contents, for messages.
+
+    Returns
+    -------
+    kind : str
+        Kind of the saved model.
+    archive : Archive
+        Facts and arrays.
+
+    Raises
+    ------
+    ModelFileError
+        If the contents are damaged, have another format or are not an ellipack model.
+    """
     header = _verified_header(data, path)
     metadata = _metadata(header, path)
     if type(metadata.get("format")) is not int or metadata["format"] != FORMAT:
@@ -119,6 +165,14 @@ def read(path: str | os.PathLike[str]) -> tuple[str, Archive]:
     except (ValueError, KeyError, TypeError) as error:
         raise ModelFileError(f"{path} is not a safetensors file: {error}") from error
     return Archive(metadata).fact("kind", str), Archive(_decode_facts(arrays.pop(_FACTS, None), path), arrays)
+
+
+def _all_arrays(archive: Archive) -> dict[str, NDArray[Any]]:
+    """Return the arrays of an archive in their order in a file, and its facts as an array of bytes."""
+    text = json.dumps(archive.facts, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    # A path that is not UTF-8 has surrogates.
+    facts = np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
+    return {name: np.ascontiguousarray(array) for name, array in sorted(archive.arrays.items())} | {_FACTS: facts}
 
 
 def _encode_header(kind: str, arrays: dict[str, NDArray[Any]]) -> bytes:
@@ -135,7 +189,7 @@ def _encode_header(kind: str, arrays: dict[str, NDArray[Any]]) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def _write_contents(file: BufferedRandom, header: bytes, arrays: dict[str, NDArray[Any]]) -> None:
+def _write_contents(file: BufferedRandom | BytesIO, header: bytes, arrays: dict[str, NDArray[Any]]) -> None:
     """Write header and arrays, and then the checksum."""
     sha = hashlib.sha256(header)
     file.write(header)

@@ -22,6 +22,7 @@ from ellipack.evaluation.drivers import column_effects
 from ellipack.evaluation.prediction_options import PredictionOptions, check_columns
 from ellipack.evaluation.run import BatchResult, Run
 from ellipack.evaluation.scores import Scores
+from ellipack.interrupts import uninterrupted
 from ellipack.learners.intervals import Intervals, check_coverage
 from ellipack.learners.metric.effects import Effect
 from ellipack.locks import LearnLock
@@ -29,7 +30,6 @@ from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
 from ellipack.serialization.atomic_file import write_file
 from ellipack.tables.frames import SOURCE, is_iterator, iterate_batches, iterate_tables, with_labels
-from ellipack.tables.interrupts import uninterrupted
 from ellipack.tables.python_messages import python_hints, warn_about_columns
 from ellipack.tabular import (
     INFERENCE_ROWS,

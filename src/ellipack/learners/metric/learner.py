@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import CoreParts, MetricCore, PastFeatures
 from ellipack.errors import DomainError, InputError, ShapeError
-from ellipack.learners.intervals import Predictions, RowPredictions, check_bounds, empty_predictions
+from ellipack.learners.intervals import NO_BOUNDS, Predictions, RowPredictions, check_bounds, empty_predictions
 from ellipack.learners.metric.call_sizes import predictions_per_call, rounds_per_call
 from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.past import MAX_PAST_VALUE, past_feature_names, with_rounds
@@ -38,6 +38,9 @@ from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Ints, Row,
 
 NO_KEYS: Final[Ints] = np.zeros(0, dtype=np.int64)
 """Keys of rows for a learner without keys."""
+
+NO_PREDICTIONS: Final = Predictions(np.empty(0), NO_BOUNDS)
+"""Predictions that are not wanted."""
 
 
 def predict(state: MetricState, X: ArrayLike, n_jobs: int | None = 1) -> Floats:
@@ -67,7 +70,7 @@ def predict_with_intervals(state: MetricState, X: ArrayLike, n_jobs: int | None 
 
 def _predict(state: MetricState, X: ArrayLike, n_jobs: int | None, *, with_intervals: bool) -> Predictions:
     core = state.core
-    table = _checked_rows(core, X)
+    table = checked_rows(core, X)
     predictions = empty_predictions(len(table), with_intervals)
     _fill_predictions(core, table, predictions, thread_count(n_jobs))
     return predictions
@@ -193,7 +196,7 @@ class _NextRows(NamedTuple):
 
 
 def _checked_next_rows(core: MetricCore, X: ArrayLike, keys: Ints, labels: ArrayLike | None) -> _NextRows:
-    table = _checked_rows(core, X)
+    table = checked_rows(core, X)
     known = np.full(len(table), np.nan) if labels is None else _checked_known_labels(labels, len(table))
     return _NextRows(table, _checked_keys(core, keys, len(table)), known)
 
@@ -251,11 +254,46 @@ def learn_with_intervals(
     return _learn(state, X, y, n_jobs, keys, with_intervals=True)
 
 
+class BothPredictions(NamedTuple):
+    """Predictions of the same rows with and without the past, with their intervals.
+
+    Attributes
+    ----------
+    next : Predictions
+        Each row as the next one, as `learn_with_intervals` returns them.
+    plain : Predictions
+        From the features alone, as `predict_with_intervals` would have returned them before the row was learned.
+    """
+
+    next: Predictions
+    plain: Predictions
+
+    def part(self, rows: slice) -> "BothPredictions":
+        """Return views of the predictions of some rows."""
+        return BothPredictions(self.next.part(rows), self.plain.part(rows))
+
+
+def learn_both(
+    state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS
+) -> BothPredictions:
+    """Do the same as `learn_with_intervals`, and return the predictions from the features alone, too."""
+    rows = len(checked_rows(state.core, X))
+    plain = empty_predictions(rows, with_intervals=True)
+    return BothPredictions(_learn(state, X, y, n_jobs, keys, with_intervals=True, plain=plain), plain)
+
+
 def _learn(
-    state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None, keys: Ints, *, with_intervals: bool
+    state: MetricState,
+    X: ArrayLike,
+    y: ArrayLike,
+    n_jobs: int | None,
+    keys: Ints,
+    *,
+    with_intervals: bool,
+    plain: Predictions = NO_PREDICTIONS,
 ) -> Predictions:
-    table = _checked_rows(state.core, X)
-    targets = _checked_labels(state.core, y, len(table))
+    table = checked_rows(state.core, X)
+    targets = checked_labels(state.core, y, len(table))
     threads = thread_count(n_jobs)
     row_keys = _checked_keys(state.core, keys, len(table))
     predictions = empty_predictions(len(table), with_intervals)
@@ -265,9 +303,12 @@ def _learn(
         while done < len(table):
             rounds_before_last = state.phase.end - state.clock - 1
             part = slice(done, done + min(len(table) - done, most, rounds_before_last))
-            done += state.core.learn(table[part], row_keys[part], targets[part], *predictions.part(part))
+            outputs = *predictions.part(part), *plain.part(part)
+            done += state.core.learn(table[part], row_keys[part], targets[part], *outputs)
             if done < part.stop or rounds_before_last == 0:
                 key = int(row_keys[done]) if len(row_keys) else 0
+                if len(plain.values):
+                    state.core.predict(table[done : done + 1], *plain.part(slice(done, done + 1)))
                 round_ = Round(table[done].tolist(), float(targets[done]), key)
                 predictions.values[done], bounds = _run_boundary_round(state, round_, threads)
                 predictions.bounds[done : done + 1] = bounds
@@ -306,7 +347,7 @@ def learn_one(state: MetricState, round_: Round) -> None:
             _run_boundary_round(state, round_)
 
 
-def _n_past_features(core: MetricCore) -> int:
+def n_past_features(core: MetricCore) -> int:
     """Return the number of features of the past; 0 if the past is not used."""
     return len(past_feature_names(core.past_labels, "key" if core.has_keys else None)) if core.has_past else 0
 
@@ -329,10 +370,10 @@ def learn_late(
     keys : sequence of int
         Key of each row.
     """
-    rows = _checked_rows(state.core, X)
-    labels = _checked_labels(state.core, y, len(rows))
+    rows = checked_rows(state.core, X)
+    labels = checked_labels(state.core, y, len(rows))
     known, bounds = as_floats(predictions.past, "past"), check_bounds(predictions.bounds, len(rows))
-    n_known = _n_past_features(state.core)
+    n_known = n_past_features(state.core)
     if known.shape not in ((len(rows), n_known), (len(rows), 0)) or not (np.abs(known) <= MAX_PAST_VALUE).all():
         raise ShapeError(f"past must be {n_known} features of each of {len(rows)} rows, got shape {known.shape}")
     for round_ in zip(rows.tolist(), labels.tolist(), keys, known.tolist(), bounds.tolist(), strict=True):
@@ -365,7 +406,7 @@ def _evict(parts: CoreParts, max_centers: int) -> CoreParts:
     return CoreParts(plain, past, parts.importance)
 
 
-def _checked_rows(core: MetricCore, X: ArrayLike) -> Floats:
+def checked_rows(core: MetricCore, X: ArrayLike) -> Floats:
     """Return rows as an array, or raise. Arrays that the core accepts are not checked again."""
     if type(X) is np.ndarray and X.dtype == np.float64 and core.accepts_rows(X):
         return X
@@ -376,7 +417,7 @@ def _checked_rows(core: MetricCore, X: ArrayLike) -> Floats:
     return table
 
 
-def _checked_labels(core: MetricCore, y: ArrayLike, count: int) -> Floats:
+def checked_labels(core: MetricCore, y: ArrayLike, count: int) -> Floats:
     """Return labels as an array, or raise. Arrays that the core accepts are not checked again."""
     if type(y) is np.ndarray and y.dtype == np.float64 and core.accepts_labels(y, count):
         return y

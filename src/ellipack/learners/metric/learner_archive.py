@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipack._core import (
-    BernsteinAggregation,
     CenterMemory,
     FeatureView,
     GlobalRegressions,
@@ -19,6 +18,7 @@ from ellipack._core import (
     StackedAggregation,
 )
 from ellipack.errors import ModelFileError
+from ellipack.learners.aggregation import weights_from_archive, weights_to_archive
 from ellipack.learners.intervals import intervals_from_archive, intervals_to_archive
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.initial_state import LearnerSize, max_fit_dimension, max_packing_centers
@@ -36,8 +36,6 @@ _MAX_STANDARD = 1e6  # standard deviations at which a feature is clipped
 _MAX_COORDINATE_SCALE = 1e200
 _MAX_ERROR = 10 * (1 + 1e-9)  # of a prediction, in units of the mean error; a little more, for sums are rounded
 _MAX_SCORE = 1e9  # a logarithm, or a number of validation points
-_MIN_LOG_PRIOR = -50.0  # a prior weight is at least 0.02 / N for N experts
-_MIN_REGRET = 1e-290  # if not 0
 
 
 class _Bounds(NamedTuple):
@@ -101,18 +99,18 @@ def learner_from_archive(saved: Archive, d: int, size: LearnerSize, rounds: int)
 def aggregation_parts(aggregation: StackedAggregation) -> dict[str, Archive]:
     """Return archives of the parts of an aggregation, by name."""
     return {
-        "experts": _archive_weights(aggregation.experts),
+        "experts": weights_to_archive(aggregation.experts),
         "stack": _archive_arrays(aggregation.stack, "inverse", "coefficients"),
-        "top": _archive_weights(aggregation.top),
+        "top": weights_to_archive(aggregation.top),
     }
 
 
 def aggregation_from_archive(saved: Archive, experts: int, rounds: int) -> StackedAggregation:
     """Restore an aggregation from an archive with the parts of `aggregation_parts`."""
     return StackedAggregation(
-        _restore_weights(saved.part("experts"), experts, rounds),
+        weights_from_archive(saved.part("experts"), experts, rounds),
         _restore_least_squares(saved.part("stack"), experts),
-        _restore_weights(saved.part("top"), 2, rounds),
+        weights_from_archive(saved.part("top"), 2, rounds),
     )
 
 
@@ -272,22 +270,6 @@ def _check_statistics(prefix: str, labels: Floats, features: Floats, rounds: int
         raise ModelFileError(
             f"{prefix}feature_statistics must have absolute values <= {_MAX_FEATURE:g}, and squares >= 0"
         )
-
-
-def _archive_weights(aggregation: BernsteinAggregation) -> Archive:
-    """Return an archive of the weights of an aggregation."""
-    return Archive({"scale": aggregation.scale}, _archive_arrays(aggregation, "log_priors", "gains", "squares").arrays)
-
-
-def _restore_weights(saved: Archive, experts: int, rounds: int) -> BernsteinAggregation:
-    """Restore the weights of an aggregation."""
-    scale, largest = saved.number("scale"), 16 * _MAX_LABEL**2
-    if not (scale == 0 or _MIN_REGRET <= scale <= largest):
-        raise ModelFileError(f"{saved.prefix}scale must be 0 or from {_MIN_REGRET:g} to {largest:g}, got {scale:g}")
-    most = 2 * rounds * scale  # a round adds at most twice the scale to a gain, and its square to the squares
-    gains = saved.floats_between(-most, most, "gains", experts)
-    squares = saved.floats_between(0.0, most * scale, "squares", experts)
-    return BernsteinAggregation(saved.floats_between(_MIN_LOG_PRIOR, 1.0, "log_priors", experts), gains, squares, scale)
 
 
 def _restore_scores(saved: Archive, views: int) -> tuple[CandidateScores, ...]:

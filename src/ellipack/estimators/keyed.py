@@ -1,0 +1,409 @@
+"""`KeyedRegressor`: one learner per key, with the methods of scikit-learn."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from ellipack.errors import InputError
+from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.input_checks import check_features, check_targets, feature_names, key_columns, select_column
+from ellipack.estimators.metric import MetricRegressor
+from ellipack.learners.intervals import Intervals, Predictions, RowPredictions, check_coverage, select_intervals
+from ellipack.learners.keyed import learner, serialization
+from ellipack.learners.keyed.key_learner import KeySettings
+from ellipack.learners.keyed.learner import CallOptions, KeyedState
+from ellipack.learners.keyed.store import StoreLimits
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.row_keys import RowKeys
+from ellipack.serialization import Archive
+from ellipack.validation import Floats, Ints, check_integer, check_rows
+
+_KEY_CENTERS = 2_000
+
+
+class KeyErrors(NamedTuple):
+    """Errors of the predictions of the next row by key; arrays have one entry per key, most rows first.
+
+    Attributes
+    ----------
+    names : list of str
+        Values of the keys.
+    rows : array of int
+        Number of rows.
+    rmse : array of float
+        Root mean squared error.
+    pooled_rmse : array of float
+        The same for the predictions of the learner of all keys alone.
+    """
+
+    names: list[str]
+    rows: Ints
+    rmse: Floats
+    pooled_rmse: Floats
+
+
+class KeyedRegressor(StreamingRegressor[KeyedState]):
+    """Regression on a stream with one learner per key, such as a store or a device.
+
+    A `MetricRegressor` learns the rows of all keys, and uses the past of each key. In addition, each key has a
+    `MetricRegressor` of its own, which learns the rows of the key from their features. The prediction combines both: a
+    new key is predicted by the learner of all keys, and a key with many rows nearly as well as by the better of the
+    two, on any stream (`ellipack.learners.keyed.combination`).
+
+    Use it if keys differ in how the label depends on the features. If they differ only in their level, or have few
+    rows, a `MetricRegressor` with the same `by` is as good and several times as fast.
+
+    Memory is bounded: the learners of the keys that were used least recently are in files. Results do not depend on it.
+
+    Parameters
+    ----------
+    by : str, int or sequence of them
+        Names or numbers of the columns that are the key of a row. They stay features, too; pass keys that are text as
+        `keys` to the methods.
+    learner : MetricRegressor or None, default None
+        Unfitted learner of a key, without the past. If None, one with at most 2,000 centers that does not measure the
+        importance of features.
+    pooled : MetricRegressor or None, default None
+        Unfitted learner of all keys. If None, one with default parameters. Its `by` is that of this estimator.
+    max_learners : int, default 1000
+        Largest number of learners of keys in memory. The others are in files.
+    folder : str, path-like or None, default None
+        Existing folder for the files, in which a folder is created and removed again. If None, that of the system for
+        temporary files.
+
+    Attributes
+    ----------
+    state_ : KeyedState
+        Fitted state.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str, shape (n_features_in_,)
+        Names of the features, if the columns had names.
+
+    Notes
+    -----
+    A copy, also by pickle, holds all learners, and has files of its own. In a forked process, learners whose files the
+    parent process has replaced are lost.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, store = rng.normal(size=(2000, 2)), rng.integers(4, size=2000)
+    >>> slopes = np.array([-3.0, -1.0, 1.0, 3.0])
+    >>> y = slopes[store] * X[:, 0]
+    >>> learner = KeyedRegressor(by="store", max_learners=2)
+    >>> predictions = learner.progressive(X, y, keys=store)
+    >>> bool(np.std(predictions[1000:] - y[1000:]) < 0.1 * np.std(y))
+    True
+    >>> learner.predict([[1.0, 0.0], [1.0, 0.0]], keys=[0, 3]).round().tolist()
+    [-3.0, 3.0]
+    >>> learner.n_keys_, learner.n_keys_on_disk_
+    (4, 2)
+    """
+
+    def __init__(
+        self,
+        by: str | int | Sequence[str | int] | None = None,
+        *,
+        learner: MetricRegressor | None = None,
+        pooled: MetricRegressor | None = None,
+        max_learners: int = 1000,
+        folder: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.by = by
+        self.learner = learner
+        self.pooled = pooled
+        self.max_learners = max_learners
+        self.folder = folder
+
+    def fit(self, X: Any, y: Any, *, keys: Any = None) -> Self:
+        """Learn from rows in their order, after a reset.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, or of shape (n_samples, k) if a key has several values. It is used instead of the columns
+            `by` of `X`, for instance for text.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        self._fitted, _ = self._learn_from_scratch(X, check_targets(y), keys=self._row_keys(X, keys))
+        return self
+
+    def partial_fit(self, X: Any, y: Any, *, keys: Any = None) -> Self:
+        """Learn from more rows in their order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        self._fit_more(X, check_targets(y), keys=self._row_keys(X, keys))
+        return self
+
+    @overload
+    def progressive(self, X: Any, y: Any, *, keys: Any = None) -> Floats: ...
+
+    @overload
+    def progressive(
+        self, X: Any, y: Any, *, coverage: float | Sequence[float], keys: Any = None
+    ) -> tuple[Floats, Intervals]: ...
+
+    def progressive(
+        self, X: Any, y: Any, *, coverage: float | Sequence[float] | None = None, keys: Any = None
+    ) -> Floats | tuple[Floats, Intervals]:
+        """Predict each row as the next one, then learn from its label.
+
+        The state afterwards is the same as after `partial_fit`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        coverage : float or sequence of float, optional
+            Coverages of prediction intervals; see `predict_interval`.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+
+        Returns
+        -------
+        predictions : array of shape (n_samples,)
+            The prediction for each row, made before its label was seen.
+        intervals : Intervals
+            Only if `coverage` is given: the intervals of the predictions. Their coverage is guaranteed for the rows of
+            each key, on any stream; the theorem is in `ellipack.learners.intervals`.
+        """
+        return self._fit_and_select(X, check_targets(y), coverage, keys=self._row_keys(X, keys))
+
+    def predict(self, X: Any, *, keys: Any = None) -> Floats:
+        """Predict rows that need not follow those that were learned, from the features alone.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`. A new key is predicted by the learner of all keys.
+
+        Returns
+        -------
+        predictions : array of shape (n_samples,)
+        """
+        return self._predict_rows(X, keys).values
+
+    def predict_interval(self, X: Any, coverage: float | Sequence[float] = 0.9, *, keys: Any = None) -> Intervals:
+        """Return intervals that contain the labels of rows with a given probability.
+
+        The intervals belong to the predictions of `predict`, and are calibrated by the rows of the same key.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        coverage : float or sequence of float, default 0.9
+            Fraction of labels in the intervals, from 0.5 to 0.99, or several of them.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+
+        Returns
+        -------
+        intervals : Intervals
+            A pair of arrays, `lower` and `upper`, of shape (n_samples,), or (n_samples, k) for k coverages.
+        """
+        wanted = check_coverage(coverage)
+        return select_intervals(self._predict_rows(X, keys).bounds, wanted)
+
+    def predict_each(self, X: Any, *, keys: Any = None) -> RowPredictions:
+        """Predict each row as if it were the next one, also before the first row. The state does not change.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+
+        Returns
+        -------
+        predictions : RowPredictions
+            Predictions with their intervals and what they used, for `learn_late`.
+        """
+        rows, (state, _), row_keys = self._rows_and_state(X, keys)
+        return learner.predict_each(state, rows, row_keys, self._options())
+
+    def learn_late(self, X: Any, y: Any, predictions: RowPredictions, *, keys: Any = None) -> Self:
+        """Learn rows whose labels come after other rows, with what was known when they were predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        predictions : RowPredictions
+            What `predict_each` returned for the rows.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
+        rows, fitted, row_keys = self._rows_and_state(X, keys)
+        learner.learn_late(fitted[0], rows, check_targets(y), predictions, row_keys, self._options().limits)
+        self._fitted = fitted
+        return self
+
+    def key_errors(self, most: int | None = None) -> KeyErrors:
+        """Return the errors of `progressive` by key, those with most rows first.
+
+        Parameters
+        ----------
+        most : int, optional
+            Largest number of keys. By default, all.
+
+        Returns
+        -------
+        errors : KeyErrors
+
+        Examples
+        --------
+        >>> X, y = np.ones((6, 1)), np.array([1.0, 5.0, 1.0, 5.0, 1.0, 5.0])
+        >>> learner = KeyedRegressor(by="shop").fit(X, y, keys=["a", "b"] * 3)
+        >>> learner.key_errors().names
+        ['a', 'b']
+        """
+        state = self._fitted_state
+        count = None if most is None else check_integer(most, "most", 0)
+        with state.lock.turn:
+            found = sorted(state.records.values(), key=lambda each: (-each.rows, each.name))[:count]
+            sums = np.array([(each.rows, each.squared_error, each.pooled_error) for each in found]).reshape(-1, 3)
+        rows, errors, pooled = sums.T
+        names = [each.name for each in found]
+        return KeyErrors(names, rows.astype(np.int64), np.sqrt(errors / rows), np.sqrt(pooled / rows))
+
+    @property
+    def n_keys_(self) -> int:
+        """Number of keys."""
+        return len(self._fitted_state.records)
+
+    @property
+    def n_keys_on_disk_(self) -> int:
+        """Number of keys whose learners are in files only."""
+        return self._fitted_state.store.n_on_disk
+
+    @property
+    def key_name_(self) -> str:
+        """Name of the keys, of all columns `by`."""
+        return " and ".join(map(str, key_columns(self.by)))
+
+    @property
+    def pooled_(self) -> MetricRegressor:
+        """Fitted learner of all keys. It shares its state with this estimator, and must not learn on its own."""
+        state, names = self._fitted
+        pooled = self._pooled()
+        pooled._fitted = state.pooled, names
+        return pooled
+
+    def _pooled(self) -> MetricRegressor:
+        """Return an unfitted learner of all keys."""
+        pooled: MetricRegressor = MetricRegressor() if self.pooled is None else clone(self.pooled)
+        pooled.by = self.by
+        return pooled
+
+    def _key_learner(self) -> MetricRegressor:
+        """Return an unfitted learner of a key."""
+        if self.learner is None:
+            return MetricRegressor(_KEY_CENTERS, past=False, config=MetricConfig(importance=False))
+        return self.learner
+
+    def _options(self) -> CallOptions:
+        folder = None if self.folder is None else os.fspath(self.folder)
+        pooled_jobs = -1 if self.pooled is None else self.pooled.n_jobs
+        return CallOptions(pooled_jobs, StoreLimits(check_integer(self.max_learners, "max_learners", 1), folder))
+
+    def _rows_and_state(
+        self, X: Any, keys: Any
+    ) -> tuple[Floats, tuple[KeyedState, NDArray[np.object_] | None], RowKeys]:
+        """Return checked rows, the state (an initial one before the first row) with its names, and the keys."""
+        is_fitted = self.__sklearn_is_fitted__()
+        rows = check_rows(check_features(self, X) if is_fitted else X)
+        fitted = self._fitted if is_fitted else (self._initial_state(rows.shape[1]), feature_names(X))
+        return rows, fitted, self._row_keys(X, keys)
+
+    def _row_keys(self, X: Any, keys: Any) -> RowKeys:
+        columns = key_columns(self.by)
+        if keys is not None:
+            return RowKeys.of(list(np.asarray(keys).T) if np.ndim(keys) == 2 else [keys])
+        return RowKeys.of([select_column(self, X, name) for name in columns])
+
+    def _check_parameters(self) -> None:
+        key_columns(self.by)
+        for name in ("learner", "pooled"):
+            if not isinstance(getattr(self, name), MetricRegressor | None):
+                raise InputError(f"{name} must be a MetricRegressor, got {getattr(self, name)!r}")
+        if self._key_learner().past or self._key_learner().by is not None:
+            raise InputError(
+                "learner must have past=False and no by: the learner of all keys uses the past of each key"
+            )
+        if self.folder is not None and not isinstance(self.folder, str | os.PathLike):
+            raise InputError(f"folder must be a path, got {self.folder!r}")
+        self._key_learner()._check_parameters()
+        self._pooled()._check_parameters()
+        self._options()
+
+    def _initial_state(self, d: int) -> KeyedState:
+        self._check_parameters()
+        own = self._key_learner()
+        settings = KeySettings(own._size().checked(), int(own.random_state), own.config or MetricConfig())
+        return learner.initial_state(self._pooled()._initial_state(d), settings)
+
+    def _dimension(self, state: KeyedState) -> int:
+        return state.dimension
+
+    def _predict_rows(self, X: Any, keys: Any) -> Predictions:
+        state = self._fitted_state
+        return learner.predict(state, check_features(self, X), self._row_keys(X, keys), self._options())
+
+    def _predict(self, state: KeyedState, X: ArrayLike) -> Floats:
+        return self._predict_bounds(state, X).values
+
+    def _predict_bounds(self, state: KeyedState, X: ArrayLike) -> Predictions:
+        return learner.predict(state, X, self._row_keys(X, None), self._options())
+
+    def _run_rounds(  # type: ignore[override]  # keys are required here
+        self, state: KeyedState, X: ArrayLike, y: ArrayLike, keys: RowKeys, *, with_intervals: bool
+    ) -> Predictions:
+        return learner.learn(state, X, y, keys, self._options(), with_intervals=with_intervals)
+
+    def _to_archive(self, state: KeyedState) -> Archive:
+        return serialization.to_archive(state)
+
+    def _from_archive(self, archive: Archive, d: int) -> KeyedState:
+        return serialization.from_archive(archive, d)
+
+    def _add_features(self, state: KeyedState, scales: Floats) -> None:
+        learner.add_features(state, scales)

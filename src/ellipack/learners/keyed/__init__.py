@@ -1,0 +1,1 @@
+"""The learner of `KeyedRegressor`: one learner of all keys, one learner for each key, and their combination."""

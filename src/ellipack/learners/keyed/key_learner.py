@@ -1,0 +1,170 @@
+"""Learner of the rows of one key: a `MetricRegressor` of its own, combined with the learner of all keys.
+
+The learner of a key sees the features alone. The past of the key is a feature of the learner of all keys.
+"""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ellipack.errors import ModelFileError
+from ellipack.learners.intervals import Predictions, RowPredictions, empty_predictions
+from ellipack.learners.keyed.combination import Combination, Offer, Published, units
+from ellipack.learners.metric import learner, serialization
+from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.feature_growth import add_features
+from ellipack.learners.metric.initial_state import LearnerSize, initial_state
+from ellipack.learners.metric.learner import BothPredictions, Round
+from ellipack.learners.metric.past import MAX_PAST_VALUE
+from ellipack.learners.metric.state import MetricState
+from ellipack.serialization import Archive, pack, unpack
+from ellipack.validation import Floats
+
+_KIND = "KeyLearner"
+
+OFFER_SIZE = 2 * len(Offer._fields)
+"""Number of entries of the offers of a row: as the next row, and from the features alone."""
+
+
+@dataclass(frozen=True)
+class KeySettings:
+    """Settings of the learner of a key.
+
+    Attributes
+    ----------
+    size : LearnerSize
+        Numbers of views, neighbors and centers. The learner has no past.
+    random_state : int
+        Random seed.
+    config : MetricConfig
+        Further settings.
+    """
+
+    size: LearnerSize
+    random_state: int
+    config: MetricConfig
+
+
+class RowOffers(NamedTuple):
+    """Offers of the two learners for one row: as the next row, and from the features alone."""
+
+    next: Offer
+    plain: Offer
+
+
+class KeyLearner:
+    """Learner of the rows of one key.
+
+    Parameters
+    ----------
+    own : MetricState
+        State of the learner of the key.
+    next_rows : Combination
+        Combination of the predictions of the next row.
+    any_rows : Combination
+        Combination of the predictions from the features alone.
+    """
+
+    def __init__(self, own: MetricState, next_rows: Combination, any_rows: Combination) -> None:
+        self.own = own
+        self.next_rows = next_rows
+        self.any_rows = any_rows
+
+    @classmethod
+    def initial(cls, d: int, settings: KeySettings) -> "KeyLearner":
+        """Return the learner of a new key, for d features."""
+        own = initial_state(d, settings.size, settings.random_state, settings.config)
+        return cls(own, Combination.initial(), Combination.initial())
+
+    @property
+    def dimension(self) -> int:
+        """Number of features."""
+        return self.own.core.dimension
+
+    def copy(self) -> "KeyLearner":
+        """Return an independent copy."""
+        return deepcopy(self)
+
+    def add_features(self, scales: Floats) -> None:
+        """Add features of given typical sizes, which are 0 in all earlier rows."""
+        if len(scales):
+            add_features(self.own, scales)
+
+    def learn(self, rows: Floats, labels: Floats, pooled: BothPredictions, *, with_intervals: bool) -> Predictions:
+        """Run one round for each row; return its combined prediction as the next row, made before its label."""
+        first_own = 1 if self.own.clock == 0 else 0
+        own = learner.learn(self.own, rows, labels)
+        predictions = empty_predictions(len(rows), with_intervals)
+        for t, (offers, label) in enumerate(zip(_offers(pooled, own, first_own), labels.tolist(), strict=True)):
+            predictions.values[t], bounds = self.next_rows.learn(offers.next, label)
+            predictions.bounds[t : t + 1] = bounds
+            self.any_rows.learn(offers.plain, label)
+        return predictions
+
+    def predict(self, rows: Floats, pooled: Predictions, n_jobs: int | None = 1) -> Predictions:
+        """Return combined predictions from the features alone, with their intervals."""
+        return self.any_rows.predict_rows(pooled, self._predict_own(rows, pooled, n_jobs))
+
+    def predict_each(self, rows: Floats, pooled: BothPredictions) -> RowPredictions:
+        """Return combined predictions of rows, each as if it were the next one; see `learn_late`.
+
+        The features of the past are the entries of the offers.
+        """
+        own, first_own = self._predict_own(rows, pooled.next), len(rows) if self.own.clock == 0 else 0
+        values, bounds = self.next_rows.predict_rows(pooled.next, own)
+        offers = np.array([[*each.next, *each.plain] for each in _offers(pooled, own, first_own)])
+        offers[np.abs(offers) > MAX_PAST_VALUE] = 0.0  # an infinite unit: both are no round
+        return RowPredictions(values, bounds, offers)
+
+    def learn_late(self, row: list[float], label: float, published: Published, offers: list[float]) -> None:
+        """Learn a row whose label comes after other rows, with what was offered and published for it."""
+        learner.learn_one(self.own, Round(row, label))
+        half = len(Offer._fields)
+        self.next_rows.learn_late(Offer(*offers[:half]), label, published)
+        self.any_rows.learn(Offer(*offers[half:]), label)
+
+    def _predict_own(self, rows: Floats, pooled: Predictions, n_jobs: int | None = 1) -> Floats:
+        """Return the predictions of the own learner; those of the learner of all keys before its first round."""
+        return pooled.values if self.own.clock == 0 else learner.predict(self.own, rows, n_jobs)
+
+    def pack(self) -> bytes:
+        """Return the contents of a file with this learner."""
+        archive = Archive({"features": self.dimension}).with_parts(
+            own=serialization.to_archive(self.own),
+            next_rows=self.next_rows.to_archive(),
+            any_rows=self.any_rows.to_archive(),
+        )
+        return pack(_KIND, archive)
+
+    @classmethod
+    def unpack(cls, data: bytes, name: str, most_features: int) -> "KeyLearner":
+        """Return a learner from the contents of a file; raise `ModelFileError` if they are not valid.
+
+        `name` is that of the learner in messages. It has at most `most_features` features.
+        """
+        kind, archive = unpack(data, name)
+        if kind != _KIND:
+            raise ModelFileError(f"{name} must hold a {_KIND}, got a {kind}")
+        try:
+            own = serialization.from_archive(archive.part("own"), archive.integer("features", 1, most_features))
+            if own.core.has_past:
+                raise ModelFileError("own/past_labels must be 0")
+            combinations = [
+                Combination.from_archive(archive.part(each), own.clock) for each in ("next_rows", "any_rows")
+            ]
+        except ModelFileError as error:
+            raise ModelFileError(f"{name}: {error}") from error
+        return cls(own, *combinations)
+
+
+def _offers(pooled: BothPredictions, own: Floats, first_own: int) -> Iterator[RowOffers]:
+    """Return what both learners offer for each row. Rows before `first_own` have no own learner yet."""
+    columns = pooled.next.values, units(pooled.next), pooled.plain.values, units(pooled.plain), own
+    for t, (next_value, next_unit, value, unit, own_value) in enumerate(np.column_stack(columns).tolist()):
+        yield RowOffers(
+            Offer(next_value, own_value if t >= first_own else next_value, next_unit),
+            Offer(value, own_value if t >= first_own else value, unit),
+        )

@@ -1,0 +1,345 @@
+"""Prediction and learning of `KeyedRegressor`.
+
+The learner of all keys learns each row with its key. Then the learner of the key learns the row. What the learner of a
+key predicts depends on the rows of the key and on the predictions of the learner of all keys for these rows, and on
+nothing else. So rows are learned in batches, key by key, with the same results as one by one.
+
+A batch is learned by a thread that interrupts do not reach, so that an interrupt leaves the state after a batch. All
+that may fail comes before: checks of the rows, and files that are written and read.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ellipack.errors import ShapeError
+from ellipack.interrupts import uninterrupted
+from ellipack.learners.intervals import Predictions, RowPredictions, check_bounds, empty_predictions
+from ellipack.learners.keyed.combination import Published
+from ellipack.learners.keyed.key_learner import OFFER_SIZE, KeyLearner, KeySettings
+from ellipack.learners.keyed.store import LearnerStore, StoreLimits
+from ellipack.learners.metric import learner
+from ellipack.learners.metric.feature_growth import add_features as add_pooled_features
+from ellipack.learners.metric.learner import BothPredictions
+from ellipack.learners.metric.past import MAX_PAST_VALUE
+from ellipack.learners.metric.state import MetricState
+from ellipack.locks import LearnLock
+from ellipack.row_keys import RowKeys
+from ellipack.validation import Floats, Ints
+
+_BATCH_ROWS = 256  # of a batch that is not interrupted: about 0.1 s
+
+
+@dataclass(slots=True)
+class KeyRecord:
+    """What is remembered of each key in memory.
+
+    Attributes
+    ----------
+    name : str
+        Values of the key.
+    rows : int
+        Number of rows.
+    squared_error : float
+        Sum of the squared errors of the combined predictions of the next row.
+    pooled_error : float
+        The same for the learner of all keys.
+    """
+
+    name: str
+    rows: int = 0
+    squared_error: float = 0.0
+    pooled_error: float = 0.0
+
+    def add(self, values: Floats, pooled: Floats, labels: Floats) -> None:
+        """Add rows with the predictions that were made before their labels."""
+        for value, other, label in zip(values.tolist(), pooled.tolist(), labels.tolist(), strict=True):
+            self.rows += 1
+            self.squared_error += (value - label) ** 2
+            self.pooled_error += (other - label) ** 2
+
+
+class KeyedState:
+    """State of the learner.
+
+    Parameters
+    ----------
+    pooled : MetricState
+        Learner of all keys.
+    settings : KeySettings
+        Settings of the learners of new keys.
+    store : LearnerStore
+        Learners of the keys.
+    records : dict of int to KeyRecord
+        Errors by key.
+    added_scales : array of float
+        Typical sizes of the features that were added so far. A learner adds them when its key is learned next.
+    """
+
+    def __init__(
+        self,
+        pooled: MetricState,
+        settings: KeySettings,
+        store: LearnerStore,
+        records: dict[int, KeyRecord],
+        added_scales: Floats,
+    ) -> None:
+        self.pooled = pooled
+        self.settings = settings
+        self.store = store
+        self.records = records
+        self.added_scales = added_scales
+        self.lock = LearnLock()
+
+    @property
+    def dimension(self) -> int:
+        """Number of features."""
+        return self.pooled.core.dimension
+
+    def missing_scales(self, key_learner: KeyLearner) -> Floats:
+        """Return the typical sizes of the features that a learner does not have yet."""
+        return self.added_scales[len(self.added_scales) - (self.dimension - key_learner.dimension) :]
+
+    def __reduce__(self) -> tuple[type["KeyedState"], tuple[object, ...]]:
+        with self.lock.turn:
+            packed = LearnerStore({key: self.store.pack(key) for key in self.records})
+            return KeyedState, (self.pooled, self.settings, packed, dict(self.records), self.added_scales)
+
+
+class CallOptions(NamedTuple):
+    """Options that do not change results.
+
+    Attributes
+    ----------
+    n_jobs : int or None
+        Number of threads of the learner of all keys, as in scikit-learn.
+    limits : StoreLimits
+        Where the learners of keys are kept.
+    """
+
+    n_jobs: int | None
+    limits: StoreLimits
+
+
+def initial_state(pooled: MetricState, settings: KeySettings) -> KeyedState:
+    """Return the state before the first round, with the initial state of the learner of all keys."""
+    return KeyedState(pooled, settings, LearnerStore(), {}, np.zeros(0))
+
+
+def learn(
+    state: KeyedState, X: ArrayLike, y: ArrayLike, keys: RowKeys, options: CallOptions, *, with_intervals: bool
+) -> Predictions:
+    """Run one round for each row: predict it as the next one, then learn its label.
+
+    Predictions and state do not depend on how rows are grouped into calls, nor on `options`, bit for bit.
+
+    Parameters
+    ----------
+    state : KeyedState
+        The state, which is updated.
+    X : array-like of shape (n, d)
+        Rows.
+    y : array-like of shape (n,)
+        Labels.
+    keys : RowKeys
+        Key of each row.
+    options : CallOptions
+        Threads, and where learners are kept.
+    with_intervals : bool
+        Whether to return the intervals of the predictions.
+
+    Returns
+    -------
+    predictions : Predictions
+        Combined predictions, each made before its label was learned.
+
+    Raises
+    ------
+    InputError
+        If an argument is not valid. The state is unchanged.
+    ModelFileError
+        If the file of a learner can't be written, or is lost or damaged. The rows before its batch are learned.
+    """
+    table = learner.checked_rows(state.pooled.core, X)
+    labels = learner.checked_labels(state.pooled.core, y, len(table))
+    keys.check(len(table))
+    predictions = empty_predictions(len(table), with_intervals)
+    with state.lock.turn:
+        for part in _batches(keys.hashes, options.limits.max_learners):
+            own = state.store.fetch(set(keys.hashes[part].tolist()), options.limits, state.dimension)
+            batch = _Batch(table[part], labels[part], keys.part(part), predictions.part(part))
+            uninterrupted(partial(_learn_batch, state, batch, own, options.n_jobs))
+    return predictions
+
+
+class _Batch(NamedTuple):
+    rows: Floats
+    labels: Floats
+    keys: RowKeys
+    predictions: Predictions  # to fill in
+
+
+def _batches(keys: Ints, max_keys: int) -> Iterator[slice]:
+    """Cut rows into batches with at most `max_keys` different keys."""
+    start, seen = 0, set[int]()
+    for t, key in enumerate(keys.tolist()):
+        if t - start == _BATCH_ROWS or (key not in seen and len(seen) == max_keys):
+            yield slice(start, t)
+            start, seen = t, set()
+        seen.add(key)
+    yield slice(start, len(keys))
+
+
+def _groups(keys: Ints) -> Iterator[tuple[int, Ints]]:
+    """Return each key with the numbers of its rows, in their order."""
+    order = np.argsort(keys, kind="stable")
+    starts = np.flatnonzero(np.diff(keys[order], prepend=~keys[order[0]]))
+    for places in np.split(order, starts[1:]):
+        yield int(keys[places[0]]), places
+
+
+def _learn_batch(state: KeyedState, batch: _Batch, own: dict[int, KeyLearner], n_jobs: int | None) -> None:
+    """Learn rows of which all learners are in memory."""
+    rows, labels, keys, predictions = batch
+    pooled = learner.learn_both(state.pooled, rows, labels, n_jobs, keys.hashes)
+    with_intervals = len(predictions.bounds) > 0
+    for key, places in _groups(keys.hashes):
+        key_learner = _ready_learner(state, own, key)
+        theirs = _select(pooled, places)
+        found = key_learner.learn(rows[places], labels[places], theirs, with_intervals=with_intervals)
+        predictions.values[places] = found.values
+        if with_intervals:
+            predictions.bounds[places] = found.bounds
+        if key not in state.records:
+            state.records[key] = KeyRecord(keys.name(int(places[0])))
+        state.records[key].add(found.values, theirs.next.values, labels[places])
+    state.store.put(own)
+
+
+def _ready_learner(state: KeyedState, own: dict[int, KeyLearner], key: int) -> KeyLearner:
+    """Return the learner of a key with all features; a new one for a new key."""
+    if key not in own:
+        own[key] = KeyLearner.initial(state.dimension, state.settings)
+    own[key].add_features(state.missing_scales(own[key]))
+    return own[key]
+
+
+def _select(both: BothPredictions, places: Ints) -> BothPredictions:
+    return BothPredictions(*(Predictions(each.values[places], each.bounds[places]) for each in both))
+
+
+def predict(state: KeyedState, X: ArrayLike, keys: RowKeys, options: CallOptions) -> Predictions:
+    """Return predictions of rows that need not follow, from the features alone, with their intervals.
+
+    Parameters
+    ----------
+    state : KeyedState
+        The state. It does not change, except that other learners may be in memory.
+    X : array-like of shape (n, d)
+        Rows.
+    keys : RowKeys
+        Key of each row. A new key is predicted by the learner of all keys.
+    options : CallOptions
+        Threads, and where learners are kept.
+
+    Returns
+    -------
+    predictions : Predictions
+    """
+    table = learner.checked_rows(state.pooled.core, X)
+    keys.check(len(table))
+    predictions = empty_predictions(len(table), with_intervals=True)
+    with state.lock.turn:
+        pooled = learner.predict_with_intervals(state.pooled, table, options.n_jobs)
+        for key_learner, places in _each_learner(state, keys.hashes, options.limits):
+            theirs = Predictions(pooled.values[places], pooled.bounds[places])
+            found = key_learner.predict(table[places], theirs)
+            predictions.values[places], predictions.bounds[places] = found
+    return predictions
+
+
+def predict_each(state: KeyedState, X: ArrayLike, keys: RowKeys, options: CallOptions) -> RowPredictions:
+    """Return predictions of rows, each as if it were the next one, with what `learn_late` needs to learn them.
+
+    The features of the past are those of the learner of all keys, and then the offers of both learners.
+    """
+    table = learner.checked_rows(state.pooled.core, X)
+    keys.check(len(table))
+    values, bounds = empty_predictions(len(table), with_intervals=True)
+    past = np.zeros((len(table), learner.n_past_features(state.pooled.core) + OFFER_SIZE))
+    with state.lock.turn:
+        plain = learner.predict_with_intervals(state.pooled, table, options.n_jobs)
+        following = [
+            state.pooled.core.predict_next_interval_one(row, key)
+            for row, key in zip(table.tolist(), keys.hashes.tolist(), strict=True)
+        ]
+        next_values, past_rows, next_bounds = zip(*following, strict=True)
+        past[:, :-OFFER_SIZE] = past_rows
+        both = BothPredictions(Predictions(np.array(next_values), np.array(next_bounds)), plain)
+        for key_learner, places in _each_learner(state, keys.hashes, options.limits):
+            found = key_learner.predict_each(table[places], _select(both, places))
+            values[places], bounds[places], past[places, -OFFER_SIZE:] = found
+    return RowPredictions(values, bounds, past)
+
+
+def _each_learner(state: KeyedState, keys: Ints, limits: StoreLimits) -> Iterator[tuple[KeyLearner, Ints]]:
+    """Return the learner of each key, with all features, and the numbers of its rows. The caller holds the lock."""
+    new = KeyLearner.initial(state.dimension, state.settings)
+    for key, places in _groups(keys):
+        known = state.store.fetch([key], limits, state.dimension) if key in state.records else {}
+        key_learner = known.get(key, new)
+        if key_learner.dimension < state.dimension:  # it gets them when it learns
+            key_learner = key_learner.copy()
+            key_learner.add_features(state.missing_scales(key_learner))
+        yield key_learner, places
+
+
+def learn_late(
+    state: KeyedState, X: ArrayLike, y: ArrayLike, predictions: RowPredictions, keys: RowKeys, limits: StoreLimits
+) -> None:
+    """Learn rows whose labels come after other rows, with what `predict_each` returned for them."""
+    table = learner.checked_rows(state.pooled.core, X)
+    labels = learner.checked_labels(state.pooled.core, y, len(table))
+    keys.check(len(table))
+    past, n_past = (
+        np.asarray(predictions.past, dtype=np.float64),
+        learner.n_past_features(state.pooled.core) + OFFER_SIZE,
+    )
+    if past.shape != (len(table), n_past) or not (np.abs(past) <= MAX_PAST_VALUE).all():
+        raise ShapeError(f"past must be {n_past} features of each of {len(table)} rows, got shape {past.shape}")
+    published = Predictions(np.asarray(predictions.values), check_bounds(predictions.bounds, len(table)))
+    with state.lock.turn:
+        for t, key in enumerate(keys.hashes.tolist()):
+            own = state.store.fetch([key], limits, state.dimension)
+            part = slice(t, t + 1)
+            batch = _Batch(table[part], labels[part], keys.part(part), published.part(part))
+            uninterrupted(partial(_learn_late_row, state, batch, own, past[t].tolist()))
+
+
+def _learn_late_row(state: KeyedState, batch: _Batch, own: dict[int, KeyLearner], past: list[float]) -> None:
+    """Learn one row whose learner is in memory."""
+    (key,), row, label = batch.keys.hashes.tolist(), batch.rows[0].tolist(), float(batch.labels[0])
+    offers = past[-OFFER_SIZE:]
+    learner.learn_one(state.pooled, learner.Round(row, label, key, past[:-OFFER_SIZE]))
+    key_learner = _ready_learner(state, own, key)
+    published = Published(float(batch.predictions.values[0]), batch.predictions.bounds[0])
+    key_learner.learn_late(row, label, published, offers)
+    if key not in state.records:
+        state.records[key] = KeyRecord(batch.keys.name(0))
+    state.records[key].add(batch.predictions.values, np.array(offers[:1]), batch.labels)
+    state.store.put(own)
+
+
+def add_features(state: KeyedState, scales: Floats) -> None:
+    """Add features as last columns, which are 0 in all earlier rows."""
+    with state.lock.turn:
+        uninterrupted(partial(_add_features, state, scales))
+
+
+def _add_features(state: KeyedState, scales: Floats) -> None:
+    add_pooled_features(state.pooled, scales)
+    state.added_scales = np.append(state.added_scales, scales)

@@ -1,0 +1,276 @@
+"""`KeyedRegressor` against a literal reference, and the same bits whatever is in memory."""
+
+import pickle
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import ellipack
+from ellipack import KeyedRegressor, MetricConfig, MetricRegressor
+from ellipack.errors import InputError, ModelFileError, ShapeError
+from ellipack.learners.intervals import COVERAGES
+from ellipack.row_keys import hash_row
+from ellipack.validation import Floats
+from tests.reference.keyed import ReferenceKeyed
+
+SMALL = MetricConfig(validation_points=8, pool=16, powers=(0.5,), ridges=(0.01,), importance=False)
+
+
+def key_learner() -> MetricRegressor:
+    return MetricRegressor(24, neighbors=4, past=False, n_jobs=1, config=SMALL)
+
+
+def pooled() -> MetricRegressor:
+    return MetricRegressor(neighbors=4, by="key", n_jobs=1, config=SMALL)
+
+
+def keyed(**parameters: Any) -> KeyedRegressor:
+    return KeyedRegressor("key", **{"learner": key_learner(), "pooled": pooled(), **parameters})
+
+
+def panel(rows: int, keys: int, seed: int = 0) -> tuple[Floats, Floats, NDArray[Any]]:
+    """Return a stream whose keys have own slopes."""
+    rng = np.random.default_rng(seed)
+    X, key, slopes = rng.normal(size=(rows, 2)), rng.integers(keys, size=rows), 3 * rng.normal(size=keys)
+    return X, slopes[key] * X[:, 0] + X[:, 1] + 0.1 * rng.normal(size=rows), np.array(["a", "b", "c", "d", "e"])[key]
+
+
+def state_bits(learner: KeyedRegressor) -> object:
+    """Return the state without the parameters, to the bit."""
+    saved = learner.to_archive().part("state")
+    return saved.facts, {name: array.tobytes() for name, array in saved.arrays.items()}
+
+
+@pytest.mark.parametrize(("n_keys", "seed"), [(1, 0), (3, 1), (5, 2)])
+def test_the_reference(n_keys: int, seed: int) -> None:
+    X, y, keys = panel(60, n_keys, seed)
+    y[40] = 1e6  # an erroneous label
+    reference, learner = ReferenceKeyed(pooled(), key_learner), keyed(max_learners=2)
+    expected = [reference.learn(*each) for each in zip(X, keys, y, strict=True)]
+    values, intervals = learner.progressive(X, y, keys=keys, coverage=COVERAGES)
+    np.testing.assert_allclose(values, [each.value for each in expected], rtol=1e-9, atol=1e-9)
+    ends = np.hstack(intervals)
+    np.testing.assert_allclose(ends, [each.bounds for each in expected], rtol=1e-7, atol=1e-9)
+    new, names = panel(8, n_keys, seed + 10)[0], [*keys[:7], "new"]
+    apart = [reference.predict(*each) for each in zip(new, names, strict=True)]
+    np.testing.assert_allclose(learner.predict(new, keys=names), [each.value for each in apart], rtol=1e-9)
+    ends = np.hstack(learner.predict_interval(new, COVERAGES, keys=names))
+    np.testing.assert_allclose(ends, [each.bounds for each in apart], rtol=1e-7)
+    errors = learner.key_errors()
+    assert errors.names == sorted(set(keys), key=lambda name: (-np.sum(keys == name), name))
+    for name, rows, rmse, pooled_rmse in zip(*errors, strict=True):
+        both = np.sqrt(np.mean(reference.squared_errors[name], axis=0))
+        assert rows == np.sum(keys == name)
+        np.testing.assert_allclose([rmse, pooled_rmse], both, rtol=1e-9)
+
+
+def test_the_learners_of_keys_are_used() -> None:
+    """Otherwise the reference would test nothing."""
+    X, y, keys = panel(400, 4)
+    learner = keyed()
+    mine, theirs = learner.progressive(X, y, keys=keys), pooled().progressive(X, y, keys=keys)
+    assert np.std((mine - y)[200:]) < 0.5 * np.std((theirs - y)[200:])
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    cuts=st.lists(st.integers(1, 29), max_size=3, unique=True).map(sorted),
+    max_learners=st.lists(st.integers(1, 5), min_size=4, max_size=4),
+    resume=st.sampled_from(["no", "copy", "pickle", "save"]),
+    seed=st.integers(0, 3),
+)
+def test_same_bits_in_batches_with_any_memory_and_after_a_resume(
+    cuts: list[int], max_learners: list[int], resume: str, seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    X, y, keys = panel(30, 4, seed)
+    whole = keyed()
+    expected = whole.progressive(X, y, keys=keys)
+    learner, found = keyed(), np.zeros(0)
+    for most, start, stop in zip(max_learners, [0, *cuts], [*cuts, 30], strict=False):
+        learner.set_params(max_learners=most)
+        part = slice(start, stop)
+        found = np.append(found, learner.progressive(X[part], y[part], keys=keys[part]))
+        assert learner.n_keys_ - learner.n_keys_on_disk_ <= most
+        learner.predict(X[:9], keys=keys[:9])  # brings other learners to memory
+        learner = resumed(learner, resume, tmp_path_factory)
+    assert found.tolist() == expected.tolist()
+    assert state_bits(learner) == state_bits(whole)
+    assert learner.predict(X, keys=keys).tolist() == whole.predict(X, keys=keys).tolist()
+
+
+def resumed(learner: KeyedRegressor, how: str, folders: pytest.TempPathFactory) -> KeyedRegressor:
+    """Return a learner that continues."""
+    if how == "save":
+        path = folders.mktemp("model") / "model"
+        learner.save(path)
+        loaded = ellipack.load(path)
+        assert isinstance(loaded, KeyedRegressor)
+        return loaded
+    if how == "pickle":
+        unpickled: KeyedRegressor = pickle.loads(pickle.dumps(learner))
+        return unpickled
+    return deepcopy(learner) if how == "copy" else learner
+
+
+def test_one_by_one() -> None:
+    X, y, keys = panel(40, 3)
+    whole, single = keyed(), keyed(max_learners=1)
+    expected = whole.progressive(X, y, keys=keys)
+    found = [single.progressive(X[t : t + 1], y[t : t + 1], keys=keys[t : t + 1])[0] for t in range(40)]
+    assert found == expected.tolist()
+    assert state_bits(single) == state_bits(whole)
+
+
+def test_keys_may_be_columns_of_the_table() -> None:
+    X, y, keys = panel(60, 3)
+    numbers = np.unique(keys, return_inverse=True)[1]
+    table = np.column_stack([X, numbers])
+    by_column, by_argument = KeyedRegressor(2, learner=key_learner()), KeyedRegressor("any", learner=key_learner())
+    assert (by_column.progressive(table, y) == by_argument.progressive(table, y, keys=numbers)).all()
+    assert (by_column.predict(table) == by_argument.predict(table, keys=numbers)).all()
+    assert by_column.key_errors().names == by_argument.key_errors().names
+    assert set(by_column.key_errors().names) == {"0", "1", "2"}
+
+
+def test_features_are_added_to_all_learners() -> None:
+    X, y, keys = panel(60, 3)
+    learner, small = keyed().fit(X, y, keys=keys), keyed(max_learners=1).fit(X, y, keys=keys)
+    before = learner.predict(X, keys=keys)
+    wide = np.column_stack([X, np.zeros(60)])
+    for each in (learner, small):
+        each.add_features([1.0])
+        assert each.predict(wide, keys=keys).tolist() == before.tolist()
+        each.add_features([2.0, 0.5])
+    wide = np.random.default_rng(0).normal(size=(30, 5))
+    more = learner.progressive(wide, y[:30], keys=keys[:30])
+    assert small.progressive(wide, y[:30], keys=keys[:30]).tolist() == more.tolist()
+    assert state_bits(small) == state_bits(learner)
+
+
+def test_late_labels() -> None:
+    """A label that comes at once is learned as usual."""
+    X, y, keys = panel(60, 3)
+    learner, late = (
+        keyed().fit(X[:40], y[:40], keys=keys[:40]),
+        keyed(max_learners=1).fit(X[:40], y[:40], keys=keys[:40]),
+    )
+    for t in range(40, 60):
+        part = slice(t, t + 1)
+        published = late.predict_each(X[part], keys=keys[part])
+        expected = learner.progressive(X[part], y[part], keys=keys[part])
+        assert published.values.tolist() == expected.tolist()
+        late.learn_late(X[part], y[part], published, keys=keys[part])
+    assert late.predict(X, keys=keys).tolist() == learner.predict(X, keys=keys).tolist()
+    assert late.key_errors().rmse.tolist() == learner.key_errors().rmse.tolist()
+    first = keyed().predict_each(X[:1], keys=keys[:1])
+    assert keyed().learn_late(X[:1], y[:1], first, keys=keys[:1]).n_keys_ == 1
+
+
+class TestFiles:
+    """Files of learners that are not in memory."""
+
+    def fitted(self, folder: Path, **parameters: Any) -> KeyedRegressor:
+        X, y, keys = panel(40, 5)
+        return keyed(max_learners=2, folder=str(folder), **parameters).fit(X, y, keys=keys)
+
+    def files(self, folder: Path) -> list[Path]:
+        return [each for each in folder.rglob("*") if each.is_file()]
+
+    def test_there_is_one_for_each_learner_that_is_not_in_memory(self, tmp_path: Path) -> None:
+        learner = self.fitted(tmp_path)
+        assert learner.n_keys_on_disk_ == 3 == len(self.files(tmp_path))
+        del learner
+        assert not list(tmp_path.iterdir())
+
+    def test_a_copy_has_its_own(self, tmp_path: Path) -> None:
+        learner = self.fitted(tmp_path)
+        X, y, keys = panel(40, 5)
+        copy = deepcopy(learner).partial_fit(X, y, keys=keys)
+        assert len(self.files(tmp_path)) == 6
+        del copy
+        assert len(self.files(tmp_path)) == 3
+        assert np.isfinite(learner.predict(X, keys=keys)).all()
+
+    @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(path.read_bytes()[:-1])])
+    def test_a_lost_or_damaged_one_is_told_and_changes_nothing(self, tmp_path: Path, damage: Any) -> None:
+        learner = self.fitted(tmp_path)
+        X, y, _ = panel(40, 5)
+        files = {each.name for each in self.files(tmp_path)}
+        names = [name for name in "abcde" if f"{hash_row([name]) & (2**64 - 1):016x}" in files]
+        for path in self.files(tmp_path):
+            damage(path)
+        kept = [name for name in "abcde" if name not in names]
+        before = learner.predict(X[:2], keys=kept)
+        for call in (
+            lambda: learner.partial_fit(X[:1], y[:1], keys=names[:1]),
+            lambda: learner.predict(X[:1], keys=names[:1]),
+        ):
+            with pytest.raises(ModelFileError, match="learner"):
+                call()
+        assert learner.predict(X[:2], keys=kept).tolist() == before.tolist()
+        assert learner.key_errors().rows.sum() == 40
+
+    def test_no_room_on_disk(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        X, y, keys = panel(80, 5)
+        learner = self.fitted(tmp_path)
+        reference = deepcopy(learner)
+        expected = reference.progressive(X[40:], y[40:], keys=keys[40:])
+        before = state_bits(learner)
+
+        def fail(*_: object) -> None:
+            raise OSError(28, "No space left on device")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(Path, "write_bytes", fail)
+            with pytest.raises(ModelFileError, match=r"can't be written.*No space left"):
+                learner.partial_fit(X[40:], y[40:], keys=keys[40:])
+        assert state_bits(learner) == before
+        assert learner.progressive(X[40:], y[40:], keys=keys[40:]).tolist() == expected.tolist()
+
+    def test_the_folder_must_exist(self, tmp_path: Path) -> None:
+        with pytest.raises(ModelFileError, match="missing can't hold the learners of keys: No such file"):
+            self.fitted(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"by": None}, "by must be the name"),
+        ({"learner": 3}, "learner must be a MetricRegressor, got 3"),
+        ({"pooled": "all"}, "pooled must be a MetricRegressor, got 'all'"),
+        ({"learner": MetricRegressor()}, "learner must have past=False"),
+        ({"max_learners": 0}, "max_learners must be an integer >= 1, got 0"),
+        ({"folder": 3}, "folder must be a path, got 3"),
+    ],
+)
+def test_invalid_parameters(parameters: dict[str, Any], message: str) -> None:
+    X, y, keys = panel(4, 2)
+    with pytest.raises(InputError, match=message):
+        keyed().set_params(**parameters).fit(X, y, keys=keys)
+
+
+def test_invalid_keys_change_nothing() -> None:
+    X, y, keys = panel(20, 2)
+    learner = keyed().fit(X, y, keys=keys)
+    before = state_bits(learner)
+    with pytest.raises(ShapeError, match="keys must have one entry per row, 20, got shape"):
+        learner.partial_fit(X, y, keys=keys[:3])
+    with pytest.raises(InputError, match="by must be the number of a column"):
+        learner.partial_fit(X, y)
+    assert state_bits(learner) == before
+
+
+def test_coverage_of_each_key() -> None:
+    rng = np.random.default_rng(0)
+    key = rng.integers(3, size=1500)
+    X, y = rng.normal(size=(1500, 1)), np.array([0.1, 1.0, 10.0])[key] * rng.normal(size=1500)
+    _, (lower, upper) = keyed().progressive(X, y, keys=key, coverage=0.8)
+    for each in range(3):
+        mine = key == each
+        assert np.mean((lower <= y)[mine] & (y <= upper)[mine]) == pytest.approx(0.8, abs=0.05)
