@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack.errors import ShapeError
-from ellipack.row_keys import hash_row, hash_rows
+from ellipack.row_keys import RowKeys, hash_row, hash_rows
 
 values = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text()
 
@@ -47,3 +47,18 @@ def test_columns_of_different_lengths_are_refused() -> None:
 
 
 KNOWN = 8754876885235246688
+
+
+def test_names() -> None:
+    columns = [np.array([1.0, 0.1, np.nan, 1234567.0]), ["north", None, 3, 2**60]]
+    keys = RowKeys.of(columns)
+    assert [keys.name(row) for row in range(4)] == [
+        "1, north",
+        "0.1, missing",
+        "missing, 3",
+        "1234567, 1152921504606846976",
+    ]
+    assert keys.part(slice(2, 4)).name(0) == "missing, 3"
+    assert (keys.hashes == hash_rows(columns)).all()
+    for kind in (np.float32, np.int8, bool):
+        assert RowKeys.of([np.ones(1, dtype=kind)]).name(0) == "1"

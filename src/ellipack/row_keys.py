@@ -63,9 +63,12 @@ class RowKeys(NamedTuple):
 
 
 def _text(value: Any) -> str:
+    """Return a value as text, the same for equal numbers of all types."""
     if _code(value) == _MISSING:
         return "missing"
-    return f"{value:g}" if isinstance(value, float) and abs(value) < _LARGE else str(value)
+    if not _is_number(value):
+        return str(value)
+    return str(int(value)) if _LARGE <= abs(float(value)) < _HUGE else f"{float(value):.15g}"
 
 
 def hash_rows(columns: Sequence[ArrayLike]) -> Ints:
@@ -161,9 +164,13 @@ def _code(value: Any) -> int:
     """Return the code of a value."""
     if value is None or type(value).__name__ in _MISSING_TYPES or value != value:  # noqa: PLR0124 (NaN)
         return _MISSING
-    if not isinstance(value, bool | int | float | np.number | np.bool_):
+    if not _is_number(value):
         return int.from_bytes(blake2b(str(value).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
     number = float(value) + 0.0
     if _LARGE <= abs(number) < _HUGE:
         return int(value) & _MASK
     return int.from_bytes(struct.pack("<d", number), "little")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | np.number | np.bool_)

@@ -8,6 +8,7 @@ from ellipack import (
     GradientOuterProduct,
     IntrinsicDimensionRegressor,
     KernelDifferences,
+    KeyedRegressor,
     LocallyAdaptiveRegressor,
     LocalSlopes,
     MetricConfig,
@@ -24,6 +25,7 @@ Regressor = (
     | LocallyAdaptiveRegressor
     | IntrinsicDimensionRegressor
     | MetricRegressor
+    | KeyedRegressor
     | RescaledRegressor
 )
 Factory = Callable[[], Regressor]
@@ -49,6 +51,9 @@ PRACTICAL: dict[str, Factory] = {
     ),
     "practical, bounded": lambda: MetricRegressor(
         max_centers=24, n_jobs=1, config=MetricConfig(validation_points=16, pool=32)
+    ),
+    "keyed": lambda: KeyedRegressor(
+        0, learner=MetricRegressor(past=False, n_jobs=1, config=MetricConfig(validation_points=16, pool=32))
     ),
 }
 

@@ -13,6 +13,7 @@ import pytest
 import ellipack
 from ellipack import (
     GradientOuterProduct,
+    KeyedRegressor,
     LocalSlopes,
     MetricConfig,
     MetricRegressor,
@@ -27,6 +28,9 @@ SMALL = MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=8, pool=8)
 ESTIMATORS = ("/ellipack/estimators/",)
 LEARNERS: dict[str, Callable[[], Any]] = {
     "metric": lambda: MetricRegressor(16, neighbors=4, n_jobs=1, config=SMALL),
+    "keyed": lambda: KeyedRegressor(
+        0, learner=MetricRegressor(16, neighbors=4, past=False, n_jobs=1, config=SMALL), max_learners=2
+    ),
     "packing": PackingRegressor,
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(5))),
     "rescaled": lambda: RescaledRegressor(PackingRegressor()),

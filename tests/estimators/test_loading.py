@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import ellipack
 from ellipack import (
+    KeyedRegressor,
     LocalSlopes,
     Metric,
     MetricConfig,
@@ -159,7 +160,8 @@ def _check_refused_or_usable(kind: str, archive: Archive, X: Floats, *, missing:
     except ModelFileError:
         return
     assert not missing
-    assert not hasattr(learner, "state_") or np.isfinite(learner.predict(X[:3])).all()
+    keys = {"keys": X[:3, 0]} if isinstance(learner, KeyedRegressor) else {}
+    assert not hasattr(learner, "state_") or np.isfinite(learner.predict(X[:3], **keys)).all()
 
 
 REPLACEMENTS: list[object] = [None, [], {}, "text", -1, 10**18, 0.5, True]

@@ -11,6 +11,7 @@ import pytest
 import ellipack
 from ellipack import (
     GradientOuterProduct,
+    KeyedRegressor,
     LocalSlopes,
     MetricConfig,
     MetricRegressor,
@@ -26,6 +27,7 @@ X, Y = RNG.uniform(-0.5, 0.5, size=(12, 3)), RNG.integers(0, 2, size=12)
 
 LEARNERS: dict[str, Callable[[], Any]] = {
     "metric": MetricRegressor,
+    "keyed": lambda: KeyedRegressor(0),
     "packing": PackingRegressor,
     "packing, diagonal": lambda: PackingRegressor([1.0, 0.5, 0.1]),
     "classifier": PackingClassifier,
@@ -79,8 +81,9 @@ def check_saving(learner: Any, path: Path) -> None:
         assert not path.exists()
         return
     loaded = ellipack.load(path)
-    expected = learner.predict(np.zeros((2, learner.n_features_in_)))
-    assert loaded.predict(np.zeros((2, learner.n_features_in_))).tolist() == expected.tolist()
+    keys = {"keys": [0.1, 0.2]} if isinstance(learner, KeyedRegressor) else {}
+    expected = learner.predict(np.zeros((2, learner.n_features_in_)), **keys)
+    assert loaded.predict(np.zeros((2, learner.n_features_in_)), **keys).tolist() == expected.tolist()
 
 
 @learners

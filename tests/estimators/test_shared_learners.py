@@ -18,6 +18,7 @@ import pytest
 import ellipack
 from ellipack import (
     GradientOuterProduct,
+    KeyedRegressor,
     LocalSlopes,
     MetricConfig,
     MetricRegressor,
@@ -33,6 +34,9 @@ from ellipack.validation import Floats
 SMALL = MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=16, pool=32)
 LEARNERS: dict[str, Callable[[], Any]] = {
     "metric": lambda: MetricRegressor(64, neighbors=8, config=SMALL),
+    "keyed": lambda: KeyedRegressor(
+        0, learner=MetricRegressor(16, neighbors=4, past=False, n_jobs=1, config=SMALL), max_learners=2
+    ),
     "packing": PackingRegressor,
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(8), anchors=20)),
     "rescaled": lambda: RescaledRegressor(PhasedRegressor()),

@@ -24,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from ellipack import (
     GradientOuterProduct,
     IntrinsicDimensionRegressor,
+    KeyedRegressor,
     LocallyAdaptiveRegressor,
     LocalSlopes,
     MetricConfig,
@@ -185,6 +186,7 @@ def _expected_failures(estimator: BaseEstimator) -> dict[str, str]:
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [
         MetricRegressor(),
+        KeyedRegressor(0),
         GradientOuterProduct(LocalSlopes()),
         GradientOuterProduct(),
         PackingRegressor(),

@@ -18,6 +18,7 @@ from ellipack.learners.keyed.key_learner import KeySettings
 from ellipack.learners.keyed.learner import CallOptions, KeyedState
 from ellipack.learners.keyed.store import StoreLimits
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.metric import Metric
 from ellipack.row_keys import RowKeys
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, Ints, check_integer, check_rows
@@ -235,6 +236,41 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         wanted = check_coverage(coverage)
         return select_intervals(self._predict_rows(X, keys).bounds, wanted)
 
+    @overload
+    def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats: ...
+
+    @overload
+    def predict_next(
+        self, X: Any, *, coverage: float | Sequence[float], keys: Any = None, labels: Any = None
+    ) -> tuple[Floats, Intervals]: ...
+
+    def predict_next(
+        self, X: Any, *, coverage: float | Sequence[float] | None = None, keys: Any = None, labels: Any = None
+    ) -> Floats | tuple[Floats, Intervals]:
+        """Predict the rows that follow the last learned row, one after the other. The state does not change.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, in their order.
+        coverage : float or sequence of float, optional
+            Coverages of prediction intervals; see `predict_interval`.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+        labels : array-like of shape (n_samples,), optional
+            Labels that are known already, for the predictions of later rows; NaN where a label is not known.
+
+        Returns
+        -------
+        predictions : array of shape (n_samples,)
+        intervals : Intervals
+            Only if `coverage` is given.
+        """
+        state, wanted = self._fitted_state, None if coverage is None else check_coverage(coverage)
+        rows, row_keys = check_features(self, X), self._row_keys(X, keys)
+        values, bounds = learner.predict_next(state, rows, row_keys, labels, self._options())
+        return values if wanted is None else (values, select_intervals(bounds, wanted))
+
     def predict_each(self, X: Any, *, keys: Any = None) -> RowPredictions:
         """Predict each row as if it were the next one, also before the first row. The state does not change.
 
@@ -321,6 +357,11 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         return " and ".join(map(str, key_columns(self.by)))
 
     @property
+    def metric_(self) -> Metric:
+        """Current metric of the learner of all keys, on standardized features."""
+        return self._fitted_state.pooled.phase.plain.metrics[0]
+
+    @property
     def pooled_(self) -> MetricRegressor:
         """Fitted learner of all keys. It shares its state with this estimator, and must not learn on its own."""
         state, names = self._fitted
@@ -358,6 +399,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         columns = key_columns(self.by)
         if keys is not None:
             return RowKeys.of(list(np.asarray(keys).T) if np.ndim(keys) == 2 else [keys])
+        check_rows(X)  # before its columns
         return RowKeys.of([select_column(self, X, name) for name in columns])
 
     def _check_parameters(self) -> None:

@@ -167,6 +167,11 @@ def unpack(data: bytes, path: str | os.PathLike[str]) -> tuple[str, Archive]:
     return Archive(metadata).fact("kind", str), Archive(_decode_facts(arrays.pop(_FACTS, None), path), arrays)
 
 
+def verify(data: bytes, path: str | os.PathLike[str]) -> None:
+    """Raise `ModelFileError` unless the contents of a file have the checksum that was written."""
+    _verified_metadata(data, path)
+
+
 def _all_arrays(archive: Archive) -> dict[str, NDArray[Any]]:
     """Return the arrays of an archive in their order in a file, and its facts as an array of bytes."""
     text = json.dumps(archive.facts, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)

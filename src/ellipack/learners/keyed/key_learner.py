@@ -104,9 +104,13 @@ class KeyLearner:
             self.any_rows.learn(offers.plain, label)
         return predictions
 
-    def predict(self, rows: Floats, pooled: Predictions, n_jobs: int | None = 1) -> Predictions:
+    def predict(self, rows: Floats, pooled: Predictions) -> Predictions:
         """Return combined predictions from the features alone, with their intervals."""
-        return self.any_rows.predict_rows(pooled, self._predict_own(rows, pooled, n_jobs))
+        return self.any_rows.predict_rows(pooled, self._predict_own(rows, pooled))
+
+    def predict_next(self, rows: Floats, pooled: Predictions) -> Predictions:
+        """Return combined predictions of rows that follow, with their intervals."""
+        return self.next_rows.predict_rows(pooled, self._predict_own(rows, pooled))
 
     def predict_each(self, rows: Floats, pooled: BothPredictions) -> RowPredictions:
         """Return combined predictions of rows, each as if it were the next one; see `learn_late`.
@@ -126,9 +130,9 @@ class KeyLearner:
         self.next_rows.learn_late(Offer(*offers[:half]), label, published)
         self.any_rows.learn(Offer(*offers[half:]), label)
 
-    def _predict_own(self, rows: Floats, pooled: Predictions, n_jobs: int | None = 1) -> Floats:
+    def _predict_own(self, rows: Floats, pooled: Predictions) -> Floats:
         """Return the predictions of the own learner; those of the learner of all keys before its first round."""
-        return pooled.values if self.own.clock == 0 else learner.predict(self.own, rows, n_jobs)
+        return pooled.values if self.own.clock == 0 else learner.predict(self.own, rows)
 
     def pack(self) -> bytes:
         """Return the contents of a file with this learner."""

@@ -8,7 +8,7 @@ A batch is learned by a thread that interrupts do not reach, so that an interrup
 that may fail comes before: checks of the rows, and files that are written and read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -164,9 +164,8 @@ def learn(
     ModelFileError
         If the file of a learner can't be written, or is lost or damaged. The rows before its batch are learned.
     """
-    table = learner.checked_rows(state.pooled.core, X)
+    table = _checked(state, X, keys)
     labels = learner.checked_labels(state.pooled.core, y, len(table))
-    keys.check(len(table))
     predictions = empty_predictions(len(table), with_intervals)
     with state.lock.turn:
         for part in _batches(keys.hashes, options.limits.max_learners):
@@ -250,15 +249,60 @@ def predict(state: KeyedState, X: ArrayLike, keys: RowKeys, options: CallOptions
     -------
     predictions : Predictions
     """
-    table = learner.checked_rows(state.pooled.core, X)
-    keys.check(len(table))
-    predictions = empty_predictions(len(table), with_intervals=True)
+    table = _checked(state, X, keys)
     with state.lock.turn:
         pooled = learner.predict_with_intervals(state.pooled, table, options.n_jobs)
-        for key_learner, places in _each_learner(state, keys.hashes, options.limits):
-            theirs = Predictions(pooled.values[places], pooled.bounds[places])
-            found = key_learner.predict(table[places], theirs)
-            predictions.values[places], predictions.bounds[places] = found
+        return _combine(state, pooled, keys.hashes, options.limits, lambda own, at, of: own.predict(table[at], of))
+
+
+def predict_next(
+    state: KeyedState, X: ArrayLike, keys: RowKeys, labels: ArrayLike | None, options: CallOptions
+) -> Predictions:
+    """Return predictions of the rows that follow, one after the other, with their intervals.
+
+    Parameters
+    ----------
+    state : KeyedState
+        The state. It does not change, except that other learners may be in memory.
+    X : array-like of shape (n, d)
+        Rows.
+    keys : RowKeys
+        Key of each row.
+    labels : array-like of shape (n,) or None
+        Labels that are known, for the predictions of later rows; NaN where a label is not known. Then the prediction of
+        the learner of all keys stands in for it.
+    options : CallOptions
+        Where learners are kept.
+
+    Returns
+    -------
+    predictions : Predictions
+    """
+    table = _checked(state, X, keys)
+    with state.lock.turn:
+        pooled = learner.predict_next_with_intervals(state.pooled, table, keys.hashes, labels)
+        return _combine(state, pooled, keys.hashes, options.limits, lambda own, at, of: own.predict_next(table[at], of))
+
+
+def _checked(state: KeyedState, X: ArrayLike, keys: RowKeys) -> Floats:
+    """Return checked rows, each with a key."""
+    table = learner.checked_rows(state.pooled.core, X)
+    keys.check(len(table))
+    return table
+
+
+def _combine(
+    state: KeyedState,
+    pooled: Predictions,
+    keys: Ints,
+    limits: StoreLimits,
+    predict_key: Callable[[KeyLearner, Ints, Predictions], Predictions],
+) -> Predictions:
+    """Return the predictions of each key, by a function of its learner, its rows and the predictions of all keys."""
+    predictions = empty_predictions(len(keys), with_intervals=True)
+    for key_learner, places in _each_learner(state, keys, limits):
+        theirs = Predictions(pooled.values[places], pooled.bounds[places])
+        predictions.values[places], predictions.bounds[places] = predict_key(key_learner, places, theirs)
     return predictions
 
 
@@ -267,8 +311,7 @@ def predict_each(state: KeyedState, X: ArrayLike, keys: RowKeys, options: CallOp
 
     The features of the past are those of the learner of all keys, and then the offers of both learners.
     """
-    table = learner.checked_rows(state.pooled.core, X)
-    keys.check(len(table))
+    table = _checked(state, X, keys)
     values, bounds = empty_predictions(len(table), with_intervals=True)
     past = np.zeros((len(table), learner.n_past_features(state.pooled.core) + OFFER_SIZE))
     with state.lock.turn:
@@ -302,9 +345,8 @@ def learn_late(
     state: KeyedState, X: ArrayLike, y: ArrayLike, predictions: RowPredictions, keys: RowKeys, limits: StoreLimits
 ) -> None:
     """Learn rows whose labels come after other rows, with what `predict_each` returned for them."""
-    table = learner.checked_rows(state.pooled.core, X)
+    table = _checked(state, X, keys)
     labels = learner.checked_labels(state.pooled.core, y, len(table))
-    keys.check(len(table))
     past, n_past = (
         np.asarray(predictions.past, dtype=np.float64),
         learner.n_past_features(state.pooled.core) + OFFER_SIZE,

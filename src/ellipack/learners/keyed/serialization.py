@@ -1,7 +1,8 @@
 """Archives of the state of `KeyedRegressor`.
 
-The learner of each key is an array of bytes, a packed learner with a checksum of its own. It is checked when it is used
-for the first time, because thousands of learners would take minutes.
+The learner of each key is an array of bytes, a packed learner with a checksum of its own. The checksum is verified when
+the archive is read; everything else when the learner is used for the first time, because thousands of learners would
+take minutes.
 """
 
 from dataclasses import asdict
@@ -16,7 +17,7 @@ from ellipack.learners.keyed.learner import KeyedState, KeyRecord
 from ellipack.learners.keyed.store import LearnerStore
 from ellipack.learners.metric import serialization
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize
-from ellipack.serialization import Archive
+from ellipack.serialization import Archive, verify
 from ellipack.validation import MAX_ABS_LABEL
 
 _MAX_SQUARE = 4 * MAX_ABS_LABEL**2  # of an error
@@ -57,10 +58,16 @@ def from_archive(saved: Archive, d: int) -> KeyedState:
     return KeyedState(
         pooled,
         _settings_from_archive(saved.part("settings")),
-        LearnerStore({int(key): saved.data(f"learner{i}") for i, key in enumerate(keys.tolist())}),
+        LearnerStore({key: _verified(saved, f"learner{i}") for i, key in enumerate(keys.tolist())}),
         {key: KeyRecord(name, n, *sums) for key, name, n, sums in zip(keys.tolist(), names, rows, errors, strict=True)},
         saved.floats_above(0.0, "added_scales", count),
     )
+
+
+def _verified(saved: Archive, name: str) -> bytes:
+    data = saved.data(name)
+    verify(data, f"{saved.prefix}{name}")
+    return data
 
 
 def _settings_to_archive(settings: KeySettings) -> Archive:
