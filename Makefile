@@ -4,7 +4,7 @@ BIN := .venv/bin
 CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
 
 .PHONY: help demo test check check-python check-examples check-cpp sanitize sanitize-quick sanitize-threads check-arm stubs format fuzz soak bench bench-index bench-metric \
-  bench-river bench-run bench-live bench-saving bench-past bench-importance bench-intervals bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
+  bench-river bench-run bench-live bench-saving bench-past bench-keyed bench-importance bench-intervals bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -97,6 +97,9 @@ bench-past: .venv/peers.stamp ## error with and without the past of the label, b
 
 bench-intervals: .venv/peers.stamp ## prediction intervals beside River's, LightGBM's and running quantiles; DATA=FOLDER of CSV files [JOBS=1: streams at a time]
 	@$(BIN)/python -m benchmarks.intervals $(if $(DATA),--data $(DATA)) $(if $(JOBS),--jobs $(JOBS))
+
+bench-keyed: .venv/peers.stamp ## one learner per key beside one learner for all: error, cost and memory
+	@$(BIN)/python -m benchmarks.keyed
 
 bench-peers: .venv/peers.stamp ## compare with River, scikit-learn and LightGBM on public streams, a few minutes; ARGS='--full', '--help'
 	@$(BIN)/python -m benchmarks.comparison $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(ARGS)

@@ -70,7 +70,9 @@ _PLANNED = ("month", "day", "sched_dep_time", "sched_arr_time", "distance")
 _DEPARTED = (*_PLANNED, "dep_time", "dep_delay", "air_time")
 
 
-def _panel(path: str, order: str, key: str, label: str, features: tuple[str, ...]) -> Callable[[], KeyedStream]:
+def panel(path: str, order: str, key: str, label: str, features: tuple[str, ...]) -> Callable[[], KeyedStream]:
+    """Return a function that reads a table of `pydataset`, whose rows have keys, in the order of a column."""
+
     def draw() -> KeyedStream:
         table = read_pydataset(path).dropna().sort_values([order, key], kind="stable")
         X = np.ascontiguousarray(table[list(features)].to_numpy(np.float64))
@@ -117,8 +119,8 @@ STREAMS: Final[dict[str, Callable[[], KeyedStream]]] = {
     "planned flights, by route": _flights("route", _PLANNED),
     "departed flights, by carrier": _flights("carrier", _DEPARTED),
     "departed flights, by route": _flights("route", _DEPARTED),
-    "employment in firms": _panel("plm/EmplUK", "year", "firm", "emp", ("wage", "capital", "output")),
-    "gasoline in countries": _panel(
+    "employment in firms": panel("plm/EmplUK", "year", "firm", "emp", ("wage", "capital", "output")),
+    "gasoline in countries": panel(
         "plm/Gasoline", "year", "country", "lgaspcar", ("year", "lincomep", "lrpmg", "lcarpcap")
     ),
     "nitrogen oxides, hourly": _emissions,

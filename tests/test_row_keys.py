@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -50,7 +52,7 @@ KNOWN = 8754876885235246688
 
 
 def test_names() -> None:
-    columns = [np.array([1.0, 0.1, np.nan, 1234567.0]), ["north", None, 3, 2**60]]
+    columns: list[Any] = [np.array([1.0, 0.1, np.nan, 1234567.0]), ["north", None, 3, 2**60]]
     keys = RowKeys.of(columns)
     assert [keys.name(row) for row in range(4)] == [
         "1, north",
