@@ -123,8 +123,16 @@ def measure(stream: KeyedStream) -> KeyedResult:
     keyed, keyed_cost = _run(
         lambda: KeyedRegressor("key", pooled=MetricRegressor(n_jobs=1)).progressive(X, y, keys=keys)
     )
-    errors = [late_nrmse(each, y) for each in (no_keys, by_key, predict_from_nothing(stream), keyed)]
-    return KeyedResult(len(y), len(np.unique(keys)), *errors, by_key_cost, keyed_cost)
+    return KeyedResult(
+        rows=len(y),
+        keys=len(np.unique(keys)),
+        no_keys=late_nrmse(no_keys, y),
+        by_key=late_nrmse(by_key, y),
+        from_nothing=late_nrmse(predict_from_nothing(stream), y),
+        keyed=late_nrmse(keyed, y),
+        by_key_cost=by_key_cost,
+        keyed_cost=keyed_cost,
+    )
 
 
 def predict_from_nothing(stream: KeyedStream) -> Floats:

@@ -11,7 +11,7 @@ COLUMN_KINDS: Final = ("number", "boolean", "time", "category")
 ON_ERROR_CHOICES: Final = ("stop", "skip")
 """What to do at a bad row."""
 
-LEARNER_NAMES: Final = ("metric", "packing", "phased")
+LEARNER_NAMES: Final = ("metric", "keyed", "packing", "phased")
 """Learners of `ellipack run`."""
 
 DEFAULT_LEVELS: Final = 32

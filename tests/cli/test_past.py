@@ -10,7 +10,6 @@ import pytest
 
 from ellipack import MetricRegressor
 from ellipack.evaluation.run import load_run
-from ellipack.row_keys import hash_rows
 from ellipack.validation import Floats
 from tests.cli.runner import CliRunner
 
@@ -89,7 +88,7 @@ def followed(model: Path, folder: Path, known: Floats) -> Floats:
     learner = load_run(model).learner
     assert isinstance(learner, MetricRegressor)
     X = np.array([[float(row["price"])] for row in rows])
-    return learner.predict_next(X, keys=hash_rows([[row["shop"] for row in rows]]), labels=known)
+    return learner.predict_next(X, keys=[row["shop"] for row in rows], labels=known)
 
 
 @pytest.mark.parametrize("labels", ["all", "none", "some"])
@@ -126,3 +125,16 @@ def test_a_table_without_the_key_is_refused(cli: CliRunner, folder: Path, model:
     done = cli("predict", "model", "no_shop.csv", "--follow", folder=folder)
     assert done.code == 3
     assert "no_shop.csv must have the column 'shop', whose values are keys" in done.err
+
+
+def test_one_learner_per_key(cli: CliRunner, folder: Path) -> None:
+    arguments = ("--learner", "keyed", "--by", "shop", "--set", "max_learners=4")
+    record = result(cli, folder, *arguments)
+    assert (record["keys"]["name"], record["keys"]["count"], record["keys"]["on_disk"]) == ("shop", 12, 8)
+    assert sum(record["keys"]["rows"]) == record["summary"]["rows"]
+    printed = cli("run", "all.csv", "-t", "units", "--drop", "shop", *arguments, folder=folder).out
+    assert "Errors by shop" in printed
+    assert "12 learners, 8 of them on disk" in printed
+    refused = cli("run", "all.csv", "-t", "units", "--learner", "keyed", folder=folder)
+    assert refused.code == 2
+    assert "--learner keyed needs --by" in refused.err

@@ -195,11 +195,11 @@ def test_invalid_waiting_rows_raise(tmp_path: Path) -> None:
     run = new_run(table, BY_ID)
     run.learn_batch(TableBatch.from_table(table.slice(0, 30)))
     predictions = RowPredictions(np.array([0.5]), np.full((1, 16), 0.25), np.zeros((1, 5)))
-    run.waiting.add("x", waiting_rows.WaitingRow(["1", None], np.ones(2), 3, predictions))
+    run.waiting.add("x", waiting_rows.WaitingRow(["1", None], np.ones(2), ["a", None], predictions))
     run.save(tmp_path / "model")
     restored = load_run(tmp_path / "model").waiting.pop("x")
     assert restored is not None
-    assert restored.key == 3
+    assert restored.key == ["a", None]
     for own, expected in zip(restored.predictions, predictions, strict=True):
         assert own.tolist() == expected.tolist()
     _, archive = serialization.read(tmp_path / "model")

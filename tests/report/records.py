@@ -12,6 +12,7 @@ from ellipack.report.record import (
     EffectRecord,
     Experts,
     ImportanceRecord,
+    KeysRecord,
     PastRecord,
     PhaseRecord,
     Progress,
@@ -70,6 +71,7 @@ def full() -> Record:
         phases=phases,
         experts=Experts(expert_names(1), _weights(ROWS, rng)),
         past=PastRecord(64.1, 58.27, ["rentals, 1 row ago", *FEATURES[:2]], [0.5, 0.25, 0.25]),
+        keys=KeysRecord("station", 300, 200, 58.27, 61.5, ["north", "south"], [60, 40], [55.0, 60.0], [62.0, 61.0]),
         residuals=_residuals(1500, rng),
         columns=_columns(),
         speed=[(row, float(9000 * (row + 400) ** -0.18 * rng.uniform(0.93, 1))) for row in range(400, ROWS, 400)],
@@ -188,6 +190,7 @@ def hostile() -> Record:
         importance=_importance(names, [1 / len(names)] * len(names)),
         experts=Experts(experts, record.experts.weights),
         past=PastRecord(2.0, 1.0, list(HOSTILE), [1 / count] * count),
+        keys=KeysRecord(HOSTILE[0], count, 0, 1.0, 1.0, list(HOSTILE), [1] * count, [0.0] * count, [0.0] * count),
         phases=[replace(phase, choice=HOSTILE[i % count]) for i, phase in enumerate(record.phases)],
         columns=[ColumnRecord(name, name, name, 1) for name in HOSTILE],
     )

@@ -116,7 +116,7 @@ def test_page_is_accessible_to_screen_readers(full: Page) -> None:
     assert len(charts) == 14
     assert all(len(chart["aria-label"]) > 40 for chart in charts)
     assert all(head["scope"] in ("row", "col") for head in full.all("th"))
-    assert len(full.all("caption")) == len(full.all("table")) == 5
+    assert len(full.all("caption")) == len(full.all("table")) == 6
     assert len(full.all("h1")) == 1
     levels = [int(tag[1]) for tag, _ in full.elements if re.fullmatch("h[1-6]", tag)]
     assert all(after - before <= 1 for before, after in pairwise(levels))
@@ -127,6 +127,7 @@ def test_full_record_has_every_section(full: Page) -> None:
     assert [text for tag, text in full.texts if tag == "h2" and text] == [
         "Prediction error",
         "What drives it",
+        "Keys",
         "The past",
         "Learned metric",
         "Expert weights",

@@ -15,6 +15,7 @@ from ellipack.report.record import (
     Direction,
     Experts,
     ImportanceRecord,
+    KeysRecord,
     PastRecord,
     PhaseRecord,
     Progress,
@@ -58,6 +59,7 @@ def any_record(draw: st.DrawFn) -> Record:
         for end in draw(ends(draw(st.integers(0, 3))))
     ]
     sample = draw(st.integers(0, 3))
+    key_columns = [lists_of(each, 2) for each in (st.text(), st.integers(1, 9), positive, positive)]
     return replace(
         records.full(),
         source=draw(st.text()),
@@ -68,6 +70,7 @@ def any_record(draw: st.DrawFn) -> Record:
         eigenvalues=draw(falling),
         directions=[Direction(draw(numbers), draw(lists_of(numbers, d)))],
         phases=phases,
+        keys=draw(st.none() | st.builds(KeysRecord, st.text(), whole, whole, positive, positive, *key_columns)),
         past=draw(st.none() | st.builds(PastRecord, positive, positive, lists_of(st.text(), 2), shares(2))),
         experts=Experts(draw(lists_of(st.text(), experts)), draw(weights)),
         residuals=SampledRows(*(draw(lists_of(entry, sample)) for entry in (whole, numbers, numbers))),

@@ -8,6 +8,7 @@ from ellipack.cli.options import DEFAULT_LEARNER, Options
 from ellipack.errors import DomainError, InputError
 from ellipack.estimators import (
     GradientOuterProduct,
+    KeyedRegressor,
     MetricRegressor,
     PackingRegressor,
     PhasedRegressor,
@@ -19,6 +20,7 @@ from ellipack.tabular import TableStream
 
 LEARNER_FACTORIES: Final[dict[str, Callable[..., Any]]] = {
     "metric": MetricRegressor,
+    "keyed": KeyedRegressor,
     "packing": PackingRegressor,
     # Local slopes find directions; the estimator of appendix A does not at practical sizes.
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes())),
@@ -32,16 +34,18 @@ def make_learner(name: str, settings: Sequence[str]) -> StreamingRegressor[Any]:
     for text in settings:
         key, value = parse_setting(text, learner)
         learner.set_params(**{key: value})
-    return learner if name == "metric" else RescaledRegressor(learner)
+    return learner if name in ("metric", "keyed") else RescaledRegressor(learner)
 
 
 def use_past(learner: StreamingRegressor[Any], options: Options, table: TableStream) -> None:
     """Set whether a learner uses the past, and the columns of its keys."""
-    if not isinstance(learner, MetricRegressor):
+    if not isinstance(learner, MetricRegressor | KeyedRegressor):
         if options.by:
-            raise InputError(f"--by needs --learner {DEFAULT_LEARNER}: the other learners do not use the past")
+            raise InputError(f"--by needs --learner {DEFAULT_LEARNER} or keyed: the other learners do not use the past")
         return
-    if options.by and not options.past:
+    if isinstance(learner, KeyedRegressor) and not options.by:
+        raise InputError("--learner keyed needs --by, the column whose values have a learner each")
+    if options.by and not options.past and isinstance(learner, MetricRegressor):
         raise InputError("--by needs the past: omit --no-past")
     for name in options.by:
         if name not in table.columns:
@@ -49,7 +53,9 @@ def use_past(learner: StreamingRegressor[Any], options: Options, table: TableStr
             raise InputError(f"--by must be one of the columns of {table.name}: {columns}, got {name!r}")
     if options.by:
         learner.set_params(by=list(options.by))
-    if not options.past:
+    if not options.past and isinstance(learner, KeyedRegressor):
+        learner.set_params(pooled=MetricRegressor(past=False))
+    elif not options.past:
         learner.set_params(past=False)
 
 

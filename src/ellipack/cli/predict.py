@@ -88,12 +88,12 @@ Predict = Callable[[TableBatch, ParsedRows], tuple[Floats, Floats]]
 def _predict_apart(run: Run, options: PredictionOptions) -> Predict:
     """Return a function that predicts rows that need not follow those of the run."""
 
-    def predict(_: TableBatch, rows: ParsedRows) -> tuple[Floats, Floats]:
-        X = run.encoder.transform(rows)
-        predictions = run.learner.predict(X)
+    def predict(batch: TableBatch, rows: ParsedRows) -> tuple[Floats, Floats]:
+        X, keys = run.encoder.transform(rows), run.predict_keys(batch, rows)
+        predictions = run.learner.predict(X, **keys)
         if not options.coverages:
             return predictions, np.empty((len(rows), 0))
-        return predictions, options.interval_ends(run.learner.predict_interval(X, options.coverages))
+        return predictions, options.interval_ends(run.learner.predict_interval(X, options.coverages, **keys))
 
     return predict
 

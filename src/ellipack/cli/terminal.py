@@ -12,12 +12,12 @@ from rich.text import Text
 
 from ellipack.evaluation.drivers import column_importances
 from ellipack.evaluation.run import Run
-from ellipack.report.formatting import clean, format_count, format_percent, truncate
+from ellipack.report.formatting import clean, format_count, format_number, format_percent, truncate
 from ellipack.report.headline import format_share
-from ellipack.report.record import Direction, ImportanceRecord, PastRecord, Record, Summary
+from ellipack.report.record import Direction, ImportanceRecord, KeysRecord, PastRecord, Record, Summary
 
 _MAX_DRIVER_LENGTH = 24
-_MAX_FEATURES, _MAX_PHASES, _MAX_LOADINGS, _MAX_AS_ONE = 10, 10, 4, 8
+_MAX_FEATURES, _MAX_KEYS, _MAX_PHASES, _MAX_LOADINGS, _MAX_AS_ONE = 10, 10, 10, 4, 8
 _NAME_WIDTH = 20  # of a column, if the terminal is narrow
 _MIN_WEIGHT, _MIN_LOADING = 0.0005, 0.05  # smaller values are not shown
 _BAR_LENGTH = 16
@@ -43,6 +43,8 @@ def print_record(record: Record, console: Console) -> None:
     """Print the results of a run: errors, features and directions."""
     console.print(Text(clean(f"{record.learner} on {record.source}, target {record.target}"), style="bold"))
     console.print(_score_table(record))
+    if record.keys is not None:
+        console.print(_key_table(record.keys))
     if record.importance is not None:
         console.print(_importance_table(record.importance, console))
     console.print(_direction_table(record))
@@ -142,6 +144,16 @@ def _past_table(past: PastRecord, console: Console) -> Table:
     rest = ranked[len(shown) :]
     if rest:
         table.caption = f"and {len(rest):,} more, {sum(share for share, _ in rest):.1%} in total"
+    return table
+
+
+def _key_table(keys: KeysRecord) -> Table:
+    table = _table(f"Errors by {clean(keys.name)}", clean(keys.name), ">rows", ">RMSE", ">learner of all keys")
+    columns = list(zip(keys.names, keys.rows, keys.key_rmse, keys.key_pooled_rmse, strict=True))[:_MAX_KEYS]
+    for name, rows, own, pooled in columns:
+        table.add_row(Text(clean(name)), f"{rows:,}", format_number(own), format_number(pooled))
+    table.add_row(Text(f"all {keys.count:,}"), "", format_number(keys.rmse), format_number(keys.pooled_rmse))
+    table.caption = f"{keys.count:,} learners, {keys.on_disk:,} of them on disk"
     return table
 
 

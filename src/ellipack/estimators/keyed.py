@@ -365,11 +365,22 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
     def pooled_(self) -> MetricRegressor:
         """Fitted learner of all keys. It shares its state with this estimator, and must not learn on its own."""
         state, names = self._fitted
-        pooled = self._pooled()
+        pooled = self.new_pooled()
         pooled._fitted = state.pooled, names
+        if "_columns" in self.__dict__:
+            pooled._columns = self._columns
         return pooled
 
-    def _pooled(self) -> MetricRegressor:
+    def set_columns(self, columns: Sequence[str]) -> Self:
+        """Name the column of a table that each feature comes from, for the learner of all keys.
+
+        See `MetricRegressor.set_columns`.
+        """
+        named = (self.pooled_ if self.__sklearn_is_fitted__() else self.new_pooled()).set_columns(columns)
+        self._columns = named._columns
+        return self
+
+    def new_pooled(self) -> MetricRegressor:
         """Return an unfitted learner of all keys."""
         pooled: MetricRegressor = MetricRegressor() if self.pooled is None else clone(self.pooled)
         pooled.by = self.by
@@ -414,14 +425,17 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         if self.folder is not None and not isinstance(self.folder, str | os.PathLike):
             raise InputError(f"folder must be a path, got {self.folder!r}")
         self._key_learner()._check_parameters()
-        self._pooled()._check_parameters()
+        self.new_pooled()._check_parameters()
         self._options()
 
     def _initial_state(self, d: int) -> KeyedState:
         self._check_parameters()
         own = self._key_learner()
         settings = KeySettings(own._size().checked(), int(own.random_state), own.config or MetricConfig())
-        return learner.initial_state(self._pooled()._initial_state(d), settings)
+        pooled = self.new_pooled()
+        if "_columns" in self.__dict__:
+            pooled._columns = self._columns
+        return learner.initial_state(pooled._initial_state(d), settings)
 
     def _dimension(self, state: KeyedState) -> int:
         return state.dimension

@@ -12,10 +12,11 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ellipack import serialization
 from ellipack.errors import IncompleteBatchError, ModelFileError
-from ellipack.estimators import MetricRegressor
+from ellipack.estimators import KeyedRegressor, MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.loading import RUN_KIND, regressor_from_archive
 from ellipack.evaluation.append_only_file import OutputPosition
@@ -25,12 +26,15 @@ from ellipack.evaluation.scores import Scores
 from ellipack.evaluation.table_fingerprint import TableFingerprint
 from ellipack.evaluation.waiting_rows import LATE, LEARN, WaitingRow, WaitingRows, split_steps, widen
 from ellipack.learners.intervals import RowPredictions
+from ellipack.learners.keyed.key_learner import OFFER_SIZE
 from ellipack.learners.metric.past import past_feature_names, past_labels
-from ellipack.row_keys import hash_rows
 from ellipack.serialization import Archive
 from ellipack.tabular import BadRow, ParsedRows, TableBatch, TableEncoder, column_text
 from ellipack.tabular.arrow import pa
 from ellipack.validation import Floats, Ints
+
+Keys = NDArray[np.object_]
+"""Values of the keys of rows as text, shape (n_rows, n_columns)."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +198,7 @@ class Run:
         self.is_incomplete = False
         return result
 
-    def _learn(self, rows: ParsedRows, keys: Ints | None) -> tuple[Floats, Floats]:
+    def _learn(self, rows: ParsedRows, keys: Keys | None) -> tuple[Floats, Floats]:
         """Predict and then learn rows with labels; return the predictions and the ends of their intervals."""
         predictions, ends = np.empty(len(rows)), np.empty((len(rows), len(self.options.interval_columns)))
         for block in self.encoder.partial_fit_transform(rows):
@@ -212,7 +216,7 @@ class Run:
         return self.options.bound(predictions), ends
 
     def _predict(
-        self, batch: TableBatch, rows: ParsedRows, keys: Ints | None, ids: Texts | None
+        self, batch: TableBatch, rows: ParsedRows, keys: Keys | None, ids: Texts | None
     ) -> tuple[Floats, Floats]:
         """Predict rows without labels, each as if it were the next one. Those with an id wait for their labels."""
         self.unlabeled += len(rows)
@@ -228,7 +232,7 @@ class Run:
             for i, name in enumerate(ids):
                 if name is not None:
                     own = RowPredictions(*(each[i : i + 1].copy() for each in predictions))
-                    row = WaitingRow(list(cells[i]), X[i].copy(), 0 if keys is None else int(keys[i]), own)
+                    row = WaitingRow(list(cells[i]), X[i].copy(), [] if keys is None else keys[i].tolist(), own)
                     self.waiting.add(name, row)
         return self._published(predictions)
 
@@ -249,13 +253,13 @@ class Run:
             self.learner.add_features(block.new_scales)
         self._name_columns(block.X.shape[1])
         X, labels = widen(row.features, block.X.shape[1])[None], np.array([label])
-        keys = None if getattr(self.learner, "by", None) is None else np.array([row.key])
-        self.learner.learn_late(X, labels, row.predictions, **({} if keys is None else {"keys": keys}))
+        more = {"keys": np.array([row.key], dtype=object)} if row.key else {}
+        self.learner.learn_late(X, labels, row.predictions, **more)
         self.late_labels += 1
 
     def _name_columns(self, count: int) -> None:
         """Tell the learner the columns of its features, of which there are `count`, to measure their importance."""
-        if isinstance(self.learner, MetricRegressor):
+        if isinstance(self.learner, MetricRegressor | KeyedRegressor):
             self.learner.set_columns(self.encoder.feature_columns[:count])
 
     def _row_ids(self, batch: TableBatch, rows: ParsedRows) -> Texts | None:
@@ -266,14 +270,18 @@ class Run:
         ids: Texts = column_text(batch, self.options.id_column)[kept].tolist()
         return ids
 
-    def row_keys(self, batch: TableBatch, rows: ParsedRows) -> Ints | None:
-        """Return the key of each parsed row, from the columns by which the learner uses the past; None without keys."""
+    def predict_keys(self, batch: TableBatch, rows: ParsedRows) -> dict[str, Any]:
+        """Return the keys of rows as an argument of `predict`, which only learners per key take."""
+        return {"keys": self.row_keys(batch, rows)} if isinstance(self.learner, KeyedRegressor) else {}
+
+    def row_keys(self, batch: TableBatch, rows: ParsedRows) -> Keys | None:
+        """Return the values of the key of each parsed row as text, shape (n_rows, n_columns); None without keys."""
         by = getattr(self.learner, "by", None)
         if by is None:
             return None
         kept = np.searchsorted(batch.row_numbers, rows.row_numbers)
         names = [by] if isinstance(by, str) else by
-        return hash_rows([column_text(batch, name)[kept] for name in names])
+        return np.column_stack([column_text(batch, name)[kept] for name in names])
 
     def use_coverages(self, coverages: tuple[float, ...]) -> None:
         """Make intervals of these coverages from now on, also for rows that wait for their labels."""
@@ -355,6 +363,8 @@ def run_from_archive(archive: Archive) -> Run:
 
 def _n_past_features(learner: Any) -> int:
     """Return the number of features of the past that a learner uses."""
+    if isinstance(learner, KeyedRegressor):
+        return _n_past_features(learner.new_pooled()) + OFFER_SIZE
     labels = past_labels(learner.past) if isinstance(learner, MetricRegressor) else 0
     return len(past_feature_names(labels, None if learner.by is None else "key")) if labels else 0
 

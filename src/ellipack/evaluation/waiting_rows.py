@@ -30,15 +30,15 @@ class WaitingRow(NamedTuple):
         Cells of the feature columns as text.
     features : ndarray of float
         Its features when it was predicted.
-    key : int
-        Its key, 0 without keys.
+    key : list of str or None
+        Values of its key; empty without keys.
     predictions : RowPredictions
         Its prediction, with the intervals by which its label is judged.
     """
 
     cells: Texts
     features: Floats
-    key: int
+    key: Texts
     predictions: RowPredictions
 
 
@@ -55,7 +55,7 @@ class WaitingRows:
     --------
     >>> waiting = WaitingRows()
     >>> predictions = RowPredictions(np.array([0.25]), np.zeros((1, 16)), np.zeros((1, 0)))
-    >>> waiting.add("a", WaitingRow(["5"], np.array([5.0]), 0, predictions))
+    >>> waiting.add("a", WaitingRow(["5"], np.array([5.0]), [], predictions))
     >>> len(waiting), waiting.pop("a").predictions.values, waiting.pop("a")
     (1, array([0.25]), None)
     """
@@ -85,11 +85,15 @@ class WaitingRows:
         """Return an archive of the rows, with features filled up by zeros."""
         rows = list(self._rows.values())
         return Archive(
-            {"forgotten": self.forgotten, "ids": list(self._rows), "cells": [row.cells for row in rows]},
+            {
+                "forgotten": self.forgotten,
+                "ids": list(self._rows),
+                "cells": [row.cells for row in rows],
+                "keys": [row.key for row in rows],
+            },
             {
                 "features": np.array([widen(row.features, width) for row in rows]).reshape(len(rows), width),
                 "past": np.array([row.predictions.past for row in rows]).reshape(len(rows), n_past),
-                "keys": np.array([row.key for row in rows], dtype=np.int64),
                 "predictions": np.array([row.predictions.values for row in rows]).reshape(len(rows)),
                 "bounds": np.array([row.predictions.bounds for row in rows]).reshape(len(rows), NO_BOUNDS.shape[1]),
             },
@@ -112,7 +116,9 @@ class WaitingRows:
             raise ModelFileError(f"{archive.prefix}cells must be {n_cells} strings or nulls for each of {count} rows")
         features = archive.floats_between(-MAX_ABS_VALUE, MAX_ABS_VALUE, "features", count, width)
         past = archive.floats_between(-MAX_PAST_VALUE, MAX_PAST_VALUE, "past", count, n_past)
-        keys = archive.ints("keys", count, least=-(2**63), most=2**63 - 1).tolist()
+        keys = archive.fact("keys", list)
+        if len(keys) != count or not all(isinstance(key, list) and _is_row_of_texts(key, len(key)) for key in keys):
+            raise ModelFileError(f"{archive.prefix}keys must be a list of strings or nulls for each of {count} rows")
         values, bounds = archive.floats("predictions", count), archive.any_floats("bounds", count, NO_BOUNDS.shape[1])
         if np.isnan(bounds).any():
             raise ModelFileError(f"{archive.prefix}bounds must not be NaN")

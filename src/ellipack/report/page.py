@@ -246,6 +246,23 @@ def _past_section(record: Record) -> Section | None:
     return Section("past", "The past", [lead], table=Table(caption, ["Feature", "Share"], rows, numeric=(1,)))
 
 
+def _key_section(record: Record) -> Section | None:
+    keys = record.keys
+    if keys is None:
+        return None
+    gain = 1 - keys.rmse / keys.pooled_rmse if keys.pooled_rmse else 0.0
+    lead = (
+        f"Each of {format_count(keys.count, 'key')} ({clean(keys.name)}) has a learner of its own beside the learner "
+        f"of all keys; {keys.on_disk:,} of them are on disk. The RMSE is {format_number(keys.rmse)}, "
+        f"{compare_errors(gain)} than that of the learner of all keys alone, {format_number(keys.pooled_rmse)}."
+    )
+    columns = zip(keys.names, keys.rows, keys.key_rmse, keys.key_pooled_rmse, strict=True)
+    rows = [[name, f"{n:,}", format_number(own), format_number(pooled)] for name, n, own, pooled in columns]
+    caption = f"{format_count(len(rows), 'key')} of {keys.count:,}, those with most rows"
+    headings = [keys.name, "Rows", "RMSE", "All keys"]
+    return Section("keys", "Keys", [lead], table=Table(caption, headings, rows, numeric=(1, 2, 3)))
+
+
 def _expert_section(record: Record) -> Section | None:
     lead = (
         "A prediction combines those of many simple models, called experts. Experts with small errors gain weight, "
@@ -308,6 +325,7 @@ _SECTION_BUILDERS = (
     _error_section,
     _interval_section,
     _feature_section,
+    _key_section,
     _past_section,
     _metric_section,
     _expert_section,

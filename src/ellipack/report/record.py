@@ -156,6 +156,37 @@ class PastRecord:
 
 
 @dataclass(frozen=True)
+class KeysRecord:
+    """Errors of one learner per key. Predictions are those of the next row.
+
+    Attributes
+    ----------
+    name : str
+        Name of the keys.
+    count, on_disk : int
+        Number of keys, and of those whose learners are in files only.
+    rmse, pooled_rmse : float
+        RMSE over all keys, and that of the learner of all keys alone.
+    names : list of str
+        Keys with most rows.
+    rows : list of int
+        Their numbers of rows.
+    key_rmse, key_pooled_rmse : list of float
+        Their RMSE, and that of the learner of all keys alone.
+    """
+
+    name: str
+    count: int
+    on_disk: int
+    rmse: float
+    pooled_rmse: float
+    names: list[str]
+    rows: list[int]
+    key_rmse: list[float]
+    key_pooled_rmse: list[float]
+
+
+@dataclass(frozen=True)
 class ColumnShare:
     """Importance of a column, or of strongly correlated columns together. None means too early to say.
 
@@ -386,6 +417,8 @@ class Record:
         Row number and rows per second, may be empty.
     intervals : list of IntervalRecord
         Prediction intervals of each coverage that was asked for.
+    keys : KeysRecord or None
+        Errors by key; None unless there is one learner per key.
     """
 
     source: str
@@ -408,6 +441,7 @@ class Record:
     columns: list[ColumnRecord]
     speed: list[tuple[int, float]]
     intervals: list[IntervalRecord] = field(default_factory=list)
+    keys: KeysRecord | None = None
 
     def __post_init__(self) -> None:
         for name, hint in field_types(Record).items():
@@ -417,6 +451,7 @@ class Record:
         _check_metric(self)
         _check_phases(self)
         _check_intervals(self)
+        _check_keys(self)
         _check_effects(self)
 
     def to_json(self) -> str:
@@ -492,6 +527,18 @@ def _check_metric(record: Record) -> None:
         check_length(direction.loadings, f"directions[{i}].loadings", record.features, "features")
     for column in record.columns:
         check_non_negative(column.missing, f"columns: {column.name!r} missing")
+
+
+def _check_keys(record: Record) -> None:
+    keys = record.keys
+    if keys is None:
+        return
+    for name in ("count", "on_disk", "rmse", "pooled_rmse"):
+        check_non_negative(getattr(keys, name), f"keys.{name}")
+    for name in ("rows", "key_rmse", "key_pooled_rmse"):
+        check_length(getattr(keys, name), f"keys.{name}", keys.names, "names")
+        for each in getattr(keys, name):
+            check_non_negative(each, f"keys.{name}")
 
 
 def _check_intervals(record: Record) -> None:

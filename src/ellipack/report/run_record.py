@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ellipack._version import __version__
-from ellipack.estimators import MetricRegressor, PhasedRegressor
+from ellipack.estimators import KeyedRegressor, MetricRegressor, PhasedRegressor
 from ellipack.evaluation.drivers import column_effects, column_importances
 from ellipack.evaluation.interval_scores import IntervalScores
 from ellipack.evaluation.run import Run
@@ -23,6 +23,7 @@ from ellipack.report.record import (
     Experts,
     ImportanceRecord,
     IntervalRecord,
+    KeysRecord,
     PastRecord,
     PhaseRecord,
     Progress,
@@ -34,6 +35,7 @@ from ellipack.report.record import (
 from ellipack.validation import Floats
 
 _N_DIRECTIONS = 5
+_MAX_KEYS = 20  # whose errors are listed
 _MAX_EFFECTS = 8  # columns whose effects are computed
 _MAX_DISORDER = 0.02  # of the time from first to last, between the date of a row and its place in order
 _MAX_SHARE_OUT_OF_ORDER = 0.05  # of the rows that may be further away
@@ -97,7 +99,10 @@ def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Re
     Record
         Results of the run.
     """
-    inner, metric = getattr(learner, "regressor_", learner), learner.metric_
+    outer = learner
+    if isinstance(learner, KeyedRegressor):
+        learner = learner.pooled_
+    inner, metric = getattr(learner, "regressor_", outer), learner.metric_
     directions = zip(metric.eigenvalues[:_N_DIRECTIONS].tolist(), metric.eigenvectors.T.tolist(), strict=False)
     return Record(
         source=info.source,
@@ -113,12 +118,33 @@ def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Re
         effective_rank=int(learner.effective_rank_),
         n_centers=int(learner.n_centers_),
         directions=[Direction(value, loadings) for value, loadings in directions],
-        phases=_build_phases(inner),
+        phases=_build_phases(learner if inner is outer else inner),
         experts=_build_experts(learner),
         past=_build_past(learner, features, info.target),
         residuals=_build_sample(info.scores),
         columns=info.columns,
         speed=info.speed,
+        keys=_build_keys(outer),
+    )
+
+
+def _build_keys(learner: Any) -> KeysRecord | None:
+    """Return the errors by key, if there is one learner per key."""
+    if not isinstance(learner, KeyedRegressor):
+        return None
+    every = learner.key_errors()
+    rmse, pooled_rmse = (
+        float(np.sqrt(np.average(errors**2, weights=every.rows))) for errors in (every.rmse, every.pooled_rmse)
+    )
+    shown = [each[:_MAX_KEYS] for each in every]
+    return KeysRecord(
+        learner.key_name_,
+        learner.n_keys_,
+        learner.n_keys_on_disk_,
+        rmse,
+        pooled_rmse,
+        list(shown[0]),
+        *(np.asarray(each).tolist() for each in shown[1:]),
     )
 
 

@@ -236,7 +236,10 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         predictions : array of shape (n_samples,)
         """
         run = self._fitted_run
-        return self._predict(X, lambda _, rows: run.learner.predict(run.encoder.transform(rows)))
+        return self._predict(
+            X,
+            lambda batch, rows: run.learner.predict(run.encoder.transform(rows), **run.predict_keys(batch, rows)),
+        )
 
     def predict_interval(self, X: Any, coverage: float | Sequence[float] = 0.9) -> Intervals:
         """Return prediction intervals of rows that need not follow those that were learned.
@@ -256,8 +259,9 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         """
         run, wanted = self._fitted_run, check_coverage(coverage)
 
-        def both_ends(_: TableBatch, rows: ParsedRows) -> Floats:
-            return np.hstack(run.learner.predict_interval(run.encoder.transform(rows), wanted.ravel().tolist()))
+        def both_ends(batch: TableBatch, rows: ParsedRows) -> Floats:
+            table, keys = run.encoder.transform(rows), run.predict_keys(batch, rows)
+            return np.hstack(run.learner.predict_interval(table, wanted.ravel().tolist(), **keys))
 
         lower, upper = np.hsplit(self._predict(X, both_ends, (2 * wanted.size,)), 2)
         return Intervals(lower, upper) if wanted.ndim else Intervals(lower[:, 0], upper[:, 0])
