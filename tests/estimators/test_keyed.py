@@ -1,7 +1,9 @@
 """`KeyedRegressor` against a literal reference, and the same bits whatever is in memory."""
 
 import pickle
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from copy import deepcopy
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import ellipack
 from ellipack import KeyedRegressor, MetricConfig, MetricRegressor
 from ellipack.errors import InputError, ModelFileError, ShapeError
 from ellipack.learners.intervals import COVERAGES
+from ellipack.learners.keyed import partitions
 from ellipack.row_keys import hash_row
 from ellipack.validation import Floats
 from tests.reference.keyed import ReferenceKeyed
@@ -274,3 +277,54 @@ def test_coverage_of_each_key() -> None:
     for each in range(3):
         mine = key == each
         assert np.mean((lower <= y)[mine] & (y <= upper)[mine]) == pytest.approx(0.8, abs=0.05)
+
+
+class TestPartitions:
+    """Keys that are learned on the workers of an executor."""
+
+    @pytest.mark.parametrize(("workers", "count"), [(1, 1), (3, 2), (2, 8)])
+    def test_same_bits_as_in_this_process(self, workers: int, count: int) -> None:
+        X, y, keys = panel(90, 5)
+        whole, parts = keyed(), keyed(max_learners=2)
+        expected = whole.progressive(X[:60], y[:60], keys=keys[:60])
+        with ThreadPoolExecutor(workers) as executor:
+            first, second = (
+                parts.progressive_on(executor, X[part], y[part], keys=keys[part], partitions=count)
+                for part in (slice(0, 25), slice(25, 60))
+            )
+            assert np.append(first, second).tolist() == expected.tolist()
+            assert state_bits(parts) == state_bits(whole)
+            assert parts.key_errors().names == whole.key_errors().names
+            for each in (whole, parts):
+                each.add_features([1.0])
+            wide = np.column_stack([X[60:], X[60:, 0]])
+            more = parts.progressive_on(executor, wide, y[60:], keys=keys[60:], partitions=count)
+        assert more.tolist() == whole.progressive(wide, y[60:], keys=keys[60:]).tolist()
+        assert state_bits(parts) == state_bits(whole)
+        parts.predict(wide[:1], keys=keys[:1])  # makes room
+        assert parts.n_keys_ - parts.n_keys_on_disk_ <= 2
+
+    def test_processes(self) -> None:
+        X, y, keys = panel(40, 3)
+        with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
+            found = keyed().progressive_on(executor, X, y, keys=keys, partitions=3)
+        assert found.tolist() == keyed().progressive(X, y, keys=keys).tolist()
+
+    def test_a_task_that_fails_changes_nothing(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        X, y, keys = panel(60, 3)
+        learner = keyed().fit(X[:30], y[:30], keys=keys[:30])
+        before = state_bits(learner)
+
+        def fail(*_: object) -> None:
+            raise OSError("the worker is lost")
+
+        with ThreadPoolExecutor(2) as executor:
+            with monkeypatch.context() as broken:
+                broken.setattr(partitions, "learn_partition", fail)
+                with pytest.raises(OSError, match="the worker is lost"):
+                    learner.progressive_on(executor, X[30:], y[30:], keys=keys[30:])
+            assert state_bits(learner) == before
+            again = learner.progressive_on(executor, X[30:], y[30:], keys=keys[30:])
+            with pytest.raises(InputError, match="partitions must be an integer >= 1, got 0"):
+                learner.progressive_on(executor, X, y, keys=keys, partitions=0)
+        assert again.tolist() == keyed().progressive(X, y, keys=keys)[30:].tolist()

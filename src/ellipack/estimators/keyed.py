@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
@@ -16,6 +17,7 @@ from ellipack.learners.intervals import Intervals, Predictions, RowPredictions, 
 from ellipack.learners.keyed import learner, serialization
 from ellipack.learners.keyed.key_learner import KeySettings
 from ellipack.learners.keyed.learner import CallOptions, KeyedState
+from ellipack.learners.keyed.partitions import Partitioning, learn_partitioned
 from ellipack.learners.keyed.store import StoreLimits
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.metric import Metric
@@ -197,6 +199,46 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
             each key, on any stream; the theorem is in `ellipack.learners.intervals`.
         """
         return self._fit_and_select(X, check_targets(y), coverage, keys=self._row_keys(X, keys))
+
+    def progressive_on(self, executor: Executor, X: Any, y: Any, *, keys: Any = None, partitions: int = 8) -> Floats:
+        """Do the same as `progressive`, with the learners of the keys on the workers of an executor.
+
+        The learner of all keys learns in this process. The result is that of `progressive`, bit for bit, whatever the
+        executor and the number of partitions are. If a task fails, nothing is learned.
+
+        Parameters
+        ----------
+        executor : concurrent.futures.Executor
+            A process pool, or the executor of a Dask cluster, ``client.get_executor()``.
+        X : array-like of shape (n_samples, n_features)
+            Rows. Learners are sent to workers and back once per call, so that a call should have many rows per key.
+        y : array-like of shape (n_samples,)
+            Labels.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+        partitions : int, default 8
+            Number of tasks, among which keys are divided.
+
+        Returns
+        -------
+        predictions : array of shape (n_samples,)
+            The prediction for each row, made before its label was seen.
+
+        Examples
+        --------
+        >>> from concurrent.futures import ThreadPoolExecutor
+        >>> X, shop = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3
+        >>> with ThreadPoolExecutor(2) as executor:
+        ...     predictions = KeyedRegressor("shop").progressive_on(executor, X, shop * X[:, 0], keys=shop)
+        >>> bool((predictions == KeyedRegressor("shop").progressive(X, shop * X[:, 0], keys=shop)).all())
+        True
+        """
+        labels = check_targets(y)
+        rows, fitted, row_keys = self._rows_and_state(X, keys)
+        where = Partitioning(executor, partitions)
+        values = learn_partitioned(fitted[0], rows, labels, row_keys, where, self._options()).values
+        self._fitted = fitted
+        return values
 
     def predict(self, X: Any, *, keys: Any = None) -> Floats:
         """Predict rows that need not follow those that were learned, from the features alone.

@@ -88,19 +88,19 @@ class KeyLearner:
         """Return an independent copy."""
         return deepcopy(self)
 
-    def add_features(self, scales: Floats) -> None:
-        """Add features of given typical sizes, which are 0 in all earlier rows."""
-        if len(scales):
-            add_features(self.own, scales)
+    def add_features(self, scales: Floats, d: int) -> None:
+        """Add the features that are missing of d, which are 0 in all earlier rows; `scales` ends with their sizes."""
+        missing = d - self.dimension
+        if missing:
+            add_features(self.own, scales[len(scales) - missing :])
 
-    def learn(self, rows: Floats, labels: Floats, pooled: BothPredictions, *, with_intervals: bool) -> Predictions:
+    def learn(self, rows: Floats, labels: Floats, pooled: BothPredictions) -> Predictions:
         """Run one round for each row; return its combined prediction as the next row, made before its label."""
         first_own = 1 if self.own.clock == 0 else 0
         own = learner.learn(self.own, rows, labels)
-        predictions = empty_predictions(len(rows), with_intervals)
+        predictions = empty_predictions(len(rows), with_intervals=True)
         for t, (offers, label) in enumerate(zip(_offers(pooled, own, first_own), labels.tolist(), strict=True)):
-            predictions.values[t], bounds = self.next_rows.learn(offers.next, label)
-            predictions.bounds[t : t + 1] = bounds
+            predictions.values[t], predictions.bounds[t] = self.next_rows.learn(offers.next, label)
             self.any_rows.learn(offers.plain, label)
         return predictions
 

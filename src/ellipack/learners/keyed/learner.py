@@ -100,9 +100,11 @@ class KeyedState:
         """Number of features."""
         return self.pooled.core.dimension
 
-    def missing_scales(self, key_learner: KeyLearner) -> Floats:
-        """Return the typical sizes of the features that a learner does not have yet."""
-        return self.added_scales[len(self.added_scales) - (self.dimension - key_learner.dimension) :]
+    def record(self, key: int, keys: RowKeys, row: int) -> KeyRecord:
+        """Return the record of a key, a new one for a new key, whose name is that of a row."""
+        if key not in self.records:
+            self.records[key] = KeyRecord(keys.name(row))
+        return self.records[key]
 
     def __reduce__(self) -> tuple[type["KeyedState"], tuple[object, ...]]:
         with self.lock.turn:
@@ -193,7 +195,7 @@ def _batches(keys: Ints, max_keys: int) -> Iterator[slice]:
     yield slice(start, len(keys))
 
 
-def _groups(keys: Ints) -> Iterator[tuple[int, Ints]]:
+def key_groups(keys: Ints) -> Iterator[tuple[int, Ints]]:
     """Return each key with the numbers of its rows, in their order."""
     order = np.argsort(keys, kind="stable")
     starts = np.flatnonzero(np.diff(keys[order], prepend=~keys[order[0]]))
@@ -205,29 +207,28 @@ def _learn_batch(state: KeyedState, batch: _Batch, own: dict[int, KeyLearner], n
     """Learn rows of which all learners are in memory."""
     rows, labels, keys, predictions = batch
     pooled = learner.learn_both(state.pooled, rows, labels, n_jobs, keys.hashes)
-    with_intervals = len(predictions.bounds) > 0
-    for key, places in _groups(keys.hashes):
-        key_learner = _ready_learner(state, own, key)
-        theirs = _select(pooled, places)
-        found = key_learner.learn(rows[places], labels[places], theirs, with_intervals=with_intervals)
+    for key, places in key_groups(keys.hashes):
+        if key not in own:
+            own[key] = KeyLearner.initial(state.dimension, state.settings)
+        theirs = select_rows(pooled, places)
+        found = learn_key(own[key], state.added_scales, rows[places], labels[places], theirs)
         predictions.values[places] = found.values
-        if with_intervals:
+        if len(predictions.bounds):
             predictions.bounds[places] = found.bounds
-        if key not in state.records:
-            state.records[key] = KeyRecord(keys.name(int(places[0])))
-        state.records[key].add(found.values, theirs.next.values, labels[places])
+        state.record(key, keys, int(places[0])).add(found.values, theirs.next.values, labels[places])
     state.store.put(own)
 
 
-def _ready_learner(state: KeyedState, own: dict[int, KeyLearner], key: int) -> KeyLearner:
-    """Return the learner of a key with all features; a new one for a new key."""
-    if key not in own:
-        own[key] = KeyLearner.initial(state.dimension, state.settings)
-    own[key].add_features(state.missing_scales(own[key]))
-    return own[key]
+def learn_key(
+    key_learner: KeyLearner, added_scales: Floats, rows: Floats, labels: Floats, pooled: BothPredictions
+) -> Predictions:
+    """Run one round for each row of a key, after its learner has got the features that were added before."""
+    key_learner.add_features(added_scales, rows.shape[1])
+    return key_learner.learn(rows, labels, pooled)
 
 
-def _select(both: BothPredictions, places: Ints) -> BothPredictions:
+def select_rows(both: BothPredictions, places: Ints) -> BothPredictions:
+    """Return the predictions of some rows."""
     return BothPredictions(*(Predictions(each.values[places], each.bounds[places]) for each in both))
 
 
@@ -324,7 +325,7 @@ def predict_each(state: KeyedState, X: ArrayLike, keys: RowKeys, options: CallOp
         past[:, :-OFFER_SIZE] = past_rows
         both = BothPredictions(Predictions(np.array(next_values), np.array(next_bounds)), plain)
         for key_learner, places in _each_learner(state, keys.hashes, options.limits):
-            found = key_learner.predict_each(table[places], _select(both, places))
+            found = key_learner.predict_each(table[places], select_rows(both, places))
             values[places], bounds[places], past[places, -OFFER_SIZE:] = found
     return RowPredictions(values, bounds, past)
 
@@ -332,12 +333,12 @@ def predict_each(state: KeyedState, X: ArrayLike, keys: RowKeys, options: CallOp
 def _each_learner(state: KeyedState, keys: Ints, limits: StoreLimits) -> Iterator[tuple[KeyLearner, Ints]]:
     """Return the learner of each key, with all features, and the numbers of its rows. The caller holds the lock."""
     new = KeyLearner.initial(state.dimension, state.settings)
-    for key, places in _groups(keys):
+    for key, places in key_groups(keys):
         known = state.store.fetch([key], limits, state.dimension) if key in state.records else {}
         key_learner = known.get(key, new)
         if key_learner.dimension < state.dimension:  # it gets them when it learns
             key_learner = key_learner.copy()
-            key_learner.add_features(state.missing_scales(key_learner))
+            key_learner.add_features(state.added_scales, state.dimension)
         yield key_learner, places
 
 
@@ -367,12 +368,12 @@ def _learn_late_row(state: KeyedState, batch: _Batch, own: dict[int, KeyLearner]
     (key,), row, label = batch.keys.hashes.tolist(), batch.rows[0].tolist(), float(batch.labels[0])
     offers = past[-OFFER_SIZE:]
     learner.learn_one(state.pooled, learner.Round(row, label, key, past[:-OFFER_SIZE]))
-    key_learner = _ready_learner(state, own, key)
+    if key not in own:
+        own[key] = KeyLearner.initial(state.dimension, state.settings)
+    own[key].add_features(state.added_scales, state.dimension)
     published = Published(float(batch.predictions.values[0]), batch.predictions.bounds[0])
-    key_learner.learn_late(row, label, published, offers)
-    if key not in state.records:
-        state.records[key] = KeyRecord(batch.keys.name(0))
-    state.records[key].add(batch.predictions.values, np.array(offers[:1]), batch.labels)
+    own[key].learn_late(row, label, published, offers)
+    state.record(key, batch.keys, 0).add(batch.predictions.values, np.array(offers[:1]), batch.labels)
     state.store.put(own)
 
 

@@ -11,7 +11,7 @@ import os
 import shutil
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
@@ -103,8 +103,8 @@ class LearnerStore:
                 self._recent.move_to_end(key)
         return found
 
-    def put(self, learners: dict[int, KeyLearner]) -> None:
-        """Store learners that have learned, for which `fetch` has made room."""
+    def put(self, learners: Mapping[int, KeyLearner | bytes]) -> None:
+        """Store learners that have learned, packed or not. If `fetch` has made no room, the next one makes it."""
         for key, learner in learners.items():
             self._recent[key] = learner
             self._recent.move_to_end(key)
