@@ -169,7 +169,7 @@ def unpack(data: bytes, path: str | os.PathLike[str]) -> tuple[str, Archive]:
 
 def verify(data: bytes, path: str | os.PathLike[str]) -> None:
     """Raise `ModelFileError` unless the contents of a file have the checksum that was written."""
-    _verified_metadata(data, path)
+    _verified_header(data, path)
 
 
 def _all_arrays(archive: Archive) -> dict[str, NDArray[Any]]:
