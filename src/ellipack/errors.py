@@ -12,6 +12,7 @@
         │   └── MetricError       not the matrix or spectrum of a metric
         ├── ReentrantCallError    (also a RuntimeError) a signal handler changes a learner that is learning
         ├── IncompleteBatchError  (also a RuntimeError) learning a batch of a table has failed, and can't go on
+        ├── WorkerError           (also a RuntimeError) a worker that learns rows has ended, or takes too long
         ├── StreamError           a source, or one of its rows, cannot be read
         └── ModelFileError        a saved file cannot be written, or is damaged, of another format or too new
 
@@ -67,6 +68,10 @@ class ReentrantCallError(EllipackError, RuntimeError):
 
 class IncompleteBatchError(EllipackError, RuntimeError):
     """A table's model was left in the middle of a batch: memory ran out, or the process forked."""
+
+
+class WorkerError(EllipackError, RuntimeError):
+    """A worker that learns a shard of rows has ended, or takes too long. The learner is as before the shard."""
 
 
 class StreamError(EllipackError):

@@ -27,6 +27,7 @@ from ellipack.learners.metric.importances import Importances, summarize_importan
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
 from ellipack.learners.metric.learner import NO_KEYS
 from ellipack.learners.metric.past import past_feature_names, past_labels
+from ellipack.learners.metric.sharded_learning import Workers, learn_in_shards
 from ellipack.learners.metric.state import MetricState
 from ellipack.metric import Metric
 from ellipack.parallel import thread_count
@@ -173,7 +174,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         self.n_jobs = n_jobs
         self.config = config
 
-    def fit(self, X: Any, y: Any, *, keys: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, keys: Any = None, workers: Workers | None = None) -> Self:
         """Learn from rows in their order, after a reset.
 
         Parameters
@@ -185,16 +186,18 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         keys : array-like of shape (n_samples,), optional
             Key of each row, or of shape (n_samples, k) if a key has several values. It is used instead of the columns
             `by` of `X`, for instance for text, and needs a `by`, which names the keys.
+        workers : Workers, optional
+            Workers that learn the rows together; see `docs/scaling-out.md`. By default, one thread learns them.
 
         Returns
         -------
         self : object
             Fitted estimator.
         """
-        self._fitted, _ = self._learn_from_scratch(X, check_targets(y), keys=self._row_keys(X, keys))
+        self._fitted, _ = self._learn_from_scratch(X, check_targets(y), keys=self._row_keys(X, keys), workers=workers)
         return self
 
-    def partial_fit(self, X: Any, y: Any, *, keys: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, *, keys: Any = None, workers: Workers | None = None) -> Self:
         """Learn from more rows in their order.
 
         Parameters
@@ -205,25 +208,33 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             Labels.
         keys : array-like of shape (n_samples,), optional
             Key of each row, instead of the columns `by` of `X`.
+        workers : Workers, optional
+            Workers that learn the rows together; see `fit`.
 
         Returns
         -------
         self : object
             Fitted estimator.
         """
-        self._fit_more(X, check_targets(y), keys=self._row_keys(X, keys))
+        self._fit_more(X, check_targets(y), keys=self._row_keys(X, keys), workers=workers)
         return self
 
     @overload
-    def progressive(self, X: Any, y: Any, *, keys: Any = None) -> Floats: ...
+    def progressive(self, X: Any, y: Any, *, keys: Any = None, workers: Workers | None = None) -> Floats: ...
 
     @overload
     def progressive(
-        self, X: Any, y: Any, *, coverage: float | Sequence[float], keys: Any = None
+        self, X: Any, y: Any, *, coverage: float | Sequence[float], keys: Any = None, workers: Workers | None = None
     ) -> tuple[Floats, Intervals]: ...
 
     def progressive(
-        self, X: Any, y: Any, *, coverage: float | Sequence[float] | None = None, keys: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        coverage: float | Sequence[float] | None = None,
+        keys: Any = None,
+        workers: Workers | None = None,
     ) -> Floats | tuple[Floats, Intervals]:
         """Predict each row as the next one, then learn from its label.
 
@@ -239,6 +250,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             Coverages of prediction intervals; see `predict_interval`.
         keys : array-like of shape (n_samples,), optional
             Key of each row, instead of the columns `by` of `X`.
+        workers : Workers, optional
+            Workers that learn the rows together; see `fit`.
 
         Returns
         -------
@@ -248,7 +261,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             Only if `coverage` is given: the intervals of the predictions. Their coverage is guaranteed on any stream;
             the theorem is in `ellipack.learners.intervals`.
         """
-        return self._fit_and_select(X, check_targets(y), coverage, keys=self._row_keys(X, keys))
+        return self._fit_and_select(X, check_targets(y), coverage, keys=self._row_keys(X, keys), workers=workers)
 
     @overload
     def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats: ...
@@ -429,9 +442,18 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         return learner.predict_with_intervals(state, X, self.n_jobs)
 
     def _run_rounds(
-        self, state: MetricState, X: ArrayLike, y: ArrayLike, keys: Ints = NO_KEYS, *, with_intervals: bool
+        self,
+        state: MetricState,
+        X: ArrayLike,
+        y: ArrayLike,
+        keys: Ints = NO_KEYS,
+        workers: Workers | None = None,
+        *,
+        with_intervals: bool,
     ) -> Predictions:
         self._check_by(state)
+        if workers is not None:
+            return learn_in_shards(state, X, y, workers, self.n_jobs, keys, with_intervals=with_intervals)
         if with_intervals:
             return learner.learn_with_intervals(state, X, y, self.n_jobs, keys)
         return Predictions(learner.learn(state, X, y, self.n_jobs, keys), NO_BOUNDS)

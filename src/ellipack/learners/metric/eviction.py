@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipack._core import CenterMemory, KdTree, MetricParts
-from ellipack.learners.metric.state import project_rows
+from ellipack.learners.metric.state import project_rows, replace_parts
 from ellipack.validation import Floats
 
 _EVICTED_FRACTION = 0.25  # large, because evictions are expensive
@@ -24,8 +24,13 @@ def evict_redundant_centers(parts: MetricParts) -> MetricParts:
     -------
     smaller : MetricParts
     """
+    return keep_centers(parts, select_kept(parts))
+
+
+def select_kept(parts: MetricParts) -> NDArray[np.bool_]:
+    """Return a mask of the centers that stay if a quarter is evicted."""
     means = parts.centers.label_sums / parts.centers.label_counts
-    return keep_centers(parts, ~find_redundant(parts.coordinates[0], means, _EVICTED_FRACTION))
+    return ~find_redundant(parts.coordinates[0], means, _EVICTED_FRACTION)
 
 
 def keep_centers(parts: MetricParts, kept: NDArray[np.bool_]) -> MetricParts:
@@ -46,19 +51,9 @@ def keep_centers(parts: MetricParts, kept: NDArray[np.bool_]) -> MetricParts:
     centers = CenterMemory(
         old.rows[kept], old.label_sums[kept], old.label_counts[kept], old.round_sums[kept], old.error_sums[kept]
     )
-    return MetricParts(
-        views=parts.views,
-        centers=centers,
-        packing=parts.packing,
-        regressions=parts.regressions,
-        aggregation=parts.aggregation,
-        label_statistics=parts.label_statistics,
-        feature_statistics=parts.feature_statistics,
-        intervals=parts.intervals,
-        # Rows are projected again: merged rows may have moved since they were projected.
-        coordinates=[project_rows(view, centers.rows) for view in parts.views],
-        clock=parts.clock,
-    )
+    # Rows are projected again: merged rows may have moved since they were projected.
+    coordinates = [project_rows(view, centers.rows) for view in parts.views]
+    return replace_parts(parts, centers=centers, coordinates=coordinates)
 
 
 def find_redundant(points: Floats, labels: Floats, fraction: float) -> NDArray[np.bool_]:

@@ -198,7 +198,7 @@ class _NextRows(NamedTuple):
 def _checked_next_rows(core: MetricCore, X: ArrayLike, keys: Ints, labels: ArrayLike | None) -> _NextRows:
     table = checked_rows(core, X)
     known = np.full(len(table), np.nan) if labels is None else _checked_known_labels(labels, len(table))
-    return _NextRows(table, _checked_keys(core, keys, len(table)), known)
+    return _NextRows(table, checked_keys(core, keys, len(table)), known)
 
 
 def _fill_next_predictions(
@@ -295,7 +295,7 @@ def _learn(
     table = checked_rows(state.core, X)
     targets = checked_labels(state.core, y, len(table))
     threads = thread_count(n_jobs)
-    row_keys = _checked_keys(state.core, keys, len(table))
+    row_keys = checked_keys(state.core, keys, len(table))
     predictions = empty_predictions(len(table), with_intervals)
     most = rounds_per_call(state.core)
     done = 0
@@ -440,7 +440,7 @@ def _checked_known_labels(labels: ArrayLike, count: int) -> Floats:
     return known
 
 
-def _checked_keys(core: MetricCore, keys: Ints, count: int) -> Ints:
+def checked_keys(core: MetricCore, keys: Ints, count: int) -> Ints:
     """Return the key of each row, or raise. A learner without keys ignores them."""
     if not core.has_keys:
         return NO_KEYS

@@ -1,11 +1,11 @@
 """State of `MetricRegressor`: the compiled core, and what Python decides between phases."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellipack._core import FeatureView, MetricCore, project
+from ellipack._core import FeatureView, MetricCore, MetricParts, project
 from ellipack.learners.metric.column_groups import GroupLayout
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.metric_selection import CandidateScores
@@ -143,6 +143,25 @@ class MetricState:
     def n_centers(self) -> int:
         """Number of centers."""
         return len(self.core)
+
+
+_PARTS = (
+    "views",
+    "centers",
+    "packing",
+    "regressions",
+    "aggregation",
+    "label_statistics",
+    "feature_statistics",
+    "intervals",
+    "coordinates",
+    "clock",
+)
+
+
+def replace_parts(parts: MetricParts, **changes: Any) -> MetricParts:
+    """Return the parts of a learner with some of them replaced; see `MetricParts`."""
+    return MetricParts(**({name: getattr(parts, name) for name in _PARTS if name not in changes} | changes))
 
 
 def empty_gop(d: int) -> Floats:

@@ -1,0 +1,208 @@
+"""Merging of regressions, aggregations, Algorithm 1 and prediction intervals."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
+
+from ellipack._core import (
+    BernsteinAggregation,
+    ConformalIntervals,
+    KdTree,
+    LeastSquares,
+    PackingExpert,
+    StackedAggregation,
+)
+from ellipack.validation import Floats, Ints
+
+_MIN_WIDTH, _MAX_WIDTH = 1e-3, 1e300  # of prediction intervals
+
+
+def merge_least_squares(
+    base: LeastSquares, learned: Sequence[LeastSquares], kept: Sequence[float] | None = None
+) -> LeastSquares:
+    """Return the regression on all rows.
+
+    The information of rows, the inverse of `inverse`, adds up. If a run of rows discounts the information before it by
+    a factor k, the information I_0 of the base and I after the earlier runs become ``I_i + k (I - I_0)``, where I_i is
+    the information after the run alone. Everything is computed in units of the base, in which it is close to 1.
+
+    Parameters
+    ----------
+    base : LeastSquares
+        Regression before the rows.
+    learned : sequence of LeastSquares
+        Regression after each run of rows.
+    kept : sequence of float, optional
+        Factor of each run, by default 1.
+
+    Returns
+    -------
+    merged : LeastSquares
+        If the base is singular or not finite, the last regression.
+
+    Examples
+    --------
+    >>> def fit(X, y):
+    ...     inverse = np.linalg.inv(np.eye(2) + X.T @ X)
+    ...     return LeastSquares(inverse, inverse @ X.T @ y)
+    >>> X, y = np.array([[1.0, 0.0], [1.0, 2.0], [0.0, 3.0]]), np.array([1.0, 2.0, 3.0])
+    >>> merged = merge_least_squares(fit(X[:1], y[:1]), [fit(X[:2], y[:2]), fit(X[[0, 2]], y[[0, 2]])])
+    >>> bool(np.allclose(merged.coefficients, fit(X, y).coefficients))
+    True
+    """
+    factors = [1.0] * len(learned) if kept is None else kept
+    if len(learned) == 1 or not all(np.isfinite(each.inverse).all() for each in (base, *learned)):
+        return learned[-1]
+    try:
+        root = cholesky(base.inverse, lower=True)
+        information, gradient = _in_units(root, base, learned[0])
+        for each, factor in zip(learned[1:], factors[1:], strict=True):
+            own, own_gradient = _in_units(root, base, each)
+            information = own + factor * (information - np.eye(len(own)))
+            gradient = own_gradient + factor * gradient
+        lower = cholesky(information, lower=True)
+    except LinAlgError:
+        return learned[-1]
+    inverse_root = solve_triangular(lower, root.T, lower=True)
+    change = inverse_root.T @ solve_triangular(lower, gradient, lower=True)
+    inverse = inverse_root.T @ inverse_root
+    return LeastSquares((inverse + inverse.T) / 2, base.coefficients + change)
+
+
+def _in_units(root: Floats, base: LeastSquares, after: LeastSquares) -> tuple[Floats, Floats]:
+    """Return the information and the gradient of the squared errors at the coefficients of the base, in its units."""
+    half = solve_triangular(root, after.inverse, lower=True)
+    lower = cholesky(solve_triangular(root, half.T, lower=True), lower=True)
+    inverse_lower = solve_triangular(lower, np.eye(len(lower)), lower=True)
+    information = inverse_lower.T @ inverse_lower
+    move = solve_triangular(root, after.coefficients - base.coefficients, lower=True)
+    return information, information @ move
+
+
+def merge_aggregation(base: BernsteinAggregation, learned: Sequence[BernsteinAggregation]) -> BernsteinAggregation:
+    """Return the aggregation whose gains and squares are sums over all rows."""
+    if len(learned) == 1:
+        return learned[0]
+    gains, squares, scale = learned[0].gains, learned[0].squares, learned[0].scale
+    for each in learned[1:]:
+        gains = gains + (each.gains - base.gains)
+        squares = squares + np.maximum(each.squares - base.squares, 0.0)
+        scale = max(scale, each.scale)
+    return BernsteinAggregation(base.log_priors, gains, squares, scale)
+
+
+def merge_stacked_aggregation(base: StackedAggregation, learned: Sequence[StackedAggregation]) -> StackedAggregation:
+    """Return the aggregation, the stack and the top aggregation of all rows."""
+    return StackedAggregation(
+        merge_aggregation(base.experts, [each.experts for each in learned]),
+        merge_least_squares(base.stack, [each.stack for each in learned]),
+        merge_aggregation(base.top, [each.top for each in learned]),
+    )
+
+
+def merge_intervals(
+    base: ConformalIntervals, learned: Sequence[ConformalIntervals], shards: Sequence[int]
+) -> ConformalIntervals:
+    """Return the calibration of prediction intervals after all rows.
+
+    The logarithm of a width moves by a step times the difference between the misses of a run of rows and the number
+    that is wanted. The merged width is the geometric mean over the shards: then these differences still add up, over
+    all shards and all merges, to the number of shards times the total move of the logarithm over the step. It stays
+    bounded, so that the theorem of `ellipack.learners.intervals` holds with a constant that is multiplied by the number
+    of shards. (The sum of the moves would make each shard correct the same deviation, and overshoot.)
+
+    The mean error and the losses of scales are recent means: those of the last run.
+
+    Parameters
+    ----------
+    base : ConformalIntervals
+        Calibration before the rows.
+    learned : sequence of ConformalIntervals
+        Calibration after each run of rows.
+    shards : sequence of int
+        Number of shards of each run.
+
+    Returns
+    -------
+    merged : ConformalIntervals
+    """
+    if len(learned) == 1:
+        return learned[0]
+    last = learned[-1]
+    logarithms = sum(count * np.log(each.widths) for count, each in zip(shards, learned, strict=True)) / sum(shards)
+    return ConformalIntervals(
+        last.mean_error,
+        base.labels + sum(each.labels - base.labels for each in learned),
+        base.rounds + sum(each.rounds - base.rounds for each in learned),
+        np.clip(np.exp(logarithms), _MIN_WIDTH, _MAX_WIDTH),
+        last.scale_losses,
+    )
+
+
+def merge_packing(base: PackingExpert, learned: Sequence[PackingExpert]) -> PackingExpert:
+    """Return Algorithm 1 with the centers of all runs of rows, which may be too close to each other."""
+    if len(learned) == 1:
+        return learned[0]
+    old, last = len(base.label_sums), learned[-1]
+    sums, counts = base.label_sums, base.label_counts
+    for each in learned:
+        sums += each.label_sums[:old] - base.label_sums
+        counts += each.label_counts[:old] - base.label_counts
+    return PackingExpert(
+        np.concatenate([base.coordinates, *(each.coordinates[old:] for each in learned)]),
+        np.concatenate([sums, *(each.label_sums[old:] for each in learned)]),
+        np.concatenate([counts, *(each.label_counts[old:] for each in learned)]),
+        np.concatenate([base.creation_rounds, *(each.creation_rounds[old:] for each in learned)]),
+        base.rank_starts,
+        last.clock,
+        base.coordinate_scale,
+        base.max_centers,
+    )
+
+
+def separate_packing(packing: PackingExpert, first: int) -> PackingExpert:
+    """Return Algorithm 1 without centers that are too close to an earlier one.
+
+    Parameters
+    ----------
+    packing : PackingExpert
+        Algorithm 1 with centers in the order of their creation.
+    first : int
+        Number of centers that are kept as they are. Each later one is kept if it is farther from those before than the
+        radius of its round, and if there is room; otherwise its labels go to the nearest one.
+
+    Returns
+    -------
+    separated : PackingExpert
+    """
+    points, sums, counts = packing.coordinates, packing.label_sums, packing.label_counts
+    rounds = packing.creation_rounds
+    radii = _radii(rounds, packing.rank_starts)
+    kept = list(range(max(first, min(1, len(points)))))
+    tree = KdTree(points.shape[1])
+    tree.insert(points[: len(kept)])
+    for place in range(len(kept), len(points)):
+        nearest, squared_distance = tree.nearest(points[place : place + 1])
+        if np.sqrt(squared_distance[0]) > radii[place] and len(kept) < packing.max_centers:
+            tree.insert(points[place : place + 1])
+            kept.append(place)
+        else:
+            sums[kept[nearest[0]]] += sums[place]
+            counts[kept[nearest[0]]] += counts[place]
+    return PackingExpert(
+        points[kept],
+        sums[kept],
+        counts[kept],
+        rounds[kept],
+        packing.rank_starts,
+        packing.clock,
+        packing.coordinate_scale,
+        packing.max_centers,
+    )
+
+
+def _radii(rounds: Ints, rank_starts: Ints) -> Floats:
+    """Return the radius of Algorithm 1 in each round."""
+    ranks = 1 + np.searchsorted(rank_starts, rounds, side="right")
+    return np.asarray(rounds.astype(np.float64) ** (-1.0 / (1.0 + ranks)))

@@ -1,0 +1,161 @@
+"""Merging of what was measured about the importance of columns."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ellipack._core import FeatureGroup, ImportanceParts
+from ellipack.validation import Floats
+
+_N_MEASURED, _N_CONTROLS = 4, 3  # variables of the two moments in the sums of a group
+_TOTAL, _RECENT = 0, 1  # rows of the sums
+_LEAST_MEMORY, _MEMORY_DIVISOR = 512.0, 4.0  # rounds of the recent window, as in cpp/column_importance.cpp
+
+
+class Fading(NamedTuple):
+    """Factors by which a run of rows fades what was measured before, in the sums over recent rounds.
+
+    Attributes
+    ----------
+    rounds : float
+        Factor of sums over all rounds.
+    measurements : float
+        Factor of sums over the rounds that were measured.
+    """
+
+    rounds: float
+    measurements: float
+
+    def __mul__(self, other: object) -> "Fading":
+        if not isinstance(other, Fading):
+            return NotImplemented
+        return Fading(self.rounds * other.rounds, self.measurements * other.measurements)
+
+
+def fading_of(first: int, last: int) -> Fading:
+    """Return the factors of the rounds from `first` to `last` - 1."""
+    rounds = np.arange(first, last, dtype=np.float64)
+    memory = np.maximum(_LEAST_MEMORY, rounds / _MEMORY_DIVISOR)
+    strides = np.select([rounds < 500, rounds < 1500], [5.0, 15.0], 30.0)
+    measured = rounds % strides == 0
+    return Fading(float(np.prod(1 - 1 / memory)), float(np.prod((1 - strides / memory)[measured])))
+
+
+def merge_importance(
+    base: ImportanceParts, learned: Sequence[ImportanceParts], fadings: Sequence[Fading]
+) -> ImportanceParts:
+    """Return what was measured over all rows.
+
+    Parameters
+    ----------
+    base : ImportanceParts
+        What was measured before the rows.
+    learned : sequence of ImportanceParts
+        What was measured after each run of rows.
+    fadings : sequence of Fading
+        Factors of each run.
+
+    Returns
+    -------
+    merged : ImportanceParts
+    """
+    if len(learned) == 1:
+        return learned[0]
+    sums, errors = _sums(learned[0]), learned[0].errors
+    for each, fading in zip(learned[1:], fadings[1:], strict=True):
+        sums = _merge_sums(_sums(base), sums, _sums(each), fading)
+        errors = _merge_errors(base.errors, errors, each.errors, fading.rounds)
+    groups = [
+        FeatureGroup(
+            group.features,
+            group.uses_past,
+            group.priority,
+            group.count + sum(each.groups[g].count - group.count for each in learned),
+            group.credit + sum(each.groups[g].credit - group.credit for each in learned),
+            np.ascontiguousarray(sums[g]),
+        )
+        for g, group in enumerate(base.groups)
+    ]
+    increases, decreases = base.moves
+    moves = (
+        increases + sum(each.moves[0] - increases for each in learned),
+        decreases + sum(each.moves[1] - decreases for each in learned),
+    )
+    last = learned[-1]
+    return ImportanceParts(base.seed, groups, last.seen, _merge_samples(base, learned), errors, last.last_row, moves)
+
+
+def _sums(parts: ImportanceParts) -> Floats:
+    """Return the sums of all groups, of shape (n_groups, 2, n_sums)."""
+    return np.array([group.sums for group in parts.groups]).reshape(-1, 2, FeatureGroup.sum_count)
+
+
+def _merge_sums(base: Floats, before: Floats, after: Floats, fading: Fading) -> Floats:
+    """Return sums over the runs before and one more, which was learned from the base alone."""
+    merged = np.empty_like(before)
+    split = 2 + _N_MEASURED + _N_MEASURED * (_N_MEASURED + 1) // 2
+    for row, factors in ((_TOTAL, Fading(1.0, 1.0)), (_RECENT, fading)):
+        for part, count, kept in (
+            (slice(None, split), _N_MEASURED, factors.measurements),
+            (slice(split, None), _N_CONTROLS, factors.rounds),
+        ):
+            merged[:, row, part] = _merge_moments(
+                base[:, row, part], before[:, row, part], after[:, row, part], kept, count
+            )
+    return merged
+
+
+def _merge_moments(base: Floats, before: Floats, after: Floats, kept: float, count: int) -> Floats:
+    """Return the moments of `count` variables; see `Moments` in cpp/column_importance.hpp.
+
+    They are weight, squared weight, means, and the products of deviations, a lower triangle.
+    """
+    i, j = np.tril_indices(count)
+    means, products = slice(2, 2 + count), slice(2 + count, None)
+    old = kept * base[:, :1]
+    new = np.maximum(after[:, :1] - old, 0.0)  # weight of the rounds of this run
+    has_new = new > 1e-9 * after[:, :1]
+    share = np.where(has_new, after[:, :1] / np.where(has_new, new, 1.0), 0.0)
+    gap = (after[:, means] - base[:, means]) * share  # mean of the new rounds, minus the mean of the base
+    factor = np.where(has_new, old * new / np.where(has_new, after[:, :1], 1.0), 0.0)
+    added = after[:, products] - kept * base[:, products] - factor * gap[:, i] * gap[:, j]
+    gap += np.where(has_new, base[:, means] - before[:, means], 0.0)
+    earlier = kept * before[:, :1]
+    weight = earlier + new
+    step = np.where(weight > 0, new / np.where(weight > 0, weight, 1.0), 0.0)
+    merged = np.empty_like(before)
+    merged[:, :1] = weight
+    merged[:, 1] = kept**2 * before[:, 1] + np.maximum(after[:, 1] - kept**2 * base[:, 1], 0.0)
+    merged[:, means] = before[:, means] + step * gap
+    merged[:, products] = (
+        kept * before[:, products] + np.where(has_new, added, 0.0) + earlier * step * gap[:, i] * gap[:, j]
+    )
+    diagonal = 2 + count + np.flatnonzero(i == j)
+    merged[:, diagonal] = np.maximum(merged[:, diagonal], 0.0)
+    return merged
+
+
+def _merge_errors(base: Floats, before: Floats, after: Floats, kept: float) -> Floats:
+    """Return weights and means of the squared errors, over all and over recent rounds."""
+    merged = before.copy()
+    for place, factor in ((0, 1.0), (2, kept)):
+        new = max(0.0, float(after[place] - factor * base[place]))
+        if new > 0:
+            mean = base[place + 1] + (after[place + 1] - base[place + 1]) * (after[place] / new)
+            merged[place] = factor * before[place] + new
+            merged[place + 1] = max(0.0, before[place + 1] + (mean - before[place + 1]) * (new / merged[place]))
+    return merged
+
+
+def _merge_samples(base: ImportanceParts, learned: Sequence[ImportanceParts]) -> tuple[Floats, Floats, Floats]:
+    """Return the sample of rows, with the rows that each run put into it. If it was not full, that of the last run."""
+    if base.seen < ImportanceParts.max_rows:
+        return learned[-1].sample
+    start, sample = base.sample, base.sample
+    for each in learned:
+        own = each.sample
+        replaced = (own[0] != start[0]).any(axis=1)
+        for merged, new in zip(sample, own, strict=True):
+            merged[replaced] = new[replaced]
+    return sample

@@ -1,0 +1,296 @@
+"""What a learner learned from rows, relative to the state from which it started."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from ellipack._core import (
+    ConformalIntervals,
+    CoreParts,
+    FeatureView,
+    GlobalRegressions,
+    ImportanceParts,
+    MetricParts,
+    PackingExpert,
+    PastFeatures,
+    PastParts,
+    StackedAggregation,
+)
+from ellipack.learners.metric.eviction import evict_redundant_centers
+from ellipack.learners.metric.merging.centers import (
+    CenterTable,
+    LearnedCenters,
+    apply_learned_centers,
+    find_learned_centers,
+    merge_centers,
+    merge_equal_centers,
+)
+from ellipack.learners.metric.merging.experts import (
+    merge_intervals,
+    merge_least_squares,
+    merge_packing,
+    merge_stacked_aggregation,
+    separate_packing,
+)
+from ellipack.learners.metric.merging.importance import Fading, merge_importance
+from ellipack.learners.metric.merging.past import Errors, merge_errors, merge_past_features
+from ellipack.learners.metric.merging.statistics import Statistics, merge_statistics
+from ellipack.learners.metric.state import COUNT
+from ellipack.validation import Floats, Ints
+
+_FORGETTING_DIVISOR, _ROUNDS_PER_COEFFICIENT, _ROUNDS_PER_DISCOUNT = 8.0, 4.0, 4  # as in cpp/metric_rounds.cpp
+
+
+class LearnedRounds(NamedTuple):
+    """What one of the two learners learned: its parts after the rows, and how its centers changed.
+
+    Attributes
+    ----------
+    gops : tuple of array
+        Gradient outer product of each view.
+    centers : LearnedCenters
+    packing : PackingExpert
+    regressions : GlobalRegressions
+    discount : float
+        Factor by which the rows discounted the regression with forgetting.
+    aggregation : StackedAggregation
+    statistics : Statistics
+    intervals : ConformalIntervals
+    """
+
+    gops: tuple[Floats, ...]
+    centers: LearnedCenters
+    packing: PackingExpert
+    regressions: GlobalRegressions
+    discount: float
+    aggregation: StackedAggregation
+    statistics: Statistics
+    intervals: ConformalIntervals
+
+
+class LearnedPast(NamedTuple):
+    """What the learner that sees the past learned."""
+
+    rounds: LearnedRounds
+    features: PastFeatures
+    combination: StackedAggregation
+    active_errors: Errors
+    total_errors: Errors
+
+
+class Learned(NamedTuple):
+    """What was learned from consecutive rows.
+
+    Attributes
+    ----------
+    rows : int
+        Number of rows.
+    shards : int
+        Number of shards into which they were cut.
+    plain : LearnedRounds
+        Of the learner that sees the features alone.
+    past : LearnedPast or None
+        Of the learner that sees the past.
+    importance : ImportanceParts or None
+        What was measured about the importance of columns.
+    fading : Fading
+        Factors by which the rows faded earlier measurements.
+    """
+
+    rows: int
+    shards: int
+    plain: LearnedRounds
+    past: LearnedPast | None
+    importance: ImportanceParts | None
+    fading: Fading
+
+
+class Origins(NamedTuple):
+    """Places in the base of the centers of both learners, -1 for new centers, which may be missing at the end."""
+
+    plain: Ints
+    past: Ints
+
+
+def find_learned(base: CoreParts, after: CoreParts, origins: Origins, fading: Fading) -> Learned:
+    """Return what was learned between a base, moved to the first row, and a later state.
+
+    Parameters
+    ----------
+    base, after : CoreParts
+        Parts of the core before and after the rows.
+    origins : Origins
+        Places in the base of the centers afterwards.
+    fading : Fading
+        Factors by which the rows faded earlier measurements.
+
+    Returns
+    -------
+    learned : Learned
+    """
+    plain = _find_rounds(base.plain, after.plain, origins.plain, base.plain.clock)
+    past = None
+    if base.past is not None and after.past is not None:
+        first_active = max(base.plain.clock, base.past.active_from)
+        past = LearnedPast(
+            _find_rounds(base.past.rounds, after.past.rounds, origins.past, first_active),
+            after.past.features,
+            after.past.combination,
+            after.past.active_errors,
+            after.past.total_errors,
+        )
+    return Learned(after.plain.clock - base.plain.clock, 1, plain, past, after.importance, fading)
+
+
+def _find_rounds(base: MetricParts, after: MetricParts, origins: Ints, first_active: int) -> LearnedRounds:
+    new = np.full(len(after.centers) - len(origins), -1)
+    active = min(max(0, after.clock - first_active), int(after.label_statistics[COUNT] - base.label_statistics[COUNT]))
+    return LearnedRounds(
+        tuple(view.gop for view in after.views),
+        find_learned_centers(CenterTable.of(base), CenterTable.of(after), np.append(origins, new)),
+        after.packing,
+        after.regressions,
+        _discount(int(after.label_statistics[COUNT]), active, base.views[0].fit_dimension),
+        after.aggregation,
+        Statistics(after.label_statistics, after.feature_statistics),
+        after.intervals,
+    )
+
+
+def _discount(labels: int, rounds: int, fit_dimension: int) -> float:
+    """Return the factor by which the last rounds discounted the regression with forgetting."""
+    counts = np.arange(labels - rounds, labels)
+    counts = counts[counts % _ROUNDS_PER_DISCOUNT == 0]
+    spans = np.maximum(counts / _FORGETTING_DIVISOR, _ROUNDS_PER_COEFFICIENT * (fit_dimension + 1))
+    return float(np.prod(1 - _ROUNDS_PER_DISCOUNT / spans))
+
+
+def merge_learned(base: CoreParts, learned: Sequence[Learned]) -> Learned:
+    """Return what was learned from all rows.
+
+    Parameters
+    ----------
+    base : CoreParts
+        Parts of the core from which all started.
+    learned : sequence of Learned
+        What was learned from consecutive runs of rows, in their order.
+
+    Returns
+    -------
+    merged : Learned
+    """
+    if len(learned) == 1:
+        return learned[0]
+    shards = [each.shards for each in learned]
+    importance, fading = None, learned[0].fading
+    for each in learned[1:]:
+        fading *= each.fading
+    measured = [each.importance for each in learned if each.importance is not None]
+    if base.importance is not None:
+        importance = merge_importance(base.importance, measured, [each.fading for each in learned])
+    pasts = [each.past for each in learned if each.past is not None]
+    return Learned(
+        sum(each.rows for each in learned),
+        sum(shards),
+        _merge_rounds(base.plain, [each.plain for each in learned], shards),
+        None if base.past is None else _merge_pasts(base.past, pasts, shards),
+        importance,
+        fading,
+    )
+
+
+def _merge_pasts(base: PastParts, learned: list[LearnedPast], shards: list[int]) -> LearnedPast:
+    return LearnedPast(
+        _merge_rounds(base.rounds, [each.rounds for each in learned], shards),
+        merge_past_features([each.features for each in learned]),
+        merge_stacked_aggregation(base.combination, [each.combination for each in learned]),
+        merge_errors(base.active_errors, [each.active_errors for each in learned]),
+        merge_errors(base.total_errors, [each.total_errors for each in learned]),
+    )
+
+
+def _merge_rounds(base: MetricParts, learned: list[LearnedRounds], shards: list[int]) -> LearnedRounds:
+    before, discounts = base.regressions, [each.discount for each in learned]
+    statistics = Statistics(base.label_statistics, base.feature_statistics)
+    return LearnedRounds(
+        tuple(_merge_gops(view.gop, [each.gops[v] for each in learned]) for v, view in enumerate(base.views)),
+        merge_centers(CenterTable.of(base), [each.centers for each in learned]),
+        merge_packing(base.packing, [each.packing for each in learned]),
+        GlobalRegressions(
+            merge_least_squares(before.ridge, [each.regressions.ridge for each in learned]),
+            merge_least_squares(before.forgetting, [each.regressions.forgetting for each in learned], discounts),
+        ),
+        float(np.prod(discounts)),
+        merge_stacked_aggregation(base.aggregation, [each.aggregation for each in learned]),
+        merge_statistics(statistics, [each.statistics for each in learned]),
+        merge_intervals(base.intervals, [each.intervals for each in learned], shards),
+    )
+
+
+def _merge_gops(base: Floats, learned: list[Floats]) -> Floats:
+    """Return the sum of outer products of all rows. A gradient outer product without rows is empty."""
+    sums = [each for each in learned if len(each)]
+    if not sums:
+        return base
+    total = sums[0]
+    for each in sums[1:]:
+        total = total + (each - base if len(base) else each)
+    return total
+
+
+def apply_learned(base: CoreParts, learned: Learned, max_centers: int) -> CoreParts:
+    """Return the parts of a core after what was learned from a base.
+
+    Parameters
+    ----------
+    base : CoreParts
+        Parts of the core from which all started.
+    learned : Learned
+        What was learned.
+    max_centers : int
+        Number of centers at which a quarter is evicted, as often as needed.
+
+    Returns
+    -------
+    after : CoreParts
+    """
+    clock, past = base.plain.clock + learned.rows, None
+    if base.past is not None and learned.past is not None:
+        own = learned.past
+        rounds = _evicted(_apply_rounds(base.past.rounds, own.rounds, clock, learned.shards), max_centers)
+        past = PastParts(
+            rounds, own.features, own.combination, base.past.active_from, own.active_errors, own.total_errors
+        )
+    plain = _evicted(_apply_rounds(base.plain, learned.plain, clock, learned.shards), max_centers)
+    return CoreParts(plain, past, learned.importance)
+
+
+def _apply_rounds(base: MetricParts, learned: LearnedRounds, clock: int, shards: int) -> MetricParts:
+    old = CenterTable.of(base)
+    centers, packing = apply_learned_centers(old, learned.centers), learned.packing
+    if shards > 1:  # several shards may have added the same center
+        centers = merge_equal_centers(centers, int(learned.centers.kept.sum()))
+        packing = separate_packing(packing, len(base.packing.label_sums))
+    return MetricParts(
+        views=[_with_gop(view, gop) for view, gop in zip(base.views, learned.gops, strict=True)],
+        centers=centers.memory(),
+        packing=packing,
+        regressions=learned.regressions,
+        aggregation=learned.aggregation,
+        label_statistics=learned.statistics.labels,
+        feature_statistics=learned.statistics.features,
+        intervals=learned.intervals,
+        coordinates=list(centers.coordinates),
+        clock=clock,
+    )
+
+
+def _with_gop(view: FeatureView, gop: Floats) -> FeatureView:
+    return FeatureView(view.knots, view.shift, view.scale, view.directions, gop, view.fit_dimension)
+
+
+def _evicted(parts: MetricParts, max_centers: int) -> MetricParts:
+    while len(parts.centers) >= max_centers:
+        parts = evict_redundant_centers(parts)
+    return parts

@@ -1,0 +1,218 @@
+"""Learning of rows in memory on the workers of an executor: threads, processes or a cluster."""
+
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from dataclasses import dataclass, field
+from itertools import accumulate, chain, pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ellipack.errors import InputError, WorkerError
+from ellipack.learners.intervals import Predictions, empty_predictions
+from ellipack.learners.metric.learner import (
+    NO_KEYS,
+    checked_keys,
+    checked_labels,
+    checked_rows,
+    learn_with_intervals,
+)
+from ellipack.learners.metric.sharding import Sharding, split
+from ellipack.learners.metric.shards import LearnedShard, Shard, advance_past, learn_shard, merge
+from ellipack.learners.metric.state import MetricState
+from ellipack.parallel import thread_count
+from ellipack.validation import Floats, Ints, check_in_range, check_integer
+
+
+class Rows(NamedTuple):
+    """Rows, their labels and keys; the keys are empty if the learner has none."""
+
+    X: Floats
+    y: Floats
+    keys: Ints = NO_KEYS
+
+    def part(self, rows: slice) -> "Rows":
+        """Return some of the rows."""
+        return Rows(self.X[rows], self.y[rows], self.keys[rows])
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Workers that learn rows together.
+
+    Parameters
+    ----------
+    executor : concurrent.futures.Executor
+        Executor that runs tasks: a pool of threads or processes, or `client.get_executor()` of a cluster of Dask. The
+        result does not depend on it.
+    sharding : Sharding, optional
+        How rows are cut into shards. The result depends on it.
+    tasks : int, optional
+        Number of tasks of a step, among which its shards are divided. A task gets a copy of the state: for a pool of
+        processes, pass the number of processes. By default, each shard is a task.
+    timeout : float, optional
+        Seconds after which a step that is not done is an error. By default, there is no limit.
+
+    Raises
+    ------
+    InputError
+        If a parameter is not valid.
+
+    Examples
+    --------
+    >>> import numpy as np
+    from numpy.typing import ArrayLike
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from ellipack import MetricRegressor
+    >>> X = np.random.default_rng(0).normal(size=(2000, 2))
+    >>> y = X[:, 0] - X[:, 1]
+    >>> with ThreadPoolExecutor(2) as executor:
+    ...     workers = Workers(executor, Sharding(shards=2, exchange=0.25, min_rows=64))
+    ...     predictions = MetricRegressor().progressive(X, y, workers=workers)
+    >>> bool(np.std(predictions[1000:] - y[1000:]) < 0.1)
+    True
+    """
+
+    executor: Executor
+    sharding: Sharding = field(default_factory=Sharding)
+    tasks: int | None = None
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(getattr(self.executor, "submit", None)):
+            raise InputError(f"executor must have a method submit, like a ThreadPoolExecutor, got {self.executor!r}")
+        if not isinstance(self.sharding, Sharding):
+            raise InputError(f"sharding must be a Sharding, got {self.sharding!r}")
+        if self.tasks is not None:
+            check_integer(self.tasks, "tasks", 1)
+        if self.timeout is not None:
+            check_in_range(self.timeout, "timeout", 0.001, 1e9)
+
+    def learn_shards(self, state: MetricState, shards: list[Shard], *, with_intervals: bool) -> list[LearnedShard]:
+        """Learn shards at the same time, and return what was learned from each."""
+        groups = split(len(shards), min(len(shards), self.tasks or len(shards)))
+        futures = [
+            self.executor.submit(_learn_group, state, shards[group], with_intervals=with_intervals) for group in groups
+        ]
+        try:
+            return list(chain.from_iterable(self._result(future, state.clock) for future in futures))
+        finally:
+            for future in futures:
+                future.cancel()  # those that have not begun
+
+    def _result(self, future: "Future[Any]", clock: int) -> Any:
+        try:
+            return future.result(self.timeout)
+        except TimeoutError as error:
+            if future.done():
+                raise
+            raise WorkerError(
+                f"a worker must learn its rows, which follow row {clock}, within timeout = {self.timeout:g} s: "
+                "it hangs, or the limit is too low"
+            ) from error
+        except BrokenExecutor as error:
+            raise WorkerError(
+                f"a worker ended while it learned rows that follow row {clock}; the learner has learned {clock} rows: "
+                "continue with them and a new executor"
+            ) from error
+
+
+def _learn_group(state: MetricState, shards: list[Shard], *, with_intervals: bool) -> list[LearnedShard]:
+    return [learn_shard(state, shard, with_intervals=with_intervals) for shard in shards]
+
+
+def cut_step(state: MetricState, rows: Rows, sizes: list[int]) -> Iterator[Shard]:
+    """Yield the shards of a step.
+
+    Parameters
+    ----------
+    state : MetricState
+        State before the step.
+    rows : Rows
+        Rows of the step.
+    sizes : list of int
+        Number of rows of each shard; see `Sharding.next_step`.
+
+    Yields
+    ------
+    shard : Shard
+    """
+    past = None
+    for first, last in pairwise(accumulate(sizes, initial=0)):
+        part = rows.part(slice(first, last))
+        yield Shard(first, *part, past)
+        if last < len(rows.y):
+            past = advance_past(state, past, part.keys, part.y)
+
+
+def learn_in_shards(
+    state: MetricState,
+    X: ArrayLike,
+    y: ArrayLike,
+    workers: Workers,
+    n_jobs: int | None = 1,
+    keys: Ints = NO_KEYS,
+    *,
+    with_intervals: bool = False,
+) -> Predictions:
+    """Predict and learn rows on many workers.
+
+    Predictions and state depend on how rows are cut into shards (`workers.sharding`), bit for bit, not on the number or
+    the kind of workers. An error or an interrupt leaves the state of a completed step.
+
+    Parameters
+    ----------
+    state : MetricState
+        The state, which is updated.
+    X : array-like of shape (n, d)
+        Rows.
+    y : array-like of shape (n,)
+        Labels.
+    workers : Workers
+        Who learns them.
+    n_jobs : int or None, default 1
+        Number of threads that score candidates for the metric, as in scikit-learn.
+    keys : array of int64, shape (n,), optional
+        Key of each row, if the learner has keys.
+    with_intervals : bool, default False
+        Whether the intervals of the predictions are returned.
+
+    Returns
+    -------
+    predictions : Predictions
+        Predictions, each made before its label was learned.
+
+    Raises
+    ------
+    InputError
+        If `X` or `y` is not valid. The state is unchanged.
+    WorkerError
+        If a worker ends, or takes too long.
+    """
+    core = state.core
+    table = np.ascontiguousarray(checked_rows(core, X))
+    rows = Rows(table, checked_labels(core, y, len(table)), checked_keys(core, keys, len(table)))
+    predictions = empty_predictions(len(table), with_intervals)
+    threads, done = thread_count(n_jobs), 0
+    while done < len(table):
+        sizes = workers.sharding.next_step(state.clock, state.phase.end, len(table) - done)
+        part = slice(done, done + sum(sizes))
+        step, out = rows.part(part), predictions.part(part)
+        if len(sizes) == 1:
+            learned = learn_with_intervals(state, step.X, step.y, threads, step.keys)
+            out.values[:], out.bounds[:] = learned.values, learned.bounds[: len(out.bounds)]
+        else:
+            with state.learn_lock.turn:
+                _run_step(state, list(cut_step(state, step, sizes)), workers, threads, out)
+        done = part.stop
+    return predictions
+
+
+def _run_step(state: MetricState, shards: list[Shard], workers: Workers, n_jobs: int, predictions: Predictions) -> None:
+    """Learn the shards of a step, update the state and fill in the predictions."""
+    learned = workers.learn_shards(state, shards, with_intervals=len(predictions.bounds) > 0)
+    state.phase = merge(state, [each.learned for each in learned], n_jobs).phase
+    for shard, each in zip(shards, learned, strict=True):
+        out = predictions.part(slice(shard.first, shard.first + len(shard.y)))
+        out.values[:], out.bounds[:] = each.predictions
