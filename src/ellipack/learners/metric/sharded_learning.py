@@ -4,37 +4,27 @@ from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.errors import InputError, WorkerError
 from ellipack.learners.intervals import Predictions, empty_predictions
-from ellipack.learners.metric.learner import (
-    NO_KEYS,
-    checked_keys,
-    checked_labels,
-    checked_rows,
-    learn_with_intervals,
-)
+from ellipack.learners.metric.learner import NO_KEYS, learn_with_intervals
 from ellipack.learners.metric.sharding import Sharding, split
-from ellipack.learners.metric.shards import LearnedShard, Shard, advance_past, learn_shard, merge
+from ellipack.learners.metric.shards import (
+    MAX_RECENT_ROWS,
+    LearnedShard,
+    Rows,
+    Shard,
+    advance_past,
+    check_all,
+    learn_shard,
+    merge,
+)
 from ellipack.learners.metric.state import MetricState
 from ellipack.parallel import thread_count
-from ellipack.validation import Floats, Ints, check_in_range, check_integer
-
-
-class Rows(NamedTuple):
-    """Rows, their labels and keys; the keys are empty if the learner has none."""
-
-    X: Floats
-    y: Floats
-    keys: Ints = NO_KEYS
-
-    def part(self, rows: slice) -> "Rows":
-        """Return some of the rows."""
-        return Rows(self.X[rows], self.y[rows], self.keys[rows])
+from ellipack.validation import Ints, check_in_range, check_integer
 
 
 @dataclass(frozen=True)
@@ -141,9 +131,9 @@ def cut_step(state: MetricState, rows: Rows, sizes: list[int]) -> Iterator[Shard
     past = None
     for first, last in pairwise(accumulate(sizes, initial=0)):
         part = rows.part(slice(first, last))
-        yield Shard(first, *part, past)
+        yield Shard(first, part, rows.part(slice(max(0, first - MAX_RECENT_ROWS), first)), past)
         if last < len(rows.y):
-            past = advance_past(state, past, part.keys, part.y)
+            past = advance_past(state, past, part)
 
 
 def learn_in_shards(
@@ -190,13 +180,11 @@ def learn_in_shards(
     WorkerError
         If a worker ends, or takes too long.
     """
-    core = state.core
-    table = np.ascontiguousarray(checked_rows(core, X))
-    rows = Rows(table, checked_labels(core, y, len(table)), checked_keys(core, keys, len(table)))
-    predictions = empty_predictions(len(table), with_intervals)
+    rows = check_all(state, X, y, keys)
+    predictions = empty_predictions(len(rows.y), with_intervals)
     threads, done = thread_count(n_jobs), 0
-    while done < len(table):
-        sizes = workers.sharding.next_step(state.clock, state.phase.end, len(table) - done)
+    while done < len(rows.y):
+        sizes = workers.sharding.next_step(state.clock, state.phase.end, len(rows.y) - done)
         part = slice(done, done + sum(sizes))
         step, out = rows.part(part), predictions.part(part)
         if len(sizes) == 1:
@@ -214,5 +202,5 @@ def _run_step(state: MetricState, shards: list[Shard], workers: Workers, n_jobs:
     learned = workers.learn_shards(state, shards, with_intervals=len(predictions.bounds) > 0)
     state.phase = merge(state, [each.learned for each in learned], n_jobs).phase
     for shard, each in zip(shards, learned, strict=True):
-        out = predictions.part(slice(shard.first, shard.first + len(shard.y)))
+        out = predictions.part(slice(shard.first, shard.first + len(shard.rows.y)))
         out.values[:], out.bounds[:] = each.predictions

@@ -6,22 +6,25 @@ shard. `merge` adds up what all shards learned, in the order of the rows, and en
 next step begins. The result depends on how rows are cut (`ellipack.learners.metric.sharding`), not on who learns a
 shard, or when: shards may be learned in any process, in any order, and again after a failure.
 
-A shard knows the labels of the rows before it, which are data (`advance_past`), and its rounds have the numbers that
-they would have on one machine. It does not know the centers of other shards of its step.
+A shard knows the rows before it, which are data: the last of them are among its centers, as if they had been learned,
+and their labels are its past (`advance_past`). Its rounds have the numbers that they would have on one machine. It does
+not know what other shards of its step learned otherwise: statistics, regressions, weights of experts and widths of
+intervals.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ellipack._core import (
     CoreParts,
     ImportanceParts,
     MetricCore,
     MetricParts,
+    MetricSettings,
     PackingExpert,
     PastFeatures,
     PastParts,
@@ -29,16 +32,43 @@ from ellipack._core import (
 from ellipack.learners.intervals import Predictions, empty_predictions
 from ellipack.learners.metric.call_sizes import rounds_per_call
 from ellipack.learners.metric.eviction import keep_centers, select_kept
-from ellipack.learners.metric.learner import checked_keys, checked_labels, checked_rows
+from ellipack.learners.metric.learner import NO_KEYS, checked_keys, checked_labels, checked_rows, predict
+from ellipack.learners.metric.merging.centers import CenterTable, concatenate
 from ellipack.learners.metric.merging.importance import fading_of
 from ellipack.learners.metric.merging.learned import Learned, Origins, apply_learned, find_learned, merge_learned
 from ellipack.learners.metric.merging.past import advance_past as _advance_past
+from ellipack.learners.metric.merging.statistics import are_outliers, clip_outliers
 from ellipack.learners.metric.past import with_rounds
 from ellipack.learners.metric.phase_end import next_phase
-from ellipack.learners.metric.state import MetricState, replace_parts
+from ellipack.learners.metric.state import MetricState, project_rows, replace_parts
 from ellipack.linear_algebra import single_threaded_blas
 from ellipack.parallel import thread_count
 from ellipack.validation import Floats, Ints
+
+MAX_RECENT_ROWS: Final = 8192
+"""Largest number of rows before a shard that it gets as centers."""
+
+
+class Rows(NamedTuple):
+    """Rows, their labels and keys.
+
+    Attributes
+    ----------
+    X : array of shape (n, d)
+        Rows.
+    y : array of shape (n,)
+        Labels.
+    keys : array of int64, shape (n,)
+        Key of each row; empty if the learner has no keys.
+    """
+
+    X: Floats
+    y: Floats
+    keys: Ints = NO_KEYS
+
+    def part(self, rows: slice) -> "Rows":
+        """Return some of the rows."""
+        return Rows(self.X[rows], self.y[rows], self.keys[rows])
 
 
 class Shard(NamedTuple):
@@ -48,21 +78,18 @@ class Shard(NamedTuple):
     ----------
     first : int
         Number of rows of the step before the shard.
-    X : array of shape (n, d)
+    rows : Rows
         Rows.
-    y : array of shape (n,)
-        Labels.
-    keys : array of int64, shape (n,)
-        Key of each row; empty if the learner has no keys.
+    recent : Rows
+        The last rows of the step before the shard, at most `MAX_RECENT_ROWS`.
     past : PastFeatures or None
         The past before the shard, see `advance_past`; None if the learner does not see it, or for the first shard.
     """
 
     first: int
-    X: Floats
-    y: Floats
-    keys: Ints
-    past: PastFeatures | None
+    rows: Rows
+    recent: Rows
+    past: PastFeatures | None = None
 
 
 class LearnedShard(NamedTuple):
@@ -72,8 +99,10 @@ class LearnedShard(NamedTuple):
     predictions: Predictions
 
 
-def advance_past(state: MetricState, past: PastFeatures | None, keys: Ints, labels: Floats) -> PastFeatures | None:
-    """Return the past after rows of a step whose labels are known; None if the learner does not see the past.
+def advance_past(state: MetricState, past: PastFeatures | None, rows: Rows) -> PastFeatures | None:
+    """Return the past after rows of a step, from which the next shard starts.
+
+    Labels are data. The error of the last row is that of its prediction from the state before the step.
 
     Parameters
     ----------
@@ -81,19 +110,25 @@ def advance_past(state: MetricState, past: PastFeatures | None, keys: Ints, labe
         State before the step.
     past : PastFeatures or None
         The past before the rows; None if they are the first of the step.
-    keys : array of int64, shape (n,)
-        Key of each row; empty if the learner has no keys.
-    labels : array of shape (n,)
-        Labels.
+    rows : Rows
+        Rows, at least one.
 
     Returns
     -------
     advanced : PastFeatures or None
+        None if the learner does not see the past.
     """
     if not state.core.has_past:
         return None
     before = state.core.past_features() if past is None else past
-    return _advance_past(before, state.core.parts().plain.label_statistics, keys, labels)
+    last = float(predict(state, rows.X[-1:])[0])
+    return _advance_past(before, state.core.parts().plain.label_statistics, rows.keys, rows.y, last)
+
+
+def check_all(state: MetricState, X: ArrayLike, y: ArrayLike, keys: Ints) -> Rows:
+    """Return rows, labels and keys that a learner accepts, or raise `InputError`."""
+    table = np.ascontiguousarray(checked_rows(state.core, X))
+    return Rows(table, checked_labels(state.core, y, len(table)), checked_keys(state.core, keys, len(table)))
 
 
 def learn_shard(state: MetricState, shard: Shard, *, with_intervals: bool = False) -> LearnedShard:
@@ -120,20 +155,40 @@ def learn_shard(state: MetricState, shard: Shard, *, with_intervals: bool = Fals
         If a row or a label is not valid.
     """
     core = state.core
-    X = np.ascontiguousarray(checked_rows(core, shard.X))
-    y = checked_labels(core, shard.y, len(X))
-    keys = checked_keys(core, shard.keys, len(X))
-    base = _moved(core.parts(), shard.first, shard.past)
-    predictions = empty_predictions(len(X), with_intervals)
-    after, origins = _run_rounds(MetricCore(core.settings, base), X, y, keys, predictions)
-    fading = fading_of(base.plain.clock, after.plain.clock)
-    return LearnedShard(find_learned(base, after, origins, fading), predictions)
+    rows = check_all(state, *shard.rows)
+    start = core.parts()
+    own = len(start.plain.centers)
+    if shard.first > 0:
+        start = _with_recent_rows(_moved(start, shard.first, shard.past), check_all(state, *shard.recent))
+    borrowed = len(start.plain.centers) - own
+    settings = MetricSettings(core.settings.neighbors, core.settings.max_centers + borrowed, core.settings.label_margin)
+    predictions = empty_predictions(len(rows.y), with_intervals)
+    after, origins = _run_rounds(MetricCore(settings, start), rows, predictions)
+    fading = fading_of(start.plain.clock, after.plain.clock)
+    return LearnedShard(find_learned(start, after, origins, borrowed, fading), predictions)
+
+
+def _with_recent_rows(parts: CoreParts, recent: Rows) -> CoreParts:
+    """Return the parts of a core with more centers: rows that other shards learn.
+
+    Only the learner that sees the features alone gets them, because features of the past need predictions. Errors of
+    their predictions are not known: they count as mean errors.
+    """
+    plain = parts.plain
+    labels = plain.label_statistics
+    known = ~are_outliers(recent.y, labels)
+    rows = clip_outliers(recent.X[known], plain.feature_statistics)
+    ones = np.ones(len(rows))
+    rounds = plain.clock + 1.0 - np.arange(len(recent.y), 0, -1)[known]
+    coordinates = tuple(project_rows(view, rows) for view in plain.views)
+    borrowed = CenterTable(rows, recent.y[known], ones.astype(np.int64), rounds, ones, coordinates)
+    centers = concatenate([CenterTable.of(plain), borrowed])
+    wider = replace_parts(plain, centers=centers.memory(), coordinates=list(centers.coordinates))
+    return CoreParts(wider, parts.past, parts.importance)
 
 
 def _moved(parts: CoreParts, rows: int, past_features: PastFeatures | None) -> CoreParts:
-    """Return the parts of a core before a shard: some rows of the step later, of which only the labels are known."""
-    if rows == 0:
-        return parts
+    """Return the parts of a core as many rounds later, with the past that was known then."""
     past, importance = parts.past, parts.importance
     if past is not None:
         features = past.features if past_features is None else past_features
@@ -174,11 +229,10 @@ def _later(parts: MetricParts, rows: int) -> MetricParts:
     return replace_parts(parts, packing=later, clock=parts.clock + rows)
 
 
-def _run_rounds(
-    core: MetricCore, X: Floats, y: Floats, keys: Ints, predictions: Predictions
-) -> tuple[CoreParts, Origins]:
+def _run_rounds(core: MetricCore, rows: Rows, predictions: Predictions) -> tuple[CoreParts, Origins]:
     """Learn rows, and return the parts of the core afterwards and where its centers come from."""
     settings, most, done = core.settings, rounds_per_call(core), 0
+    X, y, keys = rows
     parts = core.parts()
     origins = Origins(
         np.arange(len(parts.plain.centers)), np.arange(0 if parts.past is None else len(parts.past.rounds.centers))

@@ -86,29 +86,51 @@ class LearnedCenters(NamedTuple):
     new: CenterTable
 
 
-def find_learned_centers(base: CenterTable, after: CenterTable, origins: Ints) -> LearnedCenters:
+def find_learned_centers(start: CenterTable, after: CenterTable, origins: Ints, own: int) -> LearnedCenters:
     """Return what changed from a base.
 
     Parameters
     ----------
-    base, after : CenterTable
-        Centers before and after the rows.
+    start : CenterTable
+        Centers before the rows: those of the base, then borrowed ones, which belong to other rows.
+    after : CenterTable
+        Centers after the rows.
     origins : array of int, shape (n_after,)
-        Place in the base of each center, -1 if it is new. Centers of the base come first, in their order.
+        Place in `start` of each center, in ascending order; -1 for new centers, which come last.
+    own : int
+        Number of centers of the base.
 
     Returns
     -------
     learned : LearnedCenters
+        A borrowed center that rows changed becomes a new center, of these rows alone.
     """
-    old = int(np.count_nonzero(origins >= 0))
-    places = origins[:old]
-    kept = np.zeros(len(base), dtype=bool)
-    kept[places] = True
-    differs = np.zeros(old, dtype=bool)
-    for before, now in zip(base.arrays(), after.arrays(), strict=True):
-        unequal = now[:old] != before[places]
+    old = int(np.count_nonzero((origins >= 0) & (origins < own)))
+    known = int(np.count_nonzero(origins >= 0))
+    kept = np.zeros(own, dtype=bool)
+    kept[origins[:old]] = True
+    differs = np.zeros(known, dtype=bool)
+    for before, now in zip(start.arrays(), after.arrays(), strict=True):
+        unequal = now[:known] != before[origins[:known]]
         differs |= unequal if unequal.ndim == 1 else unequal.any(axis=1)
-    return LearnedCenters(kept, places[differs], after.take(np.flatnonzero(differs)), after.take(slice(old, None)))
+    changed, grown = np.flatnonzero(differs[:old]), old + np.flatnonzero(differs[old:])
+    grown = grown[after.label_counts[grown] > start.label_counts[origins[grown]]]
+    new = [_difference(after.take(grown), start.take(origins[grown])), after.take(slice(known, None))]
+    return LearnedCenters(kept, origins[changed], after.take(changed), concatenate(new))
+
+
+def _difference(after: CenterTable, before: CenterTable) -> CenterTable:
+    """Return centers of the rows that were added to centers."""
+    counts = after.label_counts - before.label_counts
+    rows = before.rows + (after.rows - before.rows) * (after.label_counts / counts)[:, None]
+    return CenterTable(
+        rows,
+        after.label_sums - before.label_sums,
+        counts,
+        after.round_sums - before.round_sums,
+        np.maximum(after.error_sums - before.error_sums, 0.0),
+        after.coordinates,
+    )
 
 
 def merge_centers(base: CenterTable, learned: Sequence[LearnedCenters]) -> LearnedCenters:

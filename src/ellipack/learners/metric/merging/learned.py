@@ -107,21 +107,24 @@ class Learned(NamedTuple):
 
 
 class Origins(NamedTuple):
-    """Places in the base of the centers of both learners, -1 for new centers, which may be missing at the end."""
+    """Places, at the start, of the centers of both learners; -1 for new centers, which may be missing at the end."""
 
     plain: Ints
     past: Ints
 
 
-def find_learned(base: CoreParts, after: CoreParts, origins: Origins, fading: Fading) -> Learned:
-    """Return what was learned between a base, moved to the first row, and a later state.
+def find_learned(start: CoreParts, after: CoreParts, origins: Origins, borrowed: int, fading: Fading) -> Learned:
+    """Return what was learned between the start of a shard and its end.
 
     Parameters
     ----------
-    base, after : CoreParts
+    start, after : CoreParts
         Parts of the core before and after the rows.
     origins : Origins
-        Places in the base of the centers afterwards.
+        Places, at the start, of the centers afterwards.
+    borrowed : int
+        Number of last centers, at the start, of the learner that sees the features alone, which belong to rows of other
+        shards.
     fading : Fading
         Factors by which the rows faded earlier measurements.
 
@@ -129,29 +132,31 @@ def find_learned(base: CoreParts, after: CoreParts, origins: Origins, fading: Fa
     -------
     learned : Learned
     """
-    plain = _find_rounds(base.plain, after.plain, origins.plain, base.plain.clock)
+    own = len(start.plain.centers) - borrowed
+    plain = _find_rounds(start.plain, after.plain, origins.plain, own, start.plain.clock)
     past = None
-    if base.past is not None and after.past is not None:
-        first_active = max(base.plain.clock, base.past.active_from)
+    if start.past is not None and after.past is not None:
+        first_active = max(start.plain.clock, start.past.active_from)
+        own = len(start.past.rounds.centers)
         past = LearnedPast(
-            _find_rounds(base.past.rounds, after.past.rounds, origins.past, first_active),
+            _find_rounds(start.past.rounds, after.past.rounds, origins.past, own, first_active),
             after.past.features,
             after.past.combination,
             after.past.active_errors,
             after.past.total_errors,
         )
-    return Learned(after.plain.clock - base.plain.clock, 1, plain, past, after.importance, fading)
+    return Learned(after.plain.clock - start.plain.clock, 1, plain, past, after.importance, fading)
 
 
-def _find_rounds(base: MetricParts, after: MetricParts, origins: Ints, first_active: int) -> LearnedRounds:
+def _find_rounds(start: MetricParts, after: MetricParts, origins: Ints, own: int, first_active: int) -> LearnedRounds:
     new = np.full(len(after.centers) - len(origins), -1)
-    active = min(max(0, after.clock - first_active), int(after.label_statistics[COUNT] - base.label_statistics[COUNT]))
+    active = min(max(0, after.clock - first_active), int(after.label_statistics[COUNT] - start.label_statistics[COUNT]))
     return LearnedRounds(
         tuple(view.gop for view in after.views),
-        find_learned_centers(CenterTable.of(base), CenterTable.of(after), np.append(origins, new)),
+        find_learned_centers(CenterTable.of(start), CenterTable.of(after), np.append(origins, new), own),
         after.packing,
         after.regressions,
-        _discount(int(after.label_statistics[COUNT]), active, base.views[0].fit_dimension),
+        _discount(int(after.label_statistics[COUNT]), active, start.views[0].fit_dimension),
         after.aggregation,
         Statistics(after.label_statistics, after.feature_statistics),
         after.intervals,

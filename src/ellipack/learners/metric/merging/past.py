@@ -3,21 +3,23 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ellipack._core import PastFeatures
-from ellipack.learners.metric.state import COUNT, HIGH, LOW, OUTLIERS
+from ellipack.learners.metric.merging.statistics import are_outliers
 from ellipack.validation import Floats, Ints
 
 _ERROR = 2  # place of the last error in a history
-_OUTLIER_WIDTHS, _LABELS_BEFORE_OUTLIERS = 3.0, 5  # as in cpp/feature_views.hpp
 
 Errors = tuple[int, float, float]
 """Number of rounds, and sums of squared errors without and with the past."""
 
 
-def advance_past(past: PastFeatures, label_statistics: Floats, keys: Ints, labels: Floats) -> PastFeatures:
-    """Return the past after rows whose labels are known, but not their predictions: the last errors are unknown, 0.
+def advance_past(
+    past: PastFeatures, label_statistics: Floats, keys: Ints, labels: Floats, last_prediction: float
+) -> PastFeatures:
+    """Return the past after rows whose labels are known.
+
+    Of their predictions, only the last one is known: the errors of other rows are unknown, 0.
 
     Parameters
     ----------
@@ -29,25 +31,21 @@ def advance_past(past: PastFeatures, label_statistics: Floats, keys: Ints, label
         Key of each row; empty without keys.
     labels : array of shape (n,)
         Their labels.
+    last_prediction : float
+        Prediction for the last row, from the features alone.
 
     Returns
     -------
     advanced : PastFeatures
     """
     advanced = PastFeatures(past.labels, past.max_keys, past.stream, past.keys, past.histories)
-    counts = ~_are_outliers(labels, label_statistics)
+    counts = ~are_outliers(labels, label_statistics)
     row_keys = keys if len(keys) else np.zeros(len(labels), dtype=np.int64)
-    for key, label in zip(row_keys[counts].tolist(), labels[counts].tolist(), strict=True):
-        advanced.add(key, label, label)
+    predictions = labels.copy()
+    predictions[-1] = last_prediction
+    for round_ in zip(row_keys[counts].tolist(), labels[counts].tolist(), predictions[counts].tolist(), strict=True):
+        advanced.add(*round_)
     return advanced
-
-
-def _are_outliers(labels: Floats, statistics: Floats) -> NDArray[np.bool_]:
-    low, high = statistics[LOW], statistics[HIGH]
-    width = _OUTLIER_WIDTHS * (high - low) * 10.0 ** statistics[OUTLIERS]
-    if statistics[COUNT] < _LABELS_BEFORE_OUTLIERS or width <= 0:
-        return np.zeros(len(labels), dtype=bool)
-    return np.asarray((labels < low - width) | (labels > high + width))
 
 
 def merge_past_features(learned: Sequence[PastFeatures]) -> PastFeatures:

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ellipack.learners.metric.state import COUNT, HIGH, LOW, MEAN, OUTLIERS, SQUARES
 from ellipack.validation import Floats
+
+_OUTLIER_WIDTHS = 3.0  # as in cpp/feature_views.cpp
 
 
 class Statistics(NamedTuple):
@@ -61,3 +64,30 @@ def merge_statistics(base: Statistics, learned: Sequence[Statistics]) -> Statist
 def _columns(statistics: Statistics) -> Floats:
     """Return the statistics of the features and, in the last column, those of the labels."""
     return np.column_stack([statistics.features, statistics.labels[:COUNT]])
+
+
+def are_outliers(values: Floats, statistics: Floats) -> NDArray[np.bool_]:
+    """Return a mask of outliers; see `ellipack.learners.metric.learner`.
+
+    Parameters
+    ----------
+    values : array of shape (n,) or (n, d)
+        Labels, or rows.
+    statistics : array of shape (6,) or (5, d)
+        Statistics of the labels, or of the features.
+
+    Returns
+    -------
+    mask : array of bool, with the shape of the values
+    """
+    low, high = statistics[LOW], statistics[HIGH]
+    with np.errstate(over="ignore"):
+        width = _OUTLIER_WIDTHS * (high - low) * 10.0 ** statistics[OUTLIERS]
+    return np.asarray((width > 0) & ((values < low - width) | (values > high + width)))
+
+
+def clip_outliers(rows: Floats, statistics: Floats) -> Floats:
+    """Return rows whose outliers are clipped to the range of the feature, extended by its width on both sides."""
+    low, high = statistics[LOW], statistics[HIGH]
+    clipped = np.clip(rows, low - (high - low), high + (high - low))
+    return np.where(are_outliers(rows, statistics), clipped, rows)
