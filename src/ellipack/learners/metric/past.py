@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from ellipack._core import MetricParts, PastParts
+from ellipack._core import MetricParts, PastFeatures, PastParts
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.validation import check_integer
 
@@ -63,6 +63,11 @@ def trial_config(config: MetricConfig) -> MetricConfig:
 def with_rounds(past: PastParts, rounds: MetricParts) -> PastParts:
     """Return the state of a learner that sees the past with other rounds."""
     return PastParts(rounds, past.features, past.combination, past.active_from, past.active_errors, past.total_errors)
+
+
+def with_features(past: PastParts, features: PastFeatures) -> PastParts:
+    """Return the state of a learner that sees the past with other features of it."""
+    return PastParts(past.rounds, features, past.combination, past.active_from, past.active_errors, past.total_errors)
 
 
 def past_feature_names(labels: int, by: str | None = None, target: str = "label") -> list[str]:

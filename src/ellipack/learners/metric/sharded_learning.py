@@ -11,17 +11,10 @@ from numpy.typing import ArrayLike
 from ellipack.errors import InputError, WorkerError
 from ellipack.learners.intervals import Predictions, empty_predictions
 from ellipack.learners.metric.learner import NO_KEYS, learn_with_intervals
+from ellipack.learners.metric.shard_rounds import Rows, check_all
+from ellipack.learners.metric.shard_start import MAX_RECENT_ROWS, WARM_UP_ROWS
 from ellipack.learners.metric.sharding import Sharding, split
-from ellipack.learners.metric.shards import (
-    MAX_RECENT_ROWS,
-    LearnedShard,
-    Rows,
-    Shard,
-    advance_past,
-    check_all,
-    learn_shard,
-    merge,
-)
+from ellipack.learners.metric.shards import LearnedShard, Shard, advance_past, learn_shard, merge
 from ellipack.learners.metric.state import MetricState
 from ellipack.parallel import thread_count
 from ellipack.validation import Ints, check_in_range, check_integer
@@ -128,12 +121,14 @@ def cut_step(state: MetricState, rows: Rows, sizes: list[int]) -> Iterator[Shard
     ------
     shard : Shard
     """
-    past = None
+    past, known = None, 0
     for first, last in pairwise(accumulate(sizes, initial=0)):
-        part = rows.part(slice(first, last))
-        yield Shard(first, part, rows.part(slice(max(0, first - MAX_RECENT_ROWS), first)), past)
-        if last < len(rows.y):
-            past = advance_past(state, past, part)
+        warm_up = max(0, first - WARM_UP_ROWS)
+        before = rows.part(slice(known, warm_up))
+        past, known = advance_past(state, past, before.keys, before.y), warm_up
+        yield Shard(
+            first, rows.part(slice(first, last)), rows.part(slice(max(0, first - MAX_RECENT_ROWS), first)), past
+        )
 
 
 def learn_in_shards(
@@ -180,7 +175,7 @@ def learn_in_shards(
     WorkerError
         If a worker ends, or takes too long.
     """
-    rows = check_all(state, X, y, keys)
+    rows = check_all(state.core, X, y, keys)
     predictions = empty_predictions(len(rows.y), with_intervals)
     threads, done = thread_count(n_jobs), 0
     while done < len(rows.y):

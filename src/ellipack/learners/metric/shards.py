@@ -6,69 +6,28 @@ shard. `merge` adds up what all shards learned, in the order of the rows, and en
 next step begins. The result depends on how rows are cut (`ellipack.learners.metric.sharding`), not on who learns a
 shard, or when: shards may be learned in any process, in any order, and again after a failure.
 
-A shard knows the rows before it, which are data: the last of them are among its centers, as if they had been learned,
-and their labels are its past (`advance_past`). Its rounds have the numbers that they would have on one machine. It does
-not know what other shards of its step learned otherwise: statistics, regressions, weights of experts and widths of
+A shard knows the rows before it, which are data: the last of them are among its centers, and their labels are its past
+(`ellipack.learners.metric.shard_start`). Its rounds have the numbers that they would have on one machine. It does not
+know what other shards of its step learned otherwise: statistics, regressions, weights of experts and widths of
 intervals.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from ellipack._core import (
-    CoreParts,
-    ImportanceParts,
-    MetricCore,
-    MetricParts,
-    MetricSettings,
-    PackingExpert,
-    PastFeatures,
-    PastParts,
-)
+from ellipack._core import MetricCore, MetricSettings, PastFeatures
 from ellipack.learners.intervals import Predictions, empty_predictions
-from ellipack.learners.metric.call_sizes import rounds_per_call
-from ellipack.learners.metric.eviction import keep_centers, select_kept
-from ellipack.learners.metric.learner import NO_KEYS, checked_keys, checked_labels, checked_rows, predict
-from ellipack.learners.metric.merging.centers import CenterTable, concatenate
 from ellipack.learners.metric.merging.importance import fading_of
-from ellipack.learners.metric.merging.learned import Learned, Origins, apply_learned, find_learned, merge_learned
+from ellipack.learners.metric.merging.learned import CenterCounts, Learned, apply_learned, find_learned, merge_learned
 from ellipack.learners.metric.merging.past import advance_past as _advance_past
-from ellipack.learners.metric.merging.statistics import are_outliers, clip_outliers
-from ellipack.learners.metric.past import with_rounds
 from ellipack.learners.metric.phase_end import next_phase
-from ellipack.learners.metric.state import MetricState, project_rows, replace_parts
+from ellipack.learners.metric.shard_rounds import Rows, check_all, run_rounds
+from ellipack.learners.metric.shard_start import shard_start
+from ellipack.learners.metric.state import MetricState
 from ellipack.linear_algebra import single_threaded_blas
 from ellipack.parallel import thread_count
 from ellipack.validation import Floats, Ints
-
-MAX_RECENT_ROWS: Final = 8192
-"""Largest number of rows before a shard that it gets as centers."""
-
-
-class Rows(NamedTuple):
-    """Rows, their labels and keys.
-
-    Attributes
-    ----------
-    X : array of shape (n, d)
-        Rows.
-    y : array of shape (n,)
-        Labels.
-    keys : array of int64, shape (n,)
-        Key of each row; empty if the learner has no keys.
-    """
-
-    X: Floats
-    y: Floats
-    keys: Ints = NO_KEYS
-
-    def part(self, rows: slice) -> "Rows":
-        """Return some of the rows."""
-        return Rows(self.X[rows], self.y[rows], self.keys[rows])
 
 
 class Shard(NamedTuple):
@@ -99,10 +58,8 @@ class LearnedShard(NamedTuple):
     predictions: Predictions
 
 
-def advance_past(state: MetricState, past: PastFeatures | None, rows: Rows) -> PastFeatures | None:
-    """Return the past after rows of a step, from which the next shard starts.
-
-    Labels are data. The error of the last row is that of its prediction from the state before the step.
+def advance_past(state: MetricState, past: PastFeatures | None, keys: Ints, labels: Floats) -> PastFeatures | None:
+    """Return the past after rows of a step, whose labels are known.
 
     Parameters
     ----------
@@ -110,8 +67,10 @@ def advance_past(state: MetricState, past: PastFeatures | None, rows: Rows) -> P
         State before the step.
     past : PastFeatures or None
         The past before the rows; None if they are the first of the step.
-    rows : Rows
-        Rows, at least one.
+    keys : array of int64, shape (n,)
+        Key of each row; empty if the learner has no keys.
+    labels : array of shape (n,)
+        Labels.
 
     Returns
     -------
@@ -121,14 +80,7 @@ def advance_past(state: MetricState, past: PastFeatures | None, rows: Rows) -> P
     if not state.core.has_past:
         return None
     before = state.core.past_features() if past is None else past
-    last = float(predict(state, rows.X[-1:])[0])
-    return _advance_past(before, state.core.parts().plain.label_statistics, rows.keys, rows.y, last)
-
-
-def check_all(state: MetricState, X: ArrayLike, y: ArrayLike, keys: Ints) -> Rows:
-    """Return rows, labels and keys that a learner accepts, or raise `InputError`."""
-    table = np.ascontiguousarray(checked_rows(state.core, X))
-    return Rows(table, checked_labels(state.core, y, len(table)), checked_keys(state.core, keys, len(table)))
+    return _advance_past(before, state.core.parts().plain.label_statistics, keys, labels)
 
 
 def learn_shard(state: MetricState, shard: Shard, *, with_intervals: bool = False) -> LearnedShard:
@@ -155,118 +107,17 @@ def learn_shard(state: MetricState, shard: Shard, *, with_intervals: bool = Fals
         If a row or a label is not valid.
     """
     core = state.core
-    rows = check_all(state, *shard.rows)
-    start = core.parts()
-    own = len(start.plain.centers)
+    rows, recent = check_all(core, *shard.rows), shard.recent
+    base, settings = core.parts(), core.settings
+    start = base
     if shard.first > 0:
-        start = _with_recent_rows(_moved(start, shard.first, shard.past), check_all(state, *shard.recent))
-    borrowed = len(start.plain.centers) - own
-    settings = MetricSettings(core.settings.neighbors, core.settings.max_centers + borrowed, core.settings.label_margin)
+        recent = check_all(core, *recent)
+        settings = MetricSettings(settings.neighbors, settings.max_centers + len(recent.y), settings.label_margin)
+        start = shard_start(base, settings, shard.first, recent, shard.past)
     predictions = empty_predictions(len(rows.y), with_intervals)
-    after, origins = _run_rounds(MetricCore(settings, start), rows, predictions)
+    after, origins = run_rounds(MetricCore(settings, start), rows, predictions)
     fading = fading_of(start.plain.clock, after.plain.clock)
-    return LearnedShard(find_learned(start, after, origins, borrowed, fading), predictions)
-
-
-def _with_recent_rows(parts: CoreParts, recent: Rows) -> CoreParts:
-    """Return the parts of a core with more centers: rows that other shards learn.
-
-    Only the learner that sees the features alone gets them, because features of the past need predictions. Errors of
-    their predictions are not known: they count as mean errors.
-    """
-    plain = parts.plain
-    labels = plain.label_statistics
-    known = ~are_outliers(recent.y, labels)
-    rows = clip_outliers(recent.X[known], plain.feature_statistics)
-    ones = np.ones(len(rows))
-    rounds = plain.clock + 1.0 - np.arange(len(recent.y), 0, -1)[known]
-    coordinates = tuple(project_rows(view, rows) for view in plain.views)
-    borrowed = CenterTable(rows, recent.y[known], ones.astype(np.int64), rounds, ones, coordinates)
-    centers = concatenate([CenterTable.of(plain), borrowed])
-    wider = replace_parts(plain, centers=centers.memory(), coordinates=list(centers.coordinates))
-    return CoreParts(wider, parts.past, parts.importance)
-
-
-def _moved(parts: CoreParts, rows: int, past_features: PastFeatures | None) -> CoreParts:
-    """Return the parts of a core as many rounds later, with the past that was known then."""
-    past, importance = parts.past, parts.importance
-    if past is not None:
-        features = past.features if past_features is None else past_features
-        past = PastParts(
-            _later(past.rounds, rows),
-            features,
-            past.combination,
-            past.active_from,
-            past.active_errors,
-            past.total_errors,
-        )
-    if importance is not None and importance.seen >= ImportanceParts.max_rows:
-        importance = ImportanceParts(
-            importance.seed,
-            importance.groups,
-            importance.seen + rows,
-            importance.sample,
-            importance.errors,
-            importance.last_row,
-            importance.moves,
-        )
-    return CoreParts(_later(parts.plain, rows), past, importance)
-
-
-def _later(parts: MetricParts, rows: int) -> MetricParts:
-    """Return the parts of a learner with later numbers of rounds."""
-    packing = parts.packing
-    later = PackingExpert(
-        packing.coordinates,
-        packing.label_sums,
-        packing.label_counts,
-        packing.creation_rounds,
-        packing.rank_starts,
-        packing.clock + rows,
-        packing.coordinate_scale,
-        packing.max_centers,
-    )
-    return replace_parts(parts, packing=later, clock=parts.clock + rows)
-
-
-def _run_rounds(core: MetricCore, rows: Rows, predictions: Predictions) -> tuple[CoreParts, Origins]:
-    """Learn rows, and return the parts of the core afterwards and where its centers come from."""
-    settings, most, done = core.settings, rounds_per_call(core), 0
-    X, y, keys = rows
-    parts = core.parts()
-    origins = Origins(
-        np.arange(len(parts.plain.centers)), np.arange(0 if parts.past is None else len(parts.past.rounds.centers))
-    )
-    while done < len(X):
-        part = slice(done, min(len(X), done + most))
-        done += core.learn(X[part], keys[part], y[part], *predictions.part(part))
-        if done < part.stop:  # the next round fills the memory
-            key = int(keys[done]) if len(keys) else 0
-            parts, predictions.values[done], bounds = core.round_on_copy(X[done].tolist(), float(y[done]), key)
-            predictions.bounds[done : done + 1] = bounds
-            parts, origins = _evict(parts, origins, settings.max_centers)
-            core = MetricCore(settings, parts)
-            done += 1
-    return core.parts(), origins
-
-
-def _evict(parts: CoreParts, origins: Origins, max_centers: int) -> tuple[CoreParts, Origins]:
-    """Return parts with fewer than `max_centers` centers in each learner, and where these come from."""
-    plain, past = parts.plain, parts.past
-    if past is not None and len(past.rounds.centers) >= max_centers:
-        kept = select_kept(past.rounds)
-        past = with_rounds(past, keep_centers(past.rounds, kept))
-        origins = origins._replace(past=_kept_origins(origins.past, kept))
-    if len(plain.centers) >= max_centers:
-        kept = select_kept(plain)
-        plain = keep_centers(plain, kept)
-        origins = origins._replace(plain=_kept_origins(origins.plain, kept))
-    return CoreParts(plain, past, parts.importance), origins
-
-
-def _kept_origins(origins: Ints, kept: NDArray[np.bool_]) -> Ints:
-    new = np.full(len(kept) - len(origins), -1)
-    return np.append(origins, new)[kept]
+    return LearnedShard(find_learned(start, after, origins, CenterCounts.of(base), fading), predictions)
 
 
 def merge(state: MetricState, learned: Sequence[Learned], n_jobs: int | None = 1) -> MetricState:

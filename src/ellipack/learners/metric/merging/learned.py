@@ -106,6 +106,18 @@ class Learned(NamedTuple):
     fading: Fading
 
 
+class CenterCounts(NamedTuple):
+    """Numbers of centers of both learners."""
+
+    plain: int
+    past: int
+
+    @classmethod
+    def of(cls, parts: CoreParts) -> "CenterCounts":
+        """Return the numbers of centers of a core."""
+        return cls(len(parts.plain.centers), 0 if parts.past is None else len(parts.past.rounds.centers))
+
+
 class Origins(NamedTuple):
     """Places, at the start, of the centers of both learners; -1 for new centers, which may be missing at the end."""
 
@@ -113,7 +125,7 @@ class Origins(NamedTuple):
     past: Ints
 
 
-def find_learned(start: CoreParts, after: CoreParts, origins: Origins, borrowed: int, fading: Fading) -> Learned:
+def find_learned(start: CoreParts, after: CoreParts, origins: Origins, own: CenterCounts, fading: Fading) -> Learned:
     """Return what was learned between the start of a shard and its end.
 
     Parameters
@@ -122,9 +134,8 @@ def find_learned(start: CoreParts, after: CoreParts, origins: Origins, borrowed:
         Parts of the core before and after the rows.
     origins : Origins
         Places, at the start, of the centers afterwards.
-    borrowed : int
-        Number of last centers, at the start, of the learner that sees the features alone, which belong to rows of other
-        shards.
+    own : CenterCounts
+        Numbers of centers of the base. At the start, they are followed by borrowed ones, which belong to other shards.
     fading : Fading
         Factors by which the rows faded earlier measurements.
 
@@ -132,14 +143,12 @@ def find_learned(start: CoreParts, after: CoreParts, origins: Origins, borrowed:
     -------
     learned : Learned
     """
-    own = len(start.plain.centers) - borrowed
-    plain = _find_rounds(start.plain, after.plain, origins.plain, own, start.plain.clock)
+    plain = _find_rounds(start.plain, after.plain, origins.plain, own.plain, start.plain.clock)
     past = None
     if start.past is not None and after.past is not None:
         first_active = max(start.plain.clock, start.past.active_from)
-        own = len(start.past.rounds.centers)
         past = LearnedPast(
-            _find_rounds(start.past.rounds, after.past.rounds, origins.past, own, first_active),
+            _find_rounds(start.past.rounds, after.past.rounds, origins.past, own.past, first_active),
             after.past.features,
             after.past.combination,
             after.past.active_errors,

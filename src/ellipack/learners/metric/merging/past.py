@@ -14,12 +14,8 @@ Errors = tuple[int, float, float]
 """Number of rounds, and sums of squared errors without and with the past."""
 
 
-def advance_past(
-    past: PastFeatures, label_statistics: Floats, keys: Ints, labels: Floats, last_prediction: float
-) -> PastFeatures:
-    """Return the past after rows whose labels are known.
-
-    Of their predictions, only the last one is known: the errors of other rows are unknown, 0.
+def advance_past(past: PastFeatures, label_statistics: Floats, keys: Ints, labels: Floats) -> PastFeatures:
+    """Return the past after rows whose labels are known, but not their predictions: the last errors are unknown, 0.
 
     Parameters
     ----------
@@ -31,8 +27,6 @@ def advance_past(
         Key of each row; empty without keys.
     labels : array of shape (n,)
         Their labels.
-    last_prediction : float
-        Prediction for the last row, from the features alone.
 
     Returns
     -------
@@ -41,10 +35,8 @@ def advance_past(
     advanced = PastFeatures(past.labels, past.max_keys, past.stream, past.keys, past.histories)
     counts = ~are_outliers(labels, label_statistics)
     row_keys = keys if len(keys) else np.zeros(len(labels), dtype=np.int64)
-    predictions = labels.copy()
-    predictions[-1] = last_prediction
-    for round_ in zip(row_keys[counts].tolist(), labels[counts].tolist(), predictions[counts].tolist(), strict=True):
-        advanced.add(*round_)
+    for key, label in zip(row_keys[counts].tolist(), labels[counts].tolist(), strict=True):
+        advanced.add(key, label, label)
     return advanced
 
 
