@@ -30,6 +30,8 @@ if TYPE_CHECKING:
         RescaledRegressor,
     )
     from ellipack.learners.metric.config import MetricConfig
+    from ellipack.learners.metric.sharded_learning import Workers
+    from ellipack.learners.metric.sharding import Sharding
     from ellipack.metric import KernelDifferences, LocalSlopes, Metric
     from ellipack.tables.loading import load
     from ellipack.tables.regressor import TableRegressor
@@ -49,7 +51,9 @@ __all__ = [
     "PackingRegressor",
     "PhasedRegressor",
     "RescaledRegressor",
+    "Sharding",
     "TableRegressor",
+    "Workers",
     "__version__",
     "load",
     "run",
@@ -60,7 +64,9 @@ _MODULES: Final = {
     "LocalSlopes": "ellipack.metric",
     "Metric": "ellipack.metric",
     "MetricConfig": "ellipack.learners.metric.config",
+    "Sharding": "ellipack.learners.metric.sharding",
     "TableRegressor": "ellipack.tables.regressor",
+    "Workers": "ellipack.learners.metric.sharded_learning",
     "load": "ellipack.tables.loading",
     "run": "ellipack.tables.table_run",
 }

@@ -1,8 +1,8 @@
 """State from which a shard starts: that before the step, and what is known about the rows between.
 
 The rows between are data. The last of them become centers of the shard, borrowed from the shards that learn them, so
-that the shard misses no recent row. The learner that sees the features alone borrows all of them. The one that sees the
-past needs predictions of its rows. It borrows a few, which are learned for this purpose, and then forgotten.
+that the shard misses no recent row. The last few of all are even learned, and then forgotten but for two things: the
+weights of the experts, which may change fast, and centers of the learner that sees the past, which need predictions.
 """
 
 from typing import Final
@@ -24,13 +24,14 @@ from ellipack.learners.metric.merging.centers import CenterTable, concatenate
 from ellipack.learners.metric.merging.statistics import are_outliers, clip_outliers
 from ellipack.learners.metric.past import with_features, with_rounds
 from ellipack.learners.metric.shard_rounds import Rows, run_rounds
-from ellipack.learners.metric.state import project_rows, replace_parts
+from ellipack.learners.metric.state import HIGH, LOW, project_rows, replace_parts
+from ellipack.validation import Floats
 
 MAX_RECENT_ROWS: Final = 8192
 """Largest number of rows before a shard that it gets as centers."""
 
 WARM_UP_ROWS: Final = 64
-"""Number of rows before a shard that it learns and forgets, if it sees the past."""
+"""Number of rows before a shard that it learns and forgets."""
 
 
 def shard_start(
@@ -49,34 +50,41 @@ def shard_start(
     recent : Rows
         The last of them, at most `MAX_RECENT_ROWS`.
     past : PastFeatures or None
-        The past before the last `WARM_UP_ROWS` of them; None if the learner does not see the past.
+        The past before the last `WARM_UP_ROWS` rows; None if the learner does not see the past.
 
     Returns
     -------
     start : CoreParts
         Borrowed centers follow those of the base.
     """
+    warm = _warm_up(base, settings, first, recent, past)
     plain = _with_recent_rows(base.plain, first, recent)
+    plain = replace_parts(plain, aggregation=warm.plain.aggregation)
     importance = base.importance
     if importance is not None and importance.seen >= ImportanceParts.max_rows:
         importance = _later_importance(importance, first)
-    warm = None
-    if base.past is not None and past is not None:
-        warm = _warm_past(base, settings, first, recent, with_features(base.past, past))
-    return CoreParts(plain, warm, importance)
+    own = base.past
+    if own is None or warm.past is None:
+        return CoreParts(plain, None, importance)
+    borrowed = CenterTable.of(warm.past.rounds).take(slice(len(own.rounds.centers), None))
+    rounds = replace_parts(_with_centers(_later(own.rounds, first), borrowed), aggregation=warm.past.rounds.aggregation)
+    combination, errors = warm.past.combination, (own.active_errors, own.total_errors)
+    return CoreParts(plain, PastParts(rounds, warm.past.features, combination, own.active_from, *errors), importance)
 
 
-def _warm_past(base: CoreParts, settings: MetricSettings, first: int, recent: Rows, before: PastParts) -> PastParts:
-    """Return the state of the learner that sees the past, with borrowed centers. `before` has the past before these."""
+def _warm_up(
+    base: CoreParts, settings: MetricSettings, first: int, recent: Rows, past: PastFeatures | None
+) -> CoreParts:
+    """Return the parts of a core after it has learned the last rows before a shard."""
     warm_up = max(0, len(recent.y) - WARM_UP_ROWS)
     last = recent.part(slice(warm_up, None))
     rows = first - len(last.y)
     plain = _with_recent_rows(base.plain, rows, recent.part(slice(warm_up)))
-    start = CoreParts(plain, with_rounds(before, _later(before.rounds, rows)), base.importance)
-    after, _ = run_rounds(MetricCore(settings, start), last, empty_predictions(len(last.y), with_intervals=False))
-    learned = after.past or before
-    borrowed = CenterTable.of(learned.rounds).take(slice(len(before.rounds.centers), None))
-    return with_features(with_rounds(before, _with_centers(_later(before.rounds, first), borrowed)), learned.features)
+    own = base.past
+    if own is not None and past is not None:
+        own = with_features(with_rounds(own, _later(own.rounds, rows)), past)
+    core = MetricCore(settings, CoreParts(plain, own, base.importance))
+    return run_rounds(core, last, empty_predictions(len(last.y), with_intervals=False))[0]
 
 
 def _with_recent_rows(parts: MetricParts, rows: int, recent: Rows) -> MetricParts:
@@ -91,7 +99,15 @@ def _with_recent_rows(parts: MetricParts, rows: int, recent: Rows) -> MetricPart
     rounds = (later.clock - np.arange(len(recent.y), dtype=np.float64)[::-1])[known]
     coordinates = tuple(project_rows(view, clipped) for view in parts.views)
     more = CenterTable(clipped, recent.y[known], ones.astype(np.int64), rounds, ones, coordinates)
-    return _with_centers(later, more)
+    return _with_centers(_with_range(later, recent.y[known]), more)
+
+
+def _with_range(parts: MetricParts, labels: Floats) -> MetricParts:
+    """Return the parts of a learner with a range that contains more labels. Predictions stay within this range."""
+    statistics = parts.label_statistics
+    statistics[LOW] = labels.min(initial=statistics[LOW])
+    statistics[HIGH] = labels.max(initial=statistics[HIGH])
+    return replace_parts(parts, label_statistics=statistics)
 
 
 def _with_centers(parts: MetricParts, more: CenterTable) -> MetricParts:

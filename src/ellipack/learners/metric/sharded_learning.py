@@ -47,7 +47,7 @@ class Workers:
     >>> import numpy as np
     from numpy.typing import ArrayLike
     >>> from concurrent.futures import ThreadPoolExecutor
-    >>> from ellipack import MetricRegressor
+    >>> from ellipack import MetricRegressor, Sharding, Workers
     >>> X = np.random.default_rng(0).normal(size=(2000, 2))
     >>> y = X[:, 0] - X[:, 1]
     >>> with ThreadPoolExecutor(2) as executor:

@@ -1,6 +1,7 @@
 """Merging of regressions, aggregations, Algorithm 1 and prediction intervals."""
 
 from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
@@ -15,24 +16,33 @@ from ellipack._core import (
 )
 from ellipack.validation import Floats, Ints
 
+State = TypeVar("State")
+
 _MIN_WIDTH, _MAX_WIDTH = 1e-3, 1e300  # of prediction intervals
 
 
+class Run(NamedTuple, Generic[State]):
+    """What a run of rows changed: a state before and after it."""
+
+    start: State
+    after: State
+
+
 def merge_least_squares(
-    base: LeastSquares, learned: Sequence[LeastSquares], kept: Sequence[float] | None = None
+    base: LeastSquares, runs: Sequence[Run[LeastSquares]], kept: Sequence[float] | None = None
 ) -> LeastSquares:
     """Return the regression on all rows.
 
-    The information of rows, the inverse of `inverse`, adds up. If a run of rows discounts the information before it by
-    a factor k, the information I_0 of the base and I after the earlier runs become ``I_i + k (I - I_0)``, where I_i is
-    the information after the run alone. Everything is computed in units of the base, in which it is close to 1.
+    The information of rows, the inverse of `inverse`, adds up: a run that starts with the information S and ends with A
+    adds ``A - S``. If it discounts the information before it by a factor k, it changes I into ``k I + A - k S``.
+    Everything is computed in units of the base, in which information is close to 1.
 
     Parameters
     ----------
     base : LeastSquares
         Regression before the rows.
-    learned : sequence of LeastSquares
-        Regression after each run of rows.
+    runs : sequence of Run
+        Regression before and after each run of rows.
     kept : sequence of float, optional
         Factor of each run, by default 1.
 
@@ -47,23 +57,27 @@ def merge_least_squares(
     ...     inverse = np.linalg.inv(np.eye(2) + X.T @ X)
     ...     return LeastSquares(inverse, inverse @ X.T @ y)
     >>> X, y = np.array([[1.0, 0.0], [1.0, 2.0], [0.0, 3.0]]), np.array([1.0, 2.0, 3.0])
-    >>> merged = merge_least_squares(fit(X[:1], y[:1]), [fit(X[:2], y[:2]), fit(X[[0, 2]], y[[0, 2]])])
+    >>> base = fit(X[:1], y[:1])
+    >>> runs = [Run(base, fit(X[:2], y[:2])), Run(base, fit(X[[0, 2]], y[[0, 2]]))]
+    >>> merged = merge_least_squares(base, runs)
     >>> bool(np.allclose(merged.coefficients, fit(X, y).coefficients))
     True
     """
-    factors = [1.0] * len(learned) if kept is None else kept
-    if len(learned) == 1 or not all(np.isfinite(each.inverse).all() for each in (base, *learned)):
-        return learned[-1]
+    factors = [1.0] * len(runs) if kept is None else kept
+    last = runs[-1].after
+    if len(runs) == 1 or not all(np.isfinite(each.inverse).all() for run in runs for each in run):
+        return last
     try:
         root = cholesky(base.inverse, lower=True)
-        information, gradient = _in_units(root, base, learned[0])
-        for each, factor in zip(learned[1:], factors[1:], strict=True):
-            own, own_gradient = _in_units(root, base, each)
-            information = own + factor * (information - np.eye(len(own)))
-            gradient = own_gradient + factor * gradient
+        information, gradient = np.eye(len(root)), np.zeros(len(root))
+        for run, factor in zip(runs, factors, strict=True):
+            start, start_gradient = _in_units(root, base, run.start)
+            after, after_gradient = _in_units(root, base, run.after)
+            information = factor * (information - start) + after
+            gradient = factor * (gradient - start_gradient) + after_gradient
         lower = cholesky(information, lower=True)
     except LinAlgError:
-        return learned[-1]
+        return last
     inverse_root = solve_triangular(lower, root.T, lower=True)
     change = inverse_root.T @ solve_triangular(lower, gradient, lower=True)
     inverse = inverse_root.T @ inverse_root
@@ -80,24 +94,24 @@ def _in_units(root: Floats, base: LeastSquares, after: LeastSquares) -> tuple[Fl
     return information, information @ move
 
 
-def merge_aggregation(base: BernsteinAggregation, learned: Sequence[BernsteinAggregation]) -> BernsteinAggregation:
+def merge_aggregation(base: BernsteinAggregation, runs: Sequence[Run[BernsteinAggregation]]) -> BernsteinAggregation:
     """Return the aggregation whose gains and squares are sums over all rows."""
-    if len(learned) == 1:
-        return learned[0]
-    gains, squares, scale = learned[0].gains, learned[0].squares, learned[0].scale
-    for each in learned[1:]:
-        gains = gains + (each.gains - base.gains)
-        squares = squares + np.maximum(each.squares - base.squares, 0.0)
-        scale = max(scale, each.scale)
+    if len(runs) == 1:
+        return runs[0].after
+    gains, squares, scale = base.gains, base.squares, base.scale
+    for start, after in runs:
+        gains = gains + (after.gains - start.gains)
+        squares = squares + np.maximum(after.squares - start.squares, 0.0)
+        scale = max(scale, after.scale)
     return BernsteinAggregation(base.log_priors, gains, squares, scale)
 
 
-def merge_stacked_aggregation(base: StackedAggregation, learned: Sequence[StackedAggregation]) -> StackedAggregation:
+def merge_stacked_aggregation(base: StackedAggregation, runs: Sequence[Run[StackedAggregation]]) -> StackedAggregation:
     """Return the aggregation, the stack and the top aggregation of all rows."""
     return StackedAggregation(
-        merge_aggregation(base.experts, [each.experts for each in learned]),
-        merge_least_squares(base.stack, [each.stack for each in learned]),
-        merge_aggregation(base.top, [each.top for each in learned]),
+        merge_aggregation(base.experts, [Run(start.experts, after.experts) for start, after in runs]),
+        merge_least_squares(base.stack, [Run(start.stack, after.stack) for start, after in runs]),
+        merge_aggregation(base.top, [Run(start.top, after.top) for start, after in runs]),
     )
 
 

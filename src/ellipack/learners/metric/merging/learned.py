@@ -27,6 +27,7 @@ from ellipack.learners.metric.merging.centers import (
     merge_equal_centers,
 )
 from ellipack.learners.metric.merging.experts import (
+    Run,
     merge_intervals,
     merge_least_squares,
     merge_packing,
@@ -54,7 +55,8 @@ class LearnedRounds(NamedTuple):
     regressions : GlobalRegressions
     discount : float
         Factor by which the rows discounted the regression with forgetting.
-    aggregation : StackedAggregation
+    aggregation : Run of StackedAggregation
+        Before and after the rows.
     statistics : Statistics
     intervals : ConformalIntervals
     """
@@ -64,7 +66,7 @@ class LearnedRounds(NamedTuple):
     packing: PackingExpert
     regressions: GlobalRegressions
     discount: float
-    aggregation: StackedAggregation
+    aggregation: Run[StackedAggregation]
     statistics: Statistics
     intervals: ConformalIntervals
 
@@ -74,7 +76,7 @@ class LearnedPast(NamedTuple):
 
     rounds: LearnedRounds
     features: PastFeatures
-    combination: StackedAggregation
+    combination: Run[StackedAggregation]
     active_errors: Errors
     total_errors: Errors
 
@@ -150,7 +152,7 @@ def find_learned(start: CoreParts, after: CoreParts, origins: Origins, own: Cent
         past = LearnedPast(
             _find_rounds(start.past.rounds, after.past.rounds, origins.past, own.past, first_active),
             after.past.features,
-            after.past.combination,
+            Run(start.past.combination, after.past.combination),
             after.past.active_errors,
             after.past.total_errors,
         )
@@ -166,7 +168,7 @@ def _find_rounds(start: MetricParts, after: MetricParts, origins: Ints, own: int
         after.packing,
         after.regressions,
         _discount(int(after.label_statistics[COUNT]), active, start.views[0].fit_dimension),
-        after.aggregation,
+        Run(start.aggregation, after.aggregation),
         Statistics(after.label_statistics, after.feature_statistics),
         after.intervals,
     )
@@ -218,7 +220,7 @@ def _merge_pasts(base: PastParts, learned: list[LearnedPast], shards: list[int])
     return LearnedPast(
         _merge_rounds(base.rounds, [each.rounds for each in learned], shards),
         merge_past_features([each.features for each in learned]),
-        merge_stacked_aggregation(base.combination, [each.combination for each in learned]),
+        Run(base.combination, merge_stacked_aggregation(base.combination, [each.combination for each in learned])),
         merge_errors(base.active_errors, [each.active_errors for each in learned]),
         merge_errors(base.total_errors, [each.total_errors for each in learned]),
     )
@@ -232,11 +234,13 @@ def _merge_rounds(base: MetricParts, learned: list[LearnedRounds], shards: list[
         merge_centers(CenterTable.of(base), [each.centers for each in learned]),
         merge_packing(base.packing, [each.packing for each in learned]),
         GlobalRegressions(
-            merge_least_squares(before.ridge, [each.regressions.ridge for each in learned]),
-            merge_least_squares(before.forgetting, [each.regressions.forgetting for each in learned], discounts),
+            merge_least_squares(before.ridge, [Run(before.ridge, each.regressions.ridge) for each in learned]),
+            merge_least_squares(
+                before.forgetting, [Run(before.forgetting, each.regressions.forgetting) for each in learned], discounts
+            ),
         ),
         float(np.prod(discounts)),
-        merge_stacked_aggregation(base.aggregation, [each.aggregation for each in learned]),
+        Run(base.aggregation, merge_stacked_aggregation(base.aggregation, [each.aggregation for each in learned])),
         merge_statistics(statistics, [each.statistics for each in learned]),
         merge_intervals(base.intervals, [each.intervals for each in learned], shards),
     )
@@ -274,7 +278,7 @@ def apply_learned(base: CoreParts, learned: Learned, max_centers: int) -> CorePa
         own = learned.past
         rounds = _evicted(_apply_rounds(base.past.rounds, own.rounds, clock, learned.shards), max_centers)
         past = PastParts(
-            rounds, own.features, own.combination, base.past.active_from, own.active_errors, own.total_errors
+            rounds, own.features, own.combination.after, base.past.active_from, own.active_errors, own.total_errors
         )
     plain = _evicted(_apply_rounds(base.plain, learned.plain, clock, learned.shards), max_centers)
     return CoreParts(plain, past, learned.importance)
@@ -291,7 +295,7 @@ def _apply_rounds(base: MetricParts, learned: LearnedRounds, clock: int, shards:
         centers=centers.memory(),
         packing=packing,
         regressions=learned.regressions,
-        aggregation=learned.aggregation,
+        aggregation=learned.aggregation.after,
         label_statistics=learned.statistics.labels,
         feature_statistics=learned.statistics.features,
         intervals=learned.intervals,
