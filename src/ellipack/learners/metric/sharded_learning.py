@@ -45,7 +45,6 @@ class Workers:
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import ArrayLike
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> from ellipack import MetricRegressor, Sharding, Workers
     >>> X = np.random.default_rng(0).normal(size=(2000, 2))
