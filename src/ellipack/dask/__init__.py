@@ -24,8 +24,9 @@ try:
     import dask.dataframe  # noqa: F401
     import distributed  # noqa: F401
 except ImportError as error:
-    raise ImportError(
-        f"ellipack.dask needs Dask ({error}): install it with pip install 'ellipack[dask]'", name=error.name
+    raise ModuleNotFoundError(
+        f"ellipack.dask needs the package {error.name or 'dask'}, which is not installed: pip install 'ellipack[dask]'",
+        name=error.name,
     ) from error
 
 from ellipack.dask.learning import LearnedStream, progressive

@@ -3,7 +3,7 @@
 Steps and shards are those of `ellipack.learners.metric.sharding`, by the numbers of the rows: the result does not
 depend on partitions, on the number of workers, or on failures. Rows stay on workers, in partitions that are read when a
 step needs them and released afterwards. In each step, the state is sent to all workers once, each shard is a task, and
-this process merges what was learned. Neither the scheduler nor this process holds rows.
+this process merges what was learned. Neither the scheduler nor this process holds rows, only predictions.
 """
 
 from bisect import bisect_left, bisect_right
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
-from dask.delayed import Delayed, delayed
+from dask.delayed import Delayed
 from distributed import Client, Future, KilledWorker, get_client, wait
 
 from ellipack.dask.progress import ProgressBar
@@ -44,7 +44,8 @@ class LearnedStream(NamedTuple):
     learner : MetricRegressor
         The learner, after all rows.
     predictions : Dask array of shape (n,)
-        The prediction of each row, made before its label was learned. Its chunks are on the workers.
+        The prediction of each row, made before its label was learned. This process holds its chunks, one per step,
+        because those on workers would be lost with them.
     """
 
     learner: MetricRegressor
@@ -153,7 +154,7 @@ class _Run:
         self.done = 0
         self._rows: dict[int, Future[Rows]] = {}
         self._labels: dict[int, Future[Rows]] = {}
-        self._predictions: list[tuple[Future[Floats], int]] = []
+        self._predictions: list[Floats] = []
 
     @property
     def rows(self) -> int:
@@ -162,23 +163,20 @@ class _Run:
 
     def predictions(self) -> da.Array:
         """Return the predictions of all rows."""
-        chunks = [da.from_delayed(delayed(part), shape=(size,), dtype=np.float64) for part, size in self._predictions]
-        whole: da.Array = da.concatenate(chunks)
+        whole: da.Array = da.concatenate([da.from_array(part, chunks=-1, name=False) for part in self._predictions])
         return whole
 
     def learn_step(self, state: MetricState, n_jobs: int) -> MetricState:
         """Learn the rows of a step, and return the state afterwards."""
         sizes = self.sharding.next_step(state.clock, state.phase.end, self.rows - self.done)
         after, predictions = self._retry_step(state, sizes, n_jobs)
-        self._predictions += zip(predictions, sizes, strict=True)
+        self._predictions.append(predictions)
         self.done += sum(sizes)
         for number in [number for number in self._rows if self.starts[number + 1] <= self.done]:
             del self._rows[number], self._labels[number]
         return after
 
-    def _retry_step(
-        self, state: MetricState, sizes: list[int], n_jobs: int
-    ) -> tuple[MetricState, list["Future[Floats]"]]:
+    def _retry_step(self, state: MetricState, sizes: list[int], n_jobs: int) -> tuple[MetricState, Floats]:
         """Run a step, and again if the workers that held its state have ended. Dask replaces all other workers."""
         for _ in range(_ATTEMPTS - 1):
             try:
@@ -194,21 +192,20 @@ class _Run:
                 f"({error}); the learner has learned those before"
             ) from error
 
-    def _run_step(
-        self, state: MetricState, sizes: list[int], n_jobs: int
-    ) -> tuple[MetricState, list["Future[Floats]"]]:
+    def _run_step(self, state: MetricState, sizes: list[int], n_jobs: int) -> tuple[MetricState, Floats]:
+        """Run a step, and return the state afterwards and the predictions."""
         shared = self.client.scatter(state, broadcast=True, hash=False)
         if len(sizes) == 1:
             rows = self._slices(self.done, self.done + sizes[0])
-            tasks = [self._submit(learn_alone, shared, rows.slices, self._read(rows))]
-        else:
-            ends = accumulate(sizes, initial=self.done)
-            tasks = [self._submit_shard(shared, state.core.has_past, *ends_of) for ends_of in pairwise(ends)]
-        learned = [self._submit(learned_of, task) for task in tasks]
-        predictions = [self._submit(predictions_of, task) for task in tasks]
-        self._wait([*learned, *predictions], sizes)
-        results: list[Any] = self.client.gather(learned)
-        return (results[0] if len(sizes) == 1 else merge(state, results, n_jobs)), predictions
+            task = self._submit(learn_alone, shared, rows.slices, self._read(rows))
+            self._wait([task], sizes)
+            result: tuple[MetricState, Floats] = task.result()
+            return result
+        ends = pairwise(accumulate(sizes, initial=self.done))
+        tasks = [self._submit_shard(shared, state.core.has_past, *first_and_last) for first_and_last in ends]
+        self._wait(tasks, sizes)
+        results: list[tuple[Learned, Floats]] = self.client.gather(tasks)
+        return merge(state, [each[0] for each in results], n_jobs), np.concatenate([each[1] for each in results])
 
     def _submit_shard(self, shared: Any, has_past: bool, first: int, last: int) -> "Future[Any]":
         """Submit a shard. Labels of all rows of the step before it are its past."""
@@ -309,13 +306,3 @@ def _take(parts: list[Rows], slices: tuple[slice, ...]) -> Rows:
     """Return rows of several partitions."""
     taken = [part.part(rows) for part, rows in zip(parts, slices, strict=True)]
     return taken[0] if len(taken) == 1 else Rows(*(np.concatenate(each) for each in zip(*taken, strict=True)))
-
-
-def learned_of(result: tuple[Any, Floats]) -> Any:
-    """Return what was learned."""
-    return result[0]
-
-
-def predictions_of(result: tuple[Any, Floats]) -> Floats:
-    """Return the predictions."""
-    return result[1]

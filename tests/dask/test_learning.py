@@ -1,0 +1,213 @@
+"""One learner on a cluster of Dask with real processes."""
+
+import os
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from distributed import Client, KilledWorker, LocalCluster
+
+from ellipack import MetricRegressor, Sharding, TableRegressor, Workers
+from ellipack.dask import learning, predict, predict_batches, progressive
+from ellipack.errors import InputError, KindError, ShapeError, StreamError, WorkerError
+from ellipack.validation import Floats
+from tests.learners.metric.learners import QUICK, bits, smooth_stream
+
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning:distributed.*")
+SHARDING = Sharding(shards=3, exchange=0.25, min_rows=32)
+ROWS = 1100
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """Return a client of a cluster with two processes."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
+            Client(cluster) as client,
+        ):
+            yield client
+
+
+def model(**parameters: Any) -> MetricRegressor:
+    return MetricRegressor(n_jobs=1, neighbors=16, config=QUICK, **parameters)
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    X, y = smooth_stream(ROWS)
+    store = np.resize(["north", "south", "west"], ROWS)
+    return pd.DataFrame(X, columns=["a", "b", "c"]).assign(store=store, y=y)
+
+
+@pytest.fixture(scope="module")
+def expected(frame: pd.DataFrame) -> tuple[MetricRegressor, Floats]:
+    """Return a learner of these rows on threads, and its predictions."""
+    learner = model(by="store")
+    with ThreadPoolExecutor(2) as executor:
+        predictions = learner.progressive(
+            frame[["a", "b", "c"]], frame["y"], keys=frame["store"], workers=Workers(executor, SHARDING)
+        )
+    return learner, predictions
+
+
+def test_a_cluster_gives_the_bits_of_threads_for_any_partitions(
+    client: Client, frame: pd.DataFrame, expected: tuple[MetricRegressor, Floats], tmp_path: Path
+) -> None:
+    for k, part in enumerate((frame[:400], frame[400:410], frame[410:])):
+        part.to_parquet(tmp_path / f"{k}.parquet", row_group_size=150)
+    for source in (dd.from_pandas(frame, npartitions=4), tmp_path):
+        learner, predictions = progressive(model(by="store"), source, target="y", sharding=SHARDING, client=client)
+        assert predictions.compute().tobytes() == expected[1].tobytes()
+        assert bits(learner.state_) == bits(expected[0].state_)
+        assert learner.feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_the_executor_of_a_client_gives_the_same_bits(
+    client: Client, frame: pd.DataFrame, expected: tuple[MetricRegressor, Floats]
+) -> None:
+    learner = model(by="store")
+    with client.get_executor(pure=False) as executor:
+        predictions = learner.progressive(
+            frame[["a", "b", "c"]], frame["y"], keys=frame["store"], workers=Workers(executor, SHARDING)
+        )
+    assert predictions.tobytes() == expected[1].tobytes()
+    assert bits(learner.state_) == bits(expected[0].state_)
+
+
+def failing(function: Callable[..., Any], flag: Path, seconds: float = 0.0) -> Callable[..., Any]:
+    """Return a function that ends its process, or waits, if a flag exists, once."""
+
+    def learn_shard(*arguments: Any) -> Any:
+        if flag.exists():
+            flag.unlink()
+            time.sleep(seconds)
+            if not seconds:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments)
+
+    return learn_shard
+
+
+def test_killed_worker_is_replaced(
+    client: Client,
+    frame: pd.DataFrame,
+    expected: tuple[MetricRegressor, Floats],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    flag = tmp_path / "flag"
+    flag.touch()
+    monkeypatch.setattr(learning, "learn_shard", failing(learning.learn_shard, flag))
+    rows = dd.from_pandas(frame, npartitions=3)
+    learner, predictions = progressive(model(by="store"), rows, target="y", sharding=SHARDING, client=client)
+    assert not flag.exists()
+    assert predictions.compute().tobytes() == expected[1].tobytes()
+    assert bits(learner.state_) == bits(expected[0].state_)
+
+
+def test_step_whose_state_was_lost_is_run_again(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = smooth_stream(60)
+    run_step, failures = learning._Run._run_step, [CancelledError(), KilledWorker("task", 0, 0)]
+
+    def fail_first(*arguments: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return run_step(*arguments)
+
+    monkeypatch.setattr(learning._Run, "_run_step", fail_first)
+    learner, predictions = progressive(model(), da.from_array(X), da.from_array(y), client=client)
+    assert predictions.compute().tobytes() == model().progressive(X, y).tobytes()
+    failures += [CancelledError()] * 3
+    with pytest.raises(WorkerError, match="workers end again and again while they learn rows 0 to 59"):
+        progressive(learner, da.from_array(X), da.from_array(y), client=client)
+    assert learner.state_.clock == 60
+
+
+def test_arrays_continue_where_the_learner_is(client: Client) -> None:
+    X, y = smooth_stream(ROWS)
+    learner = model().fit(X[:600], y[:600])
+    rows, labels = da.from_array(X[600:], chunks=(130, 2)), da.from_array(y[600:], chunks=200)
+    _, predictions = progressive(learner, rows, labels, sharding=SHARDING, client=client)
+    other = model().fit(X[:600], y[:600])
+    with ThreadPoolExecutor(1) as executor:
+        wanted = other.progressive(X[600:], y[600:], workers=Workers(executor, SHARDING))
+    assert predictions.compute().tobytes() == wanted.tobytes()
+    assert predictions.shape == (500,)
+    assert bits(learner.state_) == bits(other.state_)
+
+
+def test_bad_row_is_named_and_completed_steps_are_kept(client: Client, frame: pd.DataFrame, tmp_path: Path) -> None:
+    bad = frame.drop(columns="store")
+    bad.loc[1000, "b"] = np.nan
+    bad[:600].to_parquet(tmp_path / "0.parquet")
+    bad[600:].to_parquet(tmp_path / "1.parquet")
+    learner = model()
+    with pytest.raises(StreamError, match=r"1\.parquet, row 400, column 'b': must be a finite number, got nan"):
+        progressive(learner, str(tmp_path / "*.parquet"), target="y", sharding=SHARDING, client=client)
+    assert learner.state_.clock == 597  # the last step before the partition with the bad row
+    rows, labels = bad[["a", "b", "c"]].to_numpy()[580:], bad["y"].to_numpy()[580:]
+    with pytest.raises(StreamError, match=r"chunk 2, row 20, column '1': must be a finite number, got nan"):
+        progressive(learner, da.from_array(rows, chunks=(200, 3)), da.from_array(labels, chunks=200), client=client)
+
+
+def test_worker_that_hangs_is_reported(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "flag").touch()
+    monkeypatch.setattr(learning, "learn_alone", failing(learning.learn_alone, tmp_path / "flag", seconds=3.0))
+    X, y = smooth_stream(100)
+    with pytest.raises(WorkerError, match=r"rows 0 to 99 within timeout = 1 s, still at work: \w+://"):
+        progressive(model(), da.from_array(X), da.from_array(y), client=client, timeout=1.0)
+
+
+def test_columns_that_cannot_be_learned_are_named(client: Client, frame: pd.DataFrame, tmp_path: Path) -> None:
+    rows = dd.from_pandas(frame, npartitions=2)
+    with pytest.raises(KindError, match="column 'store' must hold numbers"):
+        progressive(model(), rows, target="y", client=client)
+    with pytest.raises(InputError, match="columns must contain 'z', got a, b, c, store, y"):
+        progressive(model(by="store"), rows, target="z", client=client)
+    with pytest.raises(InputError, match="target must be the name"):
+        progressive(model(), rows, client=client)
+    with pytest.raises(InputError, match="y must be a Dask array"):
+        progressive(model(), da.zeros((5, 2)), client=client)
+    with pytest.raises(ShapeError, match="one label per row, 5, got 4"):
+        progressive(model(), da.zeros((5, 2)), da.zeros(4), client=client)
+    with pytest.raises(StreamError, match="found none"):
+        progressive(model(), tmp_path / "none", target="y", client=client)
+    with pytest.raises(InputError, match="learner must be a MetricRegressor, got TableRegressor"):
+        progressive(TableRegressor(), rows, target="y", client=client)
+
+
+def test_predictions_for_collections_are_those_of_one_machine(
+    client: Client, frame: pd.DataFrame, tmp_path: Path
+) -> None:
+    numbers = frame[["a", "b", "c"]]
+    learner = model().fit(numbers[:300], frame["y"][:300])
+    wanted = learner.predict(numbers)
+    rows = dd.from_pandas(frame, npartitions=3)
+    assert predict(learner, rows).compute().to_numpy().tobytes() == wanted.tobytes()
+    frame.to_parquet(tmp_path / "0.parquet", row_group_size=300)
+    assert predict(learner, tmp_path).compute().to_numpy().tobytes() == wanted.tobytes()
+    nameless = model().fit(numbers.to_numpy()[:300], frame["y"][:300])
+    found = predict(nameless, da.from_array(numbers.to_numpy(), chunks=(150, 2)))
+    assert found.compute().tobytes() == wanted.tobytes()
+    table = TableRegressor().fit(frame[:300].drop(columns="y"), frame["y"][:300])
+    assert predict(table, rows.drop(columns="y")).compute().tolist() == table.predict(frame.drop(columns="y")).tolist()
+
+
+def test_arrow_batches_are_predicted_one_at_a_time(frame: pd.DataFrame) -> None:
+    learner = model().fit(frame[["a", "b", "c"]][:300], frame["y"][:300])
+    batches = pa.Table.from_pandas(frame, preserve_index=False).to_batches(max_chunksize=250)
+    found = pa.Table.from_batches(predict_batches(learner, iter(batches)))
+    assert found.column_names == [*frame.columns, "prediction"]
+    assert found["prediction"].to_numpy().tobytes() == learner.predict(frame[["a", "b", "c"]]).tobytes()
