@@ -119,7 +119,8 @@ def test_killed_worker_is_replaced(
 
 def test_step_whose_state_was_lost_is_run_again(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = smooth_stream(60)
-    run_step, failures = learning._Run._run_step, [CancelledError(), KilledWorker("task", 0, 0)]
+    killed: Any = KilledWorker
+    run_step, failures = learning._Run._run_step, [CancelledError(), killed("task", None, 0)]
 
     def fail_first(*arguments: Any) -> Any:
         if failures:

@@ -5,7 +5,7 @@ that the shard misses no recent row. The last few of all are even learned, and t
 weights of the experts, which may change fast, and centers of the learner that sees the past, which need predictions.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from ellipack.learners.metric.merging.statistics import are_outliers, clip_outli
 from ellipack.learners.metric.past import with_features, with_rounds
 from ellipack.learners.metric.shard_rounds import Rows, run_rounds
 from ellipack.learners.metric.state import HIGH, LOW, project_rows, replace_parts
-from ellipack.validation import Floats
 
 MAX_RECENT_ROWS: Final = 8192
 """Largest number of rows before a shard that it gets as centers."""
@@ -57,68 +56,51 @@ def shard_start(
     start : CoreParts
         Borrowed centers follow those of the base.
     """
-    warm = _warm_up(base, settings, first, recent, past)
-    plain = _with_recent_rows(base.plain, first, recent)
-    plain = replace_parts(plain, aggregation=warm.plain.aggregation)
+    clock, own = base.plain.clock + first, base.past
+    warm_up = max(0, len(recent.y) - WARM_UP_ROWS)
+    earlier, last = recent.part(slice(warm_up)), recent.part(slice(warm_up, None))
+    before = _centers_of(base.plain, clock - len(last.y), earlier)
+    after = concatenate([before, _centers_of(base.plain, clock, last)])
+    warm = _warm_up(base, settings, first - len(last.y), before, last, past)
+    plain = _later(base.plain, first, after, aggregation=warm.plain.aggregation)
     importance = base.importance
     if importance is not None and importance.seen >= ImportanceParts.max_rows:
         importance = _later_importance(importance, first)
-    own = base.past
     if own is None or warm.past is None:
         return CoreParts(plain, None, importance)
     borrowed = CenterTable.of(warm.past.rounds).take(slice(len(own.rounds.centers), None))
-    rounds = replace_parts(_with_centers(_later(own.rounds, first), borrowed), aggregation=warm.past.rounds.aggregation)
+    rounds = _later(own.rounds, first, borrowed, aggregation=warm.past.rounds.aggregation)
     combination, errors = warm.past.combination, (own.active_errors, own.total_errors)
     return CoreParts(plain, PastParts(rounds, warm.past.features, combination, own.active_from, *errors), importance)
 
 
 def _warm_up(
-    base: CoreParts, settings: MetricSettings, first: int, recent: Rows, past: PastFeatures | None
+    base: CoreParts, settings: MetricSettings, rows: int, before: CenterTable, last: Rows, past: PastFeatures | None
 ) -> CoreParts:
-    """Return the parts of a core after it has learned the last rows before a shard."""
-    warm_up = max(0, len(recent.y) - WARM_UP_ROWS)
-    last = recent.part(slice(warm_up, None))
-    rows = first - len(last.y)
-    plain = _with_recent_rows(base.plain, rows, recent.part(slice(warm_up)))
+    """Return the parts of a core after it has learned the last rows before a shard, which follow `rows` others."""
     own = base.past
     if own is not None and past is not None:
-        own = with_features(with_rounds(own, _later(own.rounds, rows)), past)
-    core = MetricCore(settings, CoreParts(plain, own, base.importance))
+        own = with_features(with_rounds(own, _later(own.rounds, rows, None)), past)
+    core = MetricCore(settings, CoreParts(_later(base.plain, rows, before), own, base.importance))
     return run_rounds(core, last, empty_predictions(len(last.y), with_intervals=False))[0]
 
 
-def _with_recent_rows(parts: MetricParts, rows: int, recent: Rows) -> MetricParts:
-    """Return the parts of a learner some rows later, with the last of them as centers.
+def _centers_of(parts: MetricParts, clock: int, rows: Rows) -> CenterTable:
+    """Return rows, the last of which is learned in round `clock`, as centers.
 
     The errors of their predictions are not known: they count as mean errors.
     """
-    later = _later(parts, rows)
-    known = ~are_outliers(recent.y, parts.label_statistics)
-    clipped = clip_outliers(recent.X[known], parts.feature_statistics)
+    known = ~are_outliers(rows.y, parts.label_statistics)
+    clipped = clip_outliers(rows.X[known], parts.feature_statistics)
     ones = np.ones(len(clipped))
-    rounds = (later.clock - np.arange(len(recent.y), dtype=np.float64)[::-1])[known]
+    rounds = (clock - np.arange(len(rows.y), dtype=np.float64)[::-1])[known]
     coordinates = tuple(project_rows(view, clipped) for view in parts.views)
-    more = CenterTable(clipped, recent.y[known], ones.astype(np.int64), rounds, ones, coordinates)
-    return _with_centers(_with_range(later, recent.y[known]), more)
+    return CenterTable(clipped, rows.y[known], ones.astype(np.int64), rounds, ones, coordinates)
 
 
-def _with_range(parts: MetricParts, labels: Floats) -> MetricParts:
-    """Return the parts of a learner with a range that contains more labels. Predictions stay within this range."""
-    statistics = parts.label_statistics
-    statistics[LOW] = labels.min(initial=statistics[LOW])
-    statistics[HIGH] = labels.max(initial=statistics[HIGH])
-    return replace_parts(parts, label_statistics=statistics)
-
-
-def _with_centers(parts: MetricParts, more: CenterTable) -> MetricParts:
-    """Return the parts of a learner with more centers."""
-    centers = concatenate([CenterTable.of(parts), more])
-    return replace_parts(parts, centers=centers.memory(), coordinates=list(centers.coordinates))
-
-
-def _later(parts: MetricParts, rows: int) -> MetricParts:
-    """Return the parts of a learner some rows later."""
-    packing = parts.packing
+def _later(parts: MetricParts, rows: int, borrowed: CenterTable | None, **changes: Any) -> MetricParts:
+    """Return the parts of a learner some rows later, with more centers, whose labels predictions may reach."""
+    packing, labels = parts.packing, parts.label_statistics
     later = PackingExpert(
         packing.coordinates,
         packing.label_sums,
@@ -129,7 +111,12 @@ def _later(parts: MetricParts, rows: int) -> MetricParts:
         packing.coordinate_scale,
         packing.max_centers,
     )
-    return replace_parts(parts, packing=later, clock=parts.clock + rows)
+    if borrowed is not None:
+        labels[LOW] = borrowed.label_sums.min(initial=labels[LOW])
+        labels[HIGH] = borrowed.label_sums.max(initial=labels[HIGH])
+        centers = concatenate([CenterTable.of(parts), borrowed])
+        changes |= {"centers": centers.memory(), "coordinates": list(centers.coordinates), "label_statistics": labels}
+    return replace_parts(parts, packing=later, clock=parts.clock + rows, **changes)
 
 
 def _later_importance(parts: ImportanceParts, rows: int) -> ImportanceParts:
