@@ -4,7 +4,7 @@ BIN := .venv/bin
 CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
 
 .PHONY: help demo test check check-python check-examples check-cpp sanitize sanitize-quick sanitize-threads check-arm stubs format fuzz soak bench bench-index bench-metric \
-  bench-river bench-run bench-live bench-saving bench-past bench-keyed bench-importance bench-intervals bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
+  bench-river bench-run bench-live bench-saving bench-past bench-scale bench-keyed bench-importance bench-intervals bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -125,6 +125,9 @@ bench-live: .venv/bench-reading.stamp ## latency of `ellipack run` on a pipe
 
 bench-saving: .venv/bench.stamp ## save a learner of a million rows, against writing as many bytes
 	@$(BIN)/python -m benchmarks.saving
+
+bench-scale: .venv/dev.stamp ## one learner on many workers: speed, costs, a model of 64 workers, error against shards; DATA=FOLDER, STREAM=10000000
+	@$(BIN)/python -m benchmarks.scale $(if $(DATA),--data $(DATA)) $(if $(ROWS),--rows $(ROWS)) $(if $(STREAM),--stream $(STREAM))
 
 bench-scaling: .venv/bench-figures.stamp ## cost and memory against rounds, dimension, rank, centers; FULL=1: to 1,000,000 rounds
 	@$(BIN)/python -m benchmarks.scaling $(if $(FULL),--full)

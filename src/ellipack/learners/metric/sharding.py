@@ -21,8 +21,9 @@ class Sharding:
     exchange : float, default 0.0625
         Number of rows of a step, relative to the number of rows before it. After a step, what its shards learned is
         merged, and all know it.
-    min_rows : int, default 256
-        Smallest number of rows of a shard. Steps that are too short for two shards are learned by one worker.
+    min_rows : int, default 8192
+        Smallest number of rows of a shard. Steps that are too short for two shards are learned by one worker. The start
+        of a shard, which copies the state, costs as much as some thousand rows if there are many centers.
 
     Raises
     ------
@@ -38,7 +39,7 @@ class Sharding:
 
     shards: int = 8
     exchange: float = 0.0625
-    min_rows: int = 256
+    min_rows: int = 8192
 
     def __post_init__(self) -> None:
         values = {
@@ -74,10 +75,10 @@ class Sharding:
         Examples
         --------
         >>> sharding = Sharding(shards=4)
-        >>> sharding.next_step(clock=0, phase_end=4, rows=10**6)
-        [8192]
-        >>> sharding.next_step(clock=100_000, phase_end=120_000, rows=10**6)
-        [1250, 1250, 1250, 1250]
+        >>> sharding.next_step(clock=0, phase_end=4, rows=10**7)
+        [262144]
+        >>> sharding.next_step(clock=800_000, phase_end=1_000_000, rows=10**7)
+        [12500, 12500, 12500, 12500]
         """
         if self.shards == 1:
             return [rows]
