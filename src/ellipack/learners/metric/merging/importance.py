@@ -1,49 +1,26 @@
 """Merging of what was measured about the importance of columns."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from ellipack._core import FeatureGroup, ImportanceParts
 from ellipack.validation import Floats
 
-_N_MEASURED, _N_CONTROLS = 4, 3  # variables of the two moments in the sums of a group
+_N_MEASURED, _N_CONTROLS = 4, 3  # variables of the moments in the sums of a group
 _TOTAL, _RECENT = 0, 1  # rows of the sums
 _LEAST_MEMORY, _MEMORY_DIVISOR = 512.0, 4.0  # rounds of the recent window, as in cpp/column_importance.cpp
+_RECENT_FACTOR = 4  # place among the errors
 
 
-class Fading(NamedTuple):
-    """Factors by which a run of rows fades what was measured before, in the sums over recent rounds.
-
-    Attributes
-    ----------
-    rounds : float
-        Factor of sums over all rounds.
-    measurements : float
-        Factor of sums over the rounds that were measured.
-    """
-
-    rounds: float
-    measurements: float
-
-    def __mul__(self, other: object) -> "Fading":
-        if not isinstance(other, Fading):
-            return NotImplemented
-        return Fading(self.rounds * other.rounds, self.measurements * other.measurements)
-
-
-def fading_of(first: int, last: int) -> Fading:
-    """Return the factors of the rounds from `first` to `last` - 1."""
-    rounds = np.arange(first, last, dtype=np.float64)
-    memory = np.maximum(_LEAST_MEMORY, rounds / _MEMORY_DIVISOR)
-    strides = np.select([rounds < 500, rounds < 1500], [5.0, 15.0], 30.0)
-    measured = rounds % strides == 0
-    return Fading(float(np.prod(1 - 1 / memory)), float(np.prod((1 - strides / memory)[measured])))
+def fading_of(first: int, last: int) -> float:
+    """Return the factor by which the rounds from `first` to `last` - 1 fade the recent weights of earlier ones."""
+    memory = np.maximum(_LEAST_MEMORY, np.arange(first, last) / _MEMORY_DIVISOR)
+    return float(np.prod(1 - 1 / memory))
 
 
 def merge_importance(
-    base: ImportanceParts, learned: Sequence[ImportanceParts], fadings: Sequence[Fading]
+    base: ImportanceParts, learned: Sequence[ImportanceParts], fadings: Sequence[float]
 ) -> ImportanceParts:
     """Return what was measured over all rows.
 
@@ -53,8 +30,8 @@ def merge_importance(
         What was measured before the rows.
     learned : sequence of ImportanceParts
         What was measured after each run of rows.
-    fadings : sequence of Fading
-        Factors of each run.
+    fadings : sequence of float
+        Factor of each run, see `fading_of`.
 
     Returns
     -------
@@ -65,14 +42,17 @@ def merge_importance(
     sums, errors = _sums(learned[0]), learned[0].errors
     for each, fading in zip(learned[1:], fadings[1:], strict=True):
         sums = _merge_sums(_sums(base), sums, _sums(each), fading)
-        errors = _merge_errors(base.errors, errors, each.errors, fading.rounds)
+        errors = _merge_errors(base.errors, errors, each.errors, fading)
+    errors[_RECENT_FACTOR] = 1.0  # it is in the sums
+    last = learned[-1]
     groups = [
         FeatureGroup(
             group.features,
             group.uses_past,
             group.priority,
             group.count + sum(each.groups[g].count - group.count for each in learned),
-            group.credit + sum(each.groups[g].credit - group.credit for each in learned),
+            last.groups[g].fraction,
+            last.groups[g].size,
             np.ascontiguousarray(sums[g]),
         )
         for g, group in enumerate(base.groups)
@@ -82,24 +62,39 @@ def merge_importance(
         increases + sum(each.moves[0] - increases for each in learned),
         decreases + sum(each.moves[1] - decreases for each in learned),
     )
-    last = learned[-1]
     return ImportanceParts(base.seed, groups, last.seen, _merge_samples(base, learned), errors, last.last_row, moves)
 
 
 def _sums(parts: ImportanceParts) -> Floats:
-    """Return the sums of all groups, of shape (n_groups, 2, n_sums)."""
-    return np.array([group.sums for group in parts.groups]).reshape(-1, 2, FeatureGroup.sum_count)
+    """Return the sums of all groups, of shape (n_groups, 2, n_sums), with the factor of recent measurements in them."""
+    sums = np.array([group.sums for group in parts.groups]).reshape(-1, 2, FeatureGroup.sum_count)
+    factor = float(parts.errors[_RECENT_FACTOR])
+    for part, count, kept in _moments(factor)[:2]:
+        moments = sums[:, _RECENT, part]
+        moments[:, 0] *= kept
+        moments[:, 1] *= kept**2
+        moments[:, 2 + count :] *= kept
+    return sums
 
 
-def _merge_sums(base: Floats, before: Floats, after: Floats, fading: Fading) -> Floats:
+def _moments(fading: float) -> list[tuple[slice, int, float]]:
+    """Return the place, the number of variables and the factor of the moments in a row of sums.
+
+    They are those of measurements, of the same with squared weights, and of the controls at all rounds.
+    """
+    size = 2 + _N_MEASURED + _N_MEASURED * (_N_MEASURED + 1) // 2
+    return [
+        (slice(size), _N_MEASURED, fading),
+        (slice(size, 2 * size), _N_MEASURED, fading**2),
+        (slice(2 * size, None), _N_CONTROLS, fading),
+    ]
+
+
+def _merge_sums(base: Floats, before: Floats, after: Floats, fading: float) -> Floats:
     """Return sums over the runs before and one more, which was learned from the base alone."""
     merged = np.empty_like(before)
-    split = 2 + _N_MEASURED + _N_MEASURED * (_N_MEASURED + 1) // 2
-    for row, factors in ((_TOTAL, Fading(1.0, 1.0)), (_RECENT, fading)):
-        for part, count, kept in (
-            (slice(None, split), _N_MEASURED, factors.measurements),
-            (slice(split, None), _N_CONTROLS, factors.rounds),
-        ):
+    for row, factor in ((_TOTAL, 1.0), (_RECENT, fading)):
+        for part, count, kept in _moments(factor):
             merged[:, row, part] = _merge_moments(
                 base[:, row, part], before[:, row, part], after[:, row, part], kept, count
             )

@@ -34,7 +34,7 @@ from ellipack.learners.metric.merging.experts import (
     merge_stacked_aggregation,
     separate_packing,
 )
-from ellipack.learners.metric.merging.importance import Fading, merge_importance
+from ellipack.learners.metric.merging.importance import merge_importance
 from ellipack.learners.metric.merging.past import Errors, merge_errors, merge_past_features
 from ellipack.learners.metric.merging.statistics import Statistics, merge_statistics
 from ellipack.learners.metric.state import COUNT
@@ -96,8 +96,8 @@ class Learned(NamedTuple):
         Of the learner that sees the past.
     importance : ImportanceParts or None
         What was measured about the importance of columns.
-    fading : Fading
-        Factors by which the rows faded earlier measurements.
+    fading : float
+        Factor by which the rows faded the weights of earlier measurements.
     """
 
     rows: int
@@ -105,7 +105,7 @@ class Learned(NamedTuple):
     plain: LearnedRounds
     past: LearnedPast | None
     importance: ImportanceParts | None
-    fading: Fading
+    fading: float
 
 
 class CenterCounts(NamedTuple):
@@ -127,7 +127,7 @@ class Origins(NamedTuple):
     past: Ints
 
 
-def find_learned(start: CoreParts, after: CoreParts, origins: Origins, own: CenterCounts, fading: Fading) -> Learned:
+def find_learned(start: CoreParts, after: CoreParts, origins: Origins, own: CenterCounts, fading: float) -> Learned:
     """Return what was learned between the start of a shard and its end.
 
     Parameters
@@ -138,8 +138,8 @@ def find_learned(start: CoreParts, after: CoreParts, origins: Origins, own: Cent
         Places, at the start, of the centers afterwards.
     own : CenterCounts
         Numbers of centers of the base. At the start, they are followed by borrowed ones, which belong to other shards.
-    fading : Fading
-        Factors by which the rows faded earlier measurements.
+    fading : float
+        Factor by which the rows faded the weights of earlier measurements.
 
     Returns
     -------
