@@ -22,7 +22,13 @@ from ellipack.choices import (
     TABLE_FORMATS,
 )
 from ellipack.cli.messages import missing_package_message, print_message
-from ellipack.cli.options import DEFAULT_LEARNER, DEFAULT_SAVE_EVERY, Options
+from ellipack.cli.options import (
+    DEFAULT_LEARNER,
+    DEFAULT_SAVE_EVERY,
+    DEFAULT_SHARDS,
+    DEFAULT_WORKER_TIMEOUT,
+    Options,
+)
 from ellipack.cli.standard_streams import InputPath, OutputPath, expand_patterns, reopen_closed_streams
 from ellipack.errors import EllipackError, InputError, ModelFileError, StreamError
 
@@ -61,7 +67,8 @@ Examples:
   ellipack run more.csv --resume rides.model
   ellipack run huge.csv.gz --target duration --save m --resume m
   zcat huge.csv.gz | ellipack run - --target duration --predictions - > out.csv
-  tail -n +1 -f log.csv | ellipack run - --target duration --predictions -"""
+  tail -n +1 -f log.csv | ellipack run - --target duration --predictions -
+  ellipack run 'rides-*.parquet' --target duration --workers 4 --save m --resume m"""
 
 _PREDICT_EXAMPLES = """\b
 Examples:
@@ -272,6 +279,31 @@ def completion(shell: str) -> None:
 @click.option(
     "--complete", is_flag=True, help="Learn the last line even if it has no line end and the run may be resumed."
 )
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Learn with N processes on this machine. The result depends on --shards, not on N.",
+)
+@click.option(
+    "--scheduler", metavar="ADDRESS", help="Learn with the workers of a scheduler of Dask, such as tcp://host:8786."
+)
+@click.option(
+    "--shards",
+    type=click.IntRange(1, 4096),
+    metavar="N",
+    default=DEFAULT_SHARDS,
+    show_default=True,
+    help="Shards of rows that workers learn at the same time.",
+)
+@click.option(
+    "--worker-timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    default=DEFAULT_WORKER_TIMEOUT,
+    show_default=True,
+    help="Time after which a worker that has not learned its shards is an error.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON, which `ellipack report` can read.")
 @click.pass_context
 def run(context: click.Context, /, **options: Any) -> None:
@@ -292,6 +324,9 @@ def run(context: click.Context, /, **options: Any) -> None:
     exist yet, a new run starts. The same command can therefore be repeated after an interruption, or when TABLE has
     grown: no row is lost or learned twice. If the run is saved, a last line without a line end waits until it is
     complete.
+
+    With --workers or --scheduler, many processes learn one model (docs/scaling-out.md). Bits depend on --shards, not on
+    the number of processes.
     """
     from ellipack.cli.run import run_table
 

@@ -12,6 +12,12 @@ DEFAULT_LEARNER = "metric"
 DEFAULT_SAVE_EVERY = 100_000
 """Number of rows between saves, by default."""
 
+DEFAULT_SHARDS = 8
+"""Number of shards that workers learn at a time, by default."""
+
+DEFAULT_WORKER_TIMEOUT = 600.0
+"""Seconds that workers may take for one step, by default."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -51,6 +57,10 @@ class Options:
     on_error: str = "stop"
     complete: bool = False
     as_json: bool = False
+    workers: int | None = None
+    scheduler: str | None = None
+    shards: int = DEFAULT_SHARDS
+    worker_timeout: float = DEFAULT_WORKER_TIMEOUT
 
     @property
     def paths(self) -> list[str]:
@@ -61,6 +71,11 @@ class Options:
     def model_path(self) -> str | None:
         """Path where the run is saved: `save`, or else `resume`."""
         return self.save or self.resume
+
+    @property
+    def has_workers(self) -> bool:
+        """Whether workers learn the rows together."""
+        return self.workers is not None or self.scheduler is not None
 
     @property
     def starts_new_run(self) -> bool:
@@ -95,5 +110,8 @@ class Options:
             value = getattr(self, name)
             command += [f"--{name}", value] if value else []
         command += ["--save-every", str(self.save_every)] if self.save_every != DEFAULT_SAVE_EVERY else []
+        command += ["--workers", str(self.workers)] if self.workers is not None else []
+        command += ["--scheduler", self.scheduler] if self.scheduler is not None else []
+        command += ["--shards", str(self.shards)] if self.shards != DEFAULT_SHARDS else []
         command += ["--on-error", self.on_error] if self.on_error != "stop" else []
         return shlex.join(command + ["--complete"] * self.complete + ["--json"] * self.as_json)

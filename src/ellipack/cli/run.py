@@ -13,11 +13,13 @@ from ellipack.cli.paths import check_paths, model_error
 from ellipack.cli.resume import continue_run, load_resumed_run, open_new_table, open_resumed_table
 from ellipack.cli.signals import StopSignals
 from ellipack.cli.terminal import ProgressLine, make_console, print_record
+from ellipack.cli.workers import check_worker_options, open_workers, worker_batches
 from ellipack.errors import InputError, StreamError
 from ellipack.evaluation.prediction_options import PredictionOptions, check_columns
 from ellipack.evaluation.prediction_writer import LABELED_COLUMNS, PredictionWriter, open_prediction_writer
 from ellipack.evaluation.prefetch import prefetch, run_in_thread
 from ellipack.evaluation.run import BatchResult, Run
+from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.report.formatting import format_count
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
@@ -45,16 +47,22 @@ def run_table(options: Options) -> int:
     int
         0, or 128 plus the number of the signal that stopped the run.
     """
+    check_worker_options(options)
     check_paths(options)
     stop = StopSignals()
-    with stop.installed(), lock_output(options.model_path, model_error), lock_output(options.predictions):
-        record = _run(options, stop)
+    with (
+        stop.installed(),
+        lock_output(options.model_path, model_error),
+        lock_output(options.predictions),
+        open_workers(options) as workers,
+    ):
+        record = _run(options, stop, workers)
     if record is not None:
         _show_result(options, record)
     return 128 + stop.number if stop.number else 0
 
 
-def _run(options: Options, stop: StopSignals) -> Record | None:
+def _run(options: Options, stop: StopSignals, workers: Workers | None) -> Record | None:
     """Learn the whole table and return the record of the run, or None if a signal stopped it."""
     run = None if options.starts_new_run else load_resumed_run(options)
     source = run_in_thread(lambda: open_resumed_table(options, run) if run else open_new_table(options), stop.received)
@@ -65,6 +73,7 @@ def _run(options: Options, stop: StopSignals) -> Record | None:
         run = _new_run(options, source)
     else:
         continue_run(run, options, source.skipped_rows)
+    run.workers = workers
     kept = run.options.kept_columns
     prediction, label = LABELED_COLUMNS
     names = prediction, *run.options.interval_columns, label
@@ -141,8 +150,9 @@ def _learn_table(
     first_position = saved = run.position
     columns = ColumnMessages(run.encoder)
     skipped, failures = SkippedRows(source.name), list[StreamError]()
+    batches = worker_batches(source, options.shards) if options.has_workers else source
     with ProgressLine(run) as progress:
-        for result in _learn_batches(run, options, prefetch(source, stop.received), failures):
+        for result in _learn_batches(run, options, prefetch(batches, stop.received), failures):
             values = result.predictions, *result.interval_ends.T, result.labels
             output.write(result.row_numbers, *values, kept=result.kept)
             skipped.add(result.bad_rows)

@@ -28,6 +28,7 @@ from ellipack.evaluation.waiting_rows import LATE, LEARN, WaitingRow, WaitingRow
 from ellipack.learners.intervals import RowPredictions
 from ellipack.learners.keyed.key_learner import OFFER_SIZE
 from ellipack.learners.metric.past import past_feature_names, past_labels
+from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.serialization import Archive
 from ellipack.tabular import BadRow, ParsedRows, TableBatch, TableEncoder, column_text
 from ellipack.tabular.arrow import pa
@@ -101,6 +102,8 @@ class Run:
         Scores of the prediction intervals so far.
     is_incomplete : bool, default False
         Whether a batch is being learned, or its learning has failed. Such a run can't be used.
+    workers : Workers or None, default None
+        Workers that learn the rows of a batch together. They are not saved.
 
     Examples
     --------
@@ -127,6 +130,7 @@ class Run:
     row_offset: int = 0
     interval_scores: IntervalScores = field(default_factory=IntervalScores)
     is_incomplete: bool = False
+    workers: Workers | None = None
 
     def __post_init__(self) -> None:
         if self.interval_scores.coverages != self.options.coverages:
@@ -206,6 +210,8 @@ class Run:
                 self.learner.add_features(block.new_scales)
             self._name_columns(block.X.shape[1])
             more: dict[str, Any] = {} if keys is None else {"keys": keys[block.rows]}
+            if self.workers is not None:
+                more["workers"] = self.workers
             labels = rows.labels[block.rows]
             if self.options.coverages:
                 more["coverage"] = self.options.coverages
