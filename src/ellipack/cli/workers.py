@@ -1,27 +1,21 @@
 """Workers that learn the rows of a table together: ``ellipack run --workers``."""
 
-import logging
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from importlib import import_module
 
 from ellipack.cli.messages import print_message
 from ellipack.cli.options import DEFAULT_LEARNER, Options
-from ellipack.errors import InputError, WorkerError
+from ellipack.errors import InputError
 from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.learners.metric.sharding import Sharding
 from ellipack.report.formatting import format_count
 from ellipack.tabular import TableBatch, TableStream
 
-if TYPE_CHECKING:
-    from distributed import Client
-
 _MIN_BATCH_ROWS = 1024
 _BATCH_DIVISOR = 4  # a batch has a quarter of the rows before it: several steps, so that few steps are cut short
 _MAX_SHARD_ROWS = 4096  # a signal stops the run after a batch, within about a second
 _MAX_BATCH_CELLS = 1 << 24
-_CONNECT_SECONDS = 10.0
 
 
 def check_worker_options(options: Options) -> None:
@@ -42,46 +36,15 @@ def open_workers(options: Options) -> Iterator[Workers | None]:
     if not options.has_workers:
         yield None
         return
-    with _open_client(options) as client:
-        count = len(client.scheduler_info()["workers"])
-        if not count:
-            raise WorkerError(f"the scheduler at {options.scheduler} has no workers: start some with `dask worker`")
-        print_message(f"{format_count(count, 'worker')} learn {format_count(options.shards, 'shard')} at a time")
-        yield Workers(client.get_executor(), Sharding(options.shards), timeout=options.worker_timeout)
-
-
-@contextmanager
-def _open_client(options: Options) -> Iterator["Client"]:
-    """Connect to the scheduler that the options name, or to that of a new cluster on this machine."""
-    from distributed import Client, LocalCluster
-
-    if options.scheduler is not None:
-        try:
-            client = Client(options.scheduler, timeout=_CONNECT_SECONDS)
-        except (OSError, ValueError) as error:
-            raise WorkerError(f"no scheduler answers at {options.scheduler}: {error}") from error
-        with client:
-            yield client
-        return
-    with _sigint_blocked():
-        cluster = LocalCluster(
-            n_workers=options.workers, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
-        )
-    with cluster, Client(cluster) as client:
-        yield client
-
-
-@contextmanager
-def _sigint_blocked() -> Iterator[None]:
-    """Block SIGINT in this thread, and for good in threads and processes that it starts.
-
-    A terminal sends Ctrl-C to all processes of a command. Workers must go on, so that the run can be saved.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        dask = import_module("ellipack.dask")  # not at the top, because it takes a second
+    except ModuleNotFoundError as error:
+        raise InputError(f"--workers and --scheduler can't be used: {error}") from error
+    connected = dask.connect(options.scheduler) if options.scheduler else dask.start_local_cluster(options.workers)
+    with connected as client:
+        workers = format_count(len(client.nthreads()), "worker")
+        print_message(f"{workers}; {format_count(options.shards, 'shard')} of rows are learned at the same time")
+        yield dask.cluster_workers(client, Sharding(options.shards), options.worker_timeout)
 
 
 def worker_batches(source: TableStream, shards: int) -> Iterator[TableBatch]:

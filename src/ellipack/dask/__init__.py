@@ -1,7 +1,8 @@
 """One learner from more rows than one machine can learn or hold, and predictions for them, on a cluster of Dask.
 
 `progressive` learns the rows of Dask arrays, of Dask data frames or of Parquet files with one learner on many workers.
-`predict` predicts the rows of such collections, and `predict_batches` those of Arrow batches. See
+`predict` predicts the rows of such collections, and `predict_batches` those of Arrow batches. `cluster_workers` makes
+the workers of a cluster learn rows that this process holds. See
 ``docs/scaling-out.md``.
 
 This module needs the extra ``dask``: ``pip install 'ellipack[dask]'``.
@@ -29,7 +30,18 @@ except ImportError as error:
         name=error.name,
     ) from error
 
+from ellipack.dask.connection import connect, start_local_cluster
 from ellipack.dask.learning import LearnedStream, progressive
 from ellipack.dask.prediction import predict, predict_batches
+from ellipack.dask.workers import ClusterWorkers, cluster_workers
 
-__all__ = ["LearnedStream", "predict", "predict_batches", "progressive"]
+__all__ = [
+    "ClusterWorkers",
+    "LearnedStream",
+    "cluster_workers",
+    "connect",
+    "predict",
+    "predict_batches",
+    "progressive",
+    "start_local_cluster",
+]

@@ -71,11 +71,16 @@ class Workers:
         if self.timeout is not None:
             check_in_range(self.timeout, "timeout", 0.001, 1e9)
 
+    def share(self, state: MetricState) -> Any:
+        """Return what tasks get as the state before a step. Here it is the state, which the executor sends to each."""
+        return state
+
     def learn_shards(self, state: MetricState, shards: list[Shard], *, with_intervals: bool) -> list[LearnedShard]:
         """Learn shards at the same time, and return what was learned from each."""
         groups = split(len(shards), min(len(shards), self.tasks or len(shards)))
+        shared = self.share(state)
         futures = [
-            self.executor.submit(_learn_group, state, shards[group], with_intervals=with_intervals) for group in groups
+            self.executor.submit(_learn_group, shared, shards[group], with_intervals=with_intervals) for group in groups
         ]
         try:
             return list(chain.from_iterable(self._result(future, state.clock) for future in futures))

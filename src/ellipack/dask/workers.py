@@ -1,0 +1,78 @@
+"""Workers of a cluster of Dask that learn rows which this process holds."""
+
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
+from typing import Any
+
+from distributed import Client, KilledWorker
+
+from ellipack.errors import WorkerError
+from ellipack.learners.metric.sharded_learning import Workers
+from ellipack.learners.metric.sharding import Sharding
+from ellipack.learners.metric.shards import LearnedShard, Shard
+from ellipack.learners.metric.state import MetricState
+
+_ATTEMPTS = 3  # to run a step whose state was lost with the workers that held it
+
+
+@dataclass(frozen=True)
+class ClusterWorkers(Workers):
+    """Workers of a cluster. The state of a step is sent to each of them once. Create it with `cluster_workers`.
+
+    Attributes
+    ----------
+    client : distributed.Client
+        Client of the cluster.
+    """
+
+    client: Client = field(kw_only=True)
+
+    def share(self, state: MetricState) -> Any:
+        """Send the state to all workers."""
+        return self.client.scatter(state, broadcast=True, hash=False)
+
+    def learn_shards(self, state: MetricState, shards: list[Shard], *, with_intervals: bool) -> list[LearnedShard]:
+        """Learn shards at the same time, and again if the workers that held the state have ended."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return super().learn_shards(state, shards, with_intervals=with_intervals)
+            except (CancelledError, KilledWorker) as error:
+                if attempt == _ATTEMPTS:
+                    raise WorkerError(
+                        f"workers end again and again while they learn rows that follow row {state.clock} ({error}); "
+                        f"the learner has learned {state.clock} rows"
+                    ) from error
+        raise AssertionError("unreachable")
+
+
+def cluster_workers(client: Client, sharding: Sharding | None = None, timeout: float | None = None) -> ClusterWorkers:
+    """Return the workers of a cluster, for the parameter `workers` of `MetricRegressor`.
+
+    This process holds the rows and sends each worker its shards. For collections that are larger than its memory, see
+    `ellipack.dask.progressive`.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Client of the cluster.
+    sharding : Sharding, optional
+        How rows are cut into shards. The result depends on it.
+    timeout : float, optional
+        Seconds after which a step that is not done is an error. By default, there is no limit.
+
+    Returns
+    -------
+    workers : ClusterWorkers
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from distributed import Client
+    >>> from ellipack import MetricRegressor
+    >>> X = np.random.default_rng(0).normal(size=(1000, 2))
+    >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+    ...     learner = MetricRegressor().fit(X, X[:, 0], workers=cluster_workers(client))
+    >>> round(float(learner.predict([[1.0, 0.0]])[0]), 1)
+    1.0
+    """
+    return ClusterWorkers(client.get_executor(pure=False), sharding or Sharding(), timeout=timeout, client=client)
