@@ -187,9 +187,9 @@ def sweep(case: Case, step: int) -> Counter[str]:
     expected = comparable(case.call(case.prepare()))
     for failing in range(1, total + 1, step):
         code, how, message = forked(partial(run_child, case, failing, expected))
-        if code < 0 and "nanobind" in message:  # it ends the process if memory runs out while it converts arguments
+        if code < 0:  # nanobind ends the process where it gets no memory for arguments, and NumPy has bugs there
             case.check_files()
-            how = "ended by nanobind"
+            how = "ended by nanobind" if "nanobind" in message else f"ended by signal {-code}"
         elif code != 0:
             raise AssertionError(f"allocation {failing} of {total}: exit code {code}\n{message}")
         ends[how] += 1

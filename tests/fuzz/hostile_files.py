@@ -258,7 +258,9 @@ def check_river_learner(learner: Any, path: Path, X: Floats, y: Floats) -> None:
     """Check that a loaded River learner predicts and learns, and can be saved and loaded again."""
     names = learner.feature_names or ["a", "b", "c"]
     values = np.resize(X, (len(X), len(names))) / np.sqrt(len(names))
-    rows = [dict(zip(names, row, strict=True)) for row in values.tolist()]
+    by = getattr(learner, "by", None)
+    keys = dict.fromkeys(by if isinstance(by, list | tuple) else [by], "key") if by is not None else {}
+    rows = [{**keys, **dict(zip(names, row, strict=True))} for row in values.tolist()]
     for x, label in zip(rows, y.tolist(), strict=True):
         assert np.isfinite(learner.predict_one(x))
         learner.learn_one(x, label)
