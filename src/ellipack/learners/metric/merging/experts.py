@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from scipy.linalg import solve_triangular
 
 from ellipack._core import (
     BernsteinAggregation,
@@ -68,15 +68,16 @@ def merge_least_squares(
     if len(runs) == 1 or not all(np.isfinite(each.inverse).all() for run in runs for each in run):
         return last
     try:
-        root = cholesky(base.inverse, lower=True)
+        root = np.linalg.cholesky(base.inverse)
+        units = solve_triangular(root, np.eye(len(root)), lower=True)
         information, gradient = np.eye(len(root)), np.zeros(len(root))
         for run, factor in zip(runs, factors, strict=True):
-            start, start_gradient = _in_units(root, base, run.start)
-            after, after_gradient = _in_units(root, base, run.after)
+            start, start_gradient = _in_units(units, base, run.start)
+            after, after_gradient = _in_units(units, base, run.after)
             information = factor * (information - start) + after
             gradient = factor * (gradient - start_gradient) + after_gradient
-        lower = cholesky(information, lower=True)
-    except LinAlgError:
+        lower = np.linalg.cholesky(information)
+    except np.linalg.LinAlgError:
         return last
     inverse_root = solve_triangular(lower, root.T, lower=True)
     change = inverse_root.T @ solve_triangular(lower, gradient, lower=True)
@@ -84,14 +85,12 @@ def merge_least_squares(
     return LeastSquares((inverse + inverse.T) / 2, base.coefficients + change)
 
 
-def _in_units(root: Floats, base: LeastSquares, after: LeastSquares) -> tuple[Floats, Floats]:
+def _in_units(units: Floats, base: LeastSquares, regression: LeastSquares) -> tuple[Floats, Floats]:
     """Return the information and the gradient of the squared errors at the coefficients of the base, in its units."""
-    half = solve_triangular(root, after.inverse, lower=True)
-    lower = cholesky(solve_triangular(root, half.T, lower=True), lower=True)
-    inverse_lower = solve_triangular(lower, np.eye(len(lower)), lower=True)
-    information = inverse_lower.T @ inverse_lower
-    move = solve_triangular(root, after.coefficients - base.coefficients, lower=True)
-    return information, information @ move
+    if regression is base:  # most often
+        return np.eye(len(units), dtype=np.float64), np.zeros(len(units))
+    information = np.asarray(np.linalg.inv(units @ regression.inverse @ units.T), dtype=np.float64)
+    return information, information @ (units @ (regression.coefficients - base.coefficients))
 
 
 def merge_aggregation(base: BernsteinAggregation, runs: Sequence[Run[BernsteinAggregation]]) -> BernsteinAggregation:

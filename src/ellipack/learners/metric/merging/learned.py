@@ -227,16 +227,17 @@ def _merge_pasts(base: PastParts, learned: list[LearnedPast], shards: list[int])
 
 
 def _merge_rounds(base: MetricParts, learned: list[LearnedRounds], shards: list[int]) -> LearnedRounds:
-    before, discounts = base.regressions, [each.discount for each in learned]
+    ridge, forgetting = base.regressions.ridge, base.regressions.forgetting
+    discounts = [each.discount for each in learned]
     statistics = Statistics(base.label_statistics, base.feature_statistics)
     return LearnedRounds(
         tuple(_merge_gops(view.gop, [each.gops[v] for each in learned]) for v, view in enumerate(base.views)),
         merge_centers(CenterTable.of(base), [each.centers for each in learned]),
         merge_packing(base.packing, [each.packing for each in learned]),
         GlobalRegressions(
-            merge_least_squares(before.ridge, [Run(before.ridge, each.regressions.ridge) for each in learned]),
+            merge_least_squares(ridge, [Run(ridge, each.regressions.ridge) for each in learned]),
             merge_least_squares(
-                before.forgetting, [Run(before.forgetting, each.regressions.forgetting) for each in learned], discounts
+                forgetting, [Run(forgetting, each.regressions.forgetting) for each in learned], discounts
             ),
         ),
         float(np.prod(discounts)),
