@@ -1,10 +1,10 @@
 // Layout, insertion and bulk build of the kd-tree.
 //
 // A node splits its points by rank, not by value. Equal points may be on both sides, so that leaves can be split for
-// any number of duplicates. When a leaf is full, it is rebuilt together with its neighbors, up to `group_size` leaves.
-// The group gets one more leaf only if it is nearly full, so that leaves stay well filled even if points are inserted
-// in sorted order. When one side of a node gets too large, the whole subtree is rebuilt. The amortized cost of an
-// insertion is logarithmic.
+// any number of duplicates. When a leaf is full, it is rebuilt together with its neighbors, up to `leaves_per_group`
+// leaves. The group gets one more leaf only if it is nearly full, so that leaves stay well filled even if points are
+// inserted in sorted order. When one side of a node gets too large, the whole subtree is rebuilt. The amortized cost of
+// an insertion is logarithmic.
 
 #include "kd_tree.hpp"
 
@@ -22,11 +22,11 @@ namespace ellipack {
 
 namespace {
 
-constexpr std::size_t bulk_fill = 60;     // points per leaf after a bulk build
-constexpr std::int32_t group_size = 8;    // largest number of leaves that are rebuilt when one of them is full
-constexpr std::size_t group_fill = 58;    // mean number of points per leaf above which a group gets another leaf
-constexpr std::size_t axis_sample = 32;   // approximate number of points that determine the axis of a split
-constexpr double unbalanced_share = 0.7;  // largest share of the leaves of a node on one side
+constexpr std::size_t bulk_fill = 60;         // points per leaf after a bulk build
+constexpr std::int32_t leaves_per_group = 8;  // largest number of leaves that are rebuilt when one of them is full
+constexpr std::size_t group_fill = 58;        // mean number of points per leaf above which a group gets another leaf
+constexpr std::size_t axis_sample = 32;       // approximate number of points that determine the axis of a split
+constexpr double unbalanced_share = 0.7;      // largest share of the leaves of a node on one side
 constexpr std::size_t max_leaves = std::size_t{1} << 25;  // slots, 64 per leaf, are 32-bit integers
 
 std::size_t checked_dimension(std::size_t dimension) {
@@ -445,10 +445,10 @@ bool KdTree::extend_box(NodeId id, std::span<const double> point) {
 
 std::int32_t KdTree::leaves_below(NodeId id) const { return is_leaf(id) ? 1 : node(id).size; }
 
-// Returns the highest ancestor of a leaf that has at most `group_size` leaves.
+// Returns the highest ancestor of a leaf that has at most `leaves_per_group` leaves.
 KdTree::NodeId KdTree::group_of(NodeId leaf) const {
   NodeId top = leaf;
-  for (NodeId above = node(top).parent; above != no_node && leaves_below(above) <= group_size;) {
+  for (NodeId above = node(top).parent; above != no_node && leaves_below(above) <= leaves_per_group;) {
     top = above;
     above = node(top).parent;
   }
