@@ -175,6 +175,10 @@ def test_late_labels() -> None:
     assert keyed().learn_late(X[:1], y[:1], first, keys=keys[:1]).n_keys_ == 1
 
 
+def file_name(key: str) -> str:
+    return f"{hash_row([key]) & (2**64 - 1):016x}"
+
+
 class TestFiles:
     """Files of learners that are not in memory."""
 
@@ -191,6 +195,13 @@ class TestFiles:
         del learner
         assert not list(tmp_path.iterdir())
 
+    def test_the_least_recently_used_learner_is_moved(self, tmp_path: Path) -> None:
+        X, y, _ = panel(4, 2)
+        learner = keyed(max_learners=2, folder=str(tmp_path)).fit(X[:2], y[:2], keys=["a", "b"])
+        learner.predict(X[:1], keys=["a"])
+        learner.partial_fit(X[2:3], y[2:3], keys=["c"])
+        assert [each.name for each in self.files(tmp_path)] == [file_name("b")]
+
     def test_a_copy_has_its_own(self, tmp_path: Path) -> None:
         learner = self.fitted(tmp_path)
         X, y, keys = panel(40, 5)
@@ -205,7 +216,7 @@ class TestFiles:
         learner = self.fitted(tmp_path)
         X, y, _ = panel(40, 5)
         files = {each.name for each in self.files(tmp_path)}
-        names = [name for name in "abcde" if f"{hash_row([name]) & (2**64 - 1):016x}" in files]
+        names = [name for name in "abcde" if file_name(name) in files]
         for path in self.files(tmp_path):
             damage(path)
         kept = [name for name in "abcde" if name not in names]
