@@ -11,7 +11,7 @@ from ellipack.tabular import open_table
 from tests.cli.runner import CliRunner
 
 ROWS = 12_000  # the first step with two shards begins after 10,000
-RUN = "run", "t.csv", "--target", "y", "--no-past", "--predictions", "p.csv"
+RUN = "run", "t.csv", "--target", "y", "--no-past", "--predictions", "p.csv", "--shard-rows", "256"
 SAVED = "--save", "m", "--resume", "m", "--save-every", "3000"
 
 

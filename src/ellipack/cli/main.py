@@ -25,6 +25,7 @@ from ellipack.cli.messages import missing_package_message, print_message
 from ellipack.cli.options import (
     DEFAULT_LEARNER,
     DEFAULT_SAVE_EVERY,
+    DEFAULT_SHARD_ROWS,
     DEFAULT_SHARDS,
     DEFAULT_WORKER_TIMEOUT,
     Options,
@@ -283,7 +284,7 @@ def completion(shell: str) -> None:
     "--workers",
     type=click.IntRange(1),
     metavar="N",
-    help="Learn with N processes on this machine. The result depends on --shards, not on N.",
+    help="Learn with N processes on this machine. The result does not depend on N.",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Learn with the workers of a scheduler of Dask, such as tcp://host:8786."
@@ -295,6 +296,14 @@ def completion(shell: str) -> None:
     default=DEFAULT_SHARDS,
     show_default=True,
     help="Shards of rows that workers learn at the same time.",
+)
+@click.option(
+    "--shard-rows",
+    type=click.IntRange(1),
+    metavar="N",
+    default=DEFAULT_SHARD_ROWS,
+    show_default=True,
+    help="Rows of a shard, at least. One process learns the first rows, 32 times as many.",
 )
 @click.option(
     "--worker-timeout",
@@ -325,8 +334,8 @@ def run(context: click.Context, /, **options: Any) -> None:
     grown: no row is lost or learned twice. If the run is saved, a last line without a line end waits until it is
     complete.
 
-    With --workers or --scheduler, many processes learn one model (docs/scaling-out.md). Bits depend on --shards, not on
-    the number of processes.
+    With --workers or --scheduler, many processes learn one model (docs/scaling-out.md). The result depends on
+    --shards and --shard-rows, not on the number of processes.
     """
     from ellipack.cli.run import run_table
 

@@ -15,6 +15,9 @@ DEFAULT_SAVE_EVERY = 100_000
 DEFAULT_SHARDS = 8
 """Number of shards that workers learn at a time, by default."""
 
+DEFAULT_SHARD_ROWS = 8192
+"""Smallest number of rows of a shard, by default."""
+
 DEFAULT_WORKER_TIMEOUT = 600.0
 """Seconds that workers may take for one step, by default."""
 
@@ -60,6 +63,7 @@ class Options:
     workers: int | None = None
     scheduler: str | None = None
     shards: int = DEFAULT_SHARDS
+    shard_rows: int = DEFAULT_SHARD_ROWS
     worker_timeout: float = DEFAULT_WORKER_TIMEOUT
 
     @property
@@ -113,5 +117,6 @@ class Options:
         command += ["--workers", str(self.workers)] if self.workers is not None else []
         command += ["--scheduler", self.scheduler] if self.scheduler is not None else []
         command += ["--shards", str(self.shards)] if self.shards != DEFAULT_SHARDS else []
+        command += ["--shard-rows", str(self.shard_rows)] if self.shard_rows != DEFAULT_SHARD_ROWS else []
         command += ["--on-error", self.on_error] if self.on_error != "stop" else []
         return shlex.join(command + ["--complete"] * self.complete + ["--json"] * self.as_json)

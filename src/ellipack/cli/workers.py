@@ -14,7 +14,7 @@ from ellipack.tabular import TableBatch, TableStream
 
 _MIN_BATCH_ROWS = 1024
 _BATCH_DIVISOR = 4  # a batch has a quarter of the rows before it: several steps, so that few steps are cut short
-_MAX_SHARD_ROWS = 4096  # a signal stops the run after a batch, within about a second
+_MAX_SHARD_ROWS = 8192  # a signal stops the run after a batch, within a few seconds
 _MAX_BATCH_CELLS = 1 << 24
 
 
@@ -44,7 +44,8 @@ def open_workers(options: Options) -> Iterator[Workers | None]:
     with connected as client:
         workers = format_count(len(client.nthreads()), "worker")
         print_message(f"{workers}; {format_count(options.shards, 'shard')} of rows are learned at the same time")
-        yield dask.cluster_workers(client, Sharding(options.shards), options.worker_timeout)
+        sharding = Sharding(options.shards, min_rows=options.shard_rows)
+        yield dask.cluster_workers(client, sharding, options.worker_timeout)
 
 
 def worker_batches(source: TableStream, shards: int) -> Iterator[TableBatch]:
