@@ -20,6 +20,8 @@ constexpr double size_keep = 1.0 - 1.0 / 256.0;  // factor of the weights of siz
 constexpr double equal_fraction = 0.25;          // of the measurements, divided equally among the groups
 constexpr double recent_fraction = 0.25;         // divided by the deviations in the recent rounds
 constexpr double total_fraction = 0.5;           // divided by those in all rounds
+constexpr std::int64_t first_measurements = 6;   // that a new group gets soon
+constexpr double fraction_of_new = 0.25;         // of the measurements, for all new groups
 constexpr double few_measurements = 4.0;         // for which the controls say how much the rises vary
 constexpr double least_memory = 512.0;           // rounds of the recent window
 constexpr double memory_divisor = 4.0;           // a recent window is a quarter of the rounds
@@ -351,12 +353,20 @@ std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t ro
   for (std::size_t g = 0; g < groups.size() && !known; ++g) {
     needs += need(groups[g]);
   }
+  const auto is_new = [](const FeatureGroup& group) { return group.count < first_measurements; };
+  const double new_fraction =
+      fraction_of_new / std::max(1.0, static_cast<double>(std::ranges::count_if(groups, is_new)));
+  const auto fraction_of = [&](const FeatureGroup& group) {
+    if (!known) {
+      return need(group) / needs;
+    }
+    return is_new(group) ? std::max(group.fraction, new_fraction) : group.fraction;
+  };
   // A part of the probability is the same in all rounds, the rest is in proportion to the size in this round.
   const auto probability = [&](std::size_t g) {
     const double mean = groups[g].size.mean;
     const double ratio = mean > 0.0 ? std::min(largest_ratio, outlooks[g].size / mean) : 1.0;
-    const double fraction = known ? groups[g].fraction : need(groups[g]) / needs;
-    return fraction * (even_part + (1.0 - even_part) * ratio) / stride(round);
+    return fraction_of(groups[g]) * (even_part + (1.0 - even_part) * ratio) / stride(round);
   };
   double sum = 0.0;
   for (std::size_t g = 0; g < outlooks.size(); ++g) {

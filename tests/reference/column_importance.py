@@ -15,6 +15,7 @@ EQUAL_FRACTION, TOTAL_FRACTION, RECENT_FRACTION = 0.25, 0.5, 0.25
 EVEN_PART, LARGEST_RATIO, SIZE_KEEP = 0.25, 20.0, 1 - 1 / 256
 MIN_UNEXPLAINED = 1e-3  # of the variance of a control by those before it
 MEASUREMENTS_PER_CONTROL, FEW_MEASUREMENTS = 3, 4
+FIRST_MEASUREMENTS, FRACTION_OF_NEW = 6, 0.25
 SOURCE_PART = 0.25  # of the variance of a rise, that the earlier row has
 
 
@@ -256,7 +257,10 @@ class LiteralImportance:
         fractions = [each.fraction for each in self.groups]
         needs = [1 / (1 + len(each.total.measured)) for each in self.groups]
         need = 1 / (1 + len(group.total.measured))
+        new = [each for each in self.groups if len(each.total.measured) < FIRST_MEASUREMENTS]
         fraction = group.fraction if any(fractions) else need / sum(needs)
+        if any(fractions) and any(group is each for each in new):
+            fraction = max(fraction, FRACTION_OF_NEW / len(new))
         mean = float(np.average(group.sizes, weights=self.size_weights)) if group.sizes else 0.0
         ratio = min(LARGEST_RATIO, size / mean) if mean > 0 else 1.0
         return fraction * (EVEN_PART + (1 - EVEN_PART) * ratio) / self._stride()

@@ -105,10 +105,8 @@ def _score_rows(summary: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _importance_table(measured: ImportanceRecord, console: Console) -> Table | Text:
+def _importance_table(measured: ImportanceRecord, console: Console) -> Table:
     """Return the importance of columns, the most important ones first, and of time."""
-    if all(each.share is None for each in measured.groups):
-        return Text("What drives it: too early to say")
     table = _table("What drives it", "column", ">importance", ">recently", "")
     shown = measured.groups[:_MAX_FEATURES]
     largest = max((each.share or 0.0 for each in shown), default=0.0)
@@ -129,7 +127,7 @@ def _importance_table(measured: ImportanceRecord, console: Console) -> Table | T
     if measured.time is not None:
         time = measured.time
         notes.append(f"recent values {time.time:.0%}, features {time.features:.0%}, both {time.both:.0%}")
-    if not any(each.is_driver for each in measured.groups):
+    if largest > 0 and not any(each.is_driver for each in shown):
         notes.append("no column matters beyond doubt")
     table.caption = "; ".join(notes) or None
     return table

@@ -114,7 +114,7 @@ def test_features_of_a_column_are_measured_together_and_correlated_columns_as_we
 def test_copies_share_one_importance_whatever_the_order_of_the_rows() -> None:
     rng = np.random.default_rng(0)
     a, b, c, d = rng.normal(size=(4, 1200))
-    X, y = np.column_stack([a, a + 0.1 * b, a + 0.1 * c, d]), 2 * a**2 + 3 * a + 3 * d
+    X, y = np.column_stack([a, a + 0.1 * b, a + 0.1 * c, d]), 4 * a + 2 * d
     shares = []
     for seed in range(3):
         rows = np.random.default_rng(seed).permutation(1200)
@@ -160,6 +160,17 @@ def test_a_late_feature_has_no_weight_and_no_share_until_it_is_judged() -> None:
     assert learner.metric_.feature_weights[-1] < 1e-6
     assert learner.feature_importances_[-1] == 0
     assert math.isnan(learner.feature_importances_std_[-1])
+
+
+def test_a_late_feature_is_measured_soon() -> None:
+    X, y = linear(1100)
+    learner = MetricRegressor().fit(X[:600], y[:600])
+    learner.add_features([1.0])
+    learner.partial_fit(np.column_stack([X, np.random.default_rng(1).normal(size=1100)])[600:], y[600:])
+    assert learner.importances_ is not None
+    late = next(each for each in learner.importances_.columns if each.columns == ("3",))
+    assert late.count >= 6
+    assert late.share < 0.05
 
 
 def test_shares_add_up_to_one_and_unknown_estimates_have_none() -> None:
