@@ -422,7 +422,7 @@ void ColumnImportance::add(const Round& round) {
     std::ranges::transform(round.outlooks[g].moves, controls.begin(),
                            [&](double move) { return rise_of(move, round); });
     if (round.choice && round.choice->group == g) {
-      add_measurement(round, controls);
+      add_measurement(*round.choice, round, controls);
     }
     group.total.controls.add(1.0, controls);
     group.recent.controls.add(1.0, controls, keep);
@@ -437,7 +437,7 @@ void ColumnImportance::add(const Round& round) {
   add_row(round);
 }
 
-void ColumnImportance::add_measurement(const Round& round, const Controls& controls) {
+void ColumnImportance::add_measurement(const Choice& choice, const Round& round, const Controls& controls) {
   for (FeatureGroup& group : parts_.groups) {
     group.recent.fade(parts_.recent_factor);
   }
@@ -445,9 +445,9 @@ void ColumnImportance::add_measurement(const Round& round, const Controls& contr
   Measured values;
   std::ranges::copy(controls, values.begin());
   values.back() = rise_of(round.measured_prediction - round.prediction, round);
-  FeatureGroup& group = parts_.groups[round.choice->group];
-  group.total.add(1.0 / round.choice->probability, values);
-  group.recent.add(1.0 / round.choice->probability, values);
+  FeatureGroup& group = parts_.groups[choice.group];
+  group.total.add(1.0 / choice.probability, values);
+  group.recent.add(1.0 / choice.probability, values);
   ++group.count;
 }
 

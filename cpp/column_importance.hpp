@@ -172,7 +172,7 @@ class ColumnImportance {
   void add(const Round& round);
 
  private:
-  void add_measurement(const Round& round, const Controls& controls);
+  void add_measurement(const Choice& choice, const Round& round, const Controls& controls);
   void find_fractions();
   void divide(GroupSums FeatureGroup::* sums, double part);
   void add_row(const Round& round);
