@@ -4,6 +4,7 @@ import logging
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 from distributed import Client, LocalCluster
 
@@ -40,6 +41,7 @@ def start_local_cluster(workers: int) -> Iterator[Client]:
     workers : int
         Number of processes.
     """
+    resource_tracker.ensure_running()  # starting it would unblock signals
     with _sigint_blocked():
         cluster = LocalCluster(
             n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL

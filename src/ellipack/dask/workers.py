@@ -29,7 +29,10 @@ class ClusterWorkers(Workers):
 
     def share(self, state: MetricState) -> Any:
         """Send the state to all workers."""
-        return self.client.scatter(state, broadcast=True, hash=False)
+        try:
+            return self.client.scatter(state, broadcast=True, hash=False)
+        except TimeoutError as error:
+            raise WorkerError(f"no worker is left to learn rows that follow row {state.clock}: {error}") from error
 
     def learn_shards(self, state: MetricState, shards: list[Shard], *, with_intervals: bool) -> list[LearnedShard]:
         """Learn shards at the same time, and again if the workers that held the state have ended."""

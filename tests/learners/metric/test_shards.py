@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ellipack import MetricRegressor
 from ellipack._core import CoreParts, LeastSquares
 from ellipack.errors import DomainError, InputError, NonFiniteError, WorkerError
-from ellipack.learners.metric import learner
+from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.merging.experts import Run, merge_least_squares
 from ellipack.learners.metric.merging.learned import Learned, apply_learned, merge_learned
 from ellipack.learners.metric.shard_rounds import Rows
@@ -86,6 +86,15 @@ def test_shards_are_the_same_bits_in_any_order_and_again(past: Past) -> None:
     assert bits(merge(state, [each.learned for each in first])) == bits(merge(copy, [each.learned for each in again]))
     for one, other in zip(first, again, strict=True):
         assert one.predictions.values.tobytes() == other.predictions.values.tobytes()
+
+
+@pytest.mark.parametrize("past", PASTS)
+@pytest.mark.parametrize("sizes", [[20, 20], [30, 30, 20], [41, 40]])  # the past is tried from round 652 to 681
+def test_merged_state_can_be_saved_and_loaded(past: Past, sizes: list[int]) -> None:
+    rows = stream(600 + sum(sizes), past)
+    state = after_600_rows(past)
+    merged = merge(state, learned_from(state, rows.part(slice(600, None)), sizes))
+    assert bits(serialization.from_archive(serialization.to_archive(merged), 3)) == bits(merged)
 
 
 def arrays_of(parts: CoreParts) -> dict[str, np.ndarray[Any, Any]]:

@@ -62,14 +62,14 @@ def shard_start(
     before = _centers_of(base.plain, clock - len(last.y), earlier)
     after = concatenate([before, _centers_of(base.plain, clock, last)])
     warm = _warm_up(base, settings, first - len(last.y), before, last, past)
-    plain = _later(base.plain, first, after, aggregation=warm.plain.aggregation)
+    plain = _later(base.plain, (first, first), after, aggregation=warm.plain.aggregation)
     importance = base.importance
     if importance is not None and importance.seen >= ImportanceParts.max_rows:
         importance = _later_importance(importance, first)
     if own is None or warm.past is None:
         return CoreParts(plain, None, importance)
     borrowed = CenterTable.of(warm.past.rounds).take(slice(len(own.rounds.centers), None))
-    rounds = _later(own.rounds, first, borrowed, aggregation=warm.past.rounds.aggregation)
+    rounds = _later(own.rounds, (first, _active_rows(own, first)), borrowed, aggregation=warm.past.rounds.aggregation)
     combination, errors = warm.past.combination, (own.active_errors, own.total_errors)
     return CoreParts(plain, PastParts(rounds, warm.past.features, combination, own.active_from, *errors), importance)
 
@@ -80,8 +80,8 @@ def _warm_up(
     """Return the parts of a core after it has learned the last rows before a shard, which follow `rows` others."""
     own = base.past
     if own is not None and past is not None:
-        own = with_features(with_rounds(own, _later(own.rounds, rows, None)), past)
-    core = MetricCore(settings, CoreParts(_later(base.plain, rows, before), own, base.importance))
+        own = with_features(with_rounds(own, _later(own.rounds, (rows, _active_rows(own, rows)), None)), past)
+    core = MetricCore(settings, CoreParts(_later(base.plain, (rows, rows), before), own, base.importance))
     return run_rounds(core, last, empty_predictions(len(last.y), with_intervals=False))[0]
 
 
@@ -98,8 +98,17 @@ def _centers_of(parts: MetricParts, clock: int, rows: Rows) -> CenterTable:
     return CenterTable(clipped, rows.y[known], ones.astype(np.int64), rounds, ones, coordinates)
 
 
-def _later(parts: MetricParts, rows: int, borrowed: CenterTable | None, **changes: Any) -> MetricParts:
-    """Return the parts of a learner some rows later, with more centers, whose labels predictions may reach."""
+def _active_rows(past: PastParts, rows: int) -> int:
+    """Return how many of the next rows the learner that sees the past learns. It only stores those before."""
+    clock = past.rounds.clock
+    return max(0, clock + rows - max(clock, past.active_from))
+
+
+def _later(parts: MetricParts, rows: tuple[int, int], borrowed: CenterTable | None, **changes: Any) -> MetricParts:
+    """Return the parts of a learner some rows later, with more centers, whose labels predictions may reach.
+
+    `rows` is the number of these rows, and how many of them are rounds of Algorithm 1.
+    """
     packing, labels = parts.packing, parts.label_statistics
     later = PackingExpert(
         packing.coordinates,
@@ -107,7 +116,7 @@ def _later(parts: MetricParts, rows: int, borrowed: CenterTable | None, **change
         packing.label_counts,
         packing.creation_rounds,
         packing.rank_starts,
-        packing.clock + rows,
+        packing.clock + rows[1],
         packing.coordinate_scale,
         packing.max_centers,
     )
@@ -116,7 +125,7 @@ def _later(parts: MetricParts, rows: int, borrowed: CenterTable | None, **change
         labels[HIGH] = borrowed.label_sums.max(initial=labels[HIGH])
         centers = concatenate([CenterTable.of(parts), borrowed])
         changes |= {"centers": centers.memory(), "coordinates": list(centers.coordinates), "label_statistics": labels}
-    return replace_parts(parts, packing=later, clock=parts.clock + rows, **changes)
+    return replace_parts(parts, packing=later, clock=parts.clock + rows[0], **changes)
 
 
 def _later_importance(parts: ImportanceParts, rows: int) -> ImportanceParts:
