@@ -10,9 +10,9 @@ from ellipack.cli.workers import worker_batches
 from ellipack.tabular import open_table
 from tests.cli.runner import CliRunner
 
-ROWS = 12_000  # the first step with two shards begins after 10,000
-RUN = "run", "t.csv", "--target", "y", "--no-past", "--predictions", "p.csv", "--shard-rows", "256"
-SAVED = "--save", "m", "--resume", "m", "--save-every", "3000"
+ROWS = 5_000  # the first step with two shards begins after 2,296
+RUN = "run", "t.csv", "--target", "y", "--no-past", "--predictions", "p.csv", "--shard-rows", "64"
+SAVED = "--save", "m", "--resume", "m", "--save-every", "1000"
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +24,8 @@ def scheduler() -> Iterator[str]:
         yield cluster.scheduler_address
 
 
-def write_table(folder: Path) -> None:
-    X = np.random.default_rng(0).normal(size=(ROWS, 2))
+def write_table(folder: Path, rows: int = ROWS) -> None:
+    X = np.random.default_rng(0).normal(size=(rows, 2))
     table = np.column_stack([X, np.sin(X[:, 0])])
     np.savetxt(folder / "t.csv", table, "%.4g", ",", header="a,b,y", comments="")
 
@@ -50,7 +50,7 @@ def test_result_does_not_depend_on_the_workers_but_on_the_shards(
     assert (tmp_path / "m").read_bytes() == (whole / "m").read_bytes()
     assert cli(*RUN, "--scheduler", scheduler, "--shards", "1", folder=tmp_path).code == 0
     alone, together = (np.loadtxt(each / "p.csv", delimiter=",", skiprows=1) for each in (tmp_path, whole))
-    assert np.array_equal(alone[:10_000], together[:10_000])
+    assert np.array_equal(alone[:2296], together[:2296])
     assert not np.array_equal(alone, together)
     assert np.allclose(alone[:, 1], together[:, 1], atol=0.05)
 
@@ -62,7 +62,7 @@ def test_killed_run_ends_with_the_same_bytes_when_the_command_is_repeated(
     command = *RUN, *SAVED, "--scheduler", scheduler
 
     def wait(is_running: Callable[[], bool]) -> None:
-        while is_running() and not ((tmp_path / "m").exists() and (tmp_path / "p.csv").stat().st_size > 250_000):
+        while is_running() and not ((tmp_path / "m").exists() and (tmp_path / "p.csv").stat().st_size > 60_000):
             sleep(0.01)
 
     assert cli.run_and_kill(*command, folder=tmp_path, wait=wait) == -9
@@ -72,10 +72,10 @@ def test_killed_run_ends_with_the_same_bytes_when_the_command_is_repeated(
 
 
 def test_batches_follow_from_the_rows_before_them(tmp_path: Path) -> None:
-    write_table(tmp_path)
+    write_table(tmp_path, 12_000)
     path = str(tmp_path / "t.csv")
     batches = [(batch.last_row - len(batch), len(batch)) for batch in worker_batches(open_table(path), shards=2)]
-    assert [size for _, size in batches[:5]] == [1024, 1024, 1024, 1024, 1024]
+    assert [size for _, size in batches[:5]] == [1024] * 5
     assert max(size for _, size in batches) == 2000
     for start, size in batches[1::2]:
         later = next(worker_batches(open_table(path, skip_rows=start), shards=2))
