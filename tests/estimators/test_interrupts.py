@@ -40,6 +40,7 @@ learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys(
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.uniform(-0.5, 0.5, size=(20, 2)), columns=["a", "b"])
 OTHER = pd.DataFrame(RNG.uniform(-0.5, 0.5, size=(20, 3)), columns=["c", "d", "e"])
+X["a"], OTHER["c"] = X["a"].round(), OTHER["c"].round(1)  # few keys
 Y = RNG.random(20)
 
 
