@@ -1,6 +1,7 @@
 """Workers of a cluster of Dask that learn rows which this process holds."""
 
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,16 +37,16 @@ class ClusterWorkers(Workers):
 
     def learn_shards(self, state: MetricState, shards: list[Shard], *, with_intervals: bool) -> list[LearnedShard]:
         """Learn shards at the same time, and again if the workers that held the state have ended."""
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
+        for _ in range(_ATTEMPTS - 1):
+            with suppress(CancelledError, KilledWorker):
                 return super().learn_shards(state, shards, with_intervals=with_intervals)
-            except (CancelledError, KilledWorker) as error:
-                if attempt == _ATTEMPTS:
-                    raise WorkerError(
-                        f"workers end again and again while they learn rows that follow row {state.clock} ({error}); "
-                        f"the learner has learned {state.clock} rows"
-                    ) from error
-        raise AssertionError("unreachable")
+        try:
+            return super().learn_shards(state, shards, with_intervals=with_intervals)
+        except (CancelledError, KilledWorker) as error:
+            raise WorkerError(
+                f"workers end again and again while they learn rows that follow row {state.clock} ({error}); "
+                f"the learner has learned {state.clock} rows"
+            ) from error
 
 
 def cluster_workers(client: Client, sharding: Sharding | None = None, timeout: float | None = None) -> ClusterWorkers:

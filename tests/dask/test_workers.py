@@ -1,0 +1,64 @@
+"""Workers of a cluster that end, without a cluster."""
+
+from concurrent.futures import CancelledError, Executor, Future
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ellipack import MetricRegressor, Sharding
+from ellipack.dask import ClusterWorkers
+from ellipack.errors import WorkerError
+
+
+class FailingExecutor(Executor):
+    """Loses the first tasks, as a cluster does when the workers that hold the state have ended."""
+
+    def __init__(self, lost: int) -> None:
+        self.lost = lost
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> "Future[Any]":
+        future: Future[Any] = Future()
+        self.lost -= 1
+        if self.lost >= 0:
+            future.set_exception(CancelledError())
+        else:
+            future.set_result(fn(*args, **kwargs))
+        return future
+
+
+class LocalClient:
+    """Sends the state nowhere."""
+
+    def scatter(self, state: Any, **_: Any) -> Any:
+        return state
+
+
+class LonelyClient:
+    """Has no worker to send the state to."""
+
+    def scatter(self, state: Any, **_: Any) -> Any:
+        raise TimeoutError("No valid workers found")
+
+
+X = np.random.default_rng(0).normal(size=(640, 2))
+SHARDING = Sharding(shards=2, exchange=0.25, min_rows=40)
+
+
+def predictions(lost: int, client: Any) -> bytes:
+    workers = ClusterWorkers(FailingExecutor(lost), SHARDING, client=client)
+    return MetricRegressor(past=False).progressive(X, X[:, 0], workers=workers).tobytes()
+
+
+def test_a_step_is_run_again_if_its_state_is_lost() -> None:
+    assert predictions(2, LocalClient()) == predictions(0, LocalClient())
+
+
+def test_workers_that_end_again_and_again_are_an_error() -> None:
+    with pytest.raises(WorkerError, match=r"follow row 512 .* has learned 512 rows"):
+        predictions(100, LocalClient())
+
+
+def test_a_cluster_without_workers_is_an_error() -> None:
+    with pytest.raises(WorkerError, match=r"no worker is left .* No valid workers found"):
+        predictions(0, LonelyClient())
