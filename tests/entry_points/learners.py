@@ -33,9 +33,10 @@ FIRST = 30
 
 
 def stream(n: int, seed: int = 0, d: int = 3) -> tuple[Floats, Floats]:
-    """Return rows and labels that every learner accepts."""
+    """Return rows and labels that every learner accepts. The first feature has few values, so that it can be a key."""
     rng = np.random.default_rng(seed)
     X = ball(rng, n, d)
+    X[:, 0] = np.trunc(4 * X[:, 0]) / 4
     return X, np.clip(0.5 + 0.4 * np.sin(4 * X[:, 0]) + 0.05 * rng.normal(size=n), 0, 1)
 
 

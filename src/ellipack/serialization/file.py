@@ -33,8 +33,8 @@ _ZERO_CHECKSUM = "0" * 64
 _HEADER_START = b'{"__metadata__":{"ellipack":"'  # the checksum follows
 _CHECKSUM_BYTES = slice(8 + len(_HEADER_START), 8 + len(_HEADER_START) + 64)
 _LARGEST_HEADER = 100_000_000  # bytes; the limit of other readers of safetensors files
-_TYPE_CODES = {"float64": "F64", "int64": "I64", "uint8": "U8"}
-_TYPES = {code: np.dtype(name) for name, code in _TYPE_CODES.items()}
+_TYPES: dict[str, np.dtype[Any]] = {"F64": np.dtype(np.float64), "I64": np.dtype(np.int64), "U8": np.dtype(np.uint8)}
+_TYPE_CODES = {dtype: code for code, dtype in _TYPES.items()}
 _MOST_DIMENSIONS = 32
 _ALIGNMENT = 8  # of the arrays
 
@@ -187,7 +187,7 @@ def _encode_header(kind: str, arrays: dict[str, NDArray[Any]]) -> bytes:
     start = 0
     for name, array in arrays.items():
         place = [start, start + array.nbytes]
-        header[name] = {"dtype": _TYPE_CODES[str(array.dtype)], "shape": array.shape, "data_offsets": place}
+        header[name] = {"dtype": _TYPE_CODES[array.dtype], "shape": array.shape, "data_offsets": place}
         start = place[1]
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _ALIGNMENT)
