@@ -77,8 +77,10 @@ check-arm: ## compare bits of the kernels on this processor, compiled by CXX, an
 	qemu-aarch64-static build/arm64/arm64 > build/arm64/arm64.txt
 	diff build/arm64/here.txt build/arm64/arm64.txt
 
-fuzz: .venv/dev.stamp ## run the fuzzers FUZZ=20 times as long as in the tests
-	FUZZ=$(or $(FUZZ),20) $(BIN)/python -m pytest --numprocesses 2 tests/fuzz tests/estimators/test_concurrency.py tests/tabular/test_csv_reader.py
+fuzz: export FUZZ ?= 20
+fuzz: .venv/dev.stamp ## run the fuzzers, and all tests with random examples, FUZZ=20 times as long as in the tests
+	$(BIN)/python -m pytest --numprocesses 2 tests/fuzz tests/estimators/test_concurrency.py
+	$(BIN)/python -m pytest --numprocesses 2 -m hypothesis --ignore tests/fuzz
 
 soak: .venv/bench.stamp ## learn an endless stream for MINUTES=3: memory and latency over time
 	@$(BIN)/python -m benchmarks.soak --minutes $(or $(MINUTES),3) || [ $$? = 2 ]  # 2: the run was too short, which is not a failure

@@ -1,4 +1,7 @@
-"""Settings of hypothesis, which uses the same examples in every run, and the fixture that runs commands."""
+"""Settings of hypothesis, and the fixture that runs commands.
+
+Hypothesis uses the same few examples in every run. ``make fuzz`` draws others, and many more.
+"""
 
 from collections.abc import Iterator
 
@@ -6,9 +9,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.cli.runner import CliRunner
+from tests.fuzz.strategies import FUZZ_FACTOR, n_examples
 
 settings.register_profile(
-    "ellipack", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+    "ellipack",
+    deadline=None,
+    derandomize=FUZZ_FACTOR == 1,
+    max_examples=n_examples(30),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("quick", settings.get_profile("ellipack"), max_examples=5)
 settings.load_profile("ellipack")

@@ -22,7 +22,7 @@ from ellipack.evaluation.run import load_run
 from tests.cli.runner import PLAIN_TERMINAL, PROGRAM, CliRunner
 from tests.cli.tables import COLUMNS, TARGET, rides_with_late_labels, write
 
-KILLS = int(os.environ.get("ELLIPACK_KILLS", "25"))
+KILLS = int(os.environ.get("ELLIPACK_KILLS", "15"))
 SHARES = [("p.csv", 1.0, 0), ("p.parquet", 0.1, 2)]
 """File of predictions, share of the kills and random seed of each test."""
 

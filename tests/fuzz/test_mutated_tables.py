@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipack import MetricRegressor
@@ -38,7 +38,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tables") / "table"
 
 
-@settings(max_examples=n_examples(120), derandomize=n_examples(1) == 1, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=n_examples(120))
 @given(anything, st.sampled_from(["stop", "skip"]))
 def test_mutated_tables_are_learned_or_give_a_clear_error(path: Path, table: tuple[str, bytes], on_error: str) -> None:
     form, content = table
