@@ -148,7 +148,7 @@ def _learn_table(
 ) -> list[tuple[int, float]]:
     """Learn batch after batch, saving at intervals and at the end; return the speed over time."""
     first_position = saved = run.position
-    columns = ColumnMessages(run.encoder)
+    columns = ColumnMessages(run)
     skipped, failures = SkippedRows(source.name), list[StreamError]()
     batches = worker_batches(source, options.shards) if options.has_workers else source
     with ProgressLine(run) as progress:
