@@ -24,6 +24,7 @@ from rich.console import Console
 from benchmarks.command_line import make_parser, new_table, require_positive
 from benchmarks.streams import Stream, late_nrmse, low_rank_stream, read_folder
 from ellipack import MetricRegressor, Sharding, Workers
+from ellipack.learners.intervals import empty_predictions
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.shard_rounds import Rows
@@ -150,7 +151,8 @@ def measure_speed(state: MetricState, rows: Rows, workers: int) -> Speed:
         learner.learn(saved, rows.X, rows.y)
     else:
         with ProcessPoolExecutor(workers) as executor:
-            learn_in_shards(saved, rows.X, rows.y, Workers(executor, sharding, tasks=workers))
+            predictions = empty_predictions(len(rows.y), with_intervals=False)
+            learn_in_shards(saved, rows.X, rows.y, predictions, Workers(executor, sharding, tasks=workers))
     seconds, after = time.perf_counter() - start, os.times()
     used = sum(after[:4]) - sum(before[:4])
     return Speed(workers, seconds, used, len(rows.y) / seconds)

@@ -1,6 +1,7 @@
 """Interrupts at every line of a package, one after the other.
 
-Set ``INTERRUPTS=all`` to interrupt at every line of the whole library, which takes minutes.
+Set ``INTERRUPTS=all`` to interrupt at every line of the whole library, which takes minutes, and ``INTERRUPTS=each`` to
+interrupt at every line of the package where a sample of them is the default.
 """
 
 import os
@@ -67,12 +68,13 @@ def interrupt_everywhere(
     prepare: Callable[[], Subject],
     call: Callable[[Subject], object],
     check: Callable[[Subject], object],
+    step: int = 1,
 ) -> int:
-    """Call a function on new subjects, each time with an interrupt one line later; return the number of lines.
+    """Call a function on new subjects, each time with an interrupt `step` lines later; return the number of lines.
 
     `check` is called after each interrupt, and after the first call that was not interrupted.
     """
-    for line in count():
+    for line in count(0, 1 if os.environ.get("INTERRUPTS") in ("all", "each") else step):
         subject = prepare()
         stopped = interrupted(line, packages, call, subject)
         check(subject)

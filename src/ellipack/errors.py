@@ -11,7 +11,6 @@
         │   ├── DomainError       a number outside its range
         │   └── MetricError       not the matrix or spectrum of a metric
         ├── ReentrantCallError    (also a RuntimeError) a signal handler changes a learner that is learning
-        ├── IncompleteBatchError  (also a RuntimeError) learning a batch of a table has failed, and can't go on
         ├── WorkerError           (also a RuntimeError) a worker that learns rows has ended, or takes too long
         ├── StreamError           a source, or one of its rows, cannot be read
         └── ModelFileError        a saved file cannot be written, or is damaged, of another format or too new
@@ -64,10 +63,6 @@ class MetricError(InputError):
 
 class ReentrantCallError(EllipackError, RuntimeError):
     """A signal handler or a callback tries to change a learner that learns in the same thread."""
-
-
-class IncompleteBatchError(EllipackError, RuntimeError):
-    """A table's model was left in the middle of a batch: memory ran out, or the process forked."""
 
 
 class WorkerError(EllipackError, RuntimeError):

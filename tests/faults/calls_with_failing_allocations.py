@@ -1,8 +1,9 @@
 """Calls of learners in which an allocation fails: of the interpreter, of NumPy or of the compiled core.
 
 It runs with `allocation_faults.c` preloaded. Its arguments are the path of that library, the number of allocations
-from one failure to the next, a folder, and the name of a learner. Each failure happens in a forked child, which then
-checks learner and files. The results are printed as a line of JSON for each call: how many children ended in which way.
+from one failure to the next, a folder, the name of a learner, and the number of the first failure. Each failure happens
+in a forked child, which then checks learner and files. The results are printed as a line of JSON for each call: how
+many children ended in which way.
 """
 
 import ctypes
@@ -15,22 +16,27 @@ from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 import ellipack
-from ellipack import MetricConfig, MetricRegressor, PackingRegressor
+from ellipack import MetricConfig, MetricRegressor, PackingRegressor, TableRegressor
+from ellipack.tabular import LevelOptions
 
 LARGE = 10**9
 SMALL = MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=8, pool=8)
 LEARNERS: dict[str, Callable[[], Any]] = {
     "metric": lambda: MetricRegressor(16, neighbors=4, n_jobs=1, config=SMALL),
     "packing": PackingRegressor,
+    "table": lambda: TableRegressor(learner=LEARNERS["metric"](), levels=LevelOptions(min_frequency=2)),
 }
 RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(-0.5, 0.5, size=(20, 2)), RNG.random(20)
 OTHER = RNG.uniform(-0.5, 0.5, size=(20, 3))
+TEXTS = pd.DataFrame({"a": X[:, 0], "b": RNG.choice(["x", "y"], 20), "c": [None, *RNG.random(19)]})
 
 fail_allocation = ctypes.CDLL(sys.argv[1]).fail_allocation
 fail_allocation.argtypes, fail_allocation.restype = [ctypes.c_long], ctypes.c_long
@@ -59,15 +65,19 @@ class Case(NamedTuple):
 
 def bits(learner: Any) -> tuple[Any, ...]:
     """Return all that a learner has learned."""
+    if isinstance(learner, TableRegressor):
+        with TemporaryDirectory() as folder:
+            learner.save(Path(folder, "model"))
+            return (Path(folder, "model").read_bytes(),)
     archive = learner.to_archive()
     arrays = tuple((name, archive.arrays[name].tobytes()) for name in sorted(archive.arrays))
     return getattr(learner, "n_features_in_", None), repr(archive.facts), arrays
 
 
-def cases_of(make: Callable[[], Any], path: Path) -> dict[str, Case]:
-    """Return the calls by name."""
+def cases_of(make: Callable[[], Any], X: Any, path: Path) -> dict[str, Case]:
+    """Return the calls by name, on the rows of X."""
     first, second = make().fit(X[:3], Y[:3]), make().fit(X[:7], Y[:7])
-    other, wider = make().fit(OTHER[:3], Y[:3]), deepcopy(second).add_features([0.5])
+    other = make().fit(OTHER[:3], Y[:3])
     states, learner = [], make().fit(X[:6], Y[:6])
     started = deepcopy(learner)
     for t in range(6, 10):  # two phases of a metric end here
@@ -107,16 +117,18 @@ def cases_of(make: Callable[[], Any], path: Path) -> dict[str, Case]:
         assert bits(learner) == bits(second)
 
     def check_wider(learner: Any) -> None:
-        assert bits(learner) in (bits(second), bits(wider))
+        assert bits(learner) in (bits(second), bits(deepcopy(second).add_features([0.5])))
 
-    return {
+    cases = {
         "save": Case(replace_file, lambda each: each.save(path), check_saved, check_file),
         "load": Case(lambda: second.save(path), lambda _: ellipack.load(path), check_loadable),
         "fit": Case(lambda: deepcopy(first), lambda each: each.fit(OTHER[:3], Y[:3]), check_refitted),
         "partial_fit": Case(lambda: deepcopy(started), lambda each: each.partial_fit(X[6:10], Y[6:10]), check_round),
         "predict": Case(lambda: deepcopy(second), lambda each: each.predict(X[:5]), check_unchanged),
-        "add_features": Case(lambda: deepcopy(second), lambda each: each.add_features([0.5]), check_wider),
     }
+    if not isinstance(second, TableRegressor):
+        cases["add_features"] = Case(lambda: deepcopy(second), lambda each: each.add_features([0.5]), check_wider)
+    return cases
 
 
 def comparable(result: Any) -> Any:
@@ -181,11 +193,11 @@ def read_all(descriptor: int) -> str:
         return file.read()
 
 
-def sweep(case: Case, step: int) -> Counter[str]:
+def sweep(case: Case, step: int, first: int) -> Counter[str]:
     """Let one allocation after the other fail; return how often calls ended in which way."""
     total, ends = count_allocations(case), Counter[str]()
     expected = comparable(case.call(case.prepare()))
-    for failing in range(1, total + 1, step):
+    for failing in range(first, total + 1, step):
         code, how, message = forked(partial(run_child, case, failing, expected))
         if code < 0:  # nanobind ends the process where it gets no memory for arguments, and NumPy has bugs there
             case.check_files()
@@ -198,9 +210,9 @@ def sweep(case: Case, step: int) -> Counter[str]:
 
 def main() -> None:
     """Sweep all calls of a learner."""
-    step, path = int(sys.argv[2]), Path(sys.argv[3], "model")
-    for name, case in cases_of(LEARNERS[sys.argv[4]], path).items():
-        print(json.dumps([name, sweep(case, step)]), flush=True)
+    step, path, first = int(sys.argv[2]), Path(sys.argv[3], "model"), int(sys.argv[5])
+    for name, case in cases_of(LEARNERS[sys.argv[4]], TEXTS if sys.argv[4] == "table" else X, path).items():
+        print(json.dumps([name, sweep(case, step, first)]), flush=True)
 
 
 main()

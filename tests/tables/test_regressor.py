@@ -2,7 +2,6 @@
 
 import copy
 import pickle
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ import ellipack
 from ellipack import MetricRegressor, TableRegressor
 from ellipack.errors import EllipackError, InputError, KindError, NonFiniteError, StreamError, TableWarning
 from ellipack.evaluation.run import load_run
-from ellipack.interrupts import uninterrupted
 from ellipack.tables.frames import to_arrow
 from tests.cli.runner import CliRunner
 from tests.cli.tables import COLUMNS, TARGET, rides, write
@@ -173,29 +171,6 @@ def test_columns_of_several_types_become_text() -> None:
     with pytest.raises(InputError, match="distinct names, got 'a' twice"):
         to_arrow(pd.DataFrame([[1, 2]], columns=["a", "a"]))
     assert to_arrow(np.array([[1.0, 2.0]])).to_pydict() == {"x0": [1.0], "x1": [2.0]}
-
-
-@pytest.mark.parametrize("raised", [KeyboardInterrupt, TimeoutError])
-def test_an_interrupt_waits_for_the_end_of_a_step(raised: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A signal handler may raise any exception."""
-    began, done = threading.Event(), list[int]()
-
-    def step() -> None:
-        began.wait(5)
-        done.append(1)
-
-    join = threading.Thread.join
-
-    def interrupted_join(thread: threading.Thread, timeout: float | None = None) -> None:
-        if not began.is_set():
-            began.set()
-            raise raised
-        join(thread, timeout)
-
-    monkeypatch.setattr(threading.Thread, "join", interrupted_join)
-    with pytest.raises(raised):
-        uninterrupted(step)
-    assert done == [1]
 
 
 def test_metric_regressor_points_to_it() -> None:

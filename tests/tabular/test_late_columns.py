@@ -175,11 +175,11 @@ def test_invalid_states_are_refused(entry: str, value: object) -> None:
         TableEncoder.from_dict(state)
 
 
-def test_a_copy_parses_rows_behind_a_decision() -> None:
+def test_a_draft_parses_rows_behind_a_decision() -> None:
     cells = {"late": late(["1"] * MIN_VALUES + ["far"])}
     encoder = encoder_of(cells)
     before = json.dumps(encoder.to_dict())
-    trial = encoder.copy_to_parse()
+    trial = encoder.draft()
     first, second = trial.split_at_decisions(batch(cells))
     trial.parse(first)
     trial.remember_values(first)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from ellipack.report.formatting import clean
 
 if TYPE_CHECKING:
-    from ellipack.tabular import BadRow, TableEncoder
+    from ellipack.evaluation.run import Run
+    from ellipack.tabular import BadRow
 
 _MAX_REPORTED = 5
 
@@ -33,16 +34,17 @@ class ColumnMessages:
 
     Parameters
     ----------
-    encoder : TableEncoder
-        Encoder of the table.
+    run : Run
+        The run, which has an encoder of the table.
     """
 
-    def __init__(self, encoder: "TableEncoder") -> None:
-        self._encoder, self._n_decisions, self._n_warnings = encoder, len(encoder.decisions), len(encoder.warnings)
+    def __init__(self, run: "Run") -> None:
+        self._run = run
+        self._n_decisions, self._n_warnings = len(run.encoder.decisions), len(run.encoder.warnings)
 
     def print_new(self) -> None:
         """Report what was decided since the last call."""
-        decisions, warnings = self._encoder.decisions, self._encoder.warnings
+        decisions, warnings = self._run.encoder.decisions, self._run.encoder.warnings
         for message in decisions[self._n_decisions :]:
             print_message(message)
         for warning in warnings[self._n_warnings :]:

@@ -16,7 +16,7 @@ from ellipack.learners.metric.initial_state import check_feature_count
 from ellipack.tabular import INFERENCE_ROWS, FileOptions, TableStream, open_table
 
 _BATCH_ROWS = 1024  # a signal stops the run after a batch, within a fraction of a second
-_BATCH_WORK = 8e7  # the same in rows times squared number of columns
+_BATCH_WORK = 4e7  # the same in rows times squared number of columns
 
 
 def load_resumed_run(options: Options) -> Run:

@@ -65,12 +65,13 @@ def run_table(options: Options) -> int:
 def _run(options: Options, stop: StopSignals, workers: Workers | None) -> Record | None:
     """Learn the whole table and return the record of the run, or None if a signal stopped it."""
     run = None if options.starts_new_run else load_resumed_run(options)
-    source = run_in_thread(lambda: open_resumed_table(options, run) if run else open_new_table(options), stop.received)
-    if source is None:
+    started = run_in_thread(lambda: _start(options, run), stop.received)
+    if started is None:
         print_message("stopped before the first row; nothing was saved")
         return None
-    if run is None:
-        run = _new_run(options, source)
+    run, source = started
+    if options.starts_new_run:
+        _report_live_table(source, run.encoder.target)
     else:
         continue_run(run, options, source.skipped_rows)
     run.workers = workers
@@ -92,6 +93,14 @@ def _run(options: Options, stop: StopSignals, workers: Workers | None) -> Record
     return build_record(run, speed)
 
 
+def _start(options: Options, saved: Run | None) -> tuple[Run, TableStream]:
+    """Open the table, and return the run and the table. With many columns it takes seconds."""
+    if saved is not None:
+        return saved, open_resumed_table(options, saved)
+    source = open_new_table(options)
+    return _new_run(options, source), source
+
+
 def _new_run(options: Options, source: TableStream) -> Run:
     """Return a run that has not learned any row."""
     if options.target is None:
@@ -110,7 +119,6 @@ def _new_run(options: Options, source: TableStream) -> Run:
         cells=CellOptions(options.decimal, options.thousands, options.na, options.formats_of_times(), options.trend),
         min_values=MIN_VALUES,
     )
-    _report_live_table(source, encoder.target)
     learner = make_learner(options.learner or DEFAULT_LEARNER, options.settings)
     use_past(learner, options, source)
     return Run(learner, encoder, options.table, options=prediction_options)
@@ -148,7 +156,7 @@ def _learn_table(
 ) -> list[tuple[int, float]]:
     """Learn batch after batch, saving at intervals and at the end; return the speed over time."""
     first_position = saved = run.position
-    columns = ColumnMessages(run.encoder)
+    columns = ColumnMessages(run)
     skipped, failures = SkippedRows(source.name), list[StreamError]()
     batches = worker_batches(source, options.shards) if options.has_workers else source
     with ProgressLine(run) as progress:

@@ -219,6 +219,10 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
     """
 
     @abstractmethod
+    def _clock(self, state: State) -> int:
+        """Return the number of rounds of a state."""
+
+    @abstractmethod
     def _predict(self, state: State, X: ArrayLike) -> Floats:
         """Return predictions without a change of the state."""
 
@@ -354,6 +358,39 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         """
         state, wanted = self._fitted_state, check_coverage(coverage)
         return select_intervals(self._predict_bounds(state, check_features(self, X)).bounds, wanted)
+
+    @property
+    def n_rounds(self) -> int:
+        """Number of rows that were learned."""
+        return self._clock(self.state_) if "_fitted" in self.__dict__ else 0
+
+    def learn_into(self, X: Any, y: Any, predictions: Predictions) -> None:
+        """Do the same as `progressive`, and write the predictions into arrays.
+
+        An error or an interrupt leaves the first rows learned, as many as `n_rounds` has grown by, and their
+        predictions in the arrays. Here it is all rows or none: they are learned on a copy.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        predictions : Predictions
+            Arrays to fill in. Without rows of bounds, intervals are not wanted.
+        """
+        self._learn_copy(X, check_targets(y), predictions)
+
+    def _learn_copy(self, X: Any, y: ArrayLike, predictions: Predictions, **more: Any) -> None:
+        """Learn rows on a copy of the state, or on an initial one, which then replaces the state."""
+        wanted = {"with_intervals": len(predictions.bounds) > 0, **more}
+        if "_fitted" in self.__dict__:
+            rows, (state, names) = check_features(self, X), deepcopy(self._fitted)
+            found = self._run_rounds(state, rows, y, **wanted)
+        else:
+            (state, names), found = self._learn_from_scratch(X, y, **wanted)
+        predictions.values[:], predictions.bounds[:] = found
+        self._fitted = state, names
 
     @abstractmethod
     def predict_each(self, X: Any) -> RowPredictions:

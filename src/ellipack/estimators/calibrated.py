@@ -1,6 +1,7 @@
 """Base class of the regressors of the paper: the mean error is the scale of their intervals, the same for all rows."""
 
 from abc import abstractmethod
+from copy import deepcopy
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
@@ -55,15 +56,20 @@ class CalibratedRegressor(StreamingRegressor[State]):
         """Learn rows whose labels come after other rows. See `StreamingRegressor.learn_late`.
 
         A row is learned by a round of its own, which predicts it again. Only the widths of the intervals are moved by
-        those that were returned for the row. No other thread may learn at the same time.
+        those that were returned for the row. All rows are learned or none. No other thread may learn at the same time.
         """
-        labels = check_labels(check_targets(y), len(check_rows(X)))
-        moved = self.state_.intervals if self.__sklearn_is_fitted__() else ConformalIntervals()
+        labels, is_fitted = check_labels(check_targets(y), len(check_rows(X))), self.__sklearn_is_fitted__()
+        moved = self.state_.intervals if is_fitted else ConformalIntervals()
         for label, published in zip(labels.tolist(), check_bounds(predictions.bounds, len(labels)), strict=True):
             moved.learn_label(label, published)
-        self._fit_more(X, labels)
-        after = self.state_.intervals
-        self.state_.intervals = ConformalIntervals(
+        if is_fitted:
+            rows, (state, names) = check_features(self, X), deepcopy(self._fitted)
+            self._run_rounds(state, rows, labels, with_intervals=False)
+        else:
+            (state, names), _ = self._learn_from_scratch(X, labels)
+        after = state.intervals
+        state.intervals = ConformalIntervals(
             after.mean_error, after.labels, moved.rounds, moved.widths, after.scale_losses
         )
+        self._fitted = state, names
         return self

@@ -74,6 +74,9 @@ class IntrinsicDimensionRegressor(CalibratedRegressor[IntrinsicDimensionState]):
     def _dimension(self, state: IntrinsicDimensionState) -> int:
         return state.metric.dimension
 
+    def _clock(self, state: IntrinsicDimensionState) -> int:
+        return state.core.clock
+
     def _predict(self, state: IntrinsicDimensionState, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
         return intrinsic_dimension.predict(state, X, bounds)
 

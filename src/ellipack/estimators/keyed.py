@@ -13,7 +13,14 @@ from ellipack.errors import InputError
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import check_features, check_targets, feature_names, key_columns, select_column
 from ellipack.estimators.metric import MetricRegressor
-from ellipack.learners.intervals import Intervals, Predictions, RowPredictions, check_coverage, select_intervals
+from ellipack.learners.intervals import (
+    Intervals,
+    Predictions,
+    RowPredictions,
+    check_coverage,
+    empty_predictions,
+    select_intervals,
+)
 from ellipack.learners.keyed import learner, serialization
 from ellipack.learners.keyed.key_learner import KeySettings
 from ellipack.learners.keyed.learner import CallOptions, KeyedState
@@ -200,6 +207,14 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         """
         return self._fit_and_select(X, check_targets(y), coverage, keys=self._row_keys(X, keys))
 
+    def learn_into(self, X: Any, y: Any, predictions: Predictions, *, keys: Any = None) -> None:
+        """Do the same as `progressive`, and write the predictions into arrays. See `MetricRegressor.learn_into`."""
+        labels, row_keys = check_targets(y), self._row_keys(X, keys)
+        if "_fitted" not in self.__dict__:
+            self._learn_copy(X, labels, predictions, keys=row_keys)
+            return
+        learner.learn_into(self.state_, check_features(self, X), labels, predictions, row_keys, self._options())
+
     def progressive_on(self, executor: Executor, X: Any, y: Any, *, keys: Any = None, partitions: int = 8) -> Floats:
         """Do the same as `progressive`, with the learners of the keys on the workers of an executor.
 
@@ -377,6 +392,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         state = self._fitted_state
         count = None if most is None else check_integer(most, "most", 0)
         with state.lock.turn:
+            state.settle()
             found = sorted(state.records.values(), key=lambda each: (-each.rows, each.name))[:count]
             sums = np.array([(each.rows, each.squared_error, each.pooled_error) for each in found]).reshape(-1, 3)
         rows, errors, pooled = sums.T
@@ -482,6 +498,11 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
     def _dimension(self, state: KeyedState) -> int:
         return state.dimension
 
+    def _clock(self, state: KeyedState) -> int:
+        with state.lock.turn:
+            state.settle()
+            return state.pooled.clock
+
     def _predict_rows(self, X: Any, keys: Any) -> Predictions:
         state = self._fitted_state
         return learner.predict(state, check_features(self, X), self._row_keys(X, keys), self._options())
@@ -495,7 +516,9 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
     def _run_rounds(  # type: ignore[override]  # keys are required here
         self, state: KeyedState, X: ArrayLike, y: ArrayLike, keys: RowKeys, *, with_intervals: bool
     ) -> Predictions:
-        return learner.learn(state, X, y, keys, self._options(), with_intervals=with_intervals)
+        predictions = empty_predictions(len(np.asarray(X)), with_intervals)
+        learner.learn_into(state, X, y, predictions, keys, self._options())
+        return predictions
 
     def _to_archive(self, state: KeyedState) -> Archive:
         return serialization.to_archive(state)

@@ -91,6 +91,9 @@ class LocallyAdaptiveRegressor(CalibratedRegressor[LocallyAdaptiveState]):
     def _dimension(self, state: LocallyAdaptiveState) -> int:
         return state.metric.dimension
 
+    def _clock(self, state: LocallyAdaptiveState) -> int:
+        return state.core.clock
+
     def _predict(self, state: LocallyAdaptiveState, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
         return locally_adaptive.predict(state, X, bounds)
 

@@ -10,11 +10,11 @@ from ellipack.errors import InputError
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import check_features, check_targets, feature_names, key_columns, select_column
 from ellipack.learners.intervals import (
-    NO_BOUNDS,
     Intervals,
     Predictions,
     RowPredictions,
     check_coverage,
+    empty_predictions,
     select_intervals,
 )
 from ellipack.learners.metric import learner, serialization
@@ -263,6 +263,35 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         """
         return self._fit_and_select(X, check_targets(y), coverage, keys=self._row_keys(X, keys), workers=workers)
 
+    def learn_into(
+        self, X: Any, y: Any, predictions: Predictions, *, keys: Any = None, workers: Workers | None = None
+    ) -> None:
+        """Do the same as `progressive`, and write the predictions into arrays.
+
+        An error or an interrupt leaves the first rows learned, as many as `n_rounds` has grown by, and their
+        predictions in the arrays.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels.
+        predictions : Predictions
+            Arrays to fill in. Without rows of bounds, intervals are not wanted.
+        keys : array-like of shape (n_samples,), optional
+            Key of each row, instead of the columns `by` of `X`.
+        workers : Workers, optional
+            Workers that learn the rows together; see `fit`.
+        """
+        labels, row_keys = check_targets(y), self._row_keys(X, keys)
+        if "_fitted" not in self.__dict__:
+            self._learn_copy(X, labels, predictions, keys=row_keys, workers=workers)
+            return
+        state = self.state_
+        self._check_by(state)
+        self._learn_rows(state, check_features(self, X), labels, predictions, row_keys, workers)
+
     @overload
     def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats: ...
 
@@ -435,6 +464,9 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def _dimension(self, state: MetricState) -> int:
         return state.core.dimension
 
+    def _clock(self, state: MetricState) -> int:
+        return state.clock
+
     def _predict(self, state: MetricState, X: ArrayLike) -> Floats:
         return learner.predict(state, X, self.n_jobs)
 
@@ -452,11 +484,24 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         with_intervals: bool,
     ) -> Predictions:
         self._check_by(state)
+        table = learner.checked_rows(state.core, X)
+        predictions = empty_predictions(len(table), with_intervals)
+        self._learn_rows(state, table, y, predictions, keys, workers)
+        return predictions
+
+    def _learn_rows(
+        self,
+        state: MetricState,
+        X: ArrayLike,
+        y: ArrayLike,
+        predictions: Predictions,
+        keys: Ints,
+        workers: Workers | None,
+    ) -> None:
         if workers is not None:
-            return learn_in_shards(state, X, y, workers, self.n_jobs, keys, with_intervals=with_intervals)
-        if with_intervals:
-            return learner.learn_with_intervals(state, X, y, self.n_jobs, keys)
-        return Predictions(learner.learn(state, X, y, self.n_jobs, keys), NO_BOUNDS)
+            learn_in_shards(state, X, y, predictions, workers, self.n_jobs, keys)
+        else:
+            learner.learn_into(state, X, y, predictions, self.n_jobs, keys)
 
     def _to_archive(self, state: MetricState) -> Archive:
         return serialization.to_archive(state)

@@ -74,6 +74,9 @@ class PackingRegressor(CalibratedRegressor[PackingState]):
     def _dimension(self, state: PackingState) -> int:
         return state.metric.dimension
 
+    def _clock(self, state: PackingState) -> int:
+        return state.clock
+
     def _predict(self, state: PackingState, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
         return packing.predict(state, X, bounds)
 

@@ -89,6 +89,9 @@ class PhasedRegressor(CalibratedRegressor[PhasedState]):
     def _dimension(self, state: PhasedState) -> int:
         return state.dimension
 
+    def _clock(self, state: PhasedState) -> int:
+        return state.clock
+
     def _predict(self, state: PhasedState, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
         return phased.predict(state, X, bounds)
 

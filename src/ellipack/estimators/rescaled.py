@@ -73,6 +73,9 @@ class RescaledRegressor(CalibratedRegressor[RescaledState[Any]]):
     def _dimension(self, state: RescaledState[Any]) -> int:
         return state.dimension
 
+    def _clock(self, state: RescaledState[Any]) -> int:
+        return self._checked_regressor._clock(state.inner)
+
     def _predict(self, state: RescaledState[Any], X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
         return rescaled.predict(state, X, self._checked_regressor._predict, bounds)
 

@@ -4,6 +4,7 @@ Sums are accumulated in row order, so that they do not depend on how rows are ba
 when there are too many bins, neighboring bins are merged.
 """
 
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,8 +54,14 @@ class IntervalScores:
             self.bin_sums = np.zeros((0, len(self.coverages), 4))
             self.recent = np.zeros((0, 1 + 2 * len(self.coverages)))
 
+    def updated(self, ends: Floats, labels: Floats) -> "IntervalScores":
+        """Return the scores after more rows; see `update`. These do not change."""
+        scores = copy(self)
+        scores.update(ends, labels)
+        return scores
+
     def update(self, ends: Floats, labels: Floats) -> None:
-        """Add intervals and their labels.
+        """Add intervals and their labels. Arrays are replaced.
 
         Parameters
         ----------
@@ -72,18 +79,19 @@ class IntervalScores:
         missed = np.maximum(low - labels[:, None], 0.0) + np.maximum(labels[:, None] - high, 0.0)
         score = high - low + missed * 2 / (1 - np.array(self.coverages))
         terms = np.stack([np.ones_like(low), missed == 0, high - low, score], axis=2) * finite[:, :, None]
-        done = 0
+        done, sums = 0, self.bin_sums.copy()
         while done < len(labels):
             number = self.n_rows // self.bin_width
             if number == _MAX_BINS:
                 self.bin_width *= 2
-                self.bin_sums = self.bin_sums[::2] + self.bin_sums[1::2]
+                sums = sums[::2] + sums[1::2]
                 continue
-            if number == len(self.bin_sums):
-                self.bin_sums = np.concatenate([self.bin_sums, np.zeros((1, len(self.coverages), 4))])
+            if number == len(sums):
+                sums = np.concatenate([sums, np.zeros((1, len(self.coverages), 4))])
             part = terms[done : done + (number + 1) * self.bin_width - self.n_rows]
-            self.bin_sums[number] = np.add.accumulate(np.concatenate([self.bin_sums[[number]], part]))[-1]
+            sums[number] = np.add.accumulate(np.concatenate([sums[[number]], part]))[-1]
             self.n_rows, done = self.n_rows + len(part), done + len(part)
+        self.bin_sums = sums
 
     def covered(self) -> Floats:
         """Return the fraction of labels in their intervals for each coverage; NaN if there are none."""

@@ -7,35 +7,32 @@ batch.
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ellipack import serialization
-from ellipack.errors import IncompleteBatchError, ModelFileError
+from ellipack.errors import ModelFileError
 from ellipack.estimators import KeyedRegressor, MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.loading import RUN_KIND, regressor_from_archive
 from ellipack.evaluation.append_only_file import OutputPosition
+from ellipack.evaluation.batch_learning import BatchLearning, Keys, PendingBatch, Published
 from ellipack.evaluation.interval_scores import IntervalScores
-from ellipack.evaluation.prediction_options import PredictionOptions, Texts, column_cells
+from ellipack.evaluation.prediction_options import PredictionOptions, Texts
 from ellipack.evaluation.scores import Scores
 from ellipack.evaluation.table_fingerprint import TableFingerprint
-from ellipack.evaluation.waiting_rows import LATE, LEARN, WaitingRow, WaitingRows, split_steps, widen
-from ellipack.learners.intervals import RowPredictions
+from ellipack.evaluation.waiting_rows import WaitingRows
+from ellipack.learners.intervals import empty_predictions
 from ellipack.learners.keyed.key_learner import OFFER_SIZE
 from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.serialization import Archive
 from ellipack.tabular import BadRow, ParsedRows, TableBatch, TableEncoder, column_text
-from ellipack.tabular.arrow import pa
 from ellipack.validation import Floats, Ints
-
-Keys = NDArray[np.object_]
-"""Values of the keys of rows as text, shape (n_rows, n_columns)."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +63,25 @@ class BatchResult:
     interval_ends: Floats
 
 
+class RunChange(NamedTuple):
+    """Attributes of a `Run` that a batch changes, with their new values."""
+
+    encoder: TableEncoder
+    waiting: WaitingRows
+    scores: Scores
+    interval_scores: IntervalScores
+    position: int
+    skipped: int
+    unlabeled: int
+    late_labels: int
+    fingerprint: TableFingerprint
+
+
 @dataclass(eq=False)
 class Run:
     """State of a run between two batches.
+
+    What a batch changes is computed apart, and replaces the attributes at once.
 
     Attributes
     ----------
@@ -100,10 +113,12 @@ class Run:
         Number to add to the row numbers of the source, if the run continues with another source. It is not saved.
     interval_scores : IntervalScores
         Scores of the prediction intervals so far.
-    is_incomplete : bool, default False
-        Whether a batch is being learned, or its learning has failed. Such a run can't be used.
     workers : Workers or None, default None
         Workers that learn the rows of a batch together. They are not saved.
+    pending : PendingBatch or None, default None
+        Rows that are being learned, or whose learning has failed; see `settle`.
+    change : RunChange or None, default None
+        What these rows change, if it is known but not applied.
 
     Examples
     --------
@@ -129,8 +144,9 @@ class Run:
     fingerprint: TableFingerprint = field(default_factory=TableFingerprint)
     row_offset: int = 0
     interval_scores: IntervalScores = field(default_factory=IntervalScores)
-    is_incomplete: bool = False
     workers: Workers | None = None
+    pending: PendingBatch | None = None
+    change: "RunChange | None" = None
 
     def __post_init__(self) -> None:
         if self.interval_scores.coverages != self.options.coverages:
@@ -139,6 +155,8 @@ class Run:
     def learn_batch(self, batch: TableBatch, on_error: str = "stop") -> BatchResult:
         """Predict each row of a batch, then learn it if its label is known.
 
+        An error or an interrupt leaves the run after one of the rows, or before the first one.
+
         Parameters
         ----------
         batch : TableBatch
@@ -146,24 +164,43 @@ class Run:
         on_error : {"stop", "skip"}, default "stop"
             "stop" raises StreamError at a bad row and leaves the run unchanged; "skip" omits it.
         """
-        self.check_is_complete()
+        self.settle()
         parts = self.encoder.split_at_decisions(batch)
         if len(parts) == 1:
             return self._learn_part(batch, on_error)
         self.check_rows([batch], on_error)
         return _join_results([self._learn_part(part, on_error) for part in parts])
 
-    def check_is_complete(self) -> None:
-        """Raise IncompleteBatchError if the run is in the middle of a batch."""
-        if self.is_incomplete:
-            raise IncompleteBatchError(
-                "a batch must be learned completely, but learning one has failed (memory ran out, or the process "
-                "forked meanwhile): load a saved model, or fit again"
-            )
+    def settle(self) -> None:
+        """Complete a batch whose learning has failed: with the rows that the learner has learned.
+
+        If it fails, it can be called again. All methods that learn or save call it; so must those who use the learner
+        or the encoder on their own.
+        """
+        if self.pending is None:
+            return
+        if self.change is None:
+            self.change = self._recover(self.pending)
+        changes: dict[str, Any] = {}
+        if self.change is not None:
+            self.change.encoder.commit()
+            self.change.waiting.commit()
+            changes = self.change._asdict()
+        vars(self).update(changes, pending=None, change=None)
+
+    def _recover(self, pending: PendingBatch) -> "RunChange | None":
+        """Return the change by those rows of a batch that the learner has learned; None if there are none."""
+        learned = self.learner.n_rounds - pending.start
+        change = self._learn_pending(pending.up_to_label(learned), learned)[0] if learned else None
+        n_features = len((self if change is None else change).encoder.feature_names)
+        if self.learner.__sklearn_is_fitted__() and self.learner.n_features_in_ > n_features:
+            # Features of the next row were added.
+            change, _ = self._learn_pending(pending.up_to_label(learned + 1), learned)
+        return change
 
     def check_rows(self, batches: Iterable[TableBatch], on_error: str = "stop") -> None:
         """Raise StreamError if batches that follow the rows so far have a bad row. Does not change the run."""
-        encoder = self.encoder.copy_to_parse()
+        encoder = self.encoder.draft()
         for batch in batches:
             for part in encoder.split_at_decisions(batch):
                 encoder.parse(part, on_error)
@@ -172,101 +209,44 @@ class Run:
     def _learn_part(self, batch: TableBatch, on_error: str) -> BatchResult:
         """Learn rows of which at most the last one decides the kind of a column."""
         rows = self.encoder.parse(batch, on_error)  # raises before the state changes
-        keys, kept, ids = self.row_keys(batch, rows), self.options.kept_cells(batch, rows), self._row_ids(batch, rows)
-        predictions, ends = np.empty(len(rows)), np.empty((len(rows), len(self.options.interval_columns)))
-        self.is_incomplete = True
-        for step, where in split_steps(rows.labels, ids, self.waiting):
-            part, part_keys = _select(rows, where), None if keys is None else keys[where]
-            late = self.waiting.pop((ids or [])[where.start] or "") if step == LATE else None
-            if late is not None:
-                predictions[where], ends[where] = self._published(late.predictions)
-                self._learn_late(late, float(part.labels[0]), batch.source)
-            elif step in (LEARN, LATE):
-                predictions[where], ends[where] = self._learn(part, part_keys)
-            else:
-                names = None if ids is None else ids[where]
-                predictions[where], ends[where] = self._predict(batch, part, part_keys, names)
+        kept = self.options.kept_cells(batch, rows)
+        predictions = empty_predictions(len(rows), with_intervals=bool(self.options.coverages))
+        start, row_keys, ids = self.learner.n_rounds, self.row_keys(batch, rows), self._row_ids(batch, rows)
+        try:
+            self.pending = PendingBatch(batch, rows, row_keys, ids, start, predictions)
+            self.change, (values, ends) = self._learn_pending(self.pending, 0)
+            self.settle()
+        except BaseException:
+            with suppress(Exception):  # then the next call settles it
+                self.settle()
+            raise
+        bad = _bad_rows(batch, rows)
+        return BatchResult(self.row_offset + rows.row_numbers, values, rows.labels, bad, kept, ends)
+
+    def _learn_pending(self, pending: PendingBatch, known: int) -> "tuple[RunChange, Published]":
+        """Learn rows of which the learner has learned the first `known` labels; return the change and predictions."""
+        batch, rows = pending.batch, pending.rows
+        learning = BatchLearning(
+            self.learner, self.encoder.draft(), self.waiting.draft(), self.options, self.workers, known
+        )
+        found = learning.learn(pending)
         labeled = ~np.isnan(rows.labels)
-        self.scores.update(predictions[labeled], rows.labels[labeled], self.encoder.row_times(rows)[labeled])
-        self.interval_scores.update(ends[labeled], rows.labels[labeled])
-        bad = tuple(sorted((*batch.unreadable_rows, *rows.bad_rows), key=lambda row: row.row_number))
-        self.position = self.row_offset + batch.last_row
-        self.skipped += len(bad)
+        labels, times = rows.labels[labeled], self.encoder.row_times(rows)[labeled]
+        fingerprint = self.fingerprint
         if self.source != "-":  # standard input is not read again
-            self.fingerprint = self.fingerprint.extended_by(batch, self.encoder.column_names)
-        new_scales = self.encoder.remember_values(batch)
-        if len(new_scales) and self.learner.__sklearn_is_fitted__():
-            self.learner.add_features(new_scales)
-            self._name_columns(len(self.encoder.feature_names))
-        result = BatchResult(self.row_offset + rows.row_numbers, predictions, rows.labels, bad, kept, ends)
-        self.is_incomplete = False
-        return result
-
-    def _learn(self, rows: ParsedRows, keys: Keys | None) -> tuple[Floats, Floats]:
-        """Predict and then learn rows with labels; return the predictions and the ends of their intervals."""
-        predictions, ends = np.empty(len(rows)), np.empty((len(rows), len(self.options.interval_columns)))
-        for block in self.encoder.partial_fit_transform(rows):
-            if len(block.new_scales) and self.learner.__sklearn_is_fitted__():
-                self.learner.add_features(block.new_scales)
-            self._name_columns(block.X.shape[1])
-            more: dict[str, Any] = {} if keys is None else {"keys": keys[block.rows]}
-            if self.workers is not None:
-                more["workers"] = self.workers
-            labels = rows.labels[block.rows]
-            if self.options.coverages:
-                more["coverage"] = self.options.coverages
-                predictions[block.rows], intervals = self.learner.progressive(block.X, labels, **more)
-                ends[block.rows] = self.options.interval_ends(intervals)
-            else:
-                predictions[block.rows] = self.learner.progressive(block.X, labels, **more)
-        return self.options.bound(predictions), ends
-
-    def _predict(
-        self, batch: TableBatch, rows: ParsedRows, keys: Keys | None, ids: Texts | None
-    ) -> tuple[Floats, Floats]:
-        """Predict rows without labels, each as if it were the next one. Those with an id wait for their labels."""
-        self.unlabeled += len(rows)
-        X = self.encoder.transform(rows)
-        predictions = self.learner.predict_each(X, **({} if keys is None else {"keys": keys}))
-        if ids is not None:
-            empty, undecided = [None] * len(rows), self.encoder.undecided_columns
-            columns = [
-                empty if name in undecided else column_cells(batch, rows, name)
-                for name in self.encoder.column_names[1:]
-            ]
-            cells = list(zip(*columns, strict=True))
-            for i, name in enumerate(ids):
-                if name is not None:
-                    own = RowPredictions(*(each[i : i + 1].copy() for each in predictions))
-                    row = WaitingRow(list(cells[i]), X[i].copy(), [] if keys is None else keys[i].tolist(), own)
-                    self.waiting.add(name, row)
-        return self._published(predictions)
-
-    def _published(self, predictions: RowPredictions) -> tuple[Floats, Floats]:
-        """Return predictions and the ends of their intervals within the bounds."""
-        ends = np.empty((len(predictions.values), 0))
-        if self.options.coverages:
-            ends = self.options.interval_ends(predictions.intervals(self.options.coverages))
-        return self.options.bound(predictions.values), ends
-
-    def _learn_late(self, row: WaitingRow, label: float, source: str) -> None:
-        """Learn a row whose label has come, with the features and the past of its prediction."""
-        names = self.encoder.column_names[1:]
-        table = pa.table({name: pa.array([cell], pa.string()) for name, cell in zip(names, row.cells, strict=True)})
-        parsed = self.encoder.parse_unlabeled(TableBatch.from_table(table, source))
-        (block,) = self.encoder.partial_fit_transform(replace(parsed, labels=np.array([label])))
-        if len(block.new_scales) and self.learner.__sklearn_is_fitted__():
-            self.learner.add_features(block.new_scales)
-        self._name_columns(block.X.shape[1])
-        X, labels = widen(row.features, block.X.shape[1])[None], np.array([label])
-        more = {"keys": np.array([row.key], dtype=object)} if row.key else {}
-        self.learner.learn_late(X, labels, row.predictions, **more)
-        self.late_labels += 1
-
-    def _name_columns(self, count: int) -> None:
-        """Tell the learner the columns of its features, of which there are `count`, to measure their importance."""
-        if isinstance(self.learner, MetricRegressor | KeyedRegressor):
-            self.learner.set_columns(self.encoder.feature_columns[:count])
+            fingerprint = fingerprint.extended_by(batch, self.encoder.column_names)
+        change = RunChange(
+            learning.encoder,
+            learning.waiting,
+            self.scores.updated(found.values[labeled], labels, times),
+            self.interval_scores.updated(found.ends[labeled], labels),
+            self.row_offset + batch.last_row,
+            self.skipped + len(_bad_rows(batch, rows)),
+            self.unlabeled + learning.n_unlabeled,
+            self.late_labels + learning.n_late,
+            fingerprint,
+        )
+        return change, found
 
     def _row_ids(self, batch: TableBatch, rows: ParsedRows) -> Texts | None:
         """Return the id of each parsed row; None without an id column."""
@@ -292,16 +272,17 @@ class Run:
     def use_coverages(self, coverages: tuple[float, ...]) -> None:
         """Make intervals of these coverages from now on, also for rows that wait for their labels."""
         if coverages != self.options.coverages:
-            self.options, self.interval_scores = replace(self.options, coverages=coverages), IntervalScores(coverages)
+            options = replace(self.options, coverages=coverages)
+            vars(self).update(options=options, interval_scores=IntervalScores(coverages))
 
     def start_table(self, source: str) -> None:
         """Continue with another table, from its first row and with predictions of its own."""
-        self.source, self.position = source, 0
-        self.output_position, self.fingerprint = OutputPosition(), TableFingerprint()
+        start = {"output_position": OutputPosition(), "fingerprint": TableFingerprint()}
+        vars(self).update(source=source, position=0, **start)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the run to a file. A run loaded with `load_run` continues with exactly the same results."""
-        self.check_is_complete()
+        self.settle()
         facts = {name: getattr(self, name) for name in ("source", "position", "skipped", "unlabeled", "late_labels")}
         learner = self.learner.to_archive()
         archive = Archive(facts).with_parts(
@@ -315,6 +296,11 @@ class Run:
             learner=Archive({"class": type(self.learner).__name__}).with_parts(contents=learner),
         )
         serialization.write(path, RUN_KIND, archive)
+
+
+def _bad_rows(batch: TableBatch, rows: ParsedRows) -> tuple[BadRow, ...]:
+    """Return the rows that were skipped, in their order."""
+    return tuple(sorted((*batch.unreadable_rows, *rows.bad_rows), key=lambda row: row.row_number))
 
 
 def _join_results(results: Sequence[BatchResult]) -> BatchResult:
@@ -373,12 +359,3 @@ def _n_past_features(learner: Any) -> int:
         return _n_past_features(learner.new_pooled()) + OFFER_SIZE
     labels = past_labels(learner.past) if isinstance(learner, MetricRegressor) else 0
     return len(past_feature_names(labels, None if learner.by is None else "key")) if labels else 0
-
-
-def _select(rows: ParsedRows, where: slice) -> ParsedRows:
-    """Return some of the parsed rows."""
-    if where == slice(0, len(rows)):
-        return rows
-    mask = np.zeros(len(rows), dtype=bool)
-    mask[where] = True
-    return rows.filter(mask)

@@ -4,6 +4,7 @@ Sums are accumulated in row order, so that they do not depend on how rows are ba
 when there are too many bins, neighboring bins are merged; when the sample is full, every other row is dropped.
 """
 
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -79,8 +80,14 @@ class Scores:
     sample_pairs: Floats = field(default_factory=lambda: np.zeros((0, 2)))
     sample_times: Floats = field(default_factory=lambda: np.zeros(0))
 
+    def updated(self, predictions: Floats, labels: Floats, times: Floats | None = None) -> "Scores":
+        """Return the scores after more rows; see `update`. These do not change."""
+        scores = copy(self)
+        scores.update(predictions, labels, times)
+        return scores
+
     def update(self, predictions: Floats, labels: Floats, times: Floats | None = None) -> None:
-        """Add predictions and their labels, and the dates of their rows, if they have any."""
+        """Add predictions and their labels, and the dates of their rows, if they have any. Arrays are replaced."""
         if len(labels) == 0:
             return
         if self.n_rows == 0:
@@ -188,19 +195,20 @@ class Scores:
 
     def _bin(self, terms: Floats) -> None:
         """Add squared errors to the bins; merge pairs of bins when there are too many."""
-        at, done = self.n_rows, 0
+        at, done, sums = self.n_rows, 0, self.bin_sums.copy()
         while done < len(terms):
             number = at // self.bin_width
             if number == _MAX_BINS:
                 self.bin_width *= 2
-                self.bin_sums = self.bin_sums[::2] + self.bin_sums[1::2]
+                sums = sums[::2] + sums[1::2]
                 continue
-            if number == len(self.bin_sums):
-                self.bin_sums = np.vstack([self.bin_sums, np.zeros(3)])
+            if number == len(sums):
+                sums = np.vstack([sums, np.zeros(3)])
             ahead = min(len(terms) - done, (number + 1) * self.bin_width - at)
             part = terms[done : done + ahead]
-            self.bin_sums[number] = np.add.accumulate(np.vstack([self.bin_sums[number], part]))[-1]
+            sums[number] = np.add.accumulate(np.vstack([sums[number], part]))[-1]
             at, done = at + ahead, done + ahead
+        self.bin_sums = sums
 
     def _sample(self, predictions: Floats, labels: Floats, times: Floats) -> None:
         """Add every `sample_stride`-th row to the sample; double the stride when the sample is too large."""

@@ -1,12 +1,12 @@
 """Rows that were predicted and wait for their labels, which come later with the same id: `WaitingRows`."""
 
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from ellipack.bounded_map import BoundedMap
 from ellipack.errors import ModelFileError
 from ellipack.evaluation.prediction_options import Texts
 from ellipack.learners.intervals import NO_BOUNDS, RowPredictions
@@ -61,7 +61,7 @@ class WaitingRows:
     """
 
     forgotten: int = 0
-    _rows: OrderedDict[str, WaitingRow] = field(default_factory=OrderedDict)
+    _rows: BoundedMap[str, WaitingRow] = field(default_factory=lambda: BoundedMap(MAX_WAITING))
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -71,23 +71,30 @@ class WaitingRows:
 
     def add(self, name: str, row: WaitingRow) -> None:
         """Add a row. It replaces an earlier one with the same id."""
-        self._rows.pop(name, None)
-        self._rows[name] = row
-        if len(self._rows) > MAX_WAITING:
-            self._rows.popitem(last=False)
-            self.forgotten += 1
+        self.forgotten += self._rows.put(name, row)
 
     def pop(self, name: str) -> WaitingRow | None:
         """Remove and return the row with an id; None if there is none."""
-        return self._rows.pop(name, None)
+        row = self._rows.get(name, None)
+        self._rows.remove(name)
+        return row
+
+    def draft(self) -> "WaitingRows":
+        """Return the same rows, which can be changed without effect on these."""
+        return WaitingRows(self.forgotten, self._rows.draft())
+
+    def commit(self) -> None:
+        """Make the changes of a draft final. What it is a draft of must not be used any more."""
+        self._rows.commit()
 
     def to_archive(self, width: int, n_past: int) -> Archive:
         """Return an archive of the rows, with features filled up by zeros."""
-        rows = list(self._rows.values())
+        ids = [name for name, _ in self._rows.items()]
+        rows = [row for _, row in self._rows.items()]
         return Archive(
             {
                 "forgotten": self.forgotten,
-                "ids": list(self._rows),
+                "ids": ids,
                 "cells": [row.cells for row in rows],
                 "keys": [row.key for row in rows],
             },
@@ -125,7 +132,8 @@ class WaitingRows:
         rows = cls(archive.integer("forgotten", 0))
         for i, name in enumerate(ids):
             own = RowPredictions(values[i : i + 1], bounds[i : i + 1], past[i : i + 1])
-            rows._rows[name] = WaitingRow(cells[i], features[i], keys[i], own)
+            rows.add(name, WaitingRow(cells[i], features[i], keys[i], own))
+        rows.commit()
         return rows
 
 

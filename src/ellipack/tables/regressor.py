@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from functools import partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -15,16 +14,16 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ellipack.errors import InputError, StreamError
-from ellipack.estimators import MetricRegressor
+from ellipack.estimators import KeyedRegressor, MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import key_columns
 from ellipack.evaluation.drivers import column_effects
 from ellipack.evaluation.prediction_options import PredictionOptions, check_columns
 from ellipack.evaluation.run import BatchResult, Run
 from ellipack.evaluation.scores import Scores
-from ellipack.interrupts import uninterrupted
 from ellipack.learners.intervals import Intervals, check_coverage
 from ellipack.learners.metric.effects import Effect
+from ellipack.learners.metric.initial_state import check_feature_count
 from ellipack.locks import LearnLock
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
@@ -211,9 +210,9 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         """
         with self._lock, python_hints():
             run: Run | None = self.__dict__.get("run_")
-            if run is not None and run.source != SOURCE:
-                run.start_table(SOURCE)
-            first = 1 if run is None else run.position + 1
+            if run is not None:
+                run.settle()
+            first = 1 if run is None or run.source != SOURCE else run.position + 1
             return self._learn(run, self._batches(X, y, first), is_iterator(X), keep, coverage)
 
     def learn_stream(
@@ -399,6 +398,8 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:  # a copy is taken between two batches
+            if self.__sklearn_is_fitted__():
+                self.run_.settle()
             state = {name: value for name, value in super().__getstate__().items() if name != "_own_lock"}
             return state | {name: deepcopy(state[name]) for name in ("run_",) if name in state}
 
@@ -448,9 +449,11 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         if not is_once:
             every = list(every)
             run.check_rows(every, self.on_error)  # raises before anything is learned
+        if run.source != SOURCE:
+            run.start_table(SOURCE)
         if coverages is not None:
             run.use_coverages(coverages)
-        results = [uninterrupted(partial(run.learn_batch, batch, self.on_error)) for batch in every]
+        results = [run.learn_batch(batch, self.on_error) for batch in every]
         self.run_ = run
         warn_about_columns(run.encoder.warnings[n_warnings:])
         return results
@@ -464,6 +467,9 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         options = PredictionOptions(self.minimum, self.maximum, tuple(keep), self.id_column)
         check_columns(options, names, SOURCE)
         target = self.target or names[-1]  # `with_labels` appends it
+        learner: Any = MetricRegressor() if self.learner is None else clone(self.learner)
+        if isinstance(learner, MetricRegressor | KeyedRegressor):  # before the kinds of many columns are inferred
+            check_feature_count(len(set(self.take or names) - {*self.drop, target, self.id_column}))
         encoder = TableEncoder.from_head(
             first,
             target,
@@ -474,7 +480,6 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             cells=self.cells or CellOptions(),
             min_values=MIN_VALUES,
         )
-        learner: Any = MetricRegressor() if self.learner is None else clone(self.learner)
         if self.by is not None:
             learner.set_params(by=self.by)
         by = getattr(learner, "by", None)
@@ -489,7 +494,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         """Return what a function returns for each row, an array of a given shape; NaN for rows that are skipped."""
         run, predictions = self._fitted_run, [np.zeros((0, *shape))]
         with self._lock, python_hints():
-            run.check_is_complete()
+            run.settle()
             for batch in iterate_batches(iterate_tables(X), 1):
                 rows = run.encoder.parse_unlabeled(batch, self.on_error)
                 found = np.full((len(batch), *shape), np.nan)

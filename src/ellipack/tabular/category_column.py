@@ -1,5 +1,6 @@
 """Columns of categories: one-hot features while there are few levels, target statistics for many."""
 
+from copy import copy
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import NamedTuple
@@ -180,6 +181,17 @@ class CategoryColumn:
     def explain_invalid(self, value: str) -> str:
         """Return an empty string: any string is valid."""
         return ""
+
+    def draft(self) -> "CategoryColumn":
+        """Return the same column, which can be changed without effect on this one."""
+        own = copy(self)
+        own._features, own._one_hot_indices = list(self._features), dict(self._one_hot_indices)
+        own._statistics = self._statistics.draft()
+        return own
+
+    def commit(self) -> None:
+        """Make the changes of a draft final. What it is a draft of must not be used any more."""
+        self._statistics.commit()
 
     def partial_fit_transform(self, cells: CategoryCells, labels: Floats) -> tuple[EncodedCategories, list[NewFeature]]:
         """Encode cells row by row, each before its label is learned, and return the new features."""

@@ -69,6 +69,9 @@ class Column(Protocol):
     def explain_invalid(self, value: str) -> str:
         """Return why a value is invalid."""
 
+    def draft(self) -> "Column":
+        """Return the same column, which can be changed without effect on this one."""
+
     def partial_fit_transform(self, cells: Any, labels: Floats) -> tuple[Any, list[NewFeature]]:
         """Encode cells row by row and update the state. Return the encoded cells and the new features, by row."""
 

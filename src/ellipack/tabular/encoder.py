@@ -1,7 +1,7 @@
 """Encode the rows of a table as features, with statistics that are updated row by row: `TableEncoder`."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -306,12 +306,21 @@ class TableEncoder:
         self._names = _unique_names(self._columns) if scales else self._names
         return np.array(scales)
 
-    def copy_to_parse(self) -> "TableEncoder":
-        """Return a copy that parses rows and decides kinds, without effect on this encoder. It must not encode rows."""
+    def draft(self) -> "TableEncoder":
+        """Return the same encoder, which can be changed without effect on this one. It costs little."""
         own = copy(self)
-        own._columns = [deepcopy(each) if isinstance(each, UndecidedColumn) else each for each in self._columns]
+        own._columns = [column.draft() for column in self._columns]
         own.decisions, own.warnings = list(self.decisions), list(self.warnings)
         return own
+
+    def commit(self) -> None:
+        """Make the changes of a draft final. What it is a draft of must not be used any more.
+
+        If it fails, it can be called again.
+        """
+        for column in self._columns:
+            if isinstance(column, CategoryColumn):
+                column.commit()
 
     def parse(self, batch: TableBatch, on_error: str = "stop") -> ParsedRows:
         """Parse the rows of a batch and their labels. Does not change the encoder.

@@ -1,5 +1,7 @@
 """Columns of numbers and Booleans, and the target column."""
 
+from copy import copy
+
 import numpy as np
 
 from ellipack.learners.metric.effects import EffectGrid, quantile_grid
@@ -83,6 +85,12 @@ class NumberColumn:
         return (
             explain_invalid_number(value, self.format, MAX_ABS_VALUE) if self.kind == "number" else _not_boolean(value)
         )
+
+    def draft(self) -> "NumberColumn":
+        """Return the same column, which can be changed without effect on this one."""
+        own = copy(self)
+        own._indicator = copy(self._indicator)
+        return own
 
     def partial_fit_transform(
         self, cells: NumberCells, labels: Floats

@@ -12,11 +12,12 @@ within levels as its mean; the squared distance from the mean of all labels has 
 """
 
 import math
-from collections import OrderedDict
+from copy import copy
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from ellipack.bounded_map import BoundedMap
 from ellipack.tabular.columns import JsonDict, get_entry, get_float, get_int, get_list, invalid_entry
 from ellipack.validation import MAX_ABS_LABEL, Floats, Ints
 
@@ -169,9 +170,8 @@ class LevelStatistics:
 
     def __init__(self, max_levels: int) -> None:
         self.n_unknown, self.n_known = 0, 0
-        self._max_levels = max_levels
         self._mean = LabelMean()
-        self._levels: OrderedDict[Level, _LevelSums] = OrderedDict()
+        self._levels = BoundedMap[Level, _LevelSums](max_levels)
         self._within, self._around_mean = 0.0, 0.0  # sums of squares over the rows with a known level
 
     def __len__(self) -> int:
@@ -179,7 +179,8 @@ class LevelStatistics:
 
     def most_frequent(self, count: int) -> list[Level]:
         """Return the levels with the most rows, the most frequent first."""
-        return sorted(self._levels, key=lambda level: -self._levels[level][0])[:count]
+        by_rows = sorted(self._levels.items(), key=lambda entry: -entry[1][0])
+        return [level for level, _ in by_rows[:count]]
 
     def features(self, levels: list[Level]) -> Floats:
         """Return the features of rows, given the rows that were learned before, without learning them."""
@@ -209,11 +210,18 @@ class LevelStatistics:
         for level, label in zip(levels, labels, strict=True):
             sums = remembered.get(level, _NO_ROWS)
             before.append(sums)
-            remembered[level] = sums[0] + 1, sums[1] + label, label
-            remembered.move_to_end(level)
-            if len(remembered) > self._max_levels:
-                remembered.popitem(last=False)
+            remembered.put(level, (sums[0] + 1, sums[1] + label, label))
         return before
+
+    def draft(self) -> "LevelStatistics":
+        """Return the same statistics, which can learn without effect on these."""
+        own = copy(self)
+        own._mean, own._levels = copy(self._mean), self._levels.draft()
+        return own
+
+    def commit(self) -> None:
+        """Make the changes of a draft final. What it is a draft of must not be used any more."""
+        self._levels.commit()
 
     def to_dict(self) -> JsonDict:
         """Return the state as JSON-compatible data."""
@@ -237,10 +245,11 @@ class LevelStatistics:
             level, count = check_level(entry[0]), get_int({"levels": entry[1]}, "levels", 1)
             total, last = get_float({"levels": entry[2]}, "levels"), _check_label(entry[3], "levels")
             _check_label(total / count, "levels")
-            statistics._levels[level] = count, total, last
+            statistics._levels.put(level, (count, total, last))
         n_levels = len(get_list(data, "levels"))
         if len(statistics) != n_levels or n_levels > max_levels:
             raise invalid_entry("levels", f"at most {max_levels:,} distinct levels", n_levels)
+        statistics.commit()
         return statistics
 
 

@@ -1,6 +1,7 @@
 """Columns of dates and times: sine and cosine of the parts that vary, and a trend in days if it is wanted."""
 
 import math
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -161,6 +162,13 @@ class TimeColumn:
             f"{quote_value(value)} is not a date as those of the first rows, {self.format.describe()}: "
             f"if another format fits all rows, run with --time-format '{self.name}=FORMAT' from the first row"
         )
+
+    def draft(self) -> "TimeColumn":
+        """Return the same column, which can be changed without effect on this one."""
+        own = copy(self)
+        own._features = {part: list(indices) for part, indices in self._features.items()}
+        own._indicator, own._expected = copy(self._indicator), []
+        return own
 
     def partial_fit_transform(self, cells: TimeCells, labels: Floats) -> tuple[EncodedTimes, list[NewFeature]]:
         """Return the encoded cells and the new features, and update the state."""

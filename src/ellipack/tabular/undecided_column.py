@@ -1,6 +1,7 @@
 """Columns whose kind is not decided yet, because they have had too few values: `UndecidedColumn`."""
 
 import math
+from copy import copy
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -118,6 +119,12 @@ class UndecidedColumn:
     def explain_invalid(self, value: str) -> str:
         """Return an empty string: any value is valid."""
         return ""
+
+    def draft(self) -> "UndecidedColumn":
+        """Return the same column, which can be changed without effect on this one."""
+        own = copy(self)
+        own._values, own._rows = list(self._values), list(self._rows)
+        return own
 
     def partial_fit_transform(self, cells: UndecidedCells, labels: Floats) -> tuple[None, list[NewFeature]]:
         """Count missing values. There are no features."""

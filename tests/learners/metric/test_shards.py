@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ellipack import MetricRegressor
 from ellipack._core import CoreParts, LeastSquares
 from ellipack.errors import DomainError, InputError, NonFiniteError, WorkerError
+from ellipack.learners.intervals import empty_predictions
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.merging.experts import Run, merge_least_squares
 from ellipack.learners.metric.merging.learned import Learned, apply_learned, merge_learned
@@ -261,7 +262,8 @@ def test_executors_and_numbers_of_tasks_give_the_same_bits(past: Past) -> None:
             Workers(processes, QUICK_SHARDING, tasks=2),
         ):
             state = new_state(3, past=past)
-            predictions = learn_in_shards(state, rows.X, rows.y, workers, keys=rows.keys, with_intervals=True)
+            predictions = empty_predictions(len(rows.y), with_intervals=True)
+            learn_in_shards(state, rows.X, rows.y, predictions, workers, keys=rows.keys)
             found.append((bits(state), predictions.values.tobytes(), predictions.bounds.tobytes()))
     assert all(each == found[0] for each in found)
     alone = new_state(3, past=past)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipack.errors import ModelFileError
-from ellipack.learners.intervals import Predictions, RowPredictions, empty_predictions
+from ellipack.learners.intervals import NO_BOUNDS, Predictions, RowPredictions, empty_predictions
 from ellipack.learners.keyed.combination import Combination, Offer, Published, units
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
@@ -48,6 +48,15 @@ class KeySettings:
     config: MetricConfig
 
 
+class LateRow(NamedTuple):
+    """A row whose label comes after other rows, with what was published and offered for it."""
+
+    row: list[float]
+    label: float
+    published: Published
+    offers: list[float]
+
+
 class RowOffers(NamedTuple):
     """Offers of the two learners for one row: as the next row, and from the features alone."""
 
@@ -55,8 +64,31 @@ class RowOffers(NamedTuple):
     plain: Offer
 
 
+@dataclass
+class OwnRounds:
+    """Rounds of the learner of a key that are under way.
+
+    Attributes
+    ----------
+    start : int
+        Number of rounds before.
+    values : array of shape (n,)
+        Predictions of the learner, which are filled in as it learns.
+    """
+
+    start: int
+    values: Floats
+
+    def part(self, rows: slice) -> Predictions:
+        """Return views of some predictions, without intervals."""
+        return Predictions(self.values[rows], NO_BOUNDS)
+
+
 class KeyLearner:
     """Learner of the rows of one key.
+
+    `learn` and `learn_late` change the own learner, and return a learner with new combinations. If they fail, they can
+    be called again.
 
     Parameters
     ----------
@@ -94,15 +126,27 @@ class KeyLearner:
         if missing:
             add_features(self.own, scales[len(scales) - missing :])
 
-    def learn(self, rows: Floats, labels: Floats, pooled: BothPredictions) -> Predictions:
-        """Run one round for each row; return its combined prediction as the next row, made before its label."""
-        first_own = 1 if self.own.clock == 0 else 0
-        own = learner.learn(self.own, rows, labels)
+    def new_rounds(self, count: int) -> OwnRounds:
+        """Return the rounds that follow, for `learn` and `learn_late`."""
+        return OwnRounds(self.own.clock, np.empty(count))
+
+    def learn(
+        self, rows: Floats, labels: Floats, pooled: BothPredictions, rounds: OwnRounds
+    ) -> tuple["KeyLearner", Predictions]:
+        """Run one round for each row; return the learner, and its combined predictions of the next row."""
+        todo = slice(self.own.clock - rounds.start, len(rows))
+        if todo.start < todo.stop:
+            learner.learn_into(self.own, rows[todo], labels[todo], rounds.part(todo))
+        after, first_own = self._with_new_combinations(), 1 if rounds.start == 0 else 0
         predictions = empty_predictions(len(rows), with_intervals=True)
-        for t, (offers, label) in enumerate(zip(_offers(pooled, own, first_own), labels.tolist(), strict=True)):
-            predictions.values[t], predictions.bounds[t] = self.next_rows.learn(offers.next, label)
-            self.any_rows.learn(offers.plain, label)
-        return predictions
+        offered = _offers(pooled, rounds.values, first_own)
+        for t, (offers, label) in enumerate(zip(offered, labels.tolist(), strict=True)):
+            predictions.values[t], predictions.bounds[t] = after.next_rows.learn(offers.next, label)
+            after.any_rows.learn(offers.plain, label)
+        return after, predictions
+
+    def _with_new_combinations(self) -> "KeyLearner":
+        return KeyLearner(self.own, deepcopy(self.next_rows), deepcopy(self.any_rows))
 
     def predict(self, rows: Floats, pooled: Predictions) -> Predictions:
         """Return combined predictions from the features alone, with their intervals."""
@@ -123,12 +167,14 @@ class KeyLearner:
         offers[np.abs(offers) > MAX_PAST_VALUE] = 0.0  # an infinite unit: both are no round
         return RowPredictions(values, bounds, offers)
 
-    def learn_late(self, row: list[float], label: float, published: Published, offers: list[float]) -> None:
+    def learn_late(self, late: LateRow, rounds: OwnRounds) -> "KeyLearner":
         """Learn a row whose label comes after other rows, with what was offered and published for it."""
-        learner.learn_one(self.own, Round(row, label))
-        half = len(Offer._fields)
-        self.next_rows.learn_late(Offer(*offers[:half]), label, published)
-        self.any_rows.learn(Offer(*offers[half:]), label)
+        if self.own.clock == rounds.start:
+            learner.learn_one(self.own, Round(late.row, late.label))
+        after, half = self._with_new_combinations(), len(Offer._fields)
+        after.next_rows.learn_late(Offer(*late.offers[:half]), late.label, late.published)
+        after.any_rows.learn(Offer(*late.offers[half:]), late.label)
+        return after
 
     def _predict_own(self, rows: Floats, pooled: Predictions) -> Floats:
         """Return the predictions of the own learner; those of the learner of all keys before its first round."""

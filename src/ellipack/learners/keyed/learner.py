@@ -4,26 +4,25 @@ The learner of all keys learns each row with its key. Then the learner of the ke
 key predicts depends on the rows of the key and on the predictions of the learner of all keys for these rows, and on
 nothing else. So rows are learned in batches, key by key, with the same results as one by one.
 
-A batch is learned by a thread that interrupts do not reach, so that an interrupt leaves the state after a batch. All
-that may fail comes before: checks of the rows, and files that are written and read.
+A round is learned completely or not at all. Files are written and read before a batch is learned. If something fails
+within a batch, its rows that the learner of all keys has learned are completed before the state is used again:
+`KeyedState.settle`.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.errors import ShapeError
-from ellipack.interrupts import uninterrupted
 from ellipack.learners.intervals import Predictions, RowPredictions, check_bounds, empty_predictions
 from ellipack.learners.keyed.combination import Published
-from ellipack.learners.keyed.key_learner import OFFER_SIZE, KeyLearner, KeySettings
+from ellipack.learners.keyed.key_learner import OFFER_SIZE, KeyLearner, KeySettings, LateRow, OwnRounds
 from ellipack.learners.keyed.store import LearnerStore, StoreLimits
 from ellipack.learners.metric import learner
-from ellipack.learners.metric.feature_growth import add_features as add_pooled_features
+from ellipack.learners.metric.feature_growth import with_added_features
 from ellipack.learners.metric.learner import BothPredictions
 from ellipack.learners.metric.past import MAX_PAST_VALUE
 from ellipack.learners.metric.state import MetricState
@@ -31,7 +30,7 @@ from ellipack.locks import LearnLock
 from ellipack.row_keys import RowKeys
 from ellipack.validation import Floats, Ints
 
-_BATCH_ROWS = 256  # of a batch that is not interrupted: about 0.1 s
+_BATCH_ROWS = 256  # of a batch, whose learners are in memory
 
 
 @dataclass(slots=True)
@@ -55,16 +54,74 @@ class KeyRecord:
     squared_error: float = 0.0
     pooled_error: float = 0.0
 
-    def add(self, values: Floats, pooled: Floats, labels: Floats) -> None:
-        """Add rows with the predictions that were made before their labels."""
+    def with_rows(self, values: Floats, pooled: Floats, labels: Floats) -> "KeyRecord":
+        """Return the record after more rows, with the predictions that were made before their labels."""
+        after = replace(self)
         for value, other, label in zip(values.tolist(), pooled.tolist(), labels.tolist(), strict=True):
-            self.rows += 1
-            self.squared_error += (value - label) ** 2
-            self.pooled_error += (other - label) ** 2
+            after.rows += 1
+            after.squared_error += (value - label) ** 2
+            after.pooled_error += (other - label) ** 2
+        return after
+
+
+@dataclass
+class _Batch:
+    """Rows that are being learned, of which all learners are in memory.
+
+    The learner of all keys learns first, row by row. Its clock tells how many rows the batch has in the end.
+
+    Attributes
+    ----------
+    rows, labels, keys : array, array and RowKeys
+        The rows.
+    predictions : Predictions
+        Combined predictions, to fill in. Without rows of bounds, intervals are not wanted.
+    start : int
+        Number of rounds of the learner of all keys before.
+    pooled : BothPredictions
+        Its predictions.
+    own : dict of int to KeyLearner
+        Learners of the keys before the batch.
+    late : list of LateRow
+        One row whose label comes late; otherwise empty.
+    rounds : dict of int to OwnRounds
+        Rounds of the learners of the keys.
+    """
+
+    rows: Floats
+    labels: Floats
+    keys: RowKeys
+    predictions: Predictions
+    start: int
+    pooled: BothPredictions
+    own: dict[int, KeyLearner]
+    late: list[LateRow] = field(default_factory=list)
+    rounds: dict[int, OwnRounds] = field(default_factory=dict)
+
+
+class KeyedChange(NamedTuple):
+    """What a batch changes.
+
+    Attributes
+    ----------
+    pooled : MetricState
+        Learner of all keys after the batch.
+    learners : mapping of int to KeyLearner or bytes
+        Learners of the keys after the batch, packed or not.
+    records : dict of int to KeyRecord
+        Their records.
+    """
+
+    pooled: MetricState
+    learners: Mapping[int, KeyLearner | bytes]
+    records: dict[int, KeyRecord]
 
 
 class KeyedState:
     """State of the learner.
+
+    A batch of rows changes several learners. It is kept until it is complete: if an error or an interrupt ends it,
+    `settle` completes it, or as many of its rows as the learner of all keys has learned.
 
     Parameters
     ----------
@@ -94,6 +151,8 @@ class KeyedState:
         self.records = records
         self.added_scales = added_scales
         self.lock = LearnLock()
+        self.batch: _Batch | None = None
+        self.change: KeyedChange | None = None
 
     @property
     def dimension(self) -> int:
@@ -102,12 +161,20 @@ class KeyedState:
 
     def record(self, key: int, keys: RowKeys, row: int) -> KeyRecord:
         """Return the record of a key, a new one for a new key, whose name is that of a row."""
-        if key not in self.records:
-            self.records[key] = KeyRecord(keys.name(row))
-        return self.records[key]
+        return self.records[key] if key in self.records else KeyRecord(keys.name(row))
+
+    def settle(self) -> None:
+        """Complete a batch whose learning has ended. If it fails, it can be called again. The caller holds the lock."""
+        if self.change is None and self.batch is not None:
+            self.change = _compute_change(self, self.batch)
+        if self.change is not None:
+            self.store.put(self.change.learners)
+            self.records.update(self.change.records)
+            vars(self).update(pooled=self.change.pooled, batch=None, change=None)
 
     def __reduce__(self) -> tuple[type["KeyedState"], tuple[object, ...]]:
         with self.lock.turn:
+            self.settle()
             packed = LearnerStore({key: self.store.pack(key) for key in self.records})
             return KeyedState, (self.pooled, self.settings, packed, dict(self.records), self.added_scales)
 
@@ -132,12 +199,14 @@ def initial_state(pooled: MetricState, settings: KeySettings) -> KeyedState:
     return KeyedState(pooled, settings, LearnerStore(), {}, np.zeros(0))
 
 
-def learn(
-    state: KeyedState, X: ArrayLike, y: ArrayLike, keys: RowKeys, options: CallOptions, *, with_intervals: bool
-) -> Predictions:
+def learn_into(
+    state: KeyedState, X: ArrayLike, y: ArrayLike, predictions: Predictions, keys: RowKeys, options: CallOptions
+) -> None:
     """Run one round for each row: predict it as the next one, then learn its label.
 
-    Predictions and state do not depend on how rows are grouped into calls, nor on `options`, bit for bit.
+    Predictions and state do not depend on how rows are grouped into calls, nor on `options`, bit for bit. After an
+    error or an interrupt, some of the first rows are learned, and their predictions are in the arrays as soon as the
+    state is settled.
 
     Parameters
     ----------
@@ -147,17 +216,13 @@ def learn(
         Rows.
     y : array-like of shape (n,)
         Labels.
+    predictions : Predictions
+        Arrays for the combined predictions, each made before its label was learned. Without rows of bounds, intervals
+        are not wanted.
     keys : RowKeys
         Key of each row.
     options : CallOptions
         Threads, and where learners are kept.
-    with_intervals : bool
-        Whether to return the intervals of the predictions.
-
-    Returns
-    -------
-    predictions : Predictions
-        Combined predictions, each made before its label was learned.
 
     Raises
     ------
@@ -168,20 +233,16 @@ def learn(
     """
     table = _checked(state, X, keys)
     labels = learner.checked_labels(state.pooled.core, y, len(table))
-    predictions = empty_predictions(len(table), with_intervals)
     with state.lock.turn:
+        state.settle()
         for part in _batches(keys.hashes, options.limits.max_learners):
             own = state.store.fetch(set(keys.hashes[part].tolist()), options.limits, state.dimension)
-            batch = _Batch(table[part], labels[part], keys.part(part), predictions.part(part))
-            uninterrupted(partial(_learn_batch, state, batch, own, options.n_jobs))
-    return predictions
-
-
-class _Batch(NamedTuple):
-    rows: Floats
-    labels: Floats
-    keys: RowKeys
-    predictions: Predictions  # to fill in
+            rows = table[part], labels[part], keys.part(part), predictions.part(part)
+            both = BothPredictions(*(empty_predictions(len(rows[0]), with_intervals=True) for _ in range(2)))
+            state.batch = _Batch(*rows, state.pooled.clock, both, own)
+            hashes = keys.hashes[part]
+            learner.learn_into(state.pooled, *rows[:2], both.next, options.n_jobs, hashes, both.plain)
+            state.settle()
 
 
 def _batches(keys: Ints, max_keys: int) -> Iterator[slice]:
@@ -197,34 +258,35 @@ def _batches(keys: Ints, max_keys: int) -> Iterator[slice]:
 
 def key_groups(keys: Ints) -> Iterator[tuple[int, Ints]]:
     """Return each key with the numbers of its rows, in their order."""
+    if not len(keys):
+        return
     order = np.argsort(keys, kind="stable")
     starts = np.flatnonzero(np.diff(keys[order], prepend=~keys[order[0]]))
     for places in np.split(order, starts[1:]):
         yield int(keys[places[0]]), places
 
 
-def _learn_batch(state: KeyedState, batch: _Batch, own: dict[int, KeyLearner], n_jobs: int | None) -> None:
-    """Learn rows of which all learners are in memory."""
-    rows, labels, keys, predictions = batch
-    pooled = learner.learn_both(state.pooled, rows, labels, n_jobs, keys.hashes)
-    for key, places in key_groups(keys.hashes):
-        if key not in own:
-            own[key] = KeyLearner.initial(state.dimension, state.settings)
-        theirs = select_rows(pooled, places)
-        found = learn_key(own[key], state.added_scales, rows[places], labels[places], theirs)
-        predictions.values[places] = found.values
-        if len(predictions.bounds):
-            predictions.bounds[places] = found.bounds
-        state.record(key, keys, int(places[0])).add(found.values, theirs.next.values, labels[places])
-    state.store.put(own)
-
-
-def learn_key(
-    key_learner: KeyLearner, added_scales: Floats, rows: Floats, labels: Floats, pooled: BothPredictions
-) -> Predictions:
-    """Run one round for each row of a key, after its learner has got the features that were added before."""
-    key_learner.add_features(added_scales, rows.shape[1])
-    return key_learner.learn(rows, labels, pooled)
+def _compute_change(state: KeyedState, batch: _Batch) -> KeyedChange:
+    """Return what the rows of a batch change that the learner of all keys has learned, and fill in predictions."""
+    count = state.pooled.clock - batch.start
+    learners, records = dict[int, KeyLearner](), dict[int, KeyRecord]()
+    for key, places in key_groups(batch.keys.hashes[:count]):
+        if key not in batch.own:
+            batch.own[key] = KeyLearner.initial(state.dimension, state.settings)
+        own, theirs, labels = batch.own[key], select_rows(batch.pooled, places), batch.labels[places]
+        rounds = batch.rounds.setdefault(key, own.new_rounds(len(places)))
+        own.add_features(state.added_scales, state.dimension)
+        if batch.late:
+            after, found = own.learn_late(batch.late[0], rounds), batch.predictions
+        else:
+            after, found = own.learn(batch.rows[places], labels, theirs, rounds)
+            batch.predictions.values[places] = found.values
+            if len(batch.predictions.bounds):
+                batch.predictions.bounds[places] = found.bounds
+        record = state.record(key, batch.keys, int(places[0]))
+        records[key] = record.with_rows(found.values, theirs.next.values, labels)
+        learners[key] = after
+    return KeyedChange(state.pooled, learners, records)
 
 
 def select_rows(both: BothPredictions, places: Ints) -> BothPredictions:
@@ -252,6 +314,7 @@ def predict(state: KeyedState, X: ArrayLike, keys: RowKeys, options: CallOptions
     """
     table = _checked(state, X, keys)
     with state.lock.turn:
+        state.settle()
         pooled = learner.predict_with_intervals(state.pooled, table, options.n_jobs)
         return _combine(state, pooled, keys.hashes, options.limits, lambda own, at, of: own.predict(table[at], of))
 
@@ -281,6 +344,7 @@ def predict_next(
     """
     table = _checked(state, X, keys)
     with state.lock.turn:
+        state.settle()
         pooled = learner.predict_next_with_intervals(state.pooled, table, keys.hashes, labels)
         return _combine(state, pooled, keys.hashes, options.limits, lambda own, at, of: own.predict_next(table[at], of))
 
@@ -316,6 +380,7 @@ def predict_each(state: KeyedState, X: ArrayLike, keys: RowKeys, options: CallOp
     values, bounds = empty_predictions(len(table), with_intervals=True)
     past = np.zeros((len(table), learner.n_past_features(state.pooled.core) + OFFER_SIZE))
     with state.lock.turn:
+        state.settle()
         plain = learner.predict_with_intervals(state.pooled, table, options.n_jobs)
         following = [
             state.pooled.core.predict_next_interval_one(row, key)
@@ -356,33 +421,22 @@ def learn_late(
         raise ShapeError(f"past must be {n_past} features of each of {len(table)} rows, got shape {past.shape}")
     published = Predictions(np.asarray(predictions.values), check_bounds(predictions.bounds, len(table)))
     with state.lock.turn:
+        state.settle()
         for t, key in enumerate(keys.hashes.tolist()):
             own = state.store.fetch([key], limits, state.dimension)
-            part = slice(t, t + 1)
-            batch = _Batch(table[part], labels[part], keys.part(part), published.part(part))
-            uninterrupted(partial(_learn_late_row, state, batch, own, past[t].tolist()))
-
-
-def _learn_late_row(state: KeyedState, batch: _Batch, own: dict[int, KeyLearner], past: list[float]) -> None:
-    """Learn one row whose learner is in memory."""
-    (key,), row, label = batch.keys.hashes.tolist(), batch.rows[0].tolist(), float(batch.labels[0])
-    offers = past[-OFFER_SIZE:]
-    learner.learn_one(state.pooled, learner.Round(row, label, key, past[:-OFFER_SIZE]))
-    if key not in own:
-        own[key] = KeyLearner.initial(state.dimension, state.settings)
-    own[key].add_features(state.added_scales, state.dimension)
-    published = Published(float(batch.predictions.values[0]), batch.predictions.bounds[0])
-    own[key].learn_late(row, label, published, offers)
-    state.record(key, batch.keys, 0).add(batch.predictions.values, np.array(offers[:1]), batch.labels)
-    state.store.put(own)
+            part, offers = slice(t, t + 1), past[t, -OFFER_SIZE:]
+            pooled = Predictions(offers[:1], published.bounds[part])
+            row, label = table[t].tolist(), float(labels[t])
+            late = LateRow(row, label, Published(float(published.values[t]), published.bounds[t]), offers.tolist())
+            rows = table[part], labels[part], keys.part(part), published.part(part)
+            state.batch = _Batch(*rows, state.pooled.clock, BothPredictions(pooled, pooled), own, [late])
+            learner.learn_one(state.pooled, learner.Round(row, label, key, past[t, :-OFFER_SIZE].tolist()))
+            state.settle()
 
 
 def add_features(state: KeyedState, scales: Floats) -> None:
     """Add features as last columns, which are 0 in all earlier rows."""
     with state.lock.turn:
-        uninterrupted(partial(_add_features, state, scales))
-
-
-def _add_features(state: KeyedState, scales: Floats) -> None:
-    add_pooled_features(state.pooled, scales)
-    state.added_scales = np.append(state.added_scales, scales)
+        state.settle()
+        added_scales = np.append(state.added_scales, scales)
+        vars(state).update(pooled=with_added_features(state.pooled, scales), added_scales=added_scales)

@@ -11,19 +11,16 @@ The state changes when all tasks are done. An error or an interrupt before leave
 
 from concurrent.futures import Executor
 from copy import deepcopy
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack.interrupts import uninterrupted
 from ellipack.learners.intervals import Predictions, empty_predictions
 from ellipack.learners.keyed.key_learner import KeyLearner, KeySettings
-from ellipack.learners.keyed.learner import CallOptions, KeyedState, key_groups, learn_key, select_rows
+from ellipack.learners.keyed.learner import CallOptions, KeyedChange, KeyedState, key_groups, select_rows
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.learner import BothPredictions
-from ellipack.learners.metric.state import MetricState
 from ellipack.row_keys import RowKeys
 from ellipack.validation import Floats, Ints, check_integer
 
@@ -91,10 +88,11 @@ def learn_partition(task: Partition) -> LearnedPartition:
     for key, places in key_groups(task.keys):
         data = task.packed.get(key)
         own = KeyLearner.initial(d, task.settings) if data is None else KeyLearner.unpack(data, f"learner {key}", d)
-        theirs = select_rows(task.pooled, places)
-        found = learn_key(own, task.added_scales, task.rows[places], task.labels[places], theirs)
+        theirs, rounds = select_rows(task.pooled, places), own.new_rounds(len(places))
+        own.add_features(task.added_scales, d)
+        after, found = own.learn(task.rows[places], task.labels[places], theirs, rounds)
         predictions.values[places], predictions.bounds[places] = found
-        packed[key] = own.pack()
+        packed[key] = after.pack()
     return LearnedPartition(packed, predictions)
 
 
@@ -129,6 +127,7 @@ def learn_partitioned(
     count = check_integer(where.partitions, "partitions", 1)
     predictions = empty_predictions(len(table), with_intervals=True)
     with state.lock.turn:
+        state.settle()
         after = deepcopy(state.pooled)
         pooled = learner.learn_both(after, table, labels, options.n_jobs, keys.hashes)
         numbers = keys.hashes.view(np.uint64) % np.uint64(count)
@@ -138,8 +137,14 @@ def learn_partitioned(
         for each, result in zip(places, results, strict=True):
             predictions.values[each], predictions.bounds[each] = result.predictions
         packed = {key: data for result in results for key, data in result.packed.items()}
-        scored = _Scored(labels, keys, predictions.values, pooled.next.values)
-        uninterrupted(partial(_finish, state, after, packed, scored))
+        records = {
+            key: state.record(key, keys, int(each[0])).with_rows(
+                predictions.values[each], pooled.next.values[each], labels[each]
+            )
+            for key, each in key_groups(keys.hashes)
+        }
+        state.change = KeyedChange(after, packed, records)
+        state.settle()
     return predictions
 
 
@@ -149,19 +154,3 @@ def _partition(
     """Return the task of the rows at some places."""
     known = {key: state.store.pack(key) for key in set(keys.tolist()) if key in state.records}
     return Partition(rows, labels, keys, select_rows(pooled, places), known, state.settings, state.added_scales)
-
-
-class _Scored(NamedTuple):
-    labels: Floats
-    keys: RowKeys
-    values: Floats
-    pooled: Floats
-
-
-def _finish(state: KeyedState, pooled: MetricState, packed: dict[int, bytes], scored: _Scored) -> None:
-    """Replace the learners by those that have learned, and add the errors."""
-    state.pooled = pooled
-    state.store.put(packed)
-    for key, places in key_groups(scored.keys.hashes):
-        record = state.record(key, scored.keys, int(places[0]))
-        record.add(scored.values[places], scored.pooled[places], scored.labels[places])

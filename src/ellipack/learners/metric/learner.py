@@ -244,14 +244,20 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1
     InputError
         If `X` or `y` is not valid. The state is unchanged.
     """
-    return _learn(state, X, y, n_jobs, keys, with_intervals=False).values
+    table = checked_rows(state.core, X)
+    predictions = empty_predictions(len(table), with_intervals=False)
+    learn_into(state, table, y, predictions, n_jobs, keys)
+    return predictions.values
 
 
 def learn_with_intervals(
     state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS
 ) -> Predictions:
     """Do the same as `learn`, and return the intervals of the predictions, too."""
-    return _learn(state, X, y, n_jobs, keys, with_intervals=True)
+    table = checked_rows(state.core, X)
+    predictions = empty_predictions(len(table), with_intervals=True)
+    learn_into(state, table, y, predictions, n_jobs, keys)
+    return predictions
 
 
 class BothPredictions(NamedTuple):
@@ -277,26 +283,47 @@ def learn_both(
     state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS
 ) -> BothPredictions:
     """Do the same as `learn_with_intervals`, and return the predictions from the features alone, too."""
-    rows = len(checked_rows(state.core, X))
-    plain = empty_predictions(rows, with_intervals=True)
-    return BothPredictions(_learn(state, X, y, n_jobs, keys, with_intervals=True, plain=plain), plain)
+    table = checked_rows(state.core, X)
+    both = BothPredictions(*(empty_predictions(len(table), with_intervals=True) for _ in range(2)))
+    learn_into(state, table, y, both.next, n_jobs, keys, both.plain)
+    return both
 
 
-def _learn(
+def learn_into(
     state: MetricState,
     X: ArrayLike,
     y: ArrayLike,
-    n_jobs: int | None,
-    keys: Ints,
-    *,
-    with_intervals: bool,
+    predictions: Predictions,
+    n_jobs: int | None = 1,
+    keys: Ints = NO_KEYS,
     plain: Predictions = NO_PREDICTIONS,
-) -> Predictions:
+) -> None:
+    """Do the same as `learn`, and write the predictions into arrays.
+
+    After an error or an interrupt, the arrays have the predictions of all rows that were learned. The clock of the
+    state tells how many these are.
+
+    Parameters
+    ----------
+    state : MetricState
+        The state, which is updated.
+    X : array-like of shape (n, d)
+        Rows.
+    y : array-like of shape (n,)
+        Labels.
+    predictions : Predictions
+        Arrays for the predictions of the next row. Without rows of bounds, intervals are not wanted.
+    n_jobs : int or None, default 1
+        Number of threads that score candidates for the metric, as in scikit-learn.
+    keys : array of int64, shape (n,), optional
+        Key of each row, if the learner has keys.
+    plain : Predictions, optional
+        Arrays for the predictions from the features alone. By default, they are not wanted.
+    """
     table = checked_rows(state.core, X)
     targets = checked_labels(state.core, y, len(table))
     threads = thread_count(n_jobs)
     row_keys = checked_keys(state.core, keys, len(table))
-    predictions = empty_predictions(len(table), with_intervals)
     most = rounds_per_call(state.core)
     done = 0
     with state.learn_lock.turn:
@@ -310,10 +337,8 @@ def _learn(
                 if len(plain.values):
                     state.core.predict(table[done : done + 1], *plain.part(slice(done, done + 1)))
                 round_ = Round(table[done].tolist(), float(targets[done]), key)
-                predictions.values[done], bounds = _run_boundary_round(state, round_, threads)
-                predictions.bounds[done : done + 1] = bounds
+                _run_boundary_round(state, round_, threads, predictions.part(slice(done, done + 1)))
                 done += 1
-    return predictions
 
 
 class Round(NamedTuple):
@@ -380,19 +405,21 @@ def learn_late(
         learn_one(state, Round(*round_))
 
 
-def _run_boundary_round(state: MetricState, round_: Round, n_jobs: int = 1) -> tuple[float, list[float]]:
-    """Run a round after which centers are evicted or the phase ends, and return its prediction and intervals.
+def _run_boundary_round(
+    state: MetricState, round_: Round, n_jobs: int = 1, predictions: Predictions = NO_PREDICTIONS
+) -> None:
+    """Run a round after which centers are evicted or the phase ends, and write its prediction and intervals.
 
     The round runs on a copy, which then replaces the current phase.
     """
     phase, settings = state.phase, state.core.settings
     parts, prediction, bounds = state.core.round_on_copy(*round_)
+    predictions.values[:], predictions.bounds[:] = prediction, bounds
     parts = _evict(parts, settings.max_centers)
     if parts.plain.clock == phase.end:
         state.phase = next_phase(phase, parts, state.config, state.random_state, n_jobs)
     else:
         state.phase = replace(phase, core=MetricCore(settings, parts))
-    return prediction, bounds
 
 
 def _evict(parts: CoreParts, max_centers: int) -> CoreParts:

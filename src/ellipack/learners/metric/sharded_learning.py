@@ -9,8 +9,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from ellipack.errors import InputError, WorkerError
-from ellipack.learners.intervals import Predictions, empty_predictions
-from ellipack.learners.metric.learner import NO_KEYS, learn_with_intervals
+from ellipack.learners.intervals import Predictions
+from ellipack.learners.metric.learner import NO_KEYS, learn_into
 from ellipack.learners.metric.shard_rounds import Rows, check_all
 from ellipack.learners.metric.shard_start import MAX_RECENT_ROWS, WARM_UP_ROWS
 from ellipack.learners.metric.sharding import Sharding, split
@@ -139,13 +139,12 @@ def learn_in_shards(
     state: MetricState,
     X: ArrayLike,
     y: ArrayLike,
+    predictions: Predictions,
     workers: Workers,
     n_jobs: int | None = 1,
     keys: Ints = NO_KEYS,
-    *,
-    with_intervals: bool = False,
-) -> Predictions:
-    """Predict and learn rows on many workers.
+) -> None:
+    """Predict and learn rows on many workers, and write the predictions into arrays, as `learn_into` does.
 
     Predictions and state depend on how rows are cut into shards (`workers.sharding`), bit for bit, not on the number or
     the kind of workers. An error or an interrupt leaves the state of a completed step.
@@ -158,19 +157,14 @@ def learn_in_shards(
         Rows.
     y : array-like of shape (n,)
         Labels.
+    predictions : Predictions
+        Arrays for the predictions. Without rows of bounds, intervals are not wanted.
     workers : Workers
         Who learns them.
     n_jobs : int or None, default 1
         Number of threads that score candidates for the metric, as in scikit-learn.
     keys : array of int64, shape (n,), optional
         Key of each row, if the learner has keys.
-    with_intervals : bool, default False
-        Whether the intervals of the predictions are returned.
-
-    Returns
-    -------
-    predictions : Predictions
-        Predictions, each made before its label was learned.
 
     Raises
     ------
@@ -180,26 +174,24 @@ def learn_in_shards(
         If a worker ends, or takes too long.
     """
     rows = check_all(state.core, X, y, keys)
-    predictions = empty_predictions(len(rows.y), with_intervals)
     threads, done = thread_count(n_jobs), 0
     while done < len(rows.y):
         sizes = workers.sharding.next_step(state.clock, state.phase.end, len(rows.y) - done)
         part = slice(done, done + sum(sizes))
         step, out = rows.part(part), predictions.part(part)
         if len(sizes) == 1:
-            learned = learn_with_intervals(state, step.X, step.y, threads, step.keys)
-            out.values[:], out.bounds[:] = learned.values, learned.bounds[: len(out.bounds)]
+            learn_into(state, step.X, step.y, out, threads, step.keys)
         else:
             with state.learn_lock.turn:
                 _run_step(state, list(cut_step(state, step, sizes)), workers, threads, out)
         done = part.stop
-    return predictions
 
 
 def _run_step(state: MetricState, shards: list[Shard], workers: Workers, n_jobs: int, predictions: Predictions) -> None:
     """Learn the shards of a step, update the state and fill in the predictions."""
     learned = workers.learn_shards(state, shards, with_intervals=len(predictions.bounds) > 0)
-    state.phase = merge(state, [each.learned for each in learned], n_jobs).phase
+    phase = merge(state, [each.learned for each in learned], n_jobs).phase
     for shard, each in zip(shards, learned, strict=True):
         out = predictions.part(slice(shard.first, shard.first + len(shard.rows.y)))
         out.values[:], out.bounds[:] = each.predictions
+    state.phase = phase

@@ -16,6 +16,7 @@ one. The global regressions use all features.
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
 
+from ellipack.linear_algebra import single_threaded_blas
 from ellipack.validation import Floats
 
 MANY_FEATURES = 40
@@ -83,7 +84,9 @@ def initial_subspace(d: int) -> Floats:
     """
     if d <= MANY_FEATURES:
         return np.eye(d)
-    return np.linalg.qr(np.random.default_rng(0).normal(size=(d, MAX_COORDINATES)))[0]
+    directions = np.random.default_rng(0).normal(size=(d, MAX_COORDINATES))
+    with single_threaded_blas():  # threads that wait for each other would take most of the time
+        return np.linalg.qr(directions)[0]
 
 
 def _leading_vectors(matrix: Floats, count: int) -> Floats:
