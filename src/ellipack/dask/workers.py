@@ -1,7 +1,8 @@
 """Workers of a cluster of Dask that learn rows which this process holds."""
 
+from collections.abc import Iterator
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,12 +29,14 @@ class ClusterWorkers(Workers):
 
     client: Client = field(kw_only=True)
 
-    def share(self, state: MetricState) -> Any:
+    @contextmanager
+    def share(self, state: MetricState) -> Iterator[Any]:
         """Send the state to all workers."""
         try:
-            return self.client.scatter(state, broadcast=True, hash=False)
+            shared = self.client.scatter(state, broadcast=True, hash=False)
         except TimeoutError as error:
             raise WorkerError(f"no worker is left to learn rows that follow row {state.clock}: {error}") from error
+        yield shared
 
     def learn_shards(self, state: MetricState, shards: list[Shard], *, with_intervals: bool) -> list[LearnedShard]:
         """Learn shards at the same time, and again if the workers that held the state have ended."""

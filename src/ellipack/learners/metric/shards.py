@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ellipack._core import MetricCore, MetricSettings, PastFeatures
+from ellipack._core import MetricCore, PastFeatures
 from ellipack.learners.intervals import Predictions, empty_predictions
 from ellipack.learners.metric.merging.importance import fading_of
-from ellipack.learners.metric.merging.learned import CenterCounts, Learned, apply_learned, find_learned, merge_learned
+from ellipack.learners.metric.merging.learned import Learned, apply_learned, find_learned, merge_learned
 from ellipack.learners.metric.merging.past import advance_past as _advance_past
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.shard_rounds import Rows, check_all, run_rounds
-from ellipack.learners.metric.shard_start import shard_start
+from ellipack.learners.metric.shard_start import start_shard, start_step
 from ellipack.learners.metric.state import MetricState
 from ellipack.linear_algebra import single_threaded_blas
 from ellipack.parallel import thread_count
@@ -107,17 +107,16 @@ def learn_shard(state: MetricState, shard: Shard, *, with_intervals: bool = Fals
         If a row or a label is not valid.
     """
     core = state.core
-    rows, recent = check_all(core, *shard.rows), shard.recent
-    base, settings = core.parts(), core.settings
-    start = base
-    if shard.first > 0:
-        recent = check_all(core, *recent)
-        settings = MetricSettings(settings.neighbors, settings.max_centers + len(recent.y), settings.label_margin)
-        start = shard_start(base, settings, shard.first, recent, shard.past)
+    rows = check_all(core, *shard.rows)
+    if shard.first == 0:
+        start, own = start_step(core, len(rows.y))
+    else:
+        recent = check_all(core, *shard.recent)
+        start, own = start_shard(core, (shard.first, len(rows.y)), recent, shard.past)
     predictions = empty_predictions(len(rows.y), with_intervals)
-    after, origins = run_rounds(MetricCore(settings, start), rows, predictions)
-    fading = fading_of(start.plain.clock, after.plain.clock)
-    return LearnedShard(find_learned(start, after, origins, CenterCounts.of(base), fading), predictions)
+    after = run_rounds(own, rows, predictions)
+    fading = fading_of(start.clock, after.plain.clock)
+    return LearnedShard(find_learned(start, after, fading), predictions)
 
 
 def merge(state: MetricState, learned: Sequence[Learned], n_jobs: int | None = 1) -> MetricState:
