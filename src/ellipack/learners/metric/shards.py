@@ -131,7 +131,7 @@ def merge(state: MetricState, learned: Sequence[Learned], n_jobs: int | None = 1
     learned : sequence of Learned
         What each shard learned, in the order of the rows.
     n_jobs : int or None, default 1
-        Number of threads that score candidates for the metric, as in scikit-learn.
+        Number of threads that merge and that score candidates for the metric, as in scikit-learn.
 
     Returns
     -------
@@ -140,7 +140,7 @@ def merge(state: MetricState, learned: Sequence[Learned], n_jobs: int | None = 1
     phase, base, settings = state.phase, state.core.parts(), state.core.settings
     with single_threaded_blas():
         whole = merge_learned(base, learned)
-        parts = apply_learned(base, whole, settings.max_centers)
+        parts = apply_learned(base, whole, settings.max_centers, thread_count(n_jobs))
     if parts.plain.clock == phase.end:
         after = next_phase(phase, parts, state.config, state.random_state, thread_count(n_jobs))
     else:

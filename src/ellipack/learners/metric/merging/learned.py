@@ -1,6 +1,8 @@
 """What a learner learned from rows, relative to the state from which it started."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -125,11 +127,11 @@ class RoundsStart(NamedTuple):
     @classmethod
     def of(cls, base: MetricParts, start: MetricParts) -> "RoundsStart":
         """Return where the rounds of a learner start whose centers begin with those of the base."""
-        return cls(base, CenterChanges.between(base, start), start.aggregation)
+        return cls(base, CenterChanges.between(base, start), copy(start.aggregation))
 
 
 class Start(NamedTuple):
-    """Where the rounds of a shard start. It does not refer to the core, so that the core can change in place.
+    """Where the rounds of a shard start. It refers to no parts of the core, so that the core can change in place.
 
     Attributes
     ----------
@@ -155,7 +157,7 @@ class Start(NamedTuple):
         if base.past is None or start.past is None:
             return cls(start.plain.clock, plain, None, None)
         past = RoundsStart.of(base.past.rounds, start.past.rounds)
-        return cls(start.plain.clock, plain, past, start.past.combination)
+        return cls(start.plain.clock, plain, past, copy(start.past.combination))
 
 
 def find_learned(start: Start, after: CoreParts, fading: float) -> Learned:
@@ -287,7 +289,7 @@ def _merge_gops(base: Floats, learned: list[Floats]) -> Floats:
     return total
 
 
-def apply_learned(base: CoreParts, learned: Learned, max_centers: int) -> CoreParts:
+def apply_learned(base: CoreParts, learned: Learned, max_centers: int, n_jobs: int = 1) -> CoreParts:
     """Return the parts of a core after what was learned from a base.
 
     Parameters
@@ -298,19 +300,24 @@ def apply_learned(base: CoreParts, learned: Learned, max_centers: int) -> CorePa
         What was learned.
     max_centers : int
         Number of centers at which some are evicted.
+    n_jobs : int, default 1
+        Number of threads. Two are used if there are two learners.
 
     Returns
     -------
     after : CoreParts
     """
-    clock, past = base.plain.clock + learned.rows, None
-    if base.past is not None and learned.past is not None:
-        own = learned.past
-        rounds = _apply_rounds(base.past.rounds, own.rounds, clock, learned.shards, max_centers)
-        past = PastParts(
-            rounds, own.features, own.combination.after, base.past.active_from, own.active_errors, own.total_errors
-        )
-    plain = _apply_rounds(base.plain, learned.plain, clock, learned.shards, max_centers)
+    clock, shards, own = base.plain.clock + learned.rows, learned.shards, learned.past
+    if base.past is None or own is None:
+        return CoreParts(_apply_rounds(base.plain, learned.plain, clock, shards, max_centers), None, learned.importance)
+    with ThreadPoolExecutor(min(n_jobs, 2)) as threads:
+        tasks = [
+            threads.submit(_apply_rounds, before, found, clock, shards, max_centers)
+            for before, found in ((base.plain, learned.plain), (base.past.rounds, own.rounds))
+        ]
+        plain, rounds = (task.result() for task in tasks)
+    errors = own.active_errors, own.total_errors
+    past = PastParts(rounds, own.features, own.combination.after, base.past.active_from, *errors)
     return CoreParts(plain, past, learned.importance)
 
 
