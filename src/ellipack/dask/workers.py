@@ -1,12 +1,12 @@
 """Workers of a cluster of Dask that learn rows which this process holds."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from distributed import Client, KilledWorker
+from distributed import Client, Future, KilledWorker, wait
 
 from ellipack.errors import WorkerError
 from ellipack.learners.metric.sharded_learning import Workers
@@ -83,3 +83,27 @@ def cluster_workers(client: Client, sharding: Sharding | None = None, timeout: f
     1.0
     """
     return ClusterWorkers(client.get_executor(pure=False), sharding or Sharding(), timeout=timeout, client=client)
+
+
+def wait_for(futures: Sequence["Future[Any]"], rows: tuple[int, int], client: Client, timeout: float | None) -> None:
+    """Wait for tasks; raise `WorkerError` if they take too long.
+
+    Parameters
+    ----------
+    futures : sequence of Future
+        Tasks.
+    rows : pair of int
+        Numbers of their first row and of the row after their last one, for the message.
+    client : distributed.Client
+        Client of the cluster.
+    timeout : float or None
+        Limit in seconds.
+    """
+    try:
+        wait(futures, timeout=timeout)
+    except TimeoutError as error:
+        busy = sorted(worker for worker, tasks in client.processing().items() if tasks)
+        raise WorkerError(
+            f"workers must learn rows {rows[0]} to {rows[1] - 1} within timeout = {timeout:g} s, still at work: "
+            f"{', '.join(busy) or 'none'}; the learner has learned those before"
+        ) from error
