@@ -215,14 +215,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _print_costs(costs, options.rows, console)
         _print_model(costs, console)
     if options.only in (None, "speed"):
-        _print_speed(options.rows, options.max_centers, console)
+        for stream in (low_rank_stream(10, 2, 8 + 2 * options.rows), drifting_stream(8 + 2 * options.rows)):
+            _print_speed(stream, options.rows, options.max_centers, console)
     if options.only in (None, "errors"):
         _print_errors(options.data, console)
 
 
-def _print_speed(rows: int, max_centers: int, console: Console) -> None:
+def _print_speed(stream: Stream, rows: int, max_centers: int, console: Console) -> None:
     """Print the speed of a step after a number of rows and the end of their phase."""
-    X, y = low_rank_stream(10, 2, 8 + 2 * rows)[1:]
+    name, X, y = stream
     model = MetricRegressor(max_centers, n_jobs=PROCESSES).fit(X[:rows], y[:rows])
     end = model.state_.phase.end
     state = model.partial_fit(X[rows:end], y[rows:end]).state_
@@ -230,7 +231,7 @@ def _print_speed(rows: int, max_centers: int, console: Console) -> None:
     sizes = sharding.next_step(state.clock, state.phase.end, state.phase.end - state.clock)
     part = slice(end, end + sum(sizes))
     step = Rows(X[part], y[part])
-    console.print(f"After {state.clock:,} rows, with {state.n_centers:,} centers:")
+    console.print(f"{name}, after {state.clock:,} rows, with {state.n_centers:,} centers:")
     console.print(speed_table(measure_speeds(state, step, sharding), len(step.y), sharding))
 
 

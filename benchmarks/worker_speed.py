@@ -2,8 +2,8 @@
 
 Three ways to learn the same rows from the same state take turns: one process; two processes that learn one learner
 together; and two processes that learn a learner each, at the same time, without anything in common. The last one is the
-limit of the machine. Processor times on the longest path (this process, and then the busiest of the others) do not
-depend on what else the machine does.
+limit of the machine. Processor times on the longest path (this process, with all its threads, and then the busiest of
+the others) hardly depend on what else the machine does.
 """
 
 import pickle
@@ -90,17 +90,17 @@ def measure_speeds(state: MetricState, rows: Rows, sharding: Sharding, repeats: 
 def speed_table(speeds: Speeds, rows: int, sharding: Sharding) -> Table:
     """Return a table of the speeds, relative to one process."""
     title = f"The next {rows:,} rows, with {sharding}"
-    table = new_table(title, ("", "rows per second", "relative", "longest path, s", "relative"))
+    table = new_table(title, ("processes", "rows/s", "relative", "longest path", "relative"))
     for name, speed, count in (
-        ("one process", speeds.alone, 1),
-        ("two processes, one learner", speeds.together, 1),
-        ("two processes, two learners", speeds.independent, PROCESSES),
+        ("1", speeds.alone, 1),
+        ("2, one learner", speeds.together, 1),
+        ("2, two learners", speeds.independent, PROCESSES),
     ):
         table.add_row(
             name,
             f"{count * rows / speed.seconds:,.0f}",
             f"{count * speeds.alone.seconds / speed.seconds:.2f}",
-            f"{speed.longest:.2f}",
+            f"{speed.longest:.2f} s",
             f"{count * speeds.alone.longest / speed.longest:.2f}",
         )
     return table

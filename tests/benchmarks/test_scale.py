@@ -41,5 +41,5 @@ def test_two_processes_are_compared_with_one_and_with_their_limit() -> None:
     assert min(speed.seconds for speed in speeds) > 0
     assert state.clock == 600
     names, _, relative, *_ = (list(column.cells) for column in speed_table(speeds, 80, sharding).columns)
-    assert names == ["one process", "two processes, one learner", "two processes, two learners"]
+    assert names == ["1", "2, one learner", "2, two learners"]
     assert relative[0] == "1.00"

@@ -130,9 +130,11 @@ def find_redundant(points: Floats, labels: Floats, fraction: float) -> NDArray[n
     loss_rank = np.empty(len(candidates))
     loss_rank[np.argsort(loss, kind="stable")] = np.arange(len(candidates))
     age_rank = candidates  # positions: oldest first
-    order = np.argsort(loss_rank + age_rank, kind="stable")
+    count = min(int(np.ceil(fraction * size)), len(candidates))
     redundant = np.zeros(size, dtype=bool)
-    redundant[candidates[order[: int(np.ceil(fraction * size))]]] = True
+    if count:
+        rank_sums = (loss_rank + age_rank) * size + candidates  # unique: of equal sums, the oldest comes first
+        redundant[candidates[np.argpartition(rank_sums, count - 1)[:count]]] = True
     return redundant
 
 
