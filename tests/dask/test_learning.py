@@ -307,6 +307,9 @@ def test_predictions_for_collections_are_those_of_one_machine(
     nameless = model().fit(numbers.to_numpy()[:300], frame["y"][:300])
     found = predict(nameless, da.from_array(numbers.to_numpy(), chunks=(150, 2)))
     assert found.compute().tobytes() == wanted.tobytes()
+    by_store = keyed().fit(numbers[:300], frame["y"][:300], keys=frame["store"][:300])
+    expected = by_store.predict(numbers, keys=frame["store"])
+    assert predict(by_store, rows).compute().to_numpy().tobytes() == expected.tobytes()
     table = TableRegressor().fit(frame[:300].drop(columns="y"), frame["y"][:300])
     assert predict(table, rows.drop(columns="y")).compute().tolist() == table.predict(frame.drop(columns="y")).tolist()
 

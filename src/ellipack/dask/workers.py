@@ -38,6 +38,10 @@ class ClusterWorkers(Workers):
             raise WorkerError(f"no worker is left to learn rows that follow row {state.clock}: {error}") from error
         yield shared
 
+    def send(self, shards: list[Shard]) -> Any:
+        """Send shards to a worker. The scheduler would hold them if they were arguments of a task."""
+        return self.client.scatter([shards], hash=False)[0]
+
     def learn_shards(self, state: MetricState, shards: list[Shard], *, with_intervals: bool) -> list[LearnedShard]:
         """Learn shards at the same time, and again if the workers that held the state have ended."""
         for _ in range(_ATTEMPTS - 1):

@@ -79,12 +79,16 @@ class Workers:
         with share_state(state) if isinstance(self.executor, ProcessPoolExecutor) else nullcontext(state) as shared:
             yield shared
 
+    def send(self, shards: list[Shard]) -> Any:
+        """Return what a task gets as its shards. Here the executor sends them with the task."""
+        return shards
+
     def learn_shards(self, state: MetricState, shards: list[Shard], *, with_intervals: bool) -> list[LearnedShard]:
         """Learn shards at the same time, and return what was learned from each."""
         groups = split(len(shards), min(len(shards), self.tasks or len(shards)))
         with self.share(state) as shared:
             futures = [
-                self.executor.submit(_learn_group, shared, shards[group], with_intervals=with_intervals)
+                self.executor.submit(_learn_group, shared, self.send(shards[group]), with_intervals=with_intervals)
                 for group in groups
             ]
             try:
