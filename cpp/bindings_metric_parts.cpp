@@ -114,9 +114,11 @@ CenterMemory append_centers(const CenterMemory& centers, const CenterMemory& oth
 }
 
 CenterIndex make_index(const Sequence<Matrix>& coordinate_arrays) {
+  const std::vector<Matrix> coordinates = vector_of(coordinate_arrays);
+  const nb::gil_scoped_release release;
   CenterIndex index;
-  for (const Matrix& coordinates : vector_of(coordinate_arrays)) {
-    index.add_view(span_of(coordinates), coordinates.shape(1));
+  for (const Matrix& each : coordinates) {
+    index.add_view(span_of(each), each.shape(1));
   }
   return index;
 }
@@ -141,6 +143,7 @@ std::vector<FloatArray> coordinates_at(const CenterIndex& index, const IntVector
 CenterIndex append_to_index(const CenterIndex& index, const Sequence<Matrix>& coordinate_arrays) {
   const std::vector<Matrix> coordinates = vector_of(coordinate_arrays);
   require_size("coordinates", coordinates.size(), index.trees.size());
+  const nb::gil_scoped_release release;
   CenterIndex more = index;
   for (std::size_t v = 0; v < coordinates.size(); ++v) {
     require_size("a row of coordinates", coordinates[v].shape(1), index.trees[v]->dimension());
