@@ -2,18 +2,17 @@
 
 Costs are processor times of this process after ROWS rows: of a round, of the start of a shard, of a merge and of the
 end of a phase, and the bytes of a state and of what a shard learned. From them follows a model of the time to learn ten
-million rows with 1 to 64 workers. Then the next rows are learned with one and with two processes. Errors are late NRMSE
-with several numbers of shards over that of one machine, on a drifting stream and on the streams in ``--data FOLDER``;
-shards have at least 32 rows, far fewer than by default. ``--stream 10000000`` learns that many rows on a cluster of
-Dask with two processes, and prints the memory of all processes after each phase; it takes its time.
+million rows with 1 to 64 workers. Then a step is learned with one and with two processes (`benchmarks.worker_speed`).
+Errors are late NRMSE with several numbers of shards over that of one machine, on a drifting stream and on the streams
+in ``--data FOLDER``; shards have at least 32 rows, far fewer than by default. ``--only speed`` or ``--only errors``
+omits the rest. ``--stream 10000000`` learns that many rows on a cluster of Dask with two processes, and prints the
+memory of all processes over time; it takes its time.
 """
 
-import argparse
-import os
 import pickle
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,16 +22,16 @@ from rich.console import Console
 
 from benchmarks.command_line import make_parser, new_table, require_positive
 from benchmarks.streams import Stream, late_nrmse, low_rank_stream, read_folder
+from benchmarks.worker_speed import PROCESSES, measure_speeds, speed_table
 from ellipack import MetricRegressor, Sharding, Workers
-from ellipack.learners.intervals import empty_predictions
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.shard_rounds import Rows
-from ellipack.learners.metric.sharded_learning import cut_step, learn_in_shards
+from ellipack.learners.metric.sharded_learning import cut_step
 from ellipack.learners.metric.shards import learn_shard, merge
-from ellipack.learners.metric.state import MetricState
 
 ROWS, MAX_CENTERS, SHARDS = 20_000, 100_000, 8
+LINES = 20  # of the table of memory
 WORKERS = (1, 2, 4, 8, 16, 32, 64)
 TEN_MILLION, BYTES_PER_SECOND = 10_000_000, 1e9  # of the model; a network of 10 gigabits per second
 ERROR_SHARDING = {shards: Sharding(shards, min_rows=32) for shards in (2, 8, 32)}
@@ -133,31 +132,6 @@ def model_time(costs: Costs, workers: int, rows: int = TEN_MILLION) -> Modeled:
     return Modeled(workers, rounds + starts + merges + transport, rounds, starts, merges, transport)
 
 
-class Speed(NamedTuple):
-    """How fast rows are learned with processes."""
-
-    workers: int
-    seconds: float
-    processor_seconds: float
-    rows_per_second: float
-
-
-def measure_speed(state: MetricState, rows: Rows, workers: int) -> Speed:
-    """Learn rows with one process, as usual, or with several, and return the speed."""
-    saved: MetricState = pickle.loads(pickle.dumps(state))
-    sharding = Sharding(workers, exchange=1.0, min_rows=64)
-    before, start = os.times(), time.perf_counter()
-    if workers == 1:
-        learner.learn(saved, rows.X, rows.y)
-    else:
-        with ProcessPoolExecutor(workers) as executor:
-            predictions = empty_predictions(len(rows.y), with_intervals=False)
-            learn_in_shards(saved, rows.X, rows.y, predictions, Workers(executor, sharding, tasks=workers))
-    seconds, after = time.perf_counter() - start, os.times()
-    used = sum(after[:4]) - sum(before[:4])
-    return Speed(workers, seconds, used, len(rows.y) / seconds)
-
-
 def drifting_stream(rows: int, d: int = 5, seed: int = 0) -> Stream:
     """Return a stream whose level drifts."""
     rng = np.random.default_rng(seed)
@@ -177,27 +151,27 @@ def error_ratios(stream: Stream) -> dict[int, float]:
     return ratios
 
 
-def learn_long_stream(rows: int, console: Console) -> None:
+def learn_long_stream(rows: int, max_centers: int, console: Console) -> None:
     """Learn a long stream on a cluster with two processes, and print memory and speed."""
     import dask.array as da  # noqa: PLC0415  # not needed otherwise
     import psutil  # noqa: PLC0415
     from distributed import Client  # noqa: PLC0415
 
-    from ellipack.dask import progressive  # noqa: PLC0415
+    from ellipack.dask import cluster_workers, progressive  # noqa: PLC0415
 
     with Client(n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
-        model, done, start = MetricRegressor(), 0, time.perf_counter()
-        rng = da.random.default_rng(0)
+        model, done, start = MetricRegressor(max_centers), 0, time.perf_counter()
+        rng, workers, part = da.random.default_rng(0), cluster_workers(client), max(1, rows // LINES)
         while done < rows:
-            count = min(1_000_000, rows - done)
+            count = min(part, rows - done)
             X = rng.normal(size=(count, 5), chunks=(50_000, 5)).persist()
-            progressive(model, X, da.sin(2 * X[:, 0]) + X[:, 1], client=client)
+            progressive(model, X, da.sin(2 * X[:, 0]) + X[:, 1], workers=workers)
             done += count
-            workers = client.run(lambda: psutil.Process().memory_info().rss)
+            memory = client.run(lambda: psutil.Process().memory_info().rss)
             console.print(
                 f"{done:,} rows: {done / (time.perf_counter() - start):,.0f} per second; memory of this process "
                 f"{psutil.Process().memory_info().rss / 1e6:,.0f} MB, of workers "
-                + ", ".join(f"{each / 1e6:,.0f} MB" for each in workers.values())
+                + ", ".join(f"{each / 1e6:,.0f} MB" for each in memory.values())
             )
 
 
@@ -226,36 +200,44 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmark."""
     parser = make_parser("scale", __doc__)
     parser.add_argument("--rows", type=int, default=ROWS, help="rows before costs are measured")
+    parser.add_argument("--max-centers", type=int, default=MAX_CENTERS, help="largest number of centers")
+    parser.add_argument("--only", choices=["speed", "errors"], help="omit everything else")
     parser.add_argument("--data", type=Path, help="folder of CSV files whose errors are measured")
     parser.add_argument("--stream", type=int, help="only learn this many rows on a cluster of Dask")
     options = parser.parse_args(arguments)
-    require_positive(parser, options, "rows", "stream")
+    require_positive(parser, options, "rows", "max_centers", "stream")
     console = Console()
     if options.stream:
-        learn_long_stream(options.stream, console)
+        learn_long_stream(options.stream, options.max_centers, console)
         return
-    _run(options, console)
+    if options.only is None:
+        costs = measure_costs(low_rank_stream(10, 2, 2 * options.rows), options.rows, options.max_centers)
+        _print_costs(costs, options.rows, console)
+        _print_model(costs, console)
+    if options.only in (None, "speed"):
+        for stream in (low_rank_stream(10, 2, 8 + 2 * options.rows), drifting_stream(8 + 2 * options.rows)):
+            _print_speed(stream, options.rows, options.max_centers, console)
+    if options.only in (None, "errors"):
+        _print_errors(options.data, console)
 
 
-def _run(options: argparse.Namespace, console: Console) -> None:
-    stream = low_rank_stream(10, 2, 2 * options.rows)
-    costs = measure_costs(stream, options.rows)
-    _print_costs(costs, options.rows, console)
-    _print_model(costs, console)
-    model = MetricRegressor(n_jobs=1).fit(stream.X[: options.rows], stream.y[: options.rows])
-    end = min(2 * options.rows, model.state_.phase.end)
-    rows = Rows(stream.X[options.rows : end], stream.y[options.rows : end])
-    table = new_table(
-        f"The next {len(rows.y):,} rows", ("processes", "seconds", "processor seconds", "rows per second")
-    )
-    for workers in (1, 2):
-        speed = measure_speed(model.state_, rows, workers)
-        table.add_row(
-            str(workers), f"{speed.seconds:.2f}", f"{speed.processor_seconds:.2f}", f"{speed.rows_per_second:,.0f}"
-        )
-    console.print(table)
+def _print_speed(stream: Stream, rows: int, max_centers: int, console: Console) -> None:
+    """Print the speed of a step after a number of rows and the end of their phase."""
+    name, X, y = stream
+    model = MetricRegressor(max_centers, n_jobs=PROCESSES).fit(X[:rows], y[:rows])
+    end = model.state_.phase.end
+    state = model.partial_fit(X[rows:end], y[rows:end]).state_
+    sharding = Sharding(PROCESSES, min_rows=64)
+    sizes = sharding.next_step(state.clock, state.phase.end, state.phase.end - state.clock)
+    part = slice(end, end + sum(sizes))
+    step = Rows(X[part], y[part])
+    console.print(f"{name}, after {state.clock:,} rows, with {state.n_centers:,} centers:")
+    console.print(speed_table(measure_speeds(state, step, sharding), len(step.y), sharding))
+
+
+def _print_errors(data: Path | None, console: Console) -> None:
     table = new_table("Late error over that of one machine", ("stream", *(f"{n} shards" for n in ERROR_SHARDING)))
-    for each in [drifting_stream(4000), *(read_folder(options.data) if options.data else [])]:
+    for each in [drifting_stream(4000), *(read_folder(data) if data else [])]:
         table.add_row(each.name, *(f"{ratio:.3f}" for ratio in error_ratios(each).values()))
     console.print(table)
 

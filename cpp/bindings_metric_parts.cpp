@@ -87,6 +87,86 @@ CenterMemory make_centers(const Matrix& rows, const Vector& label_sums, const In
   return centers;
 }
 
+// Raises ValueError unless all places are those of centers.
+void require_places(const IntVector& places, std::size_t size) {
+  for (const std::int64_t place : span_of(places)) {
+    if (place < 0 || static_cast<std::size_t>(place) >= size) {
+      throw std::invalid_argument("places must be from 0 to " + std::to_string(size) + " - 1, got " +
+                                  std::to_string(place));
+    }
+  }
+}
+
+CenterMemory replace_centers(const CenterMemory& centers, const IntVector& places, const CenterMemory& others) {
+  require_places(places, centers.size());
+  require_size("others", others.size(), places.size());
+  require_size("a row of others", others.dimension, centers.dimension);
+  CenterMemory replaced = centers;
+  replaced.put(span_of(places), others);
+  return replaced;
+}
+
+CenterMemory append_centers(const CenterMemory& centers, const CenterMemory& others) {
+  require_size("a row of others", others.dimension, centers.dimension);
+  CenterMemory more = centers;
+  more.append(others);
+  return more;
+}
+
+CenterIndex make_index(const Sequence<Matrix>& coordinate_arrays) {
+  const std::vector<Matrix> coordinates = vector_of(coordinate_arrays);
+  const nb::gil_scoped_release release;
+  CenterIndex index;
+  for (const Matrix& each : coordinates) {
+    index.add_view(span_of(each), each.shape(1));
+  }
+  return index;
+}
+
+std::vector<FloatArray> coordinates_of(const CenterIndex& index) {
+  std::vector<FloatArray> out;
+  for (const CopyOnWrite<KdTree>& tree : index.trees) {
+    out.push_back(as_matrix(tree->points(), tree->dimension()));
+  }
+  return out;
+}
+
+std::vector<FloatArray> coordinates_at(const CenterIndex& index, const IntVector& places) {
+  std::vector<FloatArray> out;
+  for (const CopyOnWrite<KdTree>& tree : index.trees) {
+    require_places(places, tree->size());
+    out.push_back(as_matrix(tree->points(span_of(places)), tree->dimension()));
+  }
+  return out;
+}
+
+CenterIndex append_to_index(const CenterIndex& index, const Sequence<Matrix>& coordinate_arrays) {
+  const std::vector<Matrix> coordinates = vector_of(coordinate_arrays);
+  require_size("coordinates", coordinates.size(), index.trees.size());
+  const nb::gil_scoped_release release;
+  CenterIndex more = index;
+  for (std::size_t v = 0; v < coordinates.size(); ++v) {
+    require_size("a row of coordinates", coordinates[v].shape(1), index.trees[v]->dimension());
+    more.append(v, span_of(coordinates[v]));
+  }
+  return more;
+}
+
+void bind_center_index(nb::module_& m) {
+  nb::class_<CenterIndex>(m, "CenterIndex",
+                          "Index of centers by their coordinates in each view. Copies share it until one changes.")
+      .def(nb::new_(&make_index), "coordinates"_a)
+      .def_prop_ro("coordinates", &coordinates_of, nb::rv_policy::move, "Coordinates of the centers in each view.")
+      .def("take", &coordinates_at, "places"_a, "Return the coordinates of some of the centers in each view.")
+      .def("append", &append_to_index, "coordinates"_a, "Return an index with more centers.")
+      .def(
+          "__reduce__",
+          [](const CenterIndex& self) {
+            return nb::make_tuple(nb::type<CenterIndex>(), nb::make_tuple(coordinates_of(self)));
+          },
+          reduce_signature());
+}
+
 void bind_centers(nb::module_& m) {
   nb::class_<CenterMemory>(m, "CenterMemory", "Centers, shared by all views.")
       .def(nb::new_(&make_centers), "rows"_a, "label_sums"_a, "label_counts"_a, "round_sums"_a, "error_sums"_a)
@@ -101,6 +181,15 @@ void bind_centers(nb::module_& m) {
       .def_prop_ro(
           "error_sums", [](const CenterMemory& self) { return as_vector(self.error_sums); }, nb::rv_policy::move)
       .def("__len__", &CenterMemory::size)
+      .def(
+          "take",
+          [](const CenterMemory& self, const IntVector& places) {
+            require_places(places, self.size());
+            return self.take(span_of(places));
+          },
+          "places"_a, "Return some of the centers.")
+      .def("replace", &replace_centers, "places"_a, "others"_a, "Return centers of which some are replaced by others.")
+      .def("append", &append_centers, "others"_a, "Return these centers and others.")
       .def(
           "__reduce__",
           [](const CenterMemory& self) {
@@ -144,6 +233,15 @@ void bind_packing_expert(nb::module_& m) {
       .def_ro("clock", &PackingExpert::clock)
       .def_ro("coordinate_scale", &PackingExpert::coordinate_scale)
       .def_ro("max_centers", &PackingExpert::max_centers)
+      .def(
+          "at_round",
+          [](const PackingExpert& self, std::int64_t clock) {
+            PackingExpert later = self;
+            later.clock = clock;
+            later.check();
+            return later;
+          },
+          "clock"_a, "Return the same state in another round.")
       .def(
           "__reduce__",
           [coordinates](const PackingExpert& self) {
@@ -191,21 +289,13 @@ FloatArray feature_statistics(const MetricParts& parts) {
   return as_matrix(values, features.mean.size());
 }
 
-MetricParts make_parts(const Sequence<FeatureView>& view_objects, CenterMemory centers, PackingExpert packing,
+MetricParts make_parts(const Sequence<FeatureView>& views, CenterMemory centers, PackingExpert packing,
                        GlobalRegressions regressions, StackedAggregation aggregation, const Vector& labels,
-                       const Matrix& features, const ConformalIntervals& intervals,
-                       const Sequence<Matrix>& coordinate_arrays, std::int64_t clock) {
-  std::vector<FeatureView> views = vector_of(view_objects);
-  const std::vector<Matrix> coordinates = vector_of(coordinate_arrays);
-  require_size("coordinates", coordinates.size(), views.size());
-  std::vector<std::vector<double>> points;
-  for (std::size_t v = 0; v < views.size(); ++v) {
-    require_size("a row of coordinates", coordinates[v].shape(1), views[v].rank);
-    points.push_back(vector_of(coordinates[v]));
-  }
-  MetricParts parts{std::move(views),
+                       const Matrix& features, const ConformalIntervals& intervals, CenterIndex index,
+                       std::int64_t clock) {
+  MetricParts parts{vector_of(views),
                     std::move(centers),
-                    std::move(points),
+                    std::move(index),
                     std::move(packing),
                     std::move(regressions),
                     std::move(aggregation),
@@ -215,14 +305,6 @@ MetricParts make_parts(const Sequence<FeatureView>& view_objects, CenterMemory c
                     clock};
   parts.check();
   return parts;
-}
-
-std::vector<FloatArray> coordinates_of(const MetricParts& parts) {
-  std::vector<FloatArray> out;
-  for (std::size_t v = 0; v < parts.coordinates.size(); ++v) {
-    out.push_back(as_matrix(parts.coordinates[v], parts.views[v].rank));
-  }
-  return out;
 }
 
 void bind_parts(nb::module_& m) {
@@ -242,7 +324,7 @@ void bind_parts(nb::module_& m) {
           reduce_signature());
   nb::class_<MetricParts>(m, "MetricParts", "State of a learner with a metric.")
       .def(nb::new_(&make_parts), "views"_a, "centers"_a, "packing"_a, "regressions"_a, "aggregation"_a,
-           "label_statistics"_a, "feature_statistics"_a, "intervals"_a, "coordinates"_a, "clock"_a)
+           "label_statistics"_a, "feature_statistics"_a, "intervals"_a, "index"_a, "clock"_a)
       .def_ro("views", &MetricParts::views)
       .def_ro("centers", &MetricParts::centers)
       .def_ro("packing", &MetricParts::packing)
@@ -252,14 +334,14 @@ void bind_parts(nb::module_& m) {
       .def_prop_ro("feature_statistics", &feature_statistics, nb::rv_policy::move)
       .def_ro("intervals", &MetricParts::intervals)
       .def_ro("clock", &MetricParts::clock)
-      .def_prop_ro("coordinates", &coordinates_of, nb::rv_policy::move, "Coordinates of the centers in each view.")
+      .def_ro("index", &MetricParts::index)
       .def(
           "__reduce__",
           [](const MetricParts& self) {
             return nb::make_tuple(nb::type<MetricParts>(),
                                   nb::make_tuple(self.views, self.centers, self.packing, self.regressions,
                                                  self.aggregation, label_statistics(self), feature_statistics(self),
-                                                 self.intervals, coordinates_of(self), self.clock));
+                                                 self.intervals, self.index, self.clock));
           },
           reduce_signature());
 }
@@ -269,6 +351,7 @@ void bind_parts(nb::module_& m) {
 void bind_metric_parts(nb::module_& m) {
   bind_feature_view(m);
   bind_centers(m);
+  bind_center_index(m);
   bind_packing_expert(m);
   bind_parts(m);
 }

@@ -343,6 +343,23 @@ std::vector<double> KdTree::points() const {
   return rows;
 }
 
+std::vector<double> KdTree::points(std::span<const std::int64_t> positions) const {
+  std::vector<std::int64_t> slots(size_);
+  for (std::size_t leaf = 0; leaf < leaf_count_; ++leaf) {
+    const std::span<const std::int32_t> held = leaf_positions(leaf);
+    for (std::size_t lane = 0; lane < held.size(); ++lane) {
+      slots[static_cast<std::size_t>(held[lane])] = static_cast<std::int64_t>(leaf * leaf_size + lane);
+    }
+  }
+  std::vector<double> rows(positions.size() * dimension_);
+  for (std::size_t i = 0; i < positions.size(); ++i) {
+    const std::int64_t slot = slots[static_cast<std::size_t>(positions[i])];
+    std::copy_n(points_.begin() + static_cast<std::ptrdiff_t>(dimension_) * slot, dimension_,
+                rows.begin() + static_cast<std::ptrdiff_t>(i * dimension_));
+  }
+  return rows;
+}
+
 std::span<const double> KdTree::coordinates(const Neighbor& neighbor) const {
   return std::span(points_).subspan(static_cast<std::size_t>(neighbor.slot) * dimension_, dimension_);
 }

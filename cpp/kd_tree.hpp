@@ -42,6 +42,9 @@ class KdTree {
   // Returns the coordinates of all points, one per row, in the order of insertion.
   std::vector<double> points() const;
 
+  // Returns the coordinates of some points by their positions, which must be in range.
+  std::vector<double> points(std::span<const std::int64_t> positions) const;
+
   // Returns the coordinates of a point found by a search. The span is valid until the next insertion.
   std::span<const double> coordinates(const Neighbor& neighbor) const;
 

@@ -93,7 +93,7 @@ class MetricCore {
   // Returns a copy of what was measured about the importance of columns; nullopt if it is not measured.
   std::optional<ImportanceParts> importance() const;
 
-  // Returns a copy of all parts between two rounds.
+  // Returns a copy of all parts between two rounds. It shares the index of the centers until either changes it.
   CoreParts parts() const;
 
   // Return whether all values are finite and not too large.

@@ -82,6 +82,46 @@ void CenterMemory::merge(std::size_t center, const Entry& entry) {
   }
 }
 
+CenterMemory CenterMemory::take(std::span<const std::int64_t> places) const {
+  CenterMemory taken;
+  taken.dimension = dimension;
+  std::vector<double>& taken_rows = taken.rows.write();
+  taken_rows.reserve(places.size() * dimension);
+  for (const std::int64_t place : places) {
+    const auto at = static_cast<std::size_t>(place);
+    taken_rows.insert(taken_rows.end(), row(at).begin(), row(at).end());
+    taken.label_sums.push_back(label_sums[at]);
+    taken.label_counts.push_back(label_counts[at]);
+    taken.round_sums.push_back(round_sums[at]);
+    taken.error_sums.push_back(error_sums[at]);
+  }
+  return taken;
+}
+
+void CenterMemory::put(std::span<const std::int64_t> places, const CenterMemory& others) {
+  if (places.empty()) {
+    return;
+  }
+  std::vector<double>& own_rows = rows.write();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const auto at = static_cast<std::size_t>(places[i]);
+    std::ranges::copy(others.row(i), own_rows.begin() + static_cast<std::ptrdiff_t>(at * dimension));
+    label_sums[at] = others.label_sums[i];
+    label_counts[at] = others.label_counts[i];
+    round_sums[at] = others.round_sums[i];
+    error_sums[at] = others.error_sums[i];
+  }
+}
+
+void CenterMemory::append(const CenterMemory& others) {
+  const auto add = [](auto& own, const auto& more) { own.insert(own.end(), more.begin(), more.end()); };
+  add(rows.write(), *others.rows);
+  add(label_sums, others.label_sums);
+  add(label_counts, others.label_counts);
+  add(round_sums, others.round_sums);
+  add(error_sums, others.error_sums);
+}
+
 void PackingExpert::check() const {
   const std::size_t rank = centers.points.dimension();
   require(rank_starts.size() + 1 == rank, "rank_starts must have one entry less than the number of coordinates");
@@ -96,17 +136,16 @@ void PackingExpert::check() const {
 
 void MetricParts::check() const {
   const std::size_t d = centers.dimension;
-  centers.check();
   require(!views.empty(), "views must not be empty");
   for (const FeatureView& view : views) {
     view.check();
     require(view.dimension == d, "a view must have as many features as the centers");
   }
   require(views[0].knots.empty(), "the first view must have no knots");
-  require(coordinates.size() == views.size(), "coordinates must have one array per view");
+  require(index.trees.size() == views.size(), "index must have one entry per view");
   for (std::size_t v = 0; v < views.size(); ++v) {
-    require(coordinates[v].size() == centers.size() * views[v].rank && all_within(coordinates[v], largest_coordinate),
-            "coordinates must be finite and at most 1e100 in size, with one row per center");
+    require(index.trees[v]->size() == centers.size() && index.trees[v]->dimension() == views[v].rank,
+            "index must have the coordinates of each center in each view");
   }
   packing.check();
   require(packing.centers.points.dimension() == views[0].rank,
@@ -152,11 +191,6 @@ MetricRounds::MetricRounds(const MetricSettings& settings, MetricParts parts)
     : settings_((check(settings), settings)),
       parts_((parts.check(), std::move(parts))),
       radius_(parts_.packing.rank_starts) {
-  for (std::size_t v = 0; v < parts_.views.size(); ++v) {
-    const std::size_t rank = parts_.views[v].rank;
-    trees_.push_back(parts_.centers.size() == 0 ? KdTree(rank) : KdTree(parts_.coordinates[v], rank));
-  }
-  parts_.coordinates.clear();
   const FeatureView& first = parts_.views[0];
   direction_squares_.assign(first.rank, 0.0);
   for (std::size_t i = 0; i < first.dimension; ++i) {
@@ -170,21 +204,6 @@ std::vector<double> MetricRounds::expert_weights() const {
   std::vector<double> weights(parts_.aggregation.size());
   parts_.aggregation.experts.compute_weights(weights);
   return weights;
-}
-
-MetricParts MetricRounds::parts() const {
-  MetricParts copy = parts_;
-  for (const KdTree& tree : trees_) {
-    copy.coordinates.push_back(tree.points());
-  }
-  return copy;
-}
-
-MetricParts MetricRounds::release_parts() {
-  for (const KdTree& tree : trees_) {
-    parts_.coordinates.push_back(tree.points());
-  }
-  return std::move(parts_);
 }
 
 double MetricRounds::predict_row(std::span<const double> row, Workspace& work) const {
@@ -265,7 +284,7 @@ void MetricRounds::ask_local_experts(std::size_t v, Workspace& work) const {
 // Finds the nearest centers in a view and collects their labels, ages and offsets.
 void MetricRounds::find_neighbors(std::size_t v, Workspace& work) const {
   const CenterMemory& centers = parts_.centers;
-  const KdTree& tree = trees_[v];
+  const KdTree& tree = *parts_.index.trees[v];
   Workspace::View& view = work.views[v];
   Neighborhood& near = view.near;
   near.count = tree.k_nearest(view.coordinates, std::numeric_limits<double>::infinity(), view.neighbors);
@@ -430,8 +449,8 @@ void MetricRounds::make_room_to_store(std::span<const double> row, double label,
 
 void MetricRounds::make_room_for_center(const Workspace& work) {
   parts_.centers.make_room();
-  for (std::size_t v = 0; v < trees_.size(); ++v) {
-    trees_[v].make_room(work.views[v].coordinates);
+  for (std::size_t v = 0; v < work.views.size(); ++v) {
+    parts_.index.trees[v].write().make_room(work.views[v].coordinates);
   }
 }
 
@@ -527,8 +546,8 @@ void MetricRounds::update_centers(double label, double error, Workspace& work) {
 
 void MetricRounds::add_center(double label, double error, const Workspace& work) {
   parts_.centers.add({work.clipped, label, error, parts_.clock});
-  for (std::size_t v = 0; v < trees_.size(); ++v) {
-    trees_[v].insert(work.views[v].coordinates);
+  for (std::size_t v = 0; v < work.views.size(); ++v) {
+    parts_.index.trees[v].write().insert(work.views[v].coordinates);
   }
 }
 

@@ -7,13 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "aggregation.hpp"
+#include "center_index.hpp"
 #include "conformal.hpp"
 #include "copy_on_write.hpp"
 #include "feature_views.hpp"
-#include "kd_tree.hpp"
 #include "local_models.hpp"
 #include "packing_core.hpp"
 #include "stacked_aggregation.hpp"
@@ -65,6 +66,13 @@ struct CenterMemory {
   void add(const Entry& entry);
   // Merges a row and its label with a center.
   void merge(std::size_t center, const Entry& entry);
+
+  // Returns some of the centers. Places must be in range.
+  CenterMemory take(std::span<const std::int64_t> places) const;
+  // Replaces some of the centers by others, of which there must be as many.
+  void put(std::span<const std::int64_t> places, const CenterMemory& others);
+  // Adds centers.
+  void append(const CenterMemory& others);
 };
 
 // Algorithm 1 as an expert, in the coordinates of the first view divided by `coordinate_scale`.
@@ -89,11 +97,9 @@ struct GlobalRegressions {
 
 // The complete state of MetricRounds.
 struct MetricParts {
-  static constexpr double largest_coordinate = 1e100;
-
   std::vector<FeatureView> views;
   CenterMemory centers;
-  std::vector<std::vector<double>> coordinates;  // coordinates of the centers in each view
+  CenterIndex index;  // of the centers
   PackingExpert packing;
   GlobalRegressions regressions;
   StackedAggregation aggregation;
@@ -130,11 +136,10 @@ class MetricRounds {
   // Returns the scale of each feature in the first view.
   std::span<const double> feature_scales() const { return parts_.views[0].scale; }
 
-  // Returns a copy of all parts.
-  MetricParts parts() const;
+  const MetricParts& parts() const { return parts_; }
 
   // Moves all parts out. No other call may follow.
-  MetricParts release_parts();
+  MetricParts release_parts() { return std::move(parts_); }
 
   // Returns the range of the labels, extended by `label_margin`.
   PredictionRange prediction_range() const;
@@ -224,8 +229,7 @@ class MetricRounds {
   void update_statistics(double label, const Workspace& work);
 
   MetricSettings settings_;
-  MetricParts parts_;          // without `coordinates`, which are in the trees
-  std::vector<KdTree> trees_;  // index of the centers in each view
+  MetricParts parts_;
   RadiusSchedule radius_;
   std::vector<double> direction_squares_;  // squared norms of the directions of the first view
 };

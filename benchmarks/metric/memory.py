@@ -14,7 +14,7 @@ from benchmarks.streams import Stream, late_nrmse
 from ellipack import MetricRegressor
 from ellipack._core import CoreParts, MetricCore
 from ellipack.learners.metric.eviction import keep_centers
-from ellipack.learners.metric.state import MetricState
+from ellipack.learners.metric.state import MetricState, replace_parts
 from ellipack.validation import Floats
 
 DIVISORS = (2, 4, 8)
@@ -48,11 +48,10 @@ def error_of_latest(stream: Stream, max_centers: int, views: int) -> float:
 
 def keep_latest(state: MetricState, kept: int) -> None:
     """Drop all but the latest centers of a learner."""
-    latest_centers = np.arange(state.n_centers) >= state.n_centers - kept
-    state.phase = replace(
-        state.phase,
-        core=MetricCore(state.core.settings, CoreParts(keep_centers(state.core.parts().plain, latest_centers), None)),
-    )
+    parts, latest = state.core.parts().plain, np.arange(state.n_centers - kept, state.n_centers)
+    centers, index = keep_centers(parts.centers, latest, parts.views)
+    parts = replace_parts(parts, centers=centers, index=index)
+    state.phase = replace(state.phase, core=MetricCore(state.core.settings, CoreParts(parts, None)))
 
 
 def compare(stream: Stream, views: int = 1) -> list[tuple[int, float, float]]:

@@ -444,6 +444,34 @@ class CenterMemory:
 
     def __len__(self) -> int: ...
 
+    def take(self, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> CenterMemory:
+        """Return some of the centers."""
+
+    def replace(self, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], others: CenterMemory) -> CenterMemory:
+        """Return centers of which some are replaced by others."""
+
+    def append(self, others: CenterMemory) -> CenterMemory:
+        """Return these centers and others."""
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class CenterIndex:
+    """
+    Index of centers by their coordinates in each view. Copies share it until one changes.
+    """
+
+    def __init__(self, coordinates: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]]) -> None: ...
+
+    @property
+    def coordinates(self) -> list[NDArray[numpy.float64]]:
+        """Coordinates of the centers in each view."""
+
+    def take(self, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> list[NDArray[numpy.float64]]:
+        """Return the coordinates of some of the centers in each view."""
+
+    def append(self, coordinates: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]]) -> CenterIndex:
+        """Return an index with more centers."""
+
     def __reduce__(self) -> tuple[object, ...]: ...
 
 class PackingExpert:
@@ -475,6 +503,9 @@ class PackingExpert:
     @property
     def max_centers(self) -> int: ...
 
+    def at_round(self, clock: int) -> PackingExpert:
+        """Return the same state in another round."""
+
     def __reduce__(self) -> tuple[object, ...]: ...
 
 class GlobalRegressions:
@@ -493,7 +524,7 @@ class GlobalRegressions:
 class MetricParts:
     """State of a learner with a metric."""
 
-    def __init__(self, views: Sequence[FeatureView], centers: CenterMemory, packing: PackingExpert, regressions: GlobalRegressions, aggregation: StackedAggregation, label_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], intervals: ConformalIntervals, coordinates: Sequence[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]], clock: int) -> None: ...
+    def __init__(self, views: Sequence[FeatureView], centers: CenterMemory, packing: PackingExpert, regressions: GlobalRegressions, aggregation: StackedAggregation, label_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], feature_statistics: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], intervals: ConformalIntervals, index: CenterIndex, clock: int) -> None: ...
 
     @property
     def views(self) -> list[FeatureView]: ...
@@ -523,8 +554,7 @@ class MetricParts:
     def clock(self) -> int: ...
 
     @property
-    def coordinates(self) -> list[NDArray[numpy.float64]]:
-        """Coordinates of the centers in each view."""
+    def index(self) -> CenterIndex: ...
 
     def __reduce__(self) -> tuple[object, ...]: ...
 

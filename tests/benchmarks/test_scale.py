@@ -2,6 +2,9 @@ import pytest
 
 from benchmarks import scale
 from benchmarks.streams import low_rank_stream
+from benchmarks.worker_speed import measure_speeds, speed_table
+from ellipack import MetricRegressor, Sharding
+from ellipack.learners.metric.shard_rounds import Rows
 
 COSTS = scale.Costs(
     centers=100_000, round=6e-5, start=0.4, merge=0.2, phase_end=0.2, state_bytes=40_000_000, learned_bytes=600_000
@@ -28,3 +31,15 @@ def test_costs_are_measured() -> None:
     assert costs.centers == 700
     assert min(costs.round, costs.merge, costs.phase_end) > 0
     assert costs.state_bytes > costs.learned_bytes > 0
+
+
+def test_two_processes_are_compared_with_one_and_with_their_limit() -> None:
+    stream = low_rank_stream(3, 1, 700)
+    state = MetricRegressor(n_jobs=1, past=False).fit(stream.X[:600], stream.y[:600]).state_
+    rows, sharding = Rows(stream.X[600:680], stream.y[600:680]), Sharding(2, min_rows=16)
+    speeds = measure_speeds(state, rows, sharding, repeats=1)
+    assert min(speed.seconds for speed in speeds) > 0
+    assert state.clock == 600
+    names, _, relative, *_ = (list(column.cells) for column in speed_table(speeds, 80, sharding).columns)
+    assert names == ["1", "2, one learner", "2, two learners"]
+    assert relative[0] == "1.00"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from distributed import LocalCluster
 
-from ellipack.cli.workers import worker_batches
+from ellipack.evaluation.worker_batches import worker_batches
 from ellipack.tabular import open_table
 from tests.cli.runner import CliRunner
 

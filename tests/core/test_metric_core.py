@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipack import _core
-from ellipack._core import CenterMemory, CoreParts, MetricCore, MetricParts, MetricSettings, PackingExpert
+from ellipack._core import CenterIndex, CenterMemory, CoreParts, MetricCore, MetricParts, MetricSettings, PackingExpert
 from ellipack.learners.intervals import NO_BOUNDS
 from ellipack.learners.metric.state import COUNT, HIGH, LOW
 from ellipack.validation import Floats
@@ -34,8 +34,9 @@ FIELDS = {
     "StackedAggregation": ["experts", "stack", "top"],
     "MetricParts": [
         "views", "centers", "packing", "regressions", "aggregation", "label_statistics", "feature_statistics",
-        "intervals", "coordinates", "clock",
+        "intervals", "index", "clock",
     ],
+    "CenterIndex": ["coordinates"],
     "MetricSettings": ["neighbors", "max_centers", "label_margin"],
     "PastFeatures": ["labels", "max_keys", "stream", "keys", "histories"],
     "PastParts": ["rounds", "features", "combination", "active_from", "active_errors", "total_errors"],
@@ -84,6 +85,9 @@ def new_core(parts: MetricParts) -> MetricCore:
 
 SETTINGS = MetricSettings(neighbors=8, max_centers=1000, label_margin=0.05)
 PARTS = parts_of_learner()
+COORDINATES = PARTS.index.coordinates
+FEWER = trained(*smooth_stream(75, 2), views=2).core.parts().plain
+FEWER_ROWS = parts_of_learner(rounds=20)
 NO_KEYS = np.zeros(0, dtype=np.int64)
 
 
@@ -321,6 +325,69 @@ def test_impossible_centers_are_rejected(changes: dict[str, Any]) -> None:
         changed(PARTS.centers, **changes)
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+def test_impossible_coordinates_are_rejected(value: float) -> None:
+    with pytest.raises(ValueError, match="coordinates must be finite and at most 1e100"):
+        CenterIndex([np.full((2, 3), value)])
+    with pytest.raises(ValueError, match="coordinates must be finite and at most 1e100"):
+        PARTS.index.append([np.full((1, 3), value), np.zeros((1, 3))])
+
+
+def test_centers_are_taken_replaced_and_appended() -> None:
+    centers, places, others = PARTS.centers, np.array([5, 0, 7]), FEWER_ROWS.centers
+    taken = centers.take(places)
+    more, replaced = centers.append(others), centers.replace(places, others.take(np.arange(3)))
+    index = PARTS.index.append(FEWER_ROWS.index.coordinates)
+    for name in FIELDS["CenterMemory"]:
+        own, new = getattr(centers, name), getattr(others, name)
+        assert getattr(taken, name).tobytes() == own[places].tobytes()
+        assert getattr(more, name).tobytes() == np.concatenate([own, new]).tobytes()
+        own[places] = new[:3]
+        assert getattr(replaced, name).tobytes() == own.tobytes()
+    pairs = zip(COORDINATES, FEWER_ROWS.index.coordinates, index.coordinates, index.take(places), strict=True)
+    for own, new, both, some in pairs:
+        assert both.tobytes() == np.concatenate([own, new]).tobytes()
+        assert some.tobytes() == own[places].tobytes()
+    assert content(PARTS.index) == content(CenterIndex(COORDINATES))
+    assert content(PARTS.centers) == content(changed(PARTS.centers))
+
+
+@pytest.mark.parametrize("place", [-1, 66, 2**62])
+def test_places_without_a_center_are_rejected(place: int) -> None:
+    places = np.array([0, place])
+    for take in (
+        PARTS.centers.take,
+        PARTS.index.take,
+        lambda at: PARTS.centers.replace(at, PARTS.centers.take(at * 0)),
+    ):
+        with pytest.raises(ValueError, match="places must be from 0 to 66 - 1, got"):
+            take(places)
+    with pytest.raises(ValueError, match="others must have 2 entries, got 1"):
+        PARTS.centers.replace(np.array([0, 1]), PARTS.centers.take(np.array([3])))
+    with pytest.raises(ValueError, match="must have"):
+        PARTS.centers.append(FEWER.centers)
+    with pytest.raises(ValueError, match="must have"):
+        PARTS.index.append(FEWER.index.coordinates)
+    with pytest.raises(ValueError, match="must have"):
+        PARTS.index.append(COORDINATES[:1])
+
+
+def test_parts_do_not_change_when_the_core_learns() -> None:
+    X, y = smooth_stream(20)
+    core = new_core(PARTS)
+    parts, before = core.parts().plain, content(PARTS)
+    learn_rows(core, X, y)
+    assert content(parts) == content(PARTS) == before
+    assert len(core.parts().plain.index.coordinates[0]) == len(core)
+
+
+def test_a_packing_is_the_same_in_another_round() -> None:
+    later = PARTS.packing.at_round(PARTS.packing.clock + 10)
+    assert content(later) == content(changed(PARTS.packing, clock=PARTS.packing.clock + 10))
+    with pytest.raises(ValueError, match="must"):
+        PARTS.packing.at_round(-1)
+
+
 NOTHING: dict[str, Any] = {
     "coordinates": np.zeros((0, 3)), "label_sums": np.zeros(0), "label_counts": np.zeros(0, dtype=np.int64),
     "creation_rounds": np.zeros(0, dtype=np.int64),
@@ -358,7 +425,6 @@ def test_impossible_packings_are_rejected(changes: dict[str, Any]) -> None:
 
 
 NO_CENTERS = CenterMemory(np.zeros((0, 3)), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0))
-FEWER = trained(*smooth_stream(75, 2), views=2).core.parts().plain
 FIRST_VIEW, SECOND_VIEW = PARTS.views
 ONE_VIEW = parts_of_learner(views=1)
 
@@ -373,15 +439,15 @@ def statistics(entry: int, value: float) -> Floats:
     "changes",
     [
         {"views": []},
-        {"views": [], "coordinates": []},
+        {"views": [], "index": CenterIndex([])},
         {"views": [FIRST_VIEW]},
-        {"views": [FIRST_VIEW], "coordinates": PARTS.coordinates[:1]},
+        {"views": [FIRST_VIEW], "index": CenterIndex(COORDINATES[:1])},
         {"views": [*PARTS.views, SECOND_VIEW]},
         {"views": [SECOND_VIEW, FIRST_VIEW]},
         {"views": FEWER.views},
         {"centers": FEWER.centers},
         {"centers": NO_CENTERS},
-        {"centers": NO_CENTERS, "coordinates": [np.zeros((0, 3))] * 2},
+        {"centers": NO_CENTERS, "index": CenterIndex([np.zeros((0, 3))] * 2)},
         {"packing": FEWER.packing},
         {"regressions": FEWER.regressions},
         {"regressions": _core.GlobalRegressions(PARTS.regressions.ridge, FEWER.regressions.forgetting)},
@@ -391,13 +457,11 @@ def statistics(entry: int, value: float) -> Floats:
         {"aggregation": changed(PARTS.aggregation, experts=PARTS.aggregation.top)},
         {"feature_statistics": FEWER.feature_statistics},
         {"feature_statistics": np.zeros((5, 0))},
-        {"coordinates": []},
-        {"coordinates": [PARTS.coordinates[0]] * 3},
-        {"coordinates": [each[:-1].copy() for each in PARTS.coordinates]},
-        {"coordinates": [np.vstack([each, each[:1]]) for each in PARTS.coordinates]},
-        {"coordinates": [each[:, :2].copy() for each in PARTS.coordinates]},
-        *({"coordinates": [PARTS.coordinates[0], np.full_like(PARTS.coordinates[1], value)]}
-          for value in (np.nan, np.inf, 1e200)),
+        {"index": CenterIndex([])},
+        {"index": CenterIndex([COORDINATES[0]] * 3)},
+        {"index": CenterIndex([each[:-1].copy() for each in COORDINATES])},
+        {"index": CenterIndex([np.vstack([each, each[:1]]) for each in COORDINATES])},
+        {"index": CenterIndex([each[:, :2].copy() for each in COORDINATES])},
         {"clock": -1},
         {"clock": 2**63 - 1},
         {"label_statistics": statistics(COUNT, 0.0)},

@@ -16,10 +16,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from distributed import Client, KilledWorker, LocalCluster
+from sklearn.base import clone
 
-from ellipack import MetricRegressor, Sharding, TableRegressor, Workers
-from ellipack.dask import learning, predict, predict_batches, progressive
+from ellipack import KeyedRegressor, MetricRegressor, PackingRegressor, Sharding, TableRegressor, Workers
+from ellipack.dask import cluster_workers, learning, predict, predict_batches, progressive
 from ellipack.errors import InputError, KindError, ShapeError, StreamError, WorkerError
+from ellipack.learners.keyed.partitions import learn_partition
 from ellipack.validation import Floats
 from tests.learners.metric.learners import QUICK, bits, smooth_stream
 
@@ -68,7 +70,9 @@ def test_a_cluster_gives_the_bits_of_threads_for_any_partitions(
     for k, part in enumerate((frame[:400], frame[400:410], frame[410:])):
         part.to_parquet(tmp_path / f"{k}.parquet", row_group_size=150)
     for source in (dd.from_pandas(frame, npartitions=4), tmp_path):
-        learner, predictions = progressive(model(by="store"), source, target="y", sharding=SHARDING, client=client)
+        learner, predictions, _ = progressive(
+            model(by="store"), source, target="y", workers=cluster_workers(client, SHARDING)
+        )
         assert predictions.compute().tobytes() == expected[1].tobytes()
         assert bits(learner.state_) == bits(expected[0].state_)
         assert learner.feature_names_in_.tolist() == ["a", "b", "c"]
@@ -111,7 +115,9 @@ def test_killed_worker_is_replaced(
     flag.touch()
     monkeypatch.setattr(learning, "learn_shard", failing(learning.learn_shard, flag))
     rows = dd.from_pandas(frame, npartitions=3)
-    learner, predictions = progressive(model(by="store"), rows, target="y", sharding=SHARDING, client=client)
+    learner, predictions, _ = progressive(
+        model(by="store"), rows, target="y", workers=cluster_workers(client, SHARDING)
+    )
     assert not flag.exists()
     assert predictions.compute().tobytes() == expected[1].tobytes()
     assert bits(learner.state_) == bits(expected[0].state_)
@@ -128,11 +134,11 @@ def test_step_whose_state_was_lost_is_run_again(client: Client, monkeypatch: pyt
         return run_step(*arguments)
 
     monkeypatch.setattr(learning._Run, "_run_step", fail_first)
-    learner, predictions = progressive(model(), da.from_array(X), da.from_array(y), client=client)
+    learner, predictions, _ = progressive(model(), da.from_array(X), da.from_array(y), workers=cluster_workers(client))
     assert predictions.compute().tobytes() == model().progressive(X, y).tobytes()
     failures += [CancelledError()] * 3
     with pytest.raises(WorkerError, match="workers end again and again while they learn rows 0 to 59"):
-        progressive(learner, da.from_array(X), da.from_array(y), client=client)
+        progressive(learner, da.from_array(X), da.from_array(y), workers=cluster_workers(client))
     assert learner.state_.clock == 60
 
 
@@ -140,13 +146,107 @@ def test_arrays_continue_where_the_learner_is(client: Client) -> None:
     X, y = smooth_stream(ROWS)
     learner = model().fit(X[:600], y[:600])
     rows, labels = da.from_array(X[600:], chunks=(130, 2)), da.from_array(y[600:], chunks=200)
-    _, predictions = progressive(learner, rows, labels, sharding=SHARDING, client=client)
+    _, predictions, _ = progressive(learner, rows, labels, workers=cluster_workers(client, SHARDING))
     other = model().fit(X[:600], y[:600])
     with ThreadPoolExecutor(1) as executor:
         wanted = other.progressive(X[600:], y[600:], workers=Workers(executor, SHARDING))
     assert predictions.compute().tobytes() == wanted.tobytes()
     assert predictions.shape == (500,)
     assert bits(learner.state_) == bits(other.state_)
+
+
+def test_intervals_are_those_of_one_machine(client: Client) -> None:
+    X, y = smooth_stream(800)
+    rows, labels = da.from_array(X, chunks=(300, 3)), da.from_array(y, chunks=300)
+    workers = cluster_workers(client, SHARDING)
+    _, predictions, intervals = progressive(model(), rows, labels, coverage=[0.5, 0.95], workers=workers)
+    with ThreadPoolExecutor(1) as executor:
+        values, wanted = model().progressive(X, y, coverage=[0.5, 0.95], workers=Workers(executor, SHARDING))
+    assert predictions.compute().tobytes() == values.tobytes()
+    assert intervals is not None
+    assert intervals.lower.compute().tobytes() == wanted.lower.tobytes()
+    assert intervals.upper.compute().tobytes() == wanted.upper.tobytes()
+
+
+def test_tables_with_text_and_missing_values_are_learned(client: Client, frame: pd.DataFrame, tmp_path: Path) -> None:
+    frame = frame.assign(a=frame["a"].where(frame.index % 5 > 0))
+    frame[:500].to_parquet(tmp_path / "0.parquet")
+    frame[500:].to_parquet(tmp_path / "1.parquet")
+    workers, learners = cluster_workers(client, SHARDING), []
+    for source in (dd.from_pandas(frame, npartitions=3), tmp_path):
+        table = TableRegressor("y", learner=model(past=False))
+        learned = progressive(table, source, coverage=0.8, workers=workers, progress=source is tmp_path)
+        with ThreadPoolExecutor(2) as executor:
+            expected = clone(table).progressive(frame, coverage=0.8, workers=Workers(executor, SHARDING))
+        assert learned.predictions.compute().tobytes() == expected[0].tobytes()
+        assert learned.intervals is not None
+        assert learned.intervals.upper.compute().tobytes() == expected[1].upper.tobytes()
+        learners.append(learned.learner)
+    assert bits(learners[0].learner_.state_) == bits(learners[1].learner_.state_)
+    with pytest.raises(InputError, match="must continue with a Dask data frame"):
+        progressive(learners[0], tmp_path, workers=workers)
+
+
+def test_bad_cell_of_a_table_is_named_with_its_file(client: Client, frame: pd.DataFrame, tmp_path: Path) -> None:
+    frame[:40].to_parquet(tmp_path / "0.parquet")
+    frame[40:80].assign(y=[*frame["y"][40:70], np.inf, *frame["y"][71:80]]).to_parquet(tmp_path / "1.parquet")
+    with pytest.raises(StreamError, match=r"1\.parquet, row 31"):
+        progressive(TableRegressor("y"), tmp_path, workers=cluster_workers(client))
+
+
+def keyed(**parameters: Any) -> KeyedRegressor:
+    own = MetricRegressor(200, past=False, n_jobs=1, neighbors=8, config=QUICK)
+    return KeyedRegressor("store", learner=own, pooled=model(), **parameters)
+
+
+@pytest.fixture(scope="module")
+def keyed_alone(frame: pd.DataFrame) -> tuple[KeyedRegressor, Any]:
+    learner = keyed()
+    numbers, labels = frame[["a", "b", "c"]][:400], frame["y"][:400]
+    return learner, learner.progressive(numbers, labels, keys=frame["store"][:400], coverage=0.9)
+
+
+def test_learners_per_key_are_those_of_one_machine_for_any_partitions(
+    client: Client, frame: pd.DataFrame, keyed_alone: tuple[KeyedRegressor, Any], tmp_path: Path
+) -> None:
+    rows, (alone, (values, intervals)) = frame[:400], keyed_alone
+    rows[:170].to_parquet(tmp_path / "0.parquet")
+    rows[170:].to_parquet(tmp_path / "1.parquet", row_group_size=100)
+    for source, shards in ((dd.from_pandas(rows, npartitions=3), 2), (tmp_path, 5)):
+        learner = keyed(max_learners=1)
+        workers = cluster_workers(client, Sharding(shards))
+        _, predictions, found = progressive(learner, source, target="y", coverage=0.9, workers=workers)
+        assert predictions.compute().tobytes() == values.tobytes()
+        assert found is not None
+        assert found.lower.compute().tobytes() == intervals.lower.tobytes()
+        assert learner.key_errors().rmse.tobytes() == alone.key_errors().rmse.tobytes()
+        assert learner.key_errors().names == alone.key_errors().names
+        learner.save(tmp_path / "cluster")
+        alone.set_params(max_learners=1).save(tmp_path / "alone")
+        alone.set_params(max_learners=1000)
+        assert (tmp_path / "cluster").read_bytes() == (tmp_path / "alone").read_bytes()
+
+
+def test_learners_per_key_survive_a_killed_worker_and_keep_completed_partitions(
+    client: Client,
+    frame: pd.DataFrame,
+    keyed_alone: tuple[KeyedRegressor, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    flag = tmp_path / "flag"
+    flag.touch()
+    monkeypatch.setattr("ellipack.dask.keyed_learning.learn_partition", failing(learn_partition, flag))
+    rows = frame[:400].copy()
+    rows.loc[390, "b"] = np.nan
+    learner, workers = keyed(), cluster_workers(client, Sharding(2))
+    source = dd.from_pandas(rows, npartitions=4)
+    with pytest.raises(StreamError, match="partition 3, row 90, column 'b'"):
+        progressive(learner, source, target="y", workers=workers)
+    assert not flag.exists()
+    assert learner.state_.pooled.clock == 300
+    _, predictions, _ = progressive(learner, dd.from_pandas(frame[300:400], npartitions=1), target="y", workers=workers)
+    assert predictions.compute().tobytes() == keyed_alone[1][0][300:].tobytes()
 
 
 def test_bad_row_is_named_and_completed_steps_are_kept(client: Client, frame: pd.DataFrame, tmp_path: Path) -> None:
@@ -156,11 +256,12 @@ def test_bad_row_is_named_and_completed_steps_are_kept(client: Client, frame: pd
     bad[600:].to_parquet(tmp_path / "1.parquet")
     learner = model()
     with pytest.raises(StreamError, match=r"1\.parquet, row 400, column 'b': must be a finite number, got nan"):
-        progressive(learner, str(tmp_path / "*.parquet"), target="y", sharding=SHARDING, client=client)
+        progressive(learner, str(tmp_path / "*.parquet"), target="y", workers=cluster_workers(client, SHARDING))
     assert learner.state_.clock == 597  # the last step before the partition with the bad row
     rows, labels = bad[["a", "b", "c"]].to_numpy()[580:], bad["y"].to_numpy()[580:]
+    chunks = da.from_array(rows, chunks=(200, 3)), da.from_array(labels, chunks=200)
     with pytest.raises(StreamError, match=r"chunk 2, row 20, column '1': must be a finite number, got nan"):
-        progressive(learner, da.from_array(rows, chunks=(200, 3)), da.from_array(labels, chunks=200), client=client)
+        progressive(learner, *chunks, workers=cluster_workers(client))
 
 
 def test_worker_that_hangs_is_reported(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -168,25 +269,29 @@ def test_worker_that_hangs_is_reported(client: Client, monkeypatch: pytest.Monke
     monkeypatch.setattr(learning, "learn_alone", failing(learning.learn_alone, tmp_path / "flag", seconds=3.0))
     X, y = smooth_stream(100)
     with pytest.raises(WorkerError, match=r"rows 0 to 99 within timeout = 1 s, still at work: \w+://"):
-        progressive(model(), da.from_array(X), da.from_array(y), client=client, timeout=1.0)
+        progressive(model(), da.from_array(X), da.from_array(y), workers=cluster_workers(client, timeout=1.0))
 
 
 def test_columns_that_cannot_be_learned_are_named(client: Client, frame: pd.DataFrame, tmp_path: Path) -> None:
     rows = dd.from_pandas(frame, npartitions=2)
     with pytest.raises(KindError, match="column 'store' must hold numbers"):
-        progressive(model(), rows, target="y", client=client)
+        progressive(model(), rows, target="y", workers=cluster_workers(client))
     with pytest.raises(InputError, match="columns must contain 'z', got a, b, c, store, y"):
-        progressive(model(by="store"), rows, target="z", client=client)
+        progressive(model(by="store"), rows, target="z", workers=cluster_workers(client))
     with pytest.raises(InputError, match="target must be the name"):
-        progressive(model(), rows, client=client)
+        progressive(model(), rows, workers=cluster_workers(client))
     with pytest.raises(InputError, match="y must be a Dask array"):
-        progressive(model(), da.zeros((5, 2)), client=client)
+        progressive(model(), da.zeros((5, 2)), workers=cluster_workers(client))
     with pytest.raises(ShapeError, match="one label per row, 5, got 4"):
-        progressive(model(), da.zeros((5, 2)), da.zeros(4), client=client)
+        progressive(model(), da.zeros((5, 2)), da.zeros(4), workers=cluster_workers(client))
     with pytest.raises(StreamError, match="found none"):
-        progressive(model(), tmp_path / "none", target="y", client=client)
-    with pytest.raises(InputError, match="learner must be a MetricRegressor, got TableRegressor"):
-        progressive(TableRegressor(), rows, target="y", client=client)
+        progressive(model(), tmp_path / "none", target="y", workers=cluster_workers(client))
+    with pytest.raises(InputError, match=r"learner must be a MetricRegressor, .*, got PackingRegressor"):
+        progressive(PackingRegressor(), rows, target="y", workers=cluster_workers(client))
+    with pytest.raises(InputError, match="which has a target of its own"):
+        progressive(TableRegressor("y"), rows, target="a", workers=cluster_workers(client))
+    with pytest.raises(InputError, match="target must name the column of the labels"):
+        progressive(TableRegressor(), rows, workers=cluster_workers(client))
 
 
 def test_predictions_for_collections_are_those_of_one_machine(
@@ -202,6 +307,9 @@ def test_predictions_for_collections_are_those_of_one_machine(
     nameless = model().fit(numbers.to_numpy()[:300], frame["y"][:300])
     found = predict(nameless, da.from_array(numbers.to_numpy(), chunks=(150, 2)))
     assert found.compute().tobytes() == wanted.tobytes()
+    by_store = keyed().fit(numbers[:300], frame["y"][:300], keys=frame["store"][:300])
+    expected = by_store.predict(numbers, keys=frame["store"])
+    assert predict(by_store, rows).compute().to_numpy().tobytes() == expected.tobytes()
     table = TableRegressor().fit(frame[:300].drop(columns="y"), frame["y"][:300])
     assert predict(table, rows.drop(columns="y")).compute().tolist() == table.predict(frame.drop(columns="y")).tolist()
 

@@ -9,6 +9,7 @@ import pytest
 from ellipack import MetricRegressor, Sharding
 from ellipack.dask import ClusterWorkers
 from ellipack.errors import WorkerError
+from ellipack.learners.metric.state import MetricState
 
 
 class FailingExecutor(Executor):
@@ -28,10 +29,14 @@ class FailingExecutor(Executor):
 
 
 class LocalClient:
-    """Sends the state nowhere."""
+    """Sends nothing."""
 
-    def scatter(self, state: Any, **_: Any) -> Any:
-        return state
+    def __init__(self) -> None:
+        self.sent: list[Any] = []
+
+    def scatter(self, data: Any, **_: Any) -> Any:
+        self.sent.append(data)
+        return data
 
 
 class LonelyClient:
@@ -52,6 +57,13 @@ def predictions(lost: int, client: Any) -> bytes:
 
 def test_a_step_is_run_again_if_its_state_is_lost() -> None:
     assert predictions(2, LocalClient()) == predictions(0, LocalClient())
+
+
+def test_shards_are_sent_to_workers_and_not_to_the_scheduler() -> None:
+    client = LocalClient()
+    predictions(0, client)
+    assert isinstance(client.sent[0], MetricState)
+    assert [len(shard.rows.y) for [[shard]] in client.sent[1:]] == [42, 43]  # to the end of the phase
 
 
 def test_workers_that_end_again_and_again_are_an_error() -> None:

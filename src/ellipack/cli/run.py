@@ -13,12 +13,13 @@ from ellipack.cli.paths import check_paths, model_error
 from ellipack.cli.resume import continue_run, load_resumed_run, open_new_table, open_resumed_table
 from ellipack.cli.signals import StopSignals
 from ellipack.cli.terminal import ProgressLine, make_console, print_record
-from ellipack.cli.workers import check_worker_options, open_workers, worker_batches
+from ellipack.cli.workers import check_worker_options, open_workers
 from ellipack.errors import InputError, StreamError
 from ellipack.evaluation.prediction_options import PredictionOptions, check_columns
 from ellipack.evaluation.prediction_writer import LABELED_COLUMNS, PredictionWriter, open_prediction_writer
 from ellipack.evaluation.prefetch import prefetch, run_in_thread
 from ellipack.evaluation.run import BatchResult, Run
+from ellipack.evaluation.worker_batches import worker_batches
 from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.report.formatting import format_count
 from ellipack.report.record import Record

@@ -10,12 +10,6 @@ from ellipack.errors import InputError
 from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.learners.metric.sharding import Sharding
 from ellipack.report.formatting import format_count
-from ellipack.tabular import TableBatch, TableStream
-
-_MIN_BATCH_ROWS = 1024
-_BATCH_DIVISOR = 4  # a batch has a quarter of the rows before it: several steps, so that few steps are cut short
-_MAX_SHARD_ROWS = 8192  # a signal stops the run after a batch, within a few seconds
-_MAX_BATCH_CELLS = 1 << 24
 
 
 def check_worker_options(options: Options) -> None:
@@ -46,23 +40,3 @@ def open_workers(options: Options) -> Iterator[Workers | None]:
         print_message(f"{workers}; {format_count(options.shards, 'shard')} of rows are learned at the same time")
         sharding = Sharding(options.shards, min_rows=options.shard_rows)
         yield dask.cluster_workers(client, sharding, options.worker_timeout)
-
-
-def worker_batches(source: TableStream, shards: int) -> Iterator[TableBatch]:
-    """Yield the batches of a table for workers, and close it.
-
-    How rows are cut into shards depends on batches, and must be the same after a run was killed and resumed. So the
-    size of a batch follows from the number of rows before it.
-    """
-    most = max(1, min(_MAX_SHARD_ROWS * shards, _MAX_BATCH_CELLS // len(source.columns)))
-    position = source.skipped_rows
-    try:
-        while True:
-            source.batch_rows = min(most, max(_MIN_BATCH_ROWS, position // _BATCH_DIVISOR))
-            batch = next(source, None)
-            if batch is None:
-                return
-            yield batch
-            position = batch.last_row
-    finally:
-        source.close()

@@ -15,8 +15,8 @@ Examples
 >>> import ellipack.dask
 >>> X = da.random.default_rng(0).normal(size=(3000, 2), chunks=(1000, 2))
 >>> with Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0") as client:
-...     learner, predictions = ellipack.dask.progressive(MetricRegressor(), X, X[:, 0] - X[:, 1])
-...     error = abs(predictions - (X[:, 0] - X[:, 1]))[1500:].mean().compute()
+...     learned = ellipack.dask.progressive(MetricRegressor(), X, X[:, 0] - X[:, 1])
+...     error = abs(learned.predictions - (X[:, 0] - X[:, 1]))[1500:].mean().compute()
 >>> bool(error < 0.1)
 True
 """
@@ -31,8 +31,9 @@ except ImportError as error:
     ) from error
 
 from ellipack.dask.connection import connect, start_local_cluster
-from ellipack.dask.learning import LearnedStream, progressive
+from ellipack.dask.learned_stream import LearnedStream
 from ellipack.dask.prediction import predict, predict_batches
+from ellipack.dask.progressive import progressive
 from ellipack.dask.workers import ClusterWorkers, cluster_workers
 
 __all__ = [

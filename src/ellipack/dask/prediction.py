@@ -12,6 +12,8 @@ from dask.delayed import delayed
 from distributed import get_client
 
 from ellipack.dask.sources import find_parquet_files
+from ellipack.estimators import KeyedRegressor
+from ellipack.estimators.input_checks import key_columns
 from ellipack.validation import Floats
 
 
@@ -23,7 +25,8 @@ def predict(model: Any, X: Any) -> Any:
     Parameters
     ----------
     model : fitted regressor
-        A regressor of this package. A `TableRegressor` predicts data frames and files with text and dates.
+        A regressor of this package. A `TableRegressor` predicts data frames and files with text and dates. For a
+        `KeyedRegressor`, data frames and files have the columns of the key.
     X : Dask array of shape (n, d), Dask data frame, or path of Parquet files
         Rows. A path is a file, a folder, a pattern or a list of them.
 
@@ -66,7 +69,10 @@ def _predict_block(rows: Any, model: Any) -> Floats:
 def _predict_frame(frame: Any, model: Any) -> Any:
     names = getattr(model, "feature_names_in_", None)
     table = frame if names is None else frame[list(names)]
-    values = model.predict(table) if len(frame) else np.zeros(0)
+    keys = {}
+    if isinstance(model, KeyedRegressor) and names is not None:  # keys need not be features
+        keys = {"keys": frame[key_columns(model.by)].to_numpy(dtype=object)}
+    values = model.predict(table, **keys) if len(frame) else np.zeros(0)
     return pd.Series(values, index=frame.index, name="prediction", dtype=np.float64)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ellipack.errors import InputError, KindError, ShapeError, StreamError
 from ellipack.estimators.input_checks import key_columns
 from ellipack.learners.metric.shard_rounds import Rows
-from ellipack.row_keys import hash_rows
+from ellipack.row_keys import RowKeys
 from ellipack.validation import Floats
 
 MAX_PARTITION_ROWS = 65_536  # of a partition of a Parquet file, unless a row group has more
@@ -84,6 +84,20 @@ class Source:
     def starts(self) -> list[int]:
         """Number of the first row of each partition, and the number of all rows."""
         return list(accumulate((each.size for each in self.partitions), initial=0))
+
+
+def state_before(learner: Any, source: Source) -> Any:
+    """Return the state from which a learner continues with the rows of a source, or raise `InputError`."""
+    if not source.partitions:
+        raise ShapeError("X must have at least one row, got none")
+    if not learner.__sklearn_is_fitted__():
+        return learner._initial_state(source.dimension)
+    if learner.n_features_in_ != source.dimension:
+        raise ShapeError(f"X must have {learner.n_features_in_} features, as before, got {source.dimension}")
+    known, names = getattr(learner, "feature_names_in_", None), source.columns.features
+    if known is not None and names and list(known) != list(names):
+        raise InputError(f"columns must be {', '.join(known)}, as before, got {', '.join(names)}")
+    return learner.state_
 
 
 def open_source(X: Any, y: Any, target: str | None, by: Any) -> Source:
@@ -246,6 +260,12 @@ def read_rows(partition: Partition, columns: Columns, content: Any = None) -> Ro
     StreamError
         If a value is missing or not finite. The message names the partition, the row and the column.
     """
+    rows, keys = read_keyed_rows(partition, columns, content)
+    return rows._replace(keys=keys.hashes)
+
+
+def read_keyed_rows(partition: Partition, columns: Columns, content: Any = None) -> tuple[Rows, RowKeys]:
+    """Return the rows of a partition as arrays, and their keys with the values that they stand for; see `read_rows`."""
     try:
         content = partition.read() if content is None else content
     except (OSError, ValueError) as error:
@@ -263,7 +283,7 @@ def read_rows(partition: Partition, columns: Columns, content: Any = None) -> Ro
         raise StreamError(f"{partition.name} must have {partition.size} rows, as before, got {len(X)}")
     _check_finite(partition, X, names)
     _check_finite(partition, y[:, None], [columns.target or "y"])
-    return Rows(X, y, hash_rows(keys))
+    return Rows(X, y), RowKeys.of(keys)
 
 
 def _to_floats(frame: Any, names: tuple[str, ...], partition: Partition) -> Floats:

@@ -1,11 +1,12 @@
 """Workers of a cluster of Dask that learn rows which this process holds."""
 
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from distributed import Client, KilledWorker
+from distributed import Client, Future, KilledWorker, wait
 
 from ellipack.errors import WorkerError
 from ellipack.learners.metric.sharded_learning import Workers
@@ -28,12 +29,18 @@ class ClusterWorkers(Workers):
 
     client: Client = field(kw_only=True)
 
-    def share(self, state: MetricState) -> Any:
+    @contextmanager
+    def share(self, state: MetricState) -> Iterator[Any]:
         """Send the state to all workers."""
         try:
-            return self.client.scatter(state, broadcast=True, hash=False)
+            shared = self.client.scatter(state, broadcast=True, hash=False)
         except TimeoutError as error:
             raise WorkerError(f"no worker is left to learn rows that follow row {state.clock}: {error}") from error
+        yield shared
+
+    def send(self, shards: list[Shard]) -> Any:
+        """Send shards to a worker. The scheduler would hold them if they were arguments of a task."""
+        return self.client.scatter([shards], hash=False)[0]
 
     def learn_shards(self, state: MetricState, shards: list[Shard], *, with_intervals: bool) -> list[LearnedShard]:
         """Learn shards at the same time, and again if the workers that held the state have ended."""
@@ -80,3 +87,27 @@ def cluster_workers(client: Client, sharding: Sharding | None = None, timeout: f
     1.0
     """
     return ClusterWorkers(client.get_executor(pure=False), sharding or Sharding(), timeout=timeout, client=client)
+
+
+def wait_for(futures: Sequence["Future[Any]"], rows: tuple[int, int], client: Client, timeout: float | None) -> None:
+    """Wait for tasks; raise `WorkerError` if they take too long.
+
+    Parameters
+    ----------
+    futures : sequence of Future
+        Tasks.
+    rows : pair of int
+        Numbers of their first row and of the row after their last one, for the message.
+    client : distributed.Client
+        Client of the cluster.
+    timeout : float or None
+        Limit in seconds.
+    """
+    try:
+        wait(futures, timeout=timeout)
+    except TimeoutError as error:
+        busy = sorted(worker for worker, tasks in client.processing().items() if tasks)
+        raise WorkerError(
+            f"workers must learn rows {rows[0]} to {rows[1] - 1} within timeout = {timeout:g} s, still at work: "
+            f"{', '.join(busy) or 'none'}; the learner has learned those before"
+        ) from error

@@ -6,8 +6,8 @@ batch.
 """
 
 import os
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipack import serialization
-from ellipack.errors import ModelFileError
+from ellipack.errors import InputError, ModelFileError
 from ellipack.estimators import KeyedRegressor, MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.loading import RUN_KIND, regressor_from_archive
@@ -268,6 +268,17 @@ class Run:
         kept = np.searchsorted(batch.row_numbers, rows.row_numbers)
         names = [by] if isinstance(by, str) else by
         return np.column_stack([column_text(batch, name)[kept] for name in names])
+
+    @contextmanager
+    def learning_on(self, workers: Workers | None) -> Iterator[None]:
+        """Learn on workers within the block; None learns in this thread."""
+        if workers is not None and not isinstance(self.learner, MetricRegressor):
+            raise InputError(f"workers need a MetricRegressor, got {type(self.learner).__name__}")
+        self.workers = workers
+        try:
+            yield
+        finally:
+            self.workers = None
 
     def use_coverages(self, coverages: tuple[float, ...]) -> None:
         """Make intervals of these coverages from now on, also for rows that wait for their labels."""

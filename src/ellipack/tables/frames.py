@@ -4,7 +4,7 @@ pandas and polars are not imported. Their frames are recognized by their methods
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from ellipack.errors import InputError, KindError, ShapeError
 from ellipack.tabular import TableBatch
 from ellipack.tabular.arrow import pa
+from ellipack.tabular.table_batch import concat_tables
 
 SOURCE: Final = "table"
 """Name of a table in Python, for messages."""
@@ -81,6 +82,44 @@ def iterate_batches(tables: Iterable[pa.Table], first: int) -> Iterator[TableBat
             part = table.slice(start, _BATCH_ROWS)
             yield TableBatch.from_table(part, SOURCE, first)
             first += part.num_rows
+
+
+def regroup_tables(
+    tables: Iterable[pa.Table], first: int, batch_rows: Callable[[int, int], int]
+) -> Iterator[TableBatch]:
+    """Yield the rows of tables in batches that do not depend on how rows are divided into tables.
+
+    Parameters
+    ----------
+    tables : iterable of pyarrow.Table
+        Tables, with the same columns.
+    first : int
+        Number of the first row.
+    batch_rows : callable
+        Function of the number of rows before a batch and of the number of columns, which returns its size.
+
+    Yields
+    ------
+    batch : TableBatch
+    """
+    held: pa.Table | None = None
+    for table in tables:
+        held = table if held is None else _append(held, table)
+        while held.num_rows >= (size := batch_rows(first - 1, held.num_columns)):
+            yield TableBatch.from_table(held.slice(0, size), SOURCE, first)
+            held, first = held.slice(size), first + size
+    if held is not None and held.num_rows:
+        yield TableBatch.from_table(held, SOURCE, first)
+
+
+def _append(table: pa.Table, other: pa.Table) -> pa.Table:
+    """Return the rows of both tables."""
+    names = table.schema.names
+    missing = [name for name in names if name not in other.schema.names]
+    if missing:
+        raise InputError(f"all tables must have the columns of the first one, but one lacks: {', '.join(missing)}")
+    parts = [TableBatch.from_table(each.select(names), SOURCE).table for each in (table, other) if each.num_rows]
+    return pa.Table.from_batches([concat_tables(parts, names)]) if parts else table
 
 
 def with_labels(table: pa.Table, labels: Any, name: str) -> pa.Table:

@@ -6,7 +6,7 @@ from copy import deepcopy
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,16 @@ from ellipack.evaluation.drivers import column_effects
 from ellipack.evaluation.prediction_options import PredictionOptions, check_columns
 from ellipack.evaluation.run import BatchResult, Run
 from ellipack.evaluation.scores import Scores
+from ellipack.evaluation.worker_batches import worker_batch_rows, worker_batches
 from ellipack.learners.intervals import Intervals, check_coverage
 from ellipack.learners.metric.effects import Effect
 from ellipack.learners.metric.initial_state import check_feature_count
+from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.locks import LearnLock
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
 from ellipack.serialization.atomic_file import write_file
-from ellipack.tables.frames import SOURCE, is_iterator, iterate_batches, iterate_tables, with_labels
+from ellipack.tables.frames import SOURCE, is_iterator, iterate_batches, iterate_tables, regroup_tables, with_labels
 from ellipack.tables.python_messages import python_hints, warn_about_columns
 from ellipack.tabular import (
     INFERENCE_ROWS,
@@ -122,7 +124,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         self.id_column = id_column
         self.on_error = on_error
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, workers: Workers | None = None) -> Self:
         """Learn from rows in their order, after a reset.
 
         Parameters
@@ -131,6 +133,9 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             Rows, with the target unless `y` is given.
         y : array-like of shape (n_samples,), optional
             Labels.
+        workers : Workers, optional
+            Workers that learn the rows together; see `docs/scaling-out.md`. This process encodes the rows. The learner
+            must be a `MetricRegressor`. By default, one thread learns them.
 
         Returns
         -------
@@ -138,25 +143,32 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             Fitted estimator.
         """
         with self._lock, python_hints():
-            self._learn(None, self._batches(X, y, 1), is_iterator(X))
+            self._learn(None, self._batches(X, y, 1, workers), is_iterator(X), _Wanted(workers=workers))
         return self
 
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, workers: Workers | None = None) -> Self:
         """Learn from more rows in their order. See `fit`.
 
         If a row of a table can't be read, nothing is learned. If it belongs to an iterator, the tables before it are.
         """
-        self.progressive_batches(X, y)
+        self.progressive_batches(X, y, workers=workers)
         return self
 
     @overload
-    def progressive(self, X: Any, y: Any = None) -> Floats: ...
+    def progressive(self, X: Any, y: Any = None, *, workers: Workers | None = None) -> Floats: ...
 
     @overload
-    def progressive(self, X: Any, y: Any = None, *, coverage: float | Sequence[float]) -> tuple[Floats, Intervals]: ...
+    def progressive(
+        self, X: Any, y: Any = None, *, coverage: float | Sequence[float], workers: Workers | None = None
+    ) -> tuple[Floats, Intervals]: ...
 
     def progressive(
-        self, X: Any, y: Any = None, *, coverage: float | Sequence[float] | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        coverage: float | Sequence[float] | None = None,
+        workers: Workers | None = None,
     ) -> Floats | tuple[Floats, Intervals]:
         """Predict each row as the next one, then learn from its label. See `fit`.
 
@@ -169,6 +181,8 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         coverage : float or sequence of float, optional
             Coverages of prediction intervals; see `predict_interval`. The report shows them for the rows from the call
             on that first asks for them.
+        workers : Workers, optional
+            Workers that learn the rows together; see `fit`.
 
         Returns
         -------
@@ -177,7 +191,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         intervals : Intervals
             Only if `coverage` is given: the intervals of the predictions.
         """
-        results = self.progressive_batches(X, y, coverage=coverage)
+        results = self.progressive_batches(X, y, coverage=coverage, workers=workers)
         predictions = np.concatenate([np.zeros(0), *(aligned(each, each.predictions) for each in results)])
         if coverage is None:
             return predictions
@@ -189,7 +203,13 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         return predictions, Intervals(lower, upper) if wanted.ndim else Intervals(lower[:, 0], upper[:, 0])
 
     def progressive_batches(
-        self, X: Any, y: Any = None, *, keep: Sequence[str] = (), coverage: float | Sequence[float] | None = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        keep: Sequence[str] = (),
+        coverage: float | Sequence[float] | None = None,
+        workers: Workers | None = None,
     ) -> list[BatchResult]:
         """Do the same as `progressive`, and return the results with row numbers, labels and further columns.
 
@@ -203,6 +223,8 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             Columns whose cells are returned, too. Used by the first call.
         coverage : float or sequence of float, optional
             Coverages of prediction intervals.
+        workers : Workers, optional
+            Workers that learn the rows together; see `fit`.
 
         Returns
         -------
@@ -213,14 +235,22 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             if run is not None:
                 run.settle()
             first = 1 if run is None or run.source != SOURCE else run.position + 1
-            return self._learn(run, self._batches(X, y, first), is_iterator(X), keep, coverage)
+            wanted = _Wanted(tuple(keep), coverage, workers)
+            return self._learn(run, self._batches(X, y, first, workers), is_iterator(X), wanted)
 
     def learn_stream(
-        self, stream: TableStream, keep: Sequence[str] = (), coverage: float | Sequence[float] | None = None
+        self,
+        stream: Iterator[TableBatch],
+        keep: Sequence[str] = (),
+        coverage: float | Sequence[float] | None = None,
+        workers: Workers | None = None,
     ) -> list[BatchResult]:
-        """Do the same as `progressive_batches` with the rows of an open file, after a reset."""
+        """Do the same as `progressive_batches` with the rows of an open file, or with batches, after a reset."""
         with self._lock, python_hints():
-            return self._learn(None, stream, True, keep, coverage)
+            batches = stream
+            if workers is not None and isinstance(stream, TableStream):
+                batches = worker_batches(stream, workers.sharding.shards)
+            return self._learn(None, batches, True, _Wanted(tuple(keep), coverage, workers))
 
     def predict(self, X: Any) -> Floats:
         """Predict rows that need not follow those that were learned, from the features alone.
@@ -417,34 +447,37 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         run: Run = self.run_
         return run
 
-    def _batches(self, X: Any, y: Any, first: int) -> Iterator[TableBatch]:
+    def _batches(self, X: Any, y: Any, first: int, workers: Workers | None) -> Iterator[TableBatch]:
         """Return the rows with their labels in batches."""
+        tables = self._tables(X, y)
+        if workers is None:
+            return iterate_batches(tables, first)
+        shards = workers.sharding.shards
+        return regroup_tables(tables, first, lambda rows, columns: worker_batch_rows(rows, shards, columns))
+
+    def _tables(self, X: Any, y: Any) -> Iterator[Any]:
+        """Return the tables with their labels."""
         run: Run | None = self.__dict__.get("run_")
         if y is None:
             if self.target is None and run is None:
                 raise InputError("target must name the column of the labels, or y must hold them, got neither")
-            return iterate_batches(iterate_tables(X), first)
+            return iterate_tables(X)
         if is_iterator(X):
             raise InputError("y must be None if X is an iterator: set target, the column of X that holds the labels")
         name = self.target or (run.encoder.target if run else str(getattr(y, "name", None) or "y"))
-        return iterate_batches((with_labels(table, y, name) for table in iterate_tables(X)), first)
+        return (with_labels(table, y, name) for table in iterate_tables(X))
 
     def _learn(
-        self,
-        run: Run | None,
-        batches: Iterator[TableBatch],
-        is_once: bool,
-        keep: Sequence[str] = (),
-        coverage: float | Sequence[float] | None = None,
+        self, run: Run | None, batches: Iterator[TableBatch], is_once: bool, wanted: "_Wanted"
     ) -> list[BatchResult]:
         """Learn batches, in a new run if there is none. Tables in memory are checked before anything is learned."""
-        coverages = None if coverage is None else tuple(check_coverage(coverage).ravel().tolist())
+        coverages = None if wanted.coverage is None else tuple(check_coverage(wanted.coverage).ravel().tolist())
         n_warnings = 0 if run is None else len(run.encoder.warnings)
         head: list[TableBatch] = []
         while run is None and sum(map(len, head)) < INFERENCE_ROWS and (batch := next(batches, None)) is not None:
             head.append(batch)
         if run is None:
-            run = self._new_run(head, keep)
+            run = self._new_run(head, wanted.keep)
         every: Iterable[TableBatch] = chain(head, batches)
         if not is_once:
             every = list(every)
@@ -453,7 +486,8 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             run.start_table(SOURCE)
         if coverages is not None:
             run.use_coverages(coverages)
-        results = [run.learn_batch(batch, self.on_error) for batch in every]
+        with run.learning_on(wanted.workers):
+            results = [run.learn_batch(batch, self.on_error) for batch in every]
         self.run_ = run
         warn_about_columns(run.encoder.warnings[n_warnings:])
         return results
@@ -503,6 +537,14 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
                     found[places] = run.options.bound(predict(batch, rows))
                 predictions.append(found)
         return np.concatenate(predictions)
+
+
+class _Wanted(NamedTuple):
+    """What a call that learns wants: columns to keep, coverages of intervals, and workers."""
+
+    keep: tuple[str, ...] = ()
+    coverage: float | Sequence[float] | None = None
+    workers: Workers | None = None
 
 
 def aligned(result: BatchResult, values: Floats) -> Floats:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ellipack.evaluation.run import BatchResult
+from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.report.record import Record, Summary
 from ellipack.tables.regressor import TableRegressor
 from ellipack.tabular import open_table
@@ -76,6 +77,7 @@ def run(
     *,
     keep: Sequence[str] = (),
     coverage: float | Sequence[float] | None = None,
+    workers: Workers | None = None,
     **parameters: Any,
 ) -> RunResult:
     """Predict the target of each row of a table and then learn from the row, from the first to the last.
@@ -92,6 +94,8 @@ def run(
         Columns to pass through to the predictions.
     coverage : float or sequence of float, optional
         Coverages of prediction intervals: fractions of labels in them.
+    workers : Workers, optional
+        Workers that learn the rows together; see `TableRegressor.fit`.
     **parameters
         Parameters of `TableRegressor`.
 
@@ -112,9 +116,9 @@ def run(
     model = TableRegressor(target, **parameters)
     if isinstance(table, str | os.PathLike):
         with open_table(os.fspath(table), batch_rows=1024, on_error=model.on_error) as stream:
-            results = model.learn_stream(stream, keep, coverage)
+            results = model.learn_stream(stream, keep, coverage, workers)
     else:
-        results = model.progressive_batches(table, keep=keep, coverage=coverage)
+        results = model.progressive_batches(table, keep=keep, coverage=coverage, workers=workers)
     return _make_result(model, results)
 
 

@@ -63,7 +63,7 @@ def test_memory_is_bounded_and_learning_continues() -> None:
     assert np.array_equal(centers.rows, X[came])
     assert np.array_equal(centers.label_sums, y[came])
     assert (centers.label_counts == 1).all()
-    assert [len(coordinates) for coordinates in parts.coordinates] == [len(centers)] * 2
+    assert [len(coordinates) for coordinates in parts.index.coordinates] == [len(centers)] * 2
     assert 0 < len(parts.packing.coordinates) <= 64
     assert np.std(predictions - y[-60:]) < 0.5 * np.std(y)
 

@@ -55,13 +55,13 @@ def test_next_phase_projects_centers_again_and_keeps_their_data(views: int) -> N
     for name in ("rows", "label_sums", "label_counts", "round_sums"):
         assert getattr(after.centers, name).tobytes() == getattr(before.centers, name).tobytes()
     assert after.clock == before.clock
-    for view, metric, coordinates in zip(after.views, state.phase.plain.metrics, after.coordinates, strict=True):
+    for view, metric, coordinates in zip(after.views, state.phase.plain.metrics, after.index.coordinates, strict=True):
         assert coordinates.tobytes() == project_rows(view, after.centers.rows).tobytes()
         assert view.directions.tobytes() == metric.directions.tobytes()
         assert not view.gop.any()
     assert after.packing.rank_starts.tolist() == rank_starts(state.phase.plain.metrics[0].eigenvalues).tolist()
     assert (after.packing.clock, len(after.packing.coordinates)) == (0, 0)
-    assert after.packing.coordinate_scale == pytest.approx(np.linalg.norm(after.coordinates[0], axis=1).max())
+    assert after.packing.coordinate_scale == pytest.approx(np.linalg.norm(after.index.coordinates[0], axis=1).max())
     assert state.phase.summaries[-1].n_centers == len(before.centers)
     np.testing.assert_array_equal(state.phase.summaries[-1].expert_weights, before.aggregation.experts.weights())
 

@@ -4,6 +4,7 @@ import pickle
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ellipack.learners.metric.shard_rounds import Rows
 from ellipack.learners.metric.sharded_learning import Workers, cut_step, learn_in_shards
 from ellipack.learners.metric.sharding import Sharding, split
 from ellipack.learners.metric.shards import learn_shard, merge
+from ellipack.learners.metric.shared_state import share_state
 from ellipack.learners.metric.state import MetricState
 from tests.learners.metric.learners import PASTS, Past, bits, keys_of, new_state, smooth_stream
 from tests.strategies import seeds
@@ -60,7 +62,7 @@ def learned_from(state: MetricState, rows: Rows, sizes: list[int]) -> list[Learn
 
 
 @pytest.mark.parametrize("past", PASTS)
-@pytest.mark.parametrize(("views", "max_centers"), [(1, 1000), (2, 150)])
+@pytest.mark.parametrize(("views", "max_centers"), [(1, 1000), (2, 700)])
 @pytest.mark.parametrize("stop", [640, 681])  # within a phase, and at its end
 def test_one_shard_is_ordinary_learning_bit_for_bit(past: Past, views: int, max_centers: int, stop: int) -> None:
     rows = stream(stop, past)
@@ -229,6 +231,20 @@ def test_equal_rows_of_different_shards_are_one_center() -> None:
     np.testing.assert_allclose(found.centers.label_sums, expected.centers.label_sums)
 
 
+def test_rows_that_are_known_at_the_start_count_once() -> None:
+    """The last rows before a shard repeat earlier ones, so that they change centers of the state."""
+    past = PASTS[0]
+    rows = stream(680, past)
+    rows.X[610:680] = rows.X[540:610]
+    state = after_600_rows(past)
+    found = merge(state, learned_from(state, rows.part(slice(600, 680)), [20, 40, 20])).core.parts().plain.centers
+    learner.learn(state, rows.X[600:680], rows.y[600:680])
+    expected = state.core.parts().plain.centers
+    assert found.label_counts.tolist() == expected.label_counts.tolist()
+    np.testing.assert_allclose(found.label_sums, expected.label_sums, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.rows, expected.rows, rtol=1e-9, atol=1e-9)
+
+
 def test_memory_stays_bounded_and_the_newest_rows_are_kept() -> None:
     rows = stream(900, PASTS[1])
     state = after_600_rows(PASTS[1], max_centers=120)
@@ -304,6 +320,17 @@ def test_split_cuts_rows_evenly(rows: int, shards: int) -> None:
     assert np.concatenate([np.arange(rows)[part] for part in parts]).tolist() == list(range(rows))
     assert len(parts) == shards
     assert {part.stop - part.start for part in parts} <= {rows // shards, -(-rows // shards)}
+
+
+def test_a_pool_of_processes_gets_a_reference_and_reads_the_state_once() -> None:
+    state = after_600_rows(PASTS[1])
+    with share_state(state) as reference:
+        first, again = (pickle.loads(pickle.dumps(reference)) for _ in range(2))
+        assert first is again
+        assert bits(first) == bits(state)
+    assert not Path(reference.path).exists()
+    with share_state(first) as other:
+        assert pickle.loads(pickle.dumps(other)) is not first
 
 
 class FailingExecutor(InlineExecutor):

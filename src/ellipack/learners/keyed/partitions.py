@@ -9,6 +9,7 @@ partitions, and without any.
 The state changes when all tasks are done. An error or an interrupt before leaves it as it was.
 """
 
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from copy import deepcopy
 from typing import NamedTuple
@@ -18,9 +19,17 @@ from numpy.typing import ArrayLike
 
 from ellipack.learners.intervals import Predictions, empty_predictions
 from ellipack.learners.keyed.key_learner import KeyLearner, KeySettings
-from ellipack.learners.keyed.learner import CallOptions, KeyedChange, KeyedState, key_groups, select_rows
+from ellipack.learners.keyed.learner import (
+    CallOptions,
+    KeyedChange,
+    KeyedState,
+    KeyRecord,
+    key_groups,
+    select_rows,
+)
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.learner import BothPredictions
+from ellipack.learners.metric.state import MetricState
 from ellipack.row_keys import RowKeys
 from ellipack.validation import Floats, Ints, check_integer
 
@@ -41,7 +50,7 @@ class Partitioning(NamedTuple):
 
 
 class Partition(NamedTuple):
-    """Task of a worker.
+    """Rows of a task of a worker.
 
     Attributes
     ----------
@@ -49,21 +58,43 @@ class Partition(NamedTuple):
         Rows with the keys of the partition, in their order.
     pooled : BothPredictions
         Predictions of the learner of all keys for them.
-    packed : dict of int to bytes
-        Learners of the keys that have one.
-    settings : KeySettings
-        Settings of the learners of new keys.
-    added_scales : array of float
-        Typical sizes of the features that were added so far.
+    names : dict of int to str
+        Values of the keys.
     """
 
     rows: Floats
     labels: Floats
     keys: Ints
     pooled: BothPredictions
+    names: dict[int, str]
+
+
+class KeyLearners(NamedTuple):
+    """What is known about the keys of a partition.
+
+    Attributes
+    ----------
+    packed : dict of int to bytes
+        Learners of the keys that have one.
+    records : dict of int to KeyRecord
+        Their errors.
+    settings : KeySettings
+        Settings of the learners of new keys.
+    added_scales : array of float
+        Typical sizes of the features that were added so far.
+    """
+
     packed: dict[int, bytes]
+    records: dict[int, KeyRecord]
     settings: KeySettings
     added_scales: Floats
+
+    @classmethod
+    def of(cls, state: KeyedState, keys: Iterable[int]) -> "KeyLearners":
+        """Return what a state knows about keys. The caller holds its lock."""
+        known = [key for key in keys if key in state.records]
+        packed, records = {key: state.store.pack(key) for key in known}, {key: state.records[key] for key in known}
+        return cls(packed, records, state.settings, state.added_scales)
 
 
 class LearnedPartition(NamedTuple):
@@ -73,27 +104,54 @@ class LearnedPartition(NamedTuple):
     ----------
     packed : dict of int to bytes
         Learners of the keys after the rows.
+    records : dict of int to KeyRecord
+        Their errors.
     predictions : Predictions
         Prediction of each row, made before its label was learned.
     """
 
     packed: dict[int, bytes]
+    records: dict[int, KeyRecord]
     predictions: Predictions
 
 
-def learn_partition(task: Partition) -> LearnedPartition:
-    """Learn the rows of a partition. The task is not changed."""
-    d = task.rows.shape[1]
-    predictions, packed = empty_predictions(len(task.rows), with_intervals=True), {}
-    for key, places in key_groups(task.keys):
-        data = task.packed.get(key)
-        own = KeyLearner.initial(d, task.settings) if data is None else KeyLearner.unpack(data, f"learner {key}", d)
-        theirs, rounds = select_rows(task.pooled, places), own.new_rounds(len(places))
-        own.add_features(task.added_scales, d)
-        after, found = own.learn(task.rows[places], task.labels[places], theirs, rounds)
+def partition_places(keys: Ints, count: int) -> list[Ints]:
+    """Return the numbers of the rows of each partition. Some may have none."""
+    numbers = keys.view(np.uint64) % np.uint64(count)
+    return [np.flatnonzero(numbers == number) for number in range(count)]
+
+
+def select_partition(rows: Floats, labels: Floats, keys: RowKeys, pooled: BothPredictions, places: Ints) -> Partition:
+    """Return the partition of the rows at some places."""
+    hashes = keys.hashes[places]
+    first = dict(zip(hashes[::-1].tolist(), places[::-1].tolist(), strict=True))
+    names = {key: keys.name(row) for key, row in first.items()}
+    return Partition(rows[places], labels[places], hashes, select_rows(pooled, places), names)
+
+
+def learn_partition(part: Partition, known: KeyLearners) -> LearnedPartition:
+    """Learn the rows of a partition. The arguments are not changed."""
+    d, packed, records = part.rows.shape[1], {}, {}
+    predictions = empty_predictions(len(part.rows), with_intervals=True)
+    for key, places in key_groups(part.keys):
+        data = known.packed.get(key)
+        own = KeyLearner.initial(d, known.settings) if data is None else KeyLearner.unpack(data, f"learner {key}", d)
+        theirs, labels, rounds = select_rows(part.pooled, places), part.labels[places], own.new_rounds(len(places))
+        own.add_features(known.added_scales, d)
+        after, found = own.learn(part.rows[places], labels, theirs, rounds)
         predictions.values[places], predictions.bounds[places] = found
         packed[key] = after.pack()
-    return LearnedPartition(packed, predictions)
+        record = known.records.get(key) or KeyRecord(part.names[key])
+        records[key] = record.with_rows(found.values, theirs.next.values, labels)
+    return LearnedPartition(packed, records, predictions)
+
+
+def keep_learned(state: KeyedState, pooled: MetricState, results: Sequence[LearnedPartition]) -> None:
+    """Replace the learners of a state by those that have learned. The caller holds its lock."""
+    packed = {key: data for result in results for key, data in result.packed.items()}
+    records = {key: record for result in results for key, record in result.records.items()}
+    state.change = KeyedChange(pooled, packed, records)
+    state.settle()
 
 
 def learn_partitioned(
@@ -130,27 +188,11 @@ def learn_partitioned(
         state.settle()
         after = deepcopy(state.pooled)
         pooled = learner.learn_both(after, table, labels, options.n_jobs, keys.hashes)
-        numbers = keys.hashes.view(np.uint64) % np.uint64(count)
-        places = [np.flatnonzero(numbers == number) for number in np.unique(numbers)]
-        tasks = [_partition(state, table[each], labels[each], keys.hashes[each], pooled, each) for each in places]
-        results = list(where.executor.map(learn_partition, tasks))
+        places = partition_places(keys.hashes, count)
+        parts = [select_partition(table, labels, keys, pooled, each) for each in places]
+        known = [KeyLearners.of(state, part.names) for part in parts]
+        results = list(where.executor.map(learn_partition, parts, known))
         for each, result in zip(places, results, strict=True):
             predictions.values[each], predictions.bounds[each] = result.predictions
-        packed = {key: data for result in results for key, data in result.packed.items()}
-        records = {
-            key: state.record(key, keys, int(each[0])).with_rows(
-                predictions.values[each], pooled.next.values[each], labels[each]
-            )
-            for key, each in key_groups(keys.hashes)
-        }
-        state.change = KeyedChange(after, packed, records)
-        state.settle()
+        keep_learned(state, after, results)
     return predictions
-
-
-def _partition(
-    state: KeyedState, rows: Floats, labels: Floats, keys: Ints, pooled: BothPredictions, places: Ints
-) -> Partition:
-    """Return the task of the rows at some places."""
-    known = {key: state.store.pack(key) for key in set(keys.tolist()) if key in state.records}
-    return Partition(rows, labels, keys, select_rows(pooled, places), known, state.settings, state.added_scales)

@@ -1,15 +1,20 @@
 """Eviction of redundant centers: at `max_centers` centers, a quarter of them are evicted."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipack._core import CenterMemory, KdTree, MetricParts
+from ellipack._core import CenterIndex, CenterMemory, FeatureView, KdTree, MetricParts
 from ellipack.learners.metric.state import project_rows, replace_parts
-from ellipack.validation import Floats
+from ellipack.validation import Floats, Ints
 
 _EVICTED_FRACTION = 0.25  # large, because evictions are expensive
 _TREE_COORDINATES = 8  # leading coordinates, by which the kd-tree groups the points
 _MIN_MEDIAN = 1e-150  # smaller medians are not used as units
+
+IndexedCenters = tuple[CenterMemory, CenterIndex]
+"""Centers, and their index."""
 
 
 def evict_redundant_centers(parts: MetricParts) -> MetricParts:
@@ -24,36 +29,64 @@ def evict_redundant_centers(parts: MetricParts) -> MetricParts:
     -------
     smaller : MetricParts
     """
-    return keep_centers(parts, select_kept(parts))
+    centers, index = _evict(parts.centers, parts.index.coordinates[0], parts.views, _EVICTED_FRACTION)
+    return replace_parts(parts, centers=centers, index=index)
 
 
-def select_kept(parts: MetricParts) -> NDArray[np.bool_]:
-    """Return a mask of the centers that stay if a quarter is evicted."""
-    means = parts.centers.label_sums / parts.centers.label_counts
-    return ~find_redundant(parts.coordinates[0], means, _EVICTED_FRACTION)
-
-
-def keep_centers(parts: MetricParts, kept: NDArray[np.bool_]) -> MetricParts:
-    """Return the parts of a core with a subset of the centers.
+def evict_to_bound(
+    centers: CenterMemory, coordinates: Floats, views: Sequence[FeatureView], max_centers: int
+) -> IndexedCenters:
+    """Evict redundant centers until there are fewer than `max_centers`: as many as if a quarter went each time.
 
     Parameters
     ----------
-    parts : MetricParts
-        Parts of a core. They are not changed.
-    kept : array of bool, shape (n_centers,)
-        Mask of the centers to keep.
+    centers : CenterMemory
+        Centers, oldest first. They are not changed.
+    coordinates : array of shape (n_centers, rank)
+        Their coordinates in the first view.
+    views : sequence of FeatureView
+        All views.
+    max_centers : int
+        Bound of the number of centers.
 
     Returns
     -------
-    smaller : MetricParts
+    smaller, index : CenterMemory, CenterIndex
     """
-    old = parts.centers
-    centers = CenterMemory(
-        old.rows[kept], old.label_sums[kept], old.label_counts[kept], old.round_sums[kept], old.error_sums[kept]
-    )
+    kept = 1.0
+    while np.ceil(kept * len(centers)) >= max_centers:
+        kept *= 1 - _EVICTED_FRACTION
+    smaller, index = _evict(centers, coordinates, views, 1 - kept)
+    while len(smaller) >= max_centers:  # too few had a later point in their leaf
+        smaller, index = _evict(smaller, index.coordinates[0], views, _EVICTED_FRACTION)
+    return smaller, index
+
+
+def _evict(centers: CenterMemory, coordinates: Floats, views: Sequence[FeatureView], fraction: float) -> IndexedCenters:
+    """Return centers without a fraction of them."""
+    redundant = find_redundant(coordinates, centers.label_sums / centers.label_counts, fraction)
+    return keep_centers(centers, np.flatnonzero(~redundant), views)
+
+
+def keep_centers(centers: CenterMemory, places: Ints, views: Sequence[FeatureView]) -> IndexedCenters:
+    """Return some of the centers.
+
+    Parameters
+    ----------
+    centers : CenterMemory
+        Centers. They are not changed.
+    places : array of int
+        Places of those to keep.
+    views : sequence of FeatureView
+        All views.
+
+    Returns
+    -------
+    kept, index : CenterMemory, CenterIndex
+    """
+    kept = centers.take(places)
     # Rows are projected again: merged rows may have moved since they were projected.
-    coordinates = [project_rows(view, centers.rows) for view in parts.views]
-    return replace_parts(parts, centers=centers, coordinates=coordinates)
+    return kept, CenterIndex([project_rows(view, kept.rows) for view in views])
 
 
 def find_redundant(points: Floats, labels: Floats, fraction: float) -> NDArray[np.bool_]:
@@ -97,9 +130,11 @@ def find_redundant(points: Floats, labels: Floats, fraction: float) -> NDArray[n
     loss_rank = np.empty(len(candidates))
     loss_rank[np.argsort(loss, kind="stable")] = np.arange(len(candidates))
     age_rank = candidates  # positions: oldest first
-    order = np.argsort(loss_rank + age_rank, kind="stable")
+    count = min(int(np.ceil(fraction * size)), len(candidates))
     redundant = np.zeros(size, dtype=bool)
-    redundant[candidates[order[: int(np.ceil(fraction * size))]]] = True
+    if count:
+        rank_sums = (loss_rank + age_rank) * size + candidates  # unique: of equal sums, the oldest comes first
+        redundant[candidates[np.argpartition(rank_sums, count - 1)[:count]]] = True
     return redundant
 
 

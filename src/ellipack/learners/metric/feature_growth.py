@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ellipack._core import (
+    CenterIndex,
     CenterMemory,
     CoreParts,
     FeatureView,
@@ -128,7 +129,7 @@ def _wider_parts(parts: MetricParts, selected: SelectedMetrics, scales: Floats) 
         label_statistics=parts.label_statistics,
         feature_statistics=_more_columns(parts.feature_statistics, count),
         intervals=parts.intervals,
-        coordinates=[_more_columns(each, count) for each in parts.coordinates],
+        index=CenterIndex([_more_columns(each, count) for each in parts.index.coordinates]),
         clock=parts.clock,
     )
 

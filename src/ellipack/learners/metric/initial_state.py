@@ -6,6 +6,7 @@ import numpy as np
 
 from ellipack._core import (
     BernsteinAggregation,
+    CenterIndex,
     CenterMemory,
     ConformalIntervals,
     CoreParts,
@@ -170,7 +171,7 @@ def _initial_learner(d: int, views: int, max_centers: int) -> tuple[MetricParts,
         label_statistics=np.zeros(6),
         feature_statistics=np.zeros((5, d)),
         intervals=ConformalIntervals(),
-        coordinates=[np.zeros((0, metric.rank))] * views,
+        index=CenterIndex([np.zeros((0, metric.rank))] * views),
         clock=0,
     )
     return parts, SelectedMetrics((metric,) * views, ({},) * views)

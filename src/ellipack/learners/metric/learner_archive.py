@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipack._core import (
+    CenterIndex,
     CenterMemory,
     FeatureView,
     GlobalRegressions,
@@ -50,9 +51,9 @@ def learner_to_archive(parts: MetricParts, selected: SelectedMetrics) -> Archive
     """Return an archive of a learner, with copies of its arrays."""
     facts = {"scores": [{name: list(score) for name, score in each.items()} for each in selected.scores]}
     arrays = {"label_statistics": parts.label_statistics, "feature_statistics": parts.feature_statistics}
+    coordinates = parts.index.coordinates
     views = {
-        f"view{v}": _archive_view(parts.views[v], parts.coordinates[v], selected.metrics[v])
-        for v in range(len(parts.views))
+        f"view{v}": _archive_view(parts.views[v], coordinates[v], selected.metrics[v]) for v in range(len(parts.views))
     }
     return Archive(facts, arrays).with_parts(
         centers=_archive_arrays(parts.centers, "rows", "label_sums", "label_counts", "round_sums", "error_sums"),
@@ -133,10 +134,12 @@ def _restore_parts(saved: Archive, size: LearnerSize, bounds: _Bounds, metrics: 
         label_statistics=label_statistics,
         feature_statistics=feature_statistics,
         intervals=intervals_from_archive(saved.part("intervals"), bounds.rounds),
-        coordinates=[
-            view.floats_between(-farthest, farthest, "coordinates", len(centers), metric.rank)
-            for view, metric in zip(views, metrics, strict=True)
-        ],
+        index=CenterIndex(
+            [
+                view.floats_between(-farthest, farthest, "coordinates", len(centers), metric.rank)
+                for view, metric in zip(views, metrics, strict=True)
+            ]
+        ),
         clock=bounds.rounds,
     )
 

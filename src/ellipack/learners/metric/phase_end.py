@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipack._core import (
+    CenterIndex,
     CoreParts,
     FeatureView,
     LeastSquares,
@@ -238,7 +239,7 @@ def _convert_parts(phase_end: _PhaseEnd, changes: list[UpdatedView]) -> MetricPa
         label_statistics=label_statistics,
         feature_statistics=feature_statistics,
         intervals=parts.intervals,
-        coordinates=coordinates,
+        index=CenterIndex(coordinates),
         clock=parts.clock,
     )
 

@@ -2,12 +2,13 @@
 
 The rows between are data. The last of them become centers of the shard, borrowed from the shards that learn them, so
 that the shard misses no recent row. The last few of all are even learned, and then forgotten but for two things: the
-weights of the experts, which may change fast, and centers of the learner that sees the past, which need predictions.
+weights of the experts, which may change fast, and the centers.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ellipack._core import (
     CoreParts,
@@ -15,16 +16,17 @@ from ellipack._core import (
     MetricCore,
     MetricParts,
     MetricSettings,
-    PackingExpert,
     PastFeatures,
     PastParts,
 )
 from ellipack.learners.intervals import empty_predictions
-from ellipack.learners.metric.merging.centers import CenterTable, concatenate
+from ellipack.learners.metric.merging.centers import CenterTable
+from ellipack.learners.metric.merging.learned import Start
 from ellipack.learners.metric.merging.statistics import are_outliers, clip_outliers
 from ellipack.learners.metric.past import with_features, with_rounds
 from ellipack.learners.metric.shard_rounds import Rows, run_rounds
 from ellipack.learners.metric.state import HIGH, LOW, project_rows, replace_parts
+from ellipack.validation import Floats
 
 MAX_RECENT_ROWS: Final = 8192
 """Largest number of rows before a shard that it gets as centers."""
@@ -33,19 +35,23 @@ WARM_UP_ROWS: Final = 64
 """Number of rows before a shard that it learns and forgets."""
 
 
-def shard_start(
-    base: CoreParts, settings: MetricSettings, first: int, recent: Rows, past: PastFeatures | None
-) -> CoreParts:
-    """Return the parts of a core before a shard.
+def start_step(core: MetricCore, rows: int) -> tuple[Start, MetricCore]:
+    """Return where the first shard of a step starts, and a core with room for its rows."""
+    base = core.parts()
+    return Start.of(base, base), MetricCore(_with_room(core.settings, rows), base)
+
+
+def start_shard(
+    core: MetricCore, sizes: tuple[int, int], recent: Rows, past: PastFeatures | None
+) -> tuple[Start, MetricCore]:
+    """Return where a shard starts, and a core that is there.
 
     Parameters
     ----------
-    base : CoreParts
-        Parts of the core before the step.
-    settings : MetricSettings
-        Its settings, with room for as many more centers as there are recent rows.
-    first : int
-        Number of rows of the step before the shard, at least 1.
+    core : MetricCore
+        Core before the step. It is not changed.
+    sizes : pair of int
+        Number of rows of the step before the shard, at least 1, and of rows of the shard.
     recent : Rows
         The last of them, at most `MAX_RECENT_ROWS`.
     past : PastFeatures or None
@@ -53,49 +59,88 @@ def shard_start(
 
     Returns
     -------
-    start : CoreParts
+    start : Start
         Borrowed centers follow those of the base.
+    core : MetricCore
+        It has room for the recent rows and for those of the shard.
     """
-    clock, own = base.plain.clock + first, base.past
-    warm_up = max(0, len(recent.y) - WARM_UP_ROWS)
-    earlier, last = recent.part(slice(warm_up)), recent.part(slice(warm_up, None))
-    before = _centers_of(base.plain, clock - len(last.y), earlier)
-    after = concatenate([before, _centers_of(base.plain, clock, last)])
-    warm = _warm_up(base, settings, first - len(last.y), before, last, past)
-    plain = _later(base.plain, (first, first), after, aggregation=warm.plain.aggregation)
-    importance = base.importance
+    first, own = sizes
+    base, settings = core.parts(), _with_room(core.settings, len(recent.y) + own)
+    parts = _forget_warm_up(base, _warm_up(base, settings, first, recent, past), first, recent)
+    return Start.of(base, parts), MetricCore(settings, parts)
+
+
+def _with_room(settings: MetricSettings, rows: int) -> MetricSettings:
+    """Return settings with room for more rows. Centers are evicted when all shards are merged."""
+    return MetricSettings(settings.neighbors, settings.max_centers + rows, settings.label_margin)
+
+
+def _warm_up(
+    base: CoreParts, settings: MetricSettings, first: int, recent: Rows, past: PastFeatures | None
+) -> CoreParts:
+    """Return the parts of a core that knows the rows before a shard, and has learned the last of them."""
+    count = max(0, len(recent.y) - WARM_UP_ROWS)
+    earlier, last = recent.part(slice(count)), recent.part(slice(count, None))
+    rows = first - len(last.y)
+    plain, own = _later(base.plain, rows, rows), base.past
+    borrowed = _centers_of(plain, earlier)
+    plain = replace_parts(
+        plain,
+        centers=plain.centers.append(borrowed.memory()),
+        index=plain.index.append(list(borrowed.coordinates)),
+        label_statistics=_with_range(plain.label_statistics, borrowed.label_sums),
+    )
+    if own is not None and past is not None:
+        own = with_features(with_rounds(own, _later(own.rounds, rows, _active_rows(own, rows))), past)
+    parts = CoreParts(plain, own, base.importance)
+    core = MetricCore(settings, parts)
+    del parts, plain, own  # so that the core changes its index in place
+    return run_rounds(core, last, empty_predictions(len(last.y), with_intervals=False))
+
+
+def _forget_warm_up(base: CoreParts, warm: CoreParts, first: int, recent: Rows) -> CoreParts:
+    """Return the parts of a core that keeps the centers and the weights of a warm-up, and nothing else."""
+    plain = replace_parts(
+        _later(base.plain, first, first),
+        centers=warm.plain.centers,
+        index=warm.plain.index,
+        aggregation=warm.plain.aggregation,
+        label_statistics=_with_range(base.plain.label_statistics, recent.y[_known(base.plain, recent)]),
+    )
+    importance, own = base.importance, base.past
     if importance is not None and importance.seen >= ImportanceParts.max_rows:
         importance = _later_importance(importance, first)
     if own is None or warm.past is None:
         return CoreParts(plain, None, importance)
-    borrowed = CenterTable.of(warm.past.rounds).take(slice(len(own.rounds.centers), None))
-    rounds = _later(own.rounds, (first, _active_rows(own, first)), borrowed, aggregation=warm.past.rounds.aggregation)
-    combination, errors = warm.past.combination, (own.active_errors, own.total_errors)
-    return CoreParts(plain, PastParts(rounds, warm.past.features, combination, own.active_from, *errors), importance)
+    learned = warm.past.rounds
+    rounds = replace_parts(
+        _later(own.rounds, first, _active_rows(own, first)),
+        centers=learned.centers,
+        index=learned.index,
+        aggregation=learned.aggregation,
+        label_statistics=_with_range(own.rounds.label_statistics, learned.label_statistics[[LOW, HIGH]]),
+    )
+    errors = own.active_errors, own.total_errors
+    past = PastParts(rounds, warm.past.features, warm.past.combination, own.active_from, *errors)
+    return CoreParts(plain, past, importance)
 
 
-def _warm_up(
-    base: CoreParts, settings: MetricSettings, rows: int, before: CenterTable, last: Rows, past: PastFeatures | None
-) -> CoreParts:
-    """Return the parts of a core after it has learned the last rows before a shard, which follow `rows` others."""
-    own = base.past
-    if own is not None and past is not None:
-        own = with_features(with_rounds(own, _later(own.rounds, (rows, _active_rows(own, rows)), None)), past)
-    core = MetricCore(settings, CoreParts(_later(base.plain, (rows, rows), before), own, base.importance))
-    return run_rounds(core, last, empty_predictions(len(last.y), with_intervals=False))[0]
-
-
-def _centers_of(parts: MetricParts, clock: int, rows: Rows) -> CenterTable:
-    """Return rows, the last of which is learned in round `clock`, as centers.
+def _centers_of(parts: MetricParts, rows: Rows) -> CenterTable:
+    """Return the rows before the present round as centers.
 
     The errors of their predictions are not known: they count as mean errors.
     """
-    known = ~are_outliers(rows.y, parts.label_statistics)
+    known = _known(parts, rows)
     clipped = clip_outliers(rows.X[known], parts.feature_statistics)
     ones = np.ones(len(clipped))
-    rounds = (clock - np.arange(len(rows.y), dtype=np.float64)[::-1])[known]
+    rounds = (parts.clock - np.arange(len(rows.y), dtype=np.float64)[::-1])[known]
     coordinates = tuple(project_rows(view, clipped) for view in parts.views)
     return CenterTable(clipped, rows.y[known], ones.astype(np.int64), rounds, ones, coordinates)
+
+
+def _known(parts: MetricParts, rows: Rows) -> NDArray[np.bool_]:
+    """Return a mask of the rows whose labels are no outliers."""
+    return ~are_outliers(rows.y, parts.label_statistics)
 
 
 def _active_rows(past: PastParts, rows: int) -> int:
@@ -104,28 +149,17 @@ def _active_rows(past: PastParts, rows: int) -> int:
     return max(0, clock + rows - max(clock, past.active_from))
 
 
-def _later(parts: MetricParts, rows: tuple[int, int], borrowed: CenterTable | None, **changes: Any) -> MetricParts:
-    """Return the parts of a learner some rows later, with more centers, whose labels predictions may reach.
+def _later(parts: MetricParts, rows: int, active_rows: int) -> MetricParts:
+    """Return the parts of a learner some rows later. Some of these are rounds of Algorithm 1."""
+    packing = parts.packing
+    return replace_parts(parts, packing=packing.at_round(packing.clock + active_rows), clock=parts.clock + rows)
 
-    `rows` is the number of these rows, and how many of them are rounds of Algorithm 1.
-    """
-    packing, labels = parts.packing, parts.label_statistics
-    later = PackingExpert(
-        packing.coordinates,
-        packing.label_sums,
-        packing.label_counts,
-        packing.creation_rounds,
-        packing.rank_starts,
-        packing.clock + rows[1],
-        packing.coordinate_scale,
-        packing.max_centers,
-    )
-    if borrowed is not None:
-        labels[LOW] = borrowed.label_sums.min(initial=labels[LOW])
-        labels[HIGH] = borrowed.label_sums.max(initial=labels[HIGH])
-        centers = concatenate([CenterTable.of(parts), borrowed])
-        changes |= {"centers": centers.memory(), "coordinates": list(centers.coordinates), "label_statistics": labels}
-    return replace_parts(parts, packing=later, clock=parts.clock + rows[0], **changes)
+
+def _with_range(label_statistics: Floats, labels: Floats) -> Floats:
+    """Return statistics whose range, which predictions may reach, contains more labels."""
+    label_statistics[LOW] = labels.min(initial=label_statistics[LOW])
+    label_statistics[HIGH] = labels.max(initial=label_statistics[HIGH])
+    return label_statistics
 
 
 def _later_importance(parts: ImportanceParts, rows: int) -> ImportanceParts:

@@ -1,7 +1,8 @@
 """Learning of rows in memory on the workers of an executor: threads, processes or a cluster."""
 
 from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from itertools import accumulate, chain, pairwise
 from typing import Any
@@ -15,6 +16,7 @@ from ellipack.learners.metric.shard_rounds import Rows, check_all
 from ellipack.learners.metric.shard_start import MAX_RECENT_ROWS, WARM_UP_ROWS
 from ellipack.learners.metric.sharding import Sharding, split
 from ellipack.learners.metric.shards import LearnedShard, Shard, advance_past, learn_shard, merge
+from ellipack.learners.metric.shared_state import share_state
 from ellipack.learners.metric.state import MetricState
 from ellipack.parallel import thread_count
 from ellipack.validation import Ints, check_in_range, check_integer
@@ -32,8 +34,8 @@ class Workers:
     sharding : Sharding, optional
         How rows are cut into shards. The result depends on it.
     tasks : int, optional
-        Number of tasks of a step, among which its shards are divided. A task gets a copy of the state: for a pool of
-        processes, pass the number of processes. By default, each shard is a task.
+        Number of tasks of a step, among which its shards are divided. By default, each shard is a task. A pool of
+        processes reads the state from a file, once for each process; other executors get it with each task.
     timeout : float, optional
         Seconds after which a step that is not done is an error. By default, there is no limit.
 
@@ -71,22 +73,29 @@ class Workers:
         if self.timeout is not None:
             check_in_range(self.timeout, "timeout", 0.001, 1e9)
 
-    def share(self, state: MetricState) -> Any:
-        """Return what tasks get as the state before a step. Here it is the state, which the executor sends to each."""
-        return state
+    @contextmanager
+    def share(self, state: MetricState) -> Iterator[Any]:
+        """Provide what tasks get as the state before a step: the state, or a reference to it for other processes."""
+        with share_state(state) if isinstance(self.executor, ProcessPoolExecutor) else nullcontext(state) as shared:
+            yield shared
+
+    def send(self, shards: list[Shard]) -> Any:
+        """Return what a task gets as its shards. Here the executor sends them with the task."""
+        return shards
 
     def learn_shards(self, state: MetricState, shards: list[Shard], *, with_intervals: bool) -> list[LearnedShard]:
         """Learn shards at the same time, and return what was learned from each."""
         groups = split(len(shards), min(len(shards), self.tasks or len(shards)))
-        shared = self.share(state)
-        futures = [
-            self.executor.submit(_learn_group, shared, shards[group], with_intervals=with_intervals) for group in groups
-        ]
-        try:
-            return list(chain.from_iterable(self._result(future, state.clock) for future in futures))
-        finally:
-            for future in futures:
-                future.cancel()  # those that have not begun
+        with self.share(state) as shared:
+            futures = [
+                self.executor.submit(_learn_group, shared, self.send(shards[group]), with_intervals=with_intervals)
+                for group in groups
+            ]
+            try:
+                return list(chain.from_iterable(self._result(future, state.clock) for future in futures))
+            finally:
+                for future in futures:
+                    future.cancel()  # those that have not begun
 
     def _result(self, future: "Future[Any]", clock: int) -> Any:
         try:

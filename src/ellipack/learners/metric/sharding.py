@@ -22,8 +22,8 @@ class Sharding:
         Number of rows of a step, relative to the number of rows before it. After a step, what its shards learned is
         merged, and all know it.
     min_rows : int, default 8192
-        Smallest number of rows of a shard. Steps that are too short for two shards are learned by one worker. The start
-        of a shard, which copies the state, costs as much as some thousand rows if there are many centers.
+        Smallest number of rows of a shard. Steps that are too short for two shards are learned by one worker. To send
+        the state to a worker and to merge costs as much as some thousand rows if there are many centers.
 
     Raises
     ------

@@ -16,14 +16,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ellipack._core import MetricCore, MetricSettings, PastFeatures
+from ellipack._core import MetricCore, PastFeatures
 from ellipack.learners.intervals import Predictions, empty_predictions
 from ellipack.learners.metric.merging.importance import fading_of
-from ellipack.learners.metric.merging.learned import CenterCounts, Learned, apply_learned, find_learned, merge_learned
+from ellipack.learners.metric.merging.learned import Learned, apply_learned, find_learned, merge_learned
 from ellipack.learners.metric.merging.past import advance_past as _advance_past
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.shard_rounds import Rows, check_all, run_rounds
-from ellipack.learners.metric.shard_start import shard_start
+from ellipack.learners.metric.shard_start import start_shard, start_step
 from ellipack.learners.metric.state import MetricState
 from ellipack.linear_algebra import single_threaded_blas
 from ellipack.parallel import thread_count
@@ -107,17 +107,16 @@ def learn_shard(state: MetricState, shard: Shard, *, with_intervals: bool = Fals
         If a row or a label is not valid.
     """
     core = state.core
-    rows, recent = check_all(core, *shard.rows), shard.recent
-    base, settings = core.parts(), core.settings
-    start = base
-    if shard.first > 0:
-        recent = check_all(core, *recent)
-        settings = MetricSettings(settings.neighbors, settings.max_centers + len(recent.y), settings.label_margin)
-        start = shard_start(base, settings, shard.first, recent, shard.past)
+    rows = check_all(core, *shard.rows)
+    if shard.first == 0:
+        start, own = start_step(core, len(rows.y))
+    else:
+        recent = check_all(core, *shard.recent)
+        start, own = start_shard(core, (shard.first, len(rows.y)), recent, shard.past)
     predictions = empty_predictions(len(rows.y), with_intervals)
-    after, origins = run_rounds(MetricCore(settings, start), rows, predictions)
-    fading = fading_of(start.plain.clock, after.plain.clock)
-    return LearnedShard(find_learned(start, after, origins, CenterCounts.of(base), fading), predictions)
+    after = run_rounds(own, rows, predictions)
+    fading = fading_of(start.clock, after.plain.clock)
+    return LearnedShard(find_learned(start, after, fading), predictions)
 
 
 def merge(state: MetricState, learned: Sequence[Learned], n_jobs: int | None = 1) -> MetricState:
@@ -132,7 +131,7 @@ def merge(state: MetricState, learned: Sequence[Learned], n_jobs: int | None = 1
     learned : sequence of Learned
         What each shard learned, in the order of the rows.
     n_jobs : int or None, default 1
-        Number of threads that score candidates for the metric, as in scikit-learn.
+        Number of threads that merge and that score candidates for the metric, as in scikit-learn.
 
     Returns
     -------
@@ -141,7 +140,7 @@ def merge(state: MetricState, learned: Sequence[Learned], n_jobs: int | None = 1
     phase, base, settings = state.phase, state.core.parts(), state.core.settings
     with single_threaded_blas():
         whole = merge_learned(base, learned)
-        parts = apply_learned(base, whole, settings.max_centers)
+        parts = apply_learned(base, whole, settings.max_centers, thread_count(n_jobs))
     if parts.plain.clock == phase.end:
         after = next_phase(phase, parts, state.config, state.random_state, thread_count(n_jobs))
     else:

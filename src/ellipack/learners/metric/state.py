@@ -154,7 +154,7 @@ _PARTS = (
     "label_statistics",
     "feature_statistics",
     "intervals",
-    "coordinates",
+    "index",
     "clock",
 )
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipack._core import CenterMemory, MetricParts
+from ellipack.learners.metric.eviction import IndexedCenters, evict_to_bound
 from ellipack.validation import Floats, Ints
 
 
@@ -23,11 +24,11 @@ class CenterTable:
     coordinates: tuple[Floats, ...]  # in each view
 
     @classmethod
-    def of(cls, parts: MetricParts) -> "CenterTable":
-        """Return the centers of a learner."""
-        own = parts.centers
+    def of(cls, parts: MetricParts, places: Ints) -> "CenterTable":
+        """Return some of the centers of a learner."""
+        own = parts.centers.take(places)
         sums = own.label_sums, own.label_counts, own.round_sums, own.error_sums
-        return cls(own.rows, *sums, tuple(parts.coordinates))
+        return cls(own.rows, *sums, tuple(parts.index.take(places)))
 
     def __len__(self) -> int:
         return len(self.label_sums)
@@ -65,58 +66,73 @@ def concatenate(tables: Sequence[CenterTable]) -> CenterTable:
     return _table([np.concatenate(each) for each in zip(*(table.arrays() for table in tables), strict=True)])
 
 
-class LearnedCenters(NamedTuple):
-    """What rows changed about the centers of a base.
+class CenterChanges(NamedTuple):
+    """Differences from the centers of a base.
 
     Attributes
     ----------
-    kept : array of bool, shape (n_base,)
-        Centers of the base that were not evicted.
     changed : array of int, shape (n_changed,)
         Places of the centers of the base that rows with the same coordinates changed, in ascending order.
     changes : CenterTable
         These centers afterwards.
     new : CenterTable
-        Centers that rows added, in the order of the rows.
+        Centers that were added, in the order of the rows.
     """
 
-    kept: NDArray[np.bool_]
     changed: Ints
     changes: CenterTable
     new: CenterTable
 
+    @classmethod
+    def between(cls, base: MetricParts, after: MetricParts) -> "CenterChanges":
+        """Return the differences after rows that evicted nothing. Each row of a center is a label of it."""
+        own = len(base.centers)
+        changed = np.flatnonzero(after.centers.label_counts[:own] != base.centers.label_counts)
+        new = np.arange(own, len(after.centers))
+        return cls(changed, CenterTable.of(after, changed), CenterTable.of(after, new))
 
-def find_learned_centers(start: CenterTable, after: CenterTable, origins: Ints, own: int) -> LearnedCenters:
-    """Return what changed from a base.
+    def label_counts(self, base: MetricParts) -> Ints:
+        """Return the number of labels of each center, with the changes."""
+        counts = base.centers.label_counts
+        counts[self.changed] = self.changes.label_counts
+        return np.append(counts, self.new.label_counts)
+
+
+def find_learned_centers(base: MetricParts, start: CenterChanges, after: MetricParts) -> CenterChanges:
+    """Return what rows learned about centers.
 
     Parameters
     ----------
-    start : CenterTable
-        Centers before the rows: those of the base, then borrowed ones, which belong to other rows.
-    after : CenterTable
-        Centers after the rows.
-    origins : array of int, shape (n_after,)
-        Place in `start` of each center, in ascending order; -1 for new centers, which come last.
-    own : int
-        Number of centers of the base.
+    base : MetricParts
+        Parts of the learner before the step.
+    start : CenterChanges
+        How the centers from which the rows start differ from those of the base. New ones are borrowed: they belong to
+        other rows.
+    after : MetricParts
+        Parts of the learner after the rows.
 
     Returns
     -------
-    learned : LearnedCenters
+    learned : CenterChanges
         A borrowed center that rows changed becomes a new center, of these rows alone.
     """
-    old = int(np.count_nonzero((origins >= 0) & (origins < own)))
-    known = int(np.count_nonzero(origins >= 0))
-    kept = np.zeros(own, dtype=bool)
-    kept[origins[:old]] = True
-    differs = np.zeros(known, dtype=bool)
-    for before, now in zip(start.arrays(), after.arrays(), strict=True):
-        unequal = now[:known] != before[origins[:known]]
-        differs |= unequal if unequal.ndim == 1 else unequal.any(axis=1)
-    changed, grown = np.flatnonzero(differs[:old]), old + np.flatnonzero(differs[old:])
-    grown = grown[after.label_counts[grown] > start.label_counts[origins[grown]]]
-    new = [_difference(after.take(grown), start.take(origins[grown])), after.take(slice(known, None))]
-    return LearnedCenters(kept, origins[changed], after.take(changed), concatenate(new))
+    own, counts = len(base.centers), start.label_counts(base)
+    changed = np.flatnonzero(after.centers.label_counts[: len(counts)] != counts)
+    borrowed, places = changed[changed >= own], changed[changed < own]
+    grown = _difference(CenterTable.of(after, borrowed), start.new.take(borrowed - own))
+    new = CenterTable.of(after, np.arange(len(counts), len(after.centers)))
+    changes = _without_start(base, start, CenterTable.of(after, places), places)
+    return CenterChanges(places, changes, concatenate([grown, new]))
+
+
+def _without_start(base: MetricParts, start: CenterChanges, after: CenterTable, places: Ints) -> CenterTable:
+    """Return centers of the base, without the rows that were known at the start."""
+    known = np.flatnonzero(np.isin(places, start.changed))
+    if len(known):
+        before = start.changes.take(np.searchsorted(start.changed, places[known]))
+        both = _sum(CenterTable.of(base, places[known]), _difference(after.take(known), before))
+        after.put(known, replace(both, coordinates=after.take(known).coordinates))
+    return after
 
 
 def _difference(after: CenterTable, before: CenterTable) -> CenterTable:
@@ -133,24 +149,38 @@ def _difference(after: CenterTable, before: CenterTable) -> CenterTable:
     )
 
 
-def merge_centers(base: CenterTable, learned: Sequence[LearnedCenters]) -> LearnedCenters:
-    """Return what all rows changed. A center of the base that was evicted once is evicted."""
+def _sum(centers: CenterTable, others: CenterTable) -> CenterTable:
+    """Return centers with the rows of others, too."""
+    counts = centers.label_counts + others.label_counts
+    rows = centers.rows + (others.rows - centers.rows) * (others.label_counts / counts)[:, None]
+    return CenterTable(
+        rows,
+        centers.label_sums + others.label_sums,
+        counts,
+        centers.round_sums + others.round_sums,
+        centers.error_sums + others.error_sums,
+        centers.coordinates,
+    )
+
+
+def merge_centers(base: MetricParts, learned: Sequence[CenterChanges]) -> CenterChanges:
+    """Return what all rows learned."""
     if len(learned) == 1:
         return learned[0]
-    kept = np.logical_and.reduce([each.kept for each in learned])
     places, times = np.unique(np.concatenate([each.changed for each in learned]), return_counts=True)
-    before, changes = base.take(places), base.take(places)
+    changes = CenterTable.of(base, places)
+    before = changes.take(times > 1)
     for each in learned:
         changes.put(np.searchsorted(places, each.changed), each.changes)
     _add_changes(changes, before, learned, np.flatnonzero(times > 1), places)
-    return LearnedCenters(kept, places, changes, concatenate([each.new for each in learned]))
+    return CenterChanges(places, changes, concatenate([each.new for each in learned]))
 
 
 def _add_changes(
-    changes: CenterTable, before: CenterTable, learned: Sequence[LearnedCenters], several: Ints, places: Ints
+    changes: CenterTable, start: CenterTable, learned: Sequence[CenterChanges], several: Ints, places: Ints
 ) -> None:
     """Add up the changes of the centers that several runs of rows changed."""
-    start, total = before.take(several), before.take(several)
+    total = start.copy()
     moves = np.zeros_like(start.rows)
     for each in learned:
         found = np.isin(places[several], each.changed)
@@ -162,35 +192,25 @@ def _add_changes(
     changes.put(several, replace(total, coordinates=changes.take(several).coordinates))
 
 
-def apply_learned_centers(base: CenterTable, learned: LearnedCenters) -> CenterTable:
-    """Return the centers after the rows."""
-    old = base.copy()
-    old.put(learned.changed, learned.changes)
-    return concatenate([old.take(learned.kept), learned.new])
-
-
-def merge_equal_centers(centers: CenterTable, first: int) -> CenterTable:
-    """Return centers of which no two from the place `first` on have the same coordinates in the first view.
+def merge_equal_centers(centers: CenterTable) -> CenterTable:
+    """Return centers of which no two have the same coordinates in the first view.
 
     Parameters
     ----------
     centers : CenterTable
         Centers, in the order of their rows.
-    first : int
-        Number of centers that are returned as they are.
 
     Returns
     -------
     merged : CenterTable
         A center with the coordinates of an earlier one is merged with it, as a row would be.
     """
-    points = np.ascontiguousarray(centers.coordinates[0][first:]) + 0.0  # -0.0 becomes 0.0
+    points = np.ascontiguousarray(centers.coordinates[0]) + 0.0  # -0.0 becomes 0.0
     _, place, times = np.unique(points[:, 0], return_inverse=True, return_counts=True)
     suspects = np.flatnonzero(times[place] > 1)
     _, earliest, group = np.unique(points[suspects], axis=0, return_index=True, return_inverse=True)
     if len(earliest) == len(suspects):
         return centers
-    suspects += first
     target = suspects[earliest][group.reshape(-1)]
     gone = np.zeros(len(centers), dtype=bool)
     gone[suspects] = target != suspects
@@ -200,3 +220,13 @@ def merge_equal_centers(centers: CenterTable, first: int) -> CenterTable:
         np.add.at(sums, target[gone[suspects]], sums[gone])
     result.rows[suspects] /= result.label_counts[suspects][:, None]
     return result.take(~gone)
+
+
+def apply_learned_centers(base: MetricParts, learned: CenterChanges, max_centers: int) -> IndexedCenters:
+    """Return the centers after the rows. If there are `max_centers` or more, some are evicted."""
+    changed, changes, new = learned
+    centers = base.centers.replace(changed, changes.memory()).append(new.memory())
+    if len(centers) < max_centers:
+        return centers, base.index.append(list(new.coordinates))
+    first = np.concatenate([base.index.coordinates[0], new.coordinates[0]])
+    return evict_to_bound(centers, first, base.views, max_centers)

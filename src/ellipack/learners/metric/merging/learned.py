@@ -1,6 +1,8 @@
 """What a learner learned from rows, relative to the state from which it started."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -17,10 +19,8 @@ from ellipack._core import (
     PastParts,
     StackedAggregation,
 )
-from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.merging.centers import (
-    CenterTable,
-    LearnedCenters,
+    CenterChanges,
     apply_learned_centers,
     find_learned_centers,
     merge_centers,
@@ -38,7 +38,7 @@ from ellipack.learners.metric.merging.importance import merge_importance
 from ellipack.learners.metric.merging.past import Errors, merge_errors, merge_past_features
 from ellipack.learners.metric.merging.statistics import Statistics, merge_statistics
 from ellipack.learners.metric.state import COUNT
-from ellipack.validation import Floats, Ints
+from ellipack.validation import Floats
 
 _FORGETTING_DIVISOR, _ROUNDS_PER_COEFFICIENT, _ROUNDS_PER_DISCOUNT = 8.0, 4.0, 4  # as in cpp/metric_rounds.cpp
 
@@ -50,7 +50,7 @@ class LearnedRounds(NamedTuple):
     ----------
     gops : tuple of array
         Gradient outer product of each view.
-    centers : LearnedCenters
+    centers : CenterChanges
     packing : PackingExpert
     regressions : GlobalRegressions
     discount : float
@@ -62,7 +62,7 @@ class LearnedRounds(NamedTuple):
     """
 
     gops: tuple[Floats, ...]
-    centers: LearnedCenters
+    centers: CenterChanges
     packing: PackingExpert
     regressions: GlobalRegressions
     discount: float
@@ -108,36 +108,67 @@ class Learned(NamedTuple):
     fading: float
 
 
-class CenterCounts(NamedTuple):
-    """Numbers of centers of both learners."""
+class RoundsStart(NamedTuple):
+    """Where the rounds of one of the two learners start.
 
-    plain: int
-    past: int
+    Attributes
+    ----------
+    base : MetricParts
+        Its parts before the step.
+    centers : CenterChanges
+        How its centers differ from those of the base.
+    aggregation : StackedAggregation
+    """
+
+    base: MetricParts
+    centers: CenterChanges
+    aggregation: StackedAggregation
 
     @classmethod
-    def of(cls, parts: CoreParts) -> "CenterCounts":
-        """Return the numbers of centers of a core."""
-        return cls(len(parts.plain.centers), 0 if parts.past is None else len(parts.past.rounds.centers))
+    def of(cls, base: MetricParts, start: MetricParts) -> "RoundsStart":
+        """Return where the rounds of a learner start whose centers begin with those of the base."""
+        return cls(base, CenterChanges.between(base, start), copy(start.aggregation))
 
 
-class Origins(NamedTuple):
-    """Places, at the start, of the centers of both learners; -1 for new centers, which may be missing at the end."""
+class Start(NamedTuple):
+    """Where the rounds of a shard start. It refers to no parts of the core, so that the core can change in place.
 
-    plain: Ints
-    past: Ints
+    Attributes
+    ----------
+    clock : int
+        Number of rounds before.
+    plain : RoundsStart
+        Of the learner that sees the features alone.
+    past : RoundsStart or None
+        Of the learner that sees the past.
+    combination : StackedAggregation or None
+        Of both learners.
+    """
+
+    clock: int
+    plain: RoundsStart
+    past: RoundsStart | None
+    combination: StackedAggregation | None
+
+    @classmethod
+    def of(cls, base: CoreParts, start: CoreParts) -> "Start":
+        """Return the start of a core, whose centers begin with those of the base."""
+        plain = RoundsStart.of(base.plain, start.plain)
+        if base.past is None or start.past is None:
+            return cls(start.plain.clock, plain, None, None)
+        past = RoundsStart.of(base.past.rounds, start.past.rounds)
+        return cls(start.plain.clock, plain, past, copy(start.past.combination))
 
 
-def find_learned(start: CoreParts, after: CoreParts, origins: Origins, own: CenterCounts, fading: float) -> Learned:
+def find_learned(start: Start, after: CoreParts, fading: float) -> Learned:
     """Return what was learned between the start of a shard and its end.
 
     Parameters
     ----------
-    start, after : CoreParts
-        Parts of the core before and after the rows.
-    origins : Origins
-        Places, at the start, of the centers afterwards.
-    own : CenterCounts
-        Numbers of centers of the base. At the start, they are followed by borrowed ones, which belong to other shards.
+    start : Start
+        Start of the rounds.
+    after : CoreParts
+        Parts of the core after the rows.
     fading : float
         Factor by which the rows faded the weights of earlier measurements.
 
@@ -145,29 +176,29 @@ def find_learned(start: CoreParts, after: CoreParts, origins: Origins, own: Cent
     -------
     learned : Learned
     """
-    plain = _find_rounds(start.plain, after.plain, origins.plain, own.plain, start.plain.clock)
+    plain = _find_rounds(start.plain, after.plain, start.clock)
     past = None
-    if start.past is not None and after.past is not None:
-        first_active = max(start.plain.clock, start.past.active_from)
+    if start.past is not None and start.combination is not None and after.past is not None:
+        first_active = max(start.clock, after.past.active_from)
         past = LearnedPast(
-            _find_rounds(start.past.rounds, after.past.rounds, origins.past, own.past, first_active),
+            _find_rounds(start.past, after.past.rounds, first_active),
             after.past.features,
-            Run(start.past.combination, after.past.combination),
+            Run(start.combination, after.past.combination),
             after.past.active_errors,
             after.past.total_errors,
         )
-    return Learned(after.plain.clock - start.plain.clock, 1, plain, past, after.importance, fading)
+    return Learned(after.plain.clock - start.clock, 1, plain, past, after.importance, fading)
 
 
-def _find_rounds(start: MetricParts, after: MetricParts, origins: Ints, own: int, first_active: int) -> LearnedRounds:
-    new = np.full(len(after.centers) - len(origins), -1)
-    active = min(max(0, after.clock - first_active), int(after.label_statistics[COUNT] - start.label_statistics[COUNT]))
+def _find_rounds(start: RoundsStart, after: MetricParts, first_active: int) -> LearnedRounds:
+    base = start.base
+    active = min(max(0, after.clock - first_active), int(after.label_statistics[COUNT] - base.label_statistics[COUNT]))
     return LearnedRounds(
         tuple(view.gop for view in after.views),
-        find_learned_centers(CenterTable.of(start), CenterTable.of(after), np.append(origins, new), own),
+        find_learned_centers(base, start.centers, after),
         after.packing,
         after.regressions,
-        _discount(int(after.label_statistics[COUNT]), active, start.views[0].fit_dimension),
+        _discount(int(after.label_statistics[COUNT]), active, base.views[0].fit_dimension),
         Run(start.aggregation, after.aggregation),
         Statistics(after.label_statistics, after.feature_statistics),
         after.intervals,
@@ -232,7 +263,7 @@ def _merge_rounds(base: MetricParts, learned: list[LearnedRounds], shards: list[
     statistics = Statistics(base.label_statistics, base.feature_statistics)
     return LearnedRounds(
         tuple(_merge_gops(view.gop, [each.gops[v] for each in learned]) for v, view in enumerate(base.views)),
-        merge_centers(CenterTable.of(base), [each.centers for each in learned]),
+        merge_centers(base, [each.centers for each in learned]),
         merge_packing(base.packing, [each.packing for each in learned]),
         GlobalRegressions(
             merge_least_squares(ridge, [Run(ridge, each.regressions.ridge) for each in learned]),
@@ -258,7 +289,7 @@ def _merge_gops(base: Floats, learned: list[Floats]) -> Floats:
     return total
 
 
-def apply_learned(base: CoreParts, learned: Learned, max_centers: int) -> CoreParts:
+def apply_learned(base: CoreParts, learned: Learned, max_centers: int, n_jobs: int = 1) -> CoreParts:
     """Return the parts of a core after what was learned from a base.
 
     Parameters
@@ -268,48 +299,47 @@ def apply_learned(base: CoreParts, learned: Learned, max_centers: int) -> CorePa
     learned : Learned
         What was learned.
     max_centers : int
-        Number of centers at which a quarter is evicted, as often as needed.
+        Number of centers at which some are evicted.
+    n_jobs : int, default 1
+        Number of threads. Two are used if there are two learners.
 
     Returns
     -------
     after : CoreParts
     """
-    clock, past = base.plain.clock + learned.rows, None
-    if base.past is not None and learned.past is not None:
-        own = learned.past
-        rounds = _evicted(_apply_rounds(base.past.rounds, own.rounds, clock, learned.shards), max_centers)
-        past = PastParts(
-            rounds, own.features, own.combination.after, base.past.active_from, own.active_errors, own.total_errors
-        )
-    plain = _evicted(_apply_rounds(base.plain, learned.plain, clock, learned.shards), max_centers)
+    clock, shards, own = base.plain.clock + learned.rows, learned.shards, learned.past
+    if base.past is None or own is None:
+        return CoreParts(_apply_rounds(base.plain, learned.plain, clock, shards, max_centers), None, learned.importance)
+    with ThreadPoolExecutor(min(n_jobs, 2)) as threads:
+        tasks = [
+            threads.submit(_apply_rounds, before, found, clock, shards, max_centers)
+            for before, found in ((base.plain, learned.plain), (base.past.rounds, own.rounds))
+        ]
+        plain, rounds = (task.result() for task in tasks)
+    errors = own.active_errors, own.total_errors
+    past = PastParts(rounds, own.features, own.combination.after, base.past.active_from, *errors)
     return CoreParts(plain, past, learned.importance)
 
 
-def _apply_rounds(base: MetricParts, learned: LearnedRounds, clock: int, shards: int) -> MetricParts:
-    old = CenterTable.of(base)
-    centers, packing = apply_learned_centers(old, learned.centers), learned.packing
+def _apply_rounds(base: MetricParts, learned: LearnedRounds, clock: int, shards: int, max_centers: int) -> MetricParts:
+    found, packing = learned.centers, learned.packing
     if shards > 1:  # several shards may have added the same center
-        centers = merge_equal_centers(centers, int(learned.centers.kept.sum()))
+        found = found._replace(new=merge_equal_centers(found.new))
         packing = separate_packing(packing, len(base.packing.label_sums))
+    centers, index = apply_learned_centers(base, found, max_centers)
     return MetricParts(
         views=[_with_gop(view, gop) for view, gop in zip(base.views, learned.gops, strict=True)],
-        centers=centers.memory(),
+        centers=centers,
         packing=packing,
         regressions=learned.regressions,
         aggregation=learned.aggregation.after,
         label_statistics=learned.statistics.labels,
         feature_statistics=learned.statistics.features,
         intervals=learned.intervals,
-        coordinates=list(centers.coordinates),
+        index=index,
         clock=clock,
     )
 
 
 def _with_gop(view: FeatureView, gop: Floats) -> FeatureView:
     return FeatureView(view.knots, view.shift, view.scale, view.directions, gop, view.fit_dimension)
-
-
-def _evicted(parts: MetricParts, max_centers: int) -> MetricParts:
-    while len(parts.centers) >= max_centers:
-        parts = evict_redundant_centers(parts)
-    return parts
