@@ -102,6 +102,47 @@ struct ConformalIntervals {
     return bounds;
   }
 
+  // An interval between two coverages: a share of the way from that of index `near` to that of index `far`.
+  struct Position {
+    std::size_t near;
+    std::size_t far;
+    double share;
+
+    // Makes the position 3.25 a quarter of the way from the interval of index 3 to the next one. Throws
+    // std::invalid_argument unless the position is from 0 to the last index.
+    static Position of(double position) {
+      require(position >= 0.0 && position <= static_cast<double>(size - 1), "positions must be from 0 to 7");
+      const auto near = static_cast<std::size_t>(position);
+      const double share = position - static_cast<double>(near);
+      return {near, share > 0.0 ? near + 1 : near, share};
+    }
+
+    // Returns an end of the interval from those of both coverages. Infinite ends stay what they are.
+    double between(double near_end, double far_end) const {
+      return std::isinf(near_end) ? near_end : near_end + share * (far_end - near_end);
+    }
+  };
+
+  // Positions of the intervals of all coverages.
+  static const std::array<Position, size> all_positions;
+
+  struct Interval {
+    double lower;
+    double upper;
+  };
+
+  // Returns one of the intervals around a prediction with the mean error as scale, with the same bits as `around`.
+  Interval around(double prediction, const Position& position) const {
+    if (labels < 2) {
+      return {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+    }
+    const std::span<const double, 2 * size> all(widths);
+    const auto below = largest_widths(all.first<size>(), position);
+    const auto above = largest_widths(all.last<size>(), position);
+    return {position.between(prediction - below[0] * mean_error, prediction - below[1] * mean_error),
+            position.between(prediction + above[0] * mean_error, prediction + above[1] * mean_error)};
+  }
+
   // Learns a label by the intervals that were published for it. A round is not counted if they are infinite, or if they
   // are a single point, because no prediction had an error so far, and the label is this point.
   void learn_label(double label, const Bounds& published) {
@@ -131,35 +172,15 @@ struct ConformalIntervals {
     return relative;
   }
 
-  // Runs a round of a learner without a scale of its own: the mean error is the scale. Returns the intervals that are
-  // published for the prediction.
-  Bounds run_round(double prediction, double label) {
-    const Bounds published = around(prediction, 1.0);
-    learn_label(label, published);
-    learn_error(label - prediction, 1.0);
-    return published;
-  }
-
-  // Runs the same round if its intervals are not wanted, with the same result in half the time. An interval contains
+  // Runs a round of a learner without a scale of its own: the mean error is the scale. The result is the same as by
+  // `learn_label` with the intervals around the prediction, and `learn_error`, in half the time. An interval contains
   // the narrower ones, so that a label misses an interval if it is beyond its width and beyond all smaller widths.
-  void run_silent_round(double prediction, double label) {
+  void run_round(double prediction, double label) {
     if (rounds < decreasing_steps || label == prediction) {
-      run_round(prediction, label);
-      return;
+      learn_label(label, around(prediction, 1.0));
+    } else {
+      move_all_widths(prediction, label);
     }
-    const auto at = simd::splat<Double4>(label);
-    const auto scale = simd::splat<Double4>(mean_error);
-    std::uint32_t reached_below = 1U << size;  // a bit for each width that reaches the label, and one behind
-    std::uint32_t reached_above = 1U << size;
-    for (std::size_t k = 0; k < size; k += 4) {
-      reached_below |= simd::at_most(prediction - simd::load<Double4>(&widths[k]) * scale, at) << k;
-      reached_above |= simd::at_most(at, prediction + simd::load<Double4>(&widths[size + k]) * scale) << k;
-    }
-    multiply(std::span(widths).first<size>(),
-             last_factors_by_misses[static_cast<std::size_t>(std::countr_zero(reached_below))]);
-    multiply(std::span(widths).last<size>(),
-             last_factors_by_misses[static_cast<std::size_t>(std::countr_zero(reached_above))]);
-    ++rounds;
     learn_error(label - prediction, 1.0);
   }
 
@@ -170,6 +191,15 @@ struct ConformalIntervals {
   static constexpr double memory = 200.0;  // rounds after which the weight of an error falls to 1/e
   static constexpr double largest_error = 1e300;
   static constexpr double largest_scale_loss = 1e9;
+
+  // Returns the widths of a side at both coverages of a position: the largest up to there.
+  static std::array<double, 2> largest_widths(std::span<const double, size> side, const Position& position) {
+    double largest = side[0];
+    for (std::size_t k = 1; k <= position.near; ++k) {
+      largest = std::max(largest, side[k]);
+    }
+    return {largest, std::max(largest, side[position.far])};
+  }
 
   // Returns the weighted mean of the three relative scales.
   double weighted_scale(double relative_scale) const {
@@ -264,6 +294,23 @@ struct ConformalIntervals {
     }
   }
 
+  // Moves the widths by the last factors, which the number of missed intervals selects.
+  void move_all_widths(double prediction, double label) {
+    const auto at = simd::splat<Double4>(label);
+    const auto scale = simd::splat<Double4>(mean_error);
+    std::uint32_t reached_below = 1U << size;  // a bit for each width that reaches the label, and one behind
+    std::uint32_t reached_above = 1U << size;
+    for (std::size_t k = 0; k < size; k += 4) {
+      reached_below |= simd::at_most(prediction - simd::load<Double4>(&widths[k]) * scale, at) << k;
+      reached_above |= simd::at_most(at, prediction + simd::load<Double4>(&widths[size + k]) * scale) << k;
+    }
+    multiply(std::span(widths).first<size>(),
+             last_factors_by_misses[static_cast<std::size_t>(std::countr_zero(reached_below))]);
+    multiply(std::span(widths).last<size>(),
+             last_factors_by_misses[static_cast<std::size_t>(std::countr_zero(reached_above))]);
+    ++rounds;
+  }
+
   static void multiply(double& width, double factor) {
     width = std::clamp(width * factor, smallest_width, largest_width);
   }
@@ -277,6 +324,15 @@ struct ConformalIntervals {
     }
   }
 };
+
+inline constexpr std::array<ConformalIntervals::Position, ConformalIntervals::size> ConformalIntervals::all_positions =
+    [] {
+      std::array<Position, size> made{};
+      for (std::size_t k = 0; k < size; ++k) {
+        made[k] = {k, k, 0.0};
+      }
+      return made;
+    }();
 
 inline constexpr ConformalIntervals::Factors ConformalIntervals::last_factors =
     ConformalIntervals::Factors::of_steps(ConformalIntervals::steps(ConformalIntervals::decreasing_steps));

@@ -438,8 +438,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def _predict(self, state: MetricState, X: ArrayLike) -> Floats:
         return learner.predict(state, X, self.n_jobs)
 
-    def _predict_bounds(self, state: MetricState, X: ArrayLike) -> Predictions:
-        return learner.predict_with_intervals(state, X, self.n_jobs)
+    def _predict_bounds(self, state: MetricState, X: ArrayLike, positions: Floats) -> Predictions:
+        return learner.predict_with_intervals(state, X, self.n_jobs).select(positions)
 
     def _run_rounds(
         self,
@@ -449,14 +449,17 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         keys: Ints = NO_KEYS,
         workers: Workers | None = None,
         *,
-        with_intervals: bool,
+        positions: Floats,
     ) -> Predictions:
         self._check_by(state)
+        wanted = len(positions) > 0
         if workers is not None:
-            return learn_in_shards(state, X, y, workers, self.n_jobs, keys, with_intervals=with_intervals)
-        if with_intervals:
-            return learner.learn_with_intervals(state, X, y, self.n_jobs, keys)
-        return Predictions(learner.learn(state, X, y, self.n_jobs, keys), NO_BOUNDS)
+            made = learn_in_shards(state, X, y, workers, self.n_jobs, keys, with_intervals=wanted)
+        elif wanted:
+            made = learner.learn_with_intervals(state, X, y, self.n_jobs, keys)
+        else:
+            made = Predictions(learner.learn(state, X, y, self.n_jobs, keys), NO_BOUNDS)
+        return made.select(positions)
 
     def _to_archive(self, state: MetricState) -> Archive:
         return serialization.to_archive(state)

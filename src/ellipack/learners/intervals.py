@@ -54,7 +54,7 @@ from ellipack.serialization import Archive
 from ellipack.validation import MAX_ABS_LABEL, Floats, as_floats
 
 Bounds = NDArray[np.float64]
-"""Ends of the intervals of all coverages, one row for each prediction: lower ends, then upper ends."""
+"""Ends of intervals, one row for each prediction: lower ends of all or of the wanted coverages, then upper ends."""
 
 COVERAGES: Final[tuple[float, ...]] = tuple(ConformalIntervals.coverages.tolist())
 """Coverages to which the theorem applies."""
@@ -63,6 +63,12 @@ _COUNT = len(COVERAGES)
 
 NO_BOUNDS: Final[Bounds] = np.empty((0, 2 * _COUNT))
 """Intervals of predictions for which they are not wanted."""
+
+ALL_POSITIONS: Final[Floats] = np.arange(float(_COUNT))
+"""Positions of all coverages of the theorem."""
+
+NO_POSITIONS: Final[Floats] = np.empty(0)
+"""Positions of no coverage, if intervals are not wanted."""
 
 _MIN_WIDTH, _MAX_WIDTH = 1e-3, 1e300
 _MAX_SCALE_LOSS = 1e9
@@ -76,15 +82,43 @@ def _quantile(coverage: float) -> float:
 _QUANTILES = np.array([_quantile(coverage) for coverage in COVERAGES])
 
 
+class WantedIntervals(NamedTuple):
+    """Array that a core fills with the intervals of the wanted coverages.
+
+    Attributes
+    ----------
+    bounds : array of shape (n, 2 * k)
+        Ends of the intervals at k positions. If none are wanted, it is empty.
+    positions : array of shape (k,)
+        Result of `coverage_positions`.
+    """
+
+    bounds: Bounds
+    positions: Floats
+
+    @classmethod
+    def empty(cls, rows: int, positions: Floats) -> "WantedIntervals":
+        """Return an array for the intervals of a number of rows, which is not filled."""
+        return cls(np.empty((rows, 2 * len(positions))), positions)
+
+    def part(self, rows: slice) -> "WantedIntervals":
+        """Return a view of the intervals of some rows."""
+        return WantedIntervals(self.bounds[rows], self.positions)
+
+
+NO_INTERVALS: Final = WantedIntervals.empty(0, NO_POSITIONS)
+"""Intervals that are not wanted."""
+
+
 class Predictions(NamedTuple):
-    """Predictions with the intervals of all coverages.
+    """Predictions with the intervals of all or of the wanted coverages.
 
     Attributes
     ----------
     values : array of shape (n,)
         Predictions.
     bounds : array of shape (n, 2 * n_coverages)
-        Intervals. If they are not wanted, there are no rows.
+        Intervals. If they are not wanted, it is empty.
     """
 
     values: Floats
@@ -93,6 +127,10 @@ class Predictions(NamedTuple):
     def part(self, rows: slice) -> "Predictions":
         """Return views of the predictions of some rows."""
         return Predictions(self.values[rows], self.bounds[rows])
+
+    def select(self, positions: Floats) -> "Predictions":
+        """Return the predictions with the intervals at positions, from the intervals of all coverages."""
+        return Predictions(self.values, ConformalIntervals.select(self.bounds, positions))
 
 
 class RowPredictions(NamedTuple):
@@ -161,10 +199,33 @@ def check_bounds(bounds: ArrayLike, rows: int) -> Bounds:
     return ends
 
 
-def select_intervals(bounds: Bounds, coverage: Floats) -> Intervals:
-    """Return the intervals of given coverages.
+def coverage_positions(coverage: Floats) -> Floats:
+    """Return the positions of coverages among those of the theorem, whose positions are 0, 1, 2 and so on.
 
-    Between two coverages of the theorem, ends are interpolated linearly in the quantile of a normal distribution.
+    Between two coverages of the theorem, the position is linear in the quantile of a normal distribution.
+
+    Parameters
+    ----------
+    coverage : array
+        Result of `check_coverage`.
+
+    Returns
+    -------
+    positions : array of shape (k,)
+
+    Examples
+    --------
+    >>> coverage_positions(check_coverage([0.5, 0.8, 0.85])).round(2)
+    array([0.  , 3.  , 3.43])
+    """
+    positions = np.interp([_quantile(each) for each in coverage.flat], _QUANTILES, ALL_POSITIONS)
+    return np.asarray(positions, dtype=np.float64)
+
+
+def select_intervals(bounds: Bounds, coverage: Floats) -> Intervals:
+    """Return the intervals of given coverages, from those of all coverages.
+
+    Between two coverages of the theorem, ends are interpolated linearly; see `coverage_positions`.
 
     Parameters
     ----------
@@ -185,24 +246,25 @@ def select_intervals(bounds: Bounds, coverage: Floats) -> Intervals:
     >>> select_intervals(bounds, check_coverage([0.5, 0.85])).upper.round(2)
     array([[1.  , 4.43]])
     """
-    places = np.interp(coverage.ravel(), COVERAGES, np.arange(_COUNT))
-    left = places.astype(np.int64)
-    right = np.ceil(places).astype(np.int64)
-    wanted = np.array([_quantile(each) for each in coverage.flat])
-    # Of the way from one coverage to the next; 0 at coverages of the theorem, whose intervals are not interpolated.
-    gaps = np.where(left < right, _QUANTILES[right] - _QUANTILES[left], 1.0)
-    share = np.where(left < right, (wanted - _QUANTILES[left]) / gaps, 0.0)
-    shape = (len(bounds), *coverage.shape)
-    lower, upper = (
-        _between(ends[:, left], ends[:, right], share).reshape(shape) for ends in np.split(bounds, 2, axis=1)
-    )
-    return Intervals(lower, upper)
+    return split_bounds(ConformalIntervals.select(bounds, coverage_positions(coverage)), coverage)
 
 
-def _between(near: Floats, far: Floats, share: Floats) -> Floats:
-    """Return the points at a share of the way from near to far ones. Infinite points stay what they are."""
-    gaps = np.subtract(far, near, out=np.zeros(near.shape), where=np.isfinite(near))
-    return np.asarray(near + share * gaps)
+def split_bounds(bounds: Bounds, coverage: Floats) -> Intervals:
+    """Return intervals from their ends.
+
+    Parameters
+    ----------
+    bounds : array of shape (n, 2 * k)
+        Ends of the intervals of k coverages.
+    coverage : array
+        Result of `check_coverage` for these coverages.
+
+    Returns
+    -------
+    intervals : Intervals
+    """
+    shape, count = (len(bounds), *coverage.shape), coverage.size
+    return Intervals(bounds[:, :count].reshape(shape), bounds[:, count:].reshape(shape))
 
 
 def empty_predictions(rows: int, with_intervals: bool) -> Predictions:

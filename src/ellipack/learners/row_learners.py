@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import RescaledPacking, UnitBox
 from ellipack.learners import packing, phased, rescaled
-from ellipack.learners.intervals import Bounds, empty_predictions
+from ellipack.learners.intervals import ALL_POSITIONS, Bounds, WantedIntervals
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.feature_growth import with_added_features
 from ellipack.learners.metric.state import MetricState
@@ -162,8 +162,8 @@ class PackingRowLearner(RowLearner):
     def learn_rows(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn rows and labels in order."""
 
-        def learn_inner(inner: PackingState, table: Floats, targets: Floats, bounds: Bounds) -> Floats:
-            return packing.learn(inner, table, targets, bounds, keep_founding_label=self.keep_founding_label)
+        def learn_inner(inner: PackingState, table: Floats, targets: Floats, intervals: WantedIntervals) -> Floats:
+            return packing.learn(inner, table, targets, intervals, keep_founding_label=self.keep_founding_label)
 
         rescaled.learn(self.state, X, y, learn_inner, packing.predict)
 
@@ -195,9 +195,9 @@ class PackingRowLearner(RowLearner):
 
 def _interval(state: RescaledState[Any], row: Row, predict_inner: PredictFunction) -> Bounds:
     """Return the intervals of all coverages for a row."""
-    bounds = empty_predictions(1, with_intervals=True).bounds
-    rescaled.predict(state, [row], predict_inner, bounds)
-    return bounds
+    intervals = WantedIntervals.empty(1, ALL_POSITIONS)
+    rescaled.predict(state, [row], predict_inner, intervals)
+    return intervals.bounds
 
 
 def _compile(inner: PackingState, box: UnitBox) -> RescaledPacking:
@@ -247,12 +247,12 @@ class PhasedRowLearner(RowLearner):
     def learn_rows(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn rows and labels in order."""
 
-        def learn_inner(inner: PhasedState, table: Floats, targets: Floats, bounds: Bounds) -> Floats:
+        def learn_inner(inner: PhasedState, table: Floats, targets: Floats, intervals: WantedIntervals) -> Floats:
             return phased.learn(
                 inner,
                 table,
                 targets,
-                bounds,
+                intervals,
                 alpha=self.alpha,
                 estimator=self.estimator,
                 keep_founding_label=self.keep_founding_label,
