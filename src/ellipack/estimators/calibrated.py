@@ -16,6 +16,7 @@ from ellipack.learners.intervals import (
     RowPredictions,
     WantedIntervals,
     check_bounds,
+    with_widths,
 )
 from ellipack.validation import Floats, check_labels, check_rows
 
@@ -69,8 +70,5 @@ class CalibratedRegressor(StreamingRegressor[State]):
         for label, published in zip(labels.tolist(), check_bounds(predictions.bounds, len(labels)), strict=True):
             moved.learn_label(label, published)
         self._fit_more(X, labels)
-        after = self.state_.intervals
-        self.state_.intervals = ConformalIntervals(
-            after.mean_error, after.labels, moved.rounds, moved.widths, after.scale_losses
-        )
+        self.state_.intervals = with_widths(self.state_.intervals, moved)
         return self

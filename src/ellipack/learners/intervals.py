@@ -272,6 +272,13 @@ def empty_predictions(rows: int, with_intervals: bool) -> Predictions:
     return Predictions(np.empty(rows), np.empty((rows if with_intervals else 0, 2 * _COUNT)))
 
 
+def with_widths(intervals: ConformalIntervals, moved: ConformalIntervals) -> ConformalIntervals:
+    """Return a calibration with the widths of another, which was moved by labels and their published intervals."""
+    return ConformalIntervals(
+        intervals.mean_error, intervals.labels, moved.rounds, moved.widths, intervals.scale_losses
+    )
+
+
 def intervals_to_archive(intervals: ConformalIntervals) -> Archive:
     """Return an archive of the calibration."""
     facts = {"mean_error": intervals.mean_error, "labels": intervals.labels, "rounds": intervals.rounds}

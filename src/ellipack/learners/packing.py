@@ -60,11 +60,6 @@ _SLACK = 1e-6  # tolerance for rounding errors
 class PackingState(WhitenedState[PackingCore]):
     """State of Algorithm 1. The core has the centers, their labels, the clock, and the calibration of intervals."""
 
-    @property
-    def clock(self) -> int:
-        """Number of rounds."""
-        return self.core.clock
-
     def copy(self) -> "PackingState":
         """Return an independent copy."""
         metric, core = self.parts

@@ -45,6 +45,10 @@ class CalibratedState(ScalableState, Protocol):
 
     intervals: ConformalIntervals
 
+    @property
+    def clock(self) -> int:
+        """Number of rounds."""
+
 
 Inner = TypeVar("Inner", bound=ScalableState)
 """State of a learner of the paper."""
@@ -91,6 +95,11 @@ class RescaledState(Generic[Inner]):
     def dimension(self) -> int:
         """Number of features."""
         return len(self.box.low)
+
+    @property
+    def clock(self: "RescaledState[Regression]") -> int:
+        """Number of rounds."""
+        return self.inner.clock
 
     @property
     def intervals(self: "RescaledState[Regression]") -> ConformalIntervals:

@@ -66,6 +66,11 @@ class WhitenedState(ABC, Generic[Core]):
         return self.parts[1]
 
     @property
+    def clock(self) -> int:
+        """Number of rounds."""
+        return self.core.clock
+
+    @property
     def intervals(self) -> ConformalIntervals:
         """Copy of the calibration of prediction intervals."""
         return self.core.intervals
