@@ -17,6 +17,7 @@ from rich.table import Table
 
 from benchmarks.command_line import new_table
 from ellipack import Sharding, Workers
+from ellipack.learners.intervals import empty_predictions
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.shard_rounds import Rows
 from ellipack.learners.metric.sharded_learning import learn_in_shards
@@ -53,8 +54,9 @@ def _processor_times() -> list[float]:
 
 def _learn_together(saved: bytes, rows: Rows, workers: Workers) -> Speed:
     state: MetricState = pickle.loads(saved)
+    predictions = empty_predictions(len(rows.y), with_intervals=False)
     before, start, used = _processor_times(), time.perf_counter(), time.process_time()
-    learn_in_shards(state, rows.X, rows.y, workers, PROCESSES)
+    learn_in_shards(state, rows.X, rows.y, predictions, workers, PROCESSES)
     seconds, used = time.perf_counter() - start, time.process_time() - used
     return Speed(seconds, used + max(after - each for after, each in zip(_processor_times(), before, strict=True)))
 

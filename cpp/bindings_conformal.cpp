@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "bindings_rounds.hpp"
 #include "conformal.hpp"
 
 namespace ellipack {
@@ -65,10 +66,25 @@ FloatArray learn_errors(ConformalIntervals& self, const Vector& predictions, con
   std::vector<double> out;
   out.reserve(predictions.size() * bounds_per_row);
   for (std::size_t t = 0; t < predictions.size(); ++t) {
-    const Bounds bounds = self.run_round(predictions(t), labels(t));
+    const Bounds bounds = self.around(predictions(t), 1.0);
     out.insert(out.end(), bounds.begin(), bounds.end());
+    self.run_round(predictions(t), labels(t));
   }
   return to_numpy(std::move(out), {predictions.size(), bounds_per_row});
+}
+
+FloatArray select(const Matrix& bounds, const Vector& positions) {
+  require_width(bounds, bounds_per_row);
+  const auto wanted = positions_of(positions);
+  std::vector<double> unused(bounds.shape(0));
+  std::vector<double> out(2 * bounds.shape(0) * wanted.size());
+  const PredictionOutput output{unused, out, wanted};
+  for (std::size_t row = 0; row < bounds.shape(0); ++row) {
+    Bounds all;
+    std::ranges::copy(span_of(bounds).subspan(row * bounds_per_row, bounds_per_row), all.begin());
+    output.write_bounds(row, all);
+  }
+  return to_numpy(std::move(out), {bounds.shape(0), 2 * wanted.size()});
 }
 
 }  // namespace
@@ -88,6 +104,9 @@ void bind_conformal(nb::module_& m) {
                    "Widths of the lower sides, then of the upper ones, in units of the scale.")
       .def_prop_ro("scale_losses", &scale_losses_of, nb::rv_policy::move,
                    "Losses of the powers 0, 1/2 and 1 of the relative scale in the last rounds.")
+      .def_static("select", &select, "bounds"_a, "positions"_a,
+                  "Return the intervals at positions among the coverages, from those of all coverages. The position "
+                  "3.25 is a quarter of the way from the interval of index 3 to the next.")
       .def("around", &around, "predictions"_a, "relative_scale"_a = 1.0,
            "Return the intervals around predictions: lower ends, then upper ends.")
       .def("learn", &learn_errors, "predictions"_a, "labels"_a,

@@ -60,12 +60,13 @@ void bind_intrinsic_dimension(nb::module_& m) {
            nb::arg("creation_rounds"), nb::arg("offset"), nb::arg("intrinsic_dimension"), nb::arg("phase_centers"),
            nb::arg("intervals") = ConformalIntervals())
       .def("learn", &learn_rows<IntrinsicDimensionCore>, nb::arg("coordinates"), nb::arg("labels"),
-           nb::arg("bounds").noconvert() = nb::none(),
+           nb::arg("bounds").noconvert() = nb::none(), nb::arg("positions") = nb::none(),
            "Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` "
-           "with their intervals.")
+           "with their intervals at `positions` among the coverages.")
       .def("predict", &predict_rows<IntrinsicDimensionCore>, nb::arg("coordinates"),
-           nb::arg("bounds").noconvert() = nb::none(),
-           "Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals.")
+           nb::arg("bounds").noconvert() = nb::none(), nb::arg("positions") = nb::none(),
+           "Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals at "
+           "`positions` among the coverages.")
       .def("copy", &copy_core<IntrinsicDimensionCore>, owned, "Return an independent copy.")
       .def(
           "__deepcopy__", [](const IntrinsicDimensionCore& core, const nb::handle&) { return copy_core(core); }, owned,

@@ -46,9 +46,18 @@ bool accepts_labels(const MetricCore& /*core*/, const AnyArray& labels, std::siz
   return entries && entries->size() == count && MetricCore::accepts_labels(*entries);
 }
 
+// Where the core writes predictions and, unless `bounds` is empty, the intervals of all coverages.
+PredictionOutput output_to(const MutableVector& predictions, const MutableMatrix& bounds) {
+  PredictionOutput output{span_of(predictions), span_of(bounds), {}};
+  if (!output.bounds.empty()) {
+    output.positions = ConformalIntervals::all_positions;
+  }
+  return output;
+}
+
 double predict_one(const MetricCore& core, const std::vector<double>& row) {
   double prediction = 0.0;
-  core.predict(row, {{&prediction, 1}, {}});
+  core.predict(row, {{&prediction, 1}, {}, {}});
   return prediction;
 }
 
@@ -154,7 +163,7 @@ void bind_core(nb::module_& m) {
           [](const MetricCore& core, const Matrix& rows, const MutableVector& predictions, const MutableMatrix& bounds,
              std::size_t threads) {
             require_size("a row", rows.shape(1), core.dimension());
-            core.predict(span_of(rows), {span_of(predictions), span_of(bounds)}, threads);
+            core.predict(span_of(rows), output_to(predictions, bounds), threads);
           },
           "rows"_a, "predictions"_a.noconvert(), "bounds"_a.noconvert(), "threads"_a = 1, release(),
           "Fill in the prediction for each row and, unless `bounds` is empty, its intervals, all from the same state.")
@@ -165,8 +174,8 @@ void bind_core(nb::module_& m) {
              PastFeatures* features, const MutableVector& predictions, const MutableMatrix& bounds,
              bool follows_unknown) {
             require_size("a row", rows.shape(1), core.dimension());
-            core.predict_next(span_of(rows), span_of(keys), span_of(labels), features,
-                              {span_of(predictions), span_of(bounds)}, follows_unknown);
+            core.predict_next(span_of(rows), span_of(keys), span_of(labels), features, output_to(predictions, bounds),
+                              follows_unknown);
           },
           "rows"_a, "keys"_a, "labels"_a, "features"_a.none(), "predictions"_a.noconvert(), "bounds"_a.noconvert(),
           "follows_unknown"_a, release(),
@@ -180,10 +189,10 @@ void bind_core(nb::module_& m) {
              const MutableVector& predictions, const MutableMatrix& bounds,
              const std::optional<MutableVector>& plain_predictions, const std::optional<MutableMatrix>& plain_bounds) {
             require_size("a row", rows.shape(1), core.dimension());
-            const PredictionOutput plain{plain_predictions ? span_of(*plain_predictions) : std::span<double>(),
-                                         plain_bounds ? span_of(*plain_bounds) : std::span<double>()};
-            return core.learn(span_of(rows), span_of(keys), span_of(labels), {span_of(predictions), span_of(bounds)},
-                              plain);
+            const bool has_plain = plain_predictions && plain_bounds;
+            const PredictionOutput plain =
+                has_plain ? output_to(*plain_predictions, *plain_bounds) : PredictionOutput{};
+            return core.learn(span_of(rows), span_of(keys), span_of(labels), output_to(predictions, bounds), plain);
           },
           "rows"_a, "keys"_a, "labels"_a, "predictions"_a.noconvert(), "bounds"_a.noconvert(),
           "plain_predictions"_a.noconvert() = nb::none(), "plain_bounds"_a.noconvert() = nb::none(), release(),

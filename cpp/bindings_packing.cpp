@@ -102,10 +102,13 @@ void bind_packing_core(nb::module_& m) {
            nb::arg("intervals") = ConformalIntervals())
       .def("learn", &learn_rows<PackingCore, bool>, nb::arg("coordinates"), nb::arg("labels"),
            nb::arg("keep_founding_label"), nb::arg("bounds").noconvert() = nb::none(),
+           nb::arg("positions") = nb::none(),
            "Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` "
-           "with their intervals.")
+           "with their intervals at `positions` among the coverages.")
       .def("predict", &predict_rows<PackingCore>, nb::arg("coordinates"), nb::arg("bounds").noconvert() = nb::none(),
-           "Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals.")
+           nb::arg("positions") = nb::none(),
+           "Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals at "
+           "`positions` among the coverages.")
       .def("copy", &copy_packing, "Return an independent copy.")
       .def(
           "__deepcopy__", [](const PackingCore& core, const nb::handle&) { return copy_packing(core); },
@@ -160,7 +163,7 @@ FloatArray convert_labels(const UnitBox& box, const Vector& labels, double (Unit
 }
 
 void bounds_from_units(const UnitBox& box, const Vector& predictions, const MutableMatrix& bounds) {
-  require_size("bounds", bounds.size(), predictions.size() * PredictionOutput::bounds_per_row);
+  require_size("bounds", bounds.shape(0), predictions.size());
   for (std::size_t row = 0; row < predictions.size(); ++row) {
     for (double& end : span_of(bounds).subspan(row * bounds.shape(1), bounds.shape(1))) {
       end = box.end_from_units(end, predictions(row));

@@ -56,12 +56,13 @@ void bind_packing_tree(nb::module_& m) {
            nb::arg("label_counts"), nb::arg("log_weights"), nb::arg("lipschitz"), nb::arg("dimensions"),
            nb::arg("rank_starts"), nb::arg("intervals") = ConformalIntervals())
       .def("learn", &learn_rows<PackingTreeCore>, nb::arg("coordinates"), nb::arg("labels"),
-           nb::arg("bounds").noconvert() = nb::none(),
+           nb::arg("bounds").noconvert() = nb::none(), nb::arg("positions") = nb::none(),
            "Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` "
-           "with their intervals.")
+           "with their intervals at `positions` among the coverages.")
       .def("predict", &predict_rows<PackingTreeCore>, nb::arg("coordinates"),
-           nb::arg("bounds").noconvert() = nb::none(),
-           "Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals.")
+           nb::arg("bounds").noconvert() = nb::none(), nb::arg("positions") = nb::none(),
+           "Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals at "
+           "`positions` among the coverages.")
       .def("copy", &copy_core<PackingTreeCore>, owned, "Return an independent copy.")
       .def(
           "__deepcopy__", [](const PackingTreeCore& core, const nb::handle&) { return copy_core(core); }, owned,

@@ -3,6 +3,8 @@
 
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -20,36 +22,50 @@ void require_rows(const Core& core, const Matrix& coordinates) {
   require_finite("coordinates", coordinates);
 }
 
-// An array to fill with intervals, or nothing if they are not wanted.
+// An array to fill with intervals, and the positions of the wanted coverages; nothing if they are not wanted.
 using OptionalBounds = std::optional<MutableMatrix>;
+using OptionalPositions = std::optional<Vector>;
 
-inline PredictionOutput output_to(std::vector<double>& predictions, const OptionalBounds& bounds) {
-  return {predictions, bounds ? span_of(*bounds) : std::span<double>()};
+// Checked positions of the wanted coverages.
+inline std::vector<ConformalIntervals::Position> positions_of(const OptionalPositions& positions) {
+  std::vector<ConformalIntervals::Position> made;
+  if (positions) {
+    std::ranges::transform(span_of(*positions), std::back_inserter(made), &ConformalIntervals::Position::of);
+  }
+  return made;
+}
+
+inline PredictionOutput output_to(std::vector<double>& predictions, const OptionalBounds& bounds,
+                                  const std::vector<ConformalIntervals::Position>& positions) {
+  return {predictions, bounds ? span_of(*bounds) : std::span<double>(), positions};
 }
 
 // Runs one round per row and returns the predictions, each made before its label was learned. `options` are further
 // arguments of the core.
 template <typename Core, typename... Options>
 FloatArray learn_rows(Core& core, const Matrix& coordinates, const Vector& labels, Options... options,
-                      const OptionalBounds& bounds) {
+                      const OptionalBounds& bounds, const OptionalPositions& positions) {
   require_rows(core, coordinates);
   require_size("labels", labels.size(), coordinates.shape(0));
+  const std::vector<ConformalIntervals::Position> wanted = positions_of(positions);
   std::vector<double> predictions(labels.size());
   {
     const nb::gil_scoped_release release;
-    core.learn(span_of(coordinates), span_of(labels), options..., output_to(predictions, bounds));
+    core.learn(span_of(coordinates), span_of(labels), options..., output_to(predictions, bounds, wanted));
   }
   return to_numpy(std::move(predictions));
 }
 
 // Returns the prediction for each row.
 template <typename Core>
-FloatArray predict_rows(const Core& core, const Matrix& coordinates, const OptionalBounds& bounds) {
+FloatArray predict_rows(const Core& core, const Matrix& coordinates, const OptionalBounds& bounds,
+                        const OptionalPositions& positions) {
   require_rows(core, coordinates);
+  const std::vector<ConformalIntervals::Position> wanted = positions_of(positions);
   std::vector<double> predictions(coordinates.shape(0));
   {
     const nb::gil_scoped_release release;
-    core.predict(span_of(coordinates), output_to(predictions, bounds));
+    core.predict(span_of(coordinates), output_to(predictions, bounds, wanted));
   }
   return to_numpy(std::move(predictions));
 }

@@ -1,25 +1,37 @@
 // Prediction intervals with a guaranteed coverage on any stream, by adaptive conformal inference.
 //
 // An interval is [p - a s, p + b s], where p is the prediction and s > 0 a scale, the error to expect. For each
-// coverage c, a label outside of the interval is a miss. After each label, both widths move on their own, by a step h:
+// coverage c, a label outside of the interval is a miss. Let m_a be 1 if the label is below the interval and m_b be 1
+// if it is above, and 0 otherwise. After each label, both widths move by a step h:
 //
-//   a *= exp(h * (missed below - (1 - c) / 2)),    b *= exp(h * (missed above - (1 - c) / 2)).
+//   a *= exp(h ((m_a - q) + (m_b - q) / 2)),    b *= exp(h ((m_b - q) + (m_a - q) / 2)),    q = (1 - c) / 2.
 //
-// A miss widens the side much, a hit narrows it a little; both balance if the fraction of misses is (1 - c) / 2. Widths
-// are kept at 1/1000 or more.
+// A miss widens its side much and the other side half as much, a hit narrows both a little; all balance if each side
+// misses the fraction q. Widths are kept at 1/1000 or more.
 //
 // Theorem. Let B be the largest of the scores |label - p| / s of T rounds and of the initial widths. Let h_1 and h_T be
-// the first and the last step. Then a side of the interval has at most
+// the first and the last step, and C = 8/3 (ln(1000 B) + h_1) / h_T. Then both sides together have at most
 //
-//   T (1 - c) / 2 + (ln(1000 B) + h_1) / h_T
+//   T (1 - c) + C
 //
-// misses, and at least T (1 - c) / 2 - (ln(1000 B) + h_1) / h_T unless its width had to be kept at 1/1000. This holds
-// on every stream, for any predictions and scales, also if an adversary chooses the label after he has seen the
-// interval. If labels are learned up to D rounds after their intervals were published, h_1 is replaced by (D + 1) h_1.
+// misses. Unless a width had to be kept at 1/1000, they have at least T (1 - c) - C, and each side by itself has from
+// T q - C to T q + C. This holds on every stream, for any predictions and scales, also if an adversary chooses the
+// label after he has seen the interval. If labels are learned up to D rounds after their intervals were published, h_1
+// is replaced by (D + 1) h_1.
 //
-// Proof. Only widths below B can miss, so that -ln 1000 <= ln b <= ln B + h_1 at any time. Let m_t be 1 in a miss and 0
-// otherwise. Then m_t - (1 - c) / 2 <= (ln b_(t+1) - ln b_t) / h_t, with equality unless b_(t+1) is kept at 1/1000. The
-// steps do not increase. Summation by parts bounds the sum over t by (max ln b - min ln b) / h_T, in both directions.
+// Proof. Let u = ln a and w = ln b, which are at least -L for L = ln 1000, and f = u - w / 2 and g = w - u / 2. A round
+// adds 3/4 h (m_a - q) to f and 3/4 h (m_b - q) to g. Keeping a at 1/1000 raises f and lowers g; keeping b there does
+// the opposite. If u > ln B, side a does not miss, and f does not rise. After a round with u <= ln B, u is at most
+// ln B + h_1, so that f is at most K = ln B + h_1 + L / 2. Hence f <= K at any time, and likewise g <= K. So the sum
+// u + w = 2 (f + g) is from -2 L to 4 K. A round adds at least 3/2 h (m_a + m_b - 2 q) to it, and as much unless a
+// width is kept at 1/1000. The steps do not increase, so that summation by parts bounds the sum of m_a + m_b - 2 q over
+// the rounds by (4 K + 2 L) / (3/2 h_T) = C, in both directions if no width is kept. Then, as w = 4/3 (g + f / 2) is at
+// most 2 K, f is from -L - K to K, and the sum of m_a - q is at most (2 K + L) / (3/4 h_T) = C in size.
+//
+// Why a miss widens both sides: let X and Y be the excesses of misses, the sums of m_a - q and of m_b - q. The widths
+// are exp(h (X + Y / 2)) and exp(h (Y + X / 2)) times the initial ones. The sum X + Y, on which the coverage of a
+// stretch of time depends, is thus corrected with steps of 3/2 h, and the difference with steps of h / 2. Widths vary
+// as much as with steps of h for both, but the coverage is back sooner.
 //
 // The scale is the mean error times a weighted mean of three relative scales: 1, the relative scale r of the row, and
 // its root. The weights fall exponentially with their losses in the last rounds, ln r + |e| / r for an error e in units
@@ -102,6 +114,47 @@ struct ConformalIntervals {
     return bounds;
   }
 
+  // An interval between two coverages: a share of the way from that of index `near` to that of index `far`.
+  struct Position {
+    std::size_t near;
+    std::size_t far;
+    double share;
+
+    // Makes the position 3.25 a quarter of the way from the interval of index 3 to the next one. Throws
+    // std::invalid_argument unless the position is from 0 to the last index.
+    static Position of(double position) {
+      require(position >= 0.0 && position <= static_cast<double>(size - 1), "positions must be from 0 to 7");
+      const auto near = static_cast<std::size_t>(position);
+      const double share = position - static_cast<double>(near);
+      return {near, share > 0.0 ? near + 1 : near, share};
+    }
+
+    // Returns an end of the interval from those of both coverages. Infinite ends stay what they are.
+    double between(double near_end, double far_end) const {
+      return std::isinf(near_end) ? near_end : near_end + share * (far_end - near_end);
+    }
+  };
+
+  // Positions of the intervals of all coverages.
+  static const std::array<Position, size> all_positions;
+
+  struct Interval {
+    double lower;
+    double upper;
+  };
+
+  // Returns one of the intervals around a prediction with the mean error as scale, with the same bits as `around`.
+  Interval around(double prediction, const Position& position) const {
+    if (labels < 2) {
+      return {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+    }
+    const std::span<const double, 2 * size> all(widths);
+    const auto below = largest_widths(all.first<size>(), position);
+    const auto above = largest_widths(all.last<size>(), position);
+    return {position.between(prediction - below[0] * mean_error, prediction - below[1] * mean_error),
+            position.between(prediction + above[0] * mean_error, prediction + above[1] * mean_error)};
+  }
+
   // Learns a label by the intervals that were published for it. A round is not counted if they are infinite, or if they
   // are a single point, because no prediction had an error so far, and the label is this point.
   void learn_label(double label, const Bounds& published) {
@@ -131,35 +184,15 @@ struct ConformalIntervals {
     return relative;
   }
 
-  // Runs a round of a learner without a scale of its own: the mean error is the scale. Returns the intervals that are
-  // published for the prediction.
-  Bounds run_round(double prediction, double label) {
-    const Bounds published = around(prediction, 1.0);
-    learn_label(label, published);
-    learn_error(label - prediction, 1.0);
-    return published;
-  }
-
-  // Runs the same round if its intervals are not wanted, with the same result in half the time. An interval contains
+  // Runs a round of a learner without a scale of its own: the mean error is the scale. The result is the same as by
+  // `learn_label` with the intervals around the prediction, and `learn_error`, in half the time. An interval contains
   // the narrower ones, so that a label misses an interval if it is beyond its width and beyond all smaller widths.
-  void run_silent_round(double prediction, double label) {
+  void run_round(double prediction, double label) {
     if (rounds < decreasing_steps || label == prediction) {
-      run_round(prediction, label);
-      return;
+      learn_label(label, around(prediction, 1.0));
+    } else {
+      move_all_widths(prediction, label);
     }
-    const auto at = simd::splat<Double4>(label);
-    const auto scale = simd::splat<Double4>(mean_error);
-    std::uint32_t reached_below = 1U << size;  // a bit for each width that reaches the label, and one behind
-    std::uint32_t reached_above = 1U << size;
-    for (std::size_t k = 0; k < size; k += 4) {
-      reached_below |= simd::at_most(prediction - simd::load<Double4>(&widths[k]) * scale, at) << k;
-      reached_above |= simd::at_most(at, prediction + simd::load<Double4>(&widths[size + k]) * scale) << k;
-    }
-    multiply(std::span(widths).first<size>(),
-             last_factors_by_misses[static_cast<std::size_t>(std::countr_zero(reached_below))]);
-    multiply(std::span(widths).last<size>(),
-             last_factors_by_misses[static_cast<std::size_t>(std::countr_zero(reached_above))]);
-    ++rounds;
     learn_error(label - prediction, 1.0);
   }
 
@@ -170,6 +203,15 @@ struct ConformalIntervals {
   static constexpr double memory = 200.0;  // rounds after which the weight of an error falls to 1/e
   static constexpr double largest_error = 1e300;
   static constexpr double largest_scale_loss = 1e9;
+
+  // Returns the widths of a side at both coverages of a position: the largest up to there.
+  static std::array<double, 2> largest_widths(std::span<const double, size> side, const Position& position) {
+    double largest = side[0];
+    for (std::size_t k = 1; k <= position.near; ++k) {
+      largest = std::max(largest, side[k]);
+    }
+    return {largest, std::max(largest, side[position.far])};
+  }
 
   // Returns the weighted mean of the three relative scales.
   double weighted_scale(double relative_scale) const {
@@ -225,17 +267,19 @@ struct ConformalIntervals {
     return sum;
   }
 
-  // What a width is multiplied by after a miss and after a hit.
+  // What a width is multiplied by after a miss of its side, a miss of the other side, and a hit.
   struct Factors {
     PerCoverage miss;
+    PerCoverage other_miss;
     PerCoverage hit;
 
     static constexpr Factors of_steps(const PerCoverage& steps) {
       Factors made{};
       for (std::size_t k = 0; k < size; ++k) {
-        const double tail = (1.0 - coverages[k]) / 2.0;
-        made.miss[k] = small_exp(steps[k] * (1.0 - tail));
-        made.hit[k] = small_exp(-steps[k] * tail);
+        const double hits = 1.5 * (1.0 - coverages[k]) / 2.0;
+        made.miss[k] = small_exp(steps[k] * (1.0 - hits));
+        made.other_miss[k] = small_exp(steps[k] * (0.5 - hits));
+        made.hit[k] = small_exp(-steps[k] * hits);
       }
       return made;
     }
@@ -243,14 +287,16 @@ struct ConformalIntervals {
 
   static const Factors last_factors;
 
-  // The last factors of a side on which a label has missed the narrowest intervals, by their number.
-  using FactorsByMisses = std::array<PerCoverage, size + 1>;
+  // The last factors of a side by the number of the narrowest intervals that a label has missed, from `size` misses of
+  // the other side to `size` of its own.
+  using FactorsByMisses = std::array<PerCoverage, 2 * size + 1>;
 
   static constexpr FactorsByMisses factors_by_misses(const Factors& factors) {
     FactorsByMisses made{};
     for (std::size_t misses = 0; misses <= size; ++misses) {
-      made[misses] = factors.hit;
-      std::copy_n(factors.miss.begin(), misses, made[misses].begin());
+      made[size - misses] = made[size + misses] = factors.hit;
+      std::copy_n(factors.other_miss.begin(), misses, made[size - misses].begin());
+      std::copy_n(factors.miss.begin(), misses, made[size + misses].begin());
     }
     return made;
   }
@@ -259,9 +305,29 @@ struct ConformalIntervals {
 
   void move_widths(double label, const Bounds& published, const Factors& factors) {
     for (std::size_t k = 0; k < size; ++k) {
-      multiply(widths[k], label < published[k] ? factors.miss[k] : factors.hit[k]);
-      multiply(widths[size + k], label > published[size + k] ? factors.miss[k] : factors.hit[k]);
+      const bool is_below = label < published[k];
+      const bool is_above = label > published[size + k];
+      multiply(widths[k], is_below ? factors.miss[k] : is_above ? factors.other_miss[k] : factors.hit[k]);
+      multiply(widths[size + k], is_above ? factors.miss[k] : is_below ? factors.other_miss[k] : factors.hit[k]);
     }
+  }
+
+  // Moves the widths by the last factors, which the number of missed intervals selects.
+  void move_all_widths(double prediction, double label) {
+    const auto at = simd::splat<Double4>(label);
+    const auto scale = simd::splat<Double4>(mean_error);
+    std::uint32_t reached_below = 1U << size;  // a bit for each width that reaches the label, and one behind
+    std::uint32_t reached_above = 1U << size;
+    for (std::size_t k = 0; k < size; k += 4) {
+      reached_below |= simd::at_most(prediction - simd::load<Double4>(&widths[k]) * scale, at) << k;
+      reached_above |= simd::at_most(at, prediction + simd::load<Double4>(&widths[size + k]) * scale) << k;
+    }
+    // A label is below or above, so that one of the numbers of missed intervals is 0.
+    const int misses = std::countr_zero(reached_below) - std::countr_zero(reached_above);
+    constexpr int hits = size;
+    multiply(std::span(widths).first<size>(), last_factors_by_misses[static_cast<std::size_t>(hits + misses)]);
+    multiply(std::span(widths).last<size>(), last_factors_by_misses[static_cast<std::size_t>(hits - misses)]);
+    ++rounds;
   }
 
   static void multiply(double& width, double factor) {
@@ -277,6 +343,15 @@ struct ConformalIntervals {
     }
   }
 };
+
+inline constexpr std::array<ConformalIntervals::Position, ConformalIntervals::size> ConformalIntervals::all_positions =
+    [] {
+      std::array<Position, size> made{};
+      for (std::size_t k = 0; k < size; ++k) {
+        made[k] = {k, k, 0.0};
+      }
+      return made;
+    }();
 
 inline constexpr ConformalIntervals::Factors ConformalIntervals::last_factors =
     ConformalIntervals::Factors::of_steps(ConformalIntervals::steps(ConformalIntervals::decreasing_steps));

@@ -311,7 +311,7 @@ void MetricCore::check_row(const Row& row, double label) const {
   require(row.past.empty() || (past_ && row.past.size() == past_->features.dimension()),
           "past must have one entry per feature of the past");
   require(all_within(row.past, largest_past), "past must be finite and at most 1e61 in size");
-  require(row.bounds.empty() || row.bounds.size() == PredictionOutput::bounds_per_row,
+  require(row.bounds.empty() || row.bounds.size() == std::tuple_size_v<ConformalIntervals::Bounds>,
           "bounds must have two entries per coverage");
 }
 

@@ -106,7 +106,7 @@ void PackingCore::learn(std::span<const double> coordinates, std::span<const dou
 double PackingCore::learn_one(std::span<const double> point, double label, bool keep_founding_label) {
   const std::unique_lock lock(mutex_);
   const double prediction = run_round(point, label, keep_founding_label);
-  intervals_.run_silent_round(prediction, label);
+  intervals_.run_round(prediction, label);
   return prediction;
 }
 

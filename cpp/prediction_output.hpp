@@ -12,40 +12,44 @@
 namespace ellipack {
 
 struct PredictionOutput {
-  static constexpr std::size_t bounds_per_row = std::tuple_size_v<ConformalIntervals::Bounds>;
-
   std::span<double> predictions;
-  std::span<double> bounds;  // empty if intervals are not wanted
+  std::span<double> bounds;                                 // of a row: lower ends, then upper ends
+  std::span<const ConformalIntervals::Position> positions;  // of the wanted intervals; empty if none are wanted
 
   // Throws std::invalid_argument unless there is one entry per row.
   void check(std::size_t rows) const {
     require(predictions.size() == rows, "predictions must have one entry per row");
-    require(bounds.empty() || bounds.size() == rows * bounds_per_row,
-            "bounds must have two entries per coverage and row");
+    require(bounds.size() == 2 * rows * positions.size(), "bounds must have two entries per coverage and row");
   }
 
-  bool has_bounds() const { return !bounds.empty(); }
+  bool has_bounds() const { return !positions.empty(); }
 
-  void write_bounds(std::size_t row, const ConformalIntervals::Bounds& intervals) const {
-    std::ranges::copy(intervals, bounds.begin() + static_cast<std::ptrdiff_t>(row * bounds_per_row));
+  // Writes the wanted ones of all intervals around a prediction.
+  void write_bounds(std::size_t row, const ConformalIntervals::Bounds& all) const {
+    const std::size_t count = positions.size();
+    for (std::size_t k = 0; k < count; ++k) {
+      const ConformalIntervals::Position& each = positions[k];
+      constexpr std::size_t above = ConformalIntervals::size;
+      bounds[2 * row * count + k] = each.between(all[each.near], all[each.far]);
+      bounds[(2 * row + 1) * count + k] = each.between(all[above + each.near], all[above + each.far]);
+    }
   }
 
-  // Writes a prediction and, if they are wanted, the intervals around it with the mean error as scale.
+  // Writes a prediction and the wanted intervals around it with the mean error as scale.
   void write(std::size_t row, double prediction, const ConformalIntervals& intervals) const {
     predictions[row] = prediction;
-    if (has_bounds()) {
-      write_bounds(row, intervals.around(prediction, 1.0));
+    const std::size_t count = positions.size();
+    for (std::size_t k = 0; k < count; ++k) {
+      const ConformalIntervals::Interval interval = intervals.around(prediction, positions[k]);
+      bounds[2 * row * count + k] = interval.lower;
+      bounds[(2 * row + 1) * count + k] = interval.upper;
     }
   }
 
   // The same for a prediction whose label is known now, by which the intervals are calibrated.
   void write_round(std::size_t row, double prediction, double label, ConformalIntervals& intervals) const {
-    predictions[row] = prediction;
-    if (has_bounds()) {
-      write_bounds(row, intervals.run_round(prediction, label));
-    } else {
-      intervals.run_silent_round(prediction, label);
-    }
+    write(row, prediction, intervals);
+    intervals.run_round(prediction, label);
   }
 };
 

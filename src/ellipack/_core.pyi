@@ -117,6 +117,12 @@ class ConformalIntervals:
         Losses of the powers 0, 1/2 and 1 of the relative scale in the last rounds.
         """
 
+    @staticmethod
+    def select(bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], positions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Return the intervals at positions among the coverages, from those of all coverages. The position 3.25 is a quarter of the way from the interval of index 3 to the next.
+        """
+
     def around(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], relative_scale: float = 1.0) -> NDArray[numpy.float64]:
         """Return the intervals around predictions: lower ends, then upper ends."""
 
@@ -266,14 +272,14 @@ class IntrinsicDimensionCore:
     @intervals.setter
     def intervals(self, arg: ConformalIntervals, /) -> None: ...
 
-    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> NDArray[numpy.float64]:
+    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None, positions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]:
         """
-        Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` with their intervals.
+        Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` with their intervals at `positions` among the coverages.
         """
 
-    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> NDArray[numpy.float64]:
+    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None, positions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]:
         """
-        Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals.
+        Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals at `positions` among the coverages.
         """
 
     def copy(self) -> IntrinsicDimensionCore:
@@ -795,14 +801,14 @@ class PackingCore:
     @intervals.setter
     def intervals(self, arg: ConformalIntervals, /) -> None: ...
 
-    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], keep_founding_label: bool, bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> NDArray[numpy.float64]:
+    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], keep_founding_label: bool, bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None, positions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]:
         """
-        Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` with their intervals.
+        Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` with their intervals at `positions` among the coverages.
         """
 
-    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> NDArray[numpy.float64]:
+    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None, positions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]:
         """
-        Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals.
+        Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals at `positions` among the coverages.
         """
 
     def copy(self) -> PackingCore:
@@ -968,14 +974,14 @@ class PackingTreeCore:
     @intervals.setter
     def intervals(self, arg: ConformalIntervals, /) -> None: ...
 
-    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> NDArray[numpy.float64]:
+    def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None, positions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]:
         """
-        Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` with their intervals.
+        Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` with their intervals at `positions` among the coverages.
         """
 
-    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None) -> NDArray[numpy.float64]:
+    def predict(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None, positions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]:
         """
-        Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals.
+        Return the prediction for each row, 1/2 before the first round, and fill `bounds` with their intervals at `positions` among the coverages.
         """
 
     def copy(self) -> PackingTreeCore:

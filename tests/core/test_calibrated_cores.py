@@ -24,9 +24,12 @@ def make_core(core: Core, name: str) -> Any:
     }[name]()
 
 
-def learn(learner: Any, X: Floats, y: Floats, bounds: Floats | None = None) -> Floats:
+ALL = np.arange(8.0)
+
+
+def learn(learner: Any, X: Floats, y: Floats, bounds: Floats | None = None, positions: Floats = ALL) -> Floats:
     founding = (True,) if type(learner).__name__ == "PackingCore" else ()
-    predictions: Floats = learner.learn(X, y, *founding, bounds)
+    predictions: Floats = learner.learn(X, y, *founding, bounds, None if bounds is None else positions)
     return predictions
 
 
@@ -44,7 +47,7 @@ def test_each_round_calibrates_the_intervals(core: Core, name: str) -> None:
     assert silent.intervals == expected
 
     around = np.empty((9, 16))
-    values = learner.predict(X[:9], around)
+    values = learner.predict(X[:9], around, ALL)
     assert values.tobytes() == learner.predict(X[:9]).tobytes()
     assert around.tobytes() == expected.around(values).tobytes()
 
@@ -58,14 +61,38 @@ def test_each_round_calibrates_the_intervals(core: Core, name: str) -> None:
     with pytest.raises(ValueError, match="bounds must have two entries per coverage and row"):
         learn(learner, X[:2], y[:2], np.empty((3, 16)))
     with pytest.raises(ValueError, match="bounds must have"):
-        learner.predict(X[:2], np.empty((2, 15)))
+        learner.predict(X[:2], np.empty((2, 15)), ALL)
+    with pytest.raises(ValueError, match="bounds must have"):
+        learner.predict(X[:2], np.empty((2, 16)))
+    for position in (-0.1, 7.1, np.nan):
+        with pytest.raises(ValueError, match="positions must be from 0 to 7"):
+            learner.predict(X[:2], np.empty((2, 2)), np.array([position]))
     assert learner.clock == ROUNDS
     assert learner.intervals == expected
 
 
 @builds
+@pytest.mark.parametrize("name", ["packing", "tree", "intrinsic dimension"])
+def test_wanted_intervals_are_interpolated_between_those_of_all_coverages(core: Core, name: str) -> None:
+    rng, positions = np.random.default_rng(1), np.array([4.0, 6.75, 0.0, 2.5, 7.0])
+    X, y = rng.uniform(-0.7, 0.7, size=(ROUNDS, 2)), rng.random(ROUNDS)
+    learner, everything, wanted = make_core(core, name), np.empty((ROUNDS, 16)), np.empty((ROUNDS, 10))
+    learn(learner, X, y, everything)
+    learn(make_core(core, name), X, y, wanted, positions)
+    assert np.isinf(wanted[:2]).all()
+    near, far = (everything.reshape(-1, 2, 8)[..., each.astype(int)] for each in (positions, np.ceil(positions)))
+    expected = near[2:] + (positions % 1) * (far[2:] - near[2:])
+    np.testing.assert_allclose(wanted[2:].reshape(-1, 2, 5), expected, rtol=1e-13)
+    assert core.ConformalIntervals.select(everything, positions).tobytes() == wanted.tobytes()
+    ends = np.empty((9, 10))
+    values = learner.predict(X[:9], ends, positions)
+    around = learner.intervals.around(values)
+    assert core.ConformalIntervals.select(around, positions).tobytes() == ends.tobytes()
+
+
+@builds
 @pytest.mark.parametrize("kind", ["heavy tails", "whole numbers", "calm at last", "calm at first"])
-def test_rounds_without_intervals_calibrate_to_the_same_bits(core: Core, kind: str) -> None:
+def test_rounds_calibrate_to_the_same_bits_as_labels_and_errors_one_by_one(core: Core, kind: str) -> None:
     # Each half of the rows has a ball of its own, so that calm predictions equal their labels. Intervals around calm
     # labels shrink until they are points.
     rng, count = np.random.default_rng(0), 7200
@@ -77,15 +104,18 @@ def test_rounds_without_intervals_calibrate_to_the_same_bits(core: Core, kind: s
     }[kind]
     split = 60 if kind == "calm at last" else count - 60
     X = np.where(np.arange(count) < split, -0.7, 0.7)[:, None] * np.ones(2)
-    asked, silent, bounds = make_core(core, "packing"), make_core(core, "packing"), np.empty((count, 16))
-    assert learn(asked, X, noise, bounds).tobytes() == learn(silent, X, noise).tobytes()
-    assert silent.intervals == asked.intervals
-    one_by_one = make_core(core, "packing")
-    for row, label in zip(X[:300].tolist(), noise[:300].tolist(), strict=True):
-        learn(one_by_one, np.array([row]), np.array([label]))
-    first = make_core(core, "packing")
-    learn(first, X[:300], noise[:300], bounds[:300])
-    assert one_by_one.intervals == first.intervals
+    learner, bounds, expected = make_core(core, "packing"), np.empty((count, 16)), core.ConformalIntervals()
+    predictions = learn(learner, X, noise, bounds)
+    for prediction, label, own in zip(predictions, noise.tolist(), bounds, strict=True):
+        published = expected.around(np.array([prediction]))[0]
+        assert published.tobytes() == own.tobytes()
+        expected.learn_label(label, published)
+        expected.learn_error(label - prediction, 1.0)
+    assert learner.intervals == expected
+    silent = make_core(core, "packing")
+    for part in (slice(0, 1), slice(1, 300), slice(300, count)):
+        learn(silent, X[part], noise[part])
+    assert silent.intervals == expected
 
 
 def test_calibrations_are_equal_if_all_numbers_are() -> None:

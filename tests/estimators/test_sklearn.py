@@ -35,7 +35,7 @@ from ellipack import (
 )
 from ellipack.errors import DomainError, InputError
 from ellipack.estimators.input_checks import check_features, feature_names
-from ellipack.learners.intervals import NO_BOUNDS, Bounds
+from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals
 from ellipack.validation import Floats, check_labels, check_rows
 
 CUBE = "its rows come from the unit cube, which sticks out of the unit ball"
@@ -103,13 +103,13 @@ TOO_FEW_ROWS_FOR_APPENDIX_A = {
 class Anywhere:
     """One of the paper's learners, with rows squashed into the unit ball and labels into (0, 1)."""
 
-    def _learn(self, state: Any, X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+    def _learn(self, state: Any, X: ArrayLike, y: ArrayLike, intervals: WantedIntervals = NO_INTERVALS) -> Floats:
         table = check_rows(X)
         squashed = 1 / (1 + np.exp(-check_labels(y, len(table))))
-        return _stretched(super()._learn(state, _squashed(table), squashed, bounds))  # type: ignore[misc]  # of the learner
+        return _stretched(super()._learn(state, _squashed(table), squashed, intervals))  # type: ignore[misc]  # of the learner
 
-    def _predict(self, state: Any, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
-        return _stretched(super()._predict(state, _squashed(check_rows(X)), bounds))  # type: ignore[misc]  # of the learner
+    def _predict(self, state: Any, X: ArrayLike, intervals: WantedIntervals = NO_INTERVALS) -> Floats:
+        return _stretched(super()._predict(state, _squashed(check_rows(X)), intervals))  # type: ignore[misc]  # of the learner
 
 
 class PackingAnywhere(Anywhere, PackingRegressor):

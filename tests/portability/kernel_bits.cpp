@@ -89,7 +89,7 @@ void print_packing(std::span<const double> rows, const std::vector<double>& labe
   PackingCore core(dimension, {10, 40, 160, 400});
   std::vector<double> predictions(count);
   std::vector<double> bounds(count * 2 * ConformalIntervals::size);
-  core.learn(rows, labels, true, {predictions, bounds});
+  core.learn(rows, labels, true, {predictions, bounds, ConformalIntervals::all_positions});
   print("predictions of Algorithm 1", predictions);
   print("intervals of Algorithm 1", bounds);
 }

@@ -1,5 +1,6 @@
 """Prediction intervals with River's methods: same results as in batches, late labels, and saving."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from ellipack import river
 from ellipack.errors import InputError
 from ellipack.river.base import RiverRegressor
 from ellipack.validation import Floats
+from tests.reference.conformal import COVERAGES, ReferenceIntervals
 
 N = 260
 
@@ -66,8 +68,64 @@ def test_late_labels_are_compared_with_the_interval_of_their_row(past: bool) -> 
     before = widths(model)
     model._pending._by_row[next(iter(model._pending._by_row))][0] = found._replace(bounds=(-9.0,) * 8 + (-8.0,) * 8)
     model.learn_one(xs[late], ys[late])
-    assert (widths(model)[8:] > before[8:]).all()
-    assert (widths(model)[:8] < before[:8]).all()
+    lower, upper = np.split(widths(model) / before, 2)
+    assert (upper > lower).all()
+    assert (lower > 1).all()
+
+
+PAPER: dict[str, Callable[[], RiverRegressor[Any]]] = {
+    "packing": river.PackingRegressor,
+    "locally adaptive": river.LocallyAdaptiveRegressor,
+    "intrinsic dimension": river.IntrinsicDimensionRegressor,
+    "phased": river.PhasedRegressor,
+}
+
+
+def arrivals(delay: int | None) -> list[list[int]]:
+    """Return the rows whose labels come after each prediction, with a given delay or with random ones."""
+    rng, come = np.random.default_rng(3), list[list[int]]([] for _ in range(150))
+    for t in range(len(come)):
+        after = t + (int(rng.integers(40)) if delay is None else delay)
+        if after < len(come):
+            come[after].append(t)
+    return come
+
+
+@pytest.mark.parametrize("delay", [0, 1, 24, None])
+@pytest.mark.parametrize("name", PAPER)
+def test_late_labels_of_the_papers_learners_are_those_of_a_literal_reference(name: str, delay: int | None) -> None:
+    xs, ys = stream()
+    model, reference, published = PAPER[name](), ReferenceIntervals(), dict[int, list[float]]()
+    k = COVERAGES.index(0.8)
+    for t, known in enumerate(arrivals(delay)):
+        published[t] = reference.around(model.predict_one(xs[t]))
+        interval = model.predict_interval_one(xs[t], coverage=0.8)
+        expected = published[t][k], published[t][len(COVERAGES) + k]
+        np.testing.assert_allclose([interval.lower, interval.upper], expected, rtol=1e-7)
+        for late in known:
+            reference.learn_label(ys[late], published.pop(late))
+            reference.learn_error(ys[late] - model.predict_one(xs[late]), 1.0)
+            model.learn_one(xs[late], ys[late])
+    assert len(model._pending) == len(published)
+
+
+def test_late_labels_of_a_data_frame_and_of_a_saved_model(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    xs, ys = stream()
+    models = [river.PackingRegressor(), river.PackingRegressor()]
+    for model in models:
+        model.learn_many(pd.DataFrame(xs[:60]), pd.Series(ys[:60]))
+        for x in xs[60:80]:
+            model.predict_interval_one(x)
+    models[1].save(tmp_path / "model")
+    one, many = models[0], river.load(tmp_path / "model")
+    for x, y in zip(xs[60:80], ys[60:80], strict=True):
+        one.learn_one(x, 3 * y)
+    many.learn_many(pd.DataFrame(xs[60:80]), pd.Series([3 * y for y in ys[60:80]]))
+    assert one.predict_interval_one(xs[3]) == many.predict_interval_one(xs[3])
+    alone = river.PackingRegressor()
+    alone.learn_many(pd.DataFrame(xs[:80]), pd.Series(ys[:60] + [3 * y for y in ys[60:80]]))
+    assert alone.predict_interval_one(xs[3]) != one.predict_interval_one(xs[3])
 
 
 @pytest.mark.parametrize("model", [river.MetricRegressor(), river.PackingRegressor(), river.LocallyAdaptiveRegressor()])

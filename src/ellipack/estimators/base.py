@@ -15,7 +15,16 @@ from ellipack import serialization
 from ellipack.errors import InputError, ModelFileError
 from ellipack.estimators.input_checks import check_features, check_targets, feature_names
 from ellipack.estimators.parameter_archive import object_to_archive
-from ellipack.learners.intervals import Intervals, Predictions, RowPredictions, check_coverage, select_intervals
+from ellipack.learners.intervals import (
+    ALL_POSITIONS,
+    NO_POSITIONS,
+    Intervals,
+    Predictions,
+    RowPredictions,
+    check_coverage,
+    coverage_positions,
+    split_bounds,
+)
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, check_all_positive, check_rows
 
@@ -227,12 +236,15 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         """Return predictions without a change of the state."""
 
     @abstractmethod
-    def _predict_bounds(self, state: State, X: ArrayLike) -> Predictions:
-        """Return predictions and their intervals without a change of the state."""
+    def _predict_bounds(self, state: State, X: ArrayLike, positions: Floats) -> Predictions:
+        """Return predictions and their intervals at positions among the coverages, without a change of the state."""
 
     @abstractmethod
-    def _run_rounds(self, state: State, X: ArrayLike, y: ArrayLike, *, with_intervals: bool) -> Predictions:
-        """Update the state by one round per row; return the predictions made before each label."""
+    def _run_rounds(self, state: State, X: ArrayLike, y: ArrayLike, *, positions: Floats) -> Predictions:
+        """Update the state by one round per row; return the predictions made before each label.
+
+        Their intervals are those at positions among the coverages.
+        """
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows in their order, after a reset.
@@ -354,10 +366,11 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         >>> from ellipack import MetricRegressor
         >>> lower, upper = MetricRegressor().fit(X, y).predict_interval([[0.1], [0.9]], coverage=0.8)
         >>> (upper - lower).round(1)
-        array([0.4, 2.2])
+        array([0.4, 2.3])
         """
         state, wanted = self._fitted_state, check_coverage(coverage)
-        return select_intervals(self._predict_bounds(state, check_features(self, X)).bounds, wanted)
+        made = self._predict_bounds(state, check_features(self, X), coverage_positions(wanted))
+        return split_bounds(made.bounds, wanted)
 
     @property
     def n_rounds(self) -> int:
@@ -383,13 +396,15 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
 
     def _learn_copy(self, X: Any, y: ArrayLike, predictions: Predictions, **more: Any) -> None:
         """Learn rows on a copy of the state, or on an initial one, which then replaces the state."""
-        wanted = {"with_intervals": len(predictions.bounds) > 0, **more}
+        wanted = {"positions": ALL_POSITIONS if len(predictions.bounds) else NO_POSITIONS, **more}
         if "_fitted" in self.__dict__:
             rows, (state, names) = check_features(self, X), deepcopy(self._fitted)
             found = self._run_rounds(state, rows, y, **wanted)
         else:
             (state, names), found = self._learn_from_scratch(X, y, **wanted)
-        predictions.values[:], predictions.bounds[:] = found
+        predictions.values[:] = found.values
+        if len(predictions.bounds):
+            predictions.bounds[:] = found.bounds
         self._fitted = state, names
 
     @abstractmethod
@@ -435,7 +450,7 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         """Learn from an initial state. Return the state with the names of its features, and the predictions."""
         table, names = check_rows(X), feature_names(X)
         state = self._initial_state(table.shape[1])
-        predictions = self._run_rounds(state, table, y, **{"with_intervals": False, **more})
+        predictions = self._run_rounds(state, table, y, **{"positions": NO_POSITIONS, **more})
         return (state, names), predictions
 
     def _fit_and_select(
@@ -445,8 +460,8 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         if coverage is None:
             return self._fit_more(X, y, **more).values
         wanted = check_coverage(coverage)
-        values, bounds = self._fit_more(X, y, with_intervals=True, **more)
-        return values, select_intervals(bounds, wanted)
+        values, bounds = self._fit_more(X, y, positions=coverage_positions(wanted), **more)
+        return values, split_bounds(bounds, wanted)
 
     def _fit_more(self, X: Any, y: ArrayLike, **more: Any) -> Predictions:
         """Learn from the current state, or from an initial one if there is none.
@@ -458,4 +473,4 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
             # If another thread was the first, learn the rows after its rows.
             if self.__dict__.setdefault("_fitted", fitted) is fitted:
                 return predictions
-        return self._run_rounds(self.state_, check_features(self, X), y, **{"with_intervals": False, **more})
+        return self._run_rounds(self.state_, check_features(self, X), y, **{"positions": NO_POSITIONS, **more})

@@ -10,7 +10,16 @@ from numpy.typing import ArrayLike
 from ellipack._core import ConformalIntervals
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import check_features, check_targets
-from ellipack.learners.intervals import NO_BOUNDS, Bounds, Predictions, RowPredictions, check_bounds, empty_predictions
+from ellipack.learners.intervals import (
+    ALL_POSITIONS,
+    NO_INTERVALS,
+    NO_POSITIONS,
+    Predictions,
+    RowPredictions,
+    WantedIntervals,
+    check_bounds,
+    with_widths,
+)
 from ellipack.validation import Floats, check_labels, check_rows
 
 
@@ -26,31 +35,31 @@ State = TypeVar("State", bound=CalibratedState)
 class CalibratedRegressor(StreamingRegressor[State]):
     """Base class of regressors whose cores calibrate intervals around their predictions in each round.
 
-    A subclass defines how its state predicts and learns. Both fill an array with intervals if it has rows.
+    A subclass defines how its state predicts and learns. Both fill an array with the wanted intervals.
     """
 
     @abstractmethod
-    def _predict(self, state: State, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+    def _predict(self, state: State, X: ArrayLike, intervals: WantedIntervals = NO_INTERVALS) -> Floats:
         """Return predictions without a change of the state."""
 
     @abstractmethod
-    def _learn(self, state: State, X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+    def _learn(self, state: State, X: ArrayLike, y: ArrayLike, intervals: WantedIntervals = NO_INTERVALS) -> Floats:
         """Update the state by one round per row; return the predictions made before each label."""
 
-    def _predict_bounds(self, state: State, X: ArrayLike) -> Predictions:
-        bounds = empty_predictions(len(np.asarray(X)), with_intervals=True).bounds
-        return Predictions(self._predict(state, X, bounds), bounds)
+    def _predict_bounds(self, state: State, X: ArrayLike, positions: Floats) -> Predictions:
+        intervals = WantedIntervals.empty(len(np.asarray(X)), positions)
+        return Predictions(self._predict(state, X, intervals), intervals.bounds)
 
-    def _run_rounds(self, state: State, X: ArrayLike, y: ArrayLike, *, with_intervals: bool) -> Predictions:
-        bounds = empty_predictions(len(np.asarray(X)), with_intervals).bounds
-        return Predictions(self._learn(state, X, y, bounds), bounds)
+    def _run_rounds(self, state: State, X: ArrayLike, y: ArrayLike, *, positions: Floats) -> Predictions:
+        intervals = WantedIntervals.empty(len(np.asarray(X)), positions)
+        return Predictions(self._learn(state, X, y, intervals), intervals.bounds)
 
     def predict_each(self, X: Any) -> RowPredictions:
         """Predict each row, also before the first row. See `StreamingRegressor.predict_each`."""
         is_fitted = self.__sklearn_is_fitted__()
         table = check_rows(check_features(self, X) if is_fitted else X)
         state = self.state_ if is_fitted else self._initial_state(table.shape[1])
-        return RowPredictions(*self._predict_bounds(state, table), np.zeros((len(table), 0)))
+        return RowPredictions(*self._predict_bounds(state, table, ALL_POSITIONS), np.zeros((len(table), 0)))
 
     def learn_late(self, X: Any, y: Any, predictions: RowPredictions) -> Self:
         """Learn rows whose labels come after other rows. See `StreamingRegressor.learn_late`.
@@ -64,12 +73,9 @@ class CalibratedRegressor(StreamingRegressor[State]):
             moved.learn_label(label, published)
         if is_fitted:
             rows, (state, names) = check_features(self, X), deepcopy(self._fitted)
-            self._run_rounds(state, rows, labels, with_intervals=False)
+            self._run_rounds(state, rows, labels, positions=NO_POSITIONS)
         else:
             (state, names), _ = self._learn_from_scratch(X, labels)
-        after = state.intervals
-        state.intervals = ConformalIntervals(
-            after.mean_error, after.labels, moved.rounds, moved.widths, after.scale_losses
-        )
+        state.intervals = with_widths(state.intervals, moved)
         self._fitted = state, names
         return self

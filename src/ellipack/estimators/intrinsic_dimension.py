@@ -8,7 +8,7 @@ from ellipack.errors import DomainError
 from ellipack.estimators.calibrated import CalibratedRegressor
 from ellipack.estimators.packing import as_metric, check_metric
 from ellipack.learners import intrinsic_dimension
-from ellipack.learners.intervals import NO_BOUNDS, Bounds
+from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals
 from ellipack.learners.intrinsic_dimension import IntrinsicDimensionState
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
@@ -77,11 +77,15 @@ class IntrinsicDimensionRegressor(CalibratedRegressor[IntrinsicDimensionState]):
     def _clock(self, state: IntrinsicDimensionState) -> int:
         return state.core.clock
 
-    def _predict(self, state: IntrinsicDimensionState, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
-        return intrinsic_dimension.predict(state, X, bounds)
+    def _predict(
+        self, state: IntrinsicDimensionState, X: ArrayLike, intervals: WantedIntervals = NO_INTERVALS
+    ) -> Floats:
+        return intrinsic_dimension.predict(state, X, intervals)
 
-    def _learn(self, state: IntrinsicDimensionState, X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
-        return intrinsic_dimension.learn(state, X, y, bounds)
+    def _learn(
+        self, state: IntrinsicDimensionState, X: ArrayLike, y: ArrayLike, intervals: WantedIntervals = NO_INTERVALS
+    ) -> Floats:
+        return intrinsic_dimension.learn(state, X, y, intervals)
 
     def _to_archive(self, state: IntrinsicDimensionState) -> Archive:
         return intrinsic_dimension.to_archive(state)

@@ -508,17 +508,17 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         return learner.predict(state, check_features(self, X), self._row_keys(X, keys), self._options())
 
     def _predict(self, state: KeyedState, X: ArrayLike) -> Floats:
-        return self._predict_bounds(state, X).values
+        return learner.predict(state, X, self._row_keys(X, None), self._options()).values
 
-    def _predict_bounds(self, state: KeyedState, X: ArrayLike) -> Predictions:
-        return learner.predict(state, X, self._row_keys(X, None), self._options())
+    def _predict_bounds(self, state: KeyedState, X: ArrayLike, positions: Floats) -> Predictions:
+        return learner.predict(state, X, self._row_keys(X, None), self._options()).select(positions)
 
     def _run_rounds(  # type: ignore[override]  # keys are required here
-        self, state: KeyedState, X: ArrayLike, y: ArrayLike, keys: RowKeys, *, with_intervals: bool
+        self, state: KeyedState, X: ArrayLike, y: ArrayLike, keys: RowKeys, *, positions: Floats
     ) -> Predictions:
-        predictions = empty_predictions(len(np.asarray(X)), with_intervals)
+        predictions = empty_predictions(len(np.asarray(X)), with_intervals=len(positions) > 0)
         learner.learn_into(state, X, y, predictions, keys, self._options())
-        return predictions
+        return predictions.select(positions)
 
     def _to_archive(self, state: KeyedState) -> Archive:
         return serialization.to_archive(state)

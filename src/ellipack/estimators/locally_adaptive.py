@@ -9,7 +9,7 @@ from ellipack.errors import DomainError
 from ellipack.estimators.calibrated import CalibratedRegressor
 from ellipack.estimators.packing import as_metric, check_metric
 from ellipack.learners import locally_adaptive
-from ellipack.learners.intervals import NO_BOUNDS, Bounds
+from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals
 from ellipack.learners.locally_adaptive import Levels, LocallyAdaptiveState
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
@@ -94,11 +94,13 @@ class LocallyAdaptiveRegressor(CalibratedRegressor[LocallyAdaptiveState]):
     def _clock(self, state: LocallyAdaptiveState) -> int:
         return state.core.clock
 
-    def _predict(self, state: LocallyAdaptiveState, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
-        return locally_adaptive.predict(state, X, bounds)
+    def _predict(self, state: LocallyAdaptiveState, X: ArrayLike, intervals: WantedIntervals = NO_INTERVALS) -> Floats:
+        return locally_adaptive.predict(state, X, intervals)
 
-    def _learn(self, state: LocallyAdaptiveState, X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
-        return locally_adaptive.learn(state, X, y, bounds)
+    def _learn(
+        self, state: LocallyAdaptiveState, X: ArrayLike, y: ArrayLike, intervals: WantedIntervals = NO_INTERVALS
+    ) -> Floats:
+        return locally_adaptive.learn(state, X, y, intervals)
 
     def _to_archive(self, state: LocallyAdaptiveState) -> Archive:
         return locally_adaptive.to_archive(state)

@@ -470,8 +470,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def _predict(self, state: MetricState, X: ArrayLike) -> Floats:
         return learner.predict(state, X, self.n_jobs)
 
-    def _predict_bounds(self, state: MetricState, X: ArrayLike) -> Predictions:
-        return learner.predict_with_intervals(state, X, self.n_jobs)
+    def _predict_bounds(self, state: MetricState, X: ArrayLike, positions: Floats) -> Predictions:
+        return learner.predict_with_intervals(state, X, self.n_jobs).select(positions)
 
     def _run_rounds(
         self,
@@ -481,13 +481,13 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         keys: Ints = NO_KEYS,
         workers: Workers | None = None,
         *,
-        with_intervals: bool,
+        positions: Floats,
     ) -> Predictions:
         self._check_by(state)
         table = learner.checked_rows(state.core, X)
-        predictions = empty_predictions(len(table), with_intervals)
+        predictions = empty_predictions(len(table), with_intervals=len(positions) > 0)
         self._learn_rows(state, table, y, predictions, keys, workers)
-        return predictions
+        return predictions.select(positions)
 
     def _learn_rows(
         self,

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 from ellipack.errors import ShapeError
 from ellipack.estimators.calibrated import CalibratedRegressor
 from ellipack.learners import packing
-from ellipack.learners.intervals import NO_BOUNDS, Bounds
+from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals
 from ellipack.learners.packing import PackingHistory, PackingState
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
@@ -77,11 +77,13 @@ class PackingRegressor(CalibratedRegressor[PackingState]):
     def _clock(self, state: PackingState) -> int:
         return state.clock
 
-    def _predict(self, state: PackingState, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
-        return packing.predict(state, X, bounds)
+    def _predict(self, state: PackingState, X: ArrayLike, intervals: WantedIntervals = NO_INTERVALS) -> Floats:
+        return packing.predict(state, X, intervals)
 
-    def _learn(self, state: PackingState, X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
-        return packing.learn(state, X, y, bounds, keep_founding_label=self.keep_founding_label)
+    def _learn(
+        self, state: PackingState, X: ArrayLike, y: ArrayLike, intervals: WantedIntervals = NO_INTERVALS
+    ) -> Floats:
+        return packing.learn(state, X, y, intervals, keep_founding_label=self.keep_founding_label)
 
     def _to_archive(self, state: PackingState) -> Archive:
         return packing.to_archive(state)

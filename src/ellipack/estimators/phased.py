@@ -6,7 +6,7 @@ from ellipack.errors import InputError, ShapeError
 from ellipack.estimators.calibrated import CalibratedRegressor
 from ellipack.estimators.gop import GradientOuterProduct
 from ellipack.learners import phased
-from ellipack.learners.intervals import NO_BOUNDS, Bounds
+from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals
 from ellipack.learners.packing import PackingHistory
 from ellipack.learners.phased import Phase, PhasedState
 from ellipack.metric import GopEstimator, Metric
@@ -92,15 +92,17 @@ class PhasedRegressor(CalibratedRegressor[PhasedState]):
     def _clock(self, state: PhasedState) -> int:
         return state.clock
 
-    def _predict(self, state: PhasedState, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
-        return phased.predict(state, X, bounds)
+    def _predict(self, state: PhasedState, X: ArrayLike, intervals: WantedIntervals = NO_INTERVALS) -> Floats:
+        return phased.predict(state, X, intervals)
 
-    def _learn(self, state: PhasedState, X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+    def _learn(
+        self, state: PhasedState, X: ArrayLike, y: ArrayLike, intervals: WantedIntervals = NO_INTERVALS
+    ) -> Floats:
         return phased.learn(
             state,
             X,
             y,
-            bounds,
+            intervals,
             alpha=self.alpha,
             estimator=self._gop_estimator(),
             keep_founding_label=self.keep_founding_label,

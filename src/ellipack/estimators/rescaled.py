@@ -12,7 +12,7 @@ from ellipack.estimators.locally_adaptive import LocallyAdaptiveRegressor
 from ellipack.estimators.packing import PackingRegressor
 from ellipack.estimators.phased import PhasedRegressor
 from ellipack.learners import rescaled
-from ellipack.learners.intervals import NO_BOUNDS, Bounds
+from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals
 from ellipack.learners.rescaled import RescaledState
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
@@ -76,12 +76,14 @@ class RescaledRegressor(CalibratedRegressor[RescaledState[Any]]):
     def _clock(self, state: RescaledState[Any]) -> int:
         return self._checked_regressor._clock(state.inner)
 
-    def _predict(self, state: RescaledState[Any], X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
-        return rescaled.predict(state, X, self._checked_regressor._predict, bounds)
+    def _predict(self, state: RescaledState[Any], X: ArrayLike, intervals: WantedIntervals = NO_INTERVALS) -> Floats:
+        return rescaled.predict(state, X, self._checked_regressor._predict, intervals)
 
-    def _learn(self, state: RescaledState[Any], X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+    def _learn(
+        self, state: RescaledState[Any], X: ArrayLike, y: ArrayLike, intervals: WantedIntervals = NO_INTERVALS
+    ) -> Floats:
         inner = self._checked_regressor
-        return rescaled.learn(state, X, y, inner._learn, inner._predict, bounds)
+        return rescaled.learn(state, X, y, inner._learn, inner._predict, intervals)
 
     def _to_archive(self, state: RescaledState[Any]) -> Archive:
         return rescaled.to_archive(state, self._checked_regressor._to_archive)

@@ -2,8 +2,9 @@
 
 A learner publishes an interval around each prediction, ``[p - a s, p + b s]``. The scale ``s`` is the error to expect,
 and the widths ``a`` and ``b`` of the two sides are calibrated by adaptive conformal inference: after each label, a side
-that missed it becomes wider by a factor, and otherwise narrower by a much smaller one. The factors are such that both
-balance if the side misses the fraction ``(1 - coverage) / 2`` of the labels.
+that missed it becomes wider by a factor, and the other side by about the root of this factor. After a hit, both become
+narrower by a much smaller factor. The factors are such that they balance if each side misses the fraction
+``(1 - coverage) / 2`` of the labels.
 
 **Scale.** `MetricRegressor` remembers the error of each prediction, in units of the mean error of its time, with its
 row. The relative scale of a row is a weighted mean of the remembered errors at its neighbors. The scale is the mean
@@ -13,14 +14,15 @@ are equally large everywhere. The paper's learners use the mean error alone.
 
 All learners calibrate their intervals in every round, whether they are asked for or not: it costs some nanoseconds.
 
-**Theorem.** Consider T rounds with intervals, one side and a coverage c. Let B be the largest of the scores
-``|label - p| / s`` of these rounds and of the initial widths. Then the side misses at most
+**Theorem.** Consider T rounds with intervals of a coverage c. Let B be the largest of the scores ``|label - p| / s`` of
+these rounds and of the initial widths, and let ``C = 8/3 (ln(1000 B) + 0.32) / h``, where
+``h = 0.05 sqrt(0.2 / (1 - c))`` is the size of a step. Then at most
 
-    T (1 - c) / 2 + (ln(1000 B) + 0.32) / h
+    T (1 - c) + C
 
-labels, where ``h = 0.05 sqrt(0.2 / (1 - c))`` is the size of a step. It misses at least ``T (1 - c) / 2 - (ln(1000 B) +
-0.32) / h``, unless its width had to be kept at the smallest one, 0.001 scales: then more labels than wanted equal their
-predictions. The coverage of both sides together is therefore within ``2 (ln(1000 B) + 0.32) / (h T)`` of c. This holds
+labels are outside of their intervals: the coverage is at least ``c - C / T``. It is also at most ``c + C / T``, and
+each side misses the fraction ``(1 - c) / 2`` of the labels up to ``C / T``, unless a width had to be kept at the
+smallest one, 0.001 scales: then more labels than wanted equal their predictions, or lie on one side of them. This holds
 on every stream, whatever the labels, the predictions and the scales are. No distribution is assumed; an adversary who
 sees the interval may choose the label. If a label is learned up to D rounds after its interval was published, 0.32 is
 replaced by ``0.32 (D + 1)``. The proof is in ``cpp/conformal.hpp``.
@@ -38,7 +40,7 @@ References
 ----------
 .. [1] I. Gibbs and E. Candes. Adaptive Conformal Inference Under Distribution Shift. NeurIPS 2021.
 .. [2] A. Angelopoulos, R. F. Barber and S. Bates. Online Conformal Prediction with Decaying Step Sizes. ICML 2024.
-   The proof is that of their Theorem 2, for logarithms of widths.
+   The proof is that of their Theorem 2, for sums of logarithms of widths.
 """
 
 from collections.abc import Sequence
@@ -54,7 +56,7 @@ from ellipack.serialization import Archive
 from ellipack.validation import MAX_ABS_LABEL, Floats, as_floats
 
 Bounds = NDArray[np.float64]
-"""Ends of the intervals of all coverages, one row for each prediction: lower ends, then upper ends."""
+"""Ends of intervals, one row for each prediction: lower ends of all or of the wanted coverages, then upper ends."""
 
 COVERAGES: Final[tuple[float, ...]] = tuple(ConformalIntervals.coverages.tolist())
 """Coverages to which the theorem applies."""
@@ -63,6 +65,12 @@ _COUNT = len(COVERAGES)
 
 NO_BOUNDS: Final[Bounds] = np.empty((0, 2 * _COUNT))
 """Intervals of predictions for which they are not wanted."""
+
+ALL_POSITIONS: Final[Floats] = np.arange(float(_COUNT))
+"""Positions of all coverages of the theorem."""
+
+NO_POSITIONS: Final[Floats] = np.empty(0)
+"""Positions of no coverage, if intervals are not wanted."""
 
 _MIN_WIDTH, _MAX_WIDTH = 1e-3, 1e300
 _MAX_SCALE_LOSS = 1e9
@@ -76,15 +84,43 @@ def _quantile(coverage: float) -> float:
 _QUANTILES = np.array([_quantile(coverage) for coverage in COVERAGES])
 
 
+class WantedIntervals(NamedTuple):
+    """Array that a core fills with the intervals of the wanted coverages.
+
+    Attributes
+    ----------
+    bounds : array of shape (n, 2 * k)
+        Ends of the intervals at k positions. If none are wanted, it is empty.
+    positions : array of shape (k,)
+        Result of `coverage_positions`.
+    """
+
+    bounds: Bounds
+    positions: Floats
+
+    @classmethod
+    def empty(cls, rows: int, positions: Floats) -> "WantedIntervals":
+        """Return an array for the intervals of a number of rows, which is not filled."""
+        return cls(np.empty((rows, 2 * len(positions))), positions)
+
+    def part(self, rows: slice) -> "WantedIntervals":
+        """Return a view of the intervals of some rows."""
+        return WantedIntervals(self.bounds[rows], self.positions)
+
+
+NO_INTERVALS: Final = WantedIntervals.empty(0, NO_POSITIONS)
+"""Intervals that are not wanted."""
+
+
 class Predictions(NamedTuple):
-    """Predictions with the intervals of all coverages.
+    """Predictions with the intervals of all or of the wanted coverages.
 
     Attributes
     ----------
     values : array of shape (n,)
         Predictions.
     bounds : array of shape (n, 2 * n_coverages)
-        Intervals. If they are not wanted, there are no rows.
+        Intervals. If they are not wanted, it is empty.
     """
 
     values: Floats
@@ -93,6 +129,10 @@ class Predictions(NamedTuple):
     def part(self, rows: slice) -> "Predictions":
         """Return views of the predictions of some rows."""
         return Predictions(self.values[rows], self.bounds[rows])
+
+    def select(self, positions: Floats) -> "Predictions":
+        """Return the predictions with the intervals at positions, from the intervals of all coverages."""
+        return Predictions(self.values, ConformalIntervals.select(self.bounds, positions))
 
 
 class RowPredictions(NamedTuple):
@@ -161,10 +201,33 @@ def check_bounds(bounds: ArrayLike, rows: int) -> Bounds:
     return ends
 
 
-def select_intervals(bounds: Bounds, coverage: Floats) -> Intervals:
-    """Return the intervals of given coverages.
+def coverage_positions(coverage: Floats) -> Floats:
+    """Return the positions of coverages among those of the theorem, whose positions are 0, 1, 2 and so on.
 
-    Between two coverages of the theorem, ends are interpolated linearly in the quantile of a normal distribution.
+    Between two coverages of the theorem, the position is linear in the quantile of a normal distribution.
+
+    Parameters
+    ----------
+    coverage : array
+        Result of `check_coverage`.
+
+    Returns
+    -------
+    positions : array of shape (k,)
+
+    Examples
+    --------
+    >>> coverage_positions(check_coverage([0.5, 0.8, 0.85])).round(2)
+    array([0.  , 3.  , 3.43])
+    """
+    positions = np.interp([_quantile(each) for each in coverage.flat], _QUANTILES, ALL_POSITIONS)
+    return np.asarray(positions, dtype=np.float64)
+
+
+def select_intervals(bounds: Bounds, coverage: Floats) -> Intervals:
+    """Return the intervals of given coverages, from those of all coverages.
+
+    Between two coverages of the theorem, ends are interpolated linearly; see `coverage_positions`.
 
     Parameters
     ----------
@@ -185,29 +248,37 @@ def select_intervals(bounds: Bounds, coverage: Floats) -> Intervals:
     >>> select_intervals(bounds, check_coverage([0.5, 0.85])).upper.round(2)
     array([[1.  , 4.43]])
     """
-    places = np.interp(coverage.ravel(), COVERAGES, np.arange(_COUNT))
-    left = places.astype(np.int64)
-    right = np.ceil(places).astype(np.int64)
-    wanted = np.array([_quantile(each) for each in coverage.flat])
-    # Of the way from one coverage to the next; 0 at coverages of the theorem, whose intervals are not interpolated.
-    gaps = np.where(left < right, _QUANTILES[right] - _QUANTILES[left], 1.0)
-    share = np.where(left < right, (wanted - _QUANTILES[left]) / gaps, 0.0)
-    shape = (len(bounds), *coverage.shape)
-    lower, upper = (
-        _between(ends[:, left], ends[:, right], share).reshape(shape) for ends in np.split(bounds, 2, axis=1)
-    )
-    return Intervals(lower, upper)
+    return split_bounds(ConformalIntervals.select(bounds, coverage_positions(coverage)), coverage)
 
 
-def _between(near: Floats, far: Floats, share: Floats) -> Floats:
-    """Return the points at a share of the way from near to far ones. Infinite points stay what they are."""
-    gaps = np.subtract(far, near, out=np.zeros(near.shape), where=np.isfinite(near))
-    return np.asarray(near + share * gaps)
+def split_bounds(bounds: Bounds, coverage: Floats) -> Intervals:
+    """Return intervals from their ends.
+
+    Parameters
+    ----------
+    bounds : array of shape (n, 2 * k)
+        Ends of the intervals of k coverages.
+    coverage : array
+        Result of `check_coverage` for these coverages.
+
+    Returns
+    -------
+    intervals : Intervals
+    """
+    shape, count = (len(bounds), *coverage.shape), coverage.size
+    return Intervals(bounds[:, :count].reshape(shape), bounds[:, count:].reshape(shape))
 
 
 def empty_predictions(rows: int, with_intervals: bool) -> Predictions:
     """Return arrays for predictions and, if wanted, their intervals, which are not filled."""
     return Predictions(np.empty(rows), np.empty((rows if with_intervals else 0, 2 * _COUNT)))
+
+
+def with_widths(intervals: ConformalIntervals, moved: ConformalIntervals) -> ConformalIntervals:
+    """Return a calibration with the widths of another, which was moved by labels and their published intervals."""
+    return ConformalIntervals(
+        intervals.mean_error, intervals.labels, moved.rounds, moved.widths, intervals.scale_losses
+    )
 
 
 def intervals_to_archive(intervals: ConformalIntervals) -> Archive:

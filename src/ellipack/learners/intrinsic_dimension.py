@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import ConformalIntervals, IntrinsicDimensionCore
 from ellipack.errors import ModelFileError
-from ellipack.learners.intervals import NO_BOUNDS, Bounds, intervals_from_archive, intervals_to_archive
+from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals, intervals_from_archive, intervals_to_archive
 from ellipack.learners.units import UnitChange, insert_features
 from ellipack.learners.whitened import WhitenedState, add_features, check_positive_definite, predict, run_rounds
 from ellipack.metric import Metric
@@ -117,9 +117,11 @@ def init(metric: Metric, offset: int) -> IntrinsicDimensionState:
     return IntrinsicDimensionState(check_positive_definite(metric), IntrinsicDimensionCore(metric.dimension, offset))
 
 
-def learn(state: IntrinsicDimensionState, X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+def learn(
+    state: IntrinsicDimensionState, X: ArrayLike, y: ArrayLike, intervals: WantedIntervals = NO_INTERVALS
+) -> Floats:
     """Run one round for each row: predict, then learn the label. See `run_rounds`."""
-    return run_rounds(state, X, y, IntrinsicDimensionCore.learn, _ROUNDS_PER_CALL, bounds)
+    return run_rounds(state, X, y, IntrinsicDimensionCore.learn, _ROUNDS_PER_CALL, intervals)
 
 
 def to_archive(state: IntrinsicDimensionState) -> Archive:

@@ -24,7 +24,13 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import PackingCore
 from ellipack.errors import DomainError, ModelFileError
-from ellipack.learners.intervals import NO_BOUNDS, Bounds, intervals_from_archive, intervals_to_archive
+from ellipack.learners.intervals import (
+    NO_INTERVALS,
+    Bounds,
+    WantedIntervals,
+    intervals_from_archive,
+    intervals_to_archive,
+)
 from ellipack.learners.units import UnitChange, insert_features
 from ellipack.learners.whitened import WhitenedState, add_features, check_positive_definite, predict, run_rounds
 from ellipack.metric import Metric
@@ -53,11 +59,6 @@ _SLACK = 1e-6  # tolerance for rounding errors
 
 class PackingState(WhitenedState[PackingCore]):
     """State of Algorithm 1. The core has the centers, their labels, the clock, and the calibration of intervals."""
-
-    @property
-    def clock(self) -> int:
-        """Number of rounds."""
-        return self.core.clock
 
     def copy(self) -> "PackingState":
         """Return an independent copy."""
@@ -194,7 +195,12 @@ def from_archive(saved: Archive, d: int, least: int = 1) -> PackingState:
 
 
 def learn(
-    state: PackingState, X: ArrayLike, y: ArrayLike, bounds: Bounds = NO_BOUNDS, *, keep_founding_label: bool = True
+    state: PackingState,
+    X: ArrayLike,
+    y: ArrayLike,
+    intervals: WantedIntervals = NO_INTERVALS,
+    *,
+    keep_founding_label: bool = True,
 ) -> Floats:
     """Run one round for each row: predict, then learn the label.
 
@@ -209,8 +215,8 @@ def learn(
         Rows in the unit ball.
     y : array-like of shape (n,)
         Labels in [0, 1].
-    bounds : array of shape (n, 2 * n_coverages), optional
-        Array to fill with the intervals of the predictions.
+    intervals : WantedIntervals, optional
+        Array to fill with intervals of the predictions.
     keep_founding_label : bool, default True
         Whether a new center counts the label of its own instance.
 
@@ -221,10 +227,10 @@ def learn(
     """
     keep = bool(keep_founding_label)
 
-    def learn_rows(core: PackingCore, rows: Floats, labels: Floats, intervals: Bounds) -> Floats:
-        return core.learn(rows, labels, keep, intervals)
+    def learn_rows(core: PackingCore, rows: Floats, labels: Floats, bounds: Bounds, positions: Floats) -> Floats:
+        return core.learn(rows, labels, keep, bounds, positions)
 
-    return run_rounds(state, X, y, learn_rows, _ROUNDS_PER_CALL, bounds)
+    return run_rounds(state, X, y, learn_rows, _ROUNDS_PER_CALL, intervals)
 
 
 def history(state: PackingState, t: ArrayLike | None = None) -> PackingHistory:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from ellipack._core import ConformalIntervals
 from ellipack.errors import ModelFileError
 from ellipack.learners import packing
-from ellipack.learners.intervals import NO_BOUNDS, Bounds
+from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals
 from ellipack.learners.packing import PackingHistory, PackingState
 from ellipack.learners.units import UnitChange
 from ellipack.locks import LearnLock
@@ -260,7 +260,7 @@ def _phase_from_archive(saved: Archive, d: int, number: int) -> Phase:
     )
 
 
-def predict(state: PhasedState, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+def predict(state: PhasedState, X: ArrayLike, intervals: WantedIntervals = NO_INTERVALS) -> Floats:
     """Return predictions without a change of the state.
 
     Parameters
@@ -269,21 +269,21 @@ def predict(state: PhasedState, X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Flo
         The state.
     X : array-like of shape (n, d)
         Rows in the unit ball.
-    bounds : array of shape (n, 2 * n_coverages), optional
-        Array to fill with the intervals of the predictions.
+    intervals : WantedIntervals, optional
+        Array to fill with intervals of the predictions.
 
     Returns
     -------
     predictions : array of shape (n,)
     """
-    return packing.predict(state.packing, X, bounds)
+    return packing.predict(state.packing, X, intervals)
 
 
 def learn(
     state: PhasedState,
     X: ArrayLike,
     y: ArrayLike,
-    bounds: Bounds = NO_BOUNDS,
+    intervals: WantedIntervals = NO_INTERVALS,
     *,
     alpha: float,
     estimator: GopEstimator,
@@ -299,8 +299,8 @@ def learn(
         Rows in the unit ball.
     y : array-like of shape (n,)
         Labels in [0, 1].
-    bounds : array of shape (n, 2 * n_coverages), optional
-        Array to fill with the intervals of the predictions.
+    intervals : WantedIntervals, optional
+        Array to fill with intervals of the predictions.
     alpha : float
         Exponent of the regularization ``gamma-bar_t = t**-alpha``.
     estimator : GopEstimator
@@ -317,14 +317,14 @@ def learn(
     with state.learn_lock.turn:
         table = check_in_unit_ball(check_rows(X, state.dimension))
         targets = check_in_unit_interval(check_labels(y, len(table)))
-        return _learn(state, table, targets, bounds, alpha, estimator, keep_founding_label)
+        return _learn(state, table, targets, intervals, alpha, estimator, keep_founding_label)
 
 
 def _learn(
     state: PhasedState,
     table: Floats,
     targets: Floats,
-    bounds: Bounds,
+    intervals: WantedIntervals,
     alpha: float,
     estimator: GopEstimator,
     keep_founding_label: bool,
@@ -343,7 +343,7 @@ def _learn(
         # The last rounds of a phase run on a copy: the change to the next phase is a single assignment.
         current = state.packing.copy() if ends else state.packing
         predictions[part] = packing.learn(
-            current, table[part], targets[part], bounds[part], keep_founding_label=keep_founding_label
+            current, table[part], targets[part], intervals.part(part), keep_founding_label=keep_founding_label
         )
         if ends:
             finished, following = _summarize_phase(phase, current, gops[phase]), packing.init(metrics[phase])

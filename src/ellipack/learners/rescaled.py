@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import ConformalIntervals, UnitBox
 from ellipack.errors import ModelFileError
-from ellipack.learners.intervals import NO_BOUNDS, Bounds
+from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals
 from ellipack.learners.units import UnitChange
 from ellipack.locks import LearnLock
 from ellipack.serialization import Archive
@@ -45,6 +45,10 @@ class CalibratedState(ScalableState, Protocol):
 
     intervals: ConformalIntervals
 
+    @property
+    def clock(self) -> int:
+        """Number of rounds."""
+
 
 Inner = TypeVar("Inner", bound=ScalableState)
 """State of a learner of the paper."""
@@ -52,10 +56,10 @@ Inner = TypeVar("Inner", bound=ScalableState)
 Regression = TypeVar("Regression", bound=CalibratedState)
 """State of a regressor of the paper."""
 
-PredictFunction = Callable[[Any, Floats, Bounds], Floats]
+PredictFunction = Callable[[Any, Floats, WantedIntervals], Floats]
 """Function of a state and scaled rows that returns predictions, and fills an array with their intervals."""
 
-LearnFunction = Callable[[Any, Floats, Floats, Bounds], Floats]
+LearnFunction = Callable[[Any, Floats, Floats, WantedIntervals], Floats]
 """Function of a state, scaled rows and scaled labels that learns row by row. It returns the earlier predictions, and
 fills an array with their intervals."""
 
@@ -91,6 +95,11 @@ class RescaledState(Generic[Inner]):
     def dimension(self) -> int:
         """Number of features."""
         return len(self.box.low)
+
+    @property
+    def clock(self: "RescaledState[Regression]") -> int:
+        """Number of rounds."""
+        return self.inner.clock
 
     @property
     def intervals(self: "RescaledState[Regression]") -> ConformalIntervals:
@@ -169,7 +178,7 @@ def from_archive(saved: Archive, d: int, inner: Callable[[Archive, int], Inner])
 
 
 def predict(
-    state: RescaledState[Inner], X: ArrayLike, predict_inner: PredictFunction, bounds: Bounds = NO_BOUNDS
+    state: RescaledState[Inner], X: ArrayLike, predict_inner: PredictFunction, intervals: WantedIntervals = NO_INTERVALS
 ) -> Floats:
     """Return predictions without a change of the state. Rows are clipped to the ranges.
 
@@ -181,15 +190,15 @@ def predict(
         Rows.
     predict_inner : callable
         `predict` of the learner on scaled rows.
-    bounds : array of shape (n, 2 * n_coverages), optional
-        Array to fill with the intervals of the predictions.
+    intervals : WantedIntervals, optional
+        Array to fill with intervals of the predictions.
 
     Returns
     -------
     predictions : array of shape (n,)
     """
     inner, box = state.parts
-    return _predict_in_box(inner, box, check_rows(X, len(box.low)), predict_inner, bounds)
+    return _predict_in_box(inner, box, check_rows(X, len(box.low)), predict_inner, intervals)
 
 
 def learn(
@@ -198,7 +207,7 @@ def learn(
     y: ArrayLike,
     learn_inner: LearnFunction,
     predict_inner: PredictFunction,
-    bounds: Bounds = NO_BOUNDS,
+    intervals: WantedIntervals = NO_INTERVALS,
 ) -> Floats:
     """Run one round for each row: predict, then learn the label.
 
@@ -216,8 +225,8 @@ def learn(
         `learn` of the learner on scaled rows and labels.
     predict_inner : callable
         `predict` of the learner on scaled rows.
-    bounds : array of shape (n, 2 * n_coverages), optional
-        Array to fill with the intervals of the predictions.
+    intervals : WantedIntervals, optional
+        Array to fill with intervals of the predictions.
 
     Returns
     -------
@@ -226,7 +235,7 @@ def learn(
     """
     with state.learn_lock.turn:
         table = check_rows(X, state.dimension)
-        return _learn(state, table, check_labels(y, len(table)), learn_inner, predict_inner, bounds)
+        return _learn(state, table, check_labels(y, len(table)), learn_inner, predict_inner, intervals)
 
 
 def _learn(
@@ -235,11 +244,11 @@ def _learn(
     targets: Floats,
     learn_inner: LearnFunction,
     predict_inner: PredictFunction,
-    bounds: Bounds,
+    intervals: WantedIntervals,
 ) -> Floats:
     inner, box = state.parts
     if box.first_outside(table, targets, 0) == len(table):
-        return _learn_in_box(inner, box, table, targets, learn_inner, bounds)
+        return _learn_in_box(inner, box, table, targets, learn_inner, intervals)
     # If a range grows, learn on a copy: an error leaves the state unchanged.
     inner, predictions = deepcopy(inner), np.empty(len(table))
     done = 0
@@ -247,16 +256,16 @@ def _learn(
         outside = box.first_outside(table, targets, done)
         if outside > done:
             part = slice(done, outside)
-            predictions[part] = _learn_in_box(inner, box, table[part], targets[part], learn_inner, bounds[part])
+            predictions[part] = _learn_in_box(inner, box, table[part], targets[part], learn_inner, intervals.part(part))
         if outside < len(table):
             part = slice(outside, outside + 1)
-            predictions[part] = _predict_in_box(inner, box, table[part], predict_inner, bounds[part])
+            predictions[part] = _predict_in_box(inner, box, table[part], predict_inner, intervals.part(part))
             larger = grow_box(box, table[outside], float(targets[outside]))
             inner, box = inner.in_units(unit_change(box, larger)), larger
             # The intervals are calibrated by the prediction that was published, which is that in the smaller box.
             calibrated = inner.intervals
             calibrated.learn(box.labels_to_units(predictions[part]), box.labels_to_units(targets[part]))
-            _learn_in_box(inner, box, table[part], targets[part], learn_inner, NO_BOUNDS)
+            _learn_in_box(inner, box, table[part], targets[part], learn_inner, NO_INTERVALS)
             inner.intervals = calibrated
         done = outside + 1
     state.parts = inner, box
@@ -289,21 +298,22 @@ def with_added_features(state: RescaledState[Inner], count: int) -> RescaledStat
 
 
 def _predict_in_box(
-    inner: Inner, box: UnitBox, table: Floats, predict_inner: PredictFunction, bounds: Bounds
+    inner: Inner, box: UnitBox, table: Floats, predict_inner: PredictFunction, intervals: WantedIntervals
 ) -> Floats:
-    return _from_units(box, predict_inner(inner, box.rows_to_units(table), bounds), bounds)
+    return _from_units(box, predict_inner(inner, box.rows_to_units(table), intervals), intervals)
 
 
 def _learn_in_box(
-    inner: Inner, box: UnitBox, table: Floats, targets: Floats, learn_inner: LearnFunction, bounds: Bounds
+    inner: Inner, box: UnitBox, table: Floats, targets: Floats, learn_inner: LearnFunction, intervals: WantedIntervals
 ) -> Floats:
-    return _from_units(box, learn_inner(inner, box.rows_to_units(table), box.labels_to_units(targets), bounds), bounds)
+    scaled = learn_inner(inner, box.rows_to_units(table), box.labels_to_units(targets), intervals)
+    return _from_units(box, scaled, intervals)
 
 
-def _from_units(box: UnitBox, scaled: Floats, bounds: Bounds) -> Floats:
+def _from_units(box: UnitBox, scaled: Floats, intervals: WantedIntervals) -> Floats:
     """Return predictions in units of the label, and convert their intervals in place."""
-    if len(bounds):
-        box.bounds_from_units(scaled, bounds)
+    if len(intervals.positions):
+        box.bounds_from_units(scaled, intervals.bounds)
     return box.labels_from_units(scaled)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import RescaledPacking, UnitBox
 from ellipack.learners import packing, phased, rescaled
-from ellipack.learners.intervals import Bounds, empty_predictions
+from ellipack.learners.intervals import ALL_POSITIONS, Bounds, WantedIntervals, with_widths
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.feature_growth import with_added_features
 from ellipack.learners.metric.state import MetricState
@@ -29,6 +29,11 @@ class RowLearner(ABC):
     the same time.
     """
 
+    @property
+    @abstractmethod
+    def clock(self) -> int:
+        """Number of rounds."""
+
     @abstractmethod
     def predict(self, row: Row) -> float:
         """Return the prediction for a row."""
@@ -36,6 +41,10 @@ class RowLearner(ABC):
     @abstractmethod
     def learn(self, row: Row, label: float) -> None:
         """Learn a row and its label."""
+
+    @abstractmethod
+    def learn_late(self, round_: learner.Round) -> None:
+        """Learn a row with its key, and with the past and the intervals that were known when it was predicted."""
 
     @abstractmethod
     def predict_interval(self, row: Row) -> Bounds:
@@ -86,6 +95,11 @@ class MetricRowLearner(RowLearner):
     def __init__(self, state: MetricState) -> None:
         self.state = state
 
+    @property
+    def clock(self) -> int:
+        """Number of rounds."""
+        return self.state.clock
+
     def predict(self, row: Row) -> float:
         """Return the prediction for a row, 0 before the first round."""
         return self.predict_next(row)[0]
@@ -99,7 +113,7 @@ class MetricRowLearner(RowLearner):
         learner.learn_one(self.state, learner.Round(row, label))
 
     def learn_late(self, round_: learner.Round) -> None:
-        """Learn a row with its key and the features of the past when it was predicted."""
+        """Learn a row with its key, and with the past and the intervals that were known when it was predicted."""
         learner.learn_one(self.state, round_)
 
     def predict_interval(self, row: Row) -> Bounds:
@@ -127,7 +141,37 @@ class MetricRowLearner(RowLearner):
         self.state = serialization.from_archive(archive, d)
 
 
-class PackingRowLearner(RowLearner):
+class CalibratedRowLearner(RowLearner):
+    """Base class of learners of the paper for single rows, which calibrate their intervals in each round.
+
+    Attributes
+    ----------
+    state : RescaledState
+        The state, which is updated.
+    """
+
+    state: RescaledState[Any]
+
+    @property
+    def clock(self) -> int:
+        """Number of rounds."""
+        return self.state.clock
+
+    def learn_late(self, round_: learner.Round) -> None:
+        """Learn a row, and compare its label with the intervals that were published for it, if there are any.
+
+        The round predicts the row again; only the widths of intervals are moved by those that were published.
+        """
+        if not round_.bounds:
+            self.learn(round_.row, round_.label)
+            return
+        moved = self.state.intervals
+        moved.learn_label(round_.label, np.array(round_.bounds))
+        self.learn(round_.row, round_.label)
+        self.state.intervals = with_widths(self.state.intervals, moved)
+
+
+class PackingRowLearner(CalibratedRowLearner):
     """Algorithm 1 on features and labels of any scale, for single rows.
 
     Parameters
@@ -162,8 +206,8 @@ class PackingRowLearner(RowLearner):
     def learn_rows(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn rows and labels in order."""
 
-        def learn_inner(inner: PackingState, table: Floats, targets: Floats, bounds: Bounds) -> Floats:
-            return packing.learn(inner, table, targets, bounds, keep_founding_label=self.keep_founding_label)
+        def learn_inner(inner: PackingState, table: Floats, targets: Floats, intervals: WantedIntervals) -> Floats:
+            return packing.learn(inner, table, targets, intervals, keep_founding_label=self.keep_founding_label)
 
         rescaled.learn(self.state, X, y, learn_inner, packing.predict)
 
@@ -195,9 +239,9 @@ class PackingRowLearner(RowLearner):
 
 def _interval(state: RescaledState[Any], row: Row, predict_inner: PredictFunction) -> Bounds:
     """Return the intervals of all coverages for a row."""
-    bounds = empty_predictions(1, with_intervals=True).bounds
-    rescaled.predict(state, [row], predict_inner, bounds)
-    return bounds
+    intervals = WantedIntervals.empty(1, ALL_POSITIONS)
+    rescaled.predict(state, [row], predict_inner, intervals)
+    return intervals.bounds
 
 
 def _compile(inner: PackingState, box: UnitBox) -> RescaledPacking:
@@ -206,7 +250,7 @@ def _compile(inner: PackingState, box: UnitBox) -> RescaledPacking:
     return RescaledPacking(core, box, metric.directions)
 
 
-class PhasedRowLearner(RowLearner):
+class PhasedRowLearner(CalibratedRowLearner):
     """The phased algorithm on features and labels of any scale, for single rows.
 
     A row is a batch of one: estimates of the gradient outer product dominate the cost.
@@ -247,12 +291,12 @@ class PhasedRowLearner(RowLearner):
     def learn_rows(self, X: ArrayLike, y: ArrayLike) -> None:
         """Learn rows and labels in order."""
 
-        def learn_inner(inner: PhasedState, table: Floats, targets: Floats, bounds: Bounds) -> Floats:
+        def learn_inner(inner: PhasedState, table: Floats, targets: Floats, intervals: WantedIntervals) -> Floats:
             return phased.learn(
                 inner,
                 table,
                 targets,
-                bounds,
+                intervals,
                 alpha=self.alpha,
                 estimator=self.estimator,
                 keep_founding_label=self.keep_founding_label,
@@ -290,7 +334,7 @@ class LearnerFunctions(NamedTuple):
     from_archive: Callable[[Archive, int], Any]
 
 
-class RescaledRowLearner(RowLearner):
+class RescaledRowLearner(CalibratedRowLearner):
     """A learner of the paper on features and labels of any scale.
 
     Parameters

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import ConformalIntervals
 from ellipack.errors import MetricError
-from ellipack.learners.intervals import NO_BOUNDS, Bounds
+from ellipack.learners.intervals import NO_INTERVALS, Bounds, WantedIntervals
 from ellipack.learners.short_calls import CopyableCore, predict_in_short_calls, row_slices
 from ellipack.locks import LearnLock
 from ellipack.metric import Metric
@@ -31,8 +31,8 @@ class PredictingCore(CopyableCore, Protocol):
     def size(self) -> int:
         """Number of centers."""
 
-    def predict(self, coordinates: Floats, bounds: Bounds | None = None) -> Floats:
-        """Return the prediction for each row, and fill `bounds` with their intervals unless it is empty."""
+    def predict(self, coordinates: Floats, bounds: Bounds | None = None, positions: Floats | None = None) -> Floats:
+        """Return the prediction for each row, and fill `bounds` with their intervals at positions."""
 
 
 Core = TypeVar("Core", bound=PredictingCore)
@@ -66,6 +66,11 @@ class WhitenedState(ABC, Generic[Core]):
         return self.parts[1]
 
     @property
+    def clock(self) -> int:
+        """Number of rounds."""
+        return self.core.clock
+
+    @property
     def intervals(self) -> ConformalIntervals:
         """Copy of the calibration of prediction intervals."""
         return self.core.intervals
@@ -86,7 +91,7 @@ def check_positive_definite(metric: Metric) -> Metric:
     return metric
 
 
-def predict(state: WhitenedState[Any], X: ArrayLike, bounds: Bounds = NO_BOUNDS) -> Floats:
+def predict(state: WhitenedState[Any], X: ArrayLike, intervals: WantedIntervals = NO_INTERVALS) -> Floats:
     """Return predictions without a change of the state.
 
     Parameters
@@ -95,8 +100,8 @@ def predict(state: WhitenedState[Any], X: ArrayLike, bounds: Bounds = NO_BOUNDS)
         The state.
     X : array-like of shape (n, d)
         Rows in the unit ball.
-    bounds : array of shape (n, 2 * n_coverages), optional
-        Array to fill with the intervals of the predictions.
+    intervals : WantedIntervals, optional
+        Array to fill with intervals of the predictions.
 
     Returns
     -------
@@ -109,7 +114,7 @@ def predict(state: WhitenedState[Any], X: ArrayLike, bounds: Bounds = NO_BOUNDS)
     predictions = np.empty(len(table))
 
     def predict_slice(same: PredictingCore, part: slice) -> None:
-        predictions[part] = same.predict(metric.whiten(table[part]), bounds[part])
+        predictions[part] = same.predict(metric.whiten(table[part]), *intervals.part(part))
 
     predict_in_short_calls(core, predict_slice, len(table), whitened_rows_per_call(metric.dimension, core.size))
     return predictions
@@ -124,9 +129,9 @@ def run_rounds(
     state: WhitenedState[Core],
     X: ArrayLike,
     y: ArrayLike,
-    learn: Callable[[Core, Floats, Floats, Bounds], Floats],
+    learn: Callable[[Core, Floats, Floats, Bounds, Floats], Floats],
     rounds_per_call: int,
-    bounds: Bounds,
+    intervals: WantedIntervals,
 ) -> Floats:
     """Run one round for each row: predict, then learn the label.
 
@@ -142,11 +147,11 @@ def run_rounds(
     y : array-like of shape (n,)
         Labels in [0, 1].
     learn : callable
-        Runs rounds of a core on whitened rows and their labels, returns the predictions and fills in their intervals.
+        Runs rounds of a core on whitened rows and their labels, returns the predictions and fills in intervals.
     rounds_per_call : int
         Number of rounds between which other threads can predict and interrupts are handled.
-    bounds : array of shape (n, 2 * n_coverages), or without rows
-        Array to fill with the intervals of the predictions. Without rows, they are not wanted.
+    intervals : WantedIntervals
+        Array to fill with intervals of the predictions.
 
     Returns
     -------
@@ -159,7 +164,9 @@ def run_rounds(
         targets = check_in_unit_interval(check_labels(y, len(table)))
         most = min(rounds_per_call, whitened_rows_per_call(metric.dimension, core.size))
         batches = row_slices(len(table), most)
-        predictions = [learn(core, metric.whiten(table[batch]), targets[batch], bounds[batch]) for batch in batches]
+        predictions = [
+            learn(core, metric.whiten(table[batch]), targets[batch], *intervals.part(batch)) for batch in batches
+        ]
     return predictions[0] if len(predictions) == 1 else np.concatenate(predictions)
 
 

@@ -15,11 +15,13 @@ from river.utils.pandas import import_pandas
 from ellipack import serialization
 from ellipack.errors import InputError, ModelFileError
 from ellipack.estimators.parameter_archive import object_to_archive
+from ellipack.learners.metric.learner import Round
 from ellipack.learners.row_learners import RowLearner
 from ellipack.locks import LearnLock
 from ellipack.metric import Metric
 from ellipack.river.features import FeatureColumns, check_number
 from ellipack.river.intervals import check_single_coverage, to_interval
+from ellipack.river.pending import PendingPrediction, PendingPredictions
 from ellipack.serialization import Archive
 from ellipack.theory.spectrum import effective_rank
 from ellipack.validation import Floats, Row, check_labels
@@ -186,9 +188,16 @@ def _learning(label: float) -> Callable[[RowLearner, Row], None]:
 
 
 class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
-    """Base class of regressors on dictionaries of features."""
+    """Base class of regressors on dictionaries of features.
+
+    Predictions whose labels may come late are remembered, and are recognized by the features of their rows.
+    """
 
     _largest_label = float(np.finfo(np.float64).max)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pending = PendingPredictions()
 
     def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
         """Learn from one row and its label.
@@ -196,11 +205,26 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
         Parameters
         ----------
         x : dict
-            Features by name. Values are finite numbers.
+            Features by name. Values are finite numbers; those of keys may be text.
         y : float
             Label.
         """
-        self._learn_row(x, _learning(self._check_label(y)))
+        label = self._check_label(y)
+        features, key = self._split_key(x)
+        clock = 0
+
+        def learn(learner: Regression, row: Row) -> None:
+            nonlocal clock
+            clock = learner.clock
+            found = self._pending.find(features, key, clock)
+            learner.learn_late(Round(row, label, key, found.past, found.bounds))
+
+        self._learn_row(features, learn)
+        self._pending.remove(features, key, clock)
+
+    def _split_key(self, x: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], int]:
+        """Return the features of a row, and its key; 0 if rows have none."""
+        return x, 0
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Predict the label of one row.
@@ -221,8 +245,9 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
     def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> Interval:
         """Return an interval that contains the label of a row with a given probability.
 
-        It belongs to the prediction of `predict_one`. Each label that is learned is compared with the interval of its
-        row at that time. The theorem about the coverage is in `ellipack.learners.intervals`.
+        It belongs to the prediction of `predict_one`. Its coverage is guaranteed on any stream, also if labels come
+        late: a label is compared with the interval that was returned for its row. The theorem is in
+        `ellipack.learners.intervals`.
 
         Parameters
         ----------
@@ -240,7 +265,10 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
         learner, row = self._learner_and_row(x)
         if learner is None:
             learner = self._new_learner(len(row))
-        return to_interval(learner.predict_interval(row), wanted)
+        clock = learner.clock
+        bounds = learner.predict_interval(row)
+        self._pending.add(x, 0, PendingPrediction(clock, (), tuple(bounds[0].tolist())))
+        return to_interval(bounds, wanted)
 
     def learn_many(self, X: "pd.DataFrame", y: "pd.Series") -> None:
         """Learn from rows in their order, with the same results as one by one.
@@ -252,6 +280,9 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
         y : pandas.Series
             Labels.
         """
+        if len(self._pending):
+            self._learn_one_by_one(X, y)
+            return
         with self._learn_lock.turn:
             frame, count = self._fitted[0].frame_columns(X), len(X)
             targets = check_labels(y, count)
@@ -267,6 +298,21 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
                     rest = slice(start + 1, stop)
                     if len(targets[rest]):
                         learner.learn_rows(self._fitted[0].rows_from_columns(frame, rest, count), targets[rest])
+
+    def _learn_one_by_one(self, X: "pd.DataFrame", y: "pd.Series") -> None:
+        """Learn from rows in their order, some of which may have been predicted before."""
+        rows, labels = self._checked_rows(X), check_labels(y, len(X)).tolist()
+        for x, label in zip(rows, labels, strict=True):  # check everything before the first row is learned
+            self._fitted[0].numbers(self._split_key(x)[0])
+            self._check_label(label)
+        for x, label in zip(rows, labels, strict=True):
+            self.learn_one(x, label)
+
+    def _checked_rows(self, X: "pd.DataFrame") -> list[dict[Any, Any]]:
+        """Return the rows of a data frame as dictionaries, after a check of its columns."""
+        self._fitted[0].frame_columns(X)
+        rows: list[dict[Any, Any]] = X.to_dict("records")
+        return rows
 
     def predict_many(self, X: "pd.DataFrame") -> "pd.Series":
         """Predict the labels of rows.
@@ -286,6 +332,20 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
         predictions = np.zeros(len(table)) if learner is None or not len(X) else learner.predict_rows(table)
         series: pd.Series = import_pandas().Series(predictions, index=X.index, dtype=np.float64)
         return series
+
+    def restore_state(self, archive: Archive) -> Self:
+        """Restore the fitted state from an archive."""
+        super().restore_state(archive)
+        self._pending = PendingPredictions.from_archive(archive.part("pending"), self._n_past_features())
+        return self
+
+    def _state_parts(self, learner: Regression | None) -> dict[str, Archive]:
+        check_saved_names(self._pending.names())
+        return {**super()._state_parts(learner), "pending": self._pending.to_archive()}
+
+    def _n_past_features(self) -> int:
+        """Return the number of features of the past that a prediction uses."""
+        return 0
 
     @property
     @abstractmethod

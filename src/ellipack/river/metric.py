@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Mapping
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from river.conf import Interval
@@ -13,16 +13,14 @@ from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.importance_estimates import Shares, feature_shares
 from ellipack.learners.metric.importances import Importances, summarize_importances
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
-from ellipack.learners.metric.learner import Round
 from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.learners.row_learners import MetricRowLearner
 from ellipack.metric import Metric
-from ellipack.river.base import RiverRegressor, check_saved_names, effective_rank_at
+from ellipack.river.base import RiverRegressor, effective_rank_at
 from ellipack.river.intervals import check_single_coverage, to_interval
-from ellipack.river.pending import PendingPrediction, PendingPredictions
+from ellipack.river.pending import PendingPrediction
 from ellipack.row_keys import hash_row
-from ellipack.serialization import Archive
-from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Row, check_integer, check_labels
+from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, check_integer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +83,6 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
         self.by = by
         self.seed = seed
         self.config = config
-        self._pending = PendingPredictions()
 
     def _check_parameters(self) -> None:
         check_integer(self.seed, "seed", 0, MAX_SEED)
@@ -101,29 +98,6 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
     def _new_learner(self, d: int) -> MetricRowLearner:
         self._check_parameters()
         return MetricRowLearner(initial_state(d, self._size(), self.seed, self.config or MetricConfig()))
-
-    def learn_one(self, x: Mapping[Any, Any], y: float) -> None:
-        """Learn from one row and its label.
-
-        Parameters
-        ----------
-        x : dict
-            Features by name. Values are finite numbers; those of keys may be text.
-        y : float
-            Label.
-        """
-        label = self._check_label(y)
-        features, key = self._split_key(x)
-        clock = 0
-
-        def learn(learner: MetricRowLearner, row: Row) -> None:
-            nonlocal clock
-            clock = learner.state.clock
-            found = self._pending.find(features, key, clock)
-            learner.learn_late(Round(row, label, key, found.past, found.bounds))
-
-        self._learn_row(features, learn)
-        self._pending.remove(features, key, clock)
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Predict the label of the next row.
@@ -197,15 +171,10 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
         y : pandas.Series
             Labels.
         """
-        if self.by is None and not len(self._pending):
+        if self.by is None:
             super().learn_many(X, y)
-            return
-        rows, labels = self._checked_rows(X), check_labels(y, len(X)).tolist()
-        for x, label in zip(rows, labels, strict=True):  # check everything before the first row is learned
-            self._fitted[0].numbers(self._split_key(x)[0])
-            self._check_label(label)
-        for x, label in zip(rows, labels, strict=True):
-            self.learn_one(x, label)
+        else:
+            self._learn_one_by_one(X, y)
 
     def predict_many(self, X: "pd.DataFrame") -> "pd.Series":
         """Predict each row as if it were the next one.
@@ -224,17 +193,9 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
         series: pd.Series = import_pandas().Series(predictions, index=X.index, dtype=np.float64)
         return series
 
-    def restore_state(self, archive: Archive) -> Self:
-        """Restore the fitted state from an archive."""
-        super().restore_state(archive)
+    def _n_past_features(self) -> int:
         labels = past_labels(self.past)
-        count = len(past_feature_names(labels, None if self.by is None else "key")) if labels else 0
-        self._pending = PendingPredictions.from_archive(archive.part("pending"), count)
-        return self
-
-    def _state_parts(self, learner: MetricRowLearner | None) -> dict[str, Archive]:
-        check_saved_names(self._pending.names())
-        return {**super()._state_parts(learner), "pending": self._pending.to_archive()}
+        return len(past_feature_names(labels, None if self.by is None else "key")) if labels else 0
 
     def _key_names(self) -> list[Hashable]:
         if self.by is None:

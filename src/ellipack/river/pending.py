@@ -1,4 +1,4 @@
-"""Features of the past at the time of predictions whose labels are not known yet."""
+"""Predictions whose labels are not known yet, with what is needed to learn them when they come."""
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Mapping
@@ -41,7 +41,8 @@ class PendingPrediction(NamedTuple):
 class PendingPredictions:
     """Predictions whose labels are not known yet.
 
-    A row is learned with the past that was known when it was predicted. Predictions of the same row without a round
+    A row is learned with the past that was known when it was predicted, and its label is compared with the interval
+    that was returned then. Predictions of the same row without a round
     between them count once. If several predictions of the same row are pending, labels come late, or some of the
     predictions were made for other reasons. Rows with one pending prediction tell which: if their labels come late, the
     oldest prediction belongs to the label; otherwise the newest does, and the others are forgotten.
@@ -92,6 +93,8 @@ class PendingPredictions:
 
         Its past and its bounds are empty if there is none, or if it was made in this round: then nothing has changed.
         """
+        if not self._count:
+            return PendingPrediction(clock, ())
         with self._lock:
             queue = self._by_row.get(_identity(x, key))
             if not queue or self._is_immediate(queue, clock):
@@ -100,6 +103,8 @@ class PendingPredictions:
 
     def remove(self, x: Mapping[Any, Any], key: int, clock: int) -> None:
         """Remove the prediction of a row whose label was learned after `clock` rounds, if there is one."""
+        if not self._count:
+            return
         name = _identity(x, key)
         with self._lock:
             queue = self._by_row.get(name)
