@@ -19,7 +19,7 @@ SAVED = "--save", "m", "--resume", "m", "--save-every", "1000"
 def scheduler() -> Iterator[str]:
     """Start two workers in threads of this process, and return the address of their scheduler."""
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=":0"
     ) as cluster:
         yield cluster.scheduler_address
 

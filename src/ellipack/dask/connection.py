@@ -44,7 +44,7 @@ def start_local_cluster(workers: int) -> Iterator[Client]:
     resource_tracker.ensure_running()  # starting it would unblock signals
     with _sigint_blocked():
         cluster = LocalCluster(
-            n_workers=workers, threads_per_worker=1, dashboard_address=None, silence_logs=logging.CRITICAL
+            n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=logging.CRITICAL
         )
     with cluster, Client(cluster) as client:
         yield client
