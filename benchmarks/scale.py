@@ -229,7 +229,7 @@ def _print_speed(stream: Stream, rows: int, max_centers: int, console: Console) 
     model = MetricRegressor(max_centers, n_jobs=PROCESSES).fit(X[:rows], y[:rows])
     end = model.state_.phase.end
     state = model.partial_fit(X[rows:end], y[rows:end]).state_
-    sharding = Sharding(PROCESSES, min_rows=64)
+    sharding = Sharding(PROCESSES, min_rows=max(1, state.clock // 64))
     sizes = sharding.next_step(state.clock, state.phase.end, state.phase.end - state.clock)
     part = slice(end, end + sum(sizes))
     step = Rows(X[part], y[part])
