@@ -1,12 +1,12 @@
 """One learner on many workers: ``python -m benchmarks.scale``, or `make bench-scale`.
 
-Costs are processor times of this process after ROWS rows: of a round, of the start of a shard, of a merge and of the
-end of a phase, and the bytes of a state and of what a shard learned. From them follows a model of the time to learn ten
-million rows with 1 to 64 workers. Then a step is learned with one and with two processes (`benchmarks.worker_speed`).
-Errors are late NRMSE with several numbers of shards over that of one machine, on a drifting stream and on the streams
-in ``--data FOLDER``; shards have at least 32 rows, far fewer than by default. ``--only speed`` or ``--only errors``
-omits the rest. ``--stream 10000000`` learns that many rows on a cluster of Dask with two processes, and prints the
-memory of all processes over time; it takes its time.
+Costs are processor times of this process after ROWS rows: of a round, to write and read a state, of the start of a
+shard, of a merge and of the end of a phase, and the bytes of a state and of what a shard learned. From them follows a
+model of the time to learn ten million rows with 1 to 64 workers. Then a step is learned with one and with two processes
+(`benchmarks.worker_speed`). Errors are late NRMSE with several numbers of shards over that of one machine, on a
+drifting stream and on the streams in ``--data FOLDER``; shards have at least 32 rows, far fewer than by default.
+``--only costs``, ``speed`` or ``errors`` omits the rest. ``--stream 10000000`` learns that many rows on a cluster of
+Dask with two processes, and prints the memory of all processes over time; it takes its time.
 """
 
 import pickle
@@ -42,6 +42,7 @@ class Costs(NamedTuple):
 
     centers: int
     round: float
+    transfer: float  # to write and read a state
     start: float  # of a shard: everything but its own rounds
     merge: float  # of a step with `SHARDS` shards
     phase_end: float
@@ -75,9 +76,8 @@ def measure_costs(stream: Stream, rows: int, max_centers: int = MAX_CENTERS) -> 
     state, size = model.state_, rows // 16
     step = Rows(stream.X[rows : rows + size], stream.y[rows : rows + size])
     saved = pickle.dumps(state)
-    rounds = _seconds(lambda: learner.learn(pickle.loads(saved), step.X, step.y)) - _seconds(
-        lambda: pickle.loads(saved)
-    )
+    read = _seconds(lambda: pickle.loads(saved))
+    rounds = _seconds(lambda: learner.learn(pickle.loads(saved), step.X, step.y)) - read
     sizes = [each.stop - each.start for each in _equal(size, SHARDS)]
     shards = list(cut_step(state, step, sizes))
     learned = [learn_shard(state, shard).learned for shard in shards]
@@ -86,6 +86,7 @@ def measure_costs(stream: Stream, rows: int, max_centers: int = MAX_CENTERS) -> 
     return Costs(
         state.n_centers,
         rounds / size,
+        read + _seconds(lambda: pickle.dumps(state)),
         shard - rounds * sizes[-1] / size,
         _seconds(lambda: merge(state, learned)),
         _seconds(lambda: next_phase(state.phase, parts, state.config, state.random_state)),
@@ -112,8 +113,9 @@ class Modeled(NamedTuple):
 def model_time(costs: Costs, workers: int, rows: int = TEN_MILLION) -> Modeled:
     """Return the time of `rows` rows with as many shards as workers.
 
-    The costs of starts, merges and transport are proportional to the number of centers, which is that of the rows until
-    memory is full. A merge also grows with the number of shards; the state goes to all workers one after the other.
+    The costs of transfers, starts, merges and transport are proportional to the number of centers, which is that of the
+    rows until memory is full. A merge also grows with the number of shards; the state goes to all workers one after the
+    other.
     """
     sharding, clock, end = Sharding(max(workers, 1)), 0, 4
     rounds = starts = merges = transport = 0.0
@@ -121,7 +123,7 @@ def model_time(costs: Costs, workers: int, rows: int = TEN_MILLION) -> Modeled:
         sizes = sharding.next_step(clock, end, rows - clock)
         share = min(1.0, clock / MAX_CENTERS) * MAX_CENTERS / costs.centers
         if len(sizes) > 1:
-            starts += costs.start * share
+            starts += (costs.transfer + costs.start) * share
             merges += costs.merge * share * (0.5 + 0.5 * len(sizes) / SHARDS)
             transport += (costs.state_bytes * share + costs.learned_bytes) * len(sizes) / BYTES_PER_SECOND
         rounds += costs.round * max(sizes)
@@ -177,10 +179,10 @@ def learn_long_stream(rows: int, max_centers: int, console: Console) -> None:
 
 def _print_costs(costs: Costs, rows: int, console: Console) -> None:
     console.print(
-        f"After {rows:,} rows, with {costs.centers:,} centers: a round takes {1e6 * costs.round:.0f} us; the start of "
-        f"a shard {1e3 * costs.start:.0f} ms; a merge of {SHARDS} shards {1e3 * costs.merge:.0f} ms; the end of a "
-        f"phase {1e3 * costs.phase_end:.0f} ms. A state has {costs.state_bytes / 1e6:.1f} MB, what a shard learned "
-        f"{costs.learned_bytes / 1e6:.2f} MB."
+        f"After {rows:,} rows, with {costs.centers:,} centers: a round takes {1e6 * costs.round:.0f} us; to write and "
+        f"read a state {1e3 * costs.transfer:.0f} ms; the start of a shard {1e3 * costs.start:.0f} ms; a merge of "
+        f"{SHARDS} shards {1e3 * costs.merge:.0f} ms; the end of a phase {1e3 * costs.phase_end:.0f} ms. A state has "
+        f"{costs.state_bytes / 1e6:.1f} MB, what a shard learned {costs.learned_bytes / 1e6:.2f} MB."
     )
 
 
@@ -201,7 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = make_parser("scale", __doc__)
     parser.add_argument("--rows", type=int, default=ROWS, help="rows before costs are measured")
     parser.add_argument("--max-centers", type=int, default=MAX_CENTERS, help="largest number of centers")
-    parser.add_argument("--only", choices=["speed", "errors"], help="omit everything else")
+    parser.add_argument("--only", choices=["costs", "speed", "errors"], help="omit everything else")
     parser.add_argument("--data", type=Path, help="folder of CSV files whose errors are measured")
     parser.add_argument("--stream", type=int, help="only learn this many rows on a cluster of Dask")
     options = parser.parse_args(arguments)
@@ -210,7 +212,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.stream:
         learn_long_stream(options.stream, options.max_centers, console)
         return
-    if options.only is None:
+    if options.only in (None, "costs"):
         costs = measure_costs(low_rank_stream(10, 2, 2 * options.rows), options.rows, options.max_centers)
         _print_costs(costs, options.rows, console)
         _print_model(costs, console)
@@ -227,7 +229,7 @@ def _print_speed(stream: Stream, rows: int, max_centers: int, console: Console) 
     model = MetricRegressor(max_centers, n_jobs=PROCESSES).fit(X[:rows], y[:rows])
     end = model.state_.phase.end
     state = model.partial_fit(X[rows:end], y[rows:end]).state_
-    sharding = Sharding(PROCESSES, min_rows=64)
+    sharding = Sharding(PROCESSES, min_rows=max(1, state.clock // 64))
     sizes = sharding.next_step(state.clock, state.phase.end, state.phase.end - state.clock)
     part = slice(end, end + sum(sizes))
     step = Rows(X[part], y[part])

@@ -7,7 +7,14 @@ from ellipack import MetricRegressor, Sharding
 from ellipack.learners.metric.shard_rounds import Rows
 
 COSTS = scale.Costs(
-    centers=100_000, round=6e-5, start=0.4, merge=0.2, phase_end=0.2, state_bytes=40_000_000, learned_bytes=600_000
+    centers=100_000,
+    round=6e-5,
+    transfer=0.1,
+    start=0.3,
+    merge=0.2,
+    phase_end=0.2,
+    state_bytes=40_000_000,
+    learned_bytes=600_000,
 )
 
 
@@ -22,14 +29,14 @@ def test_model_says_where_more_workers_do_not_help() -> None:
     times = [scale.model_time(COSTS, workers).total for workers in (1, 2, 8, 64)]
     assert times[0] / 2 < times[1] < times[0]
     assert times[2] < times[1]
-    free = COSTS._replace(start=0.0, merge=0.0, phase_end=0.0, state_bytes=0, learned_bytes=0)
+    free = COSTS._replace(transfer=0.0, start=0.0, merge=0.0, phase_end=0.0, state_bytes=0, learned_bytes=0)
     assert scale.model_time(free, 64).total < times[3]
 
 
 def test_costs_are_measured() -> None:
     costs = scale.measure_costs(low_rank_stream(3, 1, 900), 700)
     assert costs.centers == 700
-    assert min(costs.round, costs.merge, costs.phase_end) > 0
+    assert min(costs.round, costs.transfer, costs.merge, costs.phase_end) > 0
     assert costs.state_bytes > costs.learned_bytes > 0
 
 

@@ -314,6 +314,14 @@ def test_steps_cover_all_rows_and_end_with_phases() -> None:
     assert set(sizes) == {1, 4}
 
 
+def test_shards_do_not_grow_without_a_bound() -> None:
+    sharding = Sharding(shards=3, min_rows=10)
+    for clock in (10**4, 10**6, 10**9):
+        sizes = sharding.next_step(clock, 2 * clock, 10**12)
+        assert len(sizes) == 3
+        assert 70 <= max(sizes) <= 80
+
+
 @given(st.integers(1, 1000), st.integers(1, 50))
 def test_split_cuts_rows_evenly(rows: int, shards: int) -> None:
     parts = split(rows, shards)

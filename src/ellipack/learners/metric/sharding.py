@@ -7,6 +7,7 @@ from itertools import pairwise
 from ellipack.validation import check_in_range, check_integer
 
 _MAX_SHARDS = 4096
+_MAX_ROWS_FACTOR = 8  # times `min_rows`; longer shards win little, and memory would grow with the stream
 _MIN_FIRST_ROUND = 512  # before, everything changes too fast to be learned in parts
 
 
@@ -23,7 +24,8 @@ class Sharding:
         merged, and all know it.
     min_rows : int, default 8192
         Smallest number of rows of a shard. Steps that are too short for two shards are learned by one worker. To send
-        the state to a worker and to merge costs as much as some thousand rows if there are many centers.
+        the state to a worker and to merge costs as much as some thousand rows if there are many centers. A shard has at
+        most eight times as many rows, so that memory does not grow with the stream.
 
     Raises
     ------
@@ -79,13 +81,16 @@ class Sharding:
         [262144]
         >>> sharding.next_step(clock=800_000, phase_end=1_000_000, rows=10**7)
         [12500, 12500, 12500, 12500]
+        >>> sharding.next_step(clock=9_000_000, phase_end=12_000_000, rows=10**7)
+        [62500, 62500, 62500, 62500]
         """
         if self.shards == 1:
             return [rows]
         if clock < self.first_round:
             return [min(rows, self.first_round - clock)]
         left = phase_end - clock
-        steps = math.ceil(left / max(1, int(self.exchange * clock)))
+        most = min(max(1, int(self.exchange * clock)), _MAX_ROWS_FACTOR * self.shards * self.min_rows)
+        steps = math.ceil(left / most)
         size = min(rows, math.ceil(left / steps))
         return [each.stop - each.start for each in split(size, max(1, min(self.shards, size // self.min_rows)))]
 
