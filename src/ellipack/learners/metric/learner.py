@@ -250,23 +250,13 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1
     return predictions.values
 
 
-def learn_with_intervals(
-    state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS
-) -> Predictions:
-    """Do the same as `learn`, and return the intervals of the predictions, too."""
-    table = checked_rows(state.core, X)
-    predictions = empty_predictions(len(table), with_intervals=True)
-    learn_into(state, table, y, predictions, n_jobs, keys)
-    return predictions
-
-
 class BothPredictions(NamedTuple):
     """Predictions of the same rows with and without the past, with their intervals.
 
     Attributes
     ----------
     next : Predictions
-        Each row as the next one, as `learn_with_intervals` returns them.
+        Each row as the next one, as `learn_into` writes them.
     plain : Predictions
         From the features alone, as `predict_with_intervals` would have returned them before the row was learned.
     """
@@ -282,7 +272,7 @@ class BothPredictions(NamedTuple):
 def learn_both(
     state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS
 ) -> BothPredictions:
-    """Do the same as `learn_with_intervals`, and return the predictions from the features alone, too."""
+    """Do the same as `learn`, and return predictions with their intervals, also those from the features alone."""
     table = checked_rows(state.core, X)
     both = BothPredictions(*(empty_predictions(len(table), with_intervals=True) for _ in range(2)))
     learn_into(state, table, y, both.next, n_jobs, keys, both.plain)
