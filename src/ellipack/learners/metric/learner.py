@@ -320,8 +320,12 @@ def learn_into(
         while done < len(table):
             rounds_before_last = state.phase.end - state.clock - 1
             part = slice(done, done + min(len(table) - done, most, rounds_before_last))
-            outputs = *predictions.part(part), *plain.part(part)
-            done += state.core.learn(table[part], row_keys[part], targets[part], *outputs)
+            values, bounds = predictions.part(part)
+            plain_values, plain_bounds = plain.part(part)
+            # Without * in the call, no object is made for the method, where nanobind crashes if there is no memory.
+            done += state.core.learn(
+                table[part], row_keys[part], targets[part], values, bounds, plain_values, plain_bounds
+            )
             if done < part.stop or rounds_before_last == 0:
                 key = int(row_keys[done]) if len(row_keys) else 0
                 if len(plain.values):
