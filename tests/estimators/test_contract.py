@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from ellipack import RescaledRegressor
 from ellipack.errors import DomainError, EllipackError, NonFiniteError
+from ellipack.learners.intervals import check_coverage, empty_predictions, select_intervals
 from ellipack.validation import Floats
 from tests.entry_points.learners import bits
 from tests.entry_points.learners import stream as unit_stream
@@ -43,6 +44,27 @@ def test_single_rows_and_batches_give_the_same_bits(
     probe = stream(9, seed + 1)[0]
     singly = np.concatenate([whole.predict(x[None]) for x in probe])
     assert singly.tobytes() == whole.predict(probe).tobytes()
+
+
+@learners
+def test_rows_are_counted_and_their_predictions_written(make: Factory, stream: Stream) -> None:
+    X, y = stream(30, 0)
+    learner, expected = make(), make()
+    assert learner.n_rounds == 0
+    for part in (slice(0, 7), slice(7, 8), slice(8, 30)):
+        written = empty_predictions(part.stop - part.start, with_intervals=True)
+        learner.learn_into(X[part], y[part], written)
+        values, intervals = expected.progressive(X[part], y[part], coverage=0.8)
+        assert written.values.tobytes() == values.tobytes()
+        assert select_intervals(written.bounds, check_coverage(0.8)).lower.tobytes() == intervals.lower.tobytes()
+        assert learner.n_rounds == part.stop
+    assert bits(learner) == bits(expected)
+
+
+def test_a_row_with_an_outlier_as_label_is_counted() -> None:
+    X, y = unit_stream(12, 0)
+    y[10] = 1e9
+    assert PRACTICAL["practical"]().fit(X, y).n_rounds == 12
 
 
 @learners

@@ -72,7 +72,8 @@ def test_one_shard_is_ordinary_learning_bit_for_bit(past: Past, views: int, max_
     learned = learn_shard(state, shard, with_intervals=True)
     merged = merge(state, [learned.learned])
     assert bits(state) == before
-    expected = learner.learn_with_intervals(state, *rows.part(slice(600, stop))[:2], keys=rows.keys[600:stop])
+    expected = empty_predictions(stop - 600, with_intervals=True)
+    learner.learn_into(state, *rows.part(slice(600, stop))[:2], expected, keys=rows.keys[600:stop])
     assert bits(merged) == bits(state)
     assert learned.predictions.values.tobytes() == expected.values.tobytes()
     assert learned.predictions.bounds.tobytes() == expected.bounds.tobytes()

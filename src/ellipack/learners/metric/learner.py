@@ -250,23 +250,13 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1
     return predictions.values
 
 
-def learn_with_intervals(
-    state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS
-) -> Predictions:
-    """Do the same as `learn`, and return the intervals of the predictions, too."""
-    table = checked_rows(state.core, X)
-    predictions = empty_predictions(len(table), with_intervals=True)
-    learn_into(state, table, y, predictions, n_jobs, keys)
-    return predictions
-
-
 class BothPredictions(NamedTuple):
     """Predictions of the same rows with and without the past, with their intervals.
 
     Attributes
     ----------
     next : Predictions
-        Each row as the next one, as `learn_with_intervals` returns them.
+        Each row as the next one, as `learn_into` writes them.
     plain : Predictions
         From the features alone, as `predict_with_intervals` would have returned them before the row was learned.
     """
@@ -282,7 +272,7 @@ class BothPredictions(NamedTuple):
 def learn_both(
     state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS
 ) -> BothPredictions:
-    """Do the same as `learn_with_intervals`, and return the predictions from the features alone, too."""
+    """Do the same as `learn`, and return predictions with their intervals, also those from the features alone."""
     table = checked_rows(state.core, X)
     both = BothPredictions(*(empty_predictions(len(table), with_intervals=True) for _ in range(2)))
     learn_into(state, table, y, both.next, n_jobs, keys, both.plain)
@@ -330,8 +320,12 @@ def learn_into(
         while done < len(table):
             rounds_before_last = state.phase.end - state.clock - 1
             part = slice(done, done + min(len(table) - done, most, rounds_before_last))
-            outputs = *predictions.part(part), *plain.part(part)
-            done += state.core.learn(table[part], row_keys[part], targets[part], *outputs)
+            values, bounds = predictions.part(part)
+            plain_values, plain_bounds = plain.part(part)
+            # Without * in the call, no object is made for the method, where nanobind crashes if there is no memory.
+            done += state.core.learn(
+                table[part], row_keys[part], targets[part], values, bounds, plain_values, plain_bounds
+            )
             if done < part.stop or rounds_before_last == 0:
                 key = int(row_keys[done]) if len(row_keys) else 0
                 if len(plain.values):
