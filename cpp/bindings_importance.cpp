@@ -70,8 +70,7 @@ FloatArray group_sums(const FeatureGroup& group) {
 }
 
 // Estimate of the mean rise, its variance and the effective number of measurements.
-std::tuple<double, double, double> estimate_of(const FeatureGroup& group, const GroupSums& sums) {
-  const GroupSums::Estimate estimate = sums.estimate(group.total);
+std::tuple<double, double, double> as_tuple(const GroupSums::Estimate& estimate, const GroupSums& sums) {
   return {estimate.rise, estimate.variance, sums.measured.effective_count()};
 }
 
@@ -90,10 +89,11 @@ void bind_group(nb::module_& m) {
       .def_prop_ro("size", &group_size, "Weight and mean of the size of the rises.")
       .def_prop_ro("sums", &group_sums, new_array, "Sums over all rounds and over the recent ones.")
       .def_prop_ro(
-          "estimate", [](const FeatureGroup& self) { return estimate_of(self, self.total); },
+          "estimate", [](const FeatureGroup& self) { return as_tuple(self.total.estimate(), self.total); },
           "Estimate of the mean rise, its variance and the effective number of measurements.")
       .def_prop_ro(
-          "recent_estimate", [](const FeatureGroup& self) { return estimate_of(self, self.recent); },
+          "recent_estimate",
+          [](const FeatureGroup& self) { return as_tuple(self.recent.recent_estimate(self.total), self.recent); },
           "The same over the recent rounds.")
       .def(
           "__reduce__",
@@ -117,11 +117,12 @@ using Sample = std::tuple<Matrix, Matrix, Matrix>;
 
 ImportanceParts make_importance_parts(std::int64_t seed, const Sequence<FeatureGroup>& groups, std::int64_t seen,
                                       const Sample& sample, const Vector& errors, const Vector& last_row,
-                                      const std::pair<IntVector, IntVector>& moves) {
+                                      const std::pair<IntVector, IntVector>& moves, const Matrix& slope_model) {
   const auto& [rows, gradients, past_rows] = sample;
   require_size("errors", errors.size(), 5);
   require_size("gradients", gradients.shape(0), rows.shape(0));
   require_size("past_rows", past_rows.shape(0), rows.shape(0));
+  require_size("slope_model", slope_model.shape(1), rows.shape(1));
   ImportanceParts parts{seed,
                         rows.shape(1),
                         past_rows.shape(1),
@@ -129,6 +130,7 @@ ImportanceParts make_importance_parts(std::int64_t seed, const Sequence<FeatureG
                         seen,
                         vector_of(rows),
                         vector_of(gradients),
+                        vector_of(slope_model),
                         vector_of(past_rows),
                         {errors(0), errors(1)},
                         {errors(2), errors(3)},
@@ -147,6 +149,10 @@ std::tuple<FloatArray, FloatArray, FloatArray> sample_of(const ImportanceParts& 
           copy_to_numpy<double>(self.past_rows, {count, self.past_dimension})};
 }
 
+FloatArray slope_model_of(const ImportanceParts& self) {
+  return copy_to_numpy<double>(self.slope_model, {self.slope_model.size() / self.dimension, self.dimension});
+}
+
 std::pair<IntArray, IntArray> moves_of(const ImportanceParts& self) {
   return {as_ints(self.increases), as_ints(self.decreases)};
 }
@@ -154,7 +160,7 @@ std::pair<IntArray, IntArray> moves_of(const ImportanceParts& self) {
 void bind_importance_parts(nb::module_& m) {
   nb::class_<ImportanceParts>(m, "ImportanceParts", "What was measured about the importance of columns.")
       .def(nb::new_(&make_importance_parts), "seed"_a, "groups"_a, "seen"_a, "sample"_a, "errors"_a, "last_row"_a,
-           "moves"_a)
+           "moves"_a, "slope_model"_a)
       .def_prop_ro_static(
           "max_rows", [](nb::handle) { return ImportanceParts::max_rows; }, "Largest number of rows of the sample.")
       .def_ro("seed", &ImportanceParts::seed)
@@ -167,12 +173,15 @@ void bind_importance_parts(nb::module_& m) {
       .def_prop_ro(
           "last_row", [](const ImportanceParts& self) { return as_vector(self.last_row); }, new_array)
       .def_prop_ro("moves", &moves_of, new_array, "Numbers of increases and decreases of each feature.")
+      .def_prop_ro("slope_model", &slope_model_of, new_array,
+                   "Regression of the gradients on the standardized rows, one row per feature, then the intercepts; "
+                   "may be empty.")
       .def(
           "__reduce__",
           [](const ImportanceParts& self) {
             return nb::make_tuple(nb::type<ImportanceParts>(),
                                   nb::make_tuple(self.seed, self.groups, self.seen, sample_of(self), errors_of(self),
-                                                 as_vector(self.last_row), moves_of(self)));
+                                                 as_vector(self.last_row), moves_of(self), slope_model_of(self)));
           },
           reduce_signature());
 }

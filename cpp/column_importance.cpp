@@ -13,18 +13,20 @@ namespace ellipack {
 
 namespace {
 
-constexpr std::int64_t equal_rounds = 500;       // in which all groups get the same number of measurements
+constexpr std::int64_t equal_rounds = 500;       // in which groups of equal priority get equally many measurements
 constexpr double even_part = 0.25;               // of the probability, equal in all rounds; the rest follows the size
 constexpr double largest_ratio = 20.0;           // of a size to its mean
 constexpr double size_keep = 1.0 - 1.0 / 256.0;  // factor of the weights of sizes in a round
-constexpr double equal_fraction = 0.25;          // of the measurements, divided equally among the groups
-constexpr double recent_fraction = 0.25;         // divided by the deviations in the recent rounds
-constexpr double total_fraction = 0.5;           // divided by those in all rounds
+constexpr double equal_fraction = 0.25;          // of the measurements, divided among the groups by priority alone
+constexpr double recent_fraction = 0.25;         // divided by priority and the deviations in the recent rounds
+constexpr double total_fraction = 0.5;           // divided by priority and those in all rounds
 constexpr std::int64_t first_measurements = 6;   // that a new group gets soon
-constexpr double fraction_of_new = 0.25;         // of the measurements, for all new groups
-constexpr double few_measurements = 4.0;         // for which the controls say how much the rises vary
-constexpr double least_memory = 512.0;           // rounds of the recent window
-constexpr double memory_divisor = 4.0;           // a recent window is a quarter of the rounds
+constexpr double fraction_of_new = 0.5;          // of the measurements, for all new groups
+constexpr std::int64_t measurements_per_division = 8;  // after which they are divided again among the groups
+constexpr double few_measurements = 4.0;               // for which the controls say how much the rises vary
+constexpr double prior_measurements = 1.0;             // residuals of 0 that are added to the recent ones
+constexpr double least_memory = 512.0;                 // rounds of the recent window
+constexpr double memory_divisor = 4.0;                 // a recent window is a quarter of the rounds
 constexpr double measurements_per_control = 3.0;
 constexpr double source_part = 0.25;  // of the variance of a rise, that the earlier row has; exact for linear effects
 constexpr double min_unexplained = 1e-3;   // fraction of the variance of a control that others leave
@@ -64,12 +66,12 @@ bool is_valid(const GroupSums& sums) {
 }
 
 // Returns the mean number of rounds from a measurement to the next. A measurement costs most of a round; all together
-// are meant to take 5 % of the time. In the beginning predictions cost little, and the ends of phases are frequent.
+// are meant to take less than 5 % of the time. In the beginning, the frequent ends of phases take most of it.
 double stride(std::int64_t round) {
   if (round < equal_rounds) {
-    return round < 120 ? 1.0 : 5.0;
+    return round < 120 ? 3.0 : 10.0;
   }
-  return round < 1500 ? 15.0 : 30.0;
+  return round < 1500 ? 20.0 : 25.0;
 }
 
 double squared(double value) { return value * value; }
@@ -223,32 +225,46 @@ void Moments<count>::fade(double keep) {
 // The regression estimator of a mean. With the covariances S of the controls, their covariances s with the rise, and
 // the difference D between the means of the controls at all rounds and at the measured ones, the estimate is the mean
 // rise plus b' D, where b = S^-1 s. Its variance comes from the squares of the weighted residuals, which a few large
-// ones may dominate (the sandwich estimate), from the coefficients b, and from the means of the controls. In recent
-// rounds there may be too few residuals to tell how large they are: they count as at least as large as in all rounds.
-GroupSums::Estimate GroupSums::estimate(const GroupSums& all) const {
-  if (measured.weight == 0.0 || controls.weight == 0.0) {
+// ones may dominate (the sandwich estimate), from the coefficients b, and from the means of the controls.
+GroupSums::Estimate GroupSums::estimate() const { return estimate_from(*this, 0.0); }
+
+// In recent rounds, the coefficients are those of all rounds. There may be few recent measurements: the mean of their
+// residuals is shrunk to that of all rounds, which is 0. They may be too few to tell how large they are, too: they
+// count as at least as large as in all rounds.
+GroupSums::Estimate GroupSums::recent_estimate(const GroupSums& all) const {
+  return estimate_from(all, prior_measurements);
+}
+
+GroupSums::Estimate GroupSums::estimate_from(const GroupSums& all, double prior) const {
+  if (all.measured.weight == 0.0 || controls.weight == 0.0) {
     return {};
   }
   const ControlFactor factor(all.measured);
+  const double count = measured.effective_count();
+  const double part = count / (count + prior);  // of the mean residual that counts
   Controls covariances;
   Controls differences;
   for (std::size_t i = 0; i < control_count; ++i) {
     covariances[i] = all.measured.product(control_count, i) / all.measured.weight;
-    differences[i] = controls.means[i] - measured.means[i];
+    differences[i] = controls.means[i] - all.measured.means[i] - part * (measured.means[i] - all.measured.means[i]);
   }
   const Controls b = factor.solve_transposed(factor.solve(covariances));
   const Controls solved = factor.solve(differences);
+  const double more = part * (measured.means[control_count] - all.measured.means[control_count]);
   const double of_all = all.residual_variance(b, factor.rank);
-  const double ratio = all.measured.effective_count() / measured.effective_count();
-  const double of_these = std::max(residual_variance(b, 0), ratio * of_all);
+  const double ratio = all.measured.effective_count() / (count + prior);
+  const double of_these = std::max(part * residual_variance(b, 0), ratio * of_all);
   const double of_means = 1.0 / controls.effective_count() + source_part / source_count(controls.weight);
-  const double squares = sum_of_squares(measured, contrast(b), measured.means) / measured.weight;
-  return {.rise = measured.means[control_count] + dot(b, differences),
+  const double squares = sum_of_squares(measured, contrast(b), measured.means);
+  return {.rise = all.measured.means[control_count] + more + dot(b, differences),
           .variance = of_these + dot(solved, solved) * of_all + variance_of(controls, b) * of_means,
-          .variance_of_one = squares * factor_of_freedom(factor.rank)};
+          .variance_of_one = count > 0.0 ? squares / measured.weight * factor_of_freedom(factor.rank) : 0.0};
 }
 
 double GroupSums::residual_variance(const Controls& coefficients, std::size_t rank) const {
+  if (measured.weight == 0.0) {
+    return 0.0;
+  }
   const double squares = sum_of_squares(squared, contrast(coefficients), measured.means);
   return squares / ellipack::squared(measured.weight) * factor_of_freedom(rank);
 }
@@ -270,7 +286,7 @@ void GroupSums::fade(double keep) {
 
 double GroupSums::deviation_of_one(const GroupSums& all) const {
   if (measured.effective_count() >= few_measurements) {
-    return std::sqrt(estimate(all).variance_of_one);
+    return std::sqrt(estimate_from(all, 0.0).variance_of_one);
   }
   double variance = 0.0;
   for (std::size_t i = 0; i < control_count && controls.weight > 0.0; ++i) {
@@ -288,11 +304,13 @@ void ImportanceParts::check() const {
   require(dimension >= 1, "importance must have at least one feature");
   require(seen >= 0 && seen <= largest_count, "seen must be from 0 to 2^52");
   require(rows.size() % dimension == 0 && std::cmp_equal(row_count(), std::min<std::int64_t>(seen, max_rows)),
-          "rows must have as many rows as were seen, and at most 256");
+          "rows must have as many rows as were seen, and at most 512");
   require(past_rows.size() == row_count() * past_dimension && gradients.size() == rows.size(),
           "gradients and past_rows must have one row per row");
-  for (const std::vector<double>* values : {&rows, &gradients, &past_rows, &last_row}) {
-    require(all_within(*values, largest_value), "rows and gradients must be finite and at most 1e150 in size");
+  require(slope_model.empty() || slope_model.size() == dimension * (dimension + 1),
+          "slope_model must be empty or have one row per feature, and the intercepts");
+  for (const std::vector<double>* values : {&rows, &gradients, &slope_model, &past_rows, &last_row}) {
+    require(all_within(*values, largest_value), "rows, gradients and slopes must be finite and at most 1e150 in size");
   }
   require(last_row.size() == dimension && increases.size() == dimension && decreases.size() == dimension,
           "last_row, increases and decreases must have one entry per feature");
@@ -319,6 +337,7 @@ ColumnImportance::ColumnImportance(ImportanceParts parts) : parts_((parts.check(
   parts_.rows.reserve(ImportanceParts::max_rows * parts_.dimension);
   parts_.gradients.reserve(ImportanceParts::max_rows * parts_.dimension);
   parts_.past_rows.reserve(ImportanceParts::max_rows * parts_.past_dimension);
+  needs_.resize(parts_.groups.size());
 }
 
 std::optional<std::size_t> ColumnImportance::source_row(std::int64_t round) const {
@@ -328,7 +347,7 @@ std::optional<std::size_t> ColumnImportance::source_row(std::int64_t round) cons
   return random_bits(parts_.seed, round, 0) % parts_.row_count();
 }
 
-// For a move m and an error e, the rise is m^2 + 2 m e.
+// For a move m and an error e, the rise is m^2 + 2 m e. Where errors are large, all rises are.
 ColumnImportance::Outlook ColumnImportance::outlook(std::size_t group, const Prediction& prediction) const {
   Outlook outlook;
   double largest = 0.0;
@@ -337,7 +356,7 @@ ColumnImportance::Outlook ColumnImportance::outlook(std::size_t group, const Pre
     outlook.moves[c] = prediction.range.clip(prediction.value + change) - prediction.value;
     largest = std::max(largest, std::abs(outlook.moves[c]));
   }
-  outlook.size = std::min(largest_control, largest * (largest + 2.0 * std::sqrt(parts_.recent_error.mean)));
+  outlook.size = std::min(largest_control, largest * (largest + 2.0 * prediction.error));
   return outlook;
 }
 
@@ -348,7 +367,7 @@ std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t ro
   }
   const std::vector<FeatureGroup>& groups = parts_.groups;
   const bool known = std::ranges::any_of(groups, [](const FeatureGroup& each) { return each.fraction > 0.0; });
-  const auto need = [](const FeatureGroup& group) { return 1.0 / static_cast<double>(1 + group.count); };
+  const auto need = [](const FeatureGroup& group) { return group.priority / static_cast<double>(1 + group.count); };
   double needs = 0.0;
   for (std::size_t g = 0; g < groups.size() && !known; ++g) {
     needs += need(groups[g]);
@@ -387,30 +406,37 @@ std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t ro
   return std::nullopt;
 }
 
-// Computes the fraction of the measurements that each group gets: a part is divided equally, the rest by the deviation
-// of a single measurement (Neyman's allocation).
+// Computes the fraction of the measurements that each group gets: a part is divided by priority alone, the rest also by
+// the deviation of a single measurement, over all and over the recent rounds (Neyman's allocation).
 void ColumnImportance::find_fractions() {
-  const double equal = 1.0 / static_cast<double>(parts_.groups.size());
   for (FeatureGroup& group : parts_.groups) {
-    group.fraction = equal_fraction * equal;
+    group.fraction = 0.0;
   }
-  divide(&FeatureGroup::total, total_fraction);
-  divide(&FeatureGroup::recent, recent_fraction);
+  divide(equal_fraction, [](const FeatureGroup&) { return 1.0; });
+  divide(total_fraction, [](const FeatureGroup& group) { return group.total.deviation_of_one(group.total); });
+  divide(recent_fraction, [](const FeatureGroup& group) { return group.recent.deviation_of_one(group.total); });
 }
 
-// Divides a part of the measurements by the deviations over all or over the recent rounds.
-void ColumnImportance::divide(GroupSums FeatureGroup::* sums, double part) {
-  const auto deviation = [&](const FeatureGroup& group) {
-    return group.priority * (group.*sums).deviation_of_one(group.total);
-  };
-  const double equal = 1.0 / static_cast<double>(parts_.groups.size());
-  double sum = 0.0;
+// Divides a part of the measurements by priority and deviation.
+template <typename Deviation>
+void ColumnImportance::divide(double part, Deviation deviation) {
+  for (std::size_t g = 0; g < needs_.size(); ++g) {
+    needs_[g] = parts_.groups[g].priority * deviation(parts_.groups[g]);
+  }
+  const double sum = std::accumulate(needs_.begin(), needs_.end(), 0.0);
+  const double equal = 1.0 / static_cast<double>(needs_.size());
+  for (std::size_t g = 0; g < needs_.size(); ++g) {
+    FeatureGroup& group = parts_.groups[g];
+    group.fraction = std::min(1.0, group.fraction + part * (sum > 0.0 ? needs_[g] / sum : equal));
+  }
+}
+
+bool ColumnImportance::is_divided_again() const {
+  std::int64_t count = 0;
   for (const FeatureGroup& group : parts_.groups) {
-    sum += deviation(group);
+    count += group.count;
   }
-  for (FeatureGroup& group : parts_.groups) {
-    group.fraction = std::min(1.0, group.fraction + part * (sum > 0.0 ? deviation(group) / sum : equal));
-  }
+  return count % measurements_per_division == 0;
 }
 
 void ColumnImportance::add(const Round& round) {
@@ -431,7 +457,7 @@ void ColumnImportance::add(const Round& round) {
   const double error = squared(round.prediction - round.label);
   parts_.total_error.add(error, 1.0);
   parts_.recent_error.add(error, keep);
-  if (round.choice && round.number >= equal_rounds) {
+  if (round.choice && round.number >= equal_rounds && is_divided_again()) {
     find_fractions();
   }
   add_row(round);

@@ -1,11 +1,11 @@
 // Importance of columns, measured by what they do to the error.
 //
-// At some rounds, a row is predicted once more with the features of one group taken from an earlier row. When the label
-// comes, the rise in squared error is added to the sums of the group. Rounds and groups are drawn at random, more often
-// where the prediction is likely to move far; a measurement weighs as much as it was unlikely (probability proportional
-// to size). At all rounds and for all groups, cheap surrogates of the prediction give rises, too: the controls. A
-// regression of the measured rises on the controls, taken at the mean of the controls over all rounds, estimates the
-// mean rise with a much smaller variance (control variates).
+// At some rounds, a row is predicted once more with the features of one group taken from an earlier row. The rise in
+// squared error is added to the sums of the group. Rounds and groups are drawn at random, more often where the rise is
+// likely to be large; a measurement weighs as much as it was unlikely (probability proportional to size). At all rounds
+// and for all groups, cheap surrogates of the prediction give rises, too: the controls. A regression of the measured
+// rises on the controls, taken at the mean of the controls over all rounds, estimates the mean rise with a much smaller
+// variance (control variates).
 #pragma once
 
 #include <array>
@@ -19,9 +19,9 @@
 
 namespace ellipack {
 
-// Rises of the surrogates: the ridge regression; the slope of the local fit at the row; the mean of that slope and of
-// the slope at the earlier row. The first is exact for linear effects, the second for products of features and the
-// third for squares.
+// Rises of the surrogates: the ridge regression; the slope of the local fit at the row; the quadratic function whose
+// slopes follow from a regression of these slopes on the rows. The first is exact for linear effects, the last for
+// products and squares of features as well. The second has no global form, but its slopes are noisy.
 constexpr std::size_t control_count = 3;
 using Controls = std::array<double, control_count>;
 using Measured = std::array<double, control_count + 1>;  // controls and, last, the rise
@@ -58,14 +58,14 @@ struct GroupSums {
   Moments<control_count + 1> squared;  // of the same with squared weights, by which the estimate varies
   Moments<control_count> controls;     // at all rounds, measured or not
 
-  // The estimated mean rise and its variance. The coefficients of the controls come from the sums over all rounds,
-  // which may be these.
+  // The estimated mean rise and its variance, over all rounds or over the recent ones.
   struct Estimate {
     double rise = 0.0;
     double variance = 0.0;
     double variance_of_one = 0.0;  // of a single measurement around what the controls explain
   };
-  Estimate estimate(const GroupSums& all) const;
+  Estimate estimate() const;
+  Estimate recent_estimate(const GroupSums& all) const;
 
   // Adds a measurement.
   void add(double weight, const Measured& values);
@@ -77,6 +77,10 @@ struct GroupSums {
   double deviation_of_one(const GroupSums& all) const;
 
  private:
+  // Returns the estimate, with coefficients from the sums over all rounds, which may be these. The mean residual is
+  // shrunk by `prior` residuals of 0.
+  Estimate estimate_from(const GroupSums& all, double prior) const;
+
   // Returns the variance of the mean of the residuals. Their number tells how much coefficients have fitted them.
   double residual_variance(const Controls& coefficients, std::size_t rank) const;
   double factor_of_freedom(std::size_t rank) const;
@@ -96,18 +100,19 @@ struct FeatureGroup {
 
 // The complete state.
 struct ImportanceParts {
-  static constexpr std::size_t max_rows = 256;     // of which replacements are drawn
+  static constexpr std::size_t max_rows = 512;     // of which replacements are drawn
   static constexpr std::int64_t first_round = 16;  // before, predictions are too poor to measure
 
   std::int64_t seed = 0;
   std::size_t dimension = 0;       // number of features
   std::size_t past_dimension = 0;  // number of features of the past
   std::vector<FeatureGroup> groups;
-  std::int64_t seen = 0;          // number of rows so far
-  std::vector<double> rows;       // uniform sample of them
-  std::vector<double> gradients;  // slopes of the local fits at these rows
-  std::vector<double> past_rows;  // their features of the past
-  FadingMean total_error;         // squared errors of all rounds
+  std::int64_t seen = 0;            // number of rows so far
+  std::vector<double> rows;         // uniform sample of them
+  std::vector<double> gradients;    // slopes of the local fits at these rows
+  std::vector<double> slope_model;  // see MetricRounds::Slopes; of the current phase
+  std::vector<double> past_rows;    // their features of the past
+  FadingMean total_error;           // squared errors of all rounds
   FadingMean recent_error;
   double recent_factor = 1.0;  // by which the weights of recent measurements are still to be multiplied
   std::vector<double> last_row;
@@ -116,7 +121,6 @@ struct ImportanceParts {
 
   std::size_t row_count() const { return rows.size() / dimension; }
   std::span<const double> row(std::size_t k) const { return {rows.data() + k * dimension, dimension}; }
-  std::span<const double> gradient(std::size_t k) const { return {gradients.data() + k * dimension, dimension}; }
   std::span<const double> past_row(std::size_t k) const {
     return {past_rows.data() + k * past_dimension, past_dimension};
   }
@@ -136,13 +140,15 @@ class ColumnImportance {
   std::optional<std::size_t> source_row(std::int64_t round) const;
 
   // What a round is likely to give for a group: by how much each surrogate moves the prediction, within the range, and
-  // about how large the rise is.
+  // about how large the rise is. It decides whether the row is predicted once more, by a learner that has not seen the
+  // label.
   struct Outlook {
     Controls moves{};
     double size = 0.0;
   };
   struct Prediction {
     double value = 0.0;
+    double error = 0.0;  // its absolute error
     PredictionRange range{};
     std::array<std::span<const double>, control_count> changes;  // of each surrogate, by each feature of the source row
   };
@@ -174,10 +180,13 @@ class ColumnImportance {
  private:
   void add_measurement(const Choice& choice, const Round& round, const Controls& controls);
   void find_fractions();
-  void divide(GroupSums FeatureGroup::* sums, double part);
+  template <typename Deviation>
+  void divide(double part, Deviation deviation);
+  bool is_divided_again() const;
   void add_row(const Round& round);
 
   ImportanceParts parts_;
+  std::vector<double> needs_;  // of each group, when measurements are divided among them
 };
 
 }  // namespace ellipack

@@ -409,7 +409,7 @@ void MetricCore::make_room(const Row& row, double label, Workspace& work) {
 // Learns a round completely or, if there is not enough memory, not at all. Returns what was published for it.
 MetricRounds::Published MetricCore::learn_round(const Row& row, double label, Workspace& work) {
   if (importance_) {
-    measure_importance(row.features, work);
+    measure_importance(row.features, label, work);
   }
   make_room(row, label, work);
   if (importance_ && plain_.has_labels() && !plain_.is_label_outlier(label)) {
@@ -453,7 +453,7 @@ void MetricCore::learn_past(const Row& row, double label, const MetricRounds::Pu
 
 // Computes the changes of the surrogates by an earlier row and, in some rounds, predicts the row once more with the
 // features of a group from that row.
-void MetricCore::measure_importance(std::span<const double> row, Workspace& work) const {
+void MetricCore::measure_importance(std::span<const double> row, double label, Workspace& work) const {
   ImportanceWorkspace& measured = *work.importance;
   const std::int64_t round = plain_.clock();
   const std::optional<std::size_t> source = importance_->source_row(round);
@@ -469,12 +469,12 @@ void MetricCore::measure_importance(std::span<const double> row, Workspace& work
     return;
   }
   const ImportanceParts& parts = importance_->parts();
-  plain_.surrogate_changes({parts.row(*source), parts.gradient(*source)}, measured.gradient, work.plain,
-                           measured.changes);
+  plain_.surrogate_changes(parts.row(*source), {measured.gradient, parts.slope_model}, work.plain, measured.changes);
   const ColumnImportance::Prediction usual{
       .value = work.prediction,
+      .error = std::abs(label - work.prediction),
       .range = plain_.prediction_range(),
-      .changes = {measured.changes.ridge, measured.changes.local, measured.changes.averaged}};
+      .changes = {measured.changes.ridge, measured.changes.local, measured.changes.quadratic}};
   for (std::size_t g = 0; g < parts.groups.size(); ++g) {
     measured.outlooks.push_back(importance_->outlook(g, usual));
   }

@@ -213,7 +213,7 @@ class MetricCore {
   void learn_past(const Row& row, double label, const MetricRounds::Published& published, Workspace& work);
 
   // Measurement of the importance of columns: before and after the label comes.
-  void measure_importance(std::span<const double> row, Workspace& work) const;
+  void measure_importance(std::span<const double> row, double label, Workspace& work) const;
   double predict_replaced(std::size_t source, const FeatureGroup& group, ImportanceWorkspace& measured) const;
   void add_importance(double label, const Workspace& work);
 

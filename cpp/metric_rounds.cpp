@@ -380,16 +380,22 @@ void MetricRounds::find_gradient(Workspace& work, std::span<double> gradient) co
   }
 }
 
-void MetricRounds::surrogate_changes(const RowGradient& other, std::span<const double> gradient, const Workspace& work,
+// Along a feature, the slope of the quadratic surrogate changes linearly: its mean is that in the middle of the move.
+void MetricRounds::surrogate_changes(std::span<const double> other, const Slopes& slopes, const Workspace& work,
                                      Surrogates& changes) const {
   const FeatureView& first = parts_.views[0];
-  first.standardize(other.row, changes.ridge);
-  for (std::size_t k = 0; k < gradient.size(); ++k) {
+  const std::size_t d = dimension();
+  first.standardize(other, changes.ridge);
+  if (!slopes.model.empty()) {
+    project_row(work.standard, slopes.model, changes.quadratic);
+  }
+  for (std::size_t k = 0; k < d; ++k) {
     const double gap = changes.ridge[k] - work.standard[k];
-    const double move = gap * first.scale[k];
     changes.ridge[k] = parts_.regressions.ridge.coefficients[k] * gap;
-    changes.local[k] = gradient[k] * move;
-    changes.averaged[k] = 0.5 * (changes.local[k] + other.gradient[k] * move);
+    changes.local[k] = slopes.local[k] * gap * first.scale[k];
+    if (!slopes.model.empty()) {
+      changes.quadratic[k] = (changes.quadratic[k] + 0.5 * slopes.model[k * d + k] * gap) * gap;
+    }
   }
 }
 

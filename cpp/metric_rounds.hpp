@@ -163,22 +163,23 @@ class MetricRounds {
   // Computes the gradient of the local fit at the row that was predicted last; 0 where it is too large.
   void find_gradient(Workspace& work, std::span<double> gradient) const;
 
-  // A row and the gradient at it.
-  struct RowGradient {
-    std::span<const double> row;
-    std::span<const double> gradient;
+  // Slopes of the prediction at the row that was predicted last.
+  struct Slopes {
+    std::span<const double> local;  // gradient of the local fit
+    std::span<const double> model;  // slopes as linear functions of the standardized row: one row of coefficients per
+                                    // feature, then the intercepts; may be empty
   };
 
-  // Linear surrogates of the prediction, by their slopes.
+  // Changes of surrogates of the prediction, by each feature.
   struct Surrogates {
-    std::vector<double> ridge;     // of the ridge regression
-    std::vector<double> local;     // of the local fit at the row that was predicted last
-    std::vector<double> averaged;  // mean of that and of the local fit at another row
+    std::vector<double> ridge;      // of the ridge regression
+    std::vector<double> local;      // of the local fit
+    std::vector<double> quadratic;  // of the function that has the slopes of the model
   };
 
   // Computes by how much each surrogate would change for the row that was predicted last, if each feature had its value
-  // in another row. `gradient` is that of the row.
-  void surrogate_changes(const RowGradient& other, std::span<const double> gradient, const Workspace& work,
+  // in another row.
+  void surrogate_changes(std::span<const double> other, const Slopes& slopes, const Workspace& work,
                          Surrogates& changes) const;
 
   // Returns whether learning the label of the row that was predicted last would bring the number of centers to

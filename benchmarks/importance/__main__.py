@@ -72,16 +72,17 @@ def measure_tables(size: Size) -> None:
     rows, read = 2 * size.rows, dict(tables.TABLES)
     if size.data is not None:
         read |= tables.tables_in_folder(size.data)
-    print(f"Rise in squared error, up to {rows:,} rows: measured, permuted before learning, permuted in held-out rows")
+    print(
+        f"Rise in squared error, up to {rows:,} rows, four times as many flights: measured, permuted before learning, "
+        "permuted in held-out rows (every fourth)"
+    )
     for name in track_progress([(name, name) for name in read]):
         found = tables.compare_with_permutation(*read[name](rows))
         print(f"  {name}, rank correlations")
         for pair, correlation in found.rank_correlations().items():
             print(f"    {pair:26s} {correlation:5.2f}")
         right, count = found.ordered_pairs()
-        print(
-            f"    of the pairs that differ by two standard errors, {right} of {count} are in the order of progressive"
-        )
+        print(f"    of the pairs that are two standard errors apart, {right} of {count} are in the order of held-out")
         held_out = found.held_out.mean(axis=0)
         for k, columns in enumerate(found.columns):
             print(

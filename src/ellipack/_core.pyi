@@ -221,7 +221,7 @@ class FeatureGroup:
 class ImportanceParts:
     """What was measured about the importance of columns."""
 
-    def __init__(self, seed: int, groups: Sequence[FeatureGroup], seen: int, sample: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]], errors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], last_row: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], moves: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]]) -> None: ...
+    def __init__(self, seed: int, groups: Sequence[FeatureGroup], seen: int, sample: tuple[Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]], errors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], last_row: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], moves: tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]], slope_model: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
 
     max_rows: Final[int] = ...
     """Largest number of rows of the sample."""
@@ -251,6 +251,12 @@ class ImportanceParts:
     @property
     def moves(self) -> tuple[NDArray[numpy.int64], NDArray[numpy.int64]]:
         """Numbers of increases and decreases of each feature."""
+
+    @property
+    def slope_model(self) -> NDArray[numpy.float64]:
+        """
+        Regression of the gradients on the standardized rows, one row per feature, then the intercepts; may be empty.
+        """
 
     def __reduce__(self) -> tuple[object, ...]: ...
 

@@ -1,6 +1,7 @@
 """Literal version of the measurement of importance, for a learner that does not use the past."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,12 +11,14 @@ from ellipack.validation import Floats
 from tests.reference.metric_learner import ReferenceMetricLearner
 
 MASK = 2**64 - 1
-FIRST_ROUND, EQUAL_ROUNDS, MAX_ROWS = 16, 500, 256
+FIRST_ROUND, EQUAL_ROUNDS, MAX_ROWS = 16, 500, 512
 EQUAL_FRACTION, TOTAL_FRACTION, RECENT_FRACTION = 0.25, 0.5, 0.25
 EVEN_PART, LARGEST_RATIO, SIZE_KEEP = 0.25, 20.0, 1 - 1 / 256
 MIN_UNEXPLAINED = 1e-3  # of the variance of a control by those before it
 MEASUREMENTS_PER_CONTROL, FEW_MEASUREMENTS = 3, 4
-FIRST_MEASUREMENTS, FRACTION_OF_NEW = 6, 0.25
+FIRST_MEASUREMENTS, FRACTION_OF_NEW = 6, 0.5
+MEASUREMENTS_PER_DIVISION, PRIOR_MEASUREMENTS = 8, 1
+MIN_ROWS = 8  # for the model of slopes
 SOURCE_PART = 0.25  # of the variance of a rise, that the earlier row has
 
 
@@ -39,11 +42,10 @@ class Measurement(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """Mean rise, the variance of this estimate, and the part of it that a single measurement has."""
+    """Mean rise, and the variance of this estimate."""
 
     rise: float
     variance: float
-    variance_of_one: float
 
 
 @dataclass
@@ -70,7 +72,9 @@ class Sums:
     def variance_of_one(self, every: "Sums") -> float:
         """Return the variance of a single measurement, or that of a control if there are few."""
         if self.count() >= FEW_MEASUREMENTS:
-            return self.estimate(every).variance_of_one
+            kept, coefficients, _ = every.fit()
+            left, weight = self._residuals(kept, coefficients), self._arrays()[0]
+            return float(np.average(left**2, weights=weight)) * self._factor(len(kept))
         if not self.controls:
             return 0.0
         controls, weights = np.array(self.controls), np.array(self.control_weights)
@@ -78,24 +82,35 @@ class Sums:
             np.average((controls - np.average(controls, axis=0, weights=weights)) ** 2, axis=0, weights=weights).max()
         )
 
-    def estimate(self, every: "Sums") -> Estimate:
-        """Return the regression estimate of the mean rise, with the coefficients of all rounds."""
+    def estimate(self, every: "Sums", prior: float = 0.0) -> Estimate:
+        """Return the regression estimate of the mean rise, with the coefficients of all rounds.
+
+        It is the regression over all rounds at the mean of these controls, plus the mean of these residuals and of as
+        many zeros as `prior` says.
+        """
         kept, coefficients, covariance = every.fit()
-        weight, rise, controls = self._arrays()
         all_controls, all_weights = np.array(self.controls)[:, kept], np.array(self.control_weights)
-        difference = np.average(all_controls, axis=0, weights=all_weights)
-        difference -= np.average(controls[:, kept], axis=0, weights=weight)
+        mean_rise, mean_controls = every.means(kept)
+        part, own_mean, own_controls = 0.0, mean_rise, mean_controls
+        if self.measured:
+            part = self.count() / (self.count() + prior)
+            own_mean, own_controls = self.means(kept)
+        residual = own_mean - mean_rise - (own_controls - mean_controls) @ coefficients
+        difference = np.average(all_controls, axis=0, weights=all_weights) - mean_controls
+        rise = mean_rise + difference @ coefficients + part * residual
+        difference -= part * (own_controls - mean_controls)
         leverage = float(difference @ np.linalg.solve(covariance, difference)) if kept else 0.0
         combined = all_controls @ coefficients
         spread = np.average((combined - np.average(combined, weights=all_weights)) ** 2, weights=all_weights)
         of_all = every.residual_variance(kept, coefficients, len(kept))
-        of_these = max(self.residual_variance(kept, coefficients, 0), of_all * every.count() / self.count())
-        left = self._residuals(kept, coefficients)
-        return Estimate(
-            float(np.average(rise, weights=weight) + difference @ coefficients),
-            of_these + leverage * of_all + float(spread) * self._variance_of_means(),
-            float(np.average(left**2, weights=weight)) * self._factor(len(kept)),
-        )
+        of_these = part * self.residual_variance(kept, coefficients, 0) if self.measured else 0.0
+        of_these = max(of_these, of_all * every.count() / (self.count() + prior))
+        return Estimate(float(rise), of_these + leverage * of_all + float(spread) * self._variance_of_means())
+
+    def means(self, kept: list[int]) -> tuple[float, Floats]:
+        """Return the weighted means of the measured rises and of their controls."""
+        weight, rise, controls = self._arrays()
+        return float(np.average(rise, weights=weight)), np.average(controls[:, kept], axis=0, weights=weight)
 
     def fit(self) -> tuple[list[int], Floats, Floats]:
         """Return the controls that are used, their coefficients and their covariances."""
@@ -177,9 +192,8 @@ class LiteralImportance:
         self.groups, self.learner, self.seed = groups, learner, seed
         self.rows: list[Floats] = []
         self.gradients: list[Floats] = []
-        self.errors: list[float] = []
-        self.weights: list[float] = []  # of the rounds with errors, which fade
         self.size_weights: list[float] = []
+        self.slope_model: Callable[[Floats], Floats] | None = None
 
     def learn(self, row: Floats, label: float) -> None:
         """Run one round."""
@@ -192,26 +206,50 @@ class LiteralImportance:
                 self.gradients.append(gradient)
             elif (place := random_bits(self.seed, clock, 1) % clock) < MAX_ROWS:
                 self.rows[place], self.gradients[place] = row, gradient
+        phases = len(self.learner.phases)
         self.learner.learn(row, label)
+        if len(self.learner.phases) > phases:
+            self._fit_slopes()
+
+    def _fit_slopes(self) -> None:
+        """Regress the slopes on the rows, in the units of the first view, with a penalty."""
+        view = self.learner.views[0]
+        rows, slopes = view.standardize(np.array(self.rows)), np.array(self.gradients) * view.scale
+        if len(rows) < MIN_ROWS:
+            return
+        mean, mean_slope = rows.mean(axis=0), slopes.mean(axis=0)
+        d, penalty = rows.shape[1], len(rows) ** 0.25
+        table = np.vstack([rows - mean, penalty * np.eye(d)])
+        coefficients = np.linalg.lstsq(table, np.vstack([slopes - mean_slope, np.zeros((d, d))]), rcond=None)[0]
+        self.slope_model = lambda row: mean_slope + (row - mean) @ coefficients
+
+    def _quadratic_change(self, row: Floats, source: Floats, feature: int) -> float:
+        """Return the integral of the modeled slope from the value in a row to that in another."""
+        if self.slope_model is None:
+            return 0.0
+        start, other = self.learner.views[0].standardize(np.array([row, source]))
+        end = start.copy()
+        end[feature] = other[feature]
+        slopes = self.slope_model(start)[feature], self.slope_model(end)[feature]
+        return float(sum(slopes) / 2 * (end[feature] - start[feature]))
 
     def _measure(self, row: Floats, gradient: Floats, label: float) -> None:
-        usual, keep = self.learner.predict(row), 1 - 1 / self._memory()
+        usual = self.learner.predict(row)
         if self.rows:
             self._replace(row, gradient, label, usual)
             self.size_weights = [*(SIZE_KEEP * each for each in self.size_weights), 1.0]
-        self.weights = [*(keep * each for each in self.weights), 1.0]
-        self.errors.append((usual - label) ** 2)
 
     def _replace(self, row: Floats, gradient: Floats, label: float, usual: float) -> None:
         place = random_bits(self.seed, self.learner.clock, 0) % len(self.rows)
-        source, average = self.rows[place], (gradient + self.gradients[place]) / 2
+        source = self.rows[place]
         ridge = self.learner.ridge.coefficients[:-1] / self.learner.views[0].scale
         moves = []
         for group in self.groups:
             gap = (source - row)[group.features]
-            changes = [float(slope[group.features] @ gap) for slope in (ridge, gradient, average)]
+            changes = [float(slope[group.features] @ gap) for slope in (ridge, gradient)]
+            changes.append(sum(self._quadratic_change(row, source, k) for k in group.features))
             moves.append([self.learner.within_labels(usual + change) - usual for change in changes])
-        sizes = [self._size(each) for each in moves]
+        sizes = [self._size(each, abs(label - usual)) for each in moves]
         chosen, probability = self._choose(sizes)
         for group, own_moves, size in zip(self.groups, moves, sizes, strict=True):
             controls = np.array([(usual + move - label) ** 2 - (usual - label) ** 2 for move in own_moves])
@@ -225,21 +263,21 @@ class LiteralImportance:
             group.total.add_controls(controls, 1.0)
             group.recent.add_controls(controls, 1 - 1 / self._memory())
             group.sizes.append(size)
-        if chosen is not None and self.learner.clock >= EQUAL_ROUNDS:
+        count = sum(len(group.total.measured) for group in self.groups)
+        if chosen is not None and self.learner.clock >= EQUAL_ROUNDS and count % MEASUREMENTS_PER_DIVISION == 0:
             self._find_fractions()
 
-    def _size(self, moves: list[float]) -> float:
+    def _size(self, moves: list[float], error: float) -> float:
         """Return about how large the rise in squared error is."""
         largest = max(abs(move) for move in moves)
-        error = float(np.average(self.errors, weights=self.weights)) if self.errors else 0.0
-        return largest * (largest + 2 * math.sqrt(error))
+        return largest * (largest + 2 * error)
 
     def _memory(self) -> float:
         return max(512.0, self.learner.clock / 4)
 
     def _stride(self) -> int:
         clock = self.learner.clock
-        return 1 if clock < 120 else 5 if clock < EQUAL_ROUNDS else 15 if clock < 1500 else 30
+        return 3 if clock < 120 else 10 if clock < EQUAL_ROUNDS else 20 if clock < 1500 else 25
 
     def _choose(self, sizes: list[float]) -> tuple[Group | None, float]:
         """Draw the group to measure; return it with its probability."""
@@ -255,8 +293,8 @@ class LiteralImportance:
 
     def _probability(self, group: Group, size: float) -> float:
         fractions = [each.fraction for each in self.groups]
-        needs = [1 / (1 + len(each.total.measured)) for each in self.groups]
-        need = 1 / (1 + len(group.total.measured))
+        needs = [each.priority / (1 + len(each.total.measured)) for each in self.groups]
+        need = group.priority / (1 + len(group.total.measured))
         new = [each for each in self.groups if len(each.total.measured) < FIRST_MEASUREMENTS]
         fraction = group.fraction if any(fractions) else need / sum(needs)
         if any(fractions) and any(group is each for each in new):
@@ -271,5 +309,6 @@ class LiteralImportance:
             proportions([group.priority * math.sqrt(sums.variance_of_one(group.total)) for group, sums in pairs])
             for pairs in ([(g, g.total) for g in self.groups], [(g, g.recent) for g in self.groups])
         ]
-        for group, total, recent in zip(self.groups, *by_sums, strict=True):
-            group.fraction = EQUAL_FRACTION / len(self.groups) + TOTAL_FRACTION * total + RECENT_FRACTION * recent
+        equal = proportions([group.priority for group in self.groups])
+        for group, own, total, recent in zip(self.groups, equal, *by_sums, strict=True):
+            group.fraction = EQUAL_FRACTION * own + TOTAL_FRACTION * total + RECENT_FRACTION * recent

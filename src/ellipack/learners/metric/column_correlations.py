@@ -45,7 +45,8 @@ def standardize_centers(centers: CenterMemory) -> StandardizedCenters:
         return StandardizedCenters(np.zeros(0), np.zeros(0), np.zeros((0, d)))
     picked = np.linspace(0, count - 1, min(count, _MAX_ROWS)).astype(np.int64)
     means = np.column_stack([centers.round_sums[picked], centers.label_sums[picked]])
-    table = _standardize(np.column_stack([means / centers.label_counts[picked, None], rows[picked]]))
+    columns = np.vstack([means.T / centers.label_counts[picked], rows[picked].T])  # each contiguous, to save time
+    table = _standardize(columns.T)
     return StandardizedCenters(table[:, 0], table[:, 1], table[:, 2:])
 
 
@@ -183,15 +184,23 @@ def relative_weights(table: Floats, labels: Floats) -> Floats:
     >>> relative_weights(np.column_stack([a, a + 0.2 * b]), a).round(2).tolist()
     [0.52, 0.48]
     """
-    ready, target = _standardize(table), _standardize(labels[..., None])
-    transposed = np.swapaxes(ready, -1, -2)
-    squares, vectors = np.linalg.eigh(transposed @ ready)
+    joint = _correlations(np.concatenate([table, labels[..., None]], axis=-1))
+    squares, vectors = np.linalg.eigh(joint[..., :-1, :-1])
     roots = np.sqrt(np.where(squares > _ROUNDING, squares, 0.0))[..., None, :]
     inverses = np.divide(1.0, roots, out=np.zeros_like(roots), where=roots > 0)
     back = np.swapaxes(vectors, -1, -2)
     correlations = (vectors * roots) @ back  # of the variables with the nearest uncorrelated ones
-    effects = (vectors * inverses) @ back @ (transposed @ target)
+    effects = (vectors * inverses) @ back @ joint[..., :-1, -1:]
     return np.asarray((correlations**2 @ effects**2)[..., 0])
+
+
+def _correlations(table: Floats) -> Floats:
+    """Return the correlations of columns; those of constants are 0."""
+    centered = table - table.mean(axis=-2, keepdims=True)
+    products = np.swapaxes(centered, -1, -2) @ centered
+    lengths = np.sqrt(np.diagonal(products, axis1=-2, axis2=-1))
+    inverses = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > _ROUNDING)
+    return np.asarray(products * inverses[..., :, None] * inverses[..., None, :])
 
 
 def _standardize(table: Floats) -> Floats:

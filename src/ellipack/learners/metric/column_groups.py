@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ellipack._core import CoreParts, FeatureGroup, ImportanceParts
+from ellipack._core import CenterMemory, FeatureGroup, FeatureView, ImportanceParts
 from ellipack.learners.metric.column_correlations import (
     Division,
     StandardizedCenters,
@@ -18,6 +18,7 @@ from ellipack.learners.metric.column_correlations import (
     standardize_centers,
     trend_correlations,
 )
+from ellipack.learners.metric.slope_model import empty_slope_model, fit_slope_model, with_new_features
 from ellipack.validation import Ints
 
 COLUMN: Final = "column"
@@ -31,8 +32,8 @@ FEATURES: Final = "features"
 ALL: Final = "all"
 """Kind of a group: everything."""
 
-_PRIORITY = {COLUMN: 1.0, TOGETHER: 1.0, TIME: 0.1, FEATURES: 0.1, ALL: 0.1}
-_COVERED_PRIORITY = 0.25  # of a column whose share follows from that of correlated columns
+_COVERED_PRIORITY = 0.25  # of a column that has no share of its own: it is time, or one of correlated columns
+_SPLIT_PRIORITY, _TIMELESS_PRIORITY = 0.5, 0.2  # of the groups that tell time from features, with and without time
 _MIN_INCREASES = 8  # before a feature counts as time
 _MAX_REVERSALS = 0.01  # decreases of such a feature, relative to its increases
 _MIN_TIME_CORRELATION = 0.98  # correlation with the row number, by which a feature is time as well
@@ -100,22 +101,28 @@ def initial_importance(columns: tuple[int, ...], past_dimension: int, seed: int)
     d = len(columns)
     none = np.zeros(d, dtype=np.int64)
     sample = np.zeros((0, d)), np.zeros((0, d)), np.zeros((0, past_dimension))
-    empty = ImportanceParts(seed, [], 0, sample, np.array([0.0, 0.0, 0.0, 0.0, 1.0]), np.zeros(d), (none, none))
+    errors, model = np.array([0.0, 0.0, 0.0, 0.0, 1.0]), empty_slope_model(d)
+    empty = ImportanceParts(seed, [], 0, sample, errors, np.zeros(d), (none, none), model)
     return regroup(empty, GroupLayout((), ()), GroupLayout(columns, _keys(columns, ())))
 
 
+def with_slope_model(importance: ImportanceParts, view: FeatureView) -> ImportanceParts:
+    """Return the measurement for a phase with this first view: its model of slopes is fitted again."""
+    return _changed(importance, slope_model=fit_slope_model(importance, view))
+
+
 def update_groups(
-    parts: CoreParts, importance: ImportanceParts, layout: GroupLayout
+    centers: CenterMemory, importance: ImportanceParts, layout: GroupLayout
 ) -> tuple[ImportanceParts, GroupLayout]:
     """Return the groups for the next phase: find features of time and correlated columns again."""
-    centers = standardize_centers(parts.plain.centers)
-    time = _time_features(importance, centers)
+    found = standardize_centers(centers)
+    time = _time_features(importance, found)
     of_columns = _features_of_columns(layout.columns)
-    features = centers.features.copy()
+    features = found.features.copy()
     features[:, list(time)] = 0
     together = correlated_columns(features, layout.columns, layout.together)
     divisions = tuple(
-        divide_importance(centers, [_without(of_columns[column], time) for column in each]) for each in together
+        divide_importance(found, [_without(of_columns[column], time) for column in each]) for each in together
     )
     if time == layout.time and together == layout.together:
         return importance, layout._replace(divisions=divisions)
@@ -137,7 +144,8 @@ def with_columns(
         sample = *(np.pad(each, ((0, 0), (0, count))) for each in (rows, gradients)), past_rows
         increases, decreases = (np.append(each, np.zeros(count, dtype=np.int64)) for each in importance.moves)
         last = np.append(importance.last_row, np.zeros(count))
-        importance = _changed(importance, sample=sample, last_row=last, moves=(increases, decreases))
+        model = with_new_features(importance.slope_model, count)
+        importance = _changed(importance, sample=sample, last_row=last, moves=(increases, decreases), slope_model=model)
     keys = _keys(columns, layout.together)
     return regroup(importance, layout, GroupLayout(columns, keys, layout.time, layout.divisions))
 
@@ -149,15 +157,21 @@ def regroup(importance: ImportanceParts, old: GroupLayout, new: GroupLayout) -> 
     """
     measured = dict(zip(old.keys, importance.groups, strict=True))
     groups, of_columns, time = [], _features_of_columns(new.columns), frozenset(new.time)
-    covered = {column for columns in new.together for column in columns}
     for key in new.keys:
         features, before = _features(key, of_columns, time), measured.get(key)
         if before is not None and not _keeps_measurements(key.kind, before.features, features):
             before = None
-        is_covered = key.kind == COLUMN and key.columns[0] in covered
-        priority = _COVERED_PRIORITY if is_covered else _PRIORITY[key.kind]
-        groups.append(_group(key, features, priority, before))
+        groups.append(_group(key, features, _priority(key, features, new), before))
     return _changed(importance, groups=groups), new
+
+
+def _priority(key: GroupKey, features: Ints, layout: GroupLayout) -> float:
+    """Return how much the standard error of a group matters."""
+    if key.kind in (TIME, FEATURES, ALL):
+        return _SPLIT_PRIORITY if layout.time else _TIMELESS_PRIORITY
+    is_time = set(features.tolist()) <= set(layout.time)
+    is_covered = any(key.columns[0] in columns for columns in layout.together)
+    return _COVERED_PRIORITY if key.kind == COLUMN and (is_time or is_covered) else 1.0
 
 
 def _keeps_measurements(kind: str, before: Ints, after: Ints) -> bool:
@@ -203,7 +217,7 @@ def _features(key: GroupKey, of_columns: dict[int, list[int]], time: frozenset[i
 
 
 def _changed(importance: ImportanceParts, **changes: object) -> ImportanceParts:
-    names = ("seed", "groups", "seen", "sample", "errors", "last_row", "moves")
+    names = ("seed", "groups", "seen", "sample", "errors", "last_row", "moves", "slope_model")
     return ImportanceParts(**{name: changes.get(name, getattr(importance, name)) for name in names})  # type: ignore[arg-type]
 
 

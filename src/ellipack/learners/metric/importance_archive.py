@@ -32,6 +32,7 @@ def importance_to_archive(importance: ImportanceParts | None, layout: GroupLayou
     arrays["rows"], arrays["gradients"], arrays["past_rows"] = importance.sample
     arrays["errors"], arrays["last_row"] = importance.errors, importance.last_row
     arrays["increases"], arrays["decreases"] = importance.moves
+    arrays["slope_model"] = importance.slope_model
     arrays["time"] = np.array(layout.time, dtype=np.int64)
     groups = importance.groups
     arrays["divisions"] = np.array([pair for each in layout.divisions for pair in zip(*each, strict=True)]).reshape(
@@ -96,8 +97,17 @@ def importance_from_archive(
         errors=saved.floats_between(0.0, max(4 * labels, float(rounds)), "errors", 5),
         last_row=saved.floats_between(-features, features, "last_row", d),
         moves=(saved.ints("increases", d, most=rounds), saved.ints("decreases", d, most=rounds)),
+        slope_model=saved.floats_between(-_MAX_GRADIENT, _MAX_GRADIENT, "slope_model", _model_size(saved, d), d),
     )
     return importance, GroupLayout(columns, keys, tuple(time.tolist()), _restore_divisions(saved, keys))
+
+
+def _model_size(saved: Archive, d: int) -> int:
+    """Return the number of rows of the model of slopes; there may be none."""
+    count = saved.shape("slope_model", 2)[0]
+    if count not in (0, d + 1):
+        raise ModelFileError(f"{saved.prefix}slope_model must have no rows or {d + 1}, got {count}")
+    return count
 
 
 def _restore_keys(saved: Archive, columns: tuple[int, ...]) -> tuple[GroupKey, ...]:

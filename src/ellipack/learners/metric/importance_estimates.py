@@ -20,7 +20,7 @@ MIN_MEASUREMENTS: Final = 6
 """Number of measurements of a group before its importance is estimated."""
 
 
-_MIN_EFFECTIVE: Final = 2.0  # effective number of measurements, over all or over recent rounds
+_MIN_EFFECTIVE: Final = 2.0  # effective number of measurements; a few are enough, since much comes from the controls
 _UNDIVIDED: Final = Division((1.0,), (0.0,))  # of a column that is alone
 
 
@@ -84,14 +84,11 @@ def estimate_groups(importance: ImportanceParts, layout: GroupLayout) -> list[Gr
 
 def _estimates(group: FeatureGroup) -> tuple[RiseEstimate, RiseEstimate]:
     """Return the estimates over all rounds and over the recent ones."""
-    if group.count < MIN_MEASUREMENTS:
+    rise, variance, count = group.estimate
+    if group.count < MIN_MEASUREMENTS or count < _MIN_EFFECTIVE:
         return UNKNOWN, UNKNOWN
-    return _estimate(*group.estimate), _estimate(*group.recent_estimate)
-
-
-def _estimate(rise: float, variance: float, count: float) -> RiseEstimate:
-    """Return an estimate that has enough measurements: a few, since most of it comes from the controls."""
-    return UNKNOWN if count < _MIN_EFFECTIVE else RiseEstimate(rise, math.sqrt(variance))
+    recent_rise, recent_variance, _ = group.recent_estimate
+    return RiseEstimate(rise, math.sqrt(variance)), RiseEstimate(recent_rise, math.sqrt(recent_variance))
 
 
 class Shares(NamedTuple):

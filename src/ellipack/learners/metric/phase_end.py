@@ -23,7 +23,7 @@ from ellipack._core import (
     project,
 )
 from ellipack.learners.aggregation import restart_aggregation
-from ellipack.learners.metric.column_groups import update_groups
+from ellipack.learners.metric.column_groups import update_groups, with_slope_model
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.global_regressions import convert_regressions
 from ellipack.learners.metric.initial_state import empty_packing, max_fit_dimension
@@ -56,6 +56,7 @@ from ellipack.validation import Floats, Ints
 
 _MAX_KNOTS = 256  # between which ranks are interpolated
 _MIN_CENTERS = 8  # for a selection of the metric
+_PHASES_PER_GROUPING = 2  # after which groups of columns are found again, to save time
 _MIN_VALIDATION_POINTS, _VALIDATION_DIVISOR = 60, 8  # one in eight centers, but at least 60 and at most the setting
 _MAX_VARIANCE_GROWTH = 1e4  # since the prior of the stack was set
 _ROUNDING = 1e-13  # error of the running mean of a constant feature, relative to its absolute value
@@ -142,7 +143,9 @@ def next_phase(
             past_choices = learner.choices
         importance, layout = parts.importance, phase.layout
         if importance is not None:
-            importance, layout = update_groups(parts, importance, layout)
+            importance = with_slope_model(importance, plain.parts.views[0])
+            if number % _PHASES_PER_GROUPING == 0:
+                importance, layout = update_groups(parts.plain.centers, importance, layout)
         core = MetricCore(settings, CoreParts(plain.parts, past, importance))
     summary = _summarize(number, parts.plain, plain)._replace(past_choices=past_choices)
     return PhaseState(core, plain.selected, past_selected, end, (*phase.summaries, summary), layout)

@@ -165,4 +165,6 @@ def _with_range(label_statistics: Floats, labels: Floats) -> Floats:
 def _later_importance(parts: ImportanceParts, rows: int) -> ImportanceParts:
     """Return what was measured about the importance of columns, some rows later."""
     seen = parts.seen + rows
-    return ImportanceParts(parts.seed, parts.groups, seen, parts.sample, parts.errors, parts.last_row, parts.moves)
+    return ImportanceParts(
+        parts.seed, parts.groups, seen, parts.sample, parts.errors, parts.last_row, parts.moves, parts.slope_model
+    )

@@ -62,7 +62,8 @@ def merge_importance(
         increases + sum(each.moves[0] - increases for each in learned),
         decreases + sum(each.moves[1] - decreases for each in learned),
     )
-    return ImportanceParts(base.seed, groups, last.seen, _merge_samples(base, learned), errors, last.last_row, moves)
+    sample = _merge_samples(base, learned)
+    return ImportanceParts(base.seed, groups, last.seen, sample, errors, last.last_row, moves, base.slope_model)
 
 
 def _sums(parts: ImportanceParts) -> Floats:
