@@ -23,7 +23,7 @@ from ellipack.dask.sources import Source, read_rows, state_before
 from ellipack.dask.workers import ClusterWorkers, wait_for
 from ellipack.errors import WorkerError
 from ellipack.estimators import MetricRegressor
-from ellipack.learners.intervals import NO_BOUNDS, Predictions
+from ellipack.learners.intervals import Predictions, empty_predictions
 from ellipack.learners.metric import learner as metric_learner
 from ellipack.learners.metric.shard_rounds import Rows
 from ellipack.learners.metric.shard_start import MAX_RECENT_ROWS, WARM_UP_ROWS
@@ -181,8 +181,9 @@ def learn_alone(
     """Learn rows on one worker, through the ends of phases. Return the state afterwards and the predictions."""
     rows = _take(parts, slices)
     after = MetricState(replace(state.phase, core=state.core.copy()), state.config, state.random_state)
-    learned = metric_learner.learn_with_intervals(after, rows.X, rows.y, keys=rows.keys)
-    return after, learned if with_intervals else learned._replace(bounds=NO_BOUNDS)
+    predictions = empty_predictions(len(rows.y), with_intervals)
+    metric_learner.learn_into(after, rows.X, rows.y, predictions, keys=rows.keys)
+    return after, predictions
 
 
 def learn_shard(
