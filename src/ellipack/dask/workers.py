@@ -32,15 +32,17 @@ class ClusterWorkers(Workers):
     @contextmanager
     def share(self, state: MetricState) -> Iterator[Any]:
         """Send the state to all workers."""
-        try:
-            shared = self.client.scatter(state, broadcast=True, hash=False)
-        except TimeoutError as error:
-            raise WorkerError(f"no worker is left to learn rows that follow row {state.clock}: {error}") from error
-        yield shared
+        yield self._scatter(state, broadcast=True)
 
     def send(self, shards: list[Shard]) -> Any:
         """Send shards to a worker. The scheduler would hold them if they were arguments of a task."""
-        return self.client.scatter([shards], hash=False)[0]
+        return self._scatter([shards])[0]
+
+    def _scatter(self, data: Any, **options: Any) -> Any:
+        try:
+            return self.client.scatter(data, hash=False, **options)
+        except TimeoutError as error:
+            raise WorkerError(f"no worker is left to learn rows: {error}") from error
 
     def learn_shards(self, state: MetricState, shards: list[Shard], *, with_intervals: bool) -> list[LearnedShard]:
         """Learn shards at the same time, and again if the workers that held the state have ended."""

@@ -342,6 +342,18 @@ def test_a_pool_of_processes_gets_a_reference_and_reads_the_state_once() -> None
         assert pickle.loads(pickle.dumps(other)) is not first
 
 
+def test_a_state_that_cannot_be_written_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ellipack.learners.metric.shared_state.pickle.dump", fail)
+    with (
+        pytest.raises(WorkerError, match=r"the state can't be written to .* No space left"),
+        share_state(after_600_rows(PASTS[0])),
+    ):
+        pass
+
+
 class FailingExecutor(InlineExecutor):
     """Fails in the second step."""
 

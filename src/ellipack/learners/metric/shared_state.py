@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
+from ellipack.errors import WorkerError
 from ellipack.learners.metric.state import MetricState
 
 
@@ -21,10 +22,13 @@ class StateReference(NamedTuple):
 
 @contextmanager
 def share_state(state: MetricState) -> Iterator[StateReference]:
-    """Write a state to a temporary file, which is removed after the block."""
+    """Write a state to a temporary file, which is removed after the block; raise `WorkerError` if the disk is full."""
     with NamedTemporaryFile(prefix="ellipack-", suffix=".state") as file:
-        pickle.dump(state, file, pickle.HIGHEST_PROTOCOL)
-        file.flush()
+        try:
+            pickle.dump(state, file, pickle.HIGHEST_PROTOCOL)
+            file.flush()
+        except OSError as error:
+            raise WorkerError(f"the state can't be written to {file.name} for other processes: {error}") from error
         yield StateReference(file.name)
 
 
