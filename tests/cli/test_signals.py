@@ -3,14 +3,19 @@ import os
 import signal
 import sys
 import termios
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from ellipack.cli.options import Options
+from ellipack.cli.run import run_table
 from ellipack.cli.signals import StopSignals
+from ellipack.errors import StreamError
 from ellipack.evaluation.run import load_run
+from ellipack.tabular import TableEncoder
 from tests.cli.runner import TIMEOUT, CliRunner, RunningCommand, start_command
 from tests.cli.tables import TARGET, rides, write
 
@@ -149,3 +154,24 @@ def test_ignored_signals_stay_ignored() -> None:
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_signal_is_heeded_while_the_columns_are_inferred(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With thousands of columns it takes seconds."""
+    go_on = threading.Event()
+
+    def infer_slowly(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        go_on.wait(TIMEOUT)
+        raise StreamError("stopped")
+
+    monkeypatch.setattr(TableEncoder, "from_head", infer_slowly)
+    path = write(tmp_path / "rides.csv", rides(20))
+    try:
+        assert run_table(Options(table=str(path), target=TARGET)) == 128 + signal.SIGTERM
+        assert not go_on.is_set()
+    finally:
+        go_on.set()
+        for thread in threading.enumerate():
+            if thread.name == "ellipack-reader":
+                thread.join()

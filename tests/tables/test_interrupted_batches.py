@@ -75,10 +75,10 @@ def test_an_interrupt_leaves_the_model_after_a_row(learner: str, tmp_path: Path)
         seen.add(at)
 
     places = ("/evaluation/run.py", "/evaluation/batch_learning.py", "/learners/keyed/")
-    step = 97 if learner == "keyed" else 37  # it has more lines
+    step = 197 if learner == "keyed" else 61  # it has more lines
     assert interrupt_everywhere(places, partial(deepcopy, model), learn_batch, check, step) > 300
     assert {0, len(states) - 1} <= seen
-    assert learner == "rescaled" or len(seen) > 4  # the paper's learners learn a batch as a whole
+    assert learner == "rescaled" or len(seen) > 2  # the paper's learners learn a batch as a whole
 
 
 def fails_from(patch: pytest.MonkeyPatch, owner: type, name: str, first: int) -> None:

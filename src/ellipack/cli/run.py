@@ -99,7 +99,11 @@ def _start(options: Options, saved: Run | None) -> tuple[Run, TableStream]:
     if saved is not None:
         return saved, open_resumed_table(options, saved)
     source = open_new_table(options)
-    return _new_run(options, source), source
+    try:
+        return _new_run(options, source), source
+    except BaseException:
+        source.close()
+        raise
 
 
 def _new_run(options: Options, source: TableStream) -> Run:
