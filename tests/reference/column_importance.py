@@ -277,7 +277,7 @@ class LiteralImportance:
 
     def _stride(self) -> int:
         clock = self.learner.clock
-        return 3 if clock < 120 else 10 if clock < EQUAL_ROUNDS else 20 if clock < 1500 else 25
+        return 2 if clock < 120 else 8 if clock < EQUAL_ROUNDS else 20 if clock < 1500 else 25
 
     def _choose(self, sizes: list[float]) -> tuple[Group | None, float]:
         """Draw the group to measure; return it with its probability."""
