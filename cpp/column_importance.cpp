@@ -21,6 +21,7 @@ constexpr double equal_fraction = 0.25;          // of the measurements, divided
 constexpr double recent_fraction = 0.25;         // divided by priority and the deviations in the recent rounds
 constexpr double total_fraction = 0.5;           // divided by priority and those in all rounds
 constexpr std::int64_t first_measurements = 6;   // that a new group gets soon
+constexpr double least_effective = 2.0;          // effective number of measurements of a group that is not new
 constexpr double fraction_of_new = 0.5;          // of the measurements, for all new groups
 constexpr std::int64_t measurements_per_division = 8;  // after which they are divided again among the groups
 constexpr double few_measurements = 4.0;               // for which the controls say how much the rises vary
@@ -69,7 +70,7 @@ bool is_valid(const GroupSums& sums) {
 // are meant to take less than 5 % of the time. In the beginning, the frequent ends of phases take most of it.
 double stride(std::int64_t round) {
   if (round < equal_rounds) {
-    return round < 120 ? 3.0 : 10.0;
+    return round < 120 ? 2.0 : 8.0;
   }
   return round < 1500 ? 20.0 : 25.0;
 }
@@ -372,7 +373,9 @@ std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t ro
   for (std::size_t g = 0; g < groups.size() && !known; ++g) {
     needs += need(groups[g]);
   }
-  const auto is_new = [](const FeatureGroup& group) { return group.count < first_measurements; };
+  const auto is_new = [](const FeatureGroup& group) {
+    return group.count < first_measurements || group.total.measured.effective_count() < least_effective;
+  };
   const double new_fraction =
       fraction_of_new / std::max(1.0, static_cast<double>(std::ranges::count_if(groups, is_new)));
   const auto fraction_of = [&](const FeatureGroup& group) {

@@ -16,7 +16,7 @@ EQUAL_FRACTION, TOTAL_FRACTION, RECENT_FRACTION = 0.25, 0.5, 0.25
 EVEN_PART, LARGEST_RATIO, SIZE_KEEP = 0.25, 20.0, 1 - 1 / 256
 MIN_UNEXPLAINED = 1e-3  # of the variance of a control by those before it
 MEASUREMENTS_PER_CONTROL, FEW_MEASUREMENTS = 3, 4
-FIRST_MEASUREMENTS, FRACTION_OF_NEW = 6, 0.5
+FIRST_MEASUREMENTS, LEAST_EFFECTIVE, FRACTION_OF_NEW = 6, 2, 0.5
 MEASUREMENTS_PER_DIVISION, PRIOR_MEASUREMENTS = 8, 1
 MIN_ROWS = 8  # for the model of slopes
 SOURCE_PART = 0.25  # of the variance of a rise, that the earlier row has
@@ -277,7 +277,7 @@ class LiteralImportance:
 
     def _stride(self) -> int:
         clock = self.learner.clock
-        return 3 if clock < 120 else 10 if clock < EQUAL_ROUNDS else 20 if clock < 1500 else 25
+        return 2 if clock < 120 else 8 if clock < EQUAL_ROUNDS else 20 if clock < 1500 else 25
 
     def _choose(self, sizes: list[float]) -> tuple[Group | None, float]:
         """Draw the group to measure; return it with its probability."""
@@ -295,7 +295,11 @@ class LiteralImportance:
         fractions = [each.fraction for each in self.groups]
         needs = [each.priority / (1 + len(each.total.measured)) for each in self.groups]
         need = group.priority / (1 + len(group.total.measured))
-        new = [each for each in self.groups if len(each.total.measured) < FIRST_MEASUREMENTS]
+        new = [
+            each
+            for each in self.groups
+            if len(each.total.measured) < FIRST_MEASUREMENTS or each.total.count() < LEAST_EFFECTIVE
+        ]
         fraction = group.fraction if any(fractions) else need / sum(needs)
         if any(fractions) and any(group is each for each in new):
             fraction = max(fraction, FRACTION_OF_NEW / len(new))
