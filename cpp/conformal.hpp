@@ -1,25 +1,37 @@
 // Prediction intervals with a guaranteed coverage on any stream, by adaptive conformal inference.
 //
 // An interval is [p - a s, p + b s], where p is the prediction and s > 0 a scale, the error to expect. For each
-// coverage c, a label outside of the interval is a miss. After each label, both widths move on their own, by a step h:
+// coverage c, a label outside of the interval is a miss. Let m_a be 1 if the label is below the interval and m_b be 1
+// if it is above, and 0 otherwise. After each label, both widths move by a step h:
 //
-//   a *= exp(h * (missed below - (1 - c) / 2)),    b *= exp(h * (missed above - (1 - c) / 2)).
+//   a *= exp(h ((m_a - q) + (m_b - q) / 2)),    b *= exp(h ((m_b - q) + (m_a - q) / 2)),    q = (1 - c) / 2.
 //
-// A miss widens the side much, a hit narrows it a little; both balance if the fraction of misses is (1 - c) / 2. Widths
-// are kept at 1/1000 or more.
+// A miss widens its side much and the other side half as much, a hit narrows both a little; all balance if each side
+// misses the fraction q. Widths are kept at 1/1000 or more.
 //
 // Theorem. Let B be the largest of the scores |label - p| / s of T rounds and of the initial widths. Let h_1 and h_T be
-// the first and the last step. Then a side of the interval has at most
+// the first and the last step, and C = 8/3 (ln(1000 B) + h_1) / h_T. Then both sides together have at most
 //
-//   T (1 - c) / 2 + (ln(1000 B) + h_1) / h_T
+//   T (1 - c) + C
 //
-// misses, and at least T (1 - c) / 2 - (ln(1000 B) + h_1) / h_T unless its width had to be kept at 1/1000. This holds
-// on every stream, for any predictions and scales, also if an adversary chooses the label after he has seen the
-// interval. If labels are learned up to D rounds after their intervals were published, h_1 is replaced by (D + 1) h_1.
+// misses. Unless a width had to be kept at 1/1000, they have at least T (1 - c) - C, and each side by itself has from
+// T q - C to T q + C. This holds on every stream, for any predictions and scales, also if an adversary chooses the
+// label after he has seen the interval. If labels are learned up to D rounds after their intervals were published, h_1
+// is replaced by (D + 1) h_1.
 //
-// Proof. Only widths below B can miss, so that -ln 1000 <= ln b <= ln B + h_1 at any time. Let m_t be 1 in a miss and 0
-// otherwise. Then m_t - (1 - c) / 2 <= (ln b_(t+1) - ln b_t) / h_t, with equality unless b_(t+1) is kept at 1/1000. The
-// steps do not increase. Summation by parts bounds the sum over t by (max ln b - min ln b) / h_T, in both directions.
+// Proof. Let u = ln a and w = ln b, which are at least -L for L = ln 1000, and f = u - w / 2 and g = w - u / 2. A round
+// adds 3/4 h (m_a - q) to f and 3/4 h (m_b - q) to g. Keeping a at 1/1000 raises f and lowers g; keeping b there does
+// the opposite. If u > ln B, side a does not miss, and f does not rise. After a round with u <= ln B, u is at most
+// ln B + h_1, so that f is at most K = ln B + h_1 + L / 2. Hence f <= K at any time, and likewise g <= K. So the sum
+// u + w = 2 (f + g) is from -2 L to 4 K. A round adds at least 3/2 h (m_a + m_b - 2 q) to it, and as much unless a
+// width is kept at 1/1000. The steps do not increase, so that summation by parts bounds the sum of m_a + m_b - 2 q over
+// the rounds by (4 K + 2 L) / (3/2 h_T) = C, in both directions if no width is kept. Then, as w = 4/3 (g + f / 2) is at
+// most 2 K, f is from -L - K to K, and the sum of m_a - q is at most (2 K + L) / (3/4 h_T) = C in size.
+//
+// Why a miss widens both sides: let X and Y be the excesses of misses, the sums of m_a - q and of m_b - q. The widths
+// are exp(h (X + Y / 2)) and exp(h (Y + X / 2)) times the initial ones. The sum X + Y, on which the coverage of a
+// stretch of time depends, is thus corrected with steps of 3/2 h, and the difference with steps of h / 2. Widths vary
+// as much as with steps of h for both, but the coverage is back sooner.
 //
 // The scale is the mean error times a weighted mean of three relative scales: 1, the relative scale r of the row, and
 // its root. The weights fall exponentially with their losses in the last rounds, ln r + |e| / r for an error e in units
@@ -255,17 +267,19 @@ struct ConformalIntervals {
     return sum;
   }
 
-  // What a width is multiplied by after a miss and after a hit.
+  // What a width is multiplied by after a miss of its side, a miss of the other side, and a hit.
   struct Factors {
     PerCoverage miss;
+    PerCoverage other_miss;
     PerCoverage hit;
 
     static constexpr Factors of_steps(const PerCoverage& steps) {
       Factors made{};
       for (std::size_t k = 0; k < size; ++k) {
-        const double tail = (1.0 - coverages[k]) / 2.0;
-        made.miss[k] = small_exp(steps[k] * (1.0 - tail));
-        made.hit[k] = small_exp(-steps[k] * tail);
+        const double hits = 1.5 * (1.0 - coverages[k]) / 2.0;
+        made.miss[k] = small_exp(steps[k] * (1.0 - hits));
+        made.other_miss[k] = small_exp(steps[k] * (0.5 - hits));
+        made.hit[k] = small_exp(-steps[k] * hits);
       }
       return made;
     }
@@ -273,14 +287,16 @@ struct ConformalIntervals {
 
   static const Factors last_factors;
 
-  // The last factors of a side on which a label has missed the narrowest intervals, by their number.
-  using FactorsByMisses = std::array<PerCoverage, size + 1>;
+  // The last factors of a side by the number of the narrowest intervals that a label has missed, from `size` misses of
+  // the other side to `size` of its own.
+  using FactorsByMisses = std::array<PerCoverage, 2 * size + 1>;
 
   static constexpr FactorsByMisses factors_by_misses(const Factors& factors) {
     FactorsByMisses made{};
     for (std::size_t misses = 0; misses <= size; ++misses) {
-      made[misses] = factors.hit;
-      std::copy_n(factors.miss.begin(), misses, made[misses].begin());
+      made[size - misses] = made[size + misses] = factors.hit;
+      std::copy_n(factors.other_miss.begin(), misses, made[size - misses].begin());
+      std::copy_n(factors.miss.begin(), misses, made[size + misses].begin());
     }
     return made;
   }
@@ -289,8 +305,10 @@ struct ConformalIntervals {
 
   void move_widths(double label, const Bounds& published, const Factors& factors) {
     for (std::size_t k = 0; k < size; ++k) {
-      multiply(widths[k], label < published[k] ? factors.miss[k] : factors.hit[k]);
-      multiply(widths[size + k], label > published[size + k] ? factors.miss[k] : factors.hit[k]);
+      const bool is_below = label < published[k];
+      const bool is_above = label > published[size + k];
+      multiply(widths[k], is_below ? factors.miss[k] : is_above ? factors.other_miss[k] : factors.hit[k]);
+      multiply(widths[size + k], is_above ? factors.miss[k] : is_below ? factors.other_miss[k] : factors.hit[k]);
     }
   }
 
@@ -304,10 +322,11 @@ struct ConformalIntervals {
       reached_below |= simd::at_most(prediction - simd::load<Double4>(&widths[k]) * scale, at) << k;
       reached_above |= simd::at_most(at, prediction + simd::load<Double4>(&widths[size + k]) * scale) << k;
     }
-    multiply(std::span(widths).first<size>(),
-             last_factors_by_misses[static_cast<std::size_t>(std::countr_zero(reached_below))]);
-    multiply(std::span(widths).last<size>(),
-             last_factors_by_misses[static_cast<std::size_t>(std::countr_zero(reached_above))]);
+    // Numbers of missed intervals. A label is below or above, so that one of them is 0.
+    const auto below = static_cast<std::size_t>(std::countr_zero(reached_below));
+    const auto above = static_cast<std::size_t>(std::countr_zero(reached_above));
+    multiply(std::span(widths).first<size>(), last_factors_by_misses[size + below - above]);
+    multiply(std::span(widths).last<size>(), last_factors_by_misses[size + above - below]);
     ++rounds;
   }
 

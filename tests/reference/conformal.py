@@ -59,9 +59,10 @@ class ReferenceIntervals:
         for k, coverage in enumerate(COVERAGES):
             tail = (1 - coverage) / 2
             step = max(1.25 / (self.rounds + 4), last_step(coverage))
-            misses = {"lower": label < bounds[k], "upper": label > bounds[count + k]}
-            for side, missed in misses.items():
-                self.widths[side, coverage] = max(LEAST, self.widths[side, coverage] * math.exp(step * (missed - tail)))
+            below, above = label < bounds[k], label > bounds[count + k]
+            for side, own, other in (("lower", below, above), ("upper", above, below)):
+                move = step * ((own - tail) + (other - tail) / 2)
+                self.widths[side, coverage] = max(LEAST, self.widths[side, coverage] * math.exp(move))
         self.rounds += 1
 
     def learn_error(self, error: float, relative_scale: float) -> float:

@@ -2,8 +2,9 @@
 
 A learner publishes an interval around each prediction, ``[p - a s, p + b s]``. The scale ``s`` is the error to expect,
 and the widths ``a`` and ``b`` of the two sides are calibrated by adaptive conformal inference: after each label, a side
-that missed it becomes wider by a factor, and otherwise narrower by a much smaller one. The factors are such that both
-balance if the side misses the fraction ``(1 - coverage) / 2`` of the labels.
+that missed it becomes wider by a factor, and the other side by about the root of this factor. After a hit, both become
+narrower by a much smaller factor. The factors are such that they balance if each side misses the fraction
+``(1 - coverage) / 2`` of the labels.
 
 **Scale.** `MetricRegressor` remembers the error of each prediction, in units of the mean error of its time, with its
 row. The relative scale of a row is a weighted mean of the remembered errors at its neighbors. The scale is the mean
@@ -13,14 +14,15 @@ are equally large everywhere. The paper's learners use the mean error alone.
 
 All learners calibrate their intervals in every round, whether they are asked for or not: it costs some nanoseconds.
 
-**Theorem.** Consider T rounds with intervals, one side and a coverage c. Let B be the largest of the scores
-``|label - p| / s`` of these rounds and of the initial widths. Then the side misses at most
+**Theorem.** Consider T rounds with intervals of a coverage c. Let B be the largest of the scores ``|label - p| / s`` of
+these rounds and of the initial widths, and let ``C = 8/3 (ln(1000 B) + 0.32) / h``, where
+``h = 0.05 sqrt(0.2 / (1 - c))`` is the size of a step. Then at most
 
-    T (1 - c) / 2 + (ln(1000 B) + 0.32) / h
+    T (1 - c) + C
 
-labels, where ``h = 0.05 sqrt(0.2 / (1 - c))`` is the size of a step. It misses at least ``T (1 - c) / 2 - (ln(1000 B) +
-0.32) / h``, unless its width had to be kept at the smallest one, 0.001 scales: then more labels than wanted equal their
-predictions. The coverage of both sides together is therefore within ``2 (ln(1000 B) + 0.32) / (h T)`` of c. This holds
+labels are outside of their intervals: the coverage is at least ``c - C / T``. It is also at most ``c + C / T``, and
+each side misses the fraction ``(1 - c) / 2`` of the labels up to ``C / T``, unless a width had to be kept at the
+smallest one, 0.001 scales: then more labels than wanted equal their predictions, or lie on one side of them. This holds
 on every stream, whatever the labels, the predictions and the scales are. No distribution is assumed; an adversary who
 sees the interval may choose the label. If a label is learned up to D rounds after its interval was published, 0.32 is
 replaced by ``0.32 (D + 1)``. The proof is in ``cpp/conformal.hpp``.
@@ -38,7 +40,7 @@ References
 ----------
 .. [1] I. Gibbs and E. Candes. Adaptive Conformal Inference Under Distribution Shift. NeurIPS 2021.
 .. [2] A. Angelopoulos, R. F. Barber and S. Bates. Online Conformal Prediction with Decaying Step Sizes. ICML 2024.
-   The proof is that of their Theorem 2, for logarithms of widths.
+   The proof is that of their Theorem 2, for sums of logarithms of widths.
 """
 
 from collections.abc import Sequence
