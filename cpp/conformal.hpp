@@ -148,11 +148,12 @@ struct ConformalIntervals {
     if (labels < 2) {
       return {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
     }
-    const std::span<const double, 2 * size> all(widths);
-    const auto below = largest_widths(all.first<size>(), position);
-    const auto above = largest_widths(all.last<size>(), position);
-    return {position.between(prediction - below[0] * mean_error, prediction - below[1] * mean_error),
-            position.between(prediction + above[0] * mean_error, prediction + above[1] * mean_error)};
+    const Interval near = interval_of(position.near, prediction);
+    if (position.share == 0.0) {
+      return near;
+    }
+    const Interval far = interval_of(position.far, prediction);
+    return {position.between(near.lower, far.lower), position.between(near.upper, far.upper)};
   }
 
   // Learns a label by the intervals that were published for it. A round is not counted if they are infinite, or if they
@@ -204,13 +205,15 @@ struct ConformalIntervals {
   static constexpr double largest_error = 1e300;
   static constexpr double largest_scale_loss = 1e9;
 
-  // Returns the widths of a side at both coverages of a position: the largest up to there.
-  static std::array<double, 2> largest_widths(std::span<const double, size> side, const Position& position) {
-    double largest = side[0];
-    for (std::size_t k = 1; k <= position.near; ++k) {
-      largest = std::max(largest, side[k]);
+  // Returns the interval of a coverage by its index. An interval contains the narrower ones.
+  Interval interval_of(std::size_t index, double prediction) const {
+    double below = widths[0];
+    double above = widths[size];
+    for (std::size_t k = 1; k <= index; ++k) {
+      below = std::max(below, widths[k]);
+      above = std::max(above, widths[size + k]);
     }
-    return {largest, std::max(largest, side[position.far])};
+    return {prediction - below * mean_error, prediction + above * mean_error};
   }
 
   // Returns the weighted mean of the three relative scales.

@@ -333,7 +333,7 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         return self._predict(state, check_features(self, X))
 
     def predict_interval(self, X: Any, coverage: float | Sequence[float] = 0.9) -> Intervals:
-        """Return intervals that contain the labels of rows with a given probability.
+        """Return intervals around predictions that contain a wanted fraction of the labels.
 
         The intervals belong to the predictions of `predict`. They are calibrated by the rows learned so far, and
         contain as many labels as wanted if the rows to predict are like those. The guarantee on any stream is that of

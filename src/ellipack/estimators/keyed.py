@@ -257,7 +257,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         return self._predict_rows(X, keys).values
 
     def predict_interval(self, X: Any, coverage: float | Sequence[float] = 0.9, *, keys: Any = None) -> Intervals:
-        """Return intervals that contain the labels of rows with a given probability.
+        """Return intervals around predictions that contain a wanted fraction of the labels.
 
         The intervals belong to the predictions of `predict`, and are calibrated by the rows of the same key.
 

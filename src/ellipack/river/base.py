@@ -243,7 +243,7 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
         return 0.0 if learner is None else learner.predict(row)
 
     def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> Interval:
-        """Return an interval that contains the label of a row with a given probability.
+        """Return an interval around the prediction for a row; intervals contain a wanted fraction of the labels.
 
         It belongs to the prediction of `predict_one`. Its coverage is guaranteed on any stream, also if labels come
         late: a label is compared with the interval that was returned for its row. The theorem is in

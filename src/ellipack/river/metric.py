@@ -123,7 +123,7 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
         return prediction
 
     def predict_interval_one(self, x: Mapping[Any, Any], coverage: float = 0.9) -> Interval:
-        """Return an interval that contains the label of the next row with a given probability.
+        """Return an interval around the prediction of the next row; intervals contain a wanted fraction of the labels.
 
         It belongs to the prediction of `predict_one`. Its coverage is guaranteed on any stream, also if labels come
         late: a label is compared with the interval that was returned for its row. The theorem is in
