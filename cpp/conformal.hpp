@@ -325,11 +325,11 @@ struct ConformalIntervals {
       reached_below |= simd::at_most(prediction - simd::load<Double4>(&widths[k]) * scale, at) << k;
       reached_above |= simd::at_most(at, prediction + simd::load<Double4>(&widths[size + k]) * scale) << k;
     }
-    // A label is below or above, so that one of the numbers of missed intervals is 0.
-    const int misses = std::countr_zero(reached_below) - std::countr_zero(reached_above);
-    constexpr int hits = size;
-    multiply(std::span(widths).first<size>(), last_factors_by_misses[static_cast<std::size_t>(hits + misses)]);
-    multiply(std::span(widths).last<size>(), last_factors_by_misses[static_cast<std::size_t>(hits - misses)]);
+    // Numbers of missed intervals. A label is below or above, so that one of them is 0.
+    const auto below = static_cast<std::size_t>(std::countr_zero(reached_below));
+    const auto above = static_cast<std::size_t>(std::countr_zero(reached_above));
+    multiply(std::span(widths).first<size>(), last_factors_by_misses[size + below - above]);
+    multiply(std::span(widths).last<size>(), last_factors_by_misses[size + above - below]);
     ++rounds;
   }
 

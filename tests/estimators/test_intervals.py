@@ -17,6 +17,7 @@ from ellipack import (
 )
 from ellipack._core import ConformalIntervals
 from ellipack.errors import DomainError, InputError
+from ellipack.learners import intrinsic_dimension, locally_adaptive, packing, phased
 from ellipack.learners.intervals import COVERAGES
 from ellipack.validation import Floats
 from tests.reference.conformal import last_step
@@ -71,6 +72,16 @@ def test_intervals_do_not_change_predictions_and_cover(name: str) -> None:
     predictions, (lower, upper) = REGRESSORS[name]().progressive(X, y, coverage=0.8)
     assert predictions.tobytes() == REGRESSORS[name]().progressive(X, y).tobytes()
     assert abs(np.mean(((lower <= y) & (y <= upper))[100:]) - 0.8) < 0.03
+
+
+@pytest.mark.parametrize("module", [packing, phased, locally_adaptive, intrinsic_dimension])
+def test_intervals_do_not_depend_on_the_number_of_rounds_in_a_call(module: Any, monkeypatch: Any) -> None:
+    X, y = stream(60)
+    name = module.__name__.rpartition(".")[2].replace("_", " ")
+    _, whole = REGRESSORS[name]().progressive(X, y, coverage=0.85)
+    monkeypatch.setattr(module, "_ROUNDS_PER_CALL", 7)
+    _, parts = REGRESSORS[name]().progressive(X, y, coverage=0.85)
+    assert np.hstack(whole).tobytes() == np.hstack(parts).tobytes()
 
 
 @pytest.mark.parametrize("name", ["packing", "phased", "locally adaptive", "intrinsic dimension"])

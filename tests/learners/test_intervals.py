@@ -1,6 +1,7 @@
 """Prediction intervals: the compiled calibration against a literal one, and the theorem on adversarial streams."""
 
 from collections.abc import Callable
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from ellipack.errors import DomainError, InputError, ModelFileError, ShapeError
 from ellipack.learners.intervals import (
     COVERAGES,
     check_coverage,
+    coverage_positions,
     intervals_from_archive,
     intervals_to_archive,
     select_intervals,
@@ -170,6 +172,15 @@ def test_intervals_of_larger_coverages_contain_those_of_smaller_ones() -> None:
     assert single.lower.tobytes() == bounds[:, 5].tobytes()
     assert single.upper.tobytes() == bounds[:, _COUNT + 5].tobytes()
     assert np.isinf(select_intervals(bounds[:2], check_coverage(0.85)).lower).all()
+
+
+def test_positions_are_linear_in_the_quantile_of_a_normal_distribution() -> None:
+    assert coverage_positions(check_coverage(COVERAGES)).tolist() == list(range(_COUNT))
+    for coverage in np.linspace(0.5, 0.989, 40).tolist():
+        k = max(each for each in range(_COUNT) if COVERAGES[each] <= coverage)
+        low, at, high = (NormalDist().inv_cdf((1 + c) / 2) for c in (COVERAGES[k], coverage, COVERAGES[k + 1]))
+        (position,) = coverage_positions(check_coverage(coverage))
+        assert position == pytest.approx(k + (at - low) / (high - low), abs=1e-9)
 
 
 @pytest.mark.parametrize(
