@@ -70,9 +70,9 @@ bool is_valid(const GroupSums& sums) {
 // are meant to take less than 5 % of the time. In the beginning, the frequent ends of phases take most of it.
 double stride(std::int64_t round) {
   if (round < equal_rounds) {
-    return round < 120 ? 2.0 : 8.0;
+    return round < 120 ? 1.0 : 5.0;
   }
-  return round < 1500 ? 20.0 : 25.0;
+  return round < 1500 ? 20.0 : 30.0;
 }
 
 double squared(double value) { return value * value; }

@@ -55,8 +55,10 @@ def test_calls_without_memory_change_nothing_or_are_complete(learner: str, step:
     assert list(ends) == (calls[:-1] if learner == "table" else calls)
     total = sum(map(Counter, ends.values()), Counter[str]())
     crashes = sum(number for how, number in total.items() if how.startswith("ended by signal"))
-    assert total["MemoryError"] > 0.5 * total.total(), total
-    if learner != "table":  # Arrow ends the process in most of its calls
+    if learner == "table":  # Arrow ends the process in most of its calls
+        assert total["MemoryError"] > 0.5 * total.total(), total
+    else:
+        assert total["MemoryError"] > 0.7 * total.total(), total
         assert crashes <= max(2, 0.02 * total.total()), total  # NumPy and nanobind do not expect all failures
 
 

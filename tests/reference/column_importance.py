@@ -277,7 +277,7 @@ class LiteralImportance:
 
     def _stride(self) -> int:
         clock = self.learner.clock
-        return 2 if clock < 120 else 8 if clock < EQUAL_ROUNDS else 20 if clock < 1500 else 25
+        return 1 if clock < 120 else 5 if clock < EQUAL_ROUNDS else 20 if clock < 1500 else 30
 
     def _choose(self, sizes: list[float]) -> tuple[Group | None, float]:
         """Draw the group to measure; return it with its probability."""

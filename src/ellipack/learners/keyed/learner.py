@@ -10,6 +10,7 @@ within a batch, its rows that the learner of all keys has learned are completed 
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -176,7 +177,8 @@ class KeyedState:
         with self.lock.turn:
             self.settle()
             packed = LearnerStore({key: self.store.pack(key) for key in self.records})
-            return KeyedState, (self.pooled, self.settings, packed, dict(self.records), self.added_scales)
+            pooled = deepcopy(self.pooled)  # another thread may learn before the caller copies what is returned
+            return KeyedState, (pooled, self.settings, packed, dict(self.records), self.added_scales)
 
 
 class CallOptions(NamedTuple):
