@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cassert>
 #include <numeric>
-#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -142,8 +141,8 @@ class KdTree::Builder {
         split_nodes_.push_back(id);
       }
     }
-    for (const NodeId id : split_nodes_ | std::views::reverse) {  // children before their parents
-      merge_children(tree, id);
+    for (std::size_t i = split_nodes_.size(); i-- > 0;) {  // children before their parents
+      merge_children(tree, split_nodes_[i]);
     }
     return root_of(0, leaves_.size());
   }
