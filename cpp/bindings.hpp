@@ -71,7 +71,7 @@ inline IntArray as_ints(const std::vector<std::int64_t>& values) {
 // The signature of __reduce__ in the stub; nanobind does not infer the entries of a tuple.
 inline nb::sig reduce_signature() { return nb::sig("def __reduce__(self) -> tuple[object, ...]"); }
 
-// Return policy of properties that return a new array.
+// Return policy of properties that return a new array. With nb::rv_policy::move, nanobind would copy it.
 inline constexpr auto new_array = nb::rv_policy::automatic;
 
 // Returns an uninitialized NumPy array.

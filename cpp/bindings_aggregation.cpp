@@ -37,12 +37,11 @@ void bind_aggregation(nb::module_& m) {
   nb::class_<BernsteinAggregation>(m, "BernsteinAggregation", "Bernstein online aggregation of experts.")
       .def(nb::new_(&make_aggregation), "log_priors"_a, "gains"_a, "squares"_a, "scale"_a)
       .def_prop_ro(
-          "log_priors", [](const BernsteinAggregation& self) { return as_vector(self.log_priors); },
-          nb::rv_policy::move)
+          "log_priors", [](const BernsteinAggregation& self) { return as_vector(self.log_priors); }, new_array)
       .def_prop_ro(
-          "gains", [](const BernsteinAggregation& self) { return as_vector(self.gains); }, nb::rv_policy::move)
+          "gains", [](const BernsteinAggregation& self) { return as_vector(self.gains); }, new_array)
       .def_prop_ro(
-          "squares", [](const BernsteinAggregation& self) { return as_vector(self.squares); }, nb::rv_policy::move)
+          "squares", [](const BernsteinAggregation& self) { return as_vector(self.squares); }, new_array)
       .def_ro("scale", &BernsteinAggregation::scale)
       .def(
           "weights",
@@ -79,9 +78,9 @@ void bind_aggregation(nb::module_& m) {
           },
           "variances"_a, "link"_a, "rows"_a, "coefficients"_a,
           "Return the regression whose inverse is `diag(variances) + link link' - rows' rows`.")
-      .def_prop_ro("inverse", &inverse_of, nb::rv_policy::move)
+      .def_prop_ro("inverse", &inverse_of, new_array)
       .def_prop_ro(
-          "coefficients", [](const LeastSquares& self) { return as_vector(self.coefficients); }, nb::rv_policy::move)
+          "coefficients", [](const LeastSquares& self) { return as_vector(self.coefficients); }, new_array)
       .def(
           "update",
           [](LeastSquares& self, const Vector& features, double target) {

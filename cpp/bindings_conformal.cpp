@@ -100,9 +100,9 @@ void bind_conformal(nb::module_& m) {
       .def_ro("mean_error", &ConformalIntervals::mean_error)
       .def_ro("labels", &ConformalIntervals::labels)
       .def_ro("rounds", &ConformalIntervals::rounds)
-      .def_prop_ro("widths", &widths_of, nb::rv_policy::move,
+      .def_prop_ro("widths", &widths_of, new_array,
                    "Widths of the lower sides, then of the upper ones, in units of the scale.")
-      .def_prop_ro("scale_losses", &scale_losses_of, nb::rv_policy::move,
+      .def_prop_ro("scale_losses", &scale_losses_of, new_array,
                    "Losses of the powers 0, 1/2 and 1 of the relative scale in the last rounds.")
       .def_static("select", &select, "bounds"_a, "positions"_a,
                   "Return the intervals at positions among the coverages, from those of all coverages. The position "

@@ -89,11 +89,13 @@ void bind_group(nb::module_& m) {
       .def_prop_ro("size", &group_size, "Weight and mean of the size of the rises.")
       .def_prop_ro("sums", &group_sums, new_array, "Sums over all rounds and over the recent ones.")
       .def_prop_ro(
-          "estimate", [](const FeatureGroup& self) { return as_tuple(self.total.estimate(), self.total); },
+          "estimate", [](const FeatureGroup& self) { return as_tuple(self.total.estimate(self.count), self.total); },
           "Estimate of the mean rise, its variance and the effective number of measurements.")
       .def_prop_ro(
           "recent_estimate",
-          [](const FeatureGroup& self) { return as_tuple(self.recent.recent_estimate(self.total), self.recent); },
+          [](const FeatureGroup& self) {
+            return as_tuple(self.recent.recent_estimate(self.total, self.count), self.recent);
+          },
           "The same over the recent rounds.")
       .def(
           "__reduce__",

@@ -80,12 +80,21 @@ bool learn_one(MetricCore& core, const std::vector<double>& row, double label, s
   return core.learn_row({row, key, past, bounds}, label);
 }
 
-std::tuple<CoreParts, double, std::vector<double>> round_on_copy(const MetricCore& core, const std::vector<double>& row,
-                                                                 double label, std::int64_t key,
-                                                                 const std::vector<double>& past,
-                                                                 const std::vector<double>& bounds) {
-  auto [parts, published] = core.round_on_copy({row, key, past, bounds}, label);
-  return {std::move(parts), published.prediction, {published.bounds.begin(), published.bounds.end()}};
+using RoundResult = std::tuple<CoreParts, double, std::vector<double>>;
+
+RoundResult to_result(std::pair<CoreParts, MetricRounds::Published> after) {
+  const auto& [prediction, scale, bounds] = after.second;
+  return {std::move(after.first), prediction, {bounds.begin(), bounds.end()}};
+}
+
+RoundResult round_on_copy(const MetricCore& core, const std::vector<double>& row, double label, std::int64_t key,
+                          const std::vector<double>& past, const std::vector<double>& bounds) {
+  return to_result(core.round_on_copy({row, key, past, bounds}, label));
+}
+
+RoundResult round_before_refit(const MetricCore& core, const std::vector<double>& row, double label, std::int64_t key,
+                               const std::vector<double>& past, const std::vector<double>& bounds) {
+  return to_result(core.round_before_refit({row, key, past, bounds}, label));
 }
 
 FloatArray expert_weights(const MetricCore& core) {
@@ -215,6 +224,10 @@ void bind_core(nb::module_& m) {
       .def("round_on_copy", &round_on_copy, "row"_a, "label"_a, "key"_a = 0, "past"_a = std::vector<double>(),
            "bounds"_a = std::vector<double>(), release(),
            "Return the parts after one more round, its prediction and its intervals, without changing the core.")
+      .def("round_before_refit", &round_before_refit, "row"_a, "label"_a, "key"_a = 0, "past"_a = std::vector<double>(),
+           "bounds"_a = std::vector<double>(), release(),
+           "Return the same with empty global regressions, which must be fitted again. With many features, it is "
+           "faster.")
       .def(
           "copy", [](const MetricCore& self) { return new MetricCore(self); }, nb::rv_policy::take_ownership, release(),
           "Return an independent copy.")

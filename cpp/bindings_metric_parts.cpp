@@ -57,16 +57,15 @@ void bind_feature_view(nb::module_& m) {
   nb::class_<FeatureView>(m, "FeatureView", "View of the features with a metric.")
       .def(nb::new_(&make_view), "knots"_a, "shift"_a, "scale"_a, "directions"_a, "gop"_a, "fit_dimension"_a)
       .def_prop_ro(
-          "knots", [](const FeatureView& self) { return as_matrix(self.knots, self.dimension); }, nb::rv_policy::move)
+          "knots", [](const FeatureView& self) { return as_matrix(self.knots, self.dimension); }, new_array)
       .def_prop_ro(
-          "shift", [](const FeatureView& self) { return as_vector(self.shift); }, nb::rv_policy::move)
+          "shift", [](const FeatureView& self) { return as_vector(self.shift); }, new_array)
       .def_prop_ro(
-          "scale", [](const FeatureView& self) { return as_vector(self.scale); }, nb::rv_policy::move)
+          "scale", [](const FeatureView& self) { return as_vector(self.scale); }, new_array)
       .def_prop_ro(
-          "directions", [](const FeatureView& self) { return as_matrix(self.directions, self.rank); },
-          nb::rv_policy::move)
+          "directions", [](const FeatureView& self) { return as_matrix(self.directions, self.rank); }, new_array)
       .def_prop_ro(
-          "gop", [](const FeatureView& self) { return as_matrix(*self.gop, self.dimension); }, nb::rv_policy::move)
+          "gop", [](const FeatureView& self) { return as_matrix(*self.gop, self.dimension); }, new_array)
       .def_ro("fit_dimension", &FeatureView::fit_dimension)
       .def("standardize", &standardize, "rows"_a, "Return standardized rows.")
       .def(
@@ -156,7 +155,7 @@ void bind_center_index(nb::module_& m) {
   nb::class_<CenterIndex>(m, "CenterIndex",
                           "Index of centers by their coordinates in each view. Copies share it until one changes.")
       .def(nb::new_(&make_index), "coordinates"_a)
-      .def_prop_ro("coordinates", &coordinates_of, nb::rv_policy::move, "Coordinates of the centers in each view.")
+      .def_prop_ro("coordinates", &coordinates_of, new_array, "Coordinates of the centers in each view.")
       .def("take", &coordinates_at, "places"_a, "Return the coordinates of some of the centers in each view.")
       .def("append", &append_to_index, "coordinates"_a, "Return an index with more centers.")
       .def(
@@ -171,15 +170,15 @@ void bind_centers(nb::module_& m) {
   nb::class_<CenterMemory>(m, "CenterMemory", "Centers, shared by all views.")
       .def(nb::new_(&make_centers), "rows"_a, "label_sums"_a, "label_counts"_a, "round_sums"_a, "error_sums"_a)
       .def_prop_ro(
-          "rows", [](const CenterMemory& self) { return as_matrix(*self.rows, self.dimension); }, nb::rv_policy::move)
+          "rows", [](const CenterMemory& self) { return as_matrix(*self.rows, self.dimension); }, new_array)
       .def_prop_ro(
-          "label_sums", [](const CenterMemory& self) { return as_vector(self.label_sums); }, nb::rv_policy::move)
+          "label_sums", [](const CenterMemory& self) { return as_vector(self.label_sums); }, new_array)
       .def_prop_ro(
-          "label_counts", [](const CenterMemory& self) { return as_ints(self.label_counts); }, nb::rv_policy::move)
+          "label_counts", [](const CenterMemory& self) { return as_ints(self.label_counts); }, new_array)
       .def_prop_ro(
-          "round_sums", [](const CenterMemory& self) { return as_vector(self.round_sums); }, nb::rv_policy::move)
+          "round_sums", [](const CenterMemory& self) { return as_vector(self.round_sums); }, new_array)
       .def_prop_ro(
-          "error_sums", [](const CenterMemory& self) { return as_vector(self.error_sums); }, nb::rv_policy::move)
+          "error_sums", [](const CenterMemory& self) { return as_vector(self.error_sums); }, new_array)
       .def("__len__", &CenterMemory::size)
       .def(
           "take",
@@ -218,18 +217,15 @@ void bind_packing_expert(nb::module_& m) {
   nb::class_<PackingExpert>(m, "PackingExpert", "State of Algorithm 1 as an expert.")
       .def(nb::new_(&make_packing), "coordinates"_a, "label_sums"_a, "label_counts"_a, "creation_rounds"_a,
            "rank_starts"_a, "clock"_a, "coordinate_scale"_a, "max_centers"_a)
-      .def_prop_ro("coordinates", coordinates, nb::rv_policy::move)
+      .def_prop_ro("coordinates", coordinates, new_array)
       .def_prop_ro(
-          "label_sums", [](const PackingExpert& self) { return as_vector(self.centers.label_sums); },
-          nb::rv_policy::move)
+          "label_sums", [](const PackingExpert& self) { return as_vector(self.centers.label_sums); }, new_array)
       .def_prop_ro(
-          "label_counts", [](const PackingExpert& self) { return as_ints(self.centers.label_counts); },
-          nb::rv_policy::move)
+          "label_counts", [](const PackingExpert& self) { return as_ints(self.centers.label_counts); }, new_array)
       .def_prop_ro(
-          "creation_rounds", [](const PackingExpert& self) { return as_ints(self.centers.creation_rounds); },
-          nb::rv_policy::move)
+          "creation_rounds", [](const PackingExpert& self) { return as_ints(self.centers.creation_rounds); }, new_array)
       .def_prop_ro(
-          "rank_starts", [](const PackingExpert& self) { return as_ints(self.rank_starts); }, nb::rv_policy::move)
+          "rank_starts", [](const PackingExpert& self) { return as_ints(self.rank_starts); }, new_array)
       .def_ro("clock", &PackingExpert::clock)
       .def_ro("coordinate_scale", &PackingExpert::coordinate_scale)
       .def_ro("max_centers", &PackingExpert::max_centers)
@@ -330,8 +326,8 @@ void bind_parts(nb::module_& m) {
       .def_ro("packing", &MetricParts::packing)
       .def_ro("regressions", &MetricParts::regressions)
       .def_ro("aggregation", &MetricParts::aggregation)
-      .def_prop_ro("label_statistics", &label_statistics, nb::rv_policy::move)
-      .def_prop_ro("feature_statistics", &feature_statistics, nb::rv_policy::move)
+      .def_prop_ro("label_statistics", &label_statistics, new_array)
+      .def_prop_ro("feature_statistics", &feature_statistics, new_array)
       .def_ro("intervals", &MetricParts::intervals)
       .def_ro("clock", &MetricParts::clock)
       .def_ro("index", &MetricParts::index)

@@ -81,9 +81,9 @@ void bind_past_features(nb::module_& m) {
       .def_prop_ro("labels", [](const PastFeatures& self) { return self.settings().labels; })
       .def_prop_ro("max_keys", [](const PastFeatures& self) { return self.settings().max_keys; })
       .def_prop_ro("dimension", &PastFeatures::dimension, "Number of features.")
-      .def_prop_ro("stream", &stream_of, nb::rv_policy::move, "History of the stream: count, mean, error, labels.")
-      .def_prop_ro("keys", &keys_of, nb::rv_policy::move, "Keys, in the order in which they were learned last.")
-      .def_prop_ro("histories", &histories_of, nb::rv_policy::move, "History of each key.")
+      .def_prop_ro("stream", &stream_of, new_array, "History of the stream: count, mean, error, labels.")
+      .def_prop_ro("keys", &keys_of, new_array, "Keys, in the order in which they were learned last.")
+      .def_prop_ro("histories", &histories_of, new_array, "History of each key.")
       .def("compute", &compute, "key"_a, "prediction"_a, "Return the features of a row.")
       .def("add", &PastFeatures::add, "key"_a, "label"_a, "prediction"_a, "Learn the label of a row.")
       .def(

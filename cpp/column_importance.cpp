@@ -22,14 +22,17 @@ constexpr double recent_fraction = 0.25;         // divided by priority and the 
 constexpr double total_fraction = 0.5;           // divided by priority and those in all rounds
 constexpr std::int64_t first_measurements = 6;   // that a new group gets soon
 constexpr double least_effective = 2.0;          // effective number of measurements of a group that is not new
-constexpr double fraction_of_new = 0.5;          // of the measurements, for all new groups
+constexpr double fraction_of_new = 1.5;          // that all new groups get in addition, while there are any
+constexpr double fraction_of_uncertain = 0.5;    // the same of those with few effective measurements
 constexpr std::int64_t measurements_per_division = 8;  // after which they are divided again among the groups
 constexpr double few_measurements = 4.0;               // for which the controls say how much the rises vary
 constexpr double prior_measurements = 1.0;             // residuals of 0 that are added to the recent ones
 constexpr double least_memory = 512.0;                 // rounds of the recent window
 constexpr double memory_divisor = 4.0;                 // a recent window is a quarter of the rounds
-constexpr double measurements_per_control = 3.0;
-constexpr double source_part = 0.25;  // of the variance of a rise, that the earlier row has; exact for linear effects
+constexpr std::size_t measurements_per_control = 3;
+// Fraction of the variance of the mean rise over the sources of a round that these rows have. Exact for linear effects:
+// of the rise with one source, the row and the source have a quarter each.
+constexpr double source_part = 0.25 / (0.25 + 0.75 / static_cast<double>(ImportanceParts::source_count));
 constexpr double min_unexplained = 1e-3;   // fraction of the variance of a control that others leave
 constexpr double largest_control = 1e130;  // its squares do not overflow
 constexpr double largest_sum = 1e300;
@@ -72,7 +75,7 @@ double stride(std::int64_t round) {
   if (round < equal_rounds) {
     return round < 120 ? 1.0 : 5.0;
   }
-  return round < 1500 ? 20.0 : 30.0;
+  return round < 1500 ? 25.0 : 35.0;
 }
 
 double squared(double value) { return value * value; }
@@ -80,19 +83,10 @@ double squared(double value) { return value * value; }
 // Returns the number of rounds of the recent window.
 double memory(std::int64_t round) { return std::max(least_memory, static_cast<double>(round) / memory_divisor); }
 
-// Returns by how much the squared error of the prediction rises if the prediction moves.
-double rise_of(double move, const ColumnImportance::Round& round) {
-  const double rise = squared(round.prediction + move - round.label) - squared(round.prediction - round.label);
+// Returns by how much the squared error rises if the prediction moves.
+double rise_of(double move, double prediction, double label) {
+  const double rise = move * (move + 2.0 * (prediction - label));
   return std::abs(rise) <= largest_control ? rise : 0.0;
-}
-
-// Returns by how much a surrogate changes with the features of a group.
-double change_of(const FeatureGroup& group, std::span<const double> changes) {
-  double change = 0.0;
-  for (const std::int64_t k : group.features) {
-    change += changes[static_cast<std::size_t>(k)];
-  }
-  return change;
 }
 
 // Lower triangular factor of the covariances of controls. A control that those before it explain is left out, and so is
@@ -101,7 +95,7 @@ struct ControlFactor {
   std::array<Controls, control_count> rows{};
   std::size_t rank = 0;
 
-  explicit ControlFactor(const Moments<control_count + 1>& measured);
+  ControlFactor(const Moments<control_count + 1>& measured, std::int64_t count);
 
   // Returns the solution of a system with this factor, for the controls that are not left out.
   Controls solve(const Controls& right) const;
@@ -110,7 +104,7 @@ struct ControlFactor {
   Controls solve_transposed(const Controls& right) const;
 };
 
-ControlFactor::ControlFactor(const Moments<control_count + 1>& measured) {
+ControlFactor::ControlFactor(const Moments<control_count + 1>& measured, std::int64_t count) {
   for (std::size_t i = 0; i < control_count; ++i) {
     Controls covariances{};
     for (std::size_t j = 0; j < i; ++j) {
@@ -119,8 +113,8 @@ ControlFactor::ControlFactor(const Moments<control_count + 1>& measured) {
     rows[i] = solve(covariances);
     const double variance = measured.product(i, i) / measured.weight;
     const double rest = variance - std::inner_product(rows[i].begin(), rows[i].end(), rows[i].begin(), 0.0);
-    const double needed = measurements_per_control * static_cast<double>(rank + 1);
-    if (rest > min_unexplained * variance && measured.effective_count() >= needed) {
+    const std::size_t needed = measurements_per_control * (rank + 1);
+    if (rest > min_unexplained * variance && std::cmp_greater_equal(count, needed)) {
       rows[i][i] = std::sqrt(rest);
       ++rank;
     }
@@ -159,11 +153,15 @@ double variance_of(const Moments<control_count>& controls, const Controls& coeff
   return std::max(0.0, sum) / controls.weight;
 }
 
-// Returns the number of different earlier rows that gave replacements in so many rounds: with probability n / t, the
-// row of round t replaces one of n.
+// Returns the effective number of earlier rows that gave replacements in so many rounds: the inverse of the probability
+// that two rounds have the same source. While there are at most n rows, that of rounds s < t is 1 / t. Afterwards, it
+// is s / (n t): with probability s / t, the row of round s is still among the n rows in round t.
 double source_count(double rounds) {
   constexpr auto n = static_cast<double>(ImportanceParts::max_rows);
-  return rounds <= n ? rounds : n * (1.0 + std::log(rounds / n));
+  if (rounds <= n) {
+    return 0.5 * rounds;
+  }
+  return squared(rounds) / (2.0 * n + n * std::log(rounds / n) + 0.5 * (squared(rounds) - n * n) / n);
 }
 
 // Returns the coefficients of a residual: the rise without what the controls explain.
@@ -227,20 +225,20 @@ void Moments<count>::fade(double keep) {
 // the difference D between the means of the controls at all rounds and at the measured ones, the estimate is the mean
 // rise plus b' D, where b = S^-1 s. Its variance comes from the squares of the weighted residuals, which a few large
 // ones may dominate (the sandwich estimate), from the coefficients b, and from the means of the controls.
-GroupSums::Estimate GroupSums::estimate() const { return estimate_from(*this, 0.0); }
+GroupSums::Estimate GroupSums::estimate(std::int64_t count) const { return estimate_from(*this, count, 0.0); }
 
 // In recent rounds, the coefficients are those of all rounds. There may be few recent measurements: the mean of their
 // residuals is shrunk to that of all rounds, which is 0. They may be too few to tell how large they are, too: they
 // count as at least as large as in all rounds.
-GroupSums::Estimate GroupSums::recent_estimate(const GroupSums& all) const {
-  return estimate_from(all, prior_measurements);
+GroupSums::Estimate GroupSums::recent_estimate(const GroupSums& all, std::int64_t all_count) const {
+  return estimate_from(all, all_count, prior_measurements);
 }
 
-GroupSums::Estimate GroupSums::estimate_from(const GroupSums& all, double prior) const {
+GroupSums::Estimate GroupSums::estimate_from(const GroupSums& all, std::int64_t all_count, double prior) const {
   if (all.measured.weight == 0.0 || controls.weight == 0.0) {
     return {};
   }
-  const ControlFactor factor(all.measured);
+  const ControlFactor factor(all.measured, all_count);
   const double count = measured.effective_count();
   const double part = count / (count + prior);  // of the mean residual that counts
   Controls covariances;
@@ -285,9 +283,9 @@ void GroupSums::fade(double keep) {
   squared.fade(keep * keep);
 }
 
-double GroupSums::deviation_of_one(const GroupSums& all) const {
+double GroupSums::deviation_of_one(const GroupSums& all, std::int64_t all_count) const {
   if (measured.effective_count() >= few_measurements) {
-    return std::sqrt(estimate_from(all, 0.0).variance_of_one);
+    return std::sqrt(estimate_from(all, all_count, 0.0).variance_of_one);
   }
   double variance = 0.0;
   for (std::size_t i = 0; i < control_count && controls.weight > 0.0; ++i) {
@@ -305,7 +303,7 @@ void ImportanceParts::check() const {
   require(dimension >= 1, "importance must have at least one feature");
   require(seen >= 0 && seen <= largest_count, "seen must be from 0 to 2^52");
   require(rows.size() % dimension == 0 && std::cmp_equal(row_count(), std::min<std::int64_t>(seen, max_rows)),
-          "rows must have as many rows as were seen, and at most 512");
+          "rows must have as many rows as were seen, and at most 1,024");
   require(past_rows.size() == row_count() * past_dimension && gradients.size() == rows.size(),
           "gradients and past_rows must have one row per row");
   require(slope_model.empty() || slope_model.size() == dimension * (dimension + 1),
@@ -339,25 +337,28 @@ ColumnImportance::ColumnImportance(ImportanceParts parts) : parts_((parts.check(
   parts_.gradients.reserve(ImportanceParts::max_rows * parts_.dimension);
   parts_.past_rows.reserve(ImportanceParts::max_rows * parts_.past_dimension);
   needs_.resize(parts_.groups.size());
+  fractions_.resize(parts_.groups.size());
+  find_next_fractions();
 }
 
-std::optional<std::size_t> ColumnImportance::source_row(std::int64_t round) const {
-  if (parts_.rows.empty()) {
-    return std::nullopt;
-  }
-  return random_bits(parts_.seed, round, 0) % parts_.row_count();
+std::size_t ColumnImportance::source_row(std::int64_t round, std::size_t source) const {
+  const std::size_t count = parts_.row_count();
+  const std::size_t first = random_bits(parts_.seed, round, 0) % count;
+  return (first + source * count / ImportanceParts::source_count) % count;
 }
 
 // For a move m and an error e, the rise is m^2 + 2 m e. Where errors are large, all rises are.
 ColumnImportance::Outlook ColumnImportance::outlook(std::size_t group, const Prediction& prediction) const {
   Outlook outlook;
   double largest = 0.0;
+  const Controls changes = prediction.surrogates.changes(parts_.groups[group].features);
   for (std::size_t c = 0; c < control_count; ++c) {
-    const double change = change_of(parts_.groups[group], prediction.changes[c]);
-    outlook.moves[c] = prediction.range.clip(prediction.value + change) - prediction.value;
-    largest = std::max(largest, std::abs(outlook.moves[c]));
+    const double move = prediction.range.clip(prediction.value + changes[c]) - prediction.value;
+    outlook.controls[c] = rise_of(move, prediction.value, prediction.label);
+    largest = std::max(largest, std::abs(move));
   }
-  outlook.size = std::min(largest_control, largest * (largest + 2.0 * prediction.error));
+  const double error = std::abs(prediction.label - prediction.value);
+  outlook.size = std::min(largest_control, largest * (largest + 2.0 * error));
   return outlook;
 }
 
@@ -366,29 +367,11 @@ std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t ro
   if (round < ImportanceParts::first_round) {
     return std::nullopt;
   }
-  const std::vector<FeatureGroup>& groups = parts_.groups;
-  const bool known = std::ranges::any_of(groups, [](const FeatureGroup& each) { return each.fraction > 0.0; });
-  const auto need = [](const FeatureGroup& group) { return group.priority / static_cast<double>(1 + group.count); };
-  double needs = 0.0;
-  for (std::size_t g = 0; g < groups.size() && !known; ++g) {
-    needs += need(groups[g]);
-  }
-  const auto is_new = [](const FeatureGroup& group) {
-    return group.count < first_measurements || group.total.measured.effective_count() < least_effective;
-  };
-  const double new_fraction =
-      fraction_of_new / std::max(1.0, static_cast<double>(std::ranges::count_if(groups, is_new)));
-  const auto fraction_of = [&](const FeatureGroup& group) {
-    if (!known) {
-      return need(group) / needs;
-    }
-    return is_new(group) ? std::max(group.fraction, new_fraction) : group.fraction;
-  };
   // A part of the probability is the same in all rounds, the rest is in proportion to the size in this round.
   const auto probability = [&](std::size_t g) {
-    const double mean = groups[g].size.mean;
+    const double mean = parts_.groups[g].size.mean;
     const double ratio = mean > 0.0 ? std::min(largest_ratio, outlooks[g].size / mean) : 1.0;
-    return fraction_of(groups[g]) * (even_part + (1.0 - even_part) * ratio) / stride(round);
+    return fractions_[g] * (even_part + (1.0 - even_part) * ratio) / stride(round);
   };
   double sum = 0.0;
   for (std::size_t g = 0; g < outlooks.size(); ++g) {
@@ -409,15 +392,42 @@ std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t ro
   return std::nullopt;
 }
 
+// Finds the fraction of the measurements that each group gets next. Until they are divided, groups with few get most.
+// Afterwards, all new groups get a part of them.
+void ColumnImportance::find_next_fractions() {
+  const std::vector<FeatureGroup>& groups = parts_.groups;
+  std::ranges::transform(groups, fractions_.begin(), &FeatureGroup::fraction);
+  if (std::ranges::all_of(fractions_, [](double fraction) { return fraction == 0.0; })) {
+    std::ranges::transform(groups, fractions_.begin(), [](const FeatureGroup& group) {
+      return group.priority / static_cast<double>(1 + group.count);
+    });
+    const double sum = std::accumulate(fractions_.begin(), fractions_.end(), 0.0);
+    std::ranges::for_each(fractions_, [sum](double& fraction) { fraction /= sum; });
+    return;
+  }
+  const auto is_new = [](const FeatureGroup& group) {
+    return group.count < first_measurements || group.total.measured.effective_count() < least_effective;
+  };
+  const auto count = static_cast<double>(std::ranges::count_if(groups, is_new));
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (is_new(groups[g])) {
+      const double part = groups[g].count < first_measurements ? fraction_of_new : fraction_of_uncertain;
+      fractions_[g] = std::max(fractions_[g], part / count);
+    }
+  }
+}
+
 // Computes the fraction of the measurements that each group gets: a part is divided by priority alone, the rest also by
 // the deviation of a single measurement, over all and over the recent rounds (Neyman's allocation).
-void ColumnImportance::find_fractions() {
+void ColumnImportance::divide_measurements() {
   for (FeatureGroup& group : parts_.groups) {
     group.fraction = 0.0;
   }
   divide(equal_fraction, [](const FeatureGroup&) { return 1.0; });
-  divide(total_fraction, [](const FeatureGroup& group) { return group.total.deviation_of_one(group.total); });
-  divide(recent_fraction, [](const FeatureGroup& group) { return group.recent.deviation_of_one(group.total); });
+  divide(total_fraction,
+         [](const FeatureGroup& group) { return group.total.deviation_of_one(group.total, group.count); });
+  divide(recent_fraction,
+         [](const FeatureGroup& group) { return group.recent.deviation_of_one(group.total, group.count); });
 }
 
 // Divides a part of the measurements by priority and deviation.
@@ -445,14 +455,12 @@ bool ColumnImportance::is_divided_again() const {
 void ColumnImportance::add(const Round& round) {
   const double keep = 1.0 - 1.0 / memory(round.number);
   parts_.recent_factor *= keep;
-  for (std::size_t g = 0; g < round.outlooks.size(); ++g) {
+  if (round.choice) {
+    add_measurement(*round.choice, round);
+  }
+  for (std::size_t g = 0; g < parts_.groups.size() && !round.outlooks.empty(); ++g) {
     FeatureGroup& group = parts_.groups[g];
-    Controls controls;
-    std::ranges::transform(round.outlooks[g].moves, controls.begin(),
-                           [&](double move) { return rise_of(move, round); });
-    if (round.choice && round.choice->group == g) {
-      add_measurement(*round.choice, round, controls);
-    }
+    const Controls controls = mean_controls(g, round.outlooks);
     group.total.controls.add(1.0, controls);
     group.recent.controls.add(1.0, controls, keep);
     group.size.add(round.outlooks[g].size, size_keep);
@@ -460,20 +468,34 @@ void ColumnImportance::add(const Round& round) {
   const double error = squared(round.prediction - round.label);
   parts_.total_error.add(error, 1.0);
   parts_.recent_error.add(error, keep);
-  if (round.choice && round.number >= equal_rounds && is_divided_again()) {
-    find_fractions();
+  if (round.choice) {
+    if (round.number >= equal_rounds && is_divided_again()) {
+      divide_measurements();
+    }
+    find_next_fractions();
   }
   add_row(round);
 }
 
-void ColumnImportance::add_measurement(const Choice& choice, const Round& round, const Controls& controls) {
+// Returns the controls of a group, on average over the sources.
+Controls ColumnImportance::mean_controls(std::size_t group, std::span<const Outlook> outlooks) const {
+  Controls mean{};
+  for (std::size_t place = group; place < outlooks.size(); place += parts_.groups.size()) {
+    for (std::size_t c = 0; c < control_count; ++c) {
+      mean[c] += outlooks[place].controls[c] / static_cast<double>(ImportanceParts::source_count);
+    }
+  }
+  return mean;
+}
+
+void ColumnImportance::add_measurement(const Choice& choice, const Round& round) {
   for (FeatureGroup& group : parts_.groups) {
     group.recent.fade(parts_.recent_factor);
   }
   parts_.recent_factor = 1.0;
   Measured values;
-  std::ranges::copy(controls, values.begin());
-  values.back() = rise_of(round.measured_prediction - round.prediction, round);
+  std::ranges::copy(round.outlooks[choice.group].controls, values.begin());
+  values.back() = rise_of(round.measured_prediction - round.prediction, round.prediction, round.label);
   FeatureGroup& group = parts_.groups[choice.group];
   group.total.add(1.0 / choice.probability, values);
   group.recent.add(1.0 / choice.probability, values);

@@ -16,13 +16,12 @@
 #include <vector>
 
 #include "stacked_aggregation.hpp"
+#include "surrogates.hpp"
 
 namespace ellipack {
 
-// Rises of the surrogates: the ridge regression; the slope of the local fit at the row; the quadratic function whose
-// slopes follow from a regression of these slopes on the rows. The first is exact for linear effects, the last for
-// products and squares of features as well. The second has no global form, but its slopes are noisy.
-constexpr std::size_t control_count = 3;
+// Rises of the surrogates.
+constexpr std::size_t control_count = surrogate_count;
 using Controls = std::array<double, control_count>;
 using Measured = std::array<double, control_count + 1>;  // controls and, last, the rise
 
@@ -56,16 +55,17 @@ struct FadingMean {
 struct GroupSums {
   Moments<control_count + 1> measured;
   Moments<control_count + 1> squared;  // of the same with squared weights, by which the estimate varies
-  Moments<control_count> controls;     // at all rounds, measured or not
+  Moments<control_count> controls;     // at all rounds, measured or not; means over several source rows
 
-  // The estimated mean rise and its variance, over all rounds or over the recent ones.
+  // The estimated mean rise and its variance, over all rounds or over the recent ones. The number of all measurements
+  // decides how many controls are used.
   struct Estimate {
     double rise = 0.0;
     double variance = 0.0;
     double variance_of_one = 0.0;  // of a single measurement around what the controls explain
   };
-  Estimate estimate() const;
-  Estimate recent_estimate(const GroupSums& all) const;
+  Estimate estimate(std::int64_t count) const;
+  Estimate recent_estimate(const GroupSums& all, std::int64_t all_count) const;
 
   // Adds a measurement.
   void add(double weight, const Measured& values);
@@ -74,12 +74,12 @@ struct GroupSums {
   void fade(double keep);
 
   // Returns the standard deviation of a single measurement; if there are few, that of the controls.
-  double deviation_of_one(const GroupSums& all) const;
+  double deviation_of_one(const GroupSums& all, std::int64_t all_count) const;
 
  private:
   // Returns the estimate, with coefficients from the sums over all rounds, which may be these. The mean residual is
   // shrunk by `prior` residuals of 0.
-  Estimate estimate_from(const GroupSums& all, double prior) const;
+  Estimate estimate_from(const GroupSums& all, std::int64_t all_count, double prior) const;
 
   // Returns the variance of the mean of the residuals. Their number tells how much coefficients have fitted them.
   double residual_variance(const Controls& coefficients, std::size_t rank) const;
@@ -100,8 +100,9 @@ struct FeatureGroup {
 
 // The complete state.
 struct ImportanceParts {
-  static constexpr std::size_t max_rows = 512;     // of which replacements are drawn
+  static constexpr std::size_t max_rows = 1024;    // of which replacements are drawn
   static constexpr std::int64_t first_round = 16;  // before, predictions are too poor to measure
+  static constexpr std::size_t source_count = 2;   // rows that provide replacements in a round, for the controls
 
   std::int64_t seed = 0;
   std::size_t dimension = 0;       // number of features
@@ -110,7 +111,7 @@ struct ImportanceParts {
   std::int64_t seen = 0;            // number of rows so far
   std::vector<double> rows;         // uniform sample of them
   std::vector<double> gradients;    // slopes of the local fits at these rows
-  std::vector<double> slope_model;  // see MetricRounds::Slopes; of the current phase
+  std::vector<double> slope_model;  // see MetricRounds::find_slopes; of the current phase
   std::vector<double> past_rows;    // their features of the past
   FadingMean total_error;           // squared errors of all rounds
   FadingMean recent_error;
@@ -136,25 +137,25 @@ class ColumnImportance {
 
   const ImportanceParts& parts() const { return parts_; }
 
-  // Returns the number of the stored row that provides replacements in a round; none before the first row.
-  std::optional<std::size_t> source_row(std::int64_t round) const;
+  // Returns the number of a stored row that provides replacements in a round; there must be one. The first source is
+  // that of a measurement. The controls are averaged over all, so that their mean varies less.
+  std::size_t source_row(std::int64_t round, std::size_t source) const;
 
-  // What a round is likely to give for a group: by how much each surrogate moves the prediction, within the range, and
-  // about how large the rise is. It decides whether the row is predicted once more, by a learner that has not seen the
-  // label.
+  // What a round is likely to give for a group: the rise of each surrogate, and about how large the rise is. It decides
+  // whether the row is predicted once more, by a learner that has not seen the label.
   struct Outlook {
-    Controls moves{};
+    Controls controls{};
     double size = 0.0;
   };
   struct Prediction {
     double value = 0.0;
-    double error = 0.0;  // its absolute error
+    double label = 0.0;
     PredictionRange range{};
-    std::array<std::span<const double>, control_count> changes;  // of each surrogate, by each feature of the source row
+    const Surrogates& surrogates;  // with the gaps to a source row
   };
   Outlook outlook(std::size_t group, const Prediction& prediction) const;
 
-  // Draws the group to measure in a round, given the outlooks of all; none in most rounds.
+  // Draws the group to measure in a round, given the outlooks of all with the first source; none in most rounds.
   struct Choice {
     std::size_t group = 0;
     double probability = 0.0;
@@ -169,7 +170,7 @@ class ColumnImportance {
     std::span<const double> row;        // with clipped outliers
     std::span<const double> gradient;   // slope of the local fit at the row
     std::span<const double> past;       // features of the past
-    std::span<const Outlook> outlooks;  // of all groups; none without an earlier row
+    std::span<const Outlook> outlooks;  // of all groups, source by source; none without an earlier row
     std::optional<Choice> choice;       // that was measured
     double measured_prediction = 0.0;
   };
@@ -178,15 +179,18 @@ class ColumnImportance {
   void add(const Round& round);
 
  private:
-  void add_measurement(const Choice& choice, const Round& round, const Controls& controls);
-  void find_fractions();
+  void add_measurement(const Choice& choice, const Round& round);
+  Controls mean_controls(std::size_t group, std::span<const Outlook> outlooks) const;
+  void divide_measurements();
   template <typename Deviation>
   void divide(double part, Deviation deviation);
   bool is_divided_again() const;
+  void find_next_fractions();
   void add_row(const Round& round);
 
   ImportanceParts parts_;
-  std::vector<double> needs_;  // of each group, when measurements are divided among them
+  std::vector<double> needs_;      // of each group, when measurements are divided among them
+  std::vector<double> fractions_;  // of the next measurements that each group gets
 };
 
 }  // namespace ellipack

@@ -330,11 +330,31 @@ bool MetricCore::learn_row(const Row& row, double label) {
 
 std::pair<CoreParts, MetricRounds::Published> MetricCore::round_on_copy(const Row& row, double label) const {
   check_row(row, label);
+  return MetricCore(*this).last_round(row, label);
+}
+
+std::pair<CoreParts, MetricRounds::Published> MetricCore::round_before_refit(const Row& row, double label) const {
+  check_row(row, label);
   MetricCore after(*this);
-  Workspace work(after);
-  after.predict_round(row, after.own_past(), work);
-  const MetricRounds::Published published = after.learn_round(row, label, work);
-  return {after.release_parts(), published};
+  after.plain_.release_inverses();
+  if (after.past_) {
+    after.past_->rounds.release_inverses();
+  }
+  auto result = after.last_round(row, label);
+  const LeastSquares empty{std::vector{0.0}, {0.0}};
+  result.first.plain.regressions = {empty, empty};
+  if (result.first.past) {
+    result.first.past->rounds.regressions = {empty, empty};
+  }
+  return result;
+}
+
+// Runs a round, and moves all parts out. No other call may follow.
+std::pair<CoreParts, MetricRounds::Published> MetricCore::last_round(const Row& row, double label) {
+  Workspace work(*this);
+  predict_round(row, own_past(), work);
+  const MetricRounds::Published published = learn_round(row, label, work);
+  return {release_parts(), published};
 }
 
 // Predicts a row without the past, computes the features of the past and, if the past is in use, combines the
@@ -451,12 +471,12 @@ void MetricCore::learn_past(const Row& row, double label, const MetricRounds::Pu
   }
 }
 
-// Computes the changes of the surrogates by an earlier row and, in some rounds, predicts the row once more with the
-// features of a group from that row.
+// Computes the rises of the surrogates with features of earlier rows and, in some rounds, predicts the row once more
+// with the features of a group from the first of them.
 void MetricCore::measure_importance(std::span<const double> row, double label, Workspace& work) const {
   ImportanceWorkspace& measured = *work.importance;
+  const ImportanceParts& parts = importance_->parts();
   const std::int64_t round = plain_.clock();
-  const std::optional<std::size_t> source = importance_->source_row(round);
   measured.outlooks.clear();
   measured.choice.reset();
   if (past_) {
@@ -465,23 +485,23 @@ void MetricCore::measure_importance(std::span<const double> row, double label, W
   if (plain_.has_labels()) {
     plain_.find_gradient(work.plain, measured.gradient);
   }
-  if (!source) {
+  if (parts.rows.empty()) {
     return;
   }
-  const ImportanceParts& parts = importance_->parts();
-  plain_.surrogate_changes(parts.row(*source), {measured.gradient, parts.slope_model}, work.plain, measured.changes);
+  plain_.find_slopes(measured.gradient, parts.slope_model, work.plain, measured.surrogates);
   const ColumnImportance::Prediction usual{
-      .value = work.prediction,
-      .error = std::abs(label - work.prediction),
-      .range = plain_.prediction_range(),
-      .changes = {measured.changes.ridge, measured.changes.local, measured.changes.quadratic}};
-  for (std::size_t g = 0; g < parts.groups.size(); ++g) {
-    measured.outlooks.push_back(importance_->outlook(g, usual));
+      .value = work.prediction, .label = label, .range = plain_.prediction_range(), .surrogates = measured.surrogates};
+  for (std::size_t source = 0; source < ImportanceParts::source_count; ++source) {
+    plain_.find_gaps(parts.row(importance_->source_row(round, source)), work.plain, measured.surrogates.gaps);
+    for (std::size_t g = 0; g < parts.groups.size(); ++g) {
+      measured.outlooks.push_back(importance_->outlook(g, usual));
+    }
   }
-  measured.choice = importance_->choose(round, measured.outlooks);
+  measured.choice = importance_->choose(round, std::span(measured.outlooks).first(parts.groups.size()));
   if (measured.choice) {
     std::ranges::copy(row, measured.row.begin());
-    measured.prediction = predict_replaced(*source, parts.groups[measured.choice->group], measured);
+    measured.prediction =
+        predict_replaced(importance_->source_row(round, 0), parts.groups[measured.choice->group], measured);
   }
 }
 

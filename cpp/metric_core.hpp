@@ -151,6 +151,9 @@ class MetricCore {
   // which centers are evicted or the phase ends.
   std::pair<CoreParts, MetricRounds::Published> round_on_copy(const Row& row, double label) const;
 
+  // The same, but the global regressions of the parts are empty: they must be fitted again.
+  std::pair<CoreParts, MetricRounds::Published> round_before_refit(const Row& row, double label) const;
+
  private:
   // The learner that sees the past.
   struct Past {
@@ -177,16 +180,14 @@ class MetricCore {
   // What a round measures about the importance of columns before its label comes.
   struct ImportanceWorkspace {
     explicit ImportanceWorkspace(const ImportanceParts& parts)
-        : row(parts.dimension), gradient(parts.dimension), past(parts.past_dimension) {
-      const std::size_t dimension = parts.dimension;
-      outlooks.reserve(parts.groups.size());
-      changes = {std::vector<double>(dimension), std::vector<double>(dimension), std::vector<double>(dimension)};
+        : row(parts.dimension), gradient(parts.dimension), past(parts.past_dimension), surrogates(parts.dimension) {
+      outlooks.reserve(ImportanceParts::source_count * parts.groups.size());
     }
-    std::vector<double> row;                          // with the features of a group from an earlier row
-    std::vector<double> gradient;                     // at the row itself
-    std::vector<double> past;                         // features of the past
-    MetricRounds::Surrogates changes;                 // by the features of the earlier row
-    std::vector<ColumnImportance::Outlook> outlooks;  // of the groups; none without an earlier row
+    std::vector<double> row;       // with the features of a group from an earlier row
+    std::vector<double> gradient;  // at the row itself
+    std::vector<double> past;      // features of the past
+    Surrogates surrogates;
+    std::vector<ColumnImportance::Outlook> outlooks;  // of the groups, source by source; none without an earlier row
     std::optional<ColumnImportance::Choice> choice;   // that was measured
     double prediction = 0.0;                          // for `row`
   };
@@ -210,6 +211,7 @@ class MetricCore {
   bool fills_memory(double label, const Workspace& work) const;
   void make_room(const Row& row, double label, Workspace& work);
   MetricRounds::Published learn_round(const Row& row, double label, Workspace& work);
+  std::pair<CoreParts, MetricRounds::Published> last_round(const Row& row, double label);
   void learn_past(const Row& row, double label, const MetricRounds::Published& published, Workspace& work);
 
   // Measurement of the importance of columns: before and after the label comes.

@@ -380,23 +380,22 @@ void MetricRounds::find_gradient(Workspace& work, std::span<double> gradient) co
   }
 }
 
-// Along a feature, the slope of the quadratic surrogate changes linearly: its mean is that in the middle of the move.
-void MetricRounds::surrogate_changes(std::span<const double> other, const Slopes& slopes, const Workspace& work,
-                                     Surrogates& changes) const {
-  const FeatureView& first = parts_.views[0];
+void MetricRounds::find_slopes(std::span<const double> gradient, std::span<const double> model, const Workspace& work,
+                               Surrogates& surrogates) const {
+  auto& [ridge, forgetting, local, quadratic] = surrogates.slopes;
   const std::size_t d = dimension();
-  first.standardize(other, changes.ridge);
-  if (!slopes.model.empty()) {
-    project_row(work.standard, slopes.model, changes.quadratic);
+  std::copy_n(parts_.regressions.ridge.coefficients.begin(), d, ridge.begin());
+  std::copy_n(parts_.regressions.forgetting.coefficients.begin(), d, forgetting.begin());
+  std::ranges::transform(gradient, parts_.views[0].scale, local.begin(), std::multiplies());
+  if (!model.empty()) {
+    project_row(work.standard, model, quadratic);
   }
-  for (std::size_t k = 0; k < d; ++k) {
-    const double gap = changes.ridge[k] - work.standard[k];
-    changes.ridge[k] = parts_.regressions.ridge.coefficients[k] * gap;
-    changes.local[k] = slopes.local[k] * gap * first.scale[k];
-    if (!slopes.model.empty()) {
-      changes.quadratic[k] = (changes.quadratic[k] + 0.5 * slopes.model[k * d + k] * gap) * gap;
-    }
-  }
+  surrogates.curvatures = model.first(model.empty() ? 0 : d * d);
+}
+
+void MetricRounds::find_gaps(std::span<const double> other, const Workspace& work, std::span<double> gaps) const {
+  parts_.views[0].standardize(other, gaps);
+  std::ranges::transform(gaps, work.standard, gaps.begin(), std::minus());
 }
 
 PredictionRange MetricRounds::prediction_range() const {
@@ -460,6 +459,11 @@ void MetricRounds::make_room_for_center(const Workspace& work) {
   }
 }
 
+void MetricRounds::release_inverses() {
+  parts_.regressions.ridge.inverse = {};
+  parts_.regressions.forgetting.inverse = {};
+}
+
 void MetricRounds::learn_row(double label, const Published& published, Workspace& work) {
   work.clock = -1;
   ++parts_.clock;
@@ -513,6 +517,9 @@ void MetricRounds::update_gops(Workspace& work) {
 
 void MetricRounds::update_regressions(double label, Workspace& work) {
   GlobalRegressions& regressions = parts_.regressions;
+  if (regressions.ridge.inverse->empty()) {  // see `release_inverses`
+    return;
+  }
   const double count = parts_.labels.count;
   regressions.ridge.update(work.standard, label, work.buffer);
   if (std::fmod(count, rounds_per_discount) == 0.0) {

@@ -18,6 +18,7 @@
 #include "local_models.hpp"
 #include "packing_core.hpp"
 #include "stacked_aggregation.hpp"
+#include "surrogates.hpp"
 
 namespace ellipack {
 
@@ -163,24 +164,14 @@ class MetricRounds {
   // Computes the gradient of the local fit at the row that was predicted last; 0 where it is too large.
   void find_gradient(Workspace& work, std::span<double> gradient) const;
 
-  // Slopes of the prediction at the row that was predicted last.
-  struct Slopes {
-    std::span<const double> local;  // gradient of the local fit
-    std::span<const double> model;  // slopes as linear functions of the standardized row: one row of coefficients per
-                                    // feature, then the intercepts; may be empty
-  };
+  // Computes the slopes of the surrogates at the row that was predicted last, given the gradient of the local fit. The
+  // model has the slopes of the quadratic function as linear functions of the standardized row: a symmetric matrix of
+  // coefficients, then the intercepts. It may be empty, and must outlive the surrogates.
+  void find_slopes(std::span<const double> gradient, std::span<const double> model, const Workspace& work,
+                   Surrogates& surrogates) const;
 
-  // Changes of surrogates of the prediction, by each feature.
-  struct Surrogates {
-    std::vector<double> ridge;      // of the ridge regression
-    std::vector<double> local;      // of the local fit
-    std::vector<double> quadratic;  // of the function that has the slopes of the model
-  };
-
-  // Computes by how much each surrogate would change for the row that was predicted last, if each feature had its value
-  // in another row.
-  void surrogate_changes(std::span<const double> other, const Slopes& slopes, const Workspace& work,
-                         Surrogates& changes) const;
+  // Computes the gaps of the surrogates from the row that was predicted last to another one.
+  void find_gaps(std::span<const double> other, const Workspace& work, std::span<double> gaps) const;
 
   // Returns whether learning the label of the row that was predicted last would bring the number of centers to
   // `max_centers`.
@@ -188,6 +179,10 @@ class MetricRounds {
 
   // Allocates what learning the label of the row that was predicted last needs. If it throws, nothing has changed.
   void make_room_to_learn(double label, const Workspace& work);
+
+  // Releases the inverses of the global regressions, which are then no longer updated. Before the last round of a
+  // phase after which they are fitted again, this saves a copy of them.
+  void release_inverses();
 
   // Learns the label of the row that was predicted last, after `make_room_to_learn`. Does not throw. An outlier is only
   // counted. The intervals are those of the published prediction.

@@ -14,23 +14,18 @@ from ellipack import MetricRegressor, TableRegressor
 from ellipack.report.record import ColumnShare
 from ellipack.validation import Floats
 
-HELD_OUT_STEP = 4
-"""Every fourth row is held out, so that these rows are of the same time of the year as those that are learned."""
+ALL_ROWS = 10**9
+"""Number of rows that no table has."""
 
+_HELD_OUT_PART, _MAX_HELD_OUT = 4, 10_000  # one in four rows is held out, but no more than that
 _PERMUTATIONS = 3
-_FLIGHTS = 4  # times as many rows as of other tables, since few rows have large errors
-_BLOCK = 50  # rows that are permuted before they are learned
+_DRAWS = 200  # of errors, for the rank correlation that standard errors allow
+_BLOCK, _MAX_BLOCKS = 50, 200  # rows that are permuted before they are learned, and how often
 
 
 def flights(rows: int) -> tuple[Any, str]:
-    """Return the first flights in time order, with the target arr_delay."""
+    """Return the first flights of the table, with the target arr_delay."""
     return _known_at_departure(read_flights().dropna(subset=["arr_delay"]).head(rows))
-
-
-def flights_of_the_year(rows: int) -> tuple[Any, str]:
-    """Return flights spread over the whole year, in time order, four times as many as rows."""
-    table = read_flights().dropna(subset=["arr_delay"])
-    return _known_at_departure(table.iloc[np.linspace(0, len(table) - 1, _FLIGHTS * rows).astype(np.int64)])
 
 
 def _known_at_departure(table: Any) -> tuple[Any, str]:
@@ -39,7 +34,8 @@ def _known_at_departure(table: Any) -> tuple[Any, str]:
 
 def diamonds(rows: int, seed: int = 0) -> tuple[Any, str]:
     """Return diamonds in random order, with the target price."""
-    return read_pydataset("ggplot2/diamonds").sample(rows, random_state=seed), "price"
+    table = read_pydataset("ggplot2/diamonds")
+    return table.sample(min(rows, len(table)), random_state=seed), "price"
 
 
 def nox(rows: int) -> tuple[Any, str]:
@@ -53,7 +49,7 @@ def computers(rows: int) -> tuple[Any, str]:
 
 
 TABLES: dict[str, Callable[[int], tuple[Any, str]]] = {
-    "flights": flights_of_the_year,
+    "flights": flights,
     "diamonds": diamonds,
     "nox": nox,
     "computers": computers,
@@ -95,10 +91,16 @@ class Agreement(NamedTuple):
         total = self.held_out.mean(axis=0)
         return {
             "measured and held-out": _rank_correlation(self.measured, total),
+            "as standard errors allow": self._expected_correlation(total),
             "measured and progressive": _rank_correlation(self.measured, self.progressive),
             "progressive and held-out": _rank_correlation(self.progressive, total),
             "two halves of held-out": _rank_correlation(*self.held_out),
         }
+
+    def _expected_correlation(self, truth: Floats) -> float:
+        """Return the mean rank correlation of rises with the same rises and errors as large as the standard errors."""
+        errors = np.random.default_rng(0).normal(size=(_DRAWS, len(truth))) * self.stds
+        return float(np.mean([_rank_correlation(truth, truth + each) for each in errors]))
 
     def ordered_pairs(self) -> tuple[int, int]:
         """Return the number of pairs that the learner tells apart and that are in the order of held-out, and of all.
@@ -120,9 +122,14 @@ def _rank_correlation(left: Floats, right: Floats) -> float:
 
 
 def compare_with_permutation(table: Any, target: str) -> Agreement:
-    """Return the rises that a learner measures, and those by permutation, of the same rows and of held-out ones."""
-    is_held_out = np.arange(len(table)) % HELD_OUT_STEP == HELD_OUT_STEP - 1
-    learned, rest = table[~is_held_out], table[is_held_out]
+    """Return the rises that a learner measures, and those by permutation, of the same rows and of held-out ones.
+
+    Rows are in random order. Held-out rows between learned rows of the same time would say what the learner does with
+    times that it knows, while it measures rises in rows of a time that it has not seen.
+    """
+    table = table.sample(frac=1.0, random_state=0)
+    count = min(len(table) // _HELD_OUT_PART, _MAX_HELD_OUT)
+    rest, learned = table.iloc[:count], table.iloc[count:]
     model = TableRegressor(target, learner=MetricRegressor(past=False))
     groups = _measured_groups(model.fit(learned))
     names = [list(each.columns) for each in groups]
@@ -154,22 +161,23 @@ def _rises_by_permutation(model: TableRegressor, rows: Any, target: str, groups:
 
 
 def progressive_rises(table: Any, target: str, groups: list[list[str]]) -> Floats:
-    """Return the mean rises in squared error, of all rows but the first block, each predicted before it is learned.
+    """Return the mean rises in squared error of blocks of rows that are predicted before they are learned.
 
-    This is what the learner estimates: the columns of a group are taken from random earlier rows. Rows are learned in
-    short blocks.
+    This is what the learner estimates: the columns of a group are taken from random earlier rows. Blocks are evenly
+    spaced; the rows between them are only learned.
     """
     rng, model = np.random.default_rng(0), TableRegressor(target, learner=MetricRegressor(past=False))
     model.partial_fit(table.iloc[:_BLOCK])
-    sums = np.zeros(len(groups))
-    for start in range(_BLOCK, len(table), _BLOCK):
+    sums, step = np.zeros(len(groups)), max(_BLOCK, len(table) // _MAX_BLOCKS)
+    starts = range(_BLOCK, len(table) - _BLOCK + 1, step)
+    for start in starts:
         rows = table.iloc[start : start + _BLOCK]
         labels, sources = rows[target].to_numpy(np.float64), table.iloc[rng.integers(start, size=len(rows))]
         usual = _squared_error(model, rows, labels)
         for k, names in enumerate(groups):
-            sums[k] += len(rows) * (_squared_error(model, _replaced(rows, sources, names), labels) - usual)
-        model.partial_fit(rows)
-    return sums / (len(table) - _BLOCK)
+            sums[k] += _squared_error(model, _replaced(rows, sources, names), labels) - usual
+        model.partial_fit(table.iloc[start : start + step])
+    return sums / len(starts)
 
 
 def _replaced(rows: Any, sources: Any, names: list[str]) -> Any:

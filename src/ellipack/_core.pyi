@@ -774,6 +774,11 @@ class MetricCore:
         Return the parts after one more round, its prediction and its intervals, without changing the core.
         """
 
+    def round_before_refit(self, row: Sequence[float], label: float, key: int = 0, past: Sequence[float] = [], bounds: Sequence[float] = []) -> tuple[CoreParts, float, list[float]]:
+        """
+        Return the same with empty global regressions, which must be fitted again. With many features, it is faster.
+        """
+
     def copy(self) -> MetricCore:
         """Return an independent copy."""
 

@@ -232,6 +232,23 @@ def test_a_core_stops_before_a_round_that_would_fill_the_memory() -> None:
     assert content(core.parts()) == before
 
 
+def test_a_round_before_a_refit_differs_only_in_the_regressions() -> None:
+    X, y = smooth_stream(60)
+    core = trained(X[:59], y[:59], past=Past(2)).core
+    before = content(core.parts())
+    expected, *published = core.round_on_copy(X[59].tolist(), y[59])
+    after, *same = core.round_before_refit(X[59].tolist(), y[59])
+    assert same == published
+    assert content(core.parts()) == before
+    assert after.past is not None
+    assert expected.past is not None
+    for learner, other in ((after.plain, expected.plain), (after.past.rounds, expected.past.rounds)):
+        assert learner.regressions.ridge.inverse.shape == learner.regressions.forgetting.inverse.shape == (1, 1)
+        assert content(changed(learner, regressions=other.regressions)) == content(other)
+    with pytest.raises(ValueError, match="regression"):
+        CoreParts(after.plain, after.past)
+
+
 def test_algorithm_1_has_a_bounded_number_of_centers() -> None:
     X, y = smooth_stream(400, seed=3)
     most = len(PARTS.packing.coordinates) + 2

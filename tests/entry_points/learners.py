@@ -12,7 +12,7 @@ from tests.strategies import ball
 
 Regressor = PackingRegressor | PhasedRegressor | MetricRegressor
 
-SMALL = MetricConfig(growth=3.0, validation_points=16, pool=32)
+SMALL = MetricConfig(growth=3.0, powers=(0.5,), ridges=(0.01,), validation_points=16, pool=32)
 
 PAPER: dict[str, Callable[[], Regressor]] = {
     "packing": PackingRegressor,

@@ -20,6 +20,7 @@ from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState, Samples
 from ellipack.metric import GopEstimator, LocalSlopes, Metric
 from ellipack.validation import Floats, Ints
+from tests.fuzz.strategies import n_examples
 from tests.strategies import ball, seeds
 
 State = TypeVar("State")
@@ -50,7 +51,7 @@ def drawn_moments(rng: np.random.Generator, rounds: int) -> Ints:
     return np.append(rng.integers(1, rounds, size=5), [0, rounds])
 
 
-@settings(max_examples=20)
+@settings(max_examples=n_examples(10))
 @given(st.integers(1, 2), st.sampled_from([30, 300, 1000]), st.sampled_from([0.0, 0.2]), seeds)
 def test_the_practical_learner_goes_on_the_same(views: int, most: int, copies: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -66,7 +67,7 @@ def test_the_practical_learner_goes_on_the_same(views: int, most: int, copies: f
     compare(make, learn, rebuild_metric_core, drawn_moments(rng, len(X)))
 
 
-@settings(max_examples=30)
+@settings(max_examples=n_examples(15))
 @given(seeds)
 def test_algorithm_1_goes_on_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -78,7 +79,7 @@ def test_algorithm_1_goes_on_the_same(seed: int) -> None:
     compare(partial(packing.init, Metric.identity(2)), learn, rebuild_packing, drawn_moments(rng, len(X)))
 
 
-@settings(max_examples=30)
+@settings(max_examples=n_examples(15))
 @given(seeds)
 def test_section_4_goes_on_the_same(seed: int) -> None:
     rng = np.random.default_rng(seed)

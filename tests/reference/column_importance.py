@@ -11,15 +11,17 @@ from ellipack.validation import Floats
 from tests.reference.metric_learner import ReferenceMetricLearner
 
 MASK = 2**64 - 1
-FIRST_ROUND, EQUAL_ROUNDS, MAX_ROWS = 16, 500, 512
+FIRST_ROUND, EQUAL_ROUNDS, MAX_ROWS = 16, 500, 1024
 EQUAL_FRACTION, TOTAL_FRACTION, RECENT_FRACTION = 0.25, 0.5, 0.25
 EVEN_PART, LARGEST_RATIO, SIZE_KEEP = 0.25, 20.0, 1 - 1 / 256
 MIN_UNEXPLAINED = 1e-3  # of the variance of a control by those before it
 MEASUREMENTS_PER_CONTROL, FEW_MEASUREMENTS = 3, 4
-FIRST_MEASUREMENTS, LEAST_EFFECTIVE, FRACTION_OF_NEW = 6, 2, 0.5
+FIRST_MEASUREMENTS, LEAST_EFFECTIVE, FRACTION_OF_NEW = 6, 2, 1.5
+FRACTION_OF_UNCERTAIN = 0.5
 MEASUREMENTS_PER_DIVISION, PRIOR_MEASUREMENTS = 8, 1
-MIN_ROWS = 8  # for the model of slopes
-SOURCE_PART = 0.25  # of the variance of a rise, that the earlier row has
+MIN_ROWS = 64  # for the model of slopes
+SOURCES = 2  # earlier rows over which controls are averaged in a round
+SOURCE_PART = 0.25 / (0.25 + 0.75 / SOURCES)  # of the variance of this mean, that the earlier rows have
 
 
 def random_bits(seed: int, round_: int, stream: int) -> int:
@@ -116,7 +118,7 @@ class Sums:
         """Return the controls that are used, their coefficients and their covariances."""
         weight, rise, controls = self._arrays()
         centered = controls - np.average(controls, axis=0, weights=weight)
-        kept = independent_controls(weight, centered, self.count())
+        kept = independent_controls(weight, centered, len(rise))
         coefficients = weighted_fit(weight, centered[:, kept], rise - np.average(rise, weights=weight))
         return kept, coefficients, (centered[:, kept] * weight[:, None]).T @ centered[:, kept] / weight.sum()
 
@@ -134,7 +136,10 @@ class Sums:
     def _variance_of_means(self) -> float:
         """Return the variance of the mean of the controls relative to theirs, by rounds and by earlier rows."""
         rounds = sum(self.control_weights)
-        sources = MAX_ROWS * (1 + math.log(rounds / MAX_ROWS)) if rounds > MAX_ROWS else rounds
+        sources = rounds / 2
+        if rounds > MAX_ROWS:
+            same = 2 * MAX_ROWS + MAX_ROWS * math.log(rounds / MAX_ROWS) + (rounds**2 - MAX_ROWS**2) / MAX_ROWS / 2
+            sources = rounds**2 / same
         return 1 / effective_count(self.control_weights) + SOURCE_PART / sources
 
     def _factor(self, rank: int) -> float:
@@ -173,7 +178,7 @@ def weighted_fit(weight: Floats, columns: Floats, values: Floats) -> Floats:
     return np.asarray(np.linalg.lstsq(columns * root[:, None], values * root, rcond=None)[0], dtype=np.float64)
 
 
-def independent_controls(weight: Floats, centered: Floats, count: float) -> list[int]:
+def independent_controls(weight: Floats, centered: Floats, count: int) -> list[int]:
     """Return the numbers of the controls that those before them do not explain, no more than measurements allow."""
     kept: list[int] = []
     for k in range(centered.shape[1]):
@@ -194,6 +199,7 @@ class LiteralImportance:
         self.gradients: list[Floats] = []
         self.size_weights: list[float] = []
         self.slope_model: Callable[[Floats], Floats] | None = None
+        self.curvatures = np.zeros((0, 0))
 
     def learn(self, row: Floats, label: float) -> None:
         """Run one round."""
@@ -221,17 +227,17 @@ class LiteralImportance:
         d, penalty = rows.shape[1], len(rows) ** 0.25
         table = np.vstack([rows - mean, penalty * np.eye(d)])
         coefficients = np.linalg.lstsq(table, np.vstack([slopes - mean_slope, np.zeros((d, d))]), rcond=None)[0]
-        self.slope_model = lambda row: mean_slope + (row - mean) @ coefficients
+        self.curvatures = (coefficients + coefficients.T) / 2
+        self.slope_model = lambda row: mean_slope + (row - mean) @ self.curvatures
 
-    def _quadratic_change(self, row: Floats, source: Floats, feature: int) -> float:
-        """Return the integral of the modeled slope from the value in a row to that in another."""
+    def _quadratic_change(self, row: Floats, source: Floats, features: list[int]) -> float:
+        """Return the change of a quadratic function with the modeled slopes, by features of another row."""
         if self.slope_model is None:
             return 0.0
         start, other = self.learner.views[0].standardize(np.array([row, source]))
-        end = start.copy()
-        end[feature] = other[feature]
-        slopes = self.slope_model(start)[feature], self.slope_model(end)[feature]
-        return float(sum(slopes) / 2 * (end[feature] - start[feature]))
+        gap = np.zeros(len(row))
+        gap[features] = (other - start)[features]
+        return float(self.slope_model(start) @ gap + gap @ self.curvatures @ gap / 2)
 
     def _measure(self, row: Floats, gradient: Floats, label: float) -> None:
         usual = self.learner.predict(row)
@@ -240,32 +246,38 @@ class LiteralImportance:
             self.size_weights = [*(SIZE_KEEP * each for each in self.size_weights), 1.0]
 
     def _replace(self, row: Floats, gradient: Floats, label: float, usual: float) -> None:
-        place = random_bits(self.seed, self.learner.clock, 0) % len(self.rows)
-        source = self.rows[place]
-        ridge = self.learner.ridge.coefficients[:-1] / self.learner.views[0].scale
-        moves = []
-        for group in self.groups:
-            gap = (source - row)[group.features]
-            changes = [float(slope[group.features] @ gap) for slope in (ridge, gradient)]
-            changes.append(sum(self._quadratic_change(row, source, k) for k in group.features))
-            moves.append([self.learner.within_labels(usual + change) - usual for change in changes])
-        sizes = [self._size(each, abs(label - usual)) for each in moves]
+        first = random_bits(self.seed, self.learner.clock, 0)
+        sources = [self.rows[(first + j * len(self.rows) // SOURCES) % len(self.rows)] for j in range(SOURCES)]
+        slopes = *self._global_slopes(), gradient
+        changes = [[self._changes(row, source, slopes, each.features) for each in self.groups] for source in sources]
+        moves = [[[self.learner.within_labels(usual + c) - usual for c in each] for each in row_] for row_ in changes]
+        controls = np.array(moves) * (np.array(moves) + 2 * (usual - label))
+        sizes = [self._size(each, abs(label - usual)) for each in moves[0]]
         chosen, probability = self._choose(sizes)
-        for group, own_moves, size in zip(self.groups, moves, sizes, strict=True):
-            controls = np.array([(usual + move - label) ** 2 - (usual - label) ** 2 for move in own_moves])
+        for k, group in enumerate(self.groups):
             group.recent.fade_measured(1 - 1 / self._memory())
             if group is chosen:
                 replaced = row.copy()
-                replaced[group.features] = source[group.features]
+                replaced[group.features] = sources[0][group.features]
                 rise = (self.learner.predict(replaced) - label) ** 2 - (usual - label) ** 2
                 for sums in (group.total, group.recent):
-                    sums.measured.append(Measurement(1 / probability, rise, controls))
-            group.total.add_controls(controls, 1.0)
-            group.recent.add_controls(controls, 1 - 1 / self._memory())
-            group.sizes.append(size)
+                    sums.measured.append(Measurement(1 / probability, rise, controls[0, k]))
+            group.total.add_controls(controls[:, k].mean(axis=0), 1.0)
+            group.recent.add_controls(controls[:, k].mean(axis=0), 1 - 1 / self._memory())
+            group.sizes.append(sizes[k])
         count = sum(len(group.total.measured) for group in self.groups)
         if chosen is not None and self.learner.clock >= EQUAL_ROUNDS and count % MEASUREMENTS_PER_DIVISION == 0:
             self._find_fractions()
+
+    def _global_slopes(self) -> tuple[Floats, Floats]:
+        """Return the slopes of both ridge regressions."""
+        scale = self.learner.views[0].scale
+        return self.learner.ridge.coefficients[:-1] / scale, self.learner.forgetting.coefficients[:-1] / scale
+
+    def _changes(self, row: Floats, source: Floats, slopes: tuple[Floats, ...], features: list[int]) -> list[float]:
+        """Return by how much each surrogate changes with the features of another row."""
+        linear = [float(slope[features] @ (source - row)[features]) for slope in slopes]
+        return [*linear, self._quadratic_change(row, source, features)]
 
     def _size(self, moves: list[float], error: float) -> float:
         """Return about how large the rise in squared error is."""
@@ -277,7 +289,7 @@ class LiteralImportance:
 
     def _stride(self) -> int:
         clock = self.learner.clock
-        return 1 if clock < 120 else 5 if clock < EQUAL_ROUNDS else 20 if clock < 1500 else 30
+        return 1 if clock < 120 else 5 if clock < EQUAL_ROUNDS else 25 if clock < 1500 else 35
 
     def _choose(self, sizes: list[float]) -> tuple[Group | None, float]:
         """Draw the group to measure; return it with its probability."""
@@ -302,7 +314,8 @@ class LiteralImportance:
         ]
         fraction = group.fraction if any(fractions) else need / sum(needs)
         if any(fractions) and any(group is each for each in new):
-            fraction = max(fraction, FRACTION_OF_NEW / len(new))
+            few = len(group.total.measured) < FIRST_MEASUREMENTS
+            fraction = max(fraction, (FRACTION_OF_NEW if few else FRACTION_OF_UNCERTAIN) / len(new))
         mean = float(np.average(group.sizes, weights=self.size_weights)) if group.sizes else 0.0
         ratio = min(LARGEST_RATIO, size / mean) if mean > 0 else 1.0
         return fraction * (EVEN_PART + (1 - EVEN_PART) * ratio) / self._stride()

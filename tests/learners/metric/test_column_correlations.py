@@ -17,12 +17,19 @@ def standardized(table: Floats) -> Floats:
 
 def divide(table: Floats, labels: Floats, columns: list[list[int]]) -> tuple[float, ...]:
     """Return the fractions of raw columns."""
-    return divide_importance(StandardizedCenters(np.zeros(len(table)), labels, table), columns).fractions
+    labels = standardized(labels[:, None])[:, 0]
+    return divide_importance(StandardizedCenters(np.zeros(len(table)), labels, standardized(table)), columns).fractions
+
+
+def clipped(values: Floats) -> Floats:
+    """Return columns with outliers at 2.5 mean absolute deviations from the mean."""
+    gaps = values - values.mean(axis=0)
+    return np.asarray(np.sign(gaps) * np.minimum(np.abs(gaps), 2.5 * np.abs(gaps).mean(axis=0)))
 
 
 def explained(table: Floats, labels: Floats) -> float:
-    """Return the fraction of the variance that a linear regression explains."""
-    left, right = standardized(table), standardized(labels[:, None])[:, 0]
+    """Return the fraction of the variance that a linear regression explains, with clipped outliers."""
+    left, right = standardized(clipped(table)), standardized(clipped(labels[:, None]))[:, 0]
     fit = left @ np.linalg.lstsq(left, right, rcond=None)[0]
     return float(fit @ fit)
 
@@ -55,6 +62,16 @@ def test_copies_have_equal_parts_and_so_have_columns_that_explain_nothing() -> N
     assert divide(np.column_stack([a, -2 * a, 3 * a]), a + b, [[0], [1], [2]]) == pytest.approx([1 / 3] * 3)
     even = np.column_stack([a, a + 0.1 * b])
     assert divide(even, a**2, [[0], [1]]) == pytest.approx([0.5, 0.5], abs=0.02)
+
+
+def test_one_wrong_row_hardly_changes_the_fractions() -> None:
+    rng = np.random.default_rng(0)
+    a, b, c = rng.normal(size=(3, 500))
+    table, labels = np.column_stack([a, a + 0.05 * b, a + 0.05 * c]), np.exp(a / 3)
+    wrong = table.copy()
+    wrong[7, 1:] = -20
+    columns = [[0], [1], [2]]
+    assert divide(wrong, labels, columns) == pytest.approx(divide(table, labels, columns), abs=0.02)
 
 
 def test_standard_errors_cover_the_variation_over_samples() -> None:

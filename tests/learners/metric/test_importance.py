@@ -3,16 +3,27 @@
 import math
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from ellipack import MetricRegressor, load
+from ellipack._core import FeatureGroup
+from ellipack.learners.metric.column_groups import initial_importance, regroup
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.importance_estimates import RiseEstimate, split_time, to_shares
 from ellipack.river import MetricRegressor as RiverMetricRegressor
 from ellipack.validation import Floats
-from tests.reference.column_importance import PRIOR_MEASUREMENTS, Group, LiteralImportance
+from tests.reference.column_importance import (
+    MAX_ROWS,
+    PRIOR_MEASUREMENTS,
+    SOURCE_PART,
+    Group,
+    LiteralImportance,
+    random_bits,
+)
 from tests.reference.metric_learner import ReferenceMetricLearner
 
 
@@ -52,6 +63,31 @@ def test_measurements_are_those_of_the_literal_version(stream: Callable[[int], t
         assert group.recent_estimate[:2] == pytest.approx(recent, rel=1e-6, abs=1e-9)
         assert group.estimate[2] == pytest.approx(expected.total.count(), rel=1e-6)
         assert group.recent_estimate[2] == pytest.approx(expected.recent.count(), rel=1e-6)
+
+
+def test_replacements_come_from_a_uniform_sample_of_the_rows() -> None:
+    X = np.random.default_rng(0).uniform(size=(1500, 1))
+    measured = MetricRegressor(past=False, random_state=3).fit(X, X[:, 0]).state_.core.importance()
+    assert measured is not None
+    expected = X[1 : MAX_ROWS + 1, 0].copy()  # the first row has no prediction
+    for clock in range(MAX_ROWS + 1, len(X)):
+        if (place := random_bits(3, clock, 1) % clock) < MAX_ROWS:
+            expected[place] = X[clock, 0]
+    np.testing.assert_array_equal(measured.sample[0][:, 0], expected)
+
+
+@pytest.mark.parametrize("rounds", [700, 5000])
+def test_the_variance_counts_earlier_rows_by_how_often_they_are_sources(rounds: int) -> None:
+    t = np.arange(1, rounds + 1)
+    # Rounds before t with the same source: that of round s is kept in round t with probability s / t.
+    same = np.where(t <= MAX_ROWS, 1.0, (MAX_ROWS + (t**2 - MAX_ROWS**2) / (2 * MAX_ROWS)) / t)
+    sums = np.zeros((2, FeatureGroup.sum_count))
+    measured, controls = sums[0, :44].reshape(2, 22), sums[0, 44:]
+    measured[:, :2], controls[:2] = 10, rounds
+    measured[:, [7, 17, 21]], controls[6] = 10, rounds  # products: the rise is the first control, of variance 1
+    group = FeatureGroup(np.zeros(1, dtype=np.int64), False, 1.0, 10, 0.0, (0.0, 0.0), sums)
+    expected = 1 / rounds + SOURCE_PART * 2 * same.sum() / rounds**2
+    assert group.estimate[1] == pytest.approx(expected, rel=0.01)
 
 
 def test_measurements_do_not_change_predictions() -> None:
@@ -144,6 +180,14 @@ def test_row_numbers_are_time_and_not_features() -> None:
     assert measured.split.time > measured.split.features > 0
 
 
+def test_the_past_of_the_label_is_time() -> None:
+    noise, X = np.random.default_rng(0).normal(size=(2, 600))
+    measured = MetricRegressor().fit(X[:, None], np.cumsum(noise)).importances_
+    assert measured is not None
+    assert measured.split is not None
+    assert measured.split.time > 0.9
+
+
 def test_what_grows_with_few_exceptions_is_time() -> None:
     rng = np.random.default_rng(0)
     a, steps = rng.normal(size=(2, 700))
@@ -183,6 +227,13 @@ def test_shares_add_up_to_one_and_unknown_estimates_have_none() -> None:
     assert shares.stds[0] == pytest.approx(np.hypot(0.3 / 16, 0.1 * 3 / 16))
 
 
+def test_without_a_rise_all_shares_are_zero_and_uncertain() -> None:
+    shares = to_shares([RiseEstimate(-0.2, 0.3), RiseEstimate(0.0, 0.1), RiseEstimate(math.nan, math.nan)])
+    np.testing.assert_array_equal(shares.values, [0.0, 0.0, math.nan])
+    np.testing.assert_allclose(shares.stds, [0.75, 0.25, math.nan])
+    assert to_shares([RiseEstimate(0.0, 0.0)]).values.tolist() == [0.0]
+
+
 @pytest.mark.parametrize(
     ("time", "features", "everything", "split"),
     [
@@ -198,3 +249,16 @@ def test_time_and_features_add_up_to_one(
     assert found is not None
     assert found[:3] == pytest.approx(split)
     assert split_time(RiseEstimate(time, 0.1), RiseEstimate(features, 0.1), RiseEstimate(1.0, 0.9)) is None
+    unclear = split_time(RiseEstimate(time, 0.1), RiseEstimate(features, 0.1), RiseEstimate(9.0, 5.0))
+    assert unclear is not None  # what each explains is clear
+    assert unclear.time == pytest.approx(time / (time + features))
+    assert split_time(RiseEstimate(time, 9.0), RiseEstimate(features, 9.0), RiseEstimate(9.0, 5.0)) is None
+    assert split_time(RiseEstimate(math.nan, math.nan), RiseEstimate(features, 0.1), RiseEstimate(9.0, 0.1)) is None
+
+
+def test_groups_that_numpy_could_not_read_are_an_error() -> None:
+    """Without memory, NumPy takes the array of a group for an object."""
+    importance, layout = initial_importance((0, 1), 0, 0)
+    unreadable = [SimpleNamespace(features=np.array(object())) for _ in importance.groups]
+    with pytest.raises(TypeError):
+        regroup(cast("Any", SimpleNamespace(groups=unreadable)), layout, layout)

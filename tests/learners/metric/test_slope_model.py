@@ -32,13 +32,13 @@ def test_the_slopes_of_a_product_are_linear_in_the_other_feature() -> None:
 
 
 def test_there_is_no_model_of_few_rows_or_of_very_many_features() -> None:
-    assert fitted(8)[1].slope_model.shape == (0, 2)
-    assert fitted(14)[1].slope_model.shape == (3, 2)
-    assert fitted(12, d=257)[1].slope_model.shape == (0, 257)
+    assert fitted(64)[1].slope_model.shape == (0, 2)  # a phase ends after 60 rounds, the next one after 90
+    assert fitted(91)[1].slope_model.shape == (3, 2)
+    assert fitted(91, d=257)[1].slope_model.shape == (0, 257)
 
 
 def test_new_features_have_no_slopes() -> None:
-    learner, before = fitted(60)
+    learner, before = fitted(95)
     learner.add_features([1.0, 1.0])
     after = learner.state_.core.importance()
     assert after is not None

@@ -18,6 +18,7 @@ _MIN_ROWS, _MAX_ROWS = 30, 500  # centers, evenly spaced, that correlations use
 _SMALLEST, _ROUNDING = 1e-300, 1e-9  # of a column that is not 0, and that is not constant
 _MIN_TREND: Final = 0.3  # correlation with the round from which that of ranks is computed
 _PARTS: Final = 5  # of the rows, by which standard errors of divisions are estimated
+_MAX_DEVIATION: Final = 2.5  # mean absolute deviations, beyond which outliers are clipped
 _MAX_FEATURES: Final = 1000  # beyond which correlations are not computed, to save time
 
 
@@ -121,9 +122,9 @@ class Division(NamedTuple):
 def divide_importance(centers: StandardizedCenters, features: list[list[int]]) -> Division:
     """Return the fraction of the importance of correlated columns that each of them gets.
 
-    The fractions are those of `relative_weights`. What a linear regression does not explain is divided equally. They do
-    not depend on the order of the rows, nor on which column the learner prefers. Standard errors come from their
-    variation over parts of the rows.
+    The fractions are those of `relative_weights`, with clipped outliers. What a linear regression does not explain is
+    divided equally. They do not depend on the order of the rows, nor on which column the learner prefers. Standard
+    errors come from their variation over parts of the rows.
 
     Parameters
     ----------
@@ -136,12 +137,18 @@ def divide_importance(centers: StandardizedCenters, features: list[list[int]]) -
     -------
     division : Division
     """
-    table = centers.features[:, [feature for each in features for feature in each]]
-    sizes = [len(each) for each in features]
+    table = _clip_outliers(centers.features[:, [feature for each in features for feature in each]])
+    labels, sizes = _clip_outliers(centers.labels), [len(each) for each in features]
     count = len(table) // _PARTS * _PARTS
-    parts = _divide(_split(table[:count]), _split(centers.labels[:count]), sizes)
+    parts = _divide(_split(table[:count]), _split(labels[:count]), sizes)
     stds = parts.std(axis=0, ddof=1) / np.sqrt(_PARTS)
-    return Division(tuple(_divide(table, centers.labels, sizes).tolist()), tuple(stds.tolist()))
+    return Division(tuple(_divide(table, labels, sizes).tolist()), tuple(stds.tolist()))
+
+
+def _clip_outliers(centered: Floats) -> Floats:
+    """Return columns of mean 0 with clipped outliers: one wrong value must not hide a correlation."""
+    largest = _MAX_DEVIATION * np.abs(centered).mean(axis=0)
+    return np.asarray(np.clip(centered, -largest, largest))
 
 
 def _split(values: Floats) -> Floats:

@@ -157,21 +157,22 @@ def regroup(importance: ImportanceParts, old: GroupLayout, new: GroupLayout) -> 
     """
     measured = dict(zip(old.keys, importance.groups, strict=True))
     groups, of_columns, time = [], _features_of_columns(new.columns), frozenset(new.time)
+    covered = frozenset(column for columns in new.together for column in columns)
     for key in new.keys:
         features, before = _features(key, of_columns, time), measured.get(key)
-        if before is not None and not _keeps_measurements(key.kind, before.features, features):
+        # Without memory, NumPy takes the result of compiled code for an object. This raises an error then.
+        if before is not None and not _keeps_measurements(key.kind, np.asarray(before.features, np.int64), features):
             before = None
-        groups.append(_group(key, features, _priority(key, features, new), before))
+        groups.append(_group(key, features, _priority(key, features, time, covered), before))
     return _changed(importance, groups=groups), new
 
 
-def _priority(key: GroupKey, features: Ints, layout: GroupLayout) -> float:
-    """Return how much the standard error of a group matters."""
+def _priority(key: GroupKey, features: Ints, time: frozenset[int], covered: frozenset[int]) -> float:
+    """Return how much the standard error of a group matters. `covered` columns belong to a group of correlated ones."""
     if key.kind in (TIME, FEATURES, ALL):
-        return _SPLIT_PRIORITY if layout.time else _TIMELESS_PRIORITY
-    is_time = set(features.tolist()) <= set(layout.time)
-    is_covered = any(key.columns[0] in columns for columns in layout.together)
-    return _COVERED_PRIORITY if key.kind == COLUMN and (is_time or is_covered) else 1.0
+        return _SPLIT_PRIORITY if time else _TIMELESS_PRIORITY
+    has_no_share = key.kind == COLUMN and (key.columns[0] in covered or time.issuperset(features.tolist()))
+    return _COVERED_PRIORITY if has_no_share else 1.0
 
 
 def _keeps_measurements(kind: str, before: Ints, after: Ints) -> bool:

@@ -7,7 +7,7 @@ converted to the new units.
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from ellipack._core import FeatureView, GlobalRegressions, LeastSquares, MetricParts
+from ellipack._core import FeatureView, GlobalRegressions, LeastSquares, MetricCore, MetricParts
 from ellipack.validation import Floats
 
 _MAX_REFIT_CENTERS = 1000  # with more centers the ridge regression is converted
@@ -37,6 +37,13 @@ def convert_regressions(parts: MetricParts, new: FeatureView) -> GlobalRegressio
     if parts.clock > _MAX_REFIT_ROUNDS or refitted is None:
         return GlobalRegressions(ridge, _convert(before.forgetting, old, new))
     return GlobalRegressions(ridge, refitted)
+
+
+def refits_after(core: MetricCore) -> bool:
+    """Return whether all regressions are surely fitted again if a phase ends after the next round."""
+    most_centers = rounds = core.clock + 1
+    d = max(core.dimension, len(core.past_feature_scales()) if core.has_past else 0)
+    return rounds <= _MAX_REFIT_ROUNDS and most_centers * d**2 <= _MAX_REFIT_WORK
 
 
 def _refit(parts: MetricParts, new: FeatureView) -> LeastSquares:

@@ -109,6 +109,8 @@ class Shares(NamedTuple):
 def to_shares(estimates: Sequence[RiseEstimate]) -> Shares:
     """Return the share of each estimate in their sum. A negative estimate has a share of 0.
 
+    If no estimate is positive, all shares are 0. Their standard errors are relative to the sum of all standard errors.
+
     Examples
     --------
     >>> to_shares([RiseEstimate(3.0, 0.1), RiseEstimate(1.0, 0.1), RiseEstimate(-0.1, 0.1)]).values.tolist()
@@ -118,9 +120,7 @@ def to_shares(estimates: Sequence[RiseEstimate]) -> Shares:
     stds = np.array([each.std for each in estimates])
     known = ~np.isnan(values)
     positive = np.where(known, np.maximum(values, 0.0), 0.0)
-    total = positive.sum()
-    if not total > 0:
-        return Shares(np.full(len(values), np.nan), np.full(len(values), np.nan))
+    total = positive.sum() or np.where(known, stds, 0.0).sum() or 1.0
     shares = positive / total
     variances = np.where(known, stds / total, 0.0) ** 2
     # The derivative of a share is (1 - share) / total by its own estimate, and -share / total by another.
@@ -162,11 +162,13 @@ def split_time(time: RiseEstimate, features: RiseEstimate, everything: RiseEstim
     >>> round(split.time, 2), round(split.features, 2), round(split.both, 2)
     (0.6, 0.3, 0.1)
     """
-    if not everything.value > 2 * everything.std or math.isnan(time.value) or math.isnan(features.value):
-        return None
     by_time, by_features, total = max(0.0, time.value), max(0.0, features.value), everything.value
     excess = by_time + by_features - total
-    if abs(excess) <= 2 * math.sqrt(time.std**2 + features.std**2 + everything.std**2):
+    add_up = abs(excess) <= 2 * math.sqrt(time.std**2 + features.std**2 + everything.std**2)
+    is_clear = by_time + by_features > 2 * math.hypot(time.std, features.std)
+    if math.isnan(time.value + features.value) or not (total > 2 * everything.std or (add_up and is_clear)):
+        return None
+    if add_up:
         total = by_time + by_features
     elif excess > 0:
         by_time, by_features = max(0.0, by_time - excess / 2), max(0.0, by_features - excess / 2)

@@ -29,6 +29,7 @@ from ellipack.errors import DomainError, InputError, ShapeError
 from ellipack.learners.intervals import NO_BOUNDS, Predictions, RowPredictions, check_bounds, empty_predictions
 from ellipack.learners.metric.call_sizes import predictions_per_call, rounds_per_call
 from ellipack.learners.metric.eviction import evict_redundant_centers
+from ellipack.learners.metric.global_regressions import refits_after
 from ellipack.learners.metric.past import MAX_PAST_VALUE, past_feature_names, with_rounds
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
@@ -406,10 +407,14 @@ def _run_boundary_round(
 
     The round runs on a copy, which then replaces the current phase.
     """
-    phase, settings = state.phase, state.core.settings
-    parts, prediction, bounds = state.core.round_on_copy(*round_)
+    phase, core, settings = state.phase, state.core, state.core.settings
+    clock = core.clock + 1
+    if clock == phase.end and clock < settings.max_centers and refits_after(core):
+        parts, prediction, bounds = core.round_before_refit(*round_)
+    else:
+        parts, prediction, bounds = core.round_on_copy(*round_)
+        parts = _evict(parts, settings.max_centers)
     predictions.values[:], predictions.bounds[:] = prediction, bounds
-    parts = _evict(parts, settings.max_centers)
     if parts.plain.clock == phase.end:
         state.phase = next_phase(phase, parts, state.config, state.random_state, n_jobs)
     else:

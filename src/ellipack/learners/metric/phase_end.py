@@ -56,7 +56,7 @@ from ellipack.validation import Floats, Ints
 
 _MAX_KNOTS = 256  # between which ranks are interpolated
 _MIN_CENTERS = 8  # for a selection of the metric
-_PHASES_PER_GROUPING = 2  # after which groups of columns are found again, to save time
+_PHASES_PER_GROUPING = 3  # after which groups of columns are found again, to save time
 _MIN_VALIDATION_POINTS, _VALIDATION_DIVISOR = 60, 8  # one in eight centers, but at least 60 and at most the setting
 _MAX_VARIANCE_GROWTH = 1e4  # since the prior of the stack was set
 _ROUNDING = 1e-13  # error of the running mean of a constant feature, relative to its absolute value
@@ -163,7 +163,8 @@ def _summarize(number: int, parts: MetricParts, learner: _NextLearner) -> PhaseS
         eigenvalues=spectrum,
         feature_weights=metric.feature_weights,
         choices=learner.choices,
-        expert_weights=parts.aggregation.experts.weights(),
+        # Without memory, NumPy takes the result of compiled code for an object. This raises an error then.
+        expert_weights=np.asarray(parts.aggregation.experts.weights(), dtype=np.float64),
         past_choices=(),
     )
 

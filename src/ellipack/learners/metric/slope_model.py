@@ -12,7 +12,7 @@ from ellipack._core import FeatureView, ImportanceParts
 from ellipack.validation import Floats
 
 _MAX_FEATURES: Final = 256  # beyond which there is no model, to save time
-_MIN_ROWS: Final = 8
+_MIN_ROWS: Final = 64  # below, slopes are too noisy
 _MAX_SLOPE: Final = 1e100  # of a model that is used
 
 
@@ -29,7 +29,8 @@ def fit_slope_model(importance: ImportanceParts, view: FeatureView) -> Floats:
     Returns
     -------
     model : array of shape (d + 1, d)
-        Coefficients of each feature for all slopes, then the intercepts. There are no rows if there is no model.
+        Coefficients of each feature for all slopes, a symmetric matrix as that of the second derivatives of a function,
+        then the intercepts. There are no rows if there is no model.
     """
     rows, gradients, _ = importance.sample
     count, d = rows.shape
@@ -41,6 +42,7 @@ def fit_slope_model(importance: ImportanceParts, view: FeatureView) -> Floats:
     # The penalty is that of a prior that weighs as much as the square root of the number of rows.
     gram = centered.T @ centered + np.sqrt(count) * np.eye(d)
     coefficients = np.linalg.solve(gram, centered.T @ (slopes - mean_slopes))
+    coefficients = (coefficients + coefficients.T) / 2
     return np.vstack([coefficients, mean_slopes - means @ coefficients])
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ellipack._core import FeatureGroup, ImportanceParts
 from ellipack.validation import Floats
 
-_N_MEASURED, _N_CONTROLS = 4, 3  # variables of the moments in the sums of a group
+_N_MEASURED, _N_CONTROLS = 5, 4  # variables of the moments in the sums of a group
 _TOTAL, _RECENT = 0, 1  # rows of the sums
 _LEAST_MEMORY, _MEMORY_DIVISOR = 512.0, 4.0  # rounds of the recent window, as in cpp/column_importance.cpp
 _RECENT_FACTOR = 4  # place among the errors
@@ -62,8 +62,8 @@ def merge_importance(
         increases + sum(each.moves[0] - increases for each in learned),
         decreases + sum(each.moves[1] - decreases for each in learned),
     )
-    sample = _merge_samples(base, learned)
-    return ImportanceParts(base.seed, groups, last.seen, sample, errors, last.last_row, moves, base.slope_model)
+    seen, sample = _merge_samples(base, learned)
+    return ImportanceParts(base.seed, groups, seen, sample, errors, last.last_row, moves, base.slope_model)
 
 
 def _sums(parts: ImportanceParts) -> Floats:
@@ -144,14 +144,27 @@ def _merge_errors(base: Floats, before: Floats, after: Floats, kept: float) -> F
     return merged
 
 
-def _merge_samples(base: ImportanceParts, learned: Sequence[ImportanceParts]) -> tuple[Floats, Floats, Floats]:
-    """Return the sample of rows, with the rows that each run put into it. If it was not full, that of the last run."""
+def _merge_samples(
+    base: ImportanceParts, learned: Sequence[ImportanceParts]
+) -> tuple[int, tuple[Floats, Floats, Floats]]:
+    """Return the number of rows so far, and the sample of them with the rows that each run put into it."""
     if base.seen < ImportanceParts.max_rows:
-        return learned[-1].sample
+        return _append_samples(base, learned)
     start, sample = base.sample, base.sample
     for each in learned:
         own = each.sample
         replaced = (own[0] != start[0]).any(axis=1)
         for merged, new in zip(sample, own, strict=True):
             merged[replaced] = new[replaced]
-    return sample
+    return learned[-1].seen, sample
+
+
+def _append_samples(
+    base: ImportanceParts, learned: Sequence[ImportanceParts]
+) -> tuple[int, tuple[Floats, Floats, Floats]]:
+    """Return the same for a sample that was not full: the rows of all runs, evenly spaced if there are too many."""
+    seen = base.seen + sum(each.seen - base.seen for each in learned)
+    runs = [base.sample, *(tuple(part[base.seen :] for part in each.sample) for each in learned)]
+    rows, gradients, past_rows = (np.concatenate(parts) for parts in zip(*runs, strict=True))
+    picked = np.linspace(0, len(rows) - 1, min(seen, ImportanceParts.max_rows)).astype(np.int64)
+    return seen, (rows[picked], gradients[picked], past_rows[picked])
