@@ -23,11 +23,12 @@ PLAIN_TERMINAL = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
 _SERVER = """
 import gc, json, os, resource, signal, sys
 import numpy as np
-from ellipack import MetricRegressor
+from ellipack import MetricRegressor, TableRegressor
 from ellipack.cli import inspect, main, predict, run  # commands import these when they run
 
-X = np.random.default_rng(0).normal(size=(100, 3))
-MetricRegressor(n_jobs=1).progressive(X, X[:, 0])  # warm up, without threads, since it forks
+x = np.random.default_rng(0).normal(size=100)
+table = TableRegressor(learner=MetricRegressor(n_jobs=1)).fit({"x": x}, x)  # warm up, without threads, since it forks
+table.write_report(os.devnull)
 gc.freeze()
 for line in sys.stdin:
     request = json.loads(line)

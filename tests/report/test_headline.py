@@ -102,6 +102,11 @@ def test_warning_if_the_last_label_is_a_better_prediction() -> None:
     assert build_warnings(record) == []
     beaten = replace(record, summary=replace(record.summary, last_rmse=12.5))
     assert build_warnings(beaten) == ["Repeating the last label would be better: its RMSE is 12.5."]
+    text = text_of(build_headline(replace(record, summary=replace(record.summary, rmse=15.0, last_rmse=12.5))))
+    assert text.startswith(
+        "rentals is predicted no better than by its last label: the error over 17,379 rows is 20% higher than if the "
+        "last label is repeated. Recent values explain 62%"
+    )
     assert build_warnings(records.one_row()) == ["There are too few rows to show the error over time."]
 
 

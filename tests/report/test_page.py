@@ -10,6 +10,7 @@ from hashlib import sha256
 from html.parser import HTMLParser
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from ellipack.report import page as module
@@ -200,6 +201,12 @@ def test_missing_package_error_tells_what_to_install(package: str, monkeypatch: 
         ModuleNotFoundError, match=r"the report page needs jinja2 and plotly .*: pip install 'ellipack\[report\]'"
     ):
         runpy.run_path(module.__file__)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 5, 1000])
+def test_base_85_is_that_of_python_with_other_digits(size: int) -> None:
+    data = np.random.default_rng(size).bytes(size)
+    assert b85decode(module._base85(data).encode().translate(bytes.maketrans(b",.:", b"<&>"))) == data
 
 
 def test_page_is_small_and_numbers_are_rounded() -> None:

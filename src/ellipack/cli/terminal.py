@@ -13,7 +13,7 @@ from rich.text import Text
 from ellipack.evaluation.drivers import column_importances
 from ellipack.evaluation.run import Run
 from ellipack.report.formatting import clean, format_count, format_number, format_percent, truncate
-from ellipack.report.headline import format_share
+from ellipack.report.headline import build_baseline_warnings, format_share
 from ellipack.report.record import Direction, ImportanceRecord, KeysRecord, PastRecord, Record, Summary
 
 _MAX_DRIVER_LENGTH = 24
@@ -43,6 +43,8 @@ def print_record(record: Record, console: Console) -> None:
     """Print the results of a run: errors, features and directions."""
     console.print(Text(clean(f"{record.learner} on {record.source}, target {record.target}"), style="bold"))
     console.print(_score_table(record))
+    for warning in build_baseline_warnings(record):
+        console.print(warning)
     if record.keys is not None:
         console.print(_key_table(record.keys))
     if record.importance is not None:
@@ -108,6 +110,7 @@ def _score_rows(summary: Summary) -> list[tuple[str, str]]:
 def _importance_table(measured: ImportanceRecord, console: Console) -> Table:
     """Return the importance of columns, the most important ones first, and of time."""
     table = _table("What drives it", "column", ">importance", ">recently", "")
+    table.columns[-1].no_wrap = False  # effects may be long
     shown = measured.groups[:_MAX_FEATURES]
     largest = max((each.share or 0.0 for each in shown), default=0.0)
     for each in shown:
@@ -118,6 +121,7 @@ def _importance_table(measured: ImportanceRecord, console: Console) -> Table:
         note = f"  {each.effect}" if each.effect else ""
         more = f" and {len(each.columns) - 1:,} more" if len(each.columns) > 1 else ""
         table.add_row(Text(clean(each.columns[0]) + more), format_share(each), recent, bar(length, console) + note)
+    table.columns[0].min_width = min(_NAME_WIDTH, max((len(each.columns[0]) for each in shown), default=0))
     rest = len(measured.groups) - len(shown)
     notes = [f"and {rest:,} more"] * (rest > 0)
     together = [each.columns for each in shown if 1 < len(each.columns) <= _MAX_AS_ONE]

@@ -12,6 +12,7 @@ _VERDICTS = (
     (0.01, "is predicted only slightly better than by its mean"),
 )
 _NO_BETTER = "is predicted no better than by its mean"
+_BEATEN = "is predicted no better than by its last label"
 _MAX_NAMED_COLUMNS = 3
 _MAX_NAME_LENGTH = 60
 _MIN_TIME_SHARE = 0.05  # of recent values, to be mentioned
@@ -54,6 +55,9 @@ def build_headline(record: Record) -> Sentence:
         return [target, f" is predicted over {rows} with an RMSE of {format_number(summary.rmse)}.", *_drivers(record)]
     verdict = next((words for skill, words in _VERDICTS if summary.skill >= skill), _NO_BETTER)
     error = f"the error over {rows} is {compare_errors(summary.skill)} than that of the running mean."
+    if summary.last_rmse is not None and 0 < summary.last_rmse < min(summary.rmse, summary.mean_rmse or summary.rmse):
+        difference = compare_errors(1 - summary.rmse / summary.last_rmse)
+        verdict, error = _BEATEN, f"the error over {rows} is {difference} than if the last label is repeated."
     return [target, f" {verdict}: {error}", *_drivers(record)]
 
 
@@ -133,6 +137,14 @@ def compare_errors(skill: float) -> str:
 
 def build_warnings(record: Record) -> list[str]:
     """Return warnings about the run, a sentence each."""
+    warnings = build_baseline_warnings(record)
+    if record.summary.rows > 0 and len(record.progress.end) < 2:
+        warnings.append("There are too few rows to show the error over time.")
+    return warnings
+
+
+def build_baseline_warnings(record: Record) -> list[str]:
+    """Return which baselines are better than the predictions, a sentence each."""
     summary, warnings = record.summary, []
     if summary.rmse is not None and summary.last_rmse is not None and summary.last_rmse < summary.rmse:
         error = format_number(summary.last_rmse)
@@ -140,8 +152,6 @@ def build_warnings(record: Record) -> list[str]:
     if summary.rmse is not None and summary.mean_rmse is not None and summary.mean_rmse < summary.rmse:
         error = format_number(summary.mean_rmse)
         warnings.append(f"The mean of the earlier labels would be better: its RMSE is {error}.")
-    if summary.rows > 0 and len(record.progress.end) < 2:
-        warnings.append("There are too few rows to show the error over time.")
     return warnings
 
 

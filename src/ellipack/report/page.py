@@ -5,13 +5,15 @@ This module decides what each section shows; ``page.html``, ``page.css`` and ``p
 
 import gzip
 import json
-from base64 import b64encode, b85encode
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from typing import Any
+
+import numpy as np
 
 from ellipack.report import interval_charts, model_charts, run_charts
 from ellipack.report.chart import Chart
@@ -38,6 +40,8 @@ except ModuleNotFoundError as error:
     ) from error
 
 _MAX_PAST_FEATURES, _MAX_COLUMNS = 12, 20
+_DIGITS = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%.()*+-;,=:?@^_`{|}~"  # as in page.js
+_GZIP_LEVEL = 6  # level 9 takes a quarter longer, for a page that is 0.2% smaller
 
 
 @dataclass(frozen=True)
@@ -380,8 +384,16 @@ def _pack(script: str) -> Markup:
 
     ``page.js`` unpacks it. The browser runs it only if its hash is that of the content security policy.
     """
-    packed = b85encode(gzip.compress(script.encode(), mtime=0))
-    return Markup(packed.translate(bytes.maketrans(b"<&>", b",.:")).decode())
+    return Markup(_base85(gzip.compress(script.encode(), _GZIP_LEVEL, mtime=0)))
+
+
+def _base85(data: bytes) -> str:
+    """Return bytes as text: five digits for four bytes. `base64.b85encode` takes nine times as long."""
+    missing = -len(data) % 4
+    words = np.frombuffer(data + bytes(missing), ">u4").astype(np.uint32)
+    digits = words[:, None] // 85 ** np.arange(4, -1, -1, dtype=np.uint32) % 85
+    text: str = np.frombuffer(_DIGITS, np.uint8)[digits].tobytes().decode()
+    return text[: len(text) - missing]
 
 
 @cache
