@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -183,8 +184,22 @@ def test_tables_with_text_and_missing_values_are_learned(client: Client, frame: 
         assert learned.intervals.upper.compute().tobytes() == expected[1].upper.tobytes()
         learners.append(learned.learner)
     assert bits(learners[0].learner_.state_) == bits(learners[1].learner_.state_)
-    with pytest.raises(InputError, match="must continue with a Dask data frame"):
-        progressive(learners[0], tmp_path, workers=workers)
+
+
+def test_a_fitted_table_regressor_continues_with_files(client: Client, frame: pd.DataFrame, tmp_path: Path) -> None:
+    frame[300:600].to_parquet(tmp_path / "0.parquet")
+    frame[600:800].to_parquet(tmp_path / "1.parquet")
+    learner = TableRegressor("y", learner=model(past=False)).fit(frame[:300])
+    other = deepcopy(learner)
+    learned = progressive(learner, tmp_path, workers=cluster_workers(client, SHARDING))
+    with ThreadPoolExecutor(2) as executor:
+        expected = other.progressive(frame[300:800], workers=Workers(executor, SHARDING))
+    assert learned.predictions.compute().tobytes() == expected.tobytes()
+    assert bits(learner.learner_.state_) == bits(other.learner_.state_)
+    frame[800:900].assign(y=np.inf).to_parquet(tmp_path / "2.parquet")
+    with pytest.raises(StreamError, match=r"2\.parquet, row 1"):
+        progressive(learner, tmp_path / "2.parquet", workers=cluster_workers(client, SHARDING))
+    assert bits(learner.learner_.state_) == bits(other.learner_.state_)
 
 
 def test_bad_cell_of_a_table_is_named_with_its_file(client: Client, frame: pd.DataFrame, tmp_path: Path) -> None:

@@ -22,7 +22,10 @@ SMALL = MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=8, pool=8)
 LEARNERS: dict[str, Callable[[], Any]] = {
     "metric": lambda: MetricRegressor(16, neighbors=4, n_jobs=1, config=SMALL),
     "keyed": lambda: KeyedRegressor(
-        "zone", learner=MetricRegressor(16, neighbors=4, past=False, n_jobs=1, config=SMALL), max_learners=2
+        "zone",
+        learner=MetricRegressor(16, neighbors=4, past=False, n_jobs=1, config=SMALL),
+        pooled=MetricRegressor(16, neighbors=4, n_jobs=1, config=SMALL),
+        max_learners=2,
     ),
     "rescaled": lambda: RescaledRegressor(PackingRegressor()),
 }

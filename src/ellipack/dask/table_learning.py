@@ -32,8 +32,6 @@ def learn_tables(model: TableRegressor, X: Any, workers: ClusterWorkers, wanted:
         frames = _frames(X, workers.client, wanted.progress)
         results = model.progressive_batches(frames, coverage=coverage, workers=workers)
     else:
-        if model.__sklearn_is_fitted__():
-            raise InputError("a fitted TableRegressor must continue with a Dask data frame, not with files")
         paths = [str(path) for path in find_parquet_files(X)]
         rows = sum(pq.read_metadata(path).num_rows for path in paths)
         stream = open_table(paths, on_error=model.on_error)

@@ -245,12 +245,16 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         coverage: float | Sequence[float] | None = None,
         workers: Workers | None = None,
     ) -> list[BatchResult]:
-        """Do the same as `progressive_batches` with the rows of an open file, or with batches, after a reset."""
+        """Do the same as `progressive_batches` with the rows of an open file, or with batches, numbered from 1."""
         with self._lock, python_hints():
+            run: Run | None = self.__dict__.get("run_")
+            if run is not None:
+                run.settle()
+                run.start_table(SOURCE)
             batches = stream
             if workers is not None and isinstance(stream, TableStream):
                 batches = worker_batches(stream, workers.sharding.shards)
-            return self._learn(None, batches, True, _Wanted(tuple(keep), coverage, workers))
+            return self._learn(run, batches, True, _Wanted(tuple(keep), coverage, workers))
 
     def predict(self, X: Any) -> Floats:
         """Predict rows that need not follow those that were learned, from the features alone.
