@@ -3,6 +3,7 @@
 Hypothesis uses the same few examples in every run. ``make fuzz`` draws others, and many more.
 """
 
+import gc
 from collections.abc import Iterator
 
 import pytest
@@ -15,11 +16,17 @@ settings.register_profile(
     "ellipack",
     deadline=None,
     derandomize=FUZZ_FACTOR == 1,
-    max_examples=n_examples(30),
+    max_examples=n_examples(20),
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("quick", settings.get_profile("ellipack"), max_examples=5)
 settings.load_profile("ellipack")
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector skip everything that was imported."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -49,7 +49,7 @@ def check_searches(index: NeighborIndex, points: Floats, queries: Floats, ks: tu
         assert same(index.within(queries, wider * radius), brute_force.within(points, queries, wider * radius))
 
 
-@settings(max_examples=n_examples(50))
+@settings(max_examples=n_examples(30))
 @given(clouds(), st.integers(1, 300))
 def test_searches_match_brute_force(drawn: Cloud, k: int) -> None:
     for index in (grown(drawn.points), NeighborIndex.build(drawn.points)):
@@ -156,7 +156,7 @@ def around(query: Floats, apart: int, rng: np.random.Generator) -> Floats:
     return query + 10.0**apart * rng.normal(size=shape) * 10.0 ** rng.integers(-9, 1, size=shape)
 
 
-@settings(max_examples=n_examples(120))
+@settings(max_examples=n_examples(60))
 @given(st.integers(1, 40), st.integers(-45, 20), st.integers(-45, 20), st.integers(0, 2**32 - 1))
 def test_float32_boxes_exclude_no_near_leaf(d: int, size: int, apart: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -166,7 +166,7 @@ def test_float32_boxes_exclude_no_near_leaf(d: int, size: int, apart: int, seed:
         assert KdTree.build(point[None]).near_leaves(query, limit).tolist() == [0]
 
 
-@settings(max_examples=n_examples(120))
+@settings(max_examples=n_examples(60))
 @given(st.integers(1, 40), st.integers(-200, 200), st.integers(-200, 200), st.integers(0, 2**32 - 1), st.booleans())
 def test_codes_exclude_no_near_point(d: int, size: int, apart: int, seed: int, bulk: bool) -> None:
     rng = np.random.default_rng(seed)
@@ -178,7 +178,7 @@ def test_codes_exclude_no_near_point(d: int, size: int, apart: int, seed: int, b
         assert position in tree.near_in_leaf(0, query, limit)
 
 
-@settings(max_examples=n_examples(50))
+@settings(max_examples=n_examples(30))
 @given(st.integers(1, 40), st.integers(0, 2**32 - 1))
 def test_codes_exclude_no_near_point_at_the_edge_of_its_cell(d: int, seed: int) -> None:
     # With queries at the corner of a box and points at the edge of cells, only the slack of the filter is left.
@@ -190,7 +190,7 @@ def test_codes_exclude_no_near_point_at_the_edge_of_its_cell(d: int, seed: int) 
             assert position in tree.near_in_leaf(0, query, limit)
 
 
-@settings(max_examples=n_examples(50))
+@settings(max_examples=n_examples(30))
 @given(st.integers(1, 12), st.integers(0, 2**32 - 1))
 def test_codes_exclude_most_far_points(d: int, seed: int) -> None:
     points = np.random.default_rng(seed).normal(size=(60, d)) * 10.0 ** -np.arange(d)
@@ -198,7 +198,7 @@ def test_codes_exclude_most_far_points(d: int, seed: int) -> None:
     assert 1 <= len(near) <= 20
 
 
-@settings(max_examples=n_examples(50))
+@settings(max_examples=n_examples(30))
 @given(st.integers(1, 12), st.floats(0.0, 100.0), st.integers(0, 2**32 - 1))
 def test_codes_are_as_precise_as_their_cells(d: int, radius: float, seed: int) -> None:
     rng = np.random.default_rng(seed)

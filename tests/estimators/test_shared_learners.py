@@ -35,7 +35,10 @@ SMALL = MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=16, pool=3
 LEARNERS: dict[str, Callable[[], Any]] = {
     "metric": lambda: MetricRegressor(64, neighbors=8, config=SMALL),
     "keyed": lambda: KeyedRegressor(
-        0, learner=MetricRegressor(16, neighbors=4, past=False, n_jobs=1, config=SMALL), max_learners=2
+        0,
+        learner=MetricRegressor(16, neighbors=4, past=False, n_jobs=1, config=SMALL),
+        pooled=MetricRegressor(16, neighbors=4, n_jobs=1, config=SMALL),
+        max_learners=2,
     ),
     "packing": PackingRegressor,
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(8), anchors=20)),
@@ -43,7 +46,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "classifier": PackingClassifier,
 }
 learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
-THREADS, ROWS = 4, 150
+THREADS, ROWS = 4, 90
 
 
 @pytest.fixture(autouse=True)
@@ -169,7 +172,8 @@ def test_a_signal_handler_cannot_change_a_learner_that_learns(make: Callable[[],
 FORKS = """
 import os, signal, sys, tempfile, threading, warnings
 import numpy as np
-from ellipack import MetricConfig, MetricRegressor, PackingRegressor, PhasedRegressor, load
+from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig, load
+from ellipack import MetricRegressor, PackingRegressor, PhasedRegressor
 
 warnings.simplefilter("ignore", DeprecationWarning)  # Python warns that children of threads may hang
 sys.setswitchinterval(1e-6)
@@ -177,7 +181,10 @@ rng = np.random.default_rng(0)
 X = rng.uniform(-0.5, 0.5, size=(3000, 3))
 y = (X[:, 0] > 0).astype(float)
 small = MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=16, pool=32)
-for make in (lambda: MetricRegressor(200, neighbors=8, config=small), PackingRegressor, PhasedRegressor):
+slopes = GradientOuterProduct(LocalSlopes(8), anchors=20)  # so that the end of a phase is quick
+for make in (
+    lambda: MetricRegressor(200, neighbors=8, config=small), PackingRegressor, lambda: PhasedRegressor(gop=slopes)
+):
     learner, finished = make().fit(X[:50], y[:50]), threading.Event()
 
     def learn():
@@ -191,10 +198,10 @@ for make in (lambda: MetricRegressor(200, neighbors=8, config=small), PackingReg
     threads = [threading.Thread(target=work, daemon=True) for work in (learn, learn, predict)]
     for thread in threads:
         thread.start()
-    for _ in range(10):
+    for _ in range(6):
         child = os.fork()
         if child == 0:
-            signal.alarm(20)  # ends a child that hangs
+            signal.alarm(60)  # ends a child that hangs
             learner.predict(X[:5])
             learner.partial_fit(X[:30], y[:30])
             with tempfile.TemporaryDirectory() as folder:

@@ -14,6 +14,7 @@ from ellipack.evaluation.run import Run, load_run
 from ellipack.tabular import BadRow, TableBatch, TableEncoder
 from ellipack.tabular.arrow import pa
 from ellipack.validation import Floats
+from tests.fuzz.strategies import n_examples
 
 ROWS = 90
 
@@ -48,7 +49,7 @@ def learn_batches(run: Run, cuts: list[int], path: Path | None = None) -> tuple[
     return run, np.concatenate(predictions)
 
 
-@settings(max_examples=20)
+@settings(max_examples=n_examples(10))
 @given(st.lists(st.integers(1, ROWS - 1), max_size=5), st.booleans())
 def test_results_do_not_depend_on_batching_or_saving(
     tmp_path_factory: pytest.TempPathFactory, cuts: list[int], is_saved: bool

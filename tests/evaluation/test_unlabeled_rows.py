@@ -20,6 +20,7 @@ from ellipack.learners.intervals import RowPredictions
 from ellipack.tabular import LevelOptions, TableBatch, TableEncoder
 from ellipack.tabular.arrow import pa
 from ellipack.validation import Floats
+from tests.fuzz.strategies import n_examples
 from tests.strategies import seeds
 
 ROWS = 80
@@ -57,7 +58,7 @@ def new_run(table: pa.Table, options: PredictionOptions, learner: StreamingRegre
     return Run(learner or MetricRegressor(n_jobs=1), encoder, "sky.csv", options=options)
 
 
-@settings(max_examples=20)
+@settings(max_examples=n_examples(10))
 @given(seeds, st.lists(st.integers(1, 100), max_size=6))
 def test_results_do_not_depend_on_batching_or_saving(
     tmp_path_factory: pytest.TempPathFactory, seed: int, cuts: list[int]

@@ -1,9 +1,9 @@
 """Calls of learners in which an allocation fails: of the interpreter, of NumPy or of the compiled core.
 
-It runs with `allocation_faults.c` preloaded. Its arguments are the path of that library, the number of allocations
-from one failure to the next, a folder, the name of a learner, and the number of the first failure. Each failure happens
-in a forked child, which then checks learner and files. The results are printed as a line of JSON for each call: how
-many children ended in which way.
+It runs with `allocation_faults.c` preloaded. Its arguments are the path of that library, a folder, and for each learner
+``NAME=STEP``: the number of allocations from one failure to the next. Each failure happens in a forked child, which
+then checks learner and files. The results are printed as a line of JSON for each learner and call: how many children
+ended in which way.
 """
 
 import ctypes
@@ -193,11 +193,11 @@ def read_all(descriptor: int) -> str:
         return file.read()
 
 
-def sweep(case: Case, step: int, first: int) -> Counter[str]:
+def sweep(case: Case, step: int) -> Counter[str]:
     """Let one allocation after the other fail; return how often calls ended in which way."""
     total, ends = count_allocations(case), Counter[str]()
     expected = comparable(case.call(case.prepare()))
-    for failing in range(first, total + 1, step):
+    for failing in range(1, total + 1, step):
         code, how, message = forked(partial(run_child, case, failing, expected))
         if code < 0:  # nanobind ends the process where it gets no memory for arguments, and NumPy has bugs there
             case.check_files()
@@ -209,10 +209,13 @@ def sweep(case: Case, step: int, first: int) -> Counter[str]:
 
 
 def main() -> None:
-    """Sweep all calls of a learner."""
-    step, path, first = int(sys.argv[2]), Path(sys.argv[3], "model"), int(sys.argv[5])
-    for name, case in cases_of(LEARNERS[sys.argv[4]], TEXTS if sys.argv[4] == "table" else X, path).items():
-        print(json.dumps([name, sweep(case, step, first)]), flush=True)
+    """Sweep all calls of the learners."""
+    path = Path(sys.argv[2], "model")
+    for argument in sys.argv[3:]:
+        learner, step = argument.split("=")
+        for call, case in cases_of(LEARNERS[learner], TEXTS if learner == "table" else X, path).items():
+            print(json.dumps([learner, call, sweep(case, int(step))]), flush=True)
+        path.unlink()
 
 
 main()

@@ -50,8 +50,8 @@ def main() -> None:
     """Sweep learners without the past, with the past of the stream, and with that of keys."""
     total = 0
     for past in (Past(), Past(3), Past(2, 2)):
-        X, y = smooth_stream(150, d=3)
-        y[100] = 1e9  # an outlier
+        X, y = smooth_stream(70, d=3)
+        y[60] = 1e9  # an outlier
         state, expected = new_state(3, past=past), new_state(3, past=past)
         for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
             round_ = Round(row, label, t % 4 if past.max_keys else 0)

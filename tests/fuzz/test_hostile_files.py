@@ -29,7 +29,7 @@ from tests.entry_points.learners import stream
 from tests.fuzz.hostile_files import table
 from tests.fuzz.strategies import FUZZ_FACTOR, n_examples
 
-SMALL = MetricConfig(validation_points=16, pool=32)
+SMALL = MetricConfig(growth=2.0, powers=(0.5,), ridges=(0.01,), validation_points=16, pool=32)
 SLOPES = GradientOuterProduct(LocalSlopes(8, metric=Metric.from_diagonal([1.0, 1.0, 0.5])), anchors=20)
 
 
@@ -76,7 +76,7 @@ def test_hostile_files_raise_or_load_a_working_learner(tmp_path: Path) -> None:
     for name, make in MODELS.items():
         make().save(tmp_path / name)
     first = 0 if FUZZ_FACTOR == 1 else int(np.random.default_rng().integers(2**40))
-    command = [sys.executable, "-m", "tests.fuzz.hostile_files", str(first), str(n_examples(50))]
+    command = [sys.executable, "-m", "tests.fuzz.hostile_files", str(first), str(n_examples(30))]
     # A separate process, because a hostile file might crash it.
     command += [str(tmp_path / name) for name in MODELS]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
@@ -85,4 +85,4 @@ def test_hostile_files_raise_or_load_a_working_learner(tmp_path: Path) -> None:
         pytest.fail(f"at {lines[-1:]}, exit code {done.returncode}: {done.stderr[-3000:]}")
     counts = [int(line.split()[1]) for line in lines if line.endswith("refused")]
     assert len(counts) == len(MODELS)
-    assert all(0 < count < n_examples(50) for count in counts)
+    assert all(0 < count < n_examples(30) for count in counts)

@@ -183,5 +183,5 @@ def _test(life: type[LearnerLifecycle], examples: int) -> Any:
 
 TestPackingLifecycle = _test(PackingLifecycle, 8)
 TestPhasedLifecycle = _test(PhasedLifecycle, 6)
-TestMetricLifecycle = _test(MetricLifecycle, 12)
-TestViewsLifecycle = _test(ViewsLifecycle, 8)
+TestMetricLifecycle = _test(MetricLifecycle, 8)
+TestViewsLifecycle = _test(ViewsLifecycle, 5)

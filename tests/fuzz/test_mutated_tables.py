@@ -38,7 +38,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("tables") / "table"
 
 
-@settings(max_examples=n_examples(120))
+@settings(max_examples=n_examples(60))
 @given(anything, st.sampled_from(["stop", "skip"]))
 def test_mutated_tables_are_learned_or_give_a_clear_error(path: Path, table: tuple[str, bytes], on_error: str) -> None:
     form, content = table
@@ -61,6 +61,6 @@ def test_mutated_tables_are_learned_or_give_a_clear_error(path: Path, table: tup
         assert before is None or run is None or run_bits(run) == before
     else:
         assert run is not None
-        assert run.scores.n_rows == learned
+        assert run.scores.n_rows + run.unlabeled == learned
         assert run.position == learned + run.skipped
         assert on_error == "skip" or run.skipped == 0

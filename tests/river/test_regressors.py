@@ -31,7 +31,7 @@ from tests.strategies import seeds
 
 Rows = list[dict[Hashable, Any]]
 
-QUICK = MetricConfig(validation_points=16, pool=64)
+QUICK = MetricConfig(growth=2.0, powers=(0.5, 1.0), ridges=(0.01,), validation_points=16, pool=32)
 LEARNERS: dict[str, Callable[[], RiverRegressor[Any]]] = {
     "practical": lambda: MetricRegressor(config=QUICK),
     "practical, two views": lambda: MetricRegressor(views=2, neighbors=8, config=QUICK),

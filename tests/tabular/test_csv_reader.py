@@ -130,7 +130,7 @@ def test_column_names_are_stripped(path: Path) -> None:
 VALID = ("a,b,c\n" + "".join(f'{i},"x, {i}",2024-01-{1 + i % 28:02d}\n' for i in range(40))).encode()
 
 
-@settings(max_examples=n_examples(300))
+@settings(max_examples=n_examples(150))
 @given(mutated_bytes(VALID), st.sampled_from(["stop", "skip"]), st.sampled_from(["csv", "ndjson", "parquet"]))
 def test_mutated_bytes_give_rows_or_a_clear_error(path: Path, content: bytes, on_error: str, format: str) -> None:
     explain_invalid = ""

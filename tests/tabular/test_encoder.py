@@ -111,7 +111,7 @@ def same(found: list[list[float]], expected: list[list[float]]) -> bool:
     return repr(found) == repr(expected)
 
 
-@settings(max_examples=n_examples(60))
+@settings(max_examples=n_examples(30))
 @given(tables())
 def test_features_equal_those_of_the_reference_encoder(table: Table) -> None:
     encoder, reference = table.encoder(), table.reference()
@@ -121,7 +121,7 @@ def test_features_equal_those_of_the_reference_encoder(table: Table) -> None:
     assert encoder.feature_names == reference.names
 
 
-@settings(max_examples=n_examples(40))
+@settings(max_examples=n_examples(20))
 @given(tables(), st.data())
 def test_features_do_not_depend_on_batching_or_saving(table: Table, data: st.DataObject) -> None:
     whole, cut = table.encoder(), table.encoder()
@@ -275,7 +275,7 @@ def mutated_json(draw: st.DrawFn, value: Any) -> Any:
     return draw(st.sampled_from(junk))
 
 
-@settings(max_examples=n_examples(80))
+@settings(max_examples=n_examples(40))
 @given(tables(), st.data())
 def test_mutated_state_raises_or_works(table: Table, data: st.DataObject) -> None:
     encoder = table.encoder()
