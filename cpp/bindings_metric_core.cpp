@@ -108,8 +108,17 @@ FloatArray expert_weights(const MetricCore& core) {
 
 std::tuple<FloatArray, std::tuple<double, double>> expert_predictions(const MetricCore& core,
                                                                       const std::vector<double>& row) {
-  MetricCore::ExpertPredictions predicted = core.expert_predictions(row);
+  MetricCore::ExpertPredictions predicted;
+  {
+    const nb::gil_scoped_release release;
+    predicted = core.expert_predictions(row);
+  }
   return {to_numpy(std::move(predicted.experts)), {predicted.mean_and_stacked[0], predicted.mean_and_stacked[1]}};
+}
+
+CoreParts parts_of(const MetricCore& core) {
+  const nb::gil_scoped_release release;
+  return core.parts();
 }
 
 void bind_core(nb::module_& m) {
@@ -234,7 +243,7 @@ void bind_core(nb::module_& m) {
       .def(
           "__reduce__",
           [](const MetricCore& self) {
-            return nb::make_tuple(nb::type<MetricCore>(), nb::make_tuple(self.settings(), self.parts()));
+            return nb::make_tuple(nb::type<MetricCore>(), nb::make_tuple(self.settings(), parts_of(self)));
           },
           reduce_signature());
 }

@@ -74,7 +74,7 @@ PackingCore::PackingCore(PackingCenters centers, std::vector<std::int64_t> rank_
       intervals_(intervals) {
   intervals.check();
   require(clock >= 0 && clock <= largest_count, "clock must be from 0 to 2^52");
-  require((clock > 0) == (size() > 0), "centers must exist if and only if clock > 0");
+  require((clock > 0) == (centers_.size() > 0), "centers must exist if and only if clock > 0");
   require(centers_.creation_rounds.empty() || centers_.creation_rounds.back() <= clock,
           "creation_rounds must be <= clock");
   std::int64_t left = clock;

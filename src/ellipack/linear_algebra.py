@@ -8,14 +8,14 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from threading import Lock, get_ident
+from threading import RLock, get_ident
 from typing import Any
 
 import numpy as np  # noqa: F401  # loads a BLAS library that the controller must find
 import scipy.linalg  # noqa: F401  # loads another one
 import threadpoolctl
 
-_lock = Lock()
+_lock = RLock()
 _users: list[int] = []  # the threads that need the limit
 _limits: list[Any] = []  # the limit in force
 
@@ -58,8 +58,7 @@ def _lift() -> None:
 
 def _keep_own_limits() -> None:
     """Lift limits of threads that do not exist in a forked child."""
-    if _lock.locked():
-        _lock.release()
+    _lock.release()
     others = [user for user in _users if user != get_ident()]
     for user in others:
         _users.remove(user)
@@ -78,4 +77,5 @@ def _let_any_thread_set_limits() -> None:
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_keep_own_limits)
+    # A child that is forked while another thread sets a limit would wait for ever for a lock of the BLAS library.
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_keep_own_limits)

@@ -1,8 +1,7 @@
 """Synthetic streams with known regression function, gradients and relevant directions."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,6 +37,11 @@ class LowRankStream:
     random_state : int, default 0
         Random seed, also of the directions.
 
+    Attributes
+    ----------
+    subspace : ndarray of float, shape (d, rank)
+        Orthonormal basis of the relevant directions.
+
     Examples
     --------
     >>> stream = LowRankStream(d=3, rank=1)
@@ -50,6 +54,7 @@ class LowRankStream:
     rank: int = 2
     noise: float = 0.02
     random_state: int = 0
+    subspace: Floats = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_integer(self.d, "d", 1)
@@ -57,6 +62,9 @@ class LowRankStream:
         check_in_range(self.noise, "noise", 0.0, _MAX_NOISE)
         if check_integer(self.rank, "rank", 1) > self.d:
             raise DomainError(f"rank must be at most d, {self.d}, got {self.rank}")
+        basis, _, _, _ = self._generators()
+        subspace = np.linalg.qr(basis.normal(size=(self.d, self.rank)))[0]
+        object.__setattr__(self, "subspace", np.ascontiguousarray(subspace))
 
     def draw(self, n: int) -> tuple[Floats, Floats]:
         """Return the first `n` instances and their labels. A shorter draw is a prefix of a longer one.
@@ -85,12 +93,6 @@ class LowRankStream:
         True
         """
         return self._chunks(check_integer(size, "size", 1))
-
-    @cached_property
-    def subspace(self) -> Floats:
-        """Orthonormal basis of the relevant directions, shape (d, rank)."""
-        basis, _, _, _ = self._generators()
-        return np.ascontiguousarray(np.linalg.qr(basis.normal(size=(self.d, self.rank)))[0])
 
     def function(self, X: ArrayLike) -> Floats:
         """Return the regression function, the expected label of each row of `X`."""

@@ -1,7 +1,6 @@
 """Mahalanobis metrics, stored as eigenvalues and eigenvectors."""
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,6 +40,11 @@ class Metric:
     norm : float
         Spectral norm of the matrix before the division by it.
 
+    Attributes
+    ----------
+    directions : array of shape (d, rank)
+        Columns ``sqrt(lambda_i) u_i``, on which whitening projects.
+
     Examples
     --------
     >>> metric = Metric.from_matrix([[2.0, 0.0], [0.0, 8.0]])
@@ -51,6 +55,11 @@ class Metric:
     eigenvalues: Floats
     eigenvectors: Floats
     norm: float
+    directions: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        directions = np.ascontiguousarray(self.eigenvectors * np.sqrt(self.eigenvalues))
+        object.__setattr__(self, "directions", directions)
 
     @classmethod
     def from_matrix(cls, matrix: ArrayLike) -> "Metric":
@@ -214,15 +223,6 @@ class Metric:
     def feature_weights(self) -> Floats:
         """Diagonal of M, one entry per feature."""
         return np.asarray((self.eigenvectors**2) @ self.eigenvalues)
-
-    @cached_property
-    def directions(self) -> Floats:
-        """Columns ``sqrt(lambda_i) u_i``, on which whitening projects."""
-        return np.ascontiguousarray(self.eigenvectors * np.sqrt(self.eigenvalues))
-
-    def __getstate__(self) -> dict[str, object]:
-        # A copy: another thread may compute `directions` meanwhile, which adds an attribute.
-        return self.__dict__.copy()
 
     def with_added_features(self, count: int, weight: float = 1.0) -> "Metric":
         """Return the metric with features added as last ones.

@@ -3,7 +3,6 @@
 from collections import OrderedDict, deque
 from collections.abc import Hashable, Mapping
 from copy import deepcopy
-from threading import Lock
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from ellipack.errors import ModelFileError
 from ellipack.learners.intervals import COVERAGES
 from ellipack.learners.metric.past import MAX_PAST_VALUE
+from ellipack.locks import LearnLock
 from ellipack.serialization import Archive
 
 MAX_PENDING: Final = 10_000
@@ -64,21 +64,18 @@ class PendingPredictions:
         self._by_row: OrderedDict[_Identity, deque[PendingPrediction]] = OrderedDict()
         self._count = 0
         self._labels_come_late = False
-        self._lock = Lock()
+        self._lock = LearnLock()
 
     def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
-            return {**self.__dict__, "_by_row": deepcopy(self._by_row), "_lock": None}
-
-    def __setstate__(self, attributes: dict[str, Any]) -> None:
-        self.__dict__.update(attributes, _lock=Lock())
+        with self._lock.turn:
+            return {**self.__dict__, "_by_row": deepcopy(self._by_row)}
 
     def __len__(self) -> int:
         return self._count
 
     def add(self, x: Mapping[Any, Any], key: int, prediction: PendingPrediction) -> None:
         """Add a prediction."""
-        with self._lock:
+        with self._lock.turn:
             queue = self._by_row.setdefault(_identity(x, key), deque())
             if not queue or queue[-1].clock != prediction.clock:
                 queue.append(prediction)
@@ -95,7 +92,7 @@ class PendingPredictions:
         """
         if not self._count:
             return PendingPrediction(clock, ())
-        with self._lock:
+        with self._lock.turn:
             queue = self._by_row.get(_identity(x, key))
             if not queue or self._is_immediate(queue, clock):
                 return PendingPrediction(clock, ())
@@ -106,7 +103,7 @@ class PendingPredictions:
         if not self._count:
             return
         name = _identity(x, key)
-        with self._lock:
+        with self._lock.turn:
             queue = self._by_row.get(name)
             if not queue:
                 return
@@ -131,12 +128,12 @@ class PendingPredictions:
 
     def names(self) -> set[Hashable]:
         """Return the names of all features of pending rows."""
-        with self._lock:
+        with self._lock.turn:
             return {feature for _, row in self._by_row for feature, _ in row}
 
     def to_archive(self) -> Archive:
         """Return an archive of all pending predictions."""
-        with self._lock:
+        with self._lock.turn:
             entries = [(name, each) for name, queue in self._by_row.items() for each in queue]
         rows = [[[feature, float(value)] for feature, value in sorted(name[1], key=repr)] for name, _ in entries]
         past = np.array([each.past for _, each in entries], dtype=np.float64)

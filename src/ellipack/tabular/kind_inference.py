@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -42,11 +41,17 @@ class Sample:
         The cells.
     row_numbers : ndarray of int
         Their row numbers.
+    values : pyarrow.Array
+        Cells that are not missing: numbers, times and Booleans unchanged, others as stripped strings.
     """
 
     name: str
     cells: pa.Array
     row_numbers: Ints
+    values: pa.Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _present_values(self.cells))
 
     @classmethod
     def of(cls, name: str, cells: pa.Array) -> "Sample":
@@ -57,14 +62,6 @@ class Sample:
     def is_text(self) -> bool:
         """Whether the cells have no type other than text."""
         return is_string_type(self.cells.type)
-
-    @cached_property
-    def values(self) -> pa.Array:
-        """Cells that are not missing: numbers, times and Booleans unchanged, others as stripped strings."""
-        kind = self.cells.type
-        if is_numeric_type(kind) or is_datetime_type(kind) or pa.types.is_time(kind) or pa.types.is_boolean(kind):
-            return self.cells.drop_null()
-        return to_clean_strings(self.cells).drop_null()
 
     def describe_invalid(self, parse: Callable[[pa.Array], Cells]) -> str:
         """Return how many cells do not parse, and which is the first; an empty string if all do."""
@@ -287,3 +284,11 @@ def _has_few_words(values: pa.Array, number: FoundFormat) -> bool:
 def _constant_note(values: pa.Array) -> str:
     """Return a note if all values are equal."""
     return "constant at first" if len(values) > 1 and len(values.unique()) == 1 else ""
+
+
+def _present_values(cells: pa.Array) -> pa.Array:
+    """Return the cells that are not missing: numbers, times and Booleans unchanged, others as stripped strings."""
+    kind = cells.type
+    if is_numeric_type(kind) or is_datetime_type(kind) or pa.types.is_time(kind) or pa.types.is_boolean(kind):
+        return cells.drop_null()
+    return to_clean_strings(cells).drop_null()

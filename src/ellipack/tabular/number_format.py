@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -121,7 +120,7 @@ class NumberFormat:
         negative = pa.array(np.logical_or.reduce(signs))
         return pc.if_else(negative, pc.negate(floats), floats), cells.is_valid().to_numpy(zero_copy_only=False) & ~fits
 
-    @cached_property
+    @property
     def _pattern(self) -> str:
         """Pattern of a cell. The group ``body`` is the number without its sign."""
         digits = "[0-9]+"

@@ -5,7 +5,6 @@ A format is inferred from the first values of a column and then fixed. All value
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -157,7 +156,7 @@ class TimeFormat:
         values = days * DAY + clock - _zone_offsets(parts.get("z"), len(cells))
         return TimeCells(np.where(valid, values, 0), missing, ~valid & ~missing)
 
-    @cached_property
+    @property
     def _regex(self) -> str:
         """Regular expression with a group for each directive."""
         if self.is_time_of_day:

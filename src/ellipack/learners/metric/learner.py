@@ -18,8 +18,7 @@ range outside of it, in learning and in prediction. The row is learned.
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from threading import Lock
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,6 +33,7 @@ from ellipack.learners.metric.past import MAX_PAST_VALUE, past_feature_names, wi
 from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
 from ellipack.learners.short_calls import predict_in_short_calls, row_slices
+from ellipack.locks import LearnLock
 from ellipack.parallel import thread_count
 from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Ints, Row, as_floats, check_labels, check_rows
 
@@ -91,13 +91,7 @@ class NextRowPredictor:
         self._clock = state.clock
         self._past: PastFeatures | None = None
         self._follows_unknown = False
-        self._lock = Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_lock": None}
-
-    def __setstate__(self, attributes: dict[str, Any]) -> None:
-        self.__dict__.update(attributes, _lock=Lock())
+        self._lock = LearnLock()
 
     def predict(self, X: ArrayLike, keys: Ints = NO_KEYS, labels: ArrayLike | None = None) -> Floats:
         """Return predictions for rows that follow those of the last call.
@@ -135,7 +129,7 @@ class NextRowPredictor:
         if not core.has_past:
             _fill_predictions(core, rows.table, predictions)
             return predictions
-        with self._lock:
+        with self._lock.turn:
             self._check_clock()
             past = core.past_features() if self._past is None else self._past
             if self._past is not None and len(rows.table) > predictions_per_call(core):
