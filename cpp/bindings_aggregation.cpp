@@ -2,7 +2,7 @@
 
 #include "aggregation.hpp"
 #include "bindings.hpp"
-#include "low_rank_regression.hpp"
+#include "least_squares.hpp"
 #include "stacked_aggregation.hpp"
 
 namespace ellipack {
@@ -74,7 +74,8 @@ void bind_aggregation(nb::module_& m) {
           "from_low_rank",
           [](const Vector& variances, const Vector& link, const Matrix& rows, const Vector& coefficients) {
             require_width(rows, coefficients.size());
-            return low_rank_regression(span_of(variances), span_of(link), span_of(rows), vector_of(coefficients));
+            return LeastSquares::from_low_rank(span_of(variances), span_of(link), span_of(rows),
+                                               vector_of(coefficients));
           },
           "variances"_a, "link"_a, "rows"_a, "coefficients"_a,
           "Return the regression whose inverse is `diag(variances) + link link' - rows' rows`.")

@@ -11,6 +11,7 @@
 
 #include "aggregation.hpp"
 #include "checks.hpp"
+#include "least_squares.hpp"
 
 namespace ellipack {
 
