@@ -33,11 +33,11 @@ from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats, check_integer
 
-MAX_FEATURES: Final = 10_000
+MAX_FEATURES: Final = 5000
 """Largest number of features.
 
-The regressions and the gradient outer product have one entry per pair of features: 0.8 GB each for 10,000 features. The
-end of a phase needs about ten such matrices, and a row most of a second.
+The regressions and the gradient outer product have one entry per pair of features: 0.2 GB each for 5,000 features. The
+end of a phase needs about ten such matrices. With more features, signals would wait for more than a second.
 """
 
 MAX_SEED: Final = 2**62
@@ -93,7 +93,7 @@ def check_feature_count(d: int) -> None:
     >>> check_feature_count(50_000)
     Traceback (most recent call last):
         ...
-    ellipack.errors.DomainError: MetricRegressor learns from at most 10000 features, got 50000 (memory is quadratic in \
+    ellipack.errors.DomainError: MetricRegressor learns from at most 5000 features, got 50000 (memory is quadratic in \
 their number): drop columns, or hash them into fewer
     """
     if d > MAX_FEATURES:
