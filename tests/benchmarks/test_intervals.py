@@ -35,7 +35,7 @@ def test_quantiles_in_hindsight_contain_as_many_labels() -> None:
 
 
 def test_the_command_prints_tables(capsys: pytest.CaptureFixture[str]) -> None:
-    intervals.main(["--rows", "240", "--streams", "friedman", "planes2d", "--jobs", "2"])
+    intervals.main(["--rows", "120", "--streams", "friedman", "planes2d", "--jobs", "2"])
     printed = capsys.readouterr().out
     assert "Intervals of 95%" in printed
     assert "streams with the best interval score" in printed

@@ -1,3 +1,5 @@
+from multiprocessing import get_context
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,8 @@ def test_own_learners_help_where_keys_differ() -> None:
     assert result.from_nothing < result.no_keys
 
 
-def test_the_command_prints_two_tables(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_two_tables(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyed, "get_context", lambda _: get_context("fork"))  # a new process imports everything again
     keyed.main(["--rows", "100", "--keys", "8", "--panels", "gasoline"])
     printed = capsys.readouterr().out
     assert "gasoline" in printed

@@ -30,6 +30,12 @@ WON = fake_results(
 )
 
 
+@pytest.fixture
+def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the plots, which take most of the time, and which other tests draw."""
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **options: None)
+
+
 def test_page_and_plots_are_deterministic(tmp_path: Path) -> None:
     folders = [tmp_path / name / "benchmarks" for name in ("here", "there")]
     texts = [page.render_page({"peers": FIGURES, "unknown section": {}}, folder) for folder in folders]
@@ -43,6 +49,7 @@ def test_page_and_plots_are_deterministic(tmp_path: Path) -> None:
         assert one.read_bytes() == other.read_bytes()
 
 
+@pytest.mark.usefixtures("no_plots")
 def test_every_loss_and_failure_is_on_the_page(tmp_path: Path) -> None:
     text = comparison_page.section(FIGURES, tmp_path)
     assert [(each.stream, each.peer) for each in Summary(FIGURES).losses()] == [
@@ -56,6 +63,7 @@ def test_every_loss_and_failure_is_on_the_page(tmp_path: Path) -> None:
     assert "| the best streaming peer of each stream | 1 | 1 |" in comparison_page.quoted(FIGURES)
 
 
+@pytest.mark.usefixtures("no_plots")
 def test_the_page_says_if_there_is_no_loss(tmp_path: Path) -> None:
     assert "No peer has a lower late error" in comparison_page.section(WON, tmp_path)
 
@@ -75,8 +83,8 @@ def test_the_readme_is_updated_between_its_markers(tmp_path: Path) -> None:
         page.main(["--json", str(tmp_path / "none.json")])
 
 
-def test_the_committed_page_is_up_to_date(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **options: None)  # each section's tests draw its plots
+@pytest.mark.usefixtures("no_plots")
+def test_the_committed_page_is_up_to_date(tmp_path: Path) -> None:
     sections = results.read_results(COMMITTED)
     assert page.render_page(sections, tmp_path / "benchmarks") == (ROOT / "docs/benchmarks.md").read_text(
         encoding="utf-8"
@@ -91,6 +99,7 @@ def options(*words: str) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
+@pytest.mark.usefixtures("no_plots")
 @pytest.mark.parametrize(("words", "where"), [([], "out"), (["--publish"], "docs")])
 def test_only_published_results_change_the_readme(
     words: list[str], where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from benchmarks import results
+from benchmarks.page import render_page
 from benchmarks.rates import __main__ as command
 from benchmarks.rates import approximation, estimation, metrics, page, theorem_2
 from benchmarks.rates.growth import late_slope, measure_growth, record_rounds, split_at
@@ -30,8 +32,11 @@ def first_chunk(stream: Stream) -> Chunk:
 def test_a_tiny_run_is_stored_and_written_to_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "QUICK", command.RatesSize(rounds=300, seeds=2))
     path = tmp_path / "pictures" / "results.json"
-    command.main(["--json", str(path)])
+    with monkeypatch.context() as patch:
+        patch.setattr(Figure, "savefig", lambda figure, path, **options: None)  # each part draws all parts so far
+        command.main(["--json", str(path)])
     found = results.read_results(path)
+    assert render_page(found, path.parent) == (tmp_path / "pictures.md").read_text(encoding="utf-8")
     assert sorted(found) == sorted(f"rates-{part}" for part in command.PARTS)
     assert len(found["rates-estimation"]["runs"]) == 2 * len(estimation.CASES)
     assert found["rates-theorem-2"]["runs"][0]["rounds"] == [phase_end(i) for i in range(1, 8)]

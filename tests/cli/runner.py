@@ -219,10 +219,21 @@ class CliRunner:
         return self._read_number()
 
     @contextmanager
-    def start(self, *arguments: str, folder: Path) -> Iterator[RunningCommand]:
-        """Start a command with a pipe as standard input; kill it at the end."""
-        with standard_files(self._folder) as (stdin, files):
-            child = self._start_process(arguments, folder, {}, None, files)
+    def start(
+        self,
+        *arguments: str,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+        stdout: Path | None = None,
+        stderr: Path | None = None,
+    ) -> Iterator[RunningCommand]:
+        """Start a command with a pipe as standard input; kill it at the end.
+
+        Its standard output and error may be other files, such as a pipe or a terminal.
+        """
+        with standard_files(self._folder) as (stdin, (pipe, out, err)):
+            files = [pipe, stdout or out, stderr or err]
+            child = self._start_process(arguments, folder, environment or {}, None, files)
             codes: list[int] = []
 
             def wait(seconds: float) -> int | None:

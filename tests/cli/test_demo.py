@@ -4,7 +4,7 @@ from tests.cli.runner import CliRunner
 
 
 def test_demo_runs_over_flights_and_then_compares_learners(cli: CliRunner, tmp_path: Path) -> None:
-    result = cli("demo", "--rounds", "300", "--seed", "3", "--out", "made/here", folder=tmp_path)
+    result = cli("demo", "--rounds", "100", "--seed", "3", "--out", "made/here", folder=tmp_path)
     assert result.code == 0, result.err
     command = (
         "ellipack run made/here/flights.csv --target arr_delay --drop arr_time --drop air_time "
@@ -23,7 +23,7 @@ def test_demo_runs_over_flights_and_then_compares_learners(cli: CliRunner, tmp_p
     assert sorted(path.name for path in made.iterdir()) == names
     header, *rows = (made / "flights.csv").read_text().splitlines()
     assert header.startswith("year,month,day,dep_time,")
-    assert len(rows) == 300
+    assert len(rows) == 100
     shown = cli(*command.split()[1:], folder=tmp_path).out  # the command that is printed gives what is printed
     assert shown in result.out
 

@@ -26,7 +26,7 @@ KILLS = int(os.environ.get("ELLIPACK_KILLS", "15"))
 SHARES = [("p.csv", 1.0, 0), ("p.parquet", 0.1, 2)]
 """File of predictions, share of the kills and random seed of each test."""
 
-ROWS, SAVE_EVERY = 800, 20
+ROWS, SAVE_EVERY = 400, 20
 STARTING, LEARNING, ENDING = "starting", "learning", "ending"
 STAGES = (
     *(LEARNING, STARTING, STARTING, ENDING, STARTING, LEARNING),
@@ -40,7 +40,7 @@ COLD, TURNS = {5, 22}, 24
 All others start in a fork, with everything imported.
 """
 
-MAX_DELAY = {LEARNING: 0.2, ENDING: 0.05}  # seconds from the start of a stage to the kill
+MAX_DELAY = {LEARNING: 0.1, ENDING: 0.05}  # seconds from the start of a stage to the kill
 
 ENVIRONMENT = {
     name: value for name, value in {**os.environ, **PLAIN_TERMINAL}.items() if name != "PYTHONDONTWRITEBYTECODE"

@@ -41,7 +41,7 @@ def test_the_second_run_says_who_writes_the_file(
     }
     with start_command(*first, folder=tmp_path, streams=tmp_path_factory.mktemp("streams")) as running:
         running.feed((tmp_path / "rides.csv").read_bytes())
-        wait_for((tmp_path / LOCK.format("p.csv")).exists)
+        wait_for((tmp_path / "p.csv").exists)  # after its lock
         before = sorted(os.listdir(tmp_path))
         for outputs, code in second.items():
             result = cli("run", "rides.csv", "-t", TARGET, *outputs, folder=tmp_path)

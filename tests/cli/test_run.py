@@ -3,7 +3,6 @@ import json
 import os
 import pty
 import re
-import subprocess
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ from ellipack import MetricRegressor
 from ellipack.evaluation.run import load_run
 from ellipack.tabular import TableEncoder, open_table
 from ellipack.validation import Floats
-from tests.cli.runner import PLAIN_TERMINAL, PROGRAM, CliRunner, CommandResult, run_command
+from tests.cli.runner import TIMEOUT, CliRunner, CommandResult, run_command
 from tests.cli.tables import COLUMNS, TARGET, rides, write
 
 ROWS = 400
@@ -331,31 +330,32 @@ def test_command_and_library_give_the_same_predictions(finished: FinishedRun, tm
     np.testing.assert_array_equal(np.concatenate(made), finished.predictions[:, 1])
 
 
-def test_progress_line_is_shown_on_a_terminal_and_erased(tmp_path: Path) -> None:
+def test_progress_line_is_shown_on_a_terminal_and_erased(cli: CliRunner, tmp_path: Path) -> None:
     """Rows are sent until the speed is shown, which takes half a second."""
     header, *lines = write(tmp_path / "rides.csv", rides(2000)).read_bytes().splitlines(keepends=True)
     ours, theirs = pty.openpty()
     os.set_blocking(ours, False)
-    environment = {**os.environ, **PLAIN_TERMINAL, "TERM": "xterm-256color"}
-    run, pipe = [*PROGRAM, "run", "-", "--target", TARGET], subprocess.PIPE
-    with subprocess.Popen(run, cwd=tmp_path, env=environment, stdin=pipe, stdout=pipe, stderr=theirs) as process:
-        os.close(theirs)
-        assert process.stdin is not None
-        process.stdin.write(header + b"".join(lines[:100]))
-        seen = b""
-        for line in lines[100:]:
-            process.stdin.write(line)
-            process.stdin.flush()
-            seen += _read_available(ours)
-            if b" rows/s " in seen:
-                break
-            time.sleep(0.02)
-        assert process.stdout is not None
-        process.stdin.close()
-        out = process.stdout.read().decode()
+    os.mkfifo(tmp_path / "rows")
+    with cli.start(
+        *("run", "rows", "--target", TARGET),
+        folder=tmp_path,
+        environment={"TERM": "xterm-256color"},
+        stderr=Path(os.ttyname(theirs)),
+    ) as running:
+        with (tmp_path / "rows").open("wb", buffering=0) as rows:
+            rows.write(header + b"".join(lines[:100]))
+            seen = b""
+            for line in lines[100:]:
+                rows.write(line)
+                seen += _read_available(ours)
+                if b" rows/s " in seen:
+                    break
+                time.sleep(0.02)
+        assert running.wait(TIMEOUT) == 0
+        out = running.out()
         seen += _read_available(ours)
+    os.close(theirs)
     os.close(ours)
-    assert process.returncode == 0
     assert b" rows" in seen
     assert re.search(rb"[0-9,]+ rows/s  RMSE [0-9.]+  skill [0-9.]+%", seen)
     assert seen.endswith(b"\x1b[2K")  # the line is erased

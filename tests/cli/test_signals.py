@@ -6,6 +6,7 @@ import termios
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from ellipack.tabular import TableEncoder
 from tests.cli.runner import TIMEOUT, CliRunner, RunningCommand, start_command
 from tests.cli.tables import TARGET, rides, write
 
-ROWS = 3000
+ROWS = 1000
 
 
 def wait_until(condition: Callable[[], bool], run: RunningCommand) -> None:
@@ -45,10 +46,15 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_waiting_run_stops_saves_and_prints_how_to_resume(
-    number: signal.Signals, code: int, table: bytes, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    number: signal.Signals,
+    code: int,
+    table: bytes,
+    cli: CliRunner,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    # In a new process. The tests below use the runner, which is ten times faster.
     run = (
+        "run",
         "-",
         "--target",
         TARGET,
@@ -61,7 +67,10 @@ def test_waiting_run_stops_saves_and_prints_how_to_resume(
         "--predictions",
         "p.csv",
     )
-    with start_command("run", *run, folder=tmp_path, streams=tmp_path_factory.mktemp("streams")) as running:
+    # Ctrl-C stops a new process. All other runs of these tests use the runner, which is ten times faster.
+    new_process = partial(start_command, streams=tmp_path_factory.mktemp("streams"))
+    start = new_process if number == signal.SIGINT else cli.start
+    with start(*run, folder=tmp_path) as running:
         running.feed(table)
         wait_until((tmp_path / "my model").exists, running)
         assert running.stop(number) == code
@@ -121,7 +130,7 @@ def test_second_signal_ends_the_process_at_once(cli: CliRunner, tmp_path: Path) 
     with cli.start("run", "rides.csv", "--target", TARGET, "--predictions", "pipe.csv", folder=tmp_path) as running:
         wait_until(lambda: unread_bytes(reader) > len("row,prediction,label\n"), running)
         os.kill(running.number, signal.SIGINT)
-        assert running.wait(1) is None  # it finishes the current batch
+        assert running.wait(0.5) is None  # it finishes the current batch
         assert running.stop(signal.SIGINT) == -signal.SIGINT
     os.close(reader)
 

@@ -10,7 +10,7 @@ from ellipack.evaluation.worker_batches import worker_batches
 from ellipack.tabular import open_table
 from tests.cli.runner import CliRunner
 
-ROWS = 5_000  # the first step with two shards begins after 2,296
+ROWS = 4_200  # the first step with two shards begins after 2,296
 RUN = "run", "t.csv", "--target", "y", "--no-past", "--predictions", "p.csv", "--shard-rows", "64"
 SAVED = "--save", "m", "--resume", "m", "--save-every", "1000"
 

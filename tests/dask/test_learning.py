@@ -10,6 +10,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -17,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from distributed import Client, KilledWorker, LocalCluster
+from distributed.utils import get_mp_context
 from sklearn.base import clone
 
 from ellipack import KeyedRegressor, MetricRegressor, PackingRegressor, Sharding, TableRegressor, Workers
@@ -33,9 +35,10 @@ ROWS = 1100
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Client]:
-    """Return a client of a cluster with two processes."""
-    with warnings.catch_warnings():
+    """Return a client of a cluster with two processes, which fork from one that has imported everything."""
+    with warnings.catch_warnings(), dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
         warnings.simplefilter("ignore")
+        get_mp_context().set_forkserver_preload(["dask.dataframe", "distributed", "ellipack.dask"])
         with (
             LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50) as cluster,
             Client(cluster) as client,
@@ -281,10 +284,10 @@ def test_bad_row_is_named_and_completed_steps_are_kept(client: Client, frame: pd
 
 def test_worker_that_hangs_is_reported(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "flag").touch()
-    monkeypatch.setattr(learning, "learn_alone", failing(learning.learn_alone, tmp_path / "flag", seconds=3.0))
+    monkeypatch.setattr(learning, "learn_alone", failing(learning.learn_alone, tmp_path / "flag", seconds=1.5))
     X, y = smooth_stream(100)
-    with pytest.raises(WorkerError, match=r"rows 0 to 99 within timeout = 1 s, still at work: \w+://"):
-        progressive(model(), da.from_array(X), da.from_array(y), workers=cluster_workers(client, timeout=1.0))
+    with pytest.raises(WorkerError, match=r"rows 0 to 99 within timeout = 0.5 s, still at work: \w+://"):
+        progressive(model(), da.from_array(X), da.from_array(y), workers=cluster_workers(client, timeout=0.5))
 
 
 def test_columns_that_cannot_be_learned_are_named(client: Client, frame: pd.DataFrame, tmp_path: Path) -> None:
@@ -325,7 +328,7 @@ def test_predictions_for_collections_are_those_of_one_machine(
     by_store = keyed().fit(numbers[:300], frame["y"][:300], keys=frame["store"][:300])
     expected = by_store.predict(numbers, keys=frame["store"])
     assert predict(by_store, rows).compute().to_numpy().tobytes() == expected.tobytes()
-    table = TableRegressor().fit(frame[:300].drop(columns="y"), frame["y"][:300])
+    table = TableRegressor(learner=model()).fit(frame[:300].drop(columns="y"), frame["y"][:300])
     assert predict(table, rows.drop(columns="y")).compute().tolist() == table.predict(frame.drop(columns="y")).tolist()
 
 

@@ -44,10 +44,10 @@ PAPER: dict[str, Factory] = {
 }
 """Learners that require rows in the unit ball and labels in [0, 1]."""
 
-QUICK = MetricConfig(growth=2.0, powers=(0.5, 1.0), ridges=(0.01,), validation_points=16, pool=32)
+QUICK = MetricConfig(growth=3.0, powers=(0.5,), ridges=(0.01,), validation_points=16, pool=32)
 
 PRACTICAL: dict[str, Factory] = {
-    "practical": lambda: MetricRegressor(config=MetricConfig(validation_points=16, pool=64)),
+    "practical": lambda: MetricRegressor(config=MetricConfig(growth=3.0, validation_points=16, pool=64)),
     "practical, two views": lambda: MetricRegressor(views=2, neighbors=8, config=QUICK),
     "practical, bounded": lambda: MetricRegressor(max_centers=24, neighbors=8, n_jobs=1, config=QUICK),
     "keyed": lambda: KeyedRegressor(

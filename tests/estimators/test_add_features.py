@@ -1,6 +1,8 @@
 """`add_features` of every learner."""
 
 from collections.abc import Callable
+from copy import deepcopy
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -16,15 +18,14 @@ from tests.strategies import ball, cuts, seeds
 
 Regressor = PackingRegressor | PhasedRegressor | MetricRegressor
 
+QUICK = MetricConfig(growth=2.0, powers=(0.5,), ridges=(0.01,), validation_points=16, pool=32)
 LEARNERS: dict[str, Callable[[], Regressor]] = {
     "euclidean": PackingRegressor,
     "diagonal": lambda: PackingRegressor([0.1, 1.0, 1.0]),
     "matrix": lambda: PackingRegressor([[1.0, 0.2, 0.0], [0.2, 0.5, 0.1], [0.0, 0.1, 0.3]]),
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(10))),
-    "practical": lambda: MetricRegressor(config=MetricConfig(validation_points=16, pool=64)),
-    "practical, two views": lambda: MetricRegressor(
-        views=2, neighbors=8, config=MetricConfig(validation_points=16, pool=32)
-    ),
+    "practical": lambda: MetricRegressor(config=QUICK),
+    "practical, two views": lambda: MetricRegressor(views=2, neighbors=8, config=QUICK),
 }
 learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
 
@@ -32,6 +33,16 @@ learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys(
 def stream(n: int = 80, d: int = 3, seed: int = 0) -> tuple[Floats, Floats]:
     X = ball(np.random.default_rng(seed), n, d)
     return X, 0.5 + 0.4 * np.sin(4 * X[:, 0])
+
+
+@cache
+def _fitted(make: Callable[[], Regressor]) -> Regressor:
+    return make().fit(*stream())
+
+
+def fitted(make: Callable[[], Regressor]) -> Regressor:
+    """Return a learner after 80 rows."""
+    return deepcopy(_fitted(make))
 
 
 def with_zero_columns(X: Floats, count: int = 2) -> Floats:
@@ -58,9 +69,8 @@ def test_rows_with_zeros_in_new_features_are_predicted_as_before(
 def test_single_rows_and_batches_give_the_same_bits_afterwards(
     make: Callable[[], Regressor], data: st.DataObject
 ) -> None:
-    X, y = stream(60)
     more, labels = stream(40, d=5, seed=1)
-    whole, parts = (make().fit(X, y).add_features([0.3, 0.3]) for _ in range(2))
+    whole, parts = (fitted(make).add_features([0.3, 0.3]) for _ in range(2))
     expected = whole.progressive(more, labels)
     slices = data.draw(cuts(40) | st.just([slice(t, t + 1) for t in range(40)]))
     made = np.concatenate([parts.progressive(more[part], labels[part]) for part in slices])
@@ -69,7 +79,7 @@ def test_single_rows_and_batches_give_the_same_bits_afterwards(
 
 @learners
 def test_history_keeps_its_values_and_gets_the_new_width(make: Callable[[], Regressor]) -> None:
-    learner = make().fit(*stream())
+    learner = fitted(make)
     if isinstance(learner, PackingRegressor):
         np.testing.assert_allclose(learner.add_features([1.0]).centers_[:, 3], 0.0)
         return
@@ -102,12 +112,11 @@ def test_finished_phases_keep_their_values() -> None:
 def test_invalid_scales_are_refused_and_change_nothing(
     make: Callable[[], Regressor], scales: object, error: type[Exception], message: str
 ) -> None:
-    X, y = stream()
-    learner = make().fit(X, y)
+    learner = fitted(make)
     with pytest.raises(error, match=message):
         learner.add_features(scales)  # type: ignore[arg-type]
     assert learner.n_features_in_ == 3
-    assert len(learner.predict(X)) == 80
+    assert len(learner.predict(stream()[0])) == 80
 
 
 @learners

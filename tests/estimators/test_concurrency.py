@@ -17,17 +17,16 @@ from ellipack.validation import Floats
 from tests.entry_points.learners import stream
 from tests.fuzz.strategies import n_examples
 
-ROWS = n_examples(700)
+ROWS = n_examples(400)
 PREDICTORS = 4
 PROBES = stream(9, seed=9)[0]
+SMALL = MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=16, pool=64)
 
 LEARNERS: dict[str, Callable[[], Any]] = {
     "packing": PackingRegressor,
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(8), anchors=30)),
-    "metric": lambda: MetricRegressor(neighbors=8, config=MetricConfig(validation_points=16, pool=64)),
-    "metric, full": lambda: MetricRegressor(
-        96, neighbors=8, views=2, config=MetricConfig(validation_points=16, pool=64)
-    ),
+    "metric": lambda: MetricRegressor(neighbors=8, config=SMALL),
+    "metric, full": lambda: MetricRegressor(96, neighbors=8, views=2, config=SMALL),
 }
 learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
 

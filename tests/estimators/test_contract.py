@@ -2,6 +2,8 @@
 
 import pickle
 from collections.abc import Callable
+from copy import deepcopy
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from ellipack.learners.intervals import check_coverage, empty_predictions, selec
 from ellipack.validation import Floats
 from tests.entry_points.learners import bits
 from tests.entry_points.learners import stream as unit_stream
-from tests.estimators.factories import PAPER, PRACTICAL, RESCALED, Factory, unscaled_stream
+from tests.estimators.factories import PAPER, PRACTICAL, RESCALED, Factory, Regressor, unscaled_stream
 from tests.strategies import cuts, seeds
 
 Stream = Callable[[int, int], tuple[Floats, Floats]]
@@ -26,6 +28,16 @@ CASES = {name: (make, unit_stream) for name, make in (PAPER | PRACTICAL).items()
 }
 learners = pytest.mark.parametrize(("make", "stream"), CASES.values(), ids=CASES.keys())
 papers = pytest.mark.parametrize("make", PAPER.values(), ids=PAPER.keys())
+
+
+@cache
+def _fitted(make: Factory, stream: Stream) -> Regressor:
+    return make().fit(*stream(80, 0))
+
+
+def fitted(make: Factory, stream: Stream) -> Regressor:
+    """Return a learner after 80 rows."""
+    return deepcopy(_fitted(make, stream))
 
 
 @learners
@@ -79,12 +91,11 @@ def test_progressive_returns_predictions_of_the_next_row(make: Factory, stream: 
 
 @learners
 def test_predict_does_not_change_the_state(make: Factory, stream: Stream) -> None:
-    X, y = stream(80, 0)
-    learner = make().fit(X, y)
+    learner = fitted(make, stream)
     before = bits(learner)
     learner.predict(stream(80, 1)[0])
     if isinstance(learner, RescaledRegressor):
-        learner.predict(1e3 * X)  # outside of the ranges
+        learner.predict(1e3 * stream(80, 0)[0])  # outside of the ranges
     assert bits(learner) == before
 
 
@@ -103,9 +114,8 @@ def test_inputs_are_not_changed(make: Factory, stream: Stream, writeable: bool) 
 @pytest.mark.parametrize("at", [1, 14, 37])
 def test_an_unpickled_learner_continues_with_the_same_bits(make: Factory, stream: Stream, at: int) -> None:
     X, y = stream(80, 0)
-    uninterrupted = make().fit(X, y)
     resumed = pickle.loads(pickle.dumps(make().fit(X[:at], y[:at])))
-    assert bits(resumed.partial_fit(X[at:], y[at:])) == bits(uninterrupted)
+    assert bits(resumed.partial_fit(X[at:], y[at:])) == bits(fitted(make, stream))
 
 
 @learners
@@ -116,7 +126,7 @@ def test_clone_is_not_fitted_and_fit_resets(make: Factory, stream: Stream) -> No
     assert not hasattr(copy, "state_")
     if isinstance(learner, RescaledRegressor):
         assert not hasattr(learner.regressor, "state_")
-    assert bits(copy.fit(X, y)) == bits(learner.fit(X, y)) == bits(make().fit(X, y))
+    assert bits(copy.fit(X, y)) == bits(learner.fit(X, y)) == bits(fitted(make, stream))
 
 
 @papers
@@ -136,7 +146,7 @@ def test_clone_is_not_fitted_and_fit_resets(make: Factory, stream: Stream) -> No
 def test_the_papers_learners_refuse_data_outside_their_domain(
     make: Factory, X: object, y: object, message: str
 ) -> None:
-    learner = make().fit(*unit_stream(80))
+    learner = fitted(make, unit_stream)
     before = bits(learner)
     with pytest.raises(DomainError, match=message):
         learner.partial_fit(X, y)
@@ -164,7 +174,7 @@ def test_the_papers_learners_refuse_data_outside_their_domain(
 def test_invalid_rows_are_refused_and_change_nothing(
     make: Factory, stream: Stream, X: object, y: object, message: str
 ) -> None:
-    learner = make().fit(*stream(80, 0))
+    learner = fitted(make, stream)
     before, message = bits(learner), message.replace("NAME", type(learner).__name__)
     for method in (learner.partial_fit, learner.progressive):
         with pytest.raises(EllipackError, match=message):
@@ -180,7 +190,7 @@ def test_invalid_rows_are_refused_and_change_nothing(
 
 @learners
 def test_a_failed_fit_keeps_the_fitted_state(make: Factory, stream: Stream) -> None:
-    learner = make().fit(*stream(80, 0))
+    learner = fitted(make, stream)
     before = bits(learner)
     with pytest.raises(NonFiniteError):
         learner.fit([[0.0, np.nan]], [0.5])

@@ -16,9 +16,14 @@ from ellipack import GradientOuterProduct, LocalSlopes, MetricRegressor
 from ellipack.errors import DomainError, EllipackError, InputError, KindError, NonFiniteError, ShapeError
 from ellipack.estimators.input_checks import repeat_by_weight
 from ellipack.validation import Floats
+from tests.estimators.factories import QUICK
 from tests.strategies import seeds
 
 NAMES = ["a", "b", "c"]
+
+
+def quick() -> MetricRegressor:
+    return MetricRegressor(config=QUICK)
 
 
 def stream(n: int = 60, seed: int = 0) -> tuple[Floats, Floats]:
@@ -68,7 +73,7 @@ LABELS: dict[str, Callable[[Floats], Any]] = {
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES.keys())
 def test_tables_of_any_type_give_the_results_of_arrays(table: Callable[[Floats], Any]) -> None:
     X, y = stream()
-    plain, other = MetricRegressor().fit(X[:30], y[:30]), MetricRegressor().fit(table(X[:30]), y[:30])
+    plain, other = quick().fit(X[:30], y[:30]), quick().fit(table(X[:30]), y[:30])
     assert other.progressive(table(X[30:]), y[30:]).tolist() == plain.progressive(X[30:], y[30:]).tolist()
     assert other.predict(table(X[:1])).tolist() == plain.predict(X[:1]).tolist()
     assert other.score(table(X), y) == plain.score(X, y)
@@ -78,7 +83,7 @@ def test_tables_of_any_type_give_the_results_of_arrays(table: Callable[[Floats],
 @pytest.mark.parametrize("column", LABELS.values(), ids=LABELS.keys())
 def test_labels_of_any_type_give_the_results_of_arrays(column: Callable[[Floats], Any]) -> None:
     X, y = stream()
-    plain, other = MetricRegressor().fit(X[:30], y[:30]), MetricRegressor().fit(X[:30], column(y[:30]))
+    plain, other = quick().fit(X[:30], y[:30]), quick().fit(X[:30], column(y[:30]))
     assert other.progressive(X[30:], column(y[30:])).tolist() == plain.progressive(X[30:], y[30:]).tolist()
     made = GradientOuterProduct(LocalSlopes()).fit(X, column(y)).gop_
     assert made.tolist() == GradientOuterProduct(LocalSlopes()).fit(X, y).gop_.tolist()
@@ -87,7 +92,7 @@ def test_labels_of_any_type_give_the_results_of_arrays(column: Callable[[Floats]
 @pytest.mark.parametrize("method", ["fit", "partial_fit", "progressive"])
 def test_a_column_vector_of_labels_gives_a_warning(method: str) -> None:
     X, y = stream()
-    flat, column = MetricRegressor(), MetricRegressor()
+    flat, column = quick(), quick()
     getattr(flat, method)(X, y)
     with pytest.warns(DataConversionWarning, match="A column-vector y was passed") as caught:
         getattr(column, method)(X, y[:, None])

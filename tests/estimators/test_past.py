@@ -19,7 +19,7 @@ from ellipack.learners.aggregation import regret_bound
 from ellipack.validation import Floats, Ints
 from tests.strategies import seeds
 
-QUICK = MetricConfig(validation_points=24, pool=100)
+QUICK = MetricConfig(powers=(0.35, 0.7), ridges=(0.01,), validation_points=24, pool=100)
 
 Stream = tuple[Floats, Floats, Ints]
 

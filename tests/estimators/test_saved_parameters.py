@@ -24,6 +24,7 @@ from ellipack.errors import InputError, ModelFileError
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(-0.5, 0.5, size=(12, 3)), RNG.integers(0, 2, size=12)
+X[:, 0] = X[:, 0].round()  # two keys
 
 LEARNERS: dict[str, Callable[[], Any]] = {
     "metric": MetricRegressor,

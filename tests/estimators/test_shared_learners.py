@@ -31,7 +31,7 @@ from ellipack import (
 from ellipack.errors import ReentrantCallError
 from ellipack.validation import Floats
 
-SMALL = MetricConfig(powers=(0.5,), ridges=(0.01,), validation_points=16, pool=32)
+SMALL = MetricConfig(growth=3.0, powers=(0.5,), ridges=(0.01,), validation_points=16, pool=32)
 LEARNERS: dict[str, Callable[[], Any]] = {
     "metric": lambda: MetricRegressor(64, neighbors=8, config=SMALL),
     "keyed": lambda: KeyedRegressor(
@@ -46,7 +46,7 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "classifier": PackingClassifier,
 }
 learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
-THREADS, ROWS = 4, 90
+THREADS, ROWS = 4, 45
 
 
 @pytest.fixture(autouse=True)
@@ -132,7 +132,7 @@ def test_rivers_models_learn_every_row_of_every_thread(make: Callable[[], Any], 
     def learn(thread: int) -> None:
         X, y = rows_of(thread)
         started.wait()
-        for t, (row, label) in enumerate(zip(X[:60].tolist(), y.tolist(), strict=False)):
+        for t, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
             model.learn_one({"a": row[0], f"of {thread}": row[1], f"of {thread} from {t // 20}": row[2]}, label)
             model.predict_one({"a": 0.1})
 
@@ -140,7 +140,7 @@ def test_rivers_models_learn_every_row_of_every_thread(make: Callable[[], Any], 
         for done in [pool.submit(learn, thread) for thread in range(THREADS)]:
             done.result()
     state = model._learner.state
-    assert getattr(state, "inner", state).clock == THREADS * 60
+    assert getattr(state, "inner", state).clock == THREADS * ROWS
     assert len(model.feature_names) == 1 + 4 * THREADS
     model.save(tmp_path / "model")
     assert river.load(tmp_path / "model").predict_one({"a": 0.1}) == model.predict_one({"a": 0.1})

@@ -55,9 +55,9 @@ class LeastSquares:
     def __init__(self, gram: Floats, moments: Floats) -> None:
         self.gram = gram
         self.moments = moments
+        self.coefficients = self._solution()
 
-    @property
-    def coefficients(self) -> Floats:
+    def _solution(self) -> Floats:
         return np.asarray(np.linalg.solve(self.gram, self.moments), dtype=np.float64)
 
     @property
@@ -68,16 +68,16 @@ class LeastSquares:
     def learn(self, features: Floats, label: float) -> None:
         self.gram = self.gram + np.outer(features, features)
         self.moments = self.moments + features * label
+        self.coefficients = self._solution()
 
     def forget(self, kept: float) -> None:
         """Discount the Gram matrix without a change of the coefficients.
 
         A coefficient that would become less certain than its prior is not discounted.
         """
-        coefficients = self.coefficients
         parts = np.where(self.variances <= kept, math.sqrt(kept), 1.0)
         self.gram = self.gram * np.outer(parts, parts)
-        self.moments = self.gram @ coefficients
+        self.moments = self.gram @ self.coefficients
 
     def converted(self, old_from_new: Floats) -> "LeastSquares":
         """Return the regression on new features, where the old ones are ``old_from_new @ new``."""

@@ -56,7 +56,7 @@ class Sums:
 
     measured: list[Measurement] = field(default_factory=list)
     controls: list[Floats] = field(default_factory=list)
-    control_weights: list[float] = field(default_factory=list)
+    control_weights: Floats = field(default_factory=lambda: np.zeros(0))
 
     def fade_measured(self, keep: float) -> None:
         """Multiply the weights of the measurements."""
@@ -64,7 +64,7 @@ class Sums:
 
     def add_controls(self, controls: Floats, keep: float) -> None:
         """Add the controls of a round, after multiplying the weights of those before."""
-        self.control_weights = [*(keep * each for each in self.control_weights), 1.0]
+        self.control_weights = np.append(keep * self.control_weights, 1.0)
         self.controls.append(controls)
 
     def count(self) -> float:
@@ -79,7 +79,7 @@ class Sums:
             return float(np.average(left**2, weights=weight)) * self._factor(len(kept))
         if not self.controls:
             return 0.0
-        controls, weights = np.array(self.controls), np.array(self.control_weights)
+        controls, weights = np.array(self.controls), self.control_weights
         return float(
             np.average((controls - np.average(controls, axis=0, weights=weights)) ** 2, axis=0, weights=weights).max()
         )
@@ -91,7 +91,7 @@ class Sums:
         many zeros as `prior` says.
         """
         kept, coefficients, covariance = every.fit()
-        all_controls, all_weights = np.array(self.controls)[:, kept], np.array(self.control_weights)
+        all_controls, all_weights = np.array(self.controls)[:, kept], self.control_weights
         mean_rise, mean_controls = every.means(kept)
         part, own_mean, own_controls = 0.0, mean_rise, mean_controls
         if self.measured:
@@ -167,9 +167,9 @@ def proportions(values: list[float]) -> list[float]:
     return [value / sum(values) if sum(values) > 0 else 1 / len(values) for value in values]
 
 
-def effective_count(weights: list[float]) -> float:
+def effective_count(weights: list[float] | Floats) -> float:
     """Return the number of equal weights that would determine a mean as well."""
-    return sum(weights) ** 2 / sum(weight**2 for weight in weights) if weights else 0.0
+    return sum(weights) ** 2 / sum(weight**2 for weight in weights) if len(weights) else 0.0
 
 
 def weighted_fit(weight: Floats, columns: Floats, values: Floats) -> Floats:
@@ -197,7 +197,7 @@ class LiteralImportance:
         self.groups, self.learner, self.seed = groups, learner, seed
         self.rows: list[Floats] = []
         self.gradients: list[Floats] = []
-        self.size_weights: list[float] = []
+        self.size_weights = np.zeros(0)
         self.slope_model: Callable[[Floats], Floats] | None = None
         self.curvatures = np.zeros((0, 0))
 
@@ -243,7 +243,7 @@ class LiteralImportance:
         usual = self.learner.predict(row)
         if self.rows:
             self._replace(row, gradient, label, usual)
-            self.size_weights = [*(SIZE_KEEP * each for each in self.size_weights), 1.0]
+            self.size_weights = np.append(SIZE_KEEP * self.size_weights, 1.0)
 
     def _replace(self, row: Floats, gradient: Floats, label: float, usual: float) -> None:
         first = random_bits(self.seed, self.learner.clock, 0)

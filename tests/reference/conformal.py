@@ -32,11 +32,11 @@ class ReferenceIntervals:
         """Return the lower ends of all coverages, then the upper ends."""
         if self.labels < 2:
             return [-math.inf] * len(COVERAGES) + [math.inf] * len(COVERAGES)
-        ends = []
+        ends, unit = [], self.mean_error * self.weighted_scale(relative_scale)
         for side, sign in (("lower", -1), ("upper", 1)):
             for coverage in COVERAGES:
                 widths = [self.widths[side, c] for c in COVERAGES if c <= coverage]
-                ends.append(prediction + sign * max(widths) * self.mean_error * self.weighted_scale(relative_scale))
+                ends.append(prediction + sign * max(widths) * unit)
         return ends
 
     def weighted_scale(self, relative_scale: float) -> float:

@@ -58,24 +58,27 @@ def mean_label(near: Neighborhood) -> float:
     return float(near.counts @ near.labels / near.counts.sum())
 
 
-def local_linear_fit(near: Neighborhood, fit_dimension: int, ridge: float) -> tuple[float, Floats]:
-    """Return the fit at the query, and its slope, by weighted ridge regression on the leading coordinates.
+def local_linear_fits(near: Neighborhood, fit_dimension: int) -> tuple[list[float], Floats]:
+    """Return the fits at the query, one for each ridge, by weighted regression on the leading coordinates.
 
-    The weights fall to 0 at the last neighbor.
+    The weights fall to 0 at the last neighbor. The slope of the first fit is returned as well.
     """
     last = near.squared[-1]
     weights = near.counts * (1 - near.squared / last if last > 0 else 1.0)
     if weights.sum() <= 0:
-        return mean_label(near), np.zeros(fit_dimension)
+        return [mean_label(near)] * len(FIT_RIDGES), np.zeros(fit_dimension)
     offsets = near.offsets[:, :fit_dimension]
     mean, label = np.average(offsets, axis=0, weights=weights), np.average(near.labels, weights=weights)
     centered = offsets - mean
     gram = centered.T @ np.diag(weights) @ centered
     if not np.trace(gram) > 1e-290 + weights.sum() * (ROUNDING * np.linalg.norm(mean)) ** 2:
-        return float(label), np.zeros(fit_dimension)
-    penalty = ridge * np.trace(gram) / fit_dimension
-    slope = np.linalg.solve(gram + penalty * np.eye(fit_dimension), centered.T @ (weights * (near.labels - label)))
-    return float(label - mean @ slope), slope
+        return [float(label)] * len(FIT_RIDGES), np.zeros(fit_dimension)
+    slopes = []
+    for ridge in FIT_RIDGES:
+        penalty = ridge * np.trace(gram) / fit_dimension
+        moments = centered.T @ (weights * (near.labels - label))
+        slopes.append(np.linalg.solve(gram + penalty * np.eye(fit_dimension), moments))
+    return [float(label - mean @ slope) for slope in slopes], slopes[0]
 
 
 def exponential_correlation(distances: Floats, length: float | Floats) -> Floats:
@@ -109,9 +112,9 @@ def pairwise_distances(points: Floats) -> Floats:
     return np.sqrt(total)
 
 
-def spatial_krigings(near: Neighborhood, reach: float) -> Floats:
+def spatial_krigings(near: Neighborhood, distances: Floats, reach: float) -> Floats:
     """Return four krigings: each of two correlations, with short range and small nugget and with long and large."""
-    distances, to_query = pairwise_distances(near.offsets), np.sqrt(near.squared)
+    to_query = np.sqrt(near.squared)
     within, across, nuggets = [], [], []
     for correlation in (exponential_correlation, matern_correlation):
         for length, nugget in ((2.0, 0.01), (5.0, 0.1)):
@@ -121,10 +124,10 @@ def spatial_krigings(near: Neighborhood, reach: float) -> Floats:
     return ordinary_kriging(np.array(within), np.array(across), np.array(nuggets), near.labels)
 
 
-def krigings_about_trends(near: Neighborhood, reach: float) -> Floats:
+def krigings_about_trends(near: Neighborhood, distances: Floats, reach: float) -> Floats:
     """Return regression kriging, and three space-time krigings about the regression with forgetting."""
     length = 5 * reach
-    within = matern_correlation(pairwise_distances(near.offsets), length)
+    within = matern_correlation(distances, length)
     across = matern_correlation(np.sqrt(near.squared), length)
     gaps = np.abs(near.ages[:, None] - near.ages)
     systems, queries, labels = [within], [across], [near.labels - near.trend]
@@ -137,12 +140,11 @@ def krigings_about_trends(near: Neighborhood, reach: float) -> Floats:
 
 def krigings(near: Neighborhood) -> Floats:
     """Return the predictions by kriging. Lengths are multiples of the distance to the last neighbor."""
-    reach = max(float(np.sqrt(near.squared[-1])), 1e-150)
-    return np.concatenate([spatial_krigings(near, reach), krigings_about_trends(near, reach)])
+    distances, reach = pairwise_distances(near.offsets), max(float(np.sqrt(near.squared[-1])), 1e-150)
+    return np.concatenate([spatial_krigings(near, distances, reach), krigings_about_trends(near, distances, reach)])
 
 
 def local_predictions(near: Neighborhood, fit_dimension: int, kriged: int) -> tuple[Floats, Floats]:
     """Return predictions of local experts minus the label of the nearest neighbor, and the slope of the first fit."""
-    fits = [local_linear_fit(near.nearest(2 * fit_dimension + 10), fit_dimension, ridge) for ridge in FIT_RIDGES]
-    values = [mean_label(near.nearest(16)), *(value for value, _ in fits), *krigings(near.nearest(kriged))]
-    return np.array(values), fits[0][1]
+    fits, slope = local_linear_fits(near.nearest(2 * fit_dimension + 10), fit_dimension)
+    return np.array([mean_label(near.nearest(16)), *fits, *krigings(near.nearest(kriged))]), slope

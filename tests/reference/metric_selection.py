@@ -47,9 +47,9 @@ def candidates(gop: Floats, diagonal: Floats, current: Floats, config: MetricCon
         return named
     full, diagonal = gop / norm, diagonal / norm
     for kind, matrix in (("full", full), ("diagonal", diagonal), ("mixed", (full + diagonal) / 2)):
+        values, vectors = np.linalg.eigh(matrix)
         for ridge in config.ridges:
             for power in config.powers:
-                values, vectors = np.linalg.eigh(matrix)
                 weights = (np.maximum(values, 0) + ridge) ** (2 * power)
                 named[f"{kind}, ridge {ridge:g}, power {power:g}"] = vectors * np.sqrt(weights / weights.max())
     return named
@@ -66,8 +66,8 @@ def leave_one_out_error(validation: Validation, directions: Floats) -> float:
     near, squared = nearest_neighbors(points, points[left_out], count + 1)
     lengths = LENGTH * np.maximum(np.sqrt(squared[:, -1]), 1e-150)
     # A validation point may be missing among its own neighbors, if it has many duplicates.
-    others = [np.flatnonzero(each != own)[:count] for each, own in zip(near, left_out, strict=True)]
-    near, squared = np.take_along_axis(near, np.array(others), 1), np.take_along_axis(squared, np.array(others), 1)
+    others = np.argsort(near == left_out[:, None], axis=1, kind="stable")[:, :count]  # the point itself comes last
+    near, squared = np.take_along_axis(near, others, 1), np.take_along_axis(squared, others, 1)
     within = matern_correlation(pairwise_distances(points[near]), lengths[:, None, None])
     across = matern_correlation(np.sqrt(squared), lengths[:, None])
     differences = scaled[near] - scaled[left_out][:, None]

@@ -79,7 +79,7 @@ class Visit:
 
     def hover(self, chart: str, curve: int, point: int) -> str:
         """Return the hover text at a point of a chart."""
-        self.tab.wait_for_timeout(100)  # Plotly ignores hovers within 50 ms
+        self.tab.wait_for_timeout(60)  # Plotly ignores hovers within 50 ms
         self.tab.evaluate(f"Plotly.Fx.hover('{chart}', [{{curveNumber: {curve}, pointNumber: {point}}}])")
         return "".join(self.texts(f"#{chart} .hoverlayer text"))
 
@@ -110,10 +110,33 @@ def hostile(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     visit.check()
 
 
-@pytest.mark.parametrize("viewport", [DESK, PHONE], ids=["desk", "phone"])
-def test_every_chart_fills_its_width(full: Visit, viewport: dict[str, int]) -> None:
-    full.look(viewport, "light")
-    sizes = full.tab.evaluate(
+def labels(visit: Visit, chart: str) -> list[str]:
+    return visit.texts(f"{chart} .ytick text")
+
+
+def test_lines_of_a_chart_have_different_colors(full: Visit) -> None:
+    full.look(DESK, "light")
+    picture = full.picture("#error-0").reshape(-1, 3)
+    for color in ((0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00), (0x00, 0x8A, 0x64)):
+        assert (np.abs(picture - np.array(color) / 255).max(axis=1) < 0.02).sum() > 20
+
+
+def test_hover_shows_long_names_in_full(full: Visit) -> None:
+    full.look(DESK, "light")
+    long = records.FEATURES[4]
+    assert not any(long in label for label in labels(full, "#features-0"))
+    assert long in full.hover("features-0", 0, 4)
+
+
+@pytest.fixture(scope="module", params=[DESK, PHONE], ids=["desk", "phone"])
+def sized(full: Visit, request: pytest.FixtureRequest) -> Visit:
+    """Return the page in a window of each size. Each change of the size draws all charts again."""
+    full.look(request.param, "light")
+    return full
+
+
+def test_every_chart_fills_its_width(sized: Visit) -> None:
+    sizes = sized.tab.evaluate(
         "[...document.querySelectorAll('.chart')].map((chart) => {"
         " const svg = chart.querySelector('svg.main-svg'); const box = svg.getBoundingClientRect();"
         " return [chart.clientWidth, chart.clientHeight, box.width, box.height,"
@@ -126,58 +149,27 @@ def test_every_chart_fills_its_width(full: Visit, viewport: dict[str, int]) -> N
         assert marks > 0
 
 
-def test_page_fits_the_width_of_a_phone(full: Visit, hostile: Visit) -> None:
-    for visit in (full, hostile):
-        visit.look(PHONE, "light")
-        assert visit.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        fits = "table => table.scrollWidth <= table.parentElement.clientWidth"
-        assert visit is hostile or visit.tab.locator("#columns table").evaluate(fits)
-        visit.look({"width": 320, "height": 600}, "light")
-        assert visit.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+def test_feature_labels_do_not_overlap_and_are_not_cut_off(sized: Visit) -> None:
+    for chart, count in (("#features-0", len(records.FEATURES) - 2), ("#metric-2", len(records.FEATURES))):
+        boxes = sized.tab.locator(f"{chart} .ytick text").evaluate_all(
+            "all => all.map((each) => { const box = each.getBoundingClientRect();"
+            " const chart = each.closest('.chart').getBoundingClientRect();"
+            " return [box.top, box.bottom, box.left - chart.left, box.width]; })"
+        )
+        assert len(boxes) == count
+        ordered = sorted(boxes)
+        assert all(below[0] >= above[1] - 2 for above, below in pairwise(ordered))
+        assert all(left >= 0 and width > 10 for _, _, left, width in boxes)
 
 
-def test_charts_follow_light_and_dark_mode(full: Visit) -> None:
-    for viewport in (DESK, PHONE):
-        pictures = {}
-        for scheme in ("light", "dark"):
-            full.look(viewport, scheme)
-            pictures[scheme] = full.picture("#error-0")
-            assert len(np.unique(pictures[scheme] @ [1.0, 256.0, 65536.0])) > 20
-        assert pictures["light"].mean() > 0.9
-        assert pictures["dark"].mean() < 0.2
-
-
-def test_lines_of_a_chart_have_different_colors(full: Visit) -> None:
-    full.look(DESK, "light")
-    picture = full.picture("#error-0").reshape(-1, 3)
-    for color in ((0x00, 0x72, 0xB2), (0xD5, 0x5E, 0x00), (0x00, 0x8A, 0x64)):
-        assert (np.abs(picture - np.array(color) / 255).max(axis=1) < 0.02).sum() > 20
-
-
-def labels(visit: Visit, chart: str) -> list[str]:
-    return visit.texts(f"{chart} .ytick text")
-
-
-def test_feature_labels_do_not_overlap_and_are_not_cut_off(full: Visit) -> None:
-    for viewport in (DESK, PHONE):
-        full.look(viewport, "light")
-        for chart, count in (("#features-0", len(records.FEATURES) - 2), ("#metric-2", len(records.FEATURES))):
-            boxes = full.tab.locator(f"{chart} .ytick text").evaluate_all(
-                "all => all.map((each) => { const box = each.getBoundingClientRect();"
-                " const chart = each.closest('.chart').getBoundingClientRect();"
-                " return [box.top, box.bottom, box.left - chart.left, box.width]; })"
-            )
-            assert len(boxes) == count
-            ordered = sorted(boxes)
-            assert all(below[0] >= above[1] - 2 for above, below in pairwise(ordered))
-            assert all(left >= 0 and width > 10 for _, _, left, width in boxes)
-
-
-def test_hover_shows_long_names_in_full(full: Visit) -> None:
-    full.look(DESK, "light")
-    long = records.FEATURES[4]
-    assert not any(long in label for label in labels(full, "#features-0"))
-    assert long in full.hover("features-0", 0, 4)
+def test_charts_follow_light_and_dark_mode(sized: Visit) -> None:
+    pictures = {}
+    for scheme in ("light", "dark"):
+        sized.look(sized.tab.viewport_size, scheme)
+        pictures[scheme] = sized.picture("#error-0")
+        assert len(np.unique(pictures[scheme] @ [1.0, 256.0, 65536.0])) > 20
+    assert pictures["light"].mean() > 0.9
+    assert pictures["dark"].mean() < 0.2
 
 
 def test_hostile_names_stay_text(hostile: Visit) -> None:
@@ -206,6 +198,16 @@ def test_content_security_policy_blocks_injected_scripts(hostile: Visit) -> None
     assert hostile.tab.evaluate("window.hacked") is None
     hostile.tab.evaluate("document.getElementById('bad').remove()")
     del hostile.messages[count:], hostile.requests[1:]  # caused by this test
+
+
+def test_page_fits_the_width_of_a_phone(full: Visit, hostile: Visit) -> None:
+    for visit in (full, hostile):
+        visit.look(PHONE, "light")
+        assert visit.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        fits = "table => table.scrollWidth <= table.parentElement.clientWidth"
+        assert visit is hostile or visit.tab.locator("#columns table").evaluate(fits)
+        visit.look({"width": 320, "height": 600}, "light")
+        assert visit.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_printed_page_is_light_and_charts_fit_the_paper(full: Visit) -> None:

@@ -18,8 +18,9 @@ from ellipack.river import (
 
 Learner = IntrinsicDimensionRegressor | LocallyAdaptiveRegressor | MetricRegressor | PackingRegressor | PhasedRegressor
 
+QUICK = MetricConfig(growth=2.0, powers=(0.5,), ridges=(0.01,), validation_points=16, pool=32)
 LEARNERS: dict[str, Callable[[], Learner]] = {
-    "metric": lambda: MetricRegressor(views=2, neighbors=8, config=MetricConfig(validation_points=16, pool=32)),
+    "metric": lambda: MetricRegressor(views=2, neighbors=8, config=QUICK),
     "packing": PackingRegressor,
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(8))),
     "tree": LocallyAdaptiveRegressor,

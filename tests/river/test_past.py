@@ -15,7 +15,7 @@ from ellipack.river import MetricRegressor, load
 from ellipack.river.pending import MAX_PENDING, PendingPrediction, PendingPredictions
 from tests.reference.past import ReferencePastLearner
 
-QUICK = MetricConfig(validation_points=24, pool=100)
+QUICK = MetricConfig(powers=(0.35, 0.7), ridges=(0.01,), validation_points=24, pool=100)
 
 Rows = list[tuple[dict[Any, Any], float]]
 

@@ -38,7 +38,7 @@ def test_duplicate_column_names_raise(tmp_path: Path) -> None:
         open_table(str(tmp_path / "t.parquet"))
 
 
-ROWS = 40
+ROWS = 20
 COLUMNS = {
     "decimal32": pa.array([Decimal("1.25")] * ROWS, pa.decimal32(5, 2)),
     "decimal64": pa.array([Decimal("1.25")] * ROWS, pa.decimal64(10, 2)),

@@ -11,7 +11,7 @@ from ellipack.learners.metric.initial_state import LearnerSize, initial_state
 from ellipack.learners.metric.state import MetricState
 from ellipack.validation import Floats, Ints
 
-QUICK = MetricConfig(validation_points=16, pool=64)
+QUICK = MetricConfig(powers=(0.35, 0.7), ridges=(0.01,), validation_points=16, pool=64)
 
 
 class Past(NamedTuple):

@@ -26,6 +26,8 @@ from tests.reference.column_importance import (
 )
 from tests.reference.metric_learner import ReferenceMetricLearner
 
+FEW_CANDIDATES = MetricConfig(powers=(0.5,), ridges=(0.01,))
+
 
 def linear(n: int, seed: int = 0) -> tuple[Floats, Floats]:
     """Return a stream whose variance shares are 9 : 4 : 0."""
@@ -44,12 +46,13 @@ def curved(n: int, seed: int = 0) -> tuple[Floats, Floats]:
 @pytest.mark.parametrize("stream", [linear, curved])
 def test_measurements_are_those_of_the_literal_version(stream: Callable[[int], tuple[Floats, Floats]]) -> None:
     X, y = stream(700)
-    learner = MetricRegressor(past=False, random_state=3).fit(X, y)
+    parameters: dict[str, Any] = {"neighbors": 12, "random_state": 3, "config": FEW_CANDIDATES}
+    learner = MetricRegressor(past=False, **parameters).fit(X, y)
     measured = learner.state_.core.importance()
     assert measured is not None
     groups = [Group([k], 1.0) for k in range(3)]
     groups += [Group([], 0.2), Group([0, 1, 2], 0.2), Group([0, 1, 2], 0.2)]
-    reference = ReferenceMetricLearner(3, random_state=3, choices=learner.history().choices)
+    reference = ReferenceMetricLearner(3, choices=learner.history().choices, **parameters)
     literal = LiteralImportance(groups, reference, seed=3)
     for row, label in zip(X, y, strict=True):
         literal.learn(row, float(label))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ellipack import MetricRegressor
+from ellipack import MetricConfig, MetricRegressor
 from ellipack._core import CoreParts, LeastSquares
 from ellipack.errors import DomainError, InputError, NonFiniteError, WorkerError
 from ellipack.learners.intervals import empty_predictions
@@ -269,7 +269,7 @@ def test_widths_of_intervals_are_geometric_means() -> None:
 
 @pytest.mark.parametrize("past", PASTS)
 def test_executors_and_numbers_of_tasks_give_the_same_bits(past: Past) -> None:
-    rows = stream(1200, past)
+    rows = stream(800, past)
     found = []
     with ThreadPoolExecutor(2) as threads, ProcessPoolExecutor(2) as processes:
         for workers in (
@@ -293,10 +293,11 @@ def test_shards_predict_nearly_as_well_as_one_machine_and_keep_the_coverage() ->
     X = rng.normal(size=(2500, 3))
     level = np.sin(np.arange(2500) / 200)  # drifts
     y = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] + level + 0.1 * rng.normal(size=2500)
-    alone = MetricRegressor(n_jobs=1).progressive(X, y)
+    config = MetricConfig(powers=(0.35, 0.7), ridges=(0.01,), validation_points=100)
+    alone, sharded = (MetricRegressor(n_jobs=1, config=config) for _ in range(2))
     workers = Workers(InlineExecutor(), Sharding(shards=8, min_rows=8))
-    shared, (lower, upper) = MetricRegressor(n_jobs=1).progressive(X, y, coverage=0.9, workers=workers)
-    errors = [np.sqrt(np.mean((each - y)[1250:] ** 2)) for each in (alone, shared)]
+    shared, (lower, upper) = sharded.progressive(X, y, coverage=0.9, workers=workers)
+    errors = [np.sqrt(np.mean((each - y)[1250:] ** 2)) for each in (alone.progressive(X, y), shared)]
     assert errors[1] < 1.05 * errors[0]
     assert 0.88 < np.mean((lower <= y) & (y <= upper)) < 0.92
 
