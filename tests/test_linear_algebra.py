@@ -1,6 +1,8 @@
+import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
@@ -114,6 +116,28 @@ def test_limits_of_other_code_neither_prevent_nor_outlast_a_block() -> None:
         in_another_thread(work)
         assert set(limits()) == {2}
     assert set(limits()) == {2}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_waits_while_another_thread_sets_a_limit() -> None:
+    setting, done = threading.Event(), []
+
+    def set_limit() -> None:
+        with linear_algebra._lock:
+            setting.set()
+            time.sleep(0.05)
+            done.append(True)
+
+    thread = threading.Thread(target=set_limit)
+    thread.start()
+    setting.wait()
+    child = os.fork()
+    if child == 0:
+        with single_threaded_blas():
+            os._exit(0 if done else 1)
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def learned_bits() -> str:
