@@ -140,6 +140,46 @@ def test_a_fork_waits_while_another_thread_sets_a_limit() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+FORK_WITH_INTERRUPT = """
+import os, signal, threading, time
+from ellipack import linear_algebra
+
+def set_limit():
+    with linear_algebra._lock:
+        setting.set()
+        forked.wait()
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+setting, forked = threading.Event(), threading.Event()
+thread = threading.Thread(target=set_limit)
+thread.start()
+setting.wait()
+signal.signal(signal.SIGALRM, interrupt)
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+child = os.fork()  # the interrupt ends the wait for the thread; Python prints it and forks
+if child == 0:
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(20)  # ends a child that hangs
+    with linear_algebra.single_threaded_blas():
+        os._exit(0)
+forked.set()
+thread.join()
+with linear_algebra.single_threaded_blas():
+    raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_an_interrupt_while_a_fork_waits_leaves_parent_and_child_usable() -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORK_WITH_INTERRUPT], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "KeyboardInterrupt" in done.stderr
+
+
 def learned_bits() -> str:
     """Return a digest of what a learner with many features learns and predicts."""
     X = np.random.default_rng(0).normal(size=(260, 120))

@@ -56,9 +56,24 @@ def _lift() -> None:
     _let_any_thread_set_limits()
 
 
+def _hold_lock() -> None:
+    """Wait until no other thread sets a limit.
+
+    A child that is forked meanwhile would wait for ever for a lock of the BLAS library.
+    """
+    _lock.acquire()
+
+
+def _release_lock() -> None:
+    """Release the lock in the parent, unless an interrupt has ended the wait for it."""
+    if _lock._is_owned():  # type: ignore[attr-defined]  # threading.Condition relies on this method, too
+        _lock.release()
+
+
 def _keep_own_limits() -> None:
-    """Lift limits of threads that do not exist in a forked child."""
-    _lock.release()
+    """Get a new lock in a forked child, and lift limits of threads that do not exist there."""
+    global _lock  # noqa: PLW0603
+    _lock = RLock()
     others = [user for user in _users if user != get_ident()]
     for user in others:
         _users.remove(user)
@@ -77,5 +92,4 @@ def _let_any_thread_set_limits() -> None:
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    # A child that is forked while another thread sets a limit would wait for ever for a lock of the BLAS library.
-    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_keep_own_limits)
+    os.register_at_fork(before=_hold_lock, after_in_parent=_release_lock, after_in_child=_keep_own_limits)
