@@ -23,7 +23,7 @@ from sklearn.base import clone
 
 from ellipack import KeyedRegressor, MetricRegressor, PackingRegressor, Sharding, TableRegressor, Workers
 from ellipack.dask import cluster_workers, learning, predict, predict_batches, progressive
-from ellipack.errors import InputError, KindError, ShapeError, StreamError, WorkerError
+from ellipack.errors import DomainError, InputError, KindError, ShapeError, StreamError, WorkerError
 from ellipack.learners.keyed.partitions import learn_partition
 from ellipack.validation import Floats
 from tests.learners.metric.learners import QUICK, bits, smooth_stream
@@ -199,10 +199,14 @@ def test_a_fitted_table_regressor_continues_with_files(client: Client, frame: pd
         expected = other.progressive(frame[300:800], workers=Workers(executor, SHARDING))
     assert learned.predictions.compute().tobytes() == expected.tobytes()
     assert bits(learner.learner_.state_) == bits(other.learner_.state_)
+    assert learner.run_.position == 500
     frame[800:900].assign(y=np.inf).to_parquet(tmp_path / "2.parquet")
     with pytest.raises(StreamError, match=r"2\.parquet, row 1"):
         progressive(learner, tmp_path / "2.parquet", workers=cluster_workers(client, SHARDING))
+    with pytest.raises(DomainError, match="coverage"):
+        progressive(learner, tmp_path, coverage=2.0, workers=cluster_workers(client, SHARDING))
     assert bits(learner.learner_.state_) == bits(other.learner_.state_)
+    assert learner.run_.position == 500
 
 
 def test_bad_cell_of_a_table_is_named_with_its_file(client: Client, frame: pd.DataFrame, tmp_path: Path) -> None:

@@ -291,6 +291,18 @@ class Run:
         start = {"output_position": OutputPosition(), "fingerprint": TableFingerprint()}
         vars(self).update(source=source, position=0, **start)
 
+    @contextmanager
+    def starting_table(self, source: str) -> Iterator[None]:
+        """Learn another table within the block. If this fails before a batch is learned, the run is as before."""
+        names = "source", "position", "output_position", "fingerprint"
+        before = {name: vars(self)[name] for name in names}
+        self.start_table(source)
+        try:
+            yield
+        finally:
+            if self.position == 0:
+                vars(self).update(before)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the run to a file. A run loaded with `load_run` continues with exactly the same results."""
         self.settle()

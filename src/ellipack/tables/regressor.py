@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from importlib import import_module
 from itertools import chain
@@ -250,11 +251,11 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             run: Run | None = self.__dict__.get("run_")
             if run is not None:
                 run.settle()
-                run.start_table(SOURCE)
             batches = stream
             if workers is not None and isinstance(stream, TableStream):
                 batches = worker_batches(stream, workers.sharding.shards)
-            return self._learn(run, batches, True, _Wanted(tuple(keep), coverage, workers))
+            with nullcontext() if run is None else run.starting_table(SOURCE):
+                return self._learn(run, batches, True, _Wanted(tuple(keep), coverage, workers))
 
     def predict(self, X: Any) -> Floats:
         """Predict rows that need not follow those that were learned, from the features alone.
