@@ -342,7 +342,7 @@ def test_progress_line_is_shown_on_a_terminal_and_erased(cli: CliRunner, tmp_pat
         environment={"TERM": "xterm-256color"},
         stderr=Path(os.ttyname(theirs)),
     ) as running:
-        with (tmp_path / "rows").open("wb", buffering=0) as rows:
+        with open(os.open(tmp_path / "rows", os.O_RDWR), "wb", buffering=0) as rows:  # does not wait for a reader
             rows.write(header + b"".join(lines[:100]))
             seen = b""
             for line in lines[100:]:

@@ -24,7 +24,10 @@ index = _core.KdTree(2)
 calls = [
     partial(metric.learn, rows, keys, labels, np.zeros(3), no_bounds), partial(metric.learn_one, [0.0, 0.0], 0.0),
     partial(metric.predict, rows, np.zeros(3), no_bounds), partial(metric.predict_one, [0.0, 0.0]),
-    partial(metric.predict_next_one, [0.0, 0.0]), partial(metric.expert_predictions, [0.0, 0.0]),
+    partial(metric.predict_next_one, [0.0, 0.0]), partial(metric.predict_next_interval_one, [0.0, 0.0]),
+    partial(metric.predict_next, rows, keys, labels, None, np.zeros(3), no_bounds, False),
+    partial(metric.expert_predictions, [0.0, 0.0]), partial(metric.accepts_rows, rows),
+    partial(metric.accepts_labels, labels, 3), metric.__len__,
     partial(metric.round_on_copy, [0.0, 0.0], 0.0), partial(metric.round_before_refit, [0.0, 0.0], 0.0),
     partial(packing.learn, rows, labels, True), partial(packing.predict, rows),
     partial(classifier.learn, rows, classes), partial(classifier.predict, rows),
@@ -32,6 +35,7 @@ calls = [
     partial(adaptive.learn, rows, labels), partial(adaptive.predict, rows),
     partial(index.insert, rows), partial(index.nearest, rows),
 ]
+called = {(call.func.__self__, call.func.__name__) for call in calls if isinstance(call, partial)}
 for core in (metric, packing, classifier, tree, adaptive):
     make, arguments = core.__reduce__()
     calls += [partial(make, *arguments), core.__reduce__]
@@ -40,6 +44,8 @@ for core in (metric, packing, classifier, tree, adaptive):
             calls.append(partial(getattr, core, name))
             if f"{name}(self) ->" in str(getattr(type(core), name).__doc__):  # has no other arguments
                 calls.append(getattr(core, name))
+            elif callable(getattr(core, name)):
+                assert (core, name) in called, f"{type(core).__name__}.{name} must be among the calls"
 with ThreadPoolExecutor(1) as pool:
     for call in calls:
         _core.close_fork_gate()

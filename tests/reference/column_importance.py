@@ -13,6 +13,7 @@ from tests.reference.metric_learner import ReferenceMetricLearner
 MASK = 2**64 - 1
 FIRST_ROUND, EQUAL_ROUNDS, MAX_ROWS = 16, 500, 1024
 EQUAL_FRACTION, TOTAL_FRACTION, RECENT_FRACTION = 0.25, 0.5, 0.25
+MAX_PAIRED = 16  # features that are replaced together, beyond which products of two features are left out
 EVEN_PART, LARGEST_RATIO, SIZE_KEEP = 0.25, 20.0, 1 - 1 / 256
 MIN_UNEXPLAINED = 1e-3  # of the variance of a control by those before it
 MEASUREMENTS_PER_CONTROL, FEW_MEASUREMENTS = 3, 4
@@ -237,7 +238,8 @@ class LiteralImportance:
         start, other = self.learner.views[0].standardize(np.array([row, source]))
         gap = np.zeros(len(row))
         gap[features] = (other - start)[features]
-        return float(self.slope_model(start) @ gap + gap @ self.curvatures @ gap / 2)
+        curvatures = self.curvatures if len(features) <= MAX_PAIRED else np.diag(np.diag(self.curvatures))
+        return float(self.slope_model(start) @ gap + gap @ curvatures @ gap / 2)
 
     def _measure(self, row: Floats, gradient: Floats, label: float) -> None:
         usual = self.learner.predict(row)

@@ -17,6 +17,7 @@ from ellipack.learners.metric.importance_estimates import RiseEstimate, split_ti
 from ellipack.river import MetricRegressor as RiverMetricRegressor
 from ellipack.validation import Floats
 from tests.reference.column_importance import (
+    MAX_PAIRED,
     MAX_ROWS,
     PRIOR_MEASUREMENTS,
     SOURCE_PART,
@@ -43,22 +44,32 @@ def curved(n: int, seed: int = 0) -> tuple[Floats, Floats]:
     return X, 2 * X[:, 0] * X[:, 1] + X[:, 2] ** 2 + 0.5 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize("stream", [linear, curved])
-def test_measurements_are_those_of_the_literal_version(stream: Callable[[int], tuple[Floats, Floats]]) -> None:
-    X, y = stream(700)
+def wide(n: int, seed: int = 0) -> tuple[Floats, Floats]:
+    """Return a stream with products of features, and more features than the products of which surrogates use."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, MAX_PAIRED + 1))
+    return X, 2 * X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize(("stream", "rows"), [(linear, 700), (curved, 700), (wide, 300)])
+def test_measurements_are_those_of_the_literal_version(
+    stream: Callable[[int], tuple[Floats, Floats]], rows: int
+) -> None:
+    X, y = stream(rows)
+    d = X.shape[1]
     parameters: dict[str, Any] = {"neighbors": 12, "random_state": 3, "config": FEW_CANDIDATES}
     learner = MetricRegressor(past=False, **parameters).fit(X, y)
     measured = learner.state_.core.importance()
     assert measured is not None
-    groups = [Group([k], 1.0) for k in range(3)]
-    groups += [Group([], 0.2), Group([0, 1, 2], 0.2), Group([0, 1, 2], 0.2)]
-    reference = ReferenceMetricLearner(3, choices=learner.history().choices, **parameters)
+    groups = [Group([k], 1.0) for k in range(d)]
+    groups += [Group([], 0.2), Group(list(range(d)), 0.2), Group(list(range(d)), 0.2)]
+    reference = ReferenceMetricLearner(d, choices=learner.history().choices, **parameters)
     literal = LiteralImportance(groups, reference, seed=3)
     for row, label in zip(X, y, strict=True):
         literal.learn(row, float(label))
     assert [group.count for group in measured.groups] == [len(group.total.measured) for group in literal.groups]
-    rows, gradients, _ = measured.sample
-    np.testing.assert_array_equal(rows, literal.rows)
+    sample, gradients, _ = measured.sample
+    np.testing.assert_array_equal(sample, literal.rows)
     np.testing.assert_allclose(gradients, literal.gradients, rtol=1e-6, atol=1e-6)
     for group, expected in zip(measured.groups, literal.groups, strict=True):
         recent = expected.recent.estimate(expected.total, PRIOR_MEASUREMENTS)
