@@ -235,8 +235,8 @@ void bind_core(nb::module_& m) {
            "Return the parts after one more round, its prediction and its intervals, without changing the core.")
       .def("round_before_refit", &round_before_refit, "row"_a, "label"_a, "key"_a = 0, "past"_a = std::vector<double>(),
            "bounds"_a = std::vector<double>(), release(),
-           "Return the same with empty global regressions, which must be fitted again. With many features, it is "
-           "faster.")
+           "Do the same as `round_on_copy`, but return empty global regressions, which must be fitted again. With many "
+           "features, it is faster.")
       .def(
           "copy", [](const MetricCore& self) { return new MetricCore(self); }, nb::rv_policy::take_ownership, release(),
           "Return an independent copy.")

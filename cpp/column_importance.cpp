@@ -156,7 +156,7 @@ double variance_of(const Moments<control_count>& controls, const Controls& coeff
 // Returns the effective number of earlier rows that gave replacements in so many rounds: the inverse of the probability
 // that two rounds have the same source. While there are at most n rows, that of rounds s < t is 1 / t. Afterwards, it
 // is s / (n t): with probability s / t, the row of round s is still among the n rows in round t.
-double source_count(double rounds) {
+double effective_sources(double rounds) {
   constexpr auto n = static_cast<double>(ImportanceParts::max_rows);
   if (rounds <= n) {
     return 0.5 * rounds;
@@ -253,7 +253,7 @@ GroupSums::Estimate GroupSums::estimate_from(const GroupSums& all, std::int64_t 
   const double of_all = all.residual_variance(b, factor.rank);
   const double ratio = all.measured.effective_count() / (count + prior);
   const double of_these = std::max(part * residual_variance(b, 0), ratio * of_all);
-  const double of_means = 1.0 / controls.effective_count() + source_part / source_count(controls.weight);
+  const double of_means = 1.0 / controls.effective_count() + source_part / effective_sources(controls.weight);
   const double squares = sum_of_squares(measured, contrast(b), measured.means);
   return {.rise = all.measured.means[control_count] + more + dot(b, differences),
           .variance = of_these + dot(solved, solved) * of_all + variance_of(controls, b) * of_means,

@@ -776,7 +776,7 @@ class MetricCore:
 
     def round_before_refit(self, row: Sequence[float], label: float, key: int = 0, past: Sequence[float] = [], bounds: Sequence[float] = []) -> tuple[CoreParts, float, list[float]]:
         """
-        Return the same with empty global regressions, which must be fitted again. With many features, it is faster.
+        Do the same as `round_on_copy`, but return empty global regressions, which must be fitted again. With many features, it is faster.
         """
 
     def copy(self) -> MetricCore:

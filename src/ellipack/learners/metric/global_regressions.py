@@ -32,18 +32,28 @@ def convert_regressions(parts: MetricParts, new: FeatureView) -> GlobalRegressio
     """
     old, before = parts.views[0], parts.regressions
     count, d = parts.centers.rows.shape
-    refitted = _refit(parts, new) if count <= _MAX_REFIT_CENTERS and count * d**2 <= _MAX_REFIT_WORK else None
+    refitted = _refit(parts, new) if _refits_ridge(count, d) else None
     ridge = _convert(before.ridge, old, new) if refitted is None else refitted
-    if parts.clock > _MAX_REFIT_ROUNDS or refitted is None:
+    if refitted is None or not _refits_forgetting(parts.clock):
         return GlobalRegressions(ridge, _convert(before.forgetting, old, new))
     return GlobalRegressions(ridge, refitted)
 
 
 def refits_after(core: MetricCore) -> bool:
-    """Return whether all regressions are surely fitted again if a phase ends after the next round."""
+    """Return whether all regressions are fitted again if a phase ends after the next round, whatever its row is."""
     most_centers = rounds = core.clock + 1
     d = max(core.dimension, len(core.past_feature_scales()) if core.has_past else 0)
-    return rounds <= _MAX_REFIT_ROUNDS and most_centers * d**2 <= _MAX_REFIT_WORK
+    return _refits_ridge(most_centers, d) and _refits_forgetting(rounds)
+
+
+def _refits_ridge(centers: int, d: int) -> bool:
+    """Return whether the ridge regression is fitted again."""
+    return centers <= _MAX_REFIT_CENTERS and centers * d**2 <= _MAX_REFIT_WORK
+
+
+def _refits_forgetting(rounds: int) -> bool:
+    """Return whether the regression with forgetting is fitted again, if the ridge regression is."""
+    return rounds <= _MAX_REFIT_ROUNDS
 
 
 def _refit(parts: MetricParts, new: FeatureView) -> LeastSquares:

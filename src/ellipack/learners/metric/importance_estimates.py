@@ -92,7 +92,7 @@ def _estimates(group: FeatureGroup) -> tuple[RiseEstimate, RiseEstimate]:
 
 
 class Shares(NamedTuple):
-    """Importances that add up to 1.
+    """Importances that add up to 1, or are all 0 if no rise is positive.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ def split_time(time: RiseEstimate, features: RiseEstimate, everything: RiseEstim
 
 
 def groups_with_shares(estimates: list[GroupEstimate], layout: GroupLayout) -> list[GroupEstimate]:
-    """Return the groups whose shares add up to 1: correlated columns as one, and the other columns.
+    """Return the groups that have shares: correlated columns as one, and the other columns.
 
     Columns of time are not among them, unless all are. Correlated columns count alone until they have been measured
     together often enough.
