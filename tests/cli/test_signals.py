@@ -130,7 +130,7 @@ def test_second_signal_ends_the_process_at_once(cli: CliRunner, tmp_path: Path) 
     with cli.start("run", "rides.csv", "--target", TARGET, "--predictions", "pipe.csv", folder=tmp_path) as running:
         wait_until(lambda: unread_bytes(reader) > len("row,prediction,label\n"), running)
         os.kill(running.number, signal.SIGINT)
-        assert running.wait(0.5) is None  # it finishes the current batch
+        assert running.wait(1) is None  # it finishes the current batch
         assert running.stop(signal.SIGINT) == -signal.SIGINT
     os.close(reader)
 
