@@ -16,11 +16,12 @@ namespace {
 using namespace nb::literals;
 
 // In Python, the sums of a group are two rows, over all rounds and over the recent ones. A row has the moments of the
-// controls and the rise where it was measured, the same with squared weights, and those of the controls at all rounds.
-// Moments are the weight, the squared weight, the means and the products.
+// controls and the rise where it was measured, the same with squared weights, those of the controls at all rounds, and
+// the number of rounds and the fraction of those with different values. Moments are the weight, the squared weight, the
+// means and the products.
 template <std::size_t count>
 constexpr std::size_t moment_count = 2 + count + count * (count + 1) / 2;
-constexpr std::size_t sum_count = 2 * moment_count<control_count + 1> + moment_count<control_count>;
+constexpr std::size_t sum_count = 2 * moment_count<control_count + 1> + moment_count<control_count> + 2;
 
 template <std::size_t count>
 Moments<count> make_moments(const double* first) {
@@ -38,26 +39,30 @@ void append_moments(const Moments<count>& moments, std::vector<double>& sums) {
   sums.insert(sums.end(), moments.products.begin(), moments.products.end());
 }
 
+FadingMean make_mean(const std::pair<double, double>& mean) { return {.weight = mean.first, .mean = mean.second}; }
+
 GroupSums make_sums(const double* row) {
   constexpr std::size_t measured = moment_count<control_count + 1>;
   return {make_moments<control_count + 1>(row), make_moments<control_count + 1>(row + measured),
-          make_moments<control_count>(row + 2 * measured)};
+          make_moments<control_count>(row + 2 * measured), make_mean({row[sum_count - 2], row[sum_count - 1]})};
 }
 
 FeatureGroup make_group(const IntVector& features, bool uses_past, double priority, std::int64_t count, double fraction,
-                        const std::pair<double, double>& size, const Matrix& sums) {
+                        const std::pair<double, double>& change, const std::pair<double, double>& size,
+                        const Matrix& sums) {
   require_size("sums", sums.size(), 2 * sum_count);
   return {vector_of(features),
           uses_past,
           priority,
           count,
           fraction,
-          {.weight = size.first, .mean = size.second},
+          make_mean(change),
+          make_mean(size),
           make_sums(sums.data()),
           make_sums(sums.data() + sum_count)};
 }
 
-std::pair<double, double> group_size(const FeatureGroup& group) { return {group.size.weight, group.size.mean}; }
+std::pair<double, double> as_pair(const FadingMean& mean) { return {mean.weight, mean.mean}; }
 
 FloatArray group_sums(const FeatureGroup& group) {
   std::vector<double> rows;
@@ -65,6 +70,7 @@ FloatArray group_sums(const FeatureGroup& group) {
     append_moments(each.measured, rows);
     append_moments(each.squared, rows);
     append_moments(each.controls, rows);
+    rows.insert(rows.end(), {each.differs.weight, each.differs.mean});
   }
   return to_numpy(std::move(rows), {2, sum_count});
 }
@@ -76,8 +82,8 @@ std::tuple<double, double, double> as_tuple(const GroupSums::Estimate& estimate,
 
 void bind_group(nb::module_& m) {
   nb::class_<FeatureGroup>(m, "FeatureGroup", "Features that are replaced together, and what was measured.")
-      .def(nb::new_(&make_group), "features"_a, "uses_past"_a, "priority"_a, "count"_a, "fraction"_a, "size"_a,
-           "sums"_a)
+      .def(nb::new_(&make_group), "features"_a, "uses_past"_a, "priority"_a, "count"_a, "fraction"_a, "change"_a,
+           "size"_a, "sums"_a)
       .def_prop_ro_static(
           "sum_count", [](nb::handle) { return sum_count; }, "Number of sums over all rounds.")
       .def_prop_ro(
@@ -86,7 +92,15 @@ void bind_group(nb::module_& m) {
       .def_ro("priority", &FeatureGroup::priority)
       .def_ro("count", &FeatureGroup::count)
       .def_ro("fraction", &FeatureGroup::fraction)
-      .def_prop_ro("size", &group_size, "Weight and mean of the size of the rises.")
+      .def_prop_ro(
+          "change", [](const FeatureGroup& self) { return as_pair(self.change); },
+          "Weight and mean of the changes of the surrogates.")
+      .def_prop_ro(
+          "size", [](const FeatureGroup& self) { return as_pair(self.size); },
+          "Weight and mean of the size of the rises.")
+      .def_prop_ro(
+          "differs", [](const FeatureGroup& self) { return as_pair(self.total.differs); },
+          "Number of rounds, and the fraction of those in which the earlier row had different values.")
       .def_prop_ro("sums", &group_sums, new_array, "Sums over all rounds and over the recent ones.")
       .def_prop_ro(
           "estimate", [](const FeatureGroup& self) { return as_tuple(self.total.estimate(self.count), self.total); },
@@ -100,9 +114,10 @@ void bind_group(nb::module_& m) {
       .def(
           "__reduce__",
           [](const FeatureGroup& self) {
-            return nb::make_tuple(nb::type<FeatureGroup>(),
-                                  nb::make_tuple(as_ints(self.features), self.uses_past, self.priority, self.count,
-                                                 self.fraction, group_size(self), group_sums(self)));
+            return nb::make_tuple(
+                nb::type<FeatureGroup>(),
+                nb::make_tuple(as_ints(self.features), self.uses_past, self.priority, self.count, self.fraction,
+                               as_pair(self.change), as_pair(self.size), group_sums(self)));
           },
           reduce_signature());
 }

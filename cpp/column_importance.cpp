@@ -14,12 +14,13 @@ namespace ellipack {
 namespace {
 
 constexpr std::int64_t equal_rounds = 500;       // in which groups of equal priority get equally many measurements
-constexpr double even_part = 0.25;               // of the probability, equal in all rounds; the rest follows the size
+constexpr double even_part = 0.1;                // of the probability, equal in all rounds; the rest follows the size
+constexpr double mean_change_part = 0.5;         // of the mean change, which is added to that of a round
 constexpr double largest_ratio = 20.0;           // of a size to its mean
 constexpr double size_keep = 1.0 - 1.0 / 256.0;  // factor of the weights of sizes in a round
 constexpr double equal_fraction = 0.25;          // of the measurements, divided among the groups by priority alone
 constexpr double recent_fraction = 0.25;         // divided by priority and the deviations in the recent rounds
-constexpr double total_fraction = 0.5;           // divided by priority and those in all rounds
+constexpr double relative_fraction = 0.5;        // divided by priority and the relative deviations in all rounds
 constexpr std::int64_t first_measurements = 6;   // that a new group gets soon
 constexpr double least_effective = 2.0;          // effective number of measurements of a group that is not new
 constexpr double fraction_of_new = 1.5;          // that all new groups get in addition, while there are any
@@ -30,9 +31,7 @@ constexpr double prior_measurements = 1.0;             // residuals of 0 that ar
 constexpr double least_memory = 512.0;                 // rounds of the recent window
 constexpr double memory_divisor = 4.0;                 // a recent window is a quarter of the rounds
 constexpr std::size_t measurements_per_control = 3;
-// Fraction of the variance of the mean rise over the sources of a round that these rows have. Exact for linear effects:
-// of the rise with one source, the row and the source have a quarter each.
-constexpr double source_part = 0.25 / (0.25 + 0.75 / static_cast<double>(ImportanceParts::source_count));
+constexpr double source_part = 0.25;       // of the variance of a rise, by the source; exact for linear effects
 constexpr double min_unexplained = 1e-3;   // fraction of the variance of a control that others leave
 constexpr double largest_control = 1e130;  // its squares do not overflow
 constexpr double largest_sum = 1e300;
@@ -66,7 +65,8 @@ bool is_valid(const Moments<count>& moments) {
 }
 
 bool is_valid(const GroupSums& sums) {
-  return is_valid(sums.measured) && is_valid(sums.squared) && is_valid(sums.controls);
+  return is_valid(sums.measured) && is_valid(sums.squared) && is_valid(sums.controls) && is_valid(sums.differs) &&
+         sums.differs.mean >= 0.0 && sums.differs.mean <= 1.0;
 }
 
 // Returns the mean number of rounds from a measurement to the next. A measurement costs most of a round; all together
@@ -75,7 +75,7 @@ double stride(std::int64_t round) {
   if (round < equal_rounds) {
     return round < 120 ? 1.0 : 5.0;
   }
-  return round < 1500 ? 25.0 : 35.0;
+  return round < 1500 ? 25.0 : 30.0;
 }
 
 double squared(double value) { return value * value; }
@@ -253,11 +253,17 @@ GroupSums::Estimate GroupSums::estimate_from(const GroupSums& all, std::int64_t 
   const double of_all = all.residual_variance(b, factor.rank);
   const double ratio = all.measured.effective_count() / (count + prior);
   const double of_these = std::max(part * residual_variance(b, 0), ratio * of_all);
-  const double of_means = 1.0 / controls.effective_count() + source_part / effective_sources(controls.weight);
+  const double of_measurements = of_these + dot(solved, solved) * of_all;
+  const double rise =
+      all.measured.means[control_count] + more + dot(b, differences);  // in rounds with different values
+  const double fraction = differs.mean;
+  const double of_rounds = fraction * (variance_of(controls, b) + (1.0 - fraction) * ellipack::squared(rise));
+  const double of_means = fraction / controls.effective_count() + source_part / effective_sources(differs.weight);
   const double squares = sum_of_squares(measured, contrast(b), measured.means);
-  return {.rise = all.measured.means[control_count] + more + dot(b, differences),
-          .variance = of_these + dot(solved, solved) * of_all + variance_of(controls, b) * of_means,
-          .variance_of_one = count > 0.0 ? squares / measured.weight * factor_of_freedom(factor.rank) : 0.0};
+  const double of_one = count > 0.0 ? squares / measured.weight * factor_of_freedom(factor.rank) : 0.0;
+  return {.rise = fraction * rise,
+          .variance = ellipack::squared(fraction) * of_measurements + of_rounds * of_means,
+          .variance_of_one = ellipack::squared(fraction) * of_one};
 }
 
 double GroupSums::residual_variance(const Controls& coefficients, std::size_t rank) const {
@@ -291,7 +297,14 @@ double GroupSums::deviation_of_one(const GroupSums& all, std::int64_t all_count)
   for (std::size_t i = 0; i < control_count && controls.weight > 0.0; ++i) {
     variance = std::max(variance, controls.product(i, i) / controls.weight);
   }
-  return std::sqrt(variance);
+  return differs.mean * std::sqrt(variance);
+}
+
+// A rise that is less than its standard error counts as that.
+double GroupSums::relative_deviation_of_one(std::int64_t count) const {
+  const auto [rise, variance, _] = estimate(count);
+  const double scale = std::max(rise, std::sqrt(variance));
+  return scale > 0.0 ? deviation_of_one(*this, count) / std::sqrt(scale) : 0.0;
 }
 
 void FadingMean::add(double value, double keep) {
@@ -326,7 +339,9 @@ void ImportanceParts::check() const {
     require(group.count >= 0 && group.count <= largest_count, "the count of a group must be from 0 to 2^52");
     require(group.priority >= 0.0 && group.priority <= 1.0, "the priority of a group must be from 0 to 1");
     require(group.fraction >= 0.0 && group.fraction <= 1.0, "the fraction of a group must be from 0 to 1");
-    require(is_valid(group.size) && group.size.mean >= 0.0, "the size of a group must be finite and >= 0");
+    for (const FadingMean& mean : {group.change, group.size}) {
+      require(is_valid(mean) && mean.mean >= 0.0, "change and size of a group must be finite and >= 0");
+    }
     require(is_valid(group.total) && is_valid(group.recent),
             "sums of a group must be finite, and those of squares >= 0");
   }
@@ -341,24 +356,31 @@ ColumnImportance::ColumnImportance(ImportanceParts parts) : parts_((parts.check(
   find_next_fractions();
 }
 
-std::size_t ColumnImportance::source_row(std::int64_t round, std::size_t source) const {
-  const std::size_t count = parts_.row_count();
-  const std::size_t first = random_bits(parts_.seed, round, 0) % count;
-  return (first + source * count / ImportanceParts::source_count) % count;
+std::size_t ColumnImportance::source_row(std::int64_t round) const {
+  return random_bits(parts_.seed, round, 0) % parts_.row_count();
 }
 
-// For a move m and an error e, the rise is m^2 + 2 m e. Where errors are large, all rises are.
+// For a move m and an error e, the rise is m^2 + 2 m e. Where errors are large, all rises are. The prediction may move
+// though the surrogates do not, so that a part of their mean change is added.
 ColumnImportance::Outlook ColumnImportance::outlook(std::size_t group, const Prediction& prediction) const {
-  Outlook outlook;
-  double largest = 0.0;
-  const Controls changes = prediction.surrogates.changes(parts_.groups[group].features);
+  const FeatureGroup& own = parts_.groups[group];
+  const bool other_past = own.uses_past && parts_.past_dimension > 0;
+  Outlook outlook{.differs = other_past || std::ranges::any_of(own.features, [&](std::int64_t feature) {
+                               const auto k = static_cast<std::size_t>(feature);
+                               return prediction.row[k] != prediction.source[k];
+                             })};
+  if (!outlook.differs) {
+    return outlook;
+  }
+  const Controls changes = prediction.surrogates.changes(own.features);
   for (std::size_t c = 0; c < control_count; ++c) {
     const double move = prediction.range.clip(prediction.value + changes[c]) - prediction.value;
     outlook.controls[c] = rise_of(move, prediction.value, prediction.label);
-    largest = std::max(largest, std::abs(move));
+    outlook.change += std::abs(move) / static_cast<double>(control_count);
   }
+  const double move = outlook.change + mean_change_part * own.change.mean;
   const double error = std::abs(prediction.label - prediction.value);
-  outlook.size = std::min(largest_control, largest * (largest + 2.0 * error));
+  outlook.size = std::min(largest_control, move * (move + 2.0 * error));
   return outlook;
 }
 
@@ -367,11 +389,16 @@ std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t ro
   if (round < ImportanceParts::first_round) {
     return std::nullopt;
   }
-  // A part of the probability is the same in all rounds, the rest is in proportion to the size in this round.
+  // A part of the probability is the same in all rounds with different values, the rest is in proportion to the size in
+  // this round.
   const auto probability = [&](std::size_t g) {
-    const double mean = parts_.groups[g].size.mean;
-    const double ratio = mean > 0.0 ? std::min(largest_ratio, outlooks[g].size / mean) : 1.0;
-    return fractions_[g] * (even_part + (1.0 - even_part) * ratio) / stride(round);
+    if (!outlooks[g].differs) {
+      return 0.0;
+    }
+    const FeatureGroup& group = parts_.groups[g];
+    const double ratio = group.size.mean > 0.0 ? std::min(largest_ratio, outlooks[g].size / group.size.mean) : 1.0;
+    const double fraction = group.total.differs.mean > 0.0 ? group.total.differs.mean : 1.0;
+    return fractions_[g] / fraction * (even_part + (1.0 - even_part) * ratio) / stride(round);
   };
   double sum = 0.0;
   for (std::size_t g = 0; g < outlooks.size(); ++g) {
@@ -418,14 +445,15 @@ void ColumnImportance::find_next_fractions() {
 }
 
 // Computes the fraction of the measurements that each group gets: a part is divided by priority alone, the rest also by
-// the deviation of a single measurement, over all and over the recent rounds (Neyman's allocation).
+// the deviation of a single measurement (Neyman's allocation): in recent rounds, and in all relative to the rises, so
+// that also small ones can be told apart.
 void ColumnImportance::divide_measurements() {
   for (FeatureGroup& group : parts_.groups) {
     group.fraction = 0.0;
   }
   divide(equal_fraction, [](const FeatureGroup&) { return 1.0; });
-  divide(total_fraction,
-         [](const FeatureGroup& group) { return group.total.deviation_of_one(group.total, group.count); });
+  divide(relative_fraction,
+         [](const FeatureGroup& group) { return group.total.relative_deviation_of_one(group.count); });
   divide(recent_fraction,
          [](const FeatureGroup& group) { return group.recent.deviation_of_one(group.total, group.count); });
 }
@@ -460,10 +488,17 @@ void ColumnImportance::add(const Round& round) {
   }
   for (std::size_t g = 0; g < parts_.groups.size() && !round.outlooks.empty(); ++g) {
     FeatureGroup& group = parts_.groups[g];
-    const Controls controls = mean_controls(g, round.outlooks);
-    group.total.controls.add(1.0, controls);
-    group.recent.controls.add(1.0, controls, keep);
-    group.size.add(round.outlooks[g].size, size_keep);
+    const Outlook& outlook = round.outlooks[g];
+    group.total.differs.add(outlook.differs ? 1.0 : 0.0, 1.0);
+    group.recent.differs.add(outlook.differs ? 1.0 : 0.0, keep);
+    if (outlook.differs) {
+      group.total.controls.add(1.0, outlook.controls);
+      group.recent.controls.add(1.0, outlook.controls, keep);
+      group.change.add(outlook.change, size_keep);
+      group.size.add(outlook.size, size_keep);
+    } else {
+      group.recent.controls.fade(keep);
+    }
   }
   const double error = squared(round.prediction - round.label);
   parts_.total_error.add(error, 1.0);
@@ -475,17 +510,6 @@ void ColumnImportance::add(const Round& round) {
     find_next_fractions();
   }
   add_row(round);
-}
-
-// Returns the controls of a group, on average over the sources.
-Controls ColumnImportance::mean_controls(std::size_t group, std::span<const Outlook> outlooks) const {
-  Controls mean{};
-  for (std::size_t place = group; place < outlooks.size(); place += parts_.groups.size()) {
-    for (std::size_t c = 0; c < control_count; ++c) {
-      mean[c] += outlooks[place].controls[c] / static_cast<double>(ImportanceParts::source_count);
-    }
-  }
-  return mean;
 }
 
 void ColumnImportance::add_measurement(const Choice& choice, const Round& round) {

@@ -6,6 +6,9 @@
 // and for all groups, cheap surrogates of the prediction give rises, too: the controls. A regression of the measured
 // rises on the controls, taken at the mean of the controls over all rounds, estimates the mean rise with a much smaller
 // variance (control variates).
+//
+// If both rows have the same values, the rise is 0 and nothing has to be measured. All sums are over the other rounds;
+// the mean rise over all rounds is the one over these, times their fraction.
 #pragma once
 
 #include <array>
@@ -55,7 +58,8 @@ struct FadingMean {
 struct GroupSums {
   Moments<control_count + 1> measured;
   Moments<control_count + 1> squared;  // of the same with squared weights, by which the estimate varies
-  Moments<control_count> controls;     // at all rounds, measured or not; means over several source rows
+  Moments<control_count> controls;     // at all rounds with different values, measured or not
+  FadingMean differs;                  // fraction of these rounds
 
   // The estimated mean rise and its variance, over all rounds or over the recent ones. The number of all measurements
   // decides how many controls are used.
@@ -73,8 +77,12 @@ struct GroupSums {
   // Multiplies the weights of the measurements.
   void fade(double keep);
 
-  // Returns the standard deviation of a single measurement; if there are few, that of the controls.
+  // Returns the standard deviation of a single measurement; if there are few, that of the controls. Dividing
+  // measurements among groups in proportion to it minimizes the sum of the variances of all rises.
   double deviation_of_one(const GroupSums& all, std::int64_t all_count) const;
+
+  // Returns the same relative to the root of the rise, which minimizes the sum of the variances relative to the rises.
+  double relative_deviation_of_one(std::int64_t count) const;
 
  private:
   // Returns the estimate, with coefficients from the sums over all rounds, which may be these. The mean residual is
@@ -93,7 +101,8 @@ struct FeatureGroup {
   double priority = 1.0;   // of its standard error, when measurements are divided among groups
   std::int64_t count = 0;  // number of measurements
   double fraction = 0.0;   // of the measurements that it gets; if all are 0, those with few get most
-  FadingMean size;         // of what a measurement is likely to give
+  FadingMean change;       // of the surrogates, in rounds with different values
+  FadingMean size;         // of what a measurement is likely to give, in the same rounds
   GroupSums total;
   GroupSums recent;
 };
@@ -102,7 +111,6 @@ struct FeatureGroup {
 struct ImportanceParts {
   static constexpr std::size_t max_rows = 1024;    // of which replacements are drawn
   static constexpr std::int64_t first_round = 16;  // before, predictions are too poor to measure
-  static constexpr std::size_t source_count = 2;   // rows that provide replacements in a round, for the controls
 
   std::int64_t seed = 0;
   std::size_t dimension = 0;       // number of features
@@ -137,25 +145,29 @@ class ColumnImportance {
 
   const ImportanceParts& parts() const { return parts_; }
 
-  // Returns the number of a stored row that provides replacements in a round; there must be one. The first source is
-  // that of a measurement. The controls are averaged over all, so that their mean varies less.
-  std::size_t source_row(std::int64_t round, std::size_t source) const;
+  // Returns the number of the stored row that provides replacements in a round; there must be one.
+  std::size_t source_row(std::int64_t round) const;
 
-  // What a round is likely to give for a group: the rise of each surrogate, and about how large the rise is. It decides
-  // whether the row is predicted once more, by a learner that has not seen the label.
+  // What a round is likely to give for a group: the rise of each surrogate, by how much they change on average, and
+  // about how large the rise is. It decides whether the row is predicted once more, by a learner that has not seen the
+  // label.
   struct Outlook {
+    bool differs = false;  // whether the earlier row has different values
     Controls controls{};
+    double change = 0.0;
     double size = 0.0;
   };
   struct Prediction {
     double value = 0.0;
     double label = 0.0;
     PredictionRange range{};
-    const Surrogates& surrogates;  // with the gaps to a source row
+    std::span<const double> row;     // with clipped outliers
+    std::span<const double> source;  // the earlier row
+    const Surrogates& surrogates;    // with the gaps to it
   };
   Outlook outlook(std::size_t group, const Prediction& prediction) const;
 
-  // Draws the group to measure in a round, given the outlooks of all with the first source; none in most rounds.
+  // Draws the group to measure in a round, given the outlooks of all; none in most rounds.
   struct Choice {
     std::size_t group = 0;
     double probability = 0.0;
@@ -170,7 +182,7 @@ class ColumnImportance {
     std::span<const double> row;        // with clipped outliers
     std::span<const double> gradient;   // slope of the local fit at the row
     std::span<const double> past;       // features of the past
-    std::span<const Outlook> outlooks;  // of all groups, source by source; none without an earlier row
+    std::span<const Outlook> outlooks;  // of all groups; none without an earlier row
     std::optional<Choice> choice;       // that was measured
     double measured_prediction = 0.0;
   };
@@ -180,7 +192,6 @@ class ColumnImportance {
 
  private:
   void add_measurement(const Choice& choice, const Round& round);
-  Controls mean_controls(std::size_t group, std::span<const Outlook> outlooks) const;
   void divide_measurements();
   template <typename Deviation>
   void divide(double part, Deviation deviation);

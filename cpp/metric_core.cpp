@@ -471,8 +471,8 @@ void MetricCore::learn_past(const Row& row, double label, const MetricRounds::Pu
   }
 }
 
-// Computes the rises of the surrogates with features of earlier rows and, in some rounds, predicts the row once more
-// with the features of a group from the first of them.
+// Computes the rises of the surrogates with the features of an earlier row and, in some rounds, predicts the row once
+// more with the features of a group from it.
 void MetricCore::measure_importance(std::span<const double> row, double label, Workspace& work) const {
   ImportanceWorkspace& measured = *work.importance;
   const ImportanceParts& parts = importance_->parts();
@@ -489,19 +489,21 @@ void MetricCore::measure_importance(std::span<const double> row, double label, W
     return;
   }
   plain_.find_slopes(measured.gradient, parts.slope_model, work.plain, measured.surrogates);
-  const ColumnImportance::Prediction usual{
-      .value = work.prediction, .label = label, .range = plain_.prediction_range(), .surrogates = measured.surrogates};
-  for (std::size_t source = 0; source < ImportanceParts::source_count; ++source) {
-    plain_.find_gaps(parts.row(importance_->source_row(round, source)), work.plain, measured.surrogates.gaps);
-    for (std::size_t g = 0; g < parts.groups.size(); ++g) {
-      measured.outlooks.push_back(importance_->outlook(g, usual));
-    }
+  const std::size_t source = importance_->source_row(round);
+  plain_.find_gaps(parts.row(source), work.plain, measured.surrogates.gaps);
+  const ColumnImportance::Prediction usual{.value = work.prediction,
+                                           .label = label,
+                                           .range = plain_.prediction_range(),
+                                           .row = work.plain.clipped,
+                                           .source = parts.row(source),
+                                           .surrogates = measured.surrogates};
+  for (std::size_t g = 0; g < parts.groups.size(); ++g) {
+    measured.outlooks.push_back(importance_->outlook(g, usual));
   }
-  measured.choice = importance_->choose(round, std::span(measured.outlooks).first(parts.groups.size()));
+  measured.choice = importance_->choose(round, measured.outlooks);
   if (measured.choice) {
     std::ranges::copy(row, measured.row.begin());
-    measured.prediction =
-        predict_replaced(importance_->source_row(round, 0), parts.groups[measured.choice->group], measured);
+    measured.prediction = predict_replaced(source, parts.groups[measured.choice->group], measured);
   }
 }
 

@@ -181,13 +181,13 @@ class MetricCore {
   struct ImportanceWorkspace {
     explicit ImportanceWorkspace(const ImportanceParts& parts)
         : row(parts.dimension), gradient(parts.dimension), past(parts.past_dimension), surrogates(parts.dimension) {
-      outlooks.reserve(ImportanceParts::source_count * parts.groups.size());
+      outlooks.reserve(parts.groups.size());
     }
     std::vector<double> row;       // with the features of a group from an earlier row
     std::vector<double> gradient;  // at the row itself
     std::vector<double> past;      // features of the past
     Surrogates surrogates;
-    std::vector<ColumnImportance::Outlook> outlooks;  // of the groups, source by source; none without an earlier row
+    std::vector<ColumnImportance::Outlook> outlooks;  // of the groups; none without an earlier row
     std::optional<ColumnImportance::Choice> choice;   // that was measured
     double prediction = 0.0;                          // for `row`
   };

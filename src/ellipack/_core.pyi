@@ -178,7 +178,7 @@ def local_slopes(tree: KdTree, labels: Annotated[NDArray[numpy.float64], dict(sh
 class FeatureGroup:
     """Features that are replaced together, and what was measured."""
 
-    def __init__(self, features: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], uses_past: bool, priority: float, count: int, fraction: float, size: tuple[float, float], sums: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, features: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], uses_past: bool, priority: float, count: int, fraction: float, change: tuple[float, float], size: tuple[float, float], sums: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None: ...
 
     sum_count: Final[int] = ...
     """Number of sums over all rounds."""
@@ -199,8 +199,18 @@ class FeatureGroup:
     def fraction(self) -> float: ...
 
     @property
+    def change(self) -> tuple[float, float]:
+        """Weight and mean of the changes of the surrogates."""
+
+    @property
     def size(self) -> tuple[float, float]:
         """Weight and mean of the size of the rises."""
+
+    @property
+    def differs(self) -> tuple[float, float]:
+        """
+        Number of rounds, and the fraction of those in which the earlier row had different values.
+        """
 
     @property
     def sums(self) -> NDArray[numpy.float64]:

@@ -12,17 +12,16 @@ from tests.reference.metric_learner import ReferenceMetricLearner
 
 MASK = 2**64 - 1
 FIRST_ROUND, EQUAL_ROUNDS, MAX_ROWS = 16, 500, 1024
-EQUAL_FRACTION, TOTAL_FRACTION, RECENT_FRACTION = 0.25, 0.5, 0.25
+EQUAL_FRACTION, RELATIVE_FRACTION, RECENT_FRACTION = 0.25, 0.5, 0.25
 MAX_PAIRED = 16  # features that are replaced together, beyond which products of two features are left out
-EVEN_PART, LARGEST_RATIO, SIZE_KEEP = 0.25, 20.0, 1 - 1 / 256
+EVEN_PART, MEAN_CHANGE_PART, LARGEST_RATIO, SIZE_KEEP = 0.1, 0.5, 20.0, 1 - 1 / 256
 MIN_UNEXPLAINED = 1e-3  # of the variance of a control by those before it
 MEASUREMENTS_PER_CONTROL, FEW_MEASUREMENTS = 3, 4
 FIRST_MEASUREMENTS, LEAST_EFFECTIVE, FRACTION_OF_NEW = 6, 2, 1.5
 FRACTION_OF_UNCERTAIN = 0.5
 MEASUREMENTS_PER_DIVISION, PRIOR_MEASUREMENTS = 8, 1
 MIN_ROWS = 64  # for the model of slopes
-SOURCES = 2  # earlier rows over which controls are averaged in a round
-SOURCE_PART = 0.25 / (0.25 + 0.75 / SOURCES)  # of the variance of this mean, that the earlier rows have
+SOURCE_PART = 0.25  # of the variance of a rise, that the earlier rows have
 
 
 def random_bits(seed: int, round_: int, stream: int) -> int:
@@ -53,20 +52,30 @@ class Estimate(NamedTuple):
 
 @dataclass
 class Sums:
-    """All measurements of a group, and its controls at all rounds, with weights."""
+    """All measurements of a group, and its controls at all rounds with different values, with weights."""
 
     measured: list[Measurement] = field(default_factory=list)
     controls: list[Floats] = field(default_factory=list)
     control_weights: Floats = field(default_factory=lambda: np.zeros(0))
+    differs: list[bool] = field(default_factory=list)
+    round_weights: Floats = field(default_factory=lambda: np.zeros(0))
 
     def fade_measured(self, keep: float) -> None:
         """Multiply the weights of the measurements."""
         self.measured = [each._replace(weight=keep * each.weight) for each in self.measured]
 
-    def add_controls(self, controls: Floats, keep: float) -> None:
-        """Add the controls of a round, after multiplying the weights of those before."""
-        self.control_weights = np.append(keep * self.control_weights, 1.0)
-        self.controls.append(controls)
+    def add_round(self, differs: bool, controls: Floats, keep: float) -> None:
+        """Add a round, after multiplying the weights of those before; its controls only if values differ."""
+        self.round_weights = np.append(keep * self.round_weights, 1.0)
+        self.differs.append(differs)
+        self.control_weights = keep * self.control_weights
+        if differs:
+            self.control_weights = np.append(self.control_weights, 1.0)
+            self.controls.append(controls)
+
+    def fraction(self) -> float:
+        """Return the fraction of the rounds with different values."""
+        return float(np.average(self.differs, weights=self.round_weights))
 
     def count(self) -> float:
         """Return the effective number of measurements."""
@@ -74,23 +83,32 @@ class Sums:
 
     def variance_of_one(self, every: "Sums") -> float:
         """Return the variance of a single measurement, or that of a control if there are few."""
+        if not self.controls:
+            return 0.0
         if self.count() >= FEW_MEASUREMENTS:
             kept, coefficients, _ = every.fit()
             left, weight = self._residuals(kept, coefficients), self._arrays()[0]
-            return float(np.average(left**2, weights=weight)) * self._factor(len(kept))
-        if not self.controls:
-            return 0.0
-        controls, weights = np.array(self.controls), self.control_weights
-        return float(
-            np.average((controls - np.average(controls, axis=0, weights=weights)) ** 2, axis=0, weights=weights).max()
-        )
+            variance = float(np.average(left**2, weights=weight)) * self._factor(len(kept))
+        else:
+            controls, weights = np.array(self.controls), self.control_weights
+            gaps = controls - np.average(controls, axis=0, weights=weights)
+            variance = float(np.average(gaps**2, axis=0, weights=weights).max())
+        return self.fraction() ** 2 * variance
+
+    def relative_variance_of_one(self) -> float:
+        """Return the same relative to the rise, which counts as at least its standard error."""
+        rise, variance = self.estimate(self)
+        scale = max(rise, math.sqrt(variance))
+        return self.variance_of_one(self) / scale if scale > 0 else 0.0
 
     def estimate(self, every: "Sums", prior: float = 0.0) -> Estimate:
         """Return the regression estimate of the mean rise, with the coefficients of all rounds.
 
         It is the regression over all rounds at the mean of these controls, plus the mean of these residuals and of as
-        many zeros as `prior` says.
+        many zeros as `prior` says. The rise is that in rounds with different values, times their fraction.
         """
+        if not every.measured or not self.controls:
+            return Estimate(0.0, 0.0)
         kept, coefficients, covariance = every.fit()
         all_controls, all_weights = np.array(self.controls)[:, kept], self.control_weights
         mean_rise, mean_controls = every.means(kept)
@@ -108,7 +126,10 @@ class Sums:
         of_all = every.residual_variance(kept, coefficients, len(kept))
         of_these = part * self.residual_variance(kept, coefficients, 0) if self.measured else 0.0
         of_these = max(of_these, of_all * every.count() / (self.count() + prior))
-        return Estimate(float(rise), of_these + leverage * of_all + float(spread) * self._variance_of_means())
+        fraction = self.fraction()
+        of_rounds = fraction * float(spread) + fraction * (1 - fraction) * rise**2  # some have equal values: no rise
+        variance = fraction**2 * (of_these + leverage * of_all) + of_rounds * self._variance_of_means()
+        return Estimate(fraction * float(rise), float(variance))
 
     def means(self, kept: list[int]) -> tuple[float, Floats]:
         """Return the weighted means of the measured rises and of their controls."""
@@ -136,12 +157,12 @@ class Sums:
 
     def _variance_of_means(self) -> float:
         """Return the variance of the mean of the controls relative to theirs, by rounds and by earlier rows."""
-        rounds = sum(self.control_weights)
+        rounds = sum(self.round_weights)
         sources = rounds / 2
         if rounds > MAX_ROWS:
             same = 2 * MAX_ROWS + MAX_ROWS * math.log(rounds / MAX_ROWS) + (rounds**2 - MAX_ROWS**2) / MAX_ROWS / 2
             sources = rounds**2 / same
-        return 1 / effective_count(self.control_weights) + SOURCE_PART / sources
+        return self.fraction() / effective_count(self.control_weights) + SOURCE_PART / sources
 
     def _factor(self, rank: int) -> float:
         return self.count() / max(1.0, self.count() - rank - 1)
@@ -160,6 +181,7 @@ class Group:
     total: Sums = field(default_factory=Sums)
     recent: Sums = field(default_factory=Sums)
     fraction: float = 0.0
+    changes: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
 
 
@@ -171,6 +193,12 @@ def proportions(values: list[float]) -> list[float]:
 def effective_count(weights: list[float] | Floats) -> float:
     """Return the number of equal weights that would determine a mean as well."""
     return sum(weights) ** 2 / sum(weight**2 for weight in weights) if len(weights) else 0.0
+
+
+def fading_mean(values: list[float]) -> float:
+    """Return the mean of values, of which the last ones count most; 0 if there are none."""
+    weights = SIZE_KEEP ** np.arange(len(values))[::-1]
+    return float(np.average(values, weights=weights)) if values else 0.0
 
 
 def weighted_fit(weight: Floats, columns: Floats, values: Floats) -> Floats:
@@ -198,7 +226,6 @@ class LiteralImportance:
         self.groups, self.learner, self.seed = groups, learner, seed
         self.rows: list[Floats] = []
         self.gradients: list[Floats] = []
-        self.size_weights = np.zeros(0)
         self.slope_model: Callable[[Floats], Floats] | None = None
         self.curvatures = np.zeros((0, 0))
 
@@ -245,28 +272,30 @@ class LiteralImportance:
         usual = self.learner.predict(row)
         if self.rows:
             self._replace(row, gradient, label, usual)
-            self.size_weights = np.append(SIZE_KEEP * self.size_weights, 1.0)
 
     def _replace(self, row: Floats, gradient: Floats, label: float, usual: float) -> None:
-        first = random_bits(self.seed, self.learner.clock, 0)
-        sources = [self.rows[(first + j * len(self.rows) // SOURCES) % len(self.rows)] for j in range(SOURCES)]
+        source = self.rows[random_bits(self.seed, self.learner.clock, 0) % len(self.rows)]
         slopes = *self._global_slopes(), gradient
-        changes = [[self._changes(row, source, slopes, each.features) for each in self.groups] for source in sources]
-        moves = [[[self.learner.within_labels(usual + c) - usual for c in each] for each in row_] for row_ in changes]
-        controls = np.array(moves) * (np.array(moves) + 2 * (usual - label))
-        sizes = [self._size(each, abs(label - usual)) for each in moves[0]]
-        chosen, probability = self._choose(sizes)
+        changes = [self._changes(row, source, slopes, each.features) for each in self.groups]
+        moves = np.array([[self.learner.within_labels(usual + c) - usual for c in each] for each in changes])
+        controls = moves * (moves + 2 * (usual - label))
+        differs = [bool((row != source)[each.features].any()) for each in self.groups]
+        mean_moves = np.abs(moves).mean(axis=1)
+        sizes = [self._size(*pair, abs(label - usual)) for pair in zip(self.groups, mean_moves, strict=True)]
+        chosen, probability = self._choose(differs, sizes)
         for k, group in enumerate(self.groups):
             group.recent.fade_measured(1 - 1 / self._memory())
             if group is chosen:
                 replaced = row.copy()
-                replaced[group.features] = sources[0][group.features]
+                replaced[group.features] = source[group.features]
                 rise = (self.learner.predict(replaced) - label) ** 2 - (usual - label) ** 2
                 for sums in (group.total, group.recent):
-                    sums.measured.append(Measurement(1 / probability, rise, controls[0, k]))
-            group.total.add_controls(controls[:, k].mean(axis=0), 1.0)
-            group.recent.add_controls(controls[:, k].mean(axis=0), 1 - 1 / self._memory())
-            group.sizes.append(sizes[k])
+                    sums.measured.append(Measurement(1 / probability, rise, controls[k]))
+            group.total.add_round(differs[k], controls[k], 1.0)
+            group.recent.add_round(differs[k], controls[k], 1 - 1 / self._memory())
+            if differs[k]:
+                group.changes.append(mean_moves[k])
+                group.sizes.append(sizes[k])
         count = sum(len(group.total.measured) for group in self.groups)
         if chosen is not None and self.learner.clock >= EQUAL_ROUNDS and count % MEASUREMENTS_PER_DIVISION == 0:
             self._find_fractions()
@@ -281,24 +310,24 @@ class LiteralImportance:
         linear = [float(slope[features] @ (source - row)[features]) for slope in slopes]
         return [*linear, self._quadratic_change(row, source, features)]
 
-    def _size(self, moves: list[float], error: float) -> float:
+    def _size(self, group: Group, change: float, error: float) -> float:
         """Return about how large the rise in squared error is."""
-        largest = max(abs(move) for move in moves)
-        return largest * (largest + 2 * error)
+        move = change + MEAN_CHANGE_PART * fading_mean(group.changes)
+        return move * (move + 2 * error)
 
     def _memory(self) -> float:
         return max(512.0, self.learner.clock / 4)
 
     def _stride(self) -> int:
         clock = self.learner.clock
-        return 1 if clock < 120 else 5 if clock < EQUAL_ROUNDS else 25 if clock < 1500 else 35
+        return 1 if clock < 120 else 5 if clock < EQUAL_ROUNDS else 25 if clock < 1500 else 30
 
-    def _choose(self, sizes: list[float]) -> tuple[Group | None, float]:
+    def _choose(self, differs: list[bool], sizes: list[float]) -> tuple[Group | None, float]:
         """Draw the group to measure; return it with its probability."""
         if self.learner.clock < FIRST_ROUND:
             return None, 0.0
-        probabilities = np.array([self._probability(*pair) for pair in zip(self.groups, sizes, strict=True)])
-        probabilities *= min(1.0, 1.0 / probabilities.sum())
+        probabilities = np.array([self._probability(*pair) for pair in zip(self.groups, sizes, strict=True)]) * differs
+        probabilities /= max(1.0, probabilities.sum())
         drawn = (random_bits(self.seed, self.learner.clock, 2) >> 11) / 2**53
         place = int(np.searchsorted(np.cumsum(probabilities), drawn, side="right"))
         if place == len(self.groups):
@@ -318,16 +347,21 @@ class LiteralImportance:
         if any(fractions) and any(group is each for each in new):
             few = len(group.total.measured) < FIRST_MEASUREMENTS
             fraction = max(fraction, (FRACTION_OF_NEW if few else FRACTION_OF_UNCERTAIN) / len(new))
-        mean = float(np.average(group.sizes, weights=self.size_weights)) if group.sizes else 0.0
+        mean, differing = fading_mean(group.sizes), group.total.fraction() if group.total.differs else 0.0
         ratio = min(LARGEST_RATIO, size / mean) if mean > 0 else 1.0
-        return fraction * (EVEN_PART + (1 - EVEN_PART) * ratio) / self._stride()
+        return fraction / (differing or 1.0) * (EVEN_PART + (1 - EVEN_PART) * ratio) / self._stride()
 
     def _find_fractions(self) -> None:
         """Divide the measurements among the groups."""
-        by_sums = [
-            proportions([group.priority * math.sqrt(sums.variance_of_one(group.total)) for group, sums in pairs])
-            for pairs in ([(g, g.total) for g in self.groups], [(g, g.recent) for g in self.groups])
-        ]
+        relative, recent = (
+            proportions(
+                [group.priority * math.sqrt(variance) for group, variance in zip(self.groups, each, strict=True)]
+            )
+            for each in (
+                [group.total.relative_variance_of_one() for group in self.groups],
+                [group.recent.variance_of_one(group.total) for group in self.groups],
+            )
+        )
         equal = proportions([group.priority for group in self.groups])
-        for group, own, total, recent in zip(self.groups, equal, *by_sums, strict=True):
-            group.fraction = EQUAL_FRACTION * own + TOTAL_FRACTION * total + RECENT_FRACTION * recent
+        for group, *parts in zip(self.groups, equal, relative, recent, strict=True):
+            group.fraction = float(np.dot([EQUAL_FRACTION, RELATIVE_FRACTION, RECENT_FRACTION], parts))

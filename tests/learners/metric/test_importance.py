@@ -51,7 +51,14 @@ def wide(n: int, seed: int = 0) -> tuple[Floats, Floats]:
     return X, 2 * X[:, 0] * X[:, 1] + X[:, 2] + 0.5 * rng.normal(size=n)
 
 
-@pytest.mark.parametrize(("stream", "rows"), [(linear, 700), (curved, 700), (wide, 300)])
+def flagged(n: int, seed: int = 0) -> tuple[Floats, Floats]:
+    """Return a stream with a rare flag and a constant, which mostly have the same value in two rows."""
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([rng.normal(size=n), rng.random(n) < 0.1, np.ones(n)])
+    return X, X[:, 0] + 3 * X[:, 1] + 0.5 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize(("stream", "rows"), [(linear, 700), (curved, 700), (wide, 300), (flagged, 700)])
 def test_measurements_are_those_of_the_literal_version(
     stream: Callable[[int], tuple[Floats, Floats]], rows: int
 ) -> None:
@@ -96,10 +103,10 @@ def test_the_variance_counts_earlier_rows_by_how_often_they_are_sources(rounds: 
     # Rounds before t with the same source: that of round s is kept in round t with probability s / t.
     same = np.where(t <= MAX_ROWS, 1.0, (MAX_ROWS + (t**2 - MAX_ROWS**2) / (2 * MAX_ROWS)) / t)
     sums = np.zeros((2, FeatureGroup.sum_count))
-    measured, controls = sums[0, :44].reshape(2, 22), sums[0, 44:]
+    measured, controls, sums[0, -2:] = sums[0, :44].reshape(2, 22), sums[0, 44:-2], (rounds, 1.0)
     measured[:, :2], controls[:2] = 10, rounds
     measured[:, [7, 17, 21]], controls[6] = 10, rounds  # products: the rise is the first control, of variance 1
-    group = FeatureGroup(np.zeros(1, dtype=np.int64), False, 1.0, 10, 0.0, (0.0, 0.0), sums)
+    group = FeatureGroup(np.zeros(1, dtype=np.int64), False, 1.0, 10, 0.0, (0.0, 0.0), (0.0, 0.0), sums)
     expected = 1 / rounds + SOURCE_PART * 2 * same.sum() / rounds**2
     assert group.estimate[1] == pytest.approx(expected, rel=0.01)
 
@@ -148,6 +155,17 @@ def test_it_is_too_early_to_say_before_all_features_are_measured() -> None:
     assert np.isnan(learner.feature_importances_std_).all()
     assert learner.importances_ is not None
     assert not any(each.is_known or each.is_driver for each in learner.importances_.columns)
+
+
+def test_a_constant_column_has_no_importance_without_a_measurement() -> None:
+    learner = MetricRegressor().fit(*flagged(300))
+    assert learner.importances_ is not None
+    constant = next(each for each in learner.importances_.columns if each.columns == ("2",))
+    assert constant.is_known
+    assert (constant.count, constant.rise, constant.rise_std) == (0, 0.0, 0.0)
+    early = MetricRegressor().fit(*flagged(90)).importances_
+    assert early is not None
+    assert not next(each for each in early.columns if each.columns == ("2",)).is_known
 
 
 def test_features_of_a_column_are_measured_together_and_correlated_columns_as_well() -> None:

@@ -182,12 +182,12 @@ def _keeps_measurements(kind: str, before: Ints, after: Ints) -> bool:
 
 def _group(key: GroupKey, features: Ints, priority: float, before: FeatureGroup | None) -> FeatureGroup:
     """Return a group, which keeps what was measured before. Fractions of 0 are found again."""
-    count, size, sums = (
-        (0, (0.0, 0.0), np.zeros((2, FeatureGroup.sum_count)))
+    count, change, size, sums = (
+        (0, (0.0, 0.0), (0.0, 0.0), np.zeros((2, FeatureGroup.sum_count)))
         if before is None
-        else (before.count, before.size, before.sums)
+        else (before.count, before.change, before.size, before.sums)
     )
-    return FeatureGroup(features, key.kind in (TIME, ALL), priority, count, 0.0, size, sums)
+    return FeatureGroup(features, key.kind in (TIME, ALL), priority, count, 0.0, change, size, sums)
 
 
 def _keys(columns: tuple[int, ...], together: tuple[tuple[int, ...], ...]) -> tuple[GroupKey, ...]:

@@ -42,6 +42,7 @@ def importance_to_archive(importance: ImportanceParts | None, layout: GroupLayou
     arrays["group_sizes"] = np.array([len(group.features) for group in groups], dtype=np.int64)
     arrays["counts"] = np.array([group.count for group in groups], dtype=np.int64)
     arrays["fractions"] = np.array([group.fraction for group in groups])
+    arrays["changes"] = np.array([group.change for group in groups])
     arrays["sizes"] = np.array([group.size for group in groups])
     arrays["priorities"] = np.array([group.priority for group in groups])
     arrays["sums"] = np.array([group.sums for group in groups])
@@ -142,14 +143,21 @@ def _restore_groups(saved: Archive, keys: tuple[GroupKey, ...], d: int, rounds: 
     features = saved.ints("group_features", int(sizes.sum()), most=d - 1)
     counts = saved.ints("counts", count, most=rounds)
     fractions = saved.floats_between(0.0, 1.0, "fractions", count)
-    means = saved.floats_between(0.0, _MAX_SUM, "sizes", count, 2)
+    changes, means = (saved.floats_between(0.0, _MAX_SUM, name, count, 2) for name in ("changes", "sizes"))
     priorities = saved.floats_between(0.0, 1.0, "priorities", count)
     sums = saved.floats_between(-_MAX_SUM, _MAX_SUM, "sums", count, 2, FeatureGroup.sum_count)
     parts: list[Ints] = np.split(features, np.cumsum(sizes)[:-1]) if count else []
     try:
         return [
             FeatureGroup(
-                parts[k], keys[k].kind in (TIME, ALL), priorities[k], counts[k], fractions[k], tuple(means[k]), sums[k]
+                parts[k],
+                keys[k].kind in (TIME, ALL),
+                priorities[k],
+                counts[k],
+                fractions[k],
+                tuple(changes[k]),
+                tuple(means[k]),
+                sums[k],
             )
             for k in range(count)
         ]

@@ -21,6 +21,7 @@ MIN_MEASUREMENTS: Final = 6
 
 
 _MIN_EFFECTIVE: Final = 2.0  # effective number of measurements; a few are enough, since much comes from the controls
+_MIN_EQUAL_ROUNDS: Final = 100  # in which values never differ, before it is said that they do not matter
 _UNDIVIDED: Final = Division((1.0,), (0.0,))  # of a column that is alone
 
 
@@ -84,6 +85,9 @@ def estimate_groups(importance: ImportanceParts, layout: GroupLayout) -> list[Gr
 
 def _estimates(group: FeatureGroup) -> tuple[RiseEstimate, RiseEstimate]:
     """Return the estimates over all rounds and over the recent ones."""
+    rounds, differing = group.differs
+    if rounds >= _MIN_EQUAL_ROUNDS and differing == 0:
+        return RiseEstimate(0.0, 0.0), RiseEstimate(0.0, 0.0)
     rise, variance, count = group.estimate
     if group.count < MIN_MEASUREMENTS or count < _MIN_EFFECTIVE:
         return UNKNOWN, UNKNOWN

@@ -52,6 +52,7 @@ def merge_importance(
             group.priority,
             group.count + sum(each.groups[g].count - group.count for each in learned),
             last.groups[g].fraction,
+            last.groups[g].change,
             last.groups[g].size,
             np.ascontiguousarray(sums[g]),
         )
@@ -87,7 +88,7 @@ def _moments(fading: float) -> list[tuple[slice, int, float]]:
     return [
         (slice(size), _N_MEASURED, fading),
         (slice(size, 2 * size), _N_MEASURED, fading**2),
-        (slice(2 * size, None), _N_CONTROLS, fading),
+        (slice(2 * size, -2), _N_CONTROLS, fading),
     ]
 
 
@@ -99,6 +100,7 @@ def _merge_sums(base: Floats, before: Floats, after: Floats, fading: float) -> F
             merged[:, row, part] = _merge_moments(
                 base[:, row, part], before[:, row, part], after[:, row, part], kept, count
             )
+        merged[:, row, -2:] = _merge_means(base[:, row, -2:], before[:, row, -2:], after[:, row, -2:], factor)
     return merged
 
 
@@ -135,13 +137,21 @@ def _merge_moments(base: Floats, before: Floats, after: Floats, kept: float, cou
 def _merge_errors(base: Floats, before: Floats, after: Floats, kept: float) -> Floats:
     """Return weights and means of the squared errors, over all and over recent rounds."""
     merged = before.copy()
-    for place, factor in ((0, 1.0), (2, kept)):
-        new = max(0.0, float(after[place] - factor * base[place]))
-        if new > 0:
-            mean = base[place + 1] + (after[place + 1] - base[place + 1]) * (after[place] / new)
-            merged[place] = factor * before[place] + new
-            merged[place + 1] = max(0.0, before[place + 1] + (mean - before[place + 1]) * (new / merged[place]))
+    for part, factor in ((slice(0, 2), 1.0), (slice(2, 4), kept)):
+        merged[part] = _merge_means(base[part], before[part], after[part], factor)
     return merged
+
+
+def _merge_means(base: Floats, before: Floats, after: Floats, kept: float) -> Floats:
+    """Return weights and means, of shape (..., 2), of values that are not negative."""
+    new = np.maximum(0.0, after[..., 0] - kept * base[..., 0])
+    has_new = new > 0
+    weight = np.where(has_new, kept * before[..., 0] + new, before[..., 0])
+    share, step = (
+        np.divide(a, b, out=np.zeros_like(new), where=has_new) for a, b in ((after[..., 0], new), (new, weight))
+    )
+    mean = base[..., 1] + (after[..., 1] - base[..., 1]) * share
+    return np.stack([weight, np.maximum(0.0, before[..., 1] + (mean - before[..., 1]) * step)], axis=-1)
 
 
 def _merge_samples(
