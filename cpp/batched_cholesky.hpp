@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include "simd.hpp"
@@ -27,39 +28,73 @@ class LaneFactorization {
   void run() {
     std::size_t row = 0;
     for (; row + 2 <= size_; row += 2) {
-      subtract_above_from_rows<2>(row);
-      divide_by_pivot(row);
-      const V left = get(row, row + 1);
-      for (std::size_t j = row + 1; j < width_; ++j) {
-        set(row + 1, j, get(row + 1, j) - left * get(row, j));
-      }
-      divide_by_pivot(row + 1);
+      finish_two_rows(row);
     }
     if (row < size_) {
-      subtract_above_from_rows<1>(row);
-      divide_by_pivot(row);
+      finish_last_row(row);
     }
   }
 
  private:
+  // What the rows above leave of a tile of entries.
+  template <int rows, int columns>
+  using Tile = std::array<std::array<V, columns>, rows>;
+
   V get(std::size_t i, std::size_t j) const { return simd::load<V>(entries_ + (i * width_ + j) * lanes); }
   void set(std::size_t i, std::size_t j, V value) { simd::store(entries_ + (i * width_ + j) * lanes, value); }
 
-  template <int rows>
-  void subtract_above_from_rows(std::size_t row) {
-    constexpr int columns = 4;
-    std::size_t column = row;
-    for (; column + columns <= width_; column += columns) {
-      subtract_above<rows, columns>(row, column);
+  void finish_two_rows(std::size_t row) {
+    const Tile<2, 2> diagonal = subtract_above<2, 2>(row, row);
+    const V upper = inverse_root(diagonal[0][0]);
+    const V right = diagonal[0][1] * upper;
+    const V pivot = diagonal[1][1] - right * right;
+    const V lower = inverse_root(pivot);
+    set(row, row, diagonal[0][0] * upper);
+    set(row, row + 1, right);
+    set(row + 1, row + 1, pivot * lower);
+    for_each_tile(row + 2, [&]<int columns>(std::size_t column) {
+      const Tile<2, columns> tile = subtract_above<2, columns>(row, column);
+      for (int c = 0; c < columns; ++c) {
+        const V above = tile[0][c] * upper;
+        set(row, column + c, above);
+        set(row + 1, column + c, (tile[1][c] - right * above) * lower);
+      }
+    });
+  }
+
+  void finish_last_row(std::size_t row) {
+    const V pivot = subtract_above<1, 1>(row, row)[0][0];
+    const V inverse = inverse_root(pivot);
+    set(row, row, pivot * inverse);
+    for_each_tile(row + 1, [&]<int columns>(std::size_t column) {
+      const Tile<1, columns> tile = subtract_above<1, columns>(row, column);
+      for (int c = 0; c < columns; ++c) {
+        set(row, column + c, tile[0][c] * inverse);
+      }
+    });
+  }
+
+  // Calls a function for each tile of up to four columns, from `column` to the last one.
+  template <typename Function>
+  void for_each_tile(std::size_t column, Function function) const {
+    for (; column + 4 <= width_; column += 4) {
+      function.template operator()<4>(column);
     }
-    for (; column < width_; ++column) {
-      subtract_above<rows, 1>(row, column);
+    switch (width_ - column) {
+      case 3:
+        return function.template operator()<3>(column);
+      case 2:
+        return function.template operator()<2>(column);
+      case 1:
+        return function.template operator()<1>(column);
+      default:
+        return;
     }
   }
 
   // Subtracts the contribution of the rows above from a tile of entries. All sums stay in registers.
   template <int rows, int columns>
-  void subtract_above(std::size_t row, std::size_t column) {
+  Tile<rows, columns> subtract_above(std::size_t row, std::size_t column) const {
     V sums[rows][columns] = {};
     for (std::size_t k = 0; k < row; ++k) {
       for (int r = 0; r < rows; ++r) {
@@ -69,19 +104,17 @@ class LaneFactorization {
         }
       }
     }
+    Tile<rows, columns> out;
     for (int r = 0; r < rows; ++r) {
       for (int c = 0; c < columns; ++c) {
-        set(row + r, column + c, get(row + r, column + c) - sums[r][c]);
+        out[r][c] = get(row + r, column + c) - sums[r][c];
       }
     }
+    return out;
   }
 
-  void divide_by_pivot(std::size_t row) {
-    const V pivot = simd::max(get(row, row), simd::splat<V>(static_cast<T>(min_pivot)));
-    const V inverse = static_cast<T>(1) / simd::sqrt(pivot);
-    for (std::size_t j = row; j < width_; ++j) {
-      set(row, j, get(row, j) * inverse);
-    }
+  static V inverse_root(V pivot) {
+    return static_cast<T>(1) / simd::sqrt(simd::max(pivot, simd::splat<V>(static_cast<T>(min_pivot))));
   }
 
   T* entries_;
@@ -97,5 +130,12 @@ void factor(T* entries, std::size_t size, std::size_t width) {
     LaneFactorization<simd::Vec<T, vector_lanes>, lanes>(entries + first, size, width).run();
   }
 }
+
+// Instantiated in local_models.cpp and loo_scoring.cpp, so that bindings call the functions that the kernels use.
+extern template void factor<2>(double* entries, std::size_t size, std::size_t width);
+extern template void factor<4>(double* entries, std::size_t size, std::size_t width);
+extern template void factor<8>(double* entries, std::size_t size, std::size_t width);
+extern template void factor<8>(float* entries, std::size_t size, std::size_t width);
+extern template void factor<16>(float* entries, std::size_t size, std::size_t width);
 
 }  // namespace ellipack

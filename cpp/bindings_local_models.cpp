@@ -62,15 +62,21 @@ nb::ndarray<nb::numpy, T> factored(const Systems<T>& systems) {
 }
 
 nb::ndarray<nb::numpy, double> factor_double(const Systems<double>& systems) {
-  const std::size_t lanes = systems.shape(2);
-  require(lanes == LocalLinearFits::fits || lanes == Kriging::lanes,
-          "systems in double precision must have 2 or 4 lanes");
-  return lanes == Kriging::lanes ? factored<Kriging::lanes>(systems) : factored<LocalLinearFits::fits>(systems);
+  switch (systems.shape(2)) {
+    case 2:
+      return factored<2>(systems);
+    case 4:
+      return factored<4>(systems);
+    case 8:
+      return factored<8>(systems);
+    default:
+      throw std::invalid_argument("systems in double precision must have 2, 4 or 8 lanes");
+  }
 }
 
 nb::ndarray<nb::numpy, float> factor_single(const Systems<float>& systems) {
-  require(systems.shape(2) == 8, "systems in single precision must have 8 lanes");
-  return factored<8>(systems);
+  require(systems.shape(2) == 8 || systems.shape(2) == 16, "systems in single precision must have 8 or 16 lanes");
+  return systems.shape(2) == 8 ? factored<8>(systems) : factored<16>(systems);
 }
 
 }  // namespace

@@ -14,9 +14,19 @@ bool supports_x86_64_v3() {
 #endif
 }
 
+bool supports_x86_64_v4() {
+#if defined(__x86_64__)
+  return supports_x86_64_v3() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
 NB_MODULE(_cpu, m) {
   m.doc() = "Capabilities of this processor.";
   m.def("supports_x86_64_v3", &supports_x86_64_v3, "Return whether this processor supports x86-64-v3 (AVX2).");
+  m.def("supports_x86_64_v4", &supports_x86_64_v4, "Return whether this processor supports x86-64-v4 (AVX-512).");
 }

@@ -43,32 +43,71 @@ struct Bound {
   }
 };
 
-// The nearest points so far in a sorted list.
+// The nearest points so far in a sorted list. Distances and points are in separate arrays, so that an insertion moves a
+// vector of entries at a time; it always passes over the whole list, because a branch where to stop would often be
+// mispredicted.
 class SortedList {
  public:
-  SortedList(std::span<Neighbor> buffer, double limit) : buffer_(buffer), bound_{limit, no_position_limit} {}
+  SortedList(std::span<Neighbor> buffer, double limit)
+      : buffer_(buffer), end_((buffer.size() + lanes - 1) / lanes * lanes) {
+    std::fill_n(distances_.begin(), lanes, -infinity);
+    std::fill_n(points_.begin(), lanes, 0);
+    std::fill_n(distances_.begin() + lanes, end_, limit);
+    std::fill_n(points_.begin() + lanes, end_, no_point);
+  }
 
-  const Bound& bound() const { return bound_; }
+  // The last entry, or the limit if the list is not full.
+  Bound bound() const { return {distances_[lanes + buffer_.size() - 1], points_[lanes + buffer_.size() - 1] >> 32}; }
   std::size_t size() const { return size_; }
 
   void add(const Neighbor& neighbor) {
-    std::size_t index = std::min(size_, buffer_.size() - 1);
-    for (; index > 0 && comes_before(neighbor, buffer_[index - 1]); --index) {
-      buffer_[index] = buffer_[index - 1];
+    const auto distance = simd::splat<Distances>(neighbor.squared_distance);
+    const auto point = simd::splat<Points>(point_of(neighbor));
+    auto distances = simd::load<Distances>(distances_.data() + end_);
+    auto points = simd::load<Points>(points_.data() + end_);
+    for (std::size_t at = end_; at > 0; at -= lanes) {
+      const auto previous_distances = simd::load<Distances>(distances_.data() + at - lanes);
+      const auto previous_points = simd::load<Points>(points_.data() + at - lanes);
+      const Distances left_distances = simd::shift_in(previous_distances, distances);
+      const Points left_points = simd::shift_in(previous_points, points);
+      const Points stays = are_before(distances, points, distance, point);
+      const Points moves = are_before(distance, point, left_distances, left_points);
+      simd::store(distances_.data() + at, simd::min(distances, simd::max(left_distances, distance)));
+      simd::store(points_.data() + at, stays ? points : (moves ? left_points : point));
+      distances = previous_distances;
+      points = previous_points;
     }
-    buffer_[index] = neighbor;
     size_ = std::min(size_ + 1, buffer_.size());
-    if (size_ == buffer_.size()) {
-      bound_ = {buffer_.back().squared_distance, buffer_.back().position};
+  }
+
+  void finish() {
+    for (std::size_t i = 0; i < size_; ++i) {
+      const std::int64_t point = points_[lanes + i];
+      buffer_[i] = {distances_[lanes + i], static_cast<std::int32_t>(point >> 32), static_cast<std::int32_t>(point)};
     }
   }
 
-  void finish() {}
-
  private:
+  static constexpr std::size_t lanes = simd::register_bytes / sizeof(double);
+  static constexpr std::int64_t no_point = std::numeric_limits<std::int64_t>::max();  // after all points
+  using Distances = simd::Vec<double, lanes>;
+  using Points = simd::Vec<std::int64_t, lanes>;
+
+  // Position and slot in one number, which is ordered by position.
+  static std::int64_t point_of(const Neighbor& neighbor) {
+    return std::int64_t{neighbor.position} << 32 | neighbor.slot;
+  }
+
+  static Points are_before(Distances distances, Points points, Distances other_distances, Points other_points) {
+    return (distances < other_distances) | ((distances == other_distances) & (points < other_points));
+  }
+
   std::span<Neighbor> buffer_;
   std::size_t size_ = 0;
-  Bound bound_;
+  std::size_t end_;  // number of entries, rounded up to full vectors
+  // A vector of entries that are never moved, then the list.
+  alignas(64) std::array<double, lanes + max_sorted_list> distances_;
+  alignas(64) std::array<std::int64_t, lanes + max_sorted_list> points_;
 };
 
 // The nearest points so far in a heap, with the farthest on top.

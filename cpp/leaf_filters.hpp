@@ -166,7 +166,7 @@ class LeafCodes {
       return all;
     }
     const Sums sums = add_squares(leaf, query, 0, axes, Sums{});
-    return narrow(leaf, query, distance, all & at_most(sums, limit), sums).lanes;
+    return narrow(leaf, query, distance, all & simd::at_most(sums, limit), sums).lanes;
   }
 
   // Finds the point with the smallest code distance along the first coordinates, or along all of them if many lanes are
@@ -188,7 +188,7 @@ class LeafCodes {
     if (limit == full_sum) {
       return guess;
     }
-    const Narrowed narrowed = narrow(leaf, query, distance, guess.others & at_most(sums, limit), sums);
+    const Narrowed narrowed = narrow(leaf, query, distance, guess.others & simd::at_most(sums, limit), sums);
     guess.others = narrowed.lanes;
     // If at least three lanes are left, the sums cover all coordinates and may give a better guess.
     if (without_lowest(without_lowest(guess.others)) != 0) {
@@ -196,7 +196,7 @@ class LeafCodes {
       const double other_distance = distance_to(other);
       if (other_distance < guess.squared_distance) {
         const std::uint16_t closer = largest_sum(leaf, distance_bound(other_distance), dimension_);
-        guess = {other_distance, other, guess.others & at_most(narrowed.sums, closer) & ~(LaneMask{1} << other)};
+        guess = {other_distance, other, guess.others & simd::at_most(narrowed.sums, closer) & ~(LaneMask{1} << other)};
       }
     }
     return guess;
@@ -204,13 +204,14 @@ class LeafCodes {
 
  private:
   // Sums of squared differences between the cells of the query and those of 64 points (squared code distances).
-  using Sums = std::array<simd::UInt16x16, 4>;
+  using Sums = simd::UInt16x64;
 
   struct Narrowed {
     LaneMask lanes;
     Sums sums;
   };
 
+  static constexpr std::size_t part_lanes = simd::lane_count<simd::UInt16s>;
   static constexpr std::uint16_t full_sum = 65535;
   static constexpr std::int16_t largest_difference = 255;  // its square is less than full_sum
   static constexpr double farthest_cell = 500.0;       // cells of queries are clipped to this distance from the origin
@@ -291,29 +292,23 @@ class LeafCodes {
         static_cast<int>(farthest_cell);
     const std::uint8_t* codes = codes_.data() + (leaf * dimension_ + start) * lane_count;
     for (std::size_t i = 0; i < stop - start; ++i) {
-      const auto all_cells = simd::splat<simd::Int16x16>(static_cast<std::int16_t>(cell[i]));
+      const auto all_cells = simd::splat<simd::Int16s>(static_cast<std::int16_t>(cell[i]));
       for (std::size_t part = 0; part < sums.size(); ++part) {
-        const auto code = simd::widen(simd::load<simd::UInt8x16>(codes + i * lane_count + 16 * part));
-        const auto apart = simd::min(simd::abs(code - all_cells), simd::splat<simd::Int16x16>(largest_difference));
-        const auto difference = std::bit_cast<simd::UInt16x16>(apart);
+        const auto code = simd::widen(simd::load<simd::UInt8s>(codes + i * lane_count + part * part_lanes));
+        const auto apart = simd::min(simd::abs(code - all_cells), simd::splat<simd::Int16s>(largest_difference));
+        const auto difference = std::bit_cast<simd::UInt16s>(apart);
         sums[part] = simd::saturating_add(sums[part], difference * difference);
       }
     }
     return sums;
   }
 
-  static LaneMask at_most(const Sums& sums, std::uint16_t limit) {
-    const auto limits = simd::splat<simd::UInt16x16>(limit);
-    std::array<simd::Int16x16, 4> masks;
-    for (std::size_t part = 0; part < sums.size(); ++part) {
-      masks[part] = simd::min(sums[part], limits) == sums[part];
-    }
-    return simd::to_bits(masks[0], masks[1]) | LaneMask{simd::to_bits(masks[2], masks[3])} << 32;
-  }
-
   static std::size_t lane_of_smallest(const Sums& sums) {
-    const auto minimum = simd::min(simd::min(sums[0], sums[1]), simd::min(sums[2], sums[3]));
-    return lowest_lane(at_most(sums, simd::smallest(minimum)));
+    simd::UInt16s minimum = sums[0];
+    for (std::size_t part = 1; part < sums.size(); ++part) {
+      minimum = simd::min(minimum, sums[part]);
+    }
+    return lowest_lane(simd::at_most(sums, simd::smallest(minimum)));
   }
 
   // Returns which of the given lanes may be near enough. `sums` cover the first coordinates; the other coordinates are
@@ -324,7 +319,7 @@ class LeafCodes {
     while (start < dimension_ && without_lowest(lanes) != 0) {  // for one lane, computing the distance is faster
       const std::size_t stop = std::min(dimension_, start + filter_step);
       sums = add_squares(leaf, query, start, stop, sums);
-      lanes &= at_most(sums, largest_sum(leaf, distance, stop));
+      lanes &= simd::at_most(sums, largest_sum(leaf, distance, stop));
       start = stop;
     }
     return {lanes, sums};
@@ -387,7 +382,7 @@ class LeafBoxes {
     if (limit == std::numeric_limits<float>::infinity()) {
       return first_lanes(size);
     }
-    std::array<simd::Float8, 8> sums{};
+    Sums sums{};
     LaneMask lanes = 1;
     for (std::size_t start = 0; start < dimension_ && lanes != 0; start += filter_step) {
       add_squares(group, query, start, std::min(dimension_, start + filter_step), sums);
@@ -397,30 +392,34 @@ class LeafBoxes {
   }
 
  private:
+  // Sums of squared differences between the query and the boxes of 64 leaves.
+  static constexpr std::size_t part_lanes = simd::lane_count<simd::Floats>;
+  using Sums = std::array<simd::Floats, lane_count / part_lanes>;
+
   std::size_t entries(std::size_t leaves) const {
     return (leaves + lane_count - 1) / lane_count * 2 * dimension_ * lane_count;
   }
 
   void add_squares(std::size_t group, std::span<const double> query, std::size_t start, std::size_t stop,
-                   std::array<simd::Float8, 8>& sums) const {
+                   Sums& sums) const {
     for (std::size_t k = start; k < stop; ++k) {
-      const auto position = simd::splat<simd::Float8>(static_cast<float>(query[k]));
+      const auto position = simd::splat<simd::Floats>(static_cast<float>(query[k]));
       const float* low = sides_.data() + (group * dimension_ + k) * 2 * lane_count;
       const float* high = low + lane_count;
       for (std::size_t part = 0; part < sums.size(); ++part) {
-        const simd::Float8 inside = simd::min(simd::max(position, simd::load<simd::Float8>(low + 8 * part)),
-                                              simd::load<simd::Float8>(high + 8 * part));
-        const simd::Float8 gap = position - inside;
+        const simd::Floats inside = simd::min(simd::max(position, simd::load<simd::Floats>(low + part * part_lanes)),
+                                              simd::load<simd::Floats>(high + part * part_lanes));
+        const simd::Floats gap = position - inside;
         sums[part] += gap * gap;
       }
     }
   }
 
-  static LaneMask at_most(const std::array<simd::Float8, 8>& sums, float limit) {
-    const auto limits = simd::splat<simd::Float8>(limit);
+  static LaneMask at_most(const Sums& sums, float limit) {
+    const auto limits = simd::splat<simd::Floats>(limit);
     LaneMask lanes = 0;
     for (std::size_t part = 0; part < sums.size(); ++part) {
-      lanes |= LaneMask{simd::at_most(sums[part], limits)} << (8 * part);
+      lanes |= LaneMask{simd::at_most(sums[part], limits)} << (part * part_lanes);
     }
     return lanes;
   }

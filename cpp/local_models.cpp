@@ -11,6 +11,11 @@
 namespace ellipack {
 
 using simd::Double4;
+using simd::Doubles;
+
+template void factor<2>(double* entries, std::size_t size, std::size_t width);
+template void factor<4>(double* entries, std::size_t size, std::size_t width);
+template void factor<8>(double* entries, std::size_t size, std::size_t width);
 
 namespace {
 
@@ -24,11 +29,14 @@ constexpr std::array<double, LocalLinearFits::fits> ridges = {0.01, 0.1};
 constexpr Double4 nuggets = {0.01, 0.1, 0.01, 0.1};
 constexpr double trend_nugget = 0.03;
 // Loss of correlation over the time from the first round to the current one.
-constexpr Double4 aging_rates = {0.0, 0.2, 1.0, 5.0};
+constexpr std::array aging_rates = {0.0, 0.2, 1.0, 5.0};
+
+// Number of systems that are solved at once, and of pairs of neighbors whose correlations are computed at once: 4 or 8.
+constexpr std::size_t systems_at_once = simd::lane_count<Doubles>;
 
 // Returns exp(-x) for x from 0 to 0.35 by its power series, to full precision. The distance between two neighbors is at
 // most twice that of the farthest one from the query, which bounds x.
-Double4 exp_negative(Double4 x) {
+Doubles exp_negative(Doubles x) {
   constexpr int terms = 12;
   constexpr auto coefficients = [] {
     std::array<double, terms + 1> out{};
@@ -39,7 +47,7 @@ Double4 exp_negative(Double4 x) {
     }
     return out;
   }();
-  auto sum = simd::splat<Double4>(coefficients[terms]);
+  auto sum = simd::splat<Doubles>(coefficients[terms]);
   for (int k = terms - 1; k >= 0; --k) {
     sum = sum * x + coefficients[k];
   }
@@ -194,100 +202,88 @@ void LocalLinearFits::solve(double label, std::span<double> predictions, std::sp
 // The last vector of a row may extend beyond the row, and beyond the last row.
 Kriging::Kriging(std::size_t capacity, std::size_t dimension)
     : capacity_(capacity),
-      columns_(dimension * (capacity + 4)),
-      systems_((capacity * (capacity + kriging_right_sides) + 4) * lanes),
-      long_matern_(capacity * (capacity + kriging_right_sides) + 4),
-      ages_(capacity + 1) {}
+      stride_(capacity + 1 + systems_at_once),
+      columns_((1 + dimension) * stride_),
+      systems_(covariances * (capacity * (capacity + kriging_right_sides) + systems_at_once)) {}
 
-void Kriging::predict_by_distance(const Neighborhood& near, std::span<double> predictions) {
+double* Kriging::entry(Half half, std::size_t i, std::size_t j) {
+  const std::size_t at = (i * width_ + j) * systems_at_once;
+  return systems_.data() + at + half * (systems_at_once == covariances ? 4 : systems_.size() / 2);
+}
+
+void Kriging::predict(const Neighborhood& near, std::span<double> predictions) {
   count_ = std::min(capacity_, near.count);
   width_ = count_ + kriging_right_sides;
-  fill_correlations(near);
+  copy_columns(near);
+  fill_correlations(std::max(std::sqrt(near.squared_distances[count_ - 1]), min_farthest), near.dimension);
   for (std::size_t i = 0; i < count_; ++i) {
-    set_diagonal_and_right_sides(i, nuggets / near.label_counts[i], simd::splat<Double4>(near.labels[i]));
+    const double label = near.labels[i];
+    const double trend_residual = label - near.trend[i];
+    const double residual = label - near.forgetting_trend[i];
+    const double labels = near.label_counts[i];
+    set_diagonal_and_right_sides(by_distance, i, nuggets / labels, simd::splat<Double4>(label));
+    set_diagonal_and_right_sides(by_distance_and_age, i, simd::splat<Double4>(trend_nugget / labels),
+                                 Double4{trend_residual, residual, residual, residual});
   }
-  solve(predictions);
+  for (std::size_t first = 0; first < covariances; first += systems_at_once) {
+    double* systems = systems_.data() + first / systems_at_once * (systems_.size() / 2);
+    simd::store(predictions.data() + first, solve_kriging<Doubles>(systems, count_));
+  }
 }
 
-void Kriging::predict_by_distance_and_age(const Neighborhood& near, std::span<double> predictions) {
-  fill_aged_correlations(near);
-  for (std::size_t i = 0; i < count_; ++i) {
-    auto label = simd::splat<Double4>(near.labels[i] - near.forgetting_trend[i]);
-    label[0] = near.labels[i] - near.trend[i];
-    set_diagonal_and_right_sides(i, simd::splat<Double4>(trend_nugget / near.label_counts[i]), label);
-  }
-  solve(predictions);
-}
-
-// Computes the four correlations between neighbors and with the query, four pairs at a time: exp(-u) and the Matern
-// correlation (1 + v) exp(-v), where u = distance / (length * farthest), v = sqrt(3) u, and the lengths are 2 and 5.
-// All are computed from the second and fifth powers of two exponentials.
-void Kriging::fill_correlations(const Neighborhood& near) {
-  const std::size_t d = near.dimension;
-  const std::size_t stride = capacity_ + 4;
+void Kriging::copy_columns(const Neighborhood& near) {
+  std::copy_n(near.ages.begin(), count_, columns_.begin());
   for (std::size_t j = 0; j < count_; ++j) {
     const auto offset = near.offset(j);
-    for (std::size_t k = 0; k < d; ++k) {
-      columns_[k * stride + j] = offset[k];
+    for (std::size_t k = 0; k < near.dimension; ++k) {
+      columns_[(1 + k) * stride_ + j] = offset[k];
     }
   }
-  for (std::size_t k = 0; k < d; ++k) {
-    columns_[k * stride + count_] = 0.0;  // the query
-  }
-  const double farthest = std::max(std::sqrt(near.squared_distances[count_ - 1]), min_farthest);
-  const double slow_rate = 0.1 / farthest;
-  const double fast_rate = sqrt3 * slow_rate;
-  for (std::size_t i = 0; i < count_; ++i) {
-    for (std::size_t j = i + 1; j <= count_; j += 4) {
-      Double4 squared{};
-      for (std::size_t k = 0; k < d; ++k) {
-        const double* column = columns_.data() + k * stride;
-        const auto gap = simd::load<Double4>(column + j) - column[i];
-        squared += gap * gap;
-      }
-      const Double4 distance = simd::sqrt(squared);
-      const Double4 slow = exp_negative(slow_rate * distance);
-      const Double4 slow2 = slow * slow;
-      const Double4 fast = exp_negative(fast_rate * distance);
-      const Double4 fast2 = fast * fast;
-      Double4 short_exponential = slow2 * slow2 * slow;
-      Double4 long_exponential = slow2;
-      Double4 short_matern = fast2 * fast2 * fast * (1.0 + 5.0 * fast_rate * distance);
-      Double4 long_matern = fast2 * (1.0 + 2.0 * fast_rate * distance);
-      simd::store(long_matern_.data() + i * width_ + j, long_matern);
-      simd::transpose(short_exponential, long_exponential, short_matern, long_matern);
-      double* at = entry(i, j);
-      simd::store(at, short_exponential);
-      simd::store(at + 4, long_exponential);
-      simd::store(at + 8, short_matern);
-      simd::store(at + 12, long_matern);
-    }
+  for (std::size_t k = 0; k <= near.dimension; ++k) {
+    columns_[k * stride_ + count_] = 0.0;  // the query
   }
 }
 
-// Computes correlations in space and time. max(0, 1 - rate |s - t|) is a correlation in time, and the product of two
-// correlations is a correlation.
-void Kriging::fill_aged_correlations(const Neighborhood& near) {
-  std::copy_n(near.ages.begin(), count_, ages_.begin());
-  ages_[count_] = 0.0;  // the query
+// Computes the correlations between neighbors and with the query, several pairs at a time.
+//
+// By distance: exp(-u) and the Matern correlation (1 + v) exp(-v), where u = distance / (length * farthest), v =
+// sqrt(3) u, and the lengths are 2 and 5. All are computed from the second and fifth powers of two exponentials.
+//
+// By distance and age: the long Matern correlation times max(0, 1 - rate |s - t|), a correlation in time. The product
+// of two correlations is a correlation.
+void Kriging::fill_correlations(double farthest, std::size_t dimension) {
+  const double slow_rate = 0.1 / farthest;
+  const double fast_rate = sqrt3 * slow_rate;
+  const double* ages = columns_.data();
   for (std::size_t i = 0; i < count_; ++i) {
-    const double* space = long_matern_.data() + i * width_;
-    for (std::size_t j = i + 1; j <= count_; ++j) {
-      const Double4 time = 1.0 - aging_rates * std::abs(ages_[i] - ages_[j]);
-      simd::store(entry(i, j), space[j] * simd::max(time, Double4{}));
+    for (std::size_t j = i + 1; j <= count_; j += systems_at_once) {
+      Doubles squared{};
+      for (std::size_t k = 0; k < dimension; ++k) {
+        const double* column = columns_.data() + (1 + k) * stride_;
+        const auto gap = simd::load<Doubles>(column + j) - column[i];
+        squared += gap * gap;
+      }
+      const Doubles distance = simd::sqrt(squared);
+      const Doubles slow = exp_negative(slow_rate * distance);
+      const Doubles slow2 = slow * slow;
+      const Doubles fast = exp_negative(fast_rate * distance);
+      const Doubles fast2 = fast * fast;
+      const Doubles long_matern = fast2 * (1.0 + 2.0 * fast_rate * distance);
+      const Doubles age = simd::abs(simd::load<Doubles>(ages + j) - ages[i]);
+      const auto aged = [&](double rate) { return long_matern * simd::max(1.0 - rate * age, Doubles{}); };
+      simd::store_transposed(entry(by_distance, i, j), systems_at_once, slow2 * slow2 * slow, slow2,
+                             fast2 * fast2 * fast * (1.0 + 5.0 * fast_rate * distance), long_matern);
+      simd::store_transposed(entry(by_distance_and_age, i, j), systems_at_once, aged(aging_rates[0]),
+                             aged(aging_rates[1]), aged(aging_rates[2]), aged(aging_rates[3]));
     }
   }
 }
 
 // Sets the diagonal and the right-hand sides of a row whose correlations are computed already.
-void Kriging::set_diagonal_and_right_sides(std::size_t row, Double4 nugget, Double4 label) {
-  simd::store(entry(row, row), 1.0 + simd::max(nugget, simd::splat<Double4>(min_nugget)));
-  simd::store(entry(row, count_ + 1), label);
-  simd::store(entry(row, count_ + 2), simd::splat<Double4>(1.0));
-}
-
-void Kriging::solve(std::span<double> predictions) {
-  simd::store(predictions.data(), solve_kriging<Double4>(systems_.data(), count_));
+void Kriging::set_diagonal_and_right_sides(Half half, std::size_t row, Double4 nugget, Double4 label) {
+  simd::store(entry(half, row, row), 1.0 + simd::max(nugget, simd::splat<Double4>(min_nugget)));
+  simd::store(entry(half, row, count_ + 1), label);
+  simd::store(entry(half, row, count_ + 2), simd::splat<Double4>(1.0));
 }
 
 LocalModels::LocalModels(std::size_t neighbors, std::size_t fit_dimension, std::size_t dimension)
@@ -296,8 +292,7 @@ LocalModels::LocalModels(std::size_t neighbors, std::size_t fit_dimension, std::
 void LocalModels::predict(const Neighborhood& near, std::span<double> predictions, std::span<double> slope) {
   predictions[0] = mean_label(near, std::min(mean_neighbors, near.count));
   linear_.predict(near, predictions.subspan(1, LocalLinearFits::fits), slope);
-  kriging_.predict_by_distance(near, predictions.subspan(1 + LocalLinearFits::fits, Kriging::lanes));
-  kriging_.predict_by_distance_and_age(near, predictions.last(Kriging::lanes));
+  kriging_.predict(near, predictions.last(Kriging::covariances));
 }
 
 }  // namespace ellipack

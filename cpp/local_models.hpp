@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -61,42 +62,41 @@ class LocalLinearFits {
   std::vector<double> slopes_;
 };
 
-// Ordinary kriging from the nearest neighbors, with four covariances at once.
+// Ordinary kriging from the nearest neighbors, with eight covariances.
+//
+// The first four predictions use correlations of the distance: exponential and Matern 3/2, each short and long. The
+// last four krige residuals with the long Matern correlation: one about `trend`, with correlations in space, and three
+// about `forgetting_trend`, with correlations in space and time.
 class Kriging {
  public:
-  static constexpr int lanes = 4;
+  static constexpr std::size_t covariances = 8;
 
   Kriging(std::size_t capacity, std::size_t dimension);
 
-  // Kriging with four correlations of the distance: exponential and Matern 3/2, each short and long.
-  void predict_by_distance(const Neighborhood& near, std::span<double> predictions);
-
-  // Kriging of residuals with the long Matern correlation. The first prediction is about `trend`, with correlations in
-  // space; the others are about `forgetting_trend`, with correlations in space and time. Call it after
-  // `predict_by_distance` for the same neighborhood.
-  void predict_by_distance_and_age(const Neighborhood& near, std::span<double> predictions);
+  void predict(const Neighborhood& near, std::span<double> predictions);
 
  private:
-  double* entry(std::size_t i, std::size_t j) { return systems_.data() + (i * width_ + j) * lanes; }
-  void fill_correlations(const Neighborhood& near);
-  void fill_aged_correlations(const Neighborhood& near);
-  void set_diagonal_and_right_sides(std::size_t row, simd::Double4 nugget, simd::Double4 label);
-  void solve(std::span<double> predictions);
+  // The four systems by distance, and the four by distance and age.
+  enum Half : std::uint8_t { by_distance, by_distance_and_age };
+
+  double* entry(Half half, std::size_t i, std::size_t j);
+  void copy_columns(const Neighborhood& near);
+  void fill_correlations(double farthest, std::size_t dimension);
+  void set_diagonal_and_right_sides(Half half, std::size_t row, simd::Double4 nugget, simd::Double4 label);
 
   std::size_t capacity_;
   std::size_t count_ = 0;                // number of neighbors used
   std::size_t width_ = 0;                // row length of the systems: neighbors and right-hand sides
-  simd::AlignedVector<double> columns_;  // offsets by coordinate; the query follows the last neighbor, with offset 0
+  std::size_t stride_;                   // length of a column, rounded up to full vectors
+  simd::AlignedVector<double> columns_;  // ages, then offsets by coordinate; the query follows the last neighbor
   simd::AlignedVector<double> systems_;
-  simd::AlignedVector<double> long_matern_;
-  std::vector<double> ages_;
 };
 
 // All local experts on one neighborhood.
 class LocalModels {
  public:
-  // Number of experts: a mean, the linear fits, kriging by distance, kriging by distance and age.
-  static constexpr std::size_t experts = 1 + LocalLinearFits::fits + 2 * Kriging::lanes;
+  // Number of experts: a mean, the linear fits, kriging.
+  static constexpr std::size_t experts = 1 + LocalLinearFits::fits + Kriging::covariances;
 
   // Number of neighbors in a linear fit.
   static constexpr std::size_t neighbors_of_fit(std::size_t fit_dimension) { return 2 * fit_dimension + 10; }

@@ -13,16 +13,20 @@
 
 namespace ellipack {
 
+template void factor<8>(float* entries, std::size_t size, std::size_t width);
+template void factor<16>(float* entries, std::size_t size, std::size_t width);
+
 namespace {
 
-using simd::Float8;
+using simd::Floats;
+constexpr int scores_at_once = simd::lane_count<Floats>;  // number of validation points that are predicted at once
 
 // Parameters of the Matern correlation, between those of the experts.
 constexpr float correlation_length = 3.0F;
 constexpr float nugget = 0.05F;
 
 // Returns the Matern correlation (1 + u) exp(-u) for u from 0 to 1.4, by the power series of exp(-u / 4).
-Float8 matern(Float8 u) {
+Floats matern(Floats u) {
   constexpr int terms = 7;
   constexpr auto coefficients = [] {
     std::array<float, terms + 1> out{};
@@ -33,7 +37,7 @@ Float8 matern(Float8 u) {
     }
     return out;
   }();
-  auto root = simd::splat<Float8>(coefficients[terms]);
+  auto root = simd::splat<Floats>(coefficients[terms]);
   for (int k = terms - 1; k >= 0; --k) {
     root = root * u + coefficients[k];
   }
@@ -57,9 +61,9 @@ LeaveOneOutScorer::LeaveOneOutScorer(std::vector<double> labels, std::vector<std
       validation_(std::move(validation)),
       neighbors_(neighbors),
       found_(validation_.size() * (neighbors + 1)),
-      squared_distances_(neighbors * lanes),
-      neighbor_labels_(neighbors * lanes),
-      systems_(neighbors * (neighbors + kriging_right_sides) * lanes) {}
+      squared_distances_(neighbors * scores_at_once),
+      neighbor_labels_(neighbors * scores_at_once),
+      systems_(neighbors * (neighbors + kriging_right_sides) * scores_at_once) {}
 
 double LeaveOneOutScorer::score(std::span<const double> projected, std::span<const double> scales) {
   require(!scales.empty() && projected.size() == points() * scales.size(),
@@ -74,17 +78,17 @@ double LeaveOneOutScorer::score(std::span<const double> projected, std::span<con
   if (!all_finite(coordinates_)) {
     return std::numeric_limits<double>::infinity();
   }
-  columns_.resize(rank_ * neighbors_ * lanes);
+  columns_.resize(rank_ * neighbors_ * scores_at_once);
   const KdTree tree(coordinates_, rank_);
   for (std::size_t row = 0; row < validation_.size(); ++row) {
     find_neighbors(row, tree);
   }
   has_searched_ = true;
   double total = 0.0;
-  std::array<float, lanes> errors{};
-  for (std::size_t first = 0; first < validation_.size(); first += lanes) {
-    const std::size_t used = std::min<std::size_t>(lanes, validation_.size() - first);
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
+  std::array<float, scores_at_once> errors{};
+  for (std::size_t first = 0; first < validation_.size(); first += scores_at_once) {
+    const std::size_t used = std::min<std::size_t>(scores_at_once, validation_.size() - first);
+    for (std::size_t lane = 0; lane < scores_at_once; ++lane) {
       fill_lane(first + std::min(lane, used - 1), static_cast<int>(lane));
     }
     krige(errors.data());
@@ -133,44 +137,47 @@ void LeaveOneOutScorer::fill_lane(std::size_t row, int lane) {
     const auto other = static_cast<std::size_t>(found[j].position);
     const double distance = std::sqrt(found[j].squared_distance) * scale;
     const auto coordinates = point(other);
-    squared_distances_[at * lanes + lane] = static_cast<float>(distance * distance);
-    neighbor_labels_[at * lanes + lane] = static_cast<float>(labels_[other] - labels_[static_cast<std::size_t>(own)]);
+    squared_distances_[at * scores_at_once + lane] = static_cast<float>(distance * distance);
+    neighbor_labels_[at * scores_at_once + lane] =
+        static_cast<float>(labels_[other] - labels_[static_cast<std::size_t>(own)]);
     for (std::size_t k = 0; k < rank_; ++k) {
-      columns_[(k * neighbors_ + at) * lanes + lane] = static_cast<float>((coordinates[k] - center[k]) * scale);
+      columns_[(k * neighbors_ + at) * scores_at_once + lane] =
+          static_cast<float>((coordinates[k] - center[k]) * scale);
     }
     ++at;
   }
 }
 
-// Computes the kriging predictions of eight neighborhoods, scaled so that the farthest neighbor is at distance 1. They
-// are errors, because labels are relative to the validation point.
+// Computes the kriging predictions of several neighborhoods, scaled so that the farthest neighbor is at distance 1.
+// They are errors, because labels are relative to the validation point.
 void LeaveOneOutScorer::krige(float* predictions) {
   const std::size_t n = neighbors_;
   const std::size_t width = n + kriging_right_sides;
-  const auto entry = [&](std::size_t i, std::size_t j) { return systems_.data() + (i * width + j) * lanes; };
+  const auto entry = [&](std::size_t i, std::size_t j) { return systems_.data() + (i * width + j) * scores_at_once; };
   constexpr float unit = std::numbers::sqrt3_v<float> / correlation_length;
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = i + 1; j < n; ++j) {
-      Float8 squared{};
+      Floats squared{};
       for (std::size_t k = 0; k < rank_; ++k) {
-        const float* column = columns_.data() + k * n * lanes;
-        const auto gap = simd::load<Float8>(column + j * lanes) - simd::load<Float8>(column + i * lanes);
+        const float* column = columns_.data() + k * n * scores_at_once;
+        const auto gap =
+            simd::load<Floats>(column + j * scores_at_once) - simd::load<Floats>(column + i * scores_at_once);
         squared += gap * gap;
       }
       simd::store(entry(i, j), squared);
     }
-    simd::store(entry(i, n), simd::load<Float8>(squared_distances_.data() + i * lanes));
+    simd::store(entry(i, n), simd::load<Floats>(squared_distances_.data() + i * scores_at_once));
   }
   // Compute all distances before the correlations, so that the processor can overlap the operations.
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = i + 1; j <= n; ++j) {
-      simd::store(entry(i, j), matern(simd::sqrt(simd::load<Float8>(entry(i, j))) * unit));
+      simd::store(entry(i, j), matern(simd::sqrt(simd::load<Floats>(entry(i, j))) * unit));
     }
-    simd::store(entry(i, i), simd::splat<Float8>(1.0F + nugget));
-    simd::store(entry(i, n + 1), simd::load<Float8>(neighbor_labels_.data() + i * lanes));
-    simd::store(entry(i, n + 2), simd::splat<Float8>(1.0F));
+    simd::store(entry(i, i), simd::splat<Floats>(1.0F + nugget));
+    simd::store(entry(i, n + 1), simd::load<Floats>(neighbor_labels_.data() + i * scores_at_once));
+    simd::store(entry(i, n + 2), simd::splat<Floats>(1.0F));
   }
-  simd::store(predictions, solve_kriging<Float8>(systems_.data(), n));
+  simd::store(predictions, solve_kriging<Floats>(systems_.data(), n));
 }
 
 }  // namespace ellipack

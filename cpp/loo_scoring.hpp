@@ -1,8 +1,8 @@
 // Leave-one-out scores of candidate metrics: errors of kriging at points with known labels, each predicted without its
 // own label.
 //
-// Differences below the third digit are noise, so single precision suffices. Eight neighborhoods are processed at once.
-// Distances are scaled by that of the farthest neighbor; the caller scales the labels.
+// Differences below the third digit are noise, so single precision suffices. Several neighborhoods are processed at
+// once. Distances are scaled by that of the farthest neighbor; the caller scales the labels.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,6 @@ class LeaveOneOutScorer {
   double score(std::span<const double> projected, std::span<const double> scales);
 
  private:
-  static constexpr int lanes = 8;
-
   std::span<const double> point(std::size_t at) const { return {coordinates_.data() + at * rank_, rank_}; }
   void find_neighbors(std::size_t row, const KdTree& tree);
   double farthest_previous_neighbor(std::size_t row) const;
@@ -44,7 +42,7 @@ class LeaveOneOutScorer {
   std::size_t rank_ = 0;
   std::vector<double> coordinates_;
   std::vector<Neighbor> found_;                   // neighbors of each validation point, usually including itself
-  simd::AlignedVector<float> columns_;            // offsets from eight validation points, by coordinate and neighbor
+  simd::AlignedVector<float> columns_;            // offsets from validation points, by coordinate and neighbor
   simd::AlignedVector<float> squared_distances_;  // from the validation points
   simd::AlignedVector<float> neighbor_labels_;    // relative to the validation points
   simd::AlignedVector<float> systems_;

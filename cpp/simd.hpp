@@ -12,6 +12,7 @@
 #include <limits>
 #include <new>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #if defined(__AVX2__) || defined(__SSE2__)
@@ -29,9 +30,8 @@ template <typename T, int lanes>
 using Vec = typename VectorOf<T, lanes>::type;
 
 using Double4 = Vec<double, 4>;
-using Float8 = Vec<float, 8>;
+using Double8 = Vec<double, 8>;
 using Int32x4 = Vec<std::int32_t, 4>;
-using UInt8x16 = Vec<std::uint8_t, 16>;
 using UInt16x16 = Vec<std::uint16_t, 16>;
 using Int16x16 = Vec<std::int16_t, 16>;
 
@@ -42,11 +42,21 @@ template <typename V>
 inline constexpr int lane_count = sizeof(V) / sizeof(Lane<V>);
 
 // Size of a register in bytes. Wider vectors use several registers.
-#if defined(__AVX__)
+#if defined(__AVX512F__)
+inline constexpr int register_bytes = 64;
+#elif defined(__AVX__)
 inline constexpr int register_bytes = 32;
 #else
 inline constexpr int register_bytes = 16;
 #endif
+
+// Vectors of one register, but of at least 32 bytes.
+inline constexpr int vector_bytes = register_bytes > 32 ? register_bytes : 32;
+using Doubles = Vec<double, vector_bytes / 8>;
+using Floats = Vec<float, vector_bytes / 4>;
+using Int16s = Vec<std::int16_t, vector_bytes / 2>;
+using UInt16s = Vec<std::uint16_t, vector_bytes / 2>;
+using UInt8s = Vec<std::uint8_t, vector_bytes / 2>;  // as many as Int16s
 
 // Allocates memory aligned to cache lines, so that rows of whole lines touch no extra line.
 template <typename T>
@@ -73,6 +83,16 @@ struct CacheLineAllocator {
 
 template <typename T>
 using AlignedVector = std::vector<T, CacheLineAllocator<T>>;
+
+// Functions have other names for each instruction set. Kernels and bindings are compiled for different ones, which pass
+// vectors in different ways, so that neither may call the functions of the other.
+#if defined(__AVX512F__)
+inline namespace avx512 {
+#elif defined(__AVX__)
+inline namespace avx {
+#else
+inline namespace baseline {
+#endif
 
 // Loads and stores need no alignment.
 template <typename V>
@@ -130,31 +150,45 @@ inline V abs(V values) {
   return max(values, -values);
 }
 
+// Returns `high` shifted by one lane; its first lane is the last one of `low`.
+template <typename V>
+inline V shift_in(V low, V high) {
+  return [&]<int... lane>(std::integer_sequence<int, lane...>) {
+    return __builtin_shufflevector(low, high, (lane + lane_count<V> - 1)...);
+  }(std::make_integer_sequence<int, lane_count<V>>{});
+}
+
 inline auto low_half(UInt16x16 v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7); }
 inline auto high_half(UInt16x16 v) { return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15); }
 inline auto low_half(Int16x16 v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7); }
 inline auto high_half(Int16x16 v) { return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15); }
-inline auto low_half(Float8 v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3); }
-inline auto high_half(Float8 v) { return __builtin_shufflevector(v, v, 4, 5, 6, 7); }
+inline auto low_half(Double8 v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3); }
+inline auto high_half(Double8 v) { return __builtin_shufflevector(v, v, 4, 5, 6, 7); }
+inline auto low_half(Vec<float, 8> v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3); }
+inline auto high_half(Vec<float, 8> v) { return __builtin_shufflevector(v, v, 4, 5, 6, 7); }
 
 // GCC does not generate the best instruction for the functions below, so they use intrinsics. On other processors they
 // are plain loops or expressions, with the same results.
 
 // Returns left + right, or 65535 on overflow.
-inline UInt16x16 saturating_add(UInt16x16 left, UInt16x16 right) {
-#if defined(__AVX2__)
-  return std::bit_cast<UInt16x16>(_mm256_adds_epu16(std::bit_cast<__m256i>(left), std::bit_cast<__m256i>(right)));
+inline UInt16s saturating_add(UInt16s left, UInt16s right) {
+#if defined(__AVX512BW__)
+  return std::bit_cast<UInt16s>(_mm512_adds_epu16(std::bit_cast<__m512i>(left), std::bit_cast<__m512i>(right)));
+#elif defined(__AVX2__)
+  return std::bit_cast<UInt16s>(_mm256_adds_epu16(std::bit_cast<__m256i>(left), std::bit_cast<__m256i>(right)));
 #else
   return min(left, ~right) + right;
 #endif
 }
 
 // Converts to 16 bits.
-inline Int16x16 widen(UInt8x16 bytes) {
-#if defined(__AVX2__)
-  return std::bit_cast<Int16x16>(_mm256_cvtepu8_epi16(std::bit_cast<__m128i>(bytes)));
+inline Int16s widen(UInt8s bytes) {
+#if defined(__AVX512BW__)
+  return std::bit_cast<Int16s>(_mm512_cvtepu8_epi16(std::bit_cast<__m256i>(bytes)));
+#elif defined(__AVX2__)
+  return std::bit_cast<Int16s>(_mm256_cvtepu8_epi16(std::bit_cast<__m128i>(bytes)));
 #else
-  return __builtin_convertvector(bytes, Int16x16);
+  return __builtin_convertvector(bytes, Int16s);
 #endif
 }
 
@@ -169,6 +203,13 @@ inline std::uint16_t smallest(UInt16x16 values) {
   return two[0] < two[1] ? two[0] : two[1];
 #endif
 }
+
+#if defined(__AVX512BW__)
+inline std::uint16_t smallest(Vec<std::uint16_t, 32> values) {
+  const auto halves = std::bit_cast<std::array<UInt16x16, 2>>(values);
+  return smallest(min(halves[0], halves[1]));
+}
+#endif
 
 // Returns a mask of the lanes that are set in the result of a comparison. Bits 0 to 15 come from `low`.
 inline std::uint32_t to_bits(Int16x16 low, Int16x16 high) {
@@ -193,25 +234,45 @@ inline std::uint32_t to_bits(Int16x16 low, Int16x16 high) {
 #endif
 }
 
+// 64 numbers of 16 bits.
+using UInt16x64 = std::array<UInt16s, 128 / vector_bytes>;
+
 // Returns a mask of the lanes that are at most `limit`.
-inline std::uint32_t at_most(Float8 values, Float8 limit) {
-#if defined(__AVX__)
+inline std::uint64_t at_most(const UInt16x64& values, std::uint16_t limit) {
+  const auto limits = splat<UInt16s>(limit);
+#if defined(__AVX512BW__)
+  const auto bits = [limits](UInt16s part) {
+    return std::uint64_t{_mm512_cmple_epu16_mask(std::bit_cast<__m512i>(part), std::bit_cast<__m512i>(limits))};
+  };
+  return bits(values[0]) | bits(values[1]) << 32;
+#else
+  std::array<Int16s, 4> masks;
+  for (std::size_t part = 0; part < masks.size(); ++part) {
+    masks[part] = min(values[part], limits) == values[part];
+  }
+  return to_bits(masks[0], masks[1]) | std::uint64_t{to_bits(masks[2], masks[3])} << 32;
+#endif
+}
+
+inline std::uint32_t at_most(Floats values, Floats limit) {
+#if defined(__AVX512F__)
+  return _mm512_cmp_ps_mask(std::bit_cast<__m512>(values), std::bit_cast<__m512>(limit), _CMP_LE_OQ);
+#elif defined(__AVX__)
   return static_cast<std::uint32_t>(_mm256_movemask_ps(std::bit_cast<__m256>(values <= limit)));
 #elif defined(__SSE2__)
-  const auto mask = std::bit_cast<Vec<float, 8>>(values <= limit);
+  const auto mask = std::bit_cast<Floats>(values <= limit);
   const auto low_bits = static_cast<std::uint32_t>(_mm_movemask_ps(std::bit_cast<__m128>(low_half(mask))));
   const auto high_bits = static_cast<std::uint32_t>(_mm_movemask_ps(std::bit_cast<__m128>(high_half(mask))));
   return low_bits | high_bits << 4;
 #else
   std::uint32_t bits = 0;
-  for (int lane = 0; lane < 8; ++lane) {
+  for (int lane = 0; lane < lane_count<Floats>; ++lane) {
     bits |= static_cast<std::uint32_t>(values[lane] <= limit[lane]) << lane;
   }
   return bits;
 #endif
 }
 
-// The same for four lanes.
 inline std::uint32_t at_most(Double4 values, Double4 limit) {
 #if defined(__AVX__)
   return static_cast<std::uint32_t>(_mm256_movemask_pd(std::bit_cast<__m256d>(values <= limit)));
@@ -236,4 +297,19 @@ inline void transpose(Double4& a, Double4& b, Double4& c, Double4& d) {
   d = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
 }
 
+// Stores four values of each lane, each lane `stride` numbers after the one before.
+inline void store_transposed(double* to, std::size_t stride, Double4 a, Double4 b, Double4 c, Double4 d) {
+  transpose(a, b, c, d);
+  store(to, a);
+  store(to + stride, b);
+  store(to + 2 * stride, c);
+  store(to + 3 * stride, d);
+}
+
+inline void store_transposed(double* to, std::size_t stride, Double8 a, Double8 b, Double8 c, Double8 d) {
+  store_transposed(to, stride, low_half(a), low_half(b), low_half(c), low_half(d));
+  store_transposed(to + 4 * stride, stride, high_half(a), high_half(b), high_half(c), high_half(d));
+}
+
+}  // inline namespace
 }  // namespace ellipack::simd
