@@ -44,8 +44,7 @@ struct Bound {
 };
 
 // The nearest points so far in a sorted list. Distances and points are in separate arrays, so that an insertion moves a
-// vector of entries at a time; it always passes over the whole list, because a branch where to stop would often be
-// mispredicted.
+// vector of entries at a time.
 class SortedList {
  public:
   SortedList(std::span<Neighbor> buffer, double limit)
@@ -65,7 +64,7 @@ class SortedList {
     const auto point = simd::splat<Points>(point_of(neighbor));
     auto distances = simd::load<Distances>(distances_.data() + end_);
     auto points = simd::load<Points>(points_.data() + end_);
-    for (std::size_t at = end_; at > 0; at -= lanes) {
+    for (std::size_t at = end_; at > 0 && may_change(at, neighbor); at -= lanes) {
       const auto previous_distances = simd::load<Distances>(distances_.data() + at - lanes);
       const auto previous_points = simd::load<Points>(points_.data() + at - lanes);
       const Distances left_distances = simd::shift_in(previous_distances, distances);
@@ -96,6 +95,12 @@ class SortedList {
   // Position and slot in one number, which is ordered by position.
   static std::int64_t point_of(const Neighbor& neighbor) {
     return std::int64_t{neighbor.position} << 32 | neighbor.slot;
+  }
+
+  // Returns whether an insertion may change the vector of entries at an index. With eight lanes, it is faster to pass
+  // over the whole list: the branch where to stop would often be mispredicted.
+  bool may_change(std::size_t at, const Neighbor& neighbor) const {
+    return lanes == 8 || distances_[at + lanes - 1] >= neighbor.squared_distance;
   }
 
   static Points are_before(Distances distances, Points points, Distances other_distances, Points other_points) {
