@@ -14,6 +14,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from ellipack import GradientOuterProduct, LocalSlopes, MetricRegressor
 from ellipack.errors import DomainError, EllipackError, InputError, KindError, NonFiniteError, ShapeError
+from ellipack.estimators import input_checks
 from ellipack.estimators.input_checks import repeat_by_weight
 from ellipack.validation import Floats
 from tests.estimators.factories import QUICK
@@ -184,3 +185,17 @@ def test_invalid_weights_are_refused(weights: Any, kind: type[EllipackError], me
     with pytest.raises(kind, match=message):
         gop.fit([[1.0], [2.0], [4.0]], [1.0, 2.0, 3.0], sample_weight=weights)
     assert not hasattr(gop, "gop_")
+
+
+def test_an_unexpected_error_about_names_is_no_invalid_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = stream()
+    table, learner = pd.DataFrame(columns(X)), quick().fit(pd.DataFrame(columns(X)), y)
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise TypeError("Python raises it if memory runs out")
+
+    monkeypatch.setattr(input_checks, "validate_data", fail)
+    for call in (lambda: learner.predict(table), lambda: quick().fit(table, y)):
+        with pytest.raises(TypeError) as raised:
+            call()
+        assert not isinstance(raised.value, EllipackError)

@@ -34,6 +34,8 @@ def check_features(estimator: BaseEstimator, X: Any) -> ArrayLike:
         If the number of columns differs.
     InputError
         If the names of the columns differ.
+    KindError
+        If only some of the names are strings.
     """
     width = estimator.n_features_in_
     is_plain = type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == width
@@ -41,11 +43,10 @@ def check_features(estimator: BaseEstimator, X: Any) -> ArrayLike:
         # The common case. For one row, validate_data would take as long as the prediction.
         return cast(ArrayLike, X)
     table = X if len(getattr(X, "shape", ())) == 2 else check_rows(X)
+    _refuse_mixed_names(table)
     try:
         # Names first: the entries of wrong columns do not matter.
         validate_data(estimator, table, reset=False, skip_check_array=True)
-    except TypeError as error:
-        raise KindError(str(error)) from error
     except ValueError as error:
         raise (InputError if table.shape[1] == width else ShapeError)(str(error)) from error
     return check_rows(table)
@@ -59,13 +60,25 @@ def feature_names(X: Any) -> NDArray[np.object_] | None:
     KindError
         If only some of the names are strings.
     """
+    if type(X) is np.ndarray:  # for which validate_data would look for packages of data frames
+        return None
+    _refuse_mixed_names(X)
     columns = BaseEstimator()
-    try:
-        validate_data(columns, X, reset=True, skip_check_array=True)
-    except TypeError as error:
-        raise KindError(str(error)) from error
+    validate_data(columns, X, reset=True, skip_check_array=True)
     names: NDArray[np.object_] | None = getattr(columns, "feature_names_in_", None)
     return names
+
+
+def _refuse_mixed_names(X: Any) -> None:
+    """Raise `KindError` if only some names of the columns are strings.
+
+    scikit-learn raises a TypeError then. Python may raise one, too, if memory runs out, and that is no invalid input.
+    """
+    kinds = {type(name) for name in getattr(X, "columns", ())}
+    if str in kinds and len(kinds) > 1:
+        found = ", ".join(sorted(kind.__qualname__ for kind in kinds))
+        rule = "Feature names are only supported if all input features have string names"
+        raise KindError(f"{rule}, got names of types {found}: X.columns = X.columns.astype(str) converts them")
 
 
 def check_targets(y: Any) -> ArrayLike:
