@@ -55,6 +55,21 @@ def test_errors_restore_the_limit() -> None:
     assert limits() == before
 
 
+def test_an_error_before_the_block_does_not_keep_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = limits()
+
+    def fail() -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(linear_algebra, "_controller", fail)
+        with pytest.raises(MemoryError), single_threaded_blas():
+            pass
+    with single_threaded_blas():
+        assert set(limits()) == {1}
+    assert limits() == before
+
+
 def test_the_first_block_may_end_before_the_second() -> None:
     before = limits()
     entered, left = threading.Event(), threading.Event()

@@ -36,10 +36,10 @@ def single_threaded_blas() -> Iterator[None]:
     ...     values, vectors = np.linalg.eigh(np.eye(2))
     """
     with _lock:
-        _users.append(get_ident())
         if not _limits:
             _let_any_thread_set_limits()
             _limits.append(_controller().limit(limits=1, user_api="blas"))
+        _users.append(get_ident())  # last: after an error above, this thread does not use the limit
     try:
         yield
     finally:
