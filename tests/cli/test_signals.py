@@ -167,11 +167,12 @@ def test_ignored_signals_stay_ignored() -> None:
 
 def test_a_signal_is_heeded_while_the_columns_are_inferred(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With thousands of columns it takes seconds."""
-    go_on = threading.Event()
+    go_on, has_ended = threading.Event(), threading.Event()
 
     def infer_slowly(*_: object, **__: object) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         go_on.wait(TIMEOUT)
+        has_ended.set()
         raise StreamError("stopped")
 
     monkeypatch.setattr(TableEncoder, "from_head", infer_slowly)
@@ -181,6 +182,4 @@ def test_a_signal_is_heeded_while_the_columns_are_inferred(tmp_path: Path, monke
         assert not go_on.is_set()
     finally:
         go_on.set()
-        for thread in threading.enumerate():
-            if thread.name == "ellipack-reader":
-                thread.join()
+        assert has_ended.wait(TIMEOUT)

@@ -1,11 +1,14 @@
 import threading
 import time
+from _thread import start_new_thread
 from collections.abc import Iterator
+from queue import Queue
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ellipack.evaluation import prefetch as prefetch_module
 from ellipack.evaluation.prefetch import prefetch, run_in_thread
 
 
@@ -84,3 +87,19 @@ def test_run_in_thread_returns_or_raises() -> None:
     assert run_in_thread(lambda: 3, lambda: False) == 3
     with pytest.raises(ZeroDivisionError):
         run_in_thread(lambda: 1 // 0, lambda: False)
+
+
+def test_a_thread_without_memory_to_begin_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prefetch_module, "start_new_thread", lambda _, arguments: start_new_thread(id, arguments))
+    with pytest.raises(MemoryError, match="in the thread that reads"):
+        list(prefetch(iter([1, 2])))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_thread_without_memory_to_report_an_error_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(Queue, "put", fail)
+    with pytest.raises(MemoryError, match="in the thread that reads"):
+        list(prefetch(iter([1, 2])))

@@ -1,15 +1,21 @@
 """Run an iterator in a background thread, so that reading overlaps with learning and signals are handled promptly."""
 
+from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from queue import Empty, Full, Queue
-from threading import Event, Thread
+from threading import Event
 from typing import TypeVar
+from weakref import ref
 
 Item = TypeVar("Item")
 
 _QUEUE_SIZE = 2  # items
 _POLL_SECONDS = 0.1  # interval for checks of cancellation
+
+
+class _Token:
+    """Object that lives as long as the thread that has it."""
 
 
 def _never() -> bool:
@@ -33,6 +39,11 @@ def prefetch(items: Iterator[Item], cancelled: Callable[[], bool] = _never) -> I
     object
         The items in order.
 
+    Raises
+    ------
+    MemoryError
+        If the thread has ended before all items were read, because memory ran out in it.
+
     Examples
     --------
     >>> list(prefetch(iter(range(5))))
@@ -47,7 +58,7 @@ def prefetch(items: Iterator[Item], cancelled: Callable[[], bool] = _never) -> I
                 ready.put(item, timeout=_POLL_SECONDS)
                 return
 
-    def read() -> None:
+    def read(token: _Token) -> None:
         try:
             for item in items:
                 put((item,))
@@ -57,19 +68,28 @@ def prefetch(items: Iterator[Item], cancelled: Callable[[], bool] = _never) -> I
         except BaseException as error:  # raised in the main thread
             put(error)
         finally:
+            del token  # which the traceback of an error would keep
             getattr(items, "close", _never)()
 
-    # A daemon thread, because it may block on standard input forever.
-    Thread(target=read, daemon=True, name="ellipack-reader").start()
+    token = _Token()
+    is_alive = ref(token)
+    # The end of the process does not wait for such a thread, which may block on standard input forever. A `Thread`
+    # would wait for the new thread to begin, and forever if memory runs out there.
+    start_new_thread(read, (token,))
+    del token
     try:
         while not cancelled():
-            with suppress(Empty):
+            try:
                 item = ready.get(timeout=_POLL_SECONDS)
-                if item is None:
-                    return
-                if isinstance(item, BaseException):
-                    raise item
-                yield item[0]
+            except Empty:
+                if is_alive() is None and ready.empty():
+                    raise MemoryError("memory ran out in the thread that reads") from None
+                continue
+            if item is None:
+                return
+            if isinstance(item, BaseException):
+                raise item
+            yield item[0]
     finally:
         stopped.set()
 
