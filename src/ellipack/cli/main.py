@@ -456,13 +456,15 @@ def demo(context: click.Context, rounds: int, seed: int, out: str) -> None:
 
 def main() -> NoReturn:
     """Run the command line and exit."""
-    reopen_closed_streams()
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # column names may have characters that the terminal lacks
     try:
+        reopen_closed_streams()
+        if isinstance(sys.stdout, TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # column names may have characters that terminals lack
         code = _run_command()
     except (OutputClosedError, BrokenPipeError):
         code = _BROKEN_PIPE
+    except MemoryError:
+        code = _fail(_NO_MEMORY, 1)
     sys.stderr.flush()
     # Skip Python's shutdown: it would report a closed output, and pyarrow would wait for the end of standard input.
     os._exit(code)
@@ -478,8 +480,8 @@ def _run_command() -> int:
         return _fail(_usage_message(error), error.exit_code)
     except EllipackError as error:
         return _fail(str(error), next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
-    except (ModuleNotFoundError, MemoryError) as error:
-        return _fail(_NO_MEMORY if isinstance(error, MemoryError) else missing_package_message(error), 1)
+    except ModuleNotFoundError as error:
+        return _fail(missing_package_message(error), 1)
     except (click.Abort, KeyboardInterrupt):
         return _fail("interrupted", _INTERRUPTED)
     except BrokenPipeError:
