@@ -2,7 +2,9 @@ import threading
 import time
 from _thread import start_new_thread
 from collections.abc import Iterator
-from queue import Queue
+from contextlib import suppress
+from queue import SimpleQueue
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -100,6 +102,29 @@ def test_a_thread_without_memory_to_report_an_error_is_an_error(monkeypatch: pyt
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(Queue, "put", fail)
+    monkeypatch.setattr(prefetch_module, "suppress", fail)  # which the thread calls to put an item or an error
     with pytest.raises(MemoryError, match="in the thread that reads"):
         list(prefetch(iter([1, 2])))
+
+
+def test_no_lock_is_kept_without_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If there is no memory to call `Condition.__exit__`, the condition stays locked."""
+    leave, failures, readers, ends = threading.Condition.__exit__, [MemoryError()], set[int](), SimpleQueue[str]()
+
+    def leave_or_fail(condition: threading.Condition, *error: Any) -> None:
+        if failures and threading.get_ident() in readers:
+            raise failures.pop()
+        leave(condition, *error)
+
+    def items() -> Iterator[int]:
+        readers.add(threading.get_ident())
+        yield from range(5)
+
+    def run() -> None:
+        with suppress(MemoryError):
+            list(prefetch(items()))
+        ends.put("ended")
+
+    monkeypatch.setattr(threading.Condition, "__exit__", leave_or_fail)
+    start_new_thread(run, ())
+    assert ends.get(timeout=10) == "ended"

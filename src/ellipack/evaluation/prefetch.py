@@ -3,7 +3,7 @@
 from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from queue import Empty, Full, Queue
+from queue import Empty, SimpleQueue
 from threading import Event
 from typing import TypeVar
 from weakref import ref
@@ -49,13 +49,18 @@ def prefetch(items: Iterator[Item], cancelled: Callable[[], bool] = _never) -> I
     >>> list(prefetch(iter(range(5))))
     [0, 1, 2, 3, 4]
     """
-    ready: Queue[tuple[Item] | BaseException | None] = Queue(_QUEUE_SIZE)
+    # Unlike those of a `Queue`, methods of a `SimpleQueue` can't leave it locked if memory runs out.
+    ready: SimpleQueue[tuple[Item] | BaseException | None] = SimpleQueue()
+    places: SimpleQueue[None] = SimpleQueue()
+    for _ in range(_QUEUE_SIZE):
+        places.put(None)
     stopped = Event()
 
     def put(item: tuple[Item] | BaseException | None) -> None:
         while not stopped.is_set():
-            with suppress(Full):
-                ready.put(item, timeout=_POLL_SECONDS)
+            with suppress(Empty):
+                places.get(timeout=_POLL_SECONDS)
+                ready.put(item)
                 return
 
     def read(token: _Token) -> None:
@@ -85,6 +90,7 @@ def prefetch(items: Iterator[Item], cancelled: Callable[[], bool] = _never) -> I
                 if is_alive() is None and ready.empty():
                     raise MemoryError("memory ran out in the thread that reads") from None
                 continue
+            places.put(None)
             if item is None:
                 return
             if isinstance(item, BaseException):
