@@ -69,6 +69,8 @@ class End(NamedTuple):
         """Return the exit code, and the kind of the error if there is a traceback."""
         if self.code < 0:
             return f"ended by {signal.Signals(-self.code).name}"
+        if self.is_ended_by_c_library:
+            return "ended by the C library"
         last = self.message.splitlines()[-1] if self.message else ""
         if "Traceback" in self.message and not last.startswith("ellipack: "):
             return f"exit code {self.code}, {last.partition(':')[0]}"
@@ -77,8 +79,14 @@ class End(NamedTuple):
     @property
     def is_allowed(self) -> bool:
         """Whether the end is one of those that a lack of memory may have."""
-        is_traceback = self.message.rstrip().endswith("MemoryError")
-        return (self.code in (0, 1, 3, 4) or self.code < 0) and self.code != -signal.SIGALRM and not is_traceback
+        is_traceback = self.code != 0 and re.search(r"MemoryError:?\s*$", self.message) is not None
+        is_ended = (self.code < 0 and self.code != -signal.SIGALRM) or self.is_ended_by_c_library
+        return is_ended or (self.code in (0, 1, 3, 4) and not is_traceback)
+
+    @property
+    def is_ended_by_c_library(self) -> bool:
+        """Whether the C library has ended the process, because a thread got no memory for its own variables."""
+        return self.code == 127 and "cannot allocate memory for thread-local data" in self.message
 
 
 class Command:

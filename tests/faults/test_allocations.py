@@ -56,6 +56,15 @@ def test_calls_without_memory_change_nothing_or_are_complete(tmp_path: Path) -> 
         assert learner == "table" or crashes <= max(2, 0.02 * total.total()), (learner, total)
 
 
+def test_reading_ahead_without_memory_ends() -> None:
+    (line,) = run_script("prefetch_with_failing_allocations", environment={"PYTHONMALLOC": "malloc"})
+    ends = json.loads(line)
+    assert ends.pop("EOFError without a failure") == 1
+    # ctypes raises an ArgumentError where the script itself gets no memory.
+    assert set(ends) <= {"EOFError", "MemoryError", "RuntimeError", "SystemError", "ArgumentError"}, ends
+    assert ends["MemoryError"] > 20, ends
+
+
 RUN_STEPS = {"new": 18_997, "resumed, Parquet": 39_019}
 ALL_RUN_STEPS = {"importing": 9_001, "new": 1, "new, Parquet": 1, "resumed": 1, "resumed, Parquet": 1}
 """All allocations of runs, and a sample of those of a process that imports the modules: each of them takes seconds."""
