@@ -16,8 +16,8 @@ using Bounds = ConformalIntervals::Bounds;
 constexpr std::size_t bounds_per_row = std::tuple_size_v<Bounds>;
 
 ConformalIntervals make_intervals(double mean_error, std::int64_t labels, std::int64_t rounds, const Vector& widths,
-                                  const Vector& scale_losses) {
-  ConformalIntervals made{mean_error, labels, rounds, {}, {}};
+                                  const Vector& scale_losses, double excess_misses) {
+  ConformalIntervals made{.mean_error = mean_error, .labels = labels, .rounds = rounds, .excess_misses = excess_misses};
   require_size("widths", widths.size(), made.widths.size());
   require_size("scale_losses", scale_losses.size(), made.scale_losses.size());
   std::ranges::copy(span_of(widths), made.widths.begin());
@@ -54,22 +54,29 @@ FloatArray around(const ConformalIntervals& self, const Vector& predictions, dou
   return to_numpy(std::move(out), {predictions.size(), bounds_per_row});
 }
 
-void learn_label(ConformalIntervals& self, double label, const Vector& published) {
+Bounds bounds_of(const Vector& published) {
   require_size("published", published.size(), bounds_per_row);
   Bounds bounds;
   std::ranges::copy(span_of(published), bounds.begin());
-  self.learn_label(label, bounds);
+  return bounds;
+}
+
+void learn_label(ConformalIntervals& self, double label, const Vector& published) {
+  self.learn_label(label, bounds_of(published));
+}
+
+void learn_misses(ConformalIntervals& self, double label, const Vector& published) {
+  self.learn_misses(label, bounds_of(published));
 }
 
 FloatArray learn_errors(ConformalIntervals& self, const Vector& predictions, const Vector& labels) {
   require_size("labels", labels.size(), predictions.size());
   std::vector<double> out;
   out.reserve(predictions.size() * bounds_per_row);
-  for (std::size_t t = 0; t < predictions.size(); ++t) {
-    const Bounds bounds = self.around(predictions(t), 1.0);
+  self.run_rounds(span_of(predictions), span_of(labels), [&](std::size_t row, const ConformalIntervals& now) {
+    const Bounds bounds = now.around(predictions(row), 1.0);
     out.insert(out.end(), bounds.begin(), bounds.end());
-    self.run_round(predictions(t), labels(t));
-  }
+  });
   return to_numpy(std::move(out), {predictions.size(), bounds_per_row});
 }
 
@@ -92,7 +99,8 @@ FloatArray select(const Matrix& bounds, const Vector& positions) {
 void bind_conformal(nb::module_& m) {
   nb::class_<ConformalIntervals>(m, "ConformalIntervals", "Prediction intervals by adaptive conformal inference.")
       .def(nb::new_([] { return ConformalIntervals{}; }))
-      .def(nb::new_(&make_intervals), "mean_error"_a, "labels"_a, "rounds"_a, "widths"_a, "scale_losses"_a)
+      .def(nb::new_(&make_intervals), "mean_error"_a, "labels"_a, "rounds"_a, "widths"_a, "scale_losses"_a,
+           "excess_misses"_a)
       .def_prop_ro_static(
           "coverages",
           [](nb::handle) { return copy_to_numpy<double>(ConformalIntervals::coverages, {ConformalIntervals::size}); },
@@ -104,6 +112,7 @@ void bind_conformal(nb::module_& m) {
                    "Widths of the lower sides, then of the upper ones, in units of the scale.")
       .def_prop_ro("scale_losses", &scale_losses_of, new_array,
                    "Losses of the powers 0, 1/2 and 1 of the relative scale in the last rounds.")
+      .def_ro("excess_misses", &ConformalIntervals::excess_misses)
       .def_static("select", &select, "bounds"_a, "positions"_a,
                   "Return the intervals at positions among the coverages, from those of all coverages. The position "
                   "3.25 is a quarter of the way from the interval of index 3 to the next.")
@@ -113,6 +122,8 @@ void bind_conformal(nb::module_& m) {
            "Return the intervals around predictions, and learn their labels one after the other.")
       .def("learn_label", &learn_label, "label"_a, "published"_a,
            "Move the widths by a label and the intervals that were published for it.")
+      .def("learn_misses", &learn_misses, "label"_a, "published"_a,
+           "Add how many of the published intervals a label missed, by which the scale is changed.")
       .def("learn_error", &learn_error, "error"_a, "relative_scale"_a,
            "Add the error of a prediction to the mean error and to the losses of relative scales.")
       .def("in_units", &in_units, "slope"_a, "Return the calibration for labels that are multiplied by a slope.")
@@ -125,9 +136,9 @@ void bind_conformal(nb::module_& m) {
       .def(
           "__reduce__",
           [](const ConformalIntervals& self) {
-            return nb::make_tuple(
-                nb::type<ConformalIntervals>(),
-                nb::make_tuple(self.mean_error, self.labels, self.rounds, widths_of(self), scale_losses_of(self)));
+            return nb::make_tuple(nb::type<ConformalIntervals>(),
+                                  nb::make_tuple(self.mean_error, self.labels, self.rounds, widths_of(self),
+                                                 scale_losses_of(self), self.excess_misses));
           },
           reduce_signature());
 }

@@ -38,6 +38,11 @@
 // of the mean error, which is the negative logarithm of the density of a Laplace distribution. So r counts as much as
 // it has told about the errors.
 //
+// If the labels of the last rounds missed more intervals than expected, the scale was too small. It is multiplied by
+// exp(x^3), where x from -1 to 1 is the excess of missed intervals, in about the last 400 rounds and of all coverages
+// together, divided by 32. The cube hardly changes widths as long as the coverage is about right, and acts strongly in
+// stretches where it is not. The theorem holds, because it does for any scales.
+//
 // Steps have a positive limit, so that the bound is O(1 / T) for the fraction of misses. Widths are multiplied by
 // constants from then on, so that a round costs a few nanoseconds.
 #pragma once
@@ -72,14 +77,18 @@ struct ConformalIntervals {
       0.845, 1.055, 1.299, 1.606, 2.062, 2.456, 2.916, 3.228, 0.845, 1.055, 1.299, 1.606, 2.062, 2.456, 2.916, 3.228,
   };
 
+  Bounds widths = normal_widths;  // of the lower sides, then of the upper sides, in units of the scale
   double mean_error = 0.0;        // exponential mean of the absolute errors
   std::int64_t labels = 0;        // number of labels; the mean error is that of all but the first
   std::int64_t rounds = 0;        // number of rounds with an interval
-  Bounds widths = normal_widths;  // of the lower sides, then of the upper sides, in units of the scale
 
   // Exponential sums of the losses of relative scales r^0, r^(1/2) and r^1.
   using ScaleLosses = std::array<double, 3>;
   ScaleLosses scale_losses{};
+
+  // Exponential sum of the numbers of missed intervals, less their expectation. It stays 0 unless misses are learned.
+  double excess_misses = 0.0;
+  static constexpr double largest_excess = 32.0;
 
   bool operator==(const ConformalIntervals&) const = default;
 
@@ -91,27 +100,13 @@ struct ConformalIntervals {
     require(std::ranges::all_of(widths, [](double x) { return x >= smallest_width && x <= largest_width; }),
             "widths must be from 0.001 to 1e300");
     require(all_within(scale_losses, largest_scale_loss), "scale_losses must be from -1e9 to 1e9");
+    require(std::abs(excess_misses) <= largest_excess, "excess_misses must be from -32 to 32");
   }
 
   // Returns the intervals around a prediction, for the relative scale of its row. An interval contains those of smaller
   // coverages. All are infinite before the second label, when no error is known.
   Bounds around(double prediction, double relative_scale) const {
-    Bounds bounds;
-    if (labels < 2) {
-      std::fill_n(bounds.begin(), size, -std::numeric_limits<double>::infinity());
-      std::fill_n(bounds.begin() + size, size, std::numeric_limits<double>::infinity());
-      return bounds;
-    }
-    const double scale = mean_error * weighted_scale(relative_scale);
-    double below = 0.0;
-    double above = 0.0;
-    for (std::size_t k = 0; k < size; ++k) {
-      below = std::max(below, widths[k]);
-      above = std::max(above, widths[size + k]);
-      bounds[k] = prediction - below * scale;
-      bounds[size + k] = prediction + above * scale;
-    }
-    return bounds;
+    return bounds_around(prediction, mean_error * weighted_scale(relative_scale) * scale_factor());
   }
 
   // An interval between two coverages: a share of the way from that of index `near` to that of index `far`.
@@ -159,16 +154,23 @@ struct ConformalIntervals {
   // Learns a label by the intervals that were published for it. A round is not counted if they are infinite, or if they
   // are a single point, because no prediction had an error so far, and the label is this point.
   void learn_label(double label, const Bounds& published) {
-    const bool is_point = published[size - 1] == published[2 * size - 1];
-    if (std::isinf(published[0]) || (is_point && label == published[0])) {
+    if (is_counted(label, published)) {
+      move_widths(label, published, factors_after[static_cast<std::size_t>(std::min(rounds, decreasing_steps))]);
+      ++rounds;
+    }
+  }
+
+  // Learns how many of the published intervals a label has missed, by which `around` changes the scale.
+  void learn_misses(double label, const Bounds& published) {
+    if (!is_counted(label, published)) {
       return;
     }
-    if (rounds < decreasing_steps) {
-      move_widths(label, published, Factors::of_steps(steps(rounds)));
-    } else {
-      move_widths(label, published, last_factors);
+    double misses = 0.0;
+    for (std::size_t k = 0; k < size; ++k) {
+      misses += label < published[k] || label > published[size + k] ? 1.0 : 0.0;
     }
-    ++rounds;
+    constexpr double kept = 1.0 - 1.0 / 400.0;
+    excess_misses = std::clamp(kept * excess_misses + (misses - expected_misses), -largest_excess, largest_excess);
   }
 
   // Adds the error of a prediction to the mean error, and returns it in units of the mean error before: at most
@@ -179,22 +181,28 @@ struct ConformalIntervals {
     const double relative = mean_error > 0.0 ? std::min(size_of_error / mean_error, largest_relative_error) : 1.0;
     add_scale_losses(relative, relative_scale);
     if (labels > 0) {
-      mean_error += (size_of_error - mean_error) / std::min(static_cast<double>(labels), memory);
+      mean_error = mean_after(static_cast<double>(labels), mean_error, size_of_error);
     }
     ++labels;
     return relative;
   }
 
-  // Runs a round of a learner without a scale of its own: the mean error is the scale. The result is the same as by
-  // `learn_label` with the intervals around the prediction, and `learn_error`, in half the time. An interval contains
-  // the narrower ones, so that a label misses an interval if it is beyond its width and beyond all smaller widths.
-  void run_round(double prediction, double label) {
-    if (rounds < decreasing_steps || label == prediction) {
-      learn_label(label, around(prediction, 1.0));
-    } else {
-      move_all_widths(prediction, label);
+  // Runs a round for each of the predictions of a learner without a scale of its own: the mean error is the scale. The
+  // result is the same as by `learn_label` with the intervals around each prediction, and `learn_error`, in a fraction
+  // of the time. Calls `publish(row, intervals)` with the calibration before the label of the row.
+  template <typename Publish>
+  void run_rounds(std::span<const double> predictions, std::span<const double> known, Publish publish) {
+    std::size_t row = 0;
+    while (row < known.size()) {
+      const std::size_t last = std::min(row + usual_rounds, known.size());
+      row = run_usual_rounds(predictions, known, publish, {row, last});
+      if (row < last) {
+        publish(row, *this);
+        learn_label(known[row], bounds_around(predictions[row], mean_error));
+        learn_error(known[row] - predictions[row], 1.0);
+        ++row;
+      }
     }
-    learn_error(label - prediction, 1.0);
   }
 
  private:
@@ -204,6 +212,43 @@ struct ConformalIntervals {
   static constexpr double memory = 200.0;  // rounds after which the weight of an error falls to 1/e
   static constexpr double largest_error = 1e300;
   static constexpr double largest_scale_loss = 1e9;
+  static constexpr double expected_misses = 1.58;  // sum of 1 - c over all coverages
+
+  // Returns the intervals around a prediction for its scale; see `around`.
+  Bounds bounds_around(double prediction, double scale) const {
+    Bounds bounds;
+    if (labels < 2) {
+      std::fill_n(bounds.begin(), size, -std::numeric_limits<double>::infinity());
+      std::fill_n(bounds.begin() + size, size, std::numeric_limits<double>::infinity());
+      return bounds;
+    }
+    double below = 0.0;
+    double above = 0.0;
+    for (std::size_t k = 0; k < size; ++k) {
+      below = std::max(below, widths[k]);
+      above = std::max(above, widths[size + k]);
+      bounds[k] = prediction - below * scale;
+      bounds[size + k] = prediction + above * scale;
+    }
+    return bounds;
+  }
+
+  // Returns whether a label counts as a round; see `learn_label`.
+  static bool is_counted(double label, const Bounds& published) {
+    const bool is_point = published[size - 1] == published[2 * size - 1];
+    return !std::isinf(published[0]) && !(is_point && label == published[0]);
+  }
+
+  // Returns the mean after one more error.
+  static double mean_after(double count, double mean, double size_of_error) {
+    return mean + (size_of_error - mean) * (1.0 / std::min(count, memory));
+  }
+
+  // Returns what the scale is multiplied by because of the misses of the last rounds.
+  double scale_factor() const {
+    const double x = excess_misses / largest_excess;
+    return x == 0.0 ? 1.0 : std::exp(x * x * x);
+  }
 
   // Returns the interval of a coverage by its index. An interval contains the narrower ones.
   Interval interval_of(std::size_t index, double prediction) const {
@@ -247,12 +292,12 @@ struct ConformalIntervals {
   }
 
   // Number of rounds after which steps are the last ones.
-  static constexpr std::int64_t decreasing_steps = 36;
+  static constexpr std::int64_t decreasing_steps = 46;
 
-  // Returns the step of each coverage after a number of rounds. Their limits are 0.05 sqrt(0.2 / (1 - c)): misses of
+  // Returns the step of each coverage after a number of rounds. Their limits are 0.04 sqrt(0.2 / (1 - c)): misses of
   // large coverages are rare, so that their steps are larger.
   static constexpr PerCoverage steps(std::int64_t after) {
-    PerCoverage made{0.0316, 0.0354, 0.0408, 0.05, 0.0707, 0.1, 0.1581, 0.2236};
+    PerCoverage made{0.0253, 0.0283, 0.0327, 0.04, 0.0566, 0.08, 0.1265, 0.1789};
     for (double& step : made) {
       step = std::max(1.25 / (static_cast<double>(after) + 4.0), step);
     }
@@ -270,80 +315,100 @@ struct ConformalIntervals {
     return sum;
   }
 
-  // What a width is multiplied by after a miss of its side, a miss of the other side, and a hit.
+  // What a width is multiplied by after a hit, and after a miss of the other side (0) or of its own side (1).
   struct Factors {
-    PerCoverage miss;
-    PerCoverage other_miss;
     PerCoverage hit;
+    std::array<PerCoverage, 2> miss;
 
     static constexpr Factors of_steps(const PerCoverage& steps) {
       Factors made{};
       for (std::size_t k = 0; k < size; ++k) {
         const double hits = 1.5 * (1.0 - coverages[k]) / 2.0;
-        made.miss[k] = small_exp(steps[k] * (1.0 - hits));
-        made.other_miss[k] = small_exp(steps[k] * (0.5 - hits));
         made.hit[k] = small_exp(-steps[k] * hits);
+        made.miss[0][k] = small_exp(steps[k] * (0.5 - hits));
+        made.miss[1][k] = small_exp(steps[k] * (1.0 - hits));
       }
       return made;
     }
   };
 
-  static const Factors last_factors;
-
-  // The last factors of a side by the number of the narrowest intervals that a label has missed, from `size` misses of
-  // the other side to `size` of its own.
-  using FactorsByMisses = std::array<PerCoverage, 2 * size + 1>;
-
-  static constexpr FactorsByMisses factors_by_misses(const Factors& factors) {
-    FactorsByMisses made{};
-    for (std::size_t misses = 0; misses <= size; ++misses) {
-      made[size - misses] = made[size + misses] = factors.hit;
-      std::copy_n(factors.other_miss.begin(), misses, made[size - misses].begin());
-      std::copy_n(factors.miss.begin(), misses, made[size + misses].begin());
-    }
-    return made;
-  }
-
-  static const FactorsByMisses last_factors_by_misses;
+  // Factors after each number of rounds; the last ones do not change.
+  using FactorsAfterRounds = std::array<Factors, static_cast<std::size_t>(decreasing_steps) + 1>;
+  static const FactorsAfterRounds factors_after;
 
   void move_widths(double label, const Bounds& published, const Factors& factors) {
     for (std::size_t k = 0; k < size; ++k) {
       const bool is_below = label < published[k];
       const bool is_above = label > published[size + k];
-      multiply(widths[k], is_below ? factors.miss[k] : is_above ? factors.other_miss[k] : factors.hit[k]);
-      multiply(widths[size + k], is_above ? factors.miss[k] : is_below ? factors.other_miss[k] : factors.hit[k]);
+      if (is_below || is_above) {
+        multiply(widths[k], factors.miss[static_cast<std::size_t>(is_below)][k]);
+        multiply(widths[size + k], factors.miss[static_cast<std::size_t>(is_above)][k]);
+      } else {
+        multiply(widths[k], factors.hit[k]);
+        multiply(widths[size + k], factors.hit[k]);
+      }
     }
   }
 
-  // Moves the widths by the last factors, which the number of missed intervals selects.
-  void move_all_widths(double prediction, double label) {
-    const auto at = simd::splat<Double4>(label);
-    const auto scale = simd::splat<Double4>(mean_error);
-    std::uint32_t reached_below = 1U << size;  // a bit for each width that reaches the label, and one behind
-    std::uint32_t reached_above = 1U << size;
-    for (std::size_t k = 0; k < size; k += 4) {
-      reached_below |= simd::at_most(prediction - simd::load<Double4>(&widths[k]) * scale, at) << k;
-      reached_above |= simd::at_most(at, prediction + simd::load<Double4>(&widths[size + k]) * scale) << k;
+  struct Rows {
+    std::size_t first;
+    std::size_t last;  // behind the last row
+  };
+
+  // Most rounds of a call of `run_usual_rounds`, in which widths change by a factor from 1/2 to 1e6.
+  static constexpr std::size_t usual_rounds = 64;
+
+  // Runs rounds while the factors are the last ones and labels differ from their predictions and miss no interval but
+  // the narrowest ones. Returns the row behind. Widths are far from their limits at first, or no round is run.
+  //
+  // Each round waits for the widths of the one before. So they stay in registers, and are multiplied by the factors of
+  // a hit and of a miss before it is known which of them counts.
+  template <typename Publish>
+  std::size_t run_usual_rounds(std::span<const double> predictions, std::span<const double> known, Publish publish,
+                               Rows rows) {
+    const auto [narrowest, widest] = std::ranges::minmax(widths);
+    if (rounds < decreasing_steps || narrowest < 2.0 * smallest_width || widest > 1e-6 * largest_width) {
+      return rows.first;
     }
-    // Numbers of missed intervals. A label is below or above, so that one of them is 0.
-    const auto below = static_cast<std::size_t>(std::countr_zero(reached_below));
-    const auto above = static_cast<std::size_t>(std::countr_zero(reached_above));
-    multiply(std::span(widths).first<size>(), last_factors_by_misses[size + below - above]);
-    multiply(std::span(widths).last<size>(), last_factors_by_misses[size + above - below]);
-    ++rounds;
+    alignas(64) ConformalIntervals now = *this;  // so that no vector of widths is in two cache lines
+    const Factors& factors = factors_after.back();
+    const std::array hit{simd::load<Double4>(&factors.hit[0]), simd::load<Double4>(&factors.hit[4])};
+    std::array below{simd::load<Double4>(&widths[0]), simd::load<Double4>(&widths[4])};
+    std::array above{simd::load<Double4>(&widths[size]), simd::load<Double4>(&widths[size + 4])};
+    auto count = static_cast<double>(labels);
+    std::size_t row = rows.first;
+    for (; row < rows.last; ++row, count += 1.0) {
+      const double label = known[row];
+      const double prediction = predictions[row];
+      const auto at = simd::splat<Double4>(label);
+      const auto scale = simd::splat<Double4>(now.mean_error);
+      const std::array reached{(prediction - below[0] * scale <= at) & (at <= prediction + above[0] * scale),
+                               (prediction - below[1] * scale <= at) & (at <= prediction + above[1] * scale)};
+      const std::uint32_t missed = ~(simd::to_bits(reached[0]) | simd::to_bits(reached[1]) << 4) & 0xFFU;
+      if (label == prediction || (missed & (missed + 1)) != 0) {
+        break;
+      }
+      publish(row, now);
+      const PerCoverage& below_miss = factors.miss[static_cast<std::size_t>(label < prediction)];
+      const PerCoverage& above_miss = factors.miss[static_cast<std::size_t>(label > prediction)];
+      for (std::size_t half = 0; half < 2; ++half) {
+        const auto is_hit = reached[half];
+        below[half] = is_hit ? below[half] * hit[half] : below[half] * simd::load<Double4>(&below_miss[4 * half]);
+        above[half] = is_hit ? above[half] * hit[half] : above[half] * simd::load<Double4>(&above_miss[4 * half]);
+        simd::store(&now.widths[4 * half], below[half]);
+        simd::store(&now.widths[size + 4 * half], above[half]);
+      }
+      now.mean_error = mean_after(count, now.mean_error, std::min(std::abs(label - prediction), largest_error));
+    }
+    const auto run = static_cast<std::int64_t>(row - rows.first);
+    now.rounds += run;
+    now.labels += run;
+    *this = now;
+    return row;
   }
 
   static void multiply(double& width, double factor) {
     width = std::clamp(width * factor, smallest_width, largest_width);
-  }
-
-  static void multiply(std::span<double, size> side, const PerCoverage& factors) {
-    const auto least = simd::splat<Double4>(smallest_width);
-    const auto most = simd::splat<Double4>(largest_width);
-    for (std::size_t k = 0; k < size; k += 4) {
-      const Double4 moved = simd::load<Double4>(&side[k]) * simd::load<Double4>(&factors[k]);
-      simd::store(&side[k], simd::min(simd::max(moved, least), most));
-    }
   }
 };
 
@@ -356,10 +421,12 @@ inline constexpr std::array<ConformalIntervals::Position, ConformalIntervals::si
       return made;
     }();
 
-inline constexpr ConformalIntervals::Factors ConformalIntervals::last_factors =
-    ConformalIntervals::Factors::of_steps(ConformalIntervals::steps(ConformalIntervals::decreasing_steps));
-
-inline constexpr ConformalIntervals::FactorsByMisses ConformalIntervals::last_factors_by_misses =
-    ConformalIntervals::factors_by_misses(ConformalIntervals::last_factors);
+inline constexpr ConformalIntervals::FactorsAfterRounds ConformalIntervals::factors_after = [] {
+  FactorsAfterRounds made{};
+  for (std::size_t rounds = 0; rounds < made.size(); ++rounds) {
+    made[rounds] = Factors::of_steps(steps(static_cast<std::int64_t>(rounds)));
+  }
+  return made;
+}();
 
 }  // namespace ellipack

@@ -51,10 +51,9 @@ void IntrinsicDimensionCore::learn(std::span<const double> coordinates, std::spa
                                    const PredictionOutput& output) {
   output.check(labels.size());
   const std::unique_lock lock(mutex_);
-  for (std::size_t row = 0; row < labels.size(); ++row) {
-    const auto point = coordinates.subspan(row * dimension_, dimension_);
-    output.write_round(row, run_round(point, labels[row]), labels[row], intervals_);
-  }
+  output.run_rounds(labels, intervals_, [&](std::size_t row) {
+    return run_round(coordinates.subspan(row * dimension_, dimension_), labels[row]);
+  });
 }
 
 double IntrinsicDimensionCore::run_round(std::span<const double> point, double label) {

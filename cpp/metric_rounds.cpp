@@ -468,6 +468,7 @@ void MetricRounds::learn_row(double label, const Published& published, Workspace
   work.clock = -1;
   ++parts_.clock;
   parts_.intervals.learn_label(label, published.bounds);
+  parts_.intervals.learn_misses(label, published.bounds);
   if (count_outlier(label)) {
     return;
   }
@@ -485,6 +486,7 @@ void MetricRounds::learn_row(double label, const Published& published, Workspace
 void MetricRounds::store_row(double label, const Published& published, Workspace& work) {
   ++parts_.clock;
   parts_.intervals.learn_label(label, published.bounds);
+  parts_.intervals.learn_misses(label, published.bounds);
   if (count_outlier(label)) {
     return;
   }

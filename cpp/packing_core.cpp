@@ -97,16 +97,15 @@ void PackingCore::learn(std::span<const double> coordinates, std::span<const dou
                         const PredictionOutput& output) {
   output.check(labels.size());
   const std::unique_lock lock(mutex_);
-  for (std::size_t row = 0; row < labels.size(); ++row) {
-    const auto point = coordinates.subspan(row * dimension_, dimension_);
-    output.write_round(row, run_round(point, labels[row], keep_founding_label), labels[row], intervals_);
-  }
+  output.run_rounds(labels, intervals_, [&](std::size_t row) {
+    return run_round(coordinates.subspan(row * dimension_, dimension_), labels[row], keep_founding_label);
+  });
 }
 
 double PackingCore::learn_one(std::span<const double> point, double label, bool keep_founding_label) {
   const std::unique_lock lock(mutex_);
   const double prediction = run_round(point, label, keep_founding_label);
-  intervals_.run_round(prediction, label);
+  intervals_.run_rounds({&prediction, 1}, {&label, 1}, [](std::size_t, const ConformalIntervals&) {});
   return prediction;
 }
 

@@ -101,10 +101,9 @@ void PackingTreeCore::learn(std::span<const double> coordinates, std::span<const
                             const PredictionOutput& output) {
   output.check(labels.size());
   const std::unique_lock lock(mutex_);
-  for (std::size_t row = 0; row < labels.size(); ++row) {
-    const auto point = coordinates.subspan(row * dimension_, dimension_);
-    output.write_round(row, run_round(point, labels[row]), labels[row], intervals_);
-  }
+  output.run_rounds(labels, intervals_, [&](std::size_t row) {
+    return run_round(coordinates.subspan(row * dimension_, dimension_), labels[row]);
+  });
 }
 
 void PackingTreeCore::predict(std::span<const double> coordinates, const PredictionOutput& output) const {

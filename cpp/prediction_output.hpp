@@ -46,10 +46,31 @@ struct PredictionOutput {
     }
   }
 
-  // The same for a prediction whose label is known now, by which the intervals are calibrated.
-  void write_round(std::size_t row, double prediction, double label, ConformalIntervals& intervals) const {
-    write(row, prediction, intervals);
-    intervals.run_round(prediction, label);
+  // Runs a round for each label, in which `run_round(row)` returns the prediction. The intervals are calibrated by all
+  // rounds at the end, also if a round fails, because the calibration is faster in a loop of its own.
+  template <typename RunRound>
+  void run_rounds(std::span<const double> labels, ConformalIntervals& intervals, RunRound run_round) const {
+    std::size_t rows = 0;
+    try {
+      for (; rows < labels.size(); ++rows) {
+        predictions[rows] = run_round(rows);
+      }
+    } catch (...) {
+      calibrate(labels.first(rows), intervals);
+      throw;
+    }
+    calibrate(labels, intervals);
+  }
+
+ private:
+  // Calibrates the intervals by the first predictions and their labels, and writes those that are wanted.
+  void calibrate(std::span<const double> labels, ConformalIntervals& intervals) const {
+    if (has_bounds()) {
+      intervals.run_rounds(predictions, labels,
+                           [&](std::size_t row, const ConformalIntervals& now) { write(row, predictions[row], now); });
+    } else {
+      intervals.run_rounds(predictions, labels, [](std::size_t, const ConformalIntervals&) {});
+    }
   }
 };
 

@@ -273,17 +273,28 @@ inline std::uint32_t at_most(Floats values, Floats limit) {
 #endif
 }
 
-inline std::uint32_t at_most(Double4 values, Double4 limit) {
+// The result of a comparison of doubles.
+using DoubleMask = decltype(Double4{} <= Double4{});
+
+// Returns a mask of the lanes that are set in it.
+inline std::uint32_t to_bits(DoubleMask lanes) {
 #if defined(__AVX__)
-  return static_cast<std::uint32_t>(_mm256_movemask_pd(std::bit_cast<__m256d>(values <= limit)));
+  return static_cast<std::uint32_t>(_mm256_movemask_pd(std::bit_cast<__m256d>(lanes)));
+#elif defined(__SSE2__)
+  const auto low = std::bit_cast<__m128d>(__builtin_shufflevector(lanes, lanes, 0, 1));
+  const auto high = std::bit_cast<__m128d>(__builtin_shufflevector(lanes, lanes, 2, 3));
+  return static_cast<std::uint32_t>(_mm_movemask_pd(low)) | static_cast<std::uint32_t>(_mm_movemask_pd(high)) << 2;
 #else
   std::uint32_t bits = 0;
   for (int lane = 0; lane < 4; ++lane) {
-    bits |= static_cast<std::uint32_t>(values[lane] <= limit[lane]) << lane;
+    bits |= static_cast<std::uint32_t>(lanes[lane] & 1) << lane;
   }
   return bits;
 #endif
 }
+
+// Returns a mask of the lanes that are at most `limit`.
+inline std::uint32_t at_most(Double4 values, Double4 limit) { return to_bits(values <= limit); }
 
 // Transposes a 4 x 4 matrix, given by its rows.
 inline void transpose(Double4& a, Double4& b, Double4& c, Double4& d) {

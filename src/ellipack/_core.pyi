@@ -91,7 +91,7 @@ class ConformalIntervals:
     def __init__(self) -> None: ...
 
     @overload
-    def __init__(self, mean_error: float, labels: int, rounds: int, widths: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale_losses: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+    def __init__(self, mean_error: float, labels: int, rounds: int, widths: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale_losses: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], excess_misses: float) -> None: ...
 
     coverages: Final[NDArray[numpy.float64]] = ...
     """Coverages of the intervals, in ascending order."""
@@ -117,6 +117,9 @@ class ConformalIntervals:
         Losses of the powers 0, 1/2 and 1 of the relative scale in the last rounds.
         """
 
+    @property
+    def excess_misses(self) -> float: ...
+
     @staticmethod
     def select(bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], positions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
         """
@@ -134,6 +137,11 @@ class ConformalIntervals:
     def learn_label(self, label: float, published: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """
         Move the widths by a label and the intervals that were published for it.
+        """
+
+    def learn_misses(self, label: float, published: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Add how many of the published intervals a label missed, by which the scale is changed.
         """
 
     def learn_error(self, error: float, relative_scale: float) -> None:

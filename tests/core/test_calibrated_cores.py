@@ -120,10 +120,12 @@ def test_rounds_calibrate_to_the_same_bits_as_labels_and_errors_one_by_one(core:
 
 def test_calibrations_are_equal_if_all_numbers_are() -> None:
     start = ConformalIntervals()
-    numbers: list[Any] = [start.mean_error, start.labels, start.rounds, start.widths, start.scale_losses]
+    numbers: list[Any] = [
+        start.mean_error, start.labels, start.rounds, start.widths, start.scale_losses, start.excess_misses
+    ]  # fmt: skip
     assert ConformalIntervals(*numbers) == start
     assert start != 0
-    for k, other in enumerate([1.0, 1, 1, start.widths * 2, np.ones(3)]):
+    for k, other in enumerate([1.0, 1, 1, start.widths * 2, np.ones(3), 1.0]):
         changed = numbers.copy()
         changed[k] = other
         assert ConformalIntervals(*changed) != start

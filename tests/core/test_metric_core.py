@@ -27,7 +27,7 @@ FIELDS = {
         "coordinates", "label_sums", "label_counts", "creation_rounds", "rank_starts", "clock", "coordinate_scale",
         "max_centers"
     ],
-    "ConformalIntervals": ["mean_error", "labels", "rounds", "widths", "scale_losses"],
+    "ConformalIntervals": ["mean_error", "labels", "rounds", "widths", "scale_losses", "excess_misses"],
     "LeastSquares": ["inverse", "coefficients"],
     "BernsteinAggregation": ["log_priors", "gains", "squares", "scale"],
     "GlobalRegressions": ["ridge", "forgetting"],

@@ -61,7 +61,8 @@ def bits(state: State) -> list[bytes]:
         parts = [state.rows, state.labels, *(phase.gop for phase in state.phases)]
         return [*bits(state.packing), *(each.tobytes() for each in parts)]
     *arrays, intervals = state.core.to_arrays()
-    calibration = intervals.mean_error, intervals.labels, intervals.rounds, *intervals.widths, *intervals.scale_losses
+    numbers = intervals.mean_error, intervals.labels, intervals.rounds, intervals.excess_misses
+    calibration = *numbers, *intervals.widths, *intervals.scale_losses
     return [np.array(each).tobytes() for each in (*arrays, calibration, state.metric.matrix)]
 
 

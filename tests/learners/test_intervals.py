@@ -71,8 +71,11 @@ def test_scales_are_weighted_as_in_the_reference(seed: int, trust: float) -> Non
         np.testing.assert_allclose(own, reference.around(0.0, scale), rtol=1e-9)
         intervals.learn_label(error, own)
         reference.learn_label(error, own.tolist())
+        intervals.learn_misses(error, own)
+        reference.learn_misses(error, own.tolist())
         intervals.learn_error(error, scale)
         reference.learn_error(error, scale)
+        assert intervals.excess_misses == pytest.approx(reference.excess_misses, rel=1e-9)
     np.testing.assert_allclose(intervals.scale_losses, list(reference.scale_losses.values()), rtol=1e-9, atol=1e-12)
 
 
@@ -116,22 +119,30 @@ def skewed(_: Floats, __: int, rng: np.random.Generator) -> float:
     return float(rng.exponential())
 
 
+@pytest.mark.parametrize("learns_misses", [False, True])
 @pytest.mark.parametrize(
     "adversary", [always_above, just_outside_of_80, calm_then_wild, wild_then_calm, bursts, skewed]
 )
-def test_theorem_holds_on_adversarial_streams(adversary: Adversary) -> None:
+def test_theorem_holds_on_adversarial_streams(adversary: Adversary, learns_misses: bool) -> None:
     """Intervals miss as many labels as wanted, each side by itself, up to the term of the theorem."""
     rng, intervals = np.random.default_rng(0), ConformalIntervals()
     misses, scores, rounds, least = np.zeros(2 * _COUNT), np.zeros(2), 0, np.ones(2 * _COUNT)
     for t in range(ROUNDS):
-        bounds, scale = intervals.around(np.zeros(1))[0], intervals.mean_error
+        bounds = intervals.around(np.zeros(1))[0]
+        scale = intervals.mean_error * np.exp((intervals.excess_misses / 32) ** 3)
         label = adversary(bounds, t, rng)
-        intervals.learn(np.zeros(1), np.array([label]))
+        if learns_misses:
+            intervals.learn_label(label, bounds)
+            intervals.learn_misses(label, bounds)
+            intervals.learn_error(label, 1.0)
+        else:
+            intervals.learn(np.zeros(1), np.array([label]))
         least = np.minimum(least, intervals.widths)
         if np.isfinite(bounds[0]) and scale > 0:
             misses += np.append(label < bounds[:_COUNT], label > bounds[_COUNT:])
             scores = np.maximum(scores, [-label / scale, label / scale])
             rounds += 1
+    assert (intervals.excess_misses != 0) == learns_misses
     assert intervals.rounds == rounds
     for k, coverage in enumerate(COVERAGES):
         largest = max(*scores, initial_width(coverage))
@@ -202,7 +213,13 @@ def test_archives_restore_the_calibration() -> None:
     restored = intervals_from_archive(archive, 50)
     probe = np.array([1.0, 2.0])
     assert restored.around(probe).tobytes() == intervals.around(probe).tobytes()
-    for name, value in (("mean_error", -1.0), ("mean_error", 1e70), ("labels", 51), ("rounds", -1)):
+    for name, value in (
+        ("mean_error", -1.0),
+        ("mean_error", 1e70),
+        ("labels", 51),
+        ("rounds", -1),
+        ("excess_misses", 33.0),
+    ):
         with pytest.raises(ModelFileError, match=name):
             intervals_from_archive(type(archive)({**archive.facts, name: value}, archive.arrays), 50)
     for name, values in (("widths", np.full(2 * _COUNT, 9e-4)), ("scale_losses", np.full(3, 1e10))):

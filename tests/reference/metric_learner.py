@@ -180,6 +180,7 @@ class ReferenceMetricLearner:
         published = published or self.publish(row)
         self.clock += 1
         self.intervals.learn_label(label, published[1])
+        self.intervals.learn_misses(label, published[1])
         if self.labels.is_outlier(label):
             self.labels.outliers += 1
         else:
@@ -191,6 +192,7 @@ class ReferenceMetricLearner:
         """Run a round that only adds the row to the centers."""
         self.clock += 1
         self.intervals.learn_label(label, published[1])
+        self.intervals.learn_misses(label, published[1])
         if self.labels.is_outlier(label):
             self.labels.outliers += 1
         else:

@@ -10,13 +10,15 @@ narrower by a much smaller factor. The factors are such that they balance if eac
 row. The relative scale of a row is a weighted mean of the remembered errors at its neighbors. The scale is the mean
 error of about the last 200 rounds, times a weighted mean of 1, the relative scale and its root; the weights fall
 exponentially with their losses in these rounds. Intervals are narrow where errors are small, and equally wide if errors
-are equally large everywhere. The paper's learners use the mean error alone.
+are equally large everywhere. If the labels of about the last 400 rounds missed more intervals than they should, the
+scale is larger: it is multiplied by ``exp(x**3)``, where x is the excess of missed intervals of all eight coverages,
+divided by 32 and at most 1 in size. The paper's learners use the mean error alone.
 
-All learners calibrate their intervals in every round, whether they are asked for or not: it costs some nanoseconds.
+All learners calibrate their intervals by every round, whether they are asked for or not: it costs some nanoseconds.
 
 **Theorem.** Consider T rounds with intervals of a coverage c. Let B be the largest of the scores ``|label - p| / s`` of
 these rounds and of the initial widths, and let ``C = 8/3 (ln(1000 B) + 0.32) / h``, where
-``h = 0.05 sqrt(0.2 / (1 - c))`` is the size of a step. Then at most
+``h = 0.04 sqrt(0.2 / (1 - c))`` is the size of a step. Then at most
 
     T (1 - c) + C
 
@@ -74,6 +76,7 @@ NO_POSITIONS: Final[Floats] = np.empty(0)
 
 _MIN_WIDTH, _MAX_WIDTH = 1e-3, 1e300
 _MAX_SCALE_LOSS = 1e9
+_MAX_EXCESS_MISSES = 32.0
 
 
 def _quantile(coverage: float) -> float:
@@ -277,13 +280,23 @@ def empty_predictions(rows: int, with_intervals: bool) -> Predictions:
 def with_widths(intervals: ConformalIntervals, moved: ConformalIntervals) -> ConformalIntervals:
     """Return a calibration with the widths of another, which was moved by labels and their published intervals."""
     return ConformalIntervals(
-        intervals.mean_error, intervals.labels, moved.rounds, moved.widths, intervals.scale_losses
+        intervals.mean_error,
+        intervals.labels,
+        moved.rounds,
+        moved.widths,
+        intervals.scale_losses,
+        intervals.excess_misses,
     )
 
 
 def intervals_to_archive(intervals: ConformalIntervals) -> Archive:
     """Return an archive of the calibration."""
-    facts = {"mean_error": intervals.mean_error, "labels": intervals.labels, "rounds": intervals.rounds}
+    facts = {
+        "mean_error": intervals.mean_error,
+        "labels": intervals.labels,
+        "rounds": intervals.rounds,
+        "excess_misses": intervals.excess_misses,
+    }
     return Archive(facts, {"widths": intervals.widths, "scale_losses": intervals.scale_losses})
 
 
@@ -293,4 +306,5 @@ def intervals_from_archive(saved: Archive, rounds: int) -> ConformalIntervals:
     labels, counted = saved.integer("labels", 0, rounds), saved.integer("rounds", 0, rounds)
     widths = saved.floats_between(_MIN_WIDTH, _MAX_WIDTH, "widths", 2 * _COUNT)
     scale_losses = saved.floats_between(-_MAX_SCALE_LOSS, _MAX_SCALE_LOSS, "scale_losses", 3)
-    return ConformalIntervals(mean_error, labels, counted, widths, scale_losses)
+    excess_misses = saved.number_between(-_MAX_EXCESS_MISSES, _MAX_EXCESS_MISSES, "excess_misses")
+    return ConformalIntervals(mean_error, labels, counted, widths, scale_losses, excess_misses)

@@ -106,7 +106,7 @@ class Combination:
         """Return the combination of a new key."""
         widths = ConformalIntervals().widths
         mean_error = 1 / float(widths[_UPPER])  # then the interval of coverage 0.8 is one unit wide
-        intervals = ConformalIntervals(mean_error, _NORMAL_ROUNDS, 0, widths, np.zeros(3))
+        intervals = ConformalIntervals(mean_error, _NORMAL_ROUNDS, 0, widths, np.zeros(3), 0.0)
         return cls(uniform_aggregation(2), intervals)
 
     @property

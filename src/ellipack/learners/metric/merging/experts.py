@@ -150,6 +150,7 @@ def merge_intervals(
         base.rounds + sum(each.rounds - base.rounds for each in learned),
         np.clip(np.exp(logarithms), _MIN_WIDTH, _MAX_WIDTH),
         last.scale_losses,
+        last.excess_misses,
     )
 
 
