@@ -67,6 +67,8 @@ class End(NamedTuple):
 
     def __str__(self) -> str:
         """Return the exit code, and the kind of the error if there is a traceback."""
+        if self.waits_in_arrow:
+            return "waits in Arrow"
         if self.code < 0:
             return f"ended by {signal.Signals(-self.code).name}"
         if self.is_ended_by_c_library:
@@ -81,7 +83,13 @@ class End(NamedTuple):
         """Whether the end is one of those that a lack of memory may have."""
         is_traceback = self.code != 0 and re.search(r"MemoryError:?\s*$", self.message) is not None
         is_ended = (self.code < 0 and self.code != -signal.SIGALRM) or self.is_ended_by_c_library
-        return is_ended or (self.code in (0, 1, 3, 4) and not is_traceback)
+        return is_ended or self.waits_in_arrow or (self.code in (0, 1, 3, 4) and not is_traceback)
+
+    @property
+    def waits_in_arrow(self) -> bool:
+        """Whether a call of Arrow has not returned within the time limit. A signal stops the command then."""
+        in_arrow = re.search(r'most recent call first\):\n  File "[^"]*/pyarrow/', self.message)
+        return self.code == -signal.SIGALRM and in_arrow is not None
 
     @property
     def is_ended_by_c_library(self) -> bool:
@@ -212,7 +220,8 @@ def sweep(command: Command, step: int, log: Path) -> tuple[int, Counter[str], in
 
 def run_script() -> None:
     """Sweep the kinds of runs that the arguments name."""
-    faulthandler.enable()  # writes where a crash happened
+    faulthandler.enable()  # writes where a crash happened, or what hangs
+    faulthandler.register(signal.SIGALRM, chain=True)
     base, is_imported = Path(sys.argv[2]), False
     for argument in sys.argv[3:]:
         name, step = argument.split("=")
