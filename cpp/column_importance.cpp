@@ -14,7 +14,7 @@ namespace ellipack {
 namespace {
 
 constexpr std::int64_t equal_rounds = 500;       // in which groups of equal priority get equally many measurements
-constexpr double even_part = 0.1;                // of the probability, equal in all rounds; the rest follows the size
+constexpr double even_part = 0.25;               // of the probability, equal in all rounds; the rest follows the size
 constexpr double mean_change_part = 0.5;         // of the mean change, which is added to that of a round
 constexpr double largest_ratio = 20.0;           // of a size to its mean
 constexpr double size_keep = 1.0 - 1.0 / 256.0;  // factor of the weights of sizes in a round
@@ -73,7 +73,7 @@ bool is_valid(const GroupSums& sums) {
 // are meant to take less than 5 % of the time. In the beginning, the frequent ends of phases take most of it.
 double stride(std::int64_t round) {
   if (round < equal_rounds) {
-    return round < 120 ? 1.0 : 5.0;
+    return round < 120 ? 1.0 : 4.0;
   }
   return round < 1500 ? 25.0 : 30.0;
 }
@@ -361,7 +361,8 @@ std::size_t ColumnImportance::source_row(std::int64_t round) const {
 }
 
 // For a move m and an error e, the rise is m^2 + 2 m e. Where errors are large, all rises are. The prediction may move
-// though the surrogates do not, so that a part of their mean change is added.
+// though the surrogates do not, so that a part of their mean change is added. Surrogates know nothing about the past,
+// so that groups that use it have the same size in all rounds.
 ColumnImportance::Outlook ColumnImportance::outlook(std::size_t group, const Prediction& prediction) const {
   const FeatureGroup& own = parts_.groups[group];
   const bool other_past = own.uses_past && parts_.past_dimension > 0;
@@ -380,7 +381,7 @@ ColumnImportance::Outlook ColumnImportance::outlook(std::size_t group, const Pre
   }
   const double move = outlook.change + mean_change_part * own.change.mean;
   const double error = std::abs(prediction.label - prediction.value);
-  outlook.size = std::min(largest_control, move * (move + 2.0 * error));
+  outlook.size = other_past ? 1.0 : std::min(largest_control, move * (move + 2.0 * error));
   return outlook;
 }
 

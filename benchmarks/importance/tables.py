@@ -72,8 +72,8 @@ class Agreement(NamedTuple):
     ----------
     columns : list of str
         Names of the columns.
-    measured, stds : array of shape (n,)
-        Rises that the learner measured, and their standard errors.
+    measured, stds : array of shape (n_learners, n)
+        Rises that learners with different random states measured, and their standard errors.
     progressive : array of shape (n,)
         Rises by permuting each block of rows before it is learned.
     held_out : array of shape (2, n)
@@ -90,30 +90,34 @@ class Agreement(NamedTuple):
         """Return the rank correlations of the rises, and what could be reached at most."""
         total = self.held_out.mean(axis=0)
         return {
-            "measured and held-out": _rank_correlation(self.measured, total),
+            "measured and held-out": self._mean_correlation(total),
             "as standard errors allow": self._expected_correlation(total),
-            "measured and progressive": _rank_correlation(self.measured, self.progressive),
+            "measured and progressive": self._mean_correlation(self.progressive),
             "progressive and held-out": _rank_correlation(self.progressive, total),
             "two halves of held-out": _rank_correlation(*self.held_out),
         }
 
+    def _mean_correlation(self, truth: Floats) -> float:
+        """Return the rank correlation of measured and other rises, on average over the learners."""
+        return float(np.mean([_rank_correlation(each, truth) for each in self.measured]))
+
     def _expected_correlation(self, truth: Floats) -> float:
         """Return the mean rank correlation of rises with the same rises and errors as large as the standard errors."""
-        errors = np.random.default_rng(0).normal(size=(_DRAWS, len(truth))) * self.stds
-        return float(np.mean([_rank_correlation(truth, truth + each) for each in errors]))
+        errors = np.random.default_rng(0).normal(size=(_DRAWS, *self.stds.shape)) * self.stds
+        return float(np.mean([_rank_correlation(truth, truth + each) for each in errors.reshape(-1, len(truth))]))
 
     def ordered_pairs(self) -> tuple[int, int]:
-        """Return the number of pairs that the learner tells apart and that are in the order of held-out, and of all.
+        """Return the number of pairs that learners tell apart and that are in the order of held-out, and of all.
 
-        It tells columns apart whose rises differ by two standard errors.
+        A learner tells columns apart whose rises differ by two standard errors.
         """
         total = self.held_out.mean(axis=0)
         right = count = 0
         for i, j in combinations(range(len(self.columns)), 2):
-            difference = self.measured[i] - self.measured[j]
-            if abs(difference) > 2 * np.hypot(self.stds[i], self.stds[j]):
-                right += int(difference * (total[i] - total[j]) > 0)
-                count += 1
+            differences = self.measured[:, i] - self.measured[:, j]
+            clear = np.abs(differences) > 2 * np.hypot(self.stds[:, i], self.stds[:, j])
+            right += int((differences[clear] * (total[i] - total[j]) > 0).sum())
+            count += int(clear.sum())
         return right, count
 
 
@@ -121,8 +125,8 @@ def _rank_correlation(left: Floats, right: Floats) -> float:
     return float(spearmanr(left, right).statistic)
 
 
-def compare_with_permutation(table: Any, target: str) -> Agreement:
-    """Return the rises that a learner measures, and those by permutation, of the same rows and of held-out ones.
+def compare_with_permutation(table: Any, target: str, learners: int) -> Agreement:
+    """Return the rises that learners measure, and those by permutation, of the same rows and of held-out ones.
 
     Rows are in random order. Held-out rows between learned rows of the same time would say what the learner does with
     times that it knows, while it measures rises in rows of a time that it has not seen.
@@ -130,15 +134,18 @@ def compare_with_permutation(table: Any, target: str) -> Agreement:
     table = table.sample(frac=1.0, random_state=0)
     count = min(len(table) // _HELD_OUT_PART, _MAX_HELD_OUT)
     rest, learned = table.iloc[:count], table.iloc[count:]
-    model = TableRegressor(target, learner=MetricRegressor(past=False))
-    groups = _measured_groups(model.fit(learned))
-    names = [list(each.columns) for each in groups]
-    held_out = np.array([_rises_by_permutation(model, rest.iloc[half::2], target, names) for half in (0, 1)])
+    models = [
+        TableRegressor(target, learner=MetricRegressor(past=False, random_state=seed)).fit(learned)
+        for seed in range(learners)
+    ]
+    measured = [{tuple(each.columns): each for each in _measured_groups(model)} for model in models]
+    names = [list(columns) for columns in measured[0] if all(columns in each for each in measured)]
+    held_out = np.array([_rises_by_permutation(models[0], rest.iloc[half::2], target, names) for half in (0, 1)])
     order = np.argsort(-held_out.mean(axis=0))
     return Agreement(
         [" + ".join(names[k]) for k in order],
-        np.array([groups[k].rise for k in order]),
-        np.array([groups[k].rise_std for k in order]),
+        np.array([[each[tuple(names[k])].rise for k in order] for each in measured]),
+        np.array([[each[tuple(names[k])].rise_std for k in order] for each in measured]),
         progressive_rises(learned, target, names)[order],
         held_out[:, order],
     )

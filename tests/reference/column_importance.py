@@ -14,7 +14,7 @@ MASK = 2**64 - 1
 FIRST_ROUND, EQUAL_ROUNDS, MAX_ROWS = 16, 500, 1024
 EQUAL_FRACTION, RELATIVE_FRACTION, RECENT_FRACTION = 0.25, 0.5, 0.25
 MAX_PAIRED = 16  # features that are replaced together, beyond which products of two features are left out
-EVEN_PART, MEAN_CHANGE_PART, LARGEST_RATIO, SIZE_KEEP = 0.1, 0.5, 20.0, 1 - 1 / 256
+EVEN_PART, MEAN_CHANGE_PART, LARGEST_RATIO, SIZE_KEEP = 0.25, 0.5, 20.0, 1 - 1 / 256
 MIN_UNEXPLAINED = 1e-3  # of the variance of a control by those before it
 MEASUREMENTS_PER_CONTROL, FEW_MEASUREMENTS = 3, 4
 FIRST_MEASUREMENTS, LEAST_EFFECTIVE, FRACTION_OF_NEW = 6, 2, 1.5
@@ -320,7 +320,7 @@ class LiteralImportance:
 
     def _stride(self) -> int:
         clock = self.learner.clock
-        return 1 if clock < 120 else 5 if clock < EQUAL_ROUNDS else 25 if clock < 1500 else 30
+        return 1 if clock < 120 else 4 if clock < EQUAL_ROUNDS else 25 if clock < 1500 else 30
 
     def _choose(self, differs: list[bool], sizes: list[float]) -> tuple[Group | None, float]:
         """Draw the group to measure; return it with its probability."""

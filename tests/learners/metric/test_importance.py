@@ -150,7 +150,7 @@ def test_shares_are_close_to_those_of_the_variance() -> None:
 
 
 def test_it_is_too_early_to_say_before_all_features_are_measured() -> None:
-    learner = MetricRegressor().fit(*linear(60))
+    learner = MetricRegressor().fit(*linear(40))
     assert learner.feature_importances_.tolist() == [0, 0, 0]
     assert np.isnan(learner.feature_importances_std_).all()
     assert learner.importances_ is not None
