@@ -99,7 +99,7 @@ void bind_group(nb::module_& m) {
           "size", [](const FeatureGroup& self) { return as_pair(self.size); },
           "Weight and mean of the size of the rises.")
       .def_prop_ro(
-          "differs", [](const FeatureGroup& self) { return as_pair(self.total.differs); },
+          "differing", [](const FeatureGroup& self) { return as_pair(self.total.differs); },
           "Number of rounds, and the fraction of those in which the earlier row had different values.")
       .def_prop_ro("sums", &group_sums, new_array, "Sums over all rounds and over the recent ones.")
       .def_prop_ro(

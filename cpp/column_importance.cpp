@@ -186,6 +186,11 @@ double sum_of_squares(const Moments<control_count + 1>& variables, const Measure
   return std::max(0.0, sum) + variables.weight * squared(difference);
 }
 
+// Returns whether the values of a group were the same as those of an earlier row in all rounds.
+bool has_never_differed(const FeatureGroup& group) {
+  return group.total.differs.weight > 0.0 && group.total.differs.mean == 0.0;
+}
+
 double dot(const Controls& left, const Controls& right) {
   return std::inner_product(left.begin(), left.end(), right.begin(), 0.0);
 }
@@ -235,7 +240,7 @@ GroupSums::Estimate GroupSums::recent_estimate(const GroupSums& all, std::int64_
 }
 
 GroupSums::Estimate GroupSums::estimate_from(const GroupSums& all, std::int64_t all_count, double prior) const {
-  if (all.measured.weight == 0.0 || controls.weight == 0.0) {
+  if (all.measured.weight == 0.0 || controls.squared_weight == 0.0 || differs.weight == 0.0) {
     return {};
   }
   const ControlFactor factor(all.measured, all_count);
@@ -421,20 +426,22 @@ std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t ro
 }
 
 // Finds the fraction of the measurements that each group gets next. Until they are divided, groups with few get most.
-// Afterwards, all new groups get a part of them.
+// Afterwards, all new groups get a part of them. Groups whose values have never differed do not count.
 void ColumnImportance::find_next_fractions() {
   const std::vector<FeatureGroup>& groups = parts_.groups;
   std::ranges::transform(groups, fractions_.begin(), &FeatureGroup::fraction);
   if (std::ranges::all_of(fractions_, [](double fraction) { return fraction == 0.0; })) {
-    std::ranges::transform(groups, fractions_.begin(), [](const FeatureGroup& group) {
-      return group.priority / static_cast<double>(1 + group.count);
-    });
-    const double sum = std::accumulate(fractions_.begin(), fractions_.end(), 0.0);
-    std::ranges::for_each(fractions_, [sum](double& fraction) { fraction /= sum; });
+    double sum = 0.0;
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      fractions_[g] = groups[g].priority / static_cast<double>(1 + groups[g].count);
+      sum += has_never_differed(groups[g]) ? 0.0 : fractions_[g];
+    }
+    std::ranges::for_each(fractions_, [sum](double& fraction) { fraction /= sum > 0.0 ? sum : 1.0; });
     return;
   }
   const auto is_new = [](const FeatureGroup& group) {
-    return group.count < first_measurements || group.total.measured.effective_count() < least_effective;
+    return !has_never_differed(group) &&
+           (group.count < first_measurements || group.total.measured.effective_count() < least_effective);
   };
   const auto count = static_cast<double>(std::ranges::count_if(groups, is_new));
   for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -463,7 +470,8 @@ void ColumnImportance::divide_measurements() {
 template <typename Deviation>
 void ColumnImportance::divide(double part, Deviation deviation) {
   for (std::size_t g = 0; g < needs_.size(); ++g) {
-    needs_[g] = parts_.groups[g].priority * deviation(parts_.groups[g]);
+    const FeatureGroup& group = parts_.groups[g];
+    needs_[g] = has_never_differed(group) ? 0.0 : group.priority * deviation(group);
   }
   const double sum = std::accumulate(needs_.begin(), needs_.end(), 0.0);
   const double equal = 1.0 / static_cast<double>(needs_.size());
@@ -487,9 +495,11 @@ void ColumnImportance::add(const Round& round) {
   if (round.choice) {
     add_measurement(*round.choice, round);
   }
+  bool fractions_change = round.choice.has_value();
   for (std::size_t g = 0; g < parts_.groups.size() && !round.outlooks.empty(); ++g) {
     FeatureGroup& group = parts_.groups[g];
     const Outlook& outlook = round.outlooks[g];
+    const bool had_never_differed = has_never_differed(group);
     group.total.differs.add(outlook.differs ? 1.0 : 0.0, 1.0);
     group.recent.differs.add(outlook.differs ? 1.0 : 0.0, keep);
     if (outlook.differs) {
@@ -500,14 +510,15 @@ void ColumnImportance::add(const Round& round) {
     } else {
       group.recent.controls.fade(keep);
     }
+    fractions_change = fractions_change || has_never_differed(group) != had_never_differed;
   }
   const double error = squared(round.prediction - round.label);
   parts_.total_error.add(error, 1.0);
   parts_.recent_error.add(error, keep);
-  if (round.choice) {
-    if (round.number >= equal_rounds && is_divided_again()) {
-      divide_measurements();
-    }
+  if (round.choice && round.number >= equal_rounds && is_divided_again()) {
+    divide_measurements();
+  }
+  if (fractions_change) {
     find_next_fractions();
   }
   add_row(round);

@@ -358,8 +358,9 @@ struct ConformalIntervals {
   // Most rounds of a call of `run_usual_rounds`, in which widths change by a factor from 1/2 to 1e6.
   static constexpr std::size_t usual_rounds = 64;
 
-  // Runs rounds while the factors are the last ones and labels differ from their predictions and miss no interval but
-  // the narrowest ones. Returns the row behind. Widths are far from their limits at first, or no round is run.
+  // Runs rounds while errors are known, the factors are the last ones, and labels differ from their predictions and
+  // miss no interval but the narrowest ones. Returns the row behind. Widths are far from their limits at first, or no
+  // round is run.
   //
   // Each round waits for the widths of the one before. So they stay in registers, and are multiplied by the factors of
   // a hit and of a miss before it is known which of them counts.
@@ -367,7 +368,7 @@ struct ConformalIntervals {
   std::size_t run_usual_rounds(std::span<const double> predictions, std::span<const double> known, Publish publish,
                                Rows rows) {
     const auto [narrowest, widest] = std::ranges::minmax(widths);
-    if (rounds < decreasing_steps || narrowest < 2.0 * smallest_width || widest > 1e-6 * largest_width) {
+    if (labels < 2 || rounds < decreasing_steps || narrowest < 2.0 * smallest_width || widest > 1e-6 * largest_width) {
       return rows.first;
     }
     alignas(64) ConformalIntervals now = *this;  // so that no vector of widths is in two cache lines

@@ -16,6 +16,7 @@ from ellipack.learners.metric.config import MetricConfig
 from ellipack.validation import Floats
 
 _CHUNK = 25  # rows that each learner learns in turn, when the cost is measured
+_LARGE = 20_000  # rows of a table that fewer learners learn
 
 
 class Size(NamedTuple):
@@ -74,11 +75,12 @@ def measure_tables(size: Size) -> None:
         read |= tables.tables_in_folder(size.data)
     print(
         "Rise in squared error, all rows in random order: measured, permuted before learning, permuted in held-out "
-        f"rows (one in four, at most 10,000). Rank correlations are means of {size.repeats} learners with other random "
-        "states; the rises are those of the first"
+        f"rows (one in four, at most 10,000). Rank correlations are means of {size.seeds} learners with other random "
+        f"states, {size.repeats} if there are more than {_LARGE:,} rows; the rises are those of the first"
     )
     for name in track_progress([(name, name) for name in read]):
-        found = tables.compare_with_permutation(*read[name](tables.ALL_ROWS), size.repeats)
+        table, target = read[name](tables.ALL_ROWS)
+        found = tables.compare_with_permutation(table, target, size.repeats if len(table) > _LARGE else size.seeds)
         print(f"  {name}, rank correlations")
         for pair, correlation in found.rank_correlations().items():
             print(f"    {pair:26s} {correlation:5.2f}")

@@ -215,7 +215,7 @@ class FeatureGroup:
         """Weight and mean of the size of the rises."""
 
     @property
-    def differs(self) -> tuple[float, float]:
+    def differing(self) -> tuple[float, float]:
         """
         Number of rounds, and the fraction of those in which the earlier row had different values.
         """

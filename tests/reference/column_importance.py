@@ -184,6 +184,10 @@ class Group:
     changes: list[float] = field(default_factory=list)
     sizes: list[float] = field(default_factory=list)
 
+    def has_never_differed(self) -> bool:
+        """Return whether the values were the same in all rounds."""
+        return bool(self.total.differs) and not any(self.total.differs)
+
 
 def proportions(values: list[float]) -> list[float]:
     """Return values divided by their sum; equal ones if all are 0."""
@@ -336,14 +340,15 @@ class LiteralImportance:
 
     def _probability(self, group: Group, size: float) -> float:
         fractions = [each.fraction for each in self.groups]
-        needs = [each.priority / (1 + len(each.total.measured)) for each in self.groups]
+        able = [each for each in self.groups if not each.has_never_differed()]
+        needs = [each.priority / (1 + len(each.total.measured)) for each in able]
         need = group.priority / (1 + len(group.total.measured))
         new = [
             each
-            for each in self.groups
+            for each in able
             if len(each.total.measured) < FIRST_MEASUREMENTS or each.total.count() < LEAST_EFFECTIVE
         ]
-        fraction = group.fraction if any(fractions) else need / sum(needs)
+        fraction = group.fraction if any(fractions) else need / (sum(needs) or 1.0)
         if any(fractions) and any(group is each for each in new):
             few = len(group.total.measured) < FIRST_MEASUREMENTS
             fraction = max(fraction, (FRACTION_OF_NEW if few else FRACTION_OF_UNCERTAIN) / len(new))
@@ -353,15 +358,14 @@ class LiteralImportance:
 
     def _find_fractions(self) -> None:
         """Divide the measurements among the groups."""
+        priorities = [0.0 if group.has_never_differed() else group.priority for group in self.groups]
         relative, recent = (
-            proportions(
-                [group.priority * math.sqrt(variance) for group, variance in zip(self.groups, each, strict=True)]
-            )
+            proportions([need * math.sqrt(variance) for need, variance in zip(priorities, each, strict=True)])
             for each in (
                 [group.total.relative_variance_of_one() for group in self.groups],
                 [group.recent.variance_of_one(group.total) for group in self.groups],
             )
         )
-        equal = proportions([group.priority for group in self.groups])
+        equal = proportions(priorities)
         for group, *parts in zip(self.groups, equal, relative, recent, strict=True):
             group.fraction = float(np.dot([EQUAL_FRACTION, RELATIVE_FRACTION, RECENT_FRACTION], parts))

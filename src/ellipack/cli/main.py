@@ -457,14 +457,17 @@ def demo(context: click.Context, rounds: int, seed: int, out: str) -> None:
 def main() -> NoReturn:
     """Run the command line and exit."""
     try:
-        reopen_closed_streams()
-        if isinstance(sys.stdout, TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # column names may have characters that terminals lack
-        code = _run_command()
+        try:
+            reopen_closed_streams()
+            if isinstance(sys.stdout, TextIOWrapper):
+                sys.stdout.reconfigure(
+                    errors="backslashreplace"
+                )  # column names may have characters that terminals lack
+            code = _run_command()
+        except MemoryError:
+            code = _fail(_NO_MEMORY, 1)
     except (OutputClosedError, BrokenPipeError):
         code = _BROKEN_PIPE
-    except MemoryError:
-        code = _fail(_NO_MEMORY, 1)
     sys.stderr.flush()
     # Skip Python's shutdown: it would report a closed output, and pyarrow would wait for the end of standard input.
     os._exit(code)

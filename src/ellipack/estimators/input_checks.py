@@ -1,7 +1,7 @@
 """Checks of rows, labels and weights in the forms that scikit-learn accepts: arrays, lists and data frames."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -74,7 +74,8 @@ def _refuse_mixed_names(X: Any) -> None:
 
     scikit-learn raises a TypeError then. Python may raise one, too, if memory runs out, and that is no invalid input.
     """
-    kinds = {type(name) for name in getattr(X, "columns", ())}
+    columns = getattr(X, "columns", ())
+    kinds = {type(name) for name in columns} if isinstance(columns, Iterable) else set()
     if str in kinds and len(kinds) > 1:
         found = ", ".join(sorted(kind.__qualname__ for kind in kinds))
         rule = "Feature names are only supported if all input features have string names"

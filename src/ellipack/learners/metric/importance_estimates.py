@@ -85,8 +85,8 @@ def estimate_groups(importance: ImportanceParts, layout: GroupLayout) -> list[Gr
 
 def _estimates(group: FeatureGroup) -> tuple[RiseEstimate, RiseEstimate]:
     """Return the estimates over all rounds and over the recent ones."""
-    rounds, differing = group.differs
-    if rounds >= _MIN_EQUAL_ROUNDS and differing == 0:
+    rounds, fraction = group.differing
+    if rounds >= _MIN_EQUAL_ROUNDS and fraction == 0:
         return RiseEstimate(0.0, 0.0), RiseEstimate(0.0, 0.0)
     rise, variance, count = group.estimate
     if group.count < MIN_MEASUREMENTS or count < _MIN_EFFECTIVE:

@@ -125,7 +125,7 @@ def merge_intervals(
     bounded, so that the theorem of `ellipack.learners.intervals` holds with a constant that is multiplied by the number
     of shards. (The sum of the moves would make each shard correct the same deviation, and overshoot.)
 
-    The mean error and the losses of scales are recent means: those of the last run.
+    The mean error, the losses of scales and the excess of misses are recent: those of the last run.
 
     Parameters
     ----------

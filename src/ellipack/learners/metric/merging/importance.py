@@ -82,7 +82,8 @@ def _sums(parts: ImportanceParts) -> Floats:
 def _moments(fading: float) -> list[tuple[slice, int, float]]:
     """Return the place, the number of variables and the factor of the moments in a row of sums.
 
-    They are those of measurements, of the same with squared weights, and of the controls at all rounds.
+    They are those of measurements, of the same with squared weights, and of the controls at all rounds with different
+    values. The last two numbers of a row, the number of rounds and the fraction of those, are no moments.
     """
     size = 2 + _N_MEASURED + _N_MEASURED * (_N_MEASURED + 1) // 2
     return [
@@ -100,7 +101,9 @@ def _merge_sums(base: Floats, before: Floats, after: Floats, fading: float) -> F
             merged[:, row, part] = _merge_moments(
                 base[:, row, part], before[:, row, part], after[:, row, part], kept, count
             )
-        merged[:, row, -2:] = _merge_means(base[:, row, -2:], before[:, row, -2:], after[:, row, -2:], factor)
+        differing = _merge_means(base[:, row, -2:], before[:, row, -2:], after[:, row, -2:], factor)
+        differing[:, 1] = np.minimum(differing[:, 1], 1.0)  # a fraction, up to rounding
+        merged[:, row, -2:] = differing
     return merged
 
 
