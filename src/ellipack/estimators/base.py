@@ -366,7 +366,7 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         >>> from ellipack import MetricRegressor
         >>> lower, upper = MetricRegressor().fit(X, y).predict_interval([[0.1], [0.9]], coverage=0.8)
         >>> (upper - lower).round(1)
-        array([0.4, 2.3])
+        array([0.4, 2.6])
         """
         state, wanted = self._fitted_state, check_coverage(coverage)
         made = self._predict_bounds(state, check_features(self, X), coverage_positions(wanted))
