@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
@@ -102,7 +103,10 @@ def test_a_follower_continues_over_short_calls(monkeypatch: pytest.MonkeyPatch) 
 
 
 class InterruptedCore:
-    """Core that sends a signal to its own process in a call."""
+    """Core that sends a signal to its own process in a call.
+
+    Later calls are slow, so that the main thread has time to handle the signal while other threads search.
+    """
 
     def __init__(self, core: Any, at: int, calls: list[int]) -> None:
         self.core, self.at, self.calls = core, at, calls
@@ -124,6 +128,8 @@ class InterruptedCore:
             result = found(*arguments)
             if number == self.at:
                 os.kill(os.getpid(), signal.SIGINT)
+            elif number > self.at:
+                time.sleep(0.001)
             return result
 
         return call
