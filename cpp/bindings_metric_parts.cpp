@@ -48,6 +48,13 @@ FloatArray standardize(const FeatureView& view, const Matrix& rows) {
   return to_numpy(std::move(out), {rows.shape(0), view.dimension});
 }
 
+FloatArray convert_gop(const FeatureView& view, const Vector& ratio) {
+  require_size("ratio", ratio.size(), view.dimension);
+  FloatArray converted = empty_array<double>({view.gop->size() / view.dimension, view.dimension});
+  view.convert_gop(span_of(ratio), {converted.data(), converted.size()});
+  return converted;
+}
+
 void bind_feature_view(nb::module_& m) {
   const auto arrays = [](const FeatureView& self) {
     const std::size_t d = self.dimension;
@@ -68,6 +75,7 @@ void bind_feature_view(nb::module_& m) {
           "gop", [](const FeatureView& self) { return as_matrix(*self.gop, self.dimension); }, new_array)
       .def_ro("fit_dimension", &FeatureView::fit_dimension)
       .def("standardize", &standardize, "rows"_a, "Return standardized rows.")
+      .def("convert_gop", &convert_gop, "ratio"_a, "Return `gop` in units that are `ratio` times as large.")
       .def(
           "__reduce__",
           [arrays](const FeatureView& self) { return nb::make_tuple(nb::type<FeatureView>(), arrays(self)); },

@@ -171,4 +171,13 @@ void FeatureView::add_slope(std::span<const double> slope, std::span<const doubl
   }
 }
 
+void FeatureView::convert_gop(std::span<const double> ratio, std::span<double> converted) const {
+  const std::size_t rows = gop->size() / dimension;
+  for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t j = 0; j < dimension; ++j) {
+      converted[i * dimension + j] = (*gop)[i * dimension + j] * ratio[j] * ratio[i];
+    }
+  }
+}
+
 }  // namespace ellipack

@@ -95,6 +95,9 @@ struct FeatureView {
   // Adds the outer product of this gradient to `gop`.
   void add_slope(std::span<const double> slope, std::span<const double> linear, const SlopeBuffers& buffers);
 
+  // Computes `gop` in units that are `ratio` times as large, entry by entry.
+  void convert_gop(std::span<const double> ratio, std::span<double> converted) const;
+
  private:
   double rank_of(double value, std::size_t feature) const;
 };

@@ -450,6 +450,9 @@ class FeatureView:
     def standardize(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
         """Return standardized rows."""
 
+    def convert_gop(self, ratio: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """Return `gop` in units that are `ratio` times as large."""
+
     def __reduce__(self) -> tuple[object, ...]: ...
 
 class CenterMemory:

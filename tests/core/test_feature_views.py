@@ -83,6 +83,21 @@ def test_ranks_are_monotone(knots: list[float], values: list[float]) -> None:
     assert np.all((ranks >= 0) & (ranks <= 1))
 
 
+@given(seeds)
+def test_the_gradient_outer_product_is_converted_like_slopes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    slopes, ratio = rng.normal(size=(5, 3)), rng.random(3) + 0.5
+    converted = view_of(3, gop=slopes.T @ slopes).convert_gop(ratio)
+    np.testing.assert_allclose(converted, (slopes * ratio).T @ (slopes * ratio), atol=1e-12)
+    assert view_of(3, gop=np.zeros((0, 3))).convert_gop(ratio).shape == (0, 3)
+
+
+@pytest.mark.parametrize("size", [0, 2, 4])
+def test_a_conversion_needs_a_ratio_for_each_feature(size: int) -> None:
+    with pytest.raises(ValueError, match=f"ratio must have 3 entries, got {size}"):
+        view_of(3).convert_gop(np.ones(size))
+
+
 def arrays(view: FeatureView) -> list[Any]:
     return [np.array(getattr(view, name)).tolist() for name in VIEW]
 

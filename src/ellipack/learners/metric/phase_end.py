@@ -280,13 +280,9 @@ def _convert_gop(old: FeatureView, new: FeatureView) -> tuple[Floats, Floats]:
     Without slopes, the gradient outer product is empty. The change of units is clipped: slopes in far too small units
     are not reliable.
     """
-    gop = old.gop
     with np.errstate(over="ignore", invalid="ignore"):  # if it is not finite, it is not used
         ratio = np.minimum(new.scale / old.scale, _MAX_CONVERSION)
-        directions = ratio[:, None] * old.directions
-        gop *= ratio  # in place: it can be large, and attributes of compiled objects are copies
-        gop *= ratio[: len(gop), None]
-        return gop, directions
+        return old.convert_gop(ratio), ratio[:, None] * old.directions
 
 
 def _orthogonal_metric(basis: Floats, directions: Floats) -> Metric:

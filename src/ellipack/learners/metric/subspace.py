@@ -64,8 +64,9 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
     if d <= MANY_FEATURES:
         return np.eye(d)
     basis = np.zeros((d, 0))
-    if gop.any() and np.isfinite(gop).all():
-        axes = np.argsort(-np.diag(gop), kind="stable")[:N_AXES]
+    squares = np.diag(gop)
+    if squares.any() and np.isfinite(gop).all():
+        axes = np.argsort(-squares, kind="stable")[:N_AXES]
         units = np.zeros((d, len(axes)))
         units[axes, np.arange(len(axes))] = 1
         basis = _orthonormal(np.hstack([units, _leading_vectors(gop, N_EIGENVECTORS)]))
