@@ -4,28 +4,41 @@
 
 namespace ellipack {
 
+// With many features most of the time goes to the first use of the memory of the new inverse. Each of its rows is
+// therefore written once, and not filled with zeros before.
+
 LeastSquares LeastSquares::converted(std::span<const double> ratio, std::span<const double> shift) const {
   const std::size_t count = size();
-  const double* const old = inverse->data();
-  std::vector<double> entries(count * count);
-  std::vector<double> new_coefficients(count);
-  std::vector<double> last(count);
+  std::vector<double> last(count);  // the last row of the new inverse
   multiply(shift, last);
+  const double corner = dot(shift, last);
   for (std::size_t i = 0; i + 1 < count; ++i) {
+    last[i] *= ratio[i];
+  }
+  last.back() = corner;
+
+  std::vector<double> entries;
+  entries.reserve(count * count);
+  std::vector<double> row(count);
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    const double* const old = inverse->data() + i * count;
     for (std::size_t j = 0; j + 1 < count; ++j) {
-      entries[i * count + j] = old[i * count + j] * (ratio[i] * ratio[j]);
+      row[j] = old[j] * (ratio[i] * ratio[j]);
     }
-    entries[i * count + count - 1] = last[i] * ratio[i];
-    entries[(count - 1) * count + i] = last[i] * ratio[i];
+    row.back() = last[i];
+    entries.insert(entries.end(), row.begin(), row.end());
+  }
+  entries.insert(entries.end(), last.begin(), last.end());
+
+  std::vector<double> new_coefficients(count);
+  for (std::size_t i = 0; i + 1 < count; ++i) {
     new_coefficients[i] = coefficients[i] * ratio[i];
   }
-  entries.back() = dot(shift, last);
   new_coefficients.back() = dot(shift, coefficients);
   return {std::move(entries), std::move(new_coefficients)};
 }
 
-// With many features most of the time goes to the first use of the memory of the inverse, so that it is written row by
-// row, each once. Four rows are subtracted at a time, which saves loads and stores.
+// Four rows are subtracted at a time, which saves loads and stores.
 LeastSquares LeastSquares::from_low_rank(std::span<const double> variances, std::span<const double> link,
                                          std::span<const double> rows, std::vector<double> coefficients) {
   const std::size_t count = coefficients.size();
