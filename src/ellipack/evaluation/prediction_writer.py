@@ -215,7 +215,8 @@ class ParquetPredictionWriter(CsvPredictionWriter):
         try:
             with self._path.open("rb") as source, atomic_file(self._row_file) as file:
                 file.write(_format_header(self._schema.names))
-                for batch in parquet.ParquetFile(source).iter_batches(_GROUP_ROWS, columns=self._schema.names):
+                table = parquet.ParquetFile(source, pre_buffer=False)
+                for batch in table.iter_batches(_GROUP_ROWS, columns=self._schema.names, use_threads=False):
                     rows, *columns = (column.to_pylist() for column in batch.cast(self._schema).columns)
                     values = [[math.nan if each is None else each for each in one] for one in columns[self._n_kept :]]
                     file.write(_format_rows(rows, values, columns[: self._n_kept]))
