@@ -4,11 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from ellipack import __version__
 from ellipack.choices import LEARNER_NAMES
-from ellipack.cli import learners
+from ellipack.cli import learners, main
 from tests.cli.runner import PROGRAM, TIMEOUT, CliRunner, run_command
 from tests.cli.tables import TARGET, rides, write
 
@@ -65,6 +66,43 @@ def test_missing_package_is_reported_in_one_line(package: str, tmp_path: Path) -
     paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
     result = run_command("run", "rows.csv", "--target", "y", folder=tmp_path, environment={"PYTHONPATH": paths})
     assert result == (1, "", f"ellipack: the command line needs {package}: pip install 'ellipack[cli]'\n")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError(), "memory ran out"),
+        (SystemError("error return without exception set"), "{}: most likely, memory ran out"),
+        (SystemError("<ufunc 'add'> returned NULL without setting an exception"), "{}: most likely, memory ran out"),
+        (RuntimeError("can't allocate lock"), "{}: most likely, memory ran out"),
+        (pa.ArrowException("Failed to launch worker thread: std::bad_alloc"), "{}: most likely, memory ran out"),
+    ],
+)
+def test_lack_of_memory_is_reported_in_one_line(
+    error: Exception, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as left:
+        run_main_with(error, monkeypatch)
+    assert left.value.code == 1
+    hint = "a run that was saved with --save can be resumed from there"
+    assert capsys.readouterr().err == f"ellipack: {message.format(error)}; {hint}\n"
+
+
+@pytest.mark.parametrize("error", [SystemError("unknown opcode"), RuntimeError("a bug")])
+def test_other_errors_are_tracebacks(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        run_main_with(error, monkeypatch)
+
+
+def run_main_with(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run `main` with a command that raises an error. A SystemExit stands for the end of the process."""
+
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(sys.modules["ellipack.cli.main"], "_run_command", fail)
+    monkeypatch.setattr(os, "_exit", sys.exit)
+    main()
 
 
 def test_packages_that_are_imported_late_may_be_missing_too() -> None:

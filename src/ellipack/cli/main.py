@@ -4,6 +4,7 @@ Each command imports what it needs when it runs, so that help, version and shell
 """
 
 import os
+import re
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
@@ -37,7 +38,10 @@ EXIT_CODES: Final[dict[type[EllipackError], int]] = {InputError: 2, StreamError:
 """Exit codes of commands that fail. A command stopped by a signal exits with 128 plus its number, as in a shell."""
 
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
-_NO_MEMORY = "memory ran out; a run that was saved with --save can be resumed from there"
+_RESUME_HINT = "a run that was saved with --save can be resumed from there"
+_NO_MEMORY = f"memory ran out; {_RESUME_HINT}"
+_NO_MEMORY_ERRORS = r"without exception set$|without setting an exception$|^can't allocate |std::bad_alloc$"
+"""Errors other than MemoryError that Python and libraries raise if memory runs out, as a regular expression."""
 
 _EPILOG = """\b
 To get started:
@@ -466,6 +470,10 @@ def main() -> NoReturn:
             code = _run_command()
         except MemoryError:
             code = _fail(_NO_MEMORY, 1)
+        except Exception as error:
+            if not re.search(_NO_MEMORY_ERRORS, str(error)):
+                raise
+            code = _fail(f"{error}: most likely, memory ran out; {_RESUME_HINT}", 1)
     except (OutputClosedError, BrokenPipeError):
         code = _BROKEN_PIPE
     sys.stderr.flush()
