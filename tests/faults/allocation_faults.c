@@ -62,7 +62,7 @@ static void open_copies(void) {
     char link[32], path[4096];
     struct stat file;
     size_t length = strlen(moved_folder);
-    for (int descriptor = 3; descriptor < 256; descriptor++) {
+    for (int descriptor = 3; descriptor < 64; descriptor++) {
         snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
         ssize_t size = readlink(link, path, sizeof path - 1);
         if (size < (ssize_t)length || strncmp(path, moved_folder, length) != 0) {

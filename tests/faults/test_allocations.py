@@ -65,7 +65,7 @@ def test_reading_ahead_without_memory_ends() -> None:
     assert ends["MemoryError"] > 20, ends
 
 
-RUN_STEPS = {"new": 18_997, "resumed, Parquet": 39_019}
+RUN_STEPS = {"new": 2_999, "resumed, Parquet": 4_999}
 ALL_RUN_STEPS = {"importing": 9_001, "new": 1, "new, Parquet": 1, "resumed": 1, "resumed, Parquet": 1}
 """All allocations of runs, and a sample of those of a process that imports the modules: each of them takes seconds."""
 
