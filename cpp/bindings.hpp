@@ -28,9 +28,13 @@ using IntVector = nb::ndarray<const std::int64_t, nb::numpy, nb::ndim<1>, nb::c_
 using MutableMatrix = nb::ndarray<double, nb::numpy, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using MutableVector = nb::ndarray<double, nb::numpy, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-// Returned arrays.
-using FloatArray = nb::ndarray<nb::numpy, double>;
-using IntArray = nb::ndarray<nb::numpy, std::int64_t>;
+// Returned arrays, of one dimension or more. Their caster raises a MemoryError if NumPy gets no memory for one.
+template <typename T>
+struct NumpyArray : nb::ndarray<nb::numpy, T> {
+  using nb::ndarray<nb::numpy, T>::ndarray;
+};
+using FloatArray = NumpyArray<double>;
+using IntArray = NumpyArray<std::int64_t>;
 
 template <typename T, typename... Options>
 std::span<T> span_of(const nb::ndarray<T, Options...>& array) {
@@ -39,20 +43,20 @@ std::span<T> span_of(const nb::ndarray<T, Options...>& array) {
 
 // Moves a vector into a NumPy array without a copy.
 template <typename T>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
+NumpyArray<T> to_numpy(std::vector<T>&& values, std::initializer_list<std::size_t> shape) {
   auto owned = std::make_unique<std::vector<T>>(std::move(values));
   nb::capsule owner(owned.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T>(owned.release()->data(), shape, owner);
+  return NumpyArray<T>(owned.release()->data(), shape, owner);
 }
 
 template <typename T>
-nb::ndarray<nb::numpy, T> to_numpy(std::vector<T>&& values) {
+NumpyArray<T> to_numpy(std::vector<T>&& values) {
   const std::size_t size = values.size();
   return to_numpy(std::move(values), {size});
 }
 
 template <typename T>
-nb::ndarray<nb::numpy, T> copy_to_numpy(std::span<const T> values, std::initializer_list<std::size_t> shape) {
+NumpyArray<T> copy_to_numpy(std::span<const T> values, std::initializer_list<std::size_t> shape) {
   return to_numpy(std::vector<T>(values.begin(), values.end()), shape);
 }
 
@@ -76,14 +80,14 @@ inline constexpr auto new_array = nb::rv_policy::automatic;
 
 // Returns an uninitialized NumPy array.
 template <typename T>
-nb::ndarray<nb::numpy, T> empty_array(std::initializer_list<std::size_t> shape) {
+NumpyArray<T> empty_array(std::initializer_list<std::size_t> shape) {
   std::size_t size = 1;
   for (const std::size_t length : shape) {
     size *= length;
   }
   auto entries = std::make_unique_for_overwrite<T[]>(size);
   nb::capsule owner(entries.get(), [](void* p) noexcept { delete[] static_cast<T*>(p); });
-  return nb::ndarray<nb::numpy, T>(entries.release(), shape, owner);
+  return NumpyArray<T>(entries.release(), shape, owner);
 }
 
 // Copies a NumPy array to a vector.
@@ -155,3 +159,18 @@ void bind_packing_tree(nb::module_& m);
 void bind_past(nb::module_& m);
 
 }  // namespace ellipack
+
+template <typename T>
+struct nanobind::detail::type_caster<ellipack::NumpyArray<T>>
+    : nanobind::detail::type_caster<nanobind::ndarray<nanobind::numpy, T>> {
+  // Without memory, NumPy does not see the buffer of the array, and returns an array of no dimensions with one object.
+  static handle from_cpp(const ndarray<numpy, T>& array, rv_policy policy, cleanup_list* cleanup) noexcept {
+    const handle result = type_caster<ndarray<numpy, T>>::from_cpp(array, policy, cleanup);
+    if (result.is_valid() && PyObject_Length(result.ptr()) < 0) {
+      result.dec_ref();
+      PyErr_NoMemory();
+      return {};
+    }
+    return result;
+  }
+};

@@ -20,7 +20,7 @@ using namespace nb::literals;
 
 using Found = std::pair<IntArray, FloatArray>;  // positions and squared distances
 using FoundWithin = std::tuple<IntArray, IntArray, FloatArray>;
-using PositionArray = nb::ndarray<nb::numpy, std::int32_t>;
+using PositionArray = NumpyArray<std::int32_t>;
 
 std::span<const double> row_of(const Matrix& rows, std::size_t row) {
   return span_of(rows).subspan(row * rows.shape(1), rows.shape(1));

@@ -52,7 +52,7 @@ std::tuple<FloatArray, FloatArray> local_predictions(const Vector& squared_dista
 }
 
 template <int lanes, typename T>
-nb::ndarray<nb::numpy, T> factored(const Systems<T>& systems) {
+NumpyArray<T> factored(const Systems<T>& systems) {
   const std::size_t size = systems.shape(0);
   const std::size_t width = systems.shape(1);
   require(width >= size, "systems must have at least as many columns as rows");
@@ -61,7 +61,7 @@ nb::ndarray<nb::numpy, T> factored(const Systems<T>& systems) {
   return to_numpy(std::move(entries), {size, width, lanes});
 }
 
-nb::ndarray<nb::numpy, double> factor_double(const Systems<double>& systems) {
+FloatArray factor_double(const Systems<double>& systems) {
   switch (systems.shape(2)) {
     case 2:
       return factored<2>(systems);
@@ -74,7 +74,7 @@ nb::ndarray<nb::numpy, double> factor_double(const Systems<double>& systems) {
   }
 }
 
-nb::ndarray<nb::numpy, float> factor_single(const Systems<float>& systems) {
+NumpyArray<float> factor_single(const Systems<float>& systems) {
   require(systems.shape(2) == 8 || systems.shape(2) == 16, "systems in single precision must have 8 or 16 lanes");
   return systems.shape(2) == 8 ? factored<8>(systems) : factored<16>(systems);
 }

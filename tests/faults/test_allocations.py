@@ -35,6 +35,15 @@ def test_a_round_without_memory_changes_nothing_and_can_be_repeated() -> None:
     assert int(failures) > 300
 
 
+def test_arrays_of_the_compiled_core_without_memory_are_errors() -> None:
+    (line,) = run_script("arrays_with_failing_allocations", environment={"PYTHONMALLOC": "malloc"})
+    results = json.loads(line)
+    assert results.pop("float64 without a failure") == 1
+    # Never "object". ctypes raises an ArgumentError where the script itself gets no memory.
+    assert set(results) <= {"MemoryError", "SystemError", "ArgumentError", "ended by a signal"}, results
+    assert results["MemoryError"] > 5, results
+
+
 CALLS = ["save", "load", "fit", "partial_fit", "predict", "add_features"]
 CALLS_OF = {"metric": CALLS, "packing": CALLS, "table": CALLS[:-1]}
 STEPS = {"metric": 997, "packing": 97, "table": 1997}
