@@ -73,9 +73,11 @@ FloatArray learn_errors(ConformalIntervals& self, const Vector& predictions, con
   require_size("labels", labels.size(), predictions.size());
   std::vector<double> out;
   out.reserve(predictions.size() * bounds_per_row);
-  self.run_rounds(span_of(predictions), span_of(labels), [&](std::size_t row, const ConformalIntervals& now) {
-    const Bounds bounds = now.around(predictions(row), 1.0);
-    out.insert(out.end(), bounds.begin(), bounds.end());
+  self.run_rounds(span_of(predictions), span_of(labels), [&](std::size_t row, auto calibrations) {
+    for (const ConformalIntervals::Calibration& each : calibrations) {
+      const Bounds bounds = each.around(predictions(row++));
+      out.insert(out.end(), bounds.begin(), bounds.end());
+    }
   });
   return to_numpy(std::move(out), {predictions.size(), bounds_per_row});
 }

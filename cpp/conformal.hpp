@@ -106,7 +106,7 @@ struct ConformalIntervals {
   // Returns the intervals around a prediction, for the relative scale of its row. An interval contains those of smaller
   // coverages. All are infinite before the second label, when no error is known.
   Bounds around(double prediction, double relative_scale) const {
-    return bounds_around(prediction, mean_error * weighted_scale(relative_scale) * scale_factor());
+    return Calibration{widths, scale() * weighted_scale(relative_scale) * scale_factor()}.around(prediction);
   }
 
   // An interval between two coverages: a share of the way from that of index `near` to that of index `far`.
@@ -138,18 +138,49 @@ struct ConformalIntervals {
     double upper;
   };
 
-  // Returns one of the intervals around a prediction with the mean error as scale, with the same bits as `around`.
-  Interval around(double prediction, const Position& position) const {
-    if (labels < 2) {
-      return {-std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+  // What the intervals of a round are made of. Aligned, so that no vector of widths is in two cache lines.
+  struct alignas(64) Calibration {
+    Bounds widths;
+    double scale;
+
+    // Returns the intervals around a prediction. An interval contains those of smaller coverages.
+    Bounds around(double prediction) const {
+      Bounds bounds;
+      double below = 0.0;
+      double above = 0.0;
+      for (std::size_t k = 0; k < size; ++k) {
+        below = std::max(below, widths[k]);
+        above = std::max(above, widths[size + k]);
+        bounds[k] = prediction - below * scale;
+        bounds[size + k] = prediction + above * scale;
+      }
+      return bounds;
     }
-    const Interval near = interval_of(position.near, prediction);
-    if (position.share == 0.0) {
-      return near;
+
+    // Returns one of these intervals.
+    Interval around(double prediction, const Position& position) const {
+      const Interval near = interval_of(position.near, prediction);
+      if (position.share == 0.0) {
+        return near;
+      }
+      const Interval far = interval_of(position.far, prediction);
+      return {position.between(near.lower, far.lower), position.between(near.upper, far.upper)};
     }
-    const Interval far = interval_of(position.far, prediction);
-    return {position.between(near.lower, far.lower), position.between(near.upper, far.upper)};
-  }
+
+   private:
+    Interval interval_of(std::size_t index, double prediction) const {
+      double below = 0.0;
+      double above = 0.0;
+      for (std::size_t k = 0; k <= index; ++k) {
+        below = std::max(widths[k], below);
+        above = std::max(widths[size + k], above);
+      }
+      return {prediction - below * scale, prediction + above * scale};
+    }
+  };
+
+  // Returns the calibration of a learner without a scale of its own: the mean error is the scale.
+  Calibration calibration() const { return {widths, scale()}; }
 
   // Learns a label by the intervals that were published for it. A round is not counted if they are infinite, or if they
   // are a single point, because no prediction had an error so far, and the label is this point.
@@ -187,26 +218,32 @@ struct ConformalIntervals {
     return relative;
   }
 
-  // Runs a round for each of the predictions of a learner without a scale of its own: the mean error is the scale. The
-  // result is the same as by `learn_label` with the intervals around each prediction, and `learn_error`, in a fraction
-  // of the time. Calls `publish(row, intervals)` with the calibration before the label of the row.
+  // Runs a round for each of the predictions of a learner without a scale of its own. The result is the same as by
+  // `learn_label` with the intervals around each prediction, and `learn_error`, in a fraction of the time. Calls
+  // `publish(first, calibrations)` with the calibrations of consecutive rows, each before the label of its row.
   template <typename Publish>
   void run_rounds(std::span<const double> predictions, std::span<const double> known, Publish publish) {
+    std::array<Calibration, most_rounds> before;
     std::size_t row = 0;
     while (row < known.size()) {
-      const std::size_t last = std::min(row + usual_rounds, known.size());
-      row = run_usual_rounds(predictions, known, publish, {row, last});
-      if (row < last) {
-        publish(row, *this);
-        learn_label(known[row], bounds_around(predictions[row], mean_error));
-        learn_error(known[row] - predictions[row], 1.0);
-        ++row;
+      const std::size_t count = std::min(most_rounds, known.size() - row);
+      std::size_t done = run_usual_rounds(predictions.subspan(row, count), known.subspan(row, count), before);
+      if (done < count) {
+        const double prediction = predictions[row + done];
+        const double label = known[row + done];
+        before[done] = calibration();
+        learn_label(label, before[done].around(prediction));
+        learn_error(label - prediction, 1.0);
+        ++done;
       }
+      publish(row, std::span(before).first(done));
+      row += done;
     }
   }
 
  private:
-  using Double4 = simd::Double4;
+  // Vectors of one register: GCC 12 splits selections of wider ones into single numbers.
+  using Doubles = simd::Vec<double, simd::register_bytes >= 32 ? 4 : 2>;
   using PerCoverage = std::array<double, size>;
 
   static constexpr double memory = 200.0;  // rounds after which the weight of an error falls to 1/e
@@ -214,24 +251,8 @@ struct ConformalIntervals {
   static constexpr double largest_scale_loss = 1e9;
   static constexpr double expected_misses = 1.58;  // sum of 1 - c over all coverages
 
-  // Returns the intervals around a prediction for its scale; see `around`.
-  Bounds bounds_around(double prediction, double scale) const {
-    Bounds bounds;
-    if (labels < 2) {
-      std::fill_n(bounds.begin(), size, -std::numeric_limits<double>::infinity());
-      std::fill_n(bounds.begin() + size, size, std::numeric_limits<double>::infinity());
-      return bounds;
-    }
-    double below = 0.0;
-    double above = 0.0;
-    for (std::size_t k = 0; k < size; ++k) {
-      below = std::max(below, widths[k]);
-      above = std::max(above, widths[size + k]);
-      bounds[k] = prediction - below * scale;
-      bounds[size + k] = prediction + above * scale;
-    }
-    return bounds;
-  }
+  // Returns the mean error; infinity before the second label, when no error is known.
+  double scale() const { return labels < 2 ? std::numeric_limits<double>::infinity() : mean_error; }
 
   // Returns whether a label counts as a round; see `learn_label`.
   static bool is_counted(double label, const Bounds& published) {
@@ -248,17 +269,6 @@ struct ConformalIntervals {
   double scale_factor() const {
     const double x = excess_misses / largest_excess;
     return x == 0.0 ? 1.0 : std::exp(x * x * x);
-  }
-
-  // Returns the interval of a coverage by its index. An interval contains the narrower ones.
-  Interval interval_of(std::size_t index, double prediction) const {
-    double below = widths[0];
-    double above = widths[size];
-    for (std::size_t k = 1; k <= index; ++k) {
-      below = std::max(below, widths[k]);
-      above = std::max(above, widths[size + k]);
-    }
-    return {prediction - below * mean_error, prediction + above * mean_error};
   }
 
   // Returns the weighted mean of the three relative scales.
@@ -350,61 +360,68 @@ struct ConformalIntervals {
     }
   }
 
-  struct Rows {
-    std::size_t first;
-    std::size_t last;  // behind the last row
-  };
-
   // Most rounds of a call of `run_usual_rounds`, in which widths change by a factor from 1/2 to 1e6.
-  static constexpr std::size_t usual_rounds = 64;
+  static constexpr std::size_t most_rounds = 64;
 
   // Runs rounds while errors are known, the factors are the last ones, and labels differ from their predictions and
-  // miss no interval but the narrowest ones. Returns the row behind. Widths are far from their limits at first, or no
-  // round is run.
+  // miss no interval but the narrowest ones. Widths are far from their limits at first, or no round is run. Returns the
+  // number of rounds, and writes the calibration before each label.
   //
   // Each round waits for the widths of the one before. So they stay in registers, and are multiplied by the factors of
-  // a hit and of a miss before it is known which of them counts.
-  template <typename Publish>
-  std::size_t run_usual_rounds(std::span<const double> predictions, std::span<const double> known, Publish publish,
-                               Rows rows) {
+  // a hit and of a miss before it is known which of them counts. Intervals are published in a loop of its own, because
+  // there are not enough registers for both.
+  std::size_t run_usual_rounds(std::span<const double> predictions, std::span<const double> known,
+                               std::span<Calibration> before) {
     const auto [narrowest, widest] = std::ranges::minmax(widths);
     if (labels < 2 || rounds < decreasing_steps || narrowest < 2.0 * smallest_width || widest > 1e-6 * largest_width) {
-      return rows.first;
+      return 0;
     }
-    alignas(64) ConformalIntervals now = *this;  // so that no vector of widths is in two cache lines
+    constexpr std::size_t lanes = simd::lane_count<Doubles>;
+    constexpr std::size_t parts = size / lanes;
     const Factors& factors = factors_after.back();
-    const std::array hit{simd::load<Double4>(&factors.hit[0]), simd::load<Double4>(&factors.hit[4])};
-    std::array below{simd::load<Double4>(&widths[0]), simd::load<Double4>(&widths[4])};
-    std::array above{simd::load<Double4>(&widths[size]), simd::load<Double4>(&widths[size + 4])};
+    std::array<Doubles, parts> below;
+    std::array<Doubles, parts> above;
+    for (std::size_t part = 0; part < parts; ++part) {
+      below[part] = simd::load<Doubles>(&widths[part * lanes]);
+      above[part] = simd::load<Doubles>(&widths[size + part * lanes]);
+    }
+    double mean = mean_error;
     auto count = static_cast<double>(labels);
-    std::size_t row = rows.first;
-    for (; row < rows.last; ++row, count += 1.0) {
+    std::size_t row = 0;
+    for (; row < known.size(); ++row, count += 1.0) {
       const double label = known[row];
       const double prediction = predictions[row];
-      const auto at = simd::splat<Double4>(label);
-      const auto scale = simd::splat<Double4>(now.mean_error);
-      const std::array reached{(prediction - below[0] * scale <= at) & (at <= prediction + above[0] * scale),
-                               (prediction - below[1] * scale <= at) & (at <= prediction + above[1] * scale)};
-      const std::uint32_t missed = ~(simd::to_bits(reached[0]) | simd::to_bits(reached[1]) << 4) & 0xFFU;
+      const auto at = simd::splat<Doubles>(label);
+      const auto scale = simd::splat<Doubles>(mean);
+      std::array<simd::MaskOf<Doubles>, parts> reached;
+      std::uint32_t hits = 0;
+      for (std::size_t part = 0; part < parts; ++part) {
+        reached[part] = (prediction - below[part] * scale <= at) & (at <= prediction + above[part] * scale);
+        hits |= simd::to_bits(reached[part]) << (part * lanes);
+      }
+      const std::uint32_t missed = hits ^ 0xFFU;
       if (label == prediction || (missed & (missed + 1)) != 0) {
         break;
       }
-      publish(row, now);
+      before[row].scale = mean;
       const PerCoverage& below_miss = factors.miss[static_cast<std::size_t>(label < prediction)];
       const PerCoverage& above_miss = factors.miss[static_cast<std::size_t>(label > prediction)];
-      for (std::size_t half = 0; half < 2; ++half) {
-        const auto is_hit = reached[half];
-        below[half] = is_hit ? below[half] * hit[half] : below[half] * simd::load<Double4>(&below_miss[4 * half]);
-        above[half] = is_hit ? above[half] * hit[half] : above[half] * simd::load<Double4>(&above_miss[4 * half]);
-        simd::store(&now.widths[4 * half], below[half]);
-        simd::store(&now.widths[size + 4 * half], above[half]);
+      for (std::size_t part = 0; part < parts; ++part) {
+        simd::store(&before[row].widths[part * lanes], below[part]);
+        simd::store(&before[row].widths[size + part * lanes], above[part]);
+        const auto hit = simd::load<Doubles>(&factors.hit[part * lanes]);
+        below[part] = reached[part] ? below[part] * hit : below[part] * simd::load<Doubles>(&below_miss[part * lanes]);
+        above[part] = reached[part] ? above[part] * hit : above[part] * simd::load<Doubles>(&above_miss[part * lanes]);
       }
-      now.mean_error = mean_after(count, now.mean_error, std::min(std::abs(label - prediction), largest_error));
+      mean = mean_after(count, mean, std::min(std::abs(label - prediction), largest_error));
     }
-    const auto run = static_cast<std::int64_t>(row - rows.first);
-    now.rounds += run;
-    now.labels += run;
-    *this = now;
+    for (std::size_t part = 0; part < parts; ++part) {
+      simd::store(&widths[part * lanes], below[part]);
+      simd::store(&widths[size + part * lanes], above[part]);
+    }
+    mean_error = mean;
+    rounds += static_cast<std::int64_t>(row);
+    labels += static_cast<std::int64_t>(row);
     return row;
   }
 

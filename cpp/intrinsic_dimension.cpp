@@ -88,9 +88,10 @@ void IntrinsicDimensionCore::predict(std::span<const double> coordinates, const 
   const std::size_t count = coordinates.size() / dimension_;
   output.check(count);
   const std::shared_lock lock(mutex_);
+  const ConformalIntervals::Calibration calibration = intervals_.calibration();
   for (std::size_t row = 0; row < count; ++row) {
     const Neighbor nearest = centers_.points.nearest(coordinates.subspan(row * dimension_, dimension_));
-    output.write(row, centers_.mean(nearest.position), intervals_);
+    output.write(row, centers_.mean(nearest.position), calibration);
   }
 }
 

@@ -105,7 +105,7 @@ void PackingCore::learn(std::span<const double> coordinates, std::span<const dou
 double PackingCore::learn_one(std::span<const double> point, double label, bool keep_founding_label) {
   const std::unique_lock lock(mutex_);
   const double prediction = run_round(point, label, keep_founding_label);
-  intervals_.run_rounds({&prediction, 1}, {&label, 1}, [](std::size_t, const ConformalIntervals&) {});
+  intervals_.run_rounds({&prediction, 1}, {&label, 1}, [](std::size_t, auto) {});
   return prediction;
 }
 
@@ -136,9 +136,10 @@ void PackingCore::predict(std::span<const double> coordinates, const PredictionO
   const std::size_t count = coordinates.size() / dimension_;
   output.check(count);
   const std::shared_lock lock(mutex_);
+  const ConformalIntervals::Calibration calibration = intervals_.calibration();
   for (std::size_t row = 0; row < count; ++row) {
     const Neighbor nearest = centers_.points.nearest(coordinates.subspan(row * dimension_, dimension_));
-    output.write(row, centers_.mean(nearest.position), intervals_);
+    output.write(row, centers_.mean(nearest.position), calibration);
   }
 }
 

@@ -110,8 +110,9 @@ void PackingTreeCore::predict(std::span<const double> coordinates, const Predict
   const std::size_t count = coordinates.size() / dimension_;
   output.check(count);
   const std::shared_lock lock(mutex_);
+  const ConformalIntervals::Calibration calibration = intervals_.calibration();
   for (std::size_t row = 0; row < count; ++row) {
-    output.write(row, find_path(coordinates.subspan(row * dimension_, dimension_)).prediction, intervals_);
+    output.write(row, find_path(coordinates.subspan(row * dimension_, dimension_)).prediction, calibration);
   }
 }
 

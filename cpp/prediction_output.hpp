@@ -35,15 +35,23 @@ struct PredictionOutput {
     }
   }
 
-  // Writes a prediction and the wanted intervals around it with the mean error as scale.
-  void write(std::size_t row, double prediction, const ConformalIntervals& intervals) const {
-    predictions[row] = prediction;
+  // Writes the wanted intervals around the predictions of consecutive rows.
+  void write_intervals(std::size_t first, std::span<const ConformalIntervals::Calibration> calibrations) const {
     const std::size_t count = positions.size();
     for (std::size_t k = 0; k < count; ++k) {
-      const ConformalIntervals::Interval interval = intervals.around(prediction, positions[k]);
-      bounds[2 * row * count + k] = interval.lower;
-      bounds[(2 * row + 1) * count + k] = interval.upper;
+      for (std::size_t i = 0; i < calibrations.size(); ++i) {
+        const std::size_t row = first + i;
+        const ConformalIntervals::Interval interval = calibrations[i].around(predictions[row], positions[k]);
+        bounds[2 * row * count + k] = interval.lower;
+        bounds[(2 * row + 1) * count + k] = interval.upper;
+      }
     }
+  }
+
+  // Writes a prediction and the wanted intervals around it.
+  void write(std::size_t row, double prediction, const ConformalIntervals::Calibration& calibration) const {
+    predictions[row] = prediction;
+    write_intervals(row, {&calibration, 1});
   }
 
   // Runs a round for each label, in which `run_round(row)` returns the prediction. The intervals are calibrated by all
@@ -65,12 +73,8 @@ struct PredictionOutput {
  private:
   // Calibrates the intervals by the first predictions and their labels, and writes those that are wanted.
   void calibrate(std::span<const double> labels, ConformalIntervals& intervals) const {
-    if (has_bounds()) {
-      intervals.run_rounds(predictions, labels,
-                           [&](std::size_t row, const ConformalIntervals& now) { write(row, predictions[row], now); });
-    } else {
-      intervals.run_rounds(predictions, labels, [](std::size_t, const ConformalIntervals&) {});
-    }
+    intervals.run_rounds(predictions, labels,
+                         [&](std::size_t first, auto calibrations) { write_intervals(first, calibrations); });
   }
 };
 

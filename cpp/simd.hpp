@@ -29,6 +29,7 @@ struct VectorOf {
 template <typename T, int lanes>
 using Vec = typename VectorOf<T, lanes>::type;
 
+using Double2 = Vec<double, 2>;
 using Double4 = Vec<double, 4>;
 using Double8 = Vec<double, 8>;
 using Int32x4 = Vec<std::int32_t, 4>;
@@ -274,22 +275,25 @@ inline std::uint32_t at_most(Floats values, Floats limit) {
 }
 
 // The result of a comparison of doubles.
-using DoubleMask = decltype(Double4{} <= Double4{});
+template <typename V>
+using MaskOf = decltype(V{} <= V{});
 
 // Returns a mask of the lanes that are set in it.
-inline std::uint32_t to_bits(DoubleMask lanes) {
+inline std::uint32_t to_bits(MaskOf<Double2> lanes) {
+#if defined(__SSE2__)
+  return static_cast<std::uint32_t>(_mm_movemask_pd(std::bit_cast<__m128d>(lanes)));
+#else
+  return static_cast<std::uint32_t>((lanes[0] & 1) | (lanes[1] & 2));
+#endif
+}
+
+inline std::uint32_t to_bits(MaskOf<Double4> lanes) {
 #if defined(__AVX__)
   return static_cast<std::uint32_t>(_mm256_movemask_pd(std::bit_cast<__m256d>(lanes)));
-#elif defined(__SSE2__)
-  const auto low = std::bit_cast<__m128d>(__builtin_shufflevector(lanes, lanes, 0, 1));
-  const auto high = std::bit_cast<__m128d>(__builtin_shufflevector(lanes, lanes, 2, 3));
-  return static_cast<std::uint32_t>(_mm_movemask_pd(low)) | static_cast<std::uint32_t>(_mm_movemask_pd(high)) << 2;
 #else
-  std::uint32_t bits = 0;
-  for (int lane = 0; lane < 4; ++lane) {
-    bits |= static_cast<std::uint32_t>(lanes[lane] & 1) << lane;
-  }
-  return bits;
+  const auto low = __builtin_shufflevector(lanes, lanes, 0, 1);
+  const auto high = __builtin_shufflevector(lanes, lanes, 2, 3);
+  return to_bits(low) | to_bits(high) << 2;
 #endif
 }
 
