@@ -14,6 +14,7 @@ prints what a round costs, with the calibration that it includes, and what the c
 import argparse
 import time
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -33,6 +34,7 @@ from benchmarks.command_line import (
     targets_table,
 )
 from benchmarks.comparison.datasets import DATASETS, datasets_in_folder
+from benchmarks.measurement import best_of
 from benchmarks.streams import Stream
 from ellipack import MetricRegressor, PackingRegressor
 from ellipack._core import ConformalIntervals
@@ -46,10 +48,11 @@ COVERAGES: Final = (0.8, 0.95)
 _WINDOW = 500  # rows of a running quantile, and of the worst window
 _BURN_IN = 1000
 _FIRST_FIT = 100  # rows before LightGBM is trained
-_SHORT_RUNS = 20  # of learners that need about a millisecond
+_SHORT_RUNS = 100  # of learners that need about a millisecond, for each run of a longer one
 _GROWTH = 1.25  # of the number of rows, after which it is trained again
 
 OURS, QUANTILES, RIVER, LIGHTGBM = "ellipack", "quantiles of errors", "River", "LightGBM"
+WITH_INTERVALS = ", with intervals"
 QUANTILES_IN_HINDSIGHT, RIVER_IN_HINDSIGHT = "quantiles, as many inside", "River, as many inside"
 
 
@@ -197,37 +200,45 @@ def measure(stream: Stream) -> dict[str, list[Score]]:
 
 
 def measure_cost(rows: int, repeats: int) -> dict[str, float]:
-    """Return the least processor time of a round in microseconds, of the calibration alone and of two learners.
+    """Return the least time of a round in microseconds, of the calibration alone and of learners with it.
 
-    They run by turns, so that other work on the machine delays all of them alike.
+    Each learner runs with intervals and without by turns, so that other work on the machine delays both alike. Short
+    runs are timed by the clock: most of them are not interrupted, and processor time is not exact to microseconds.
+    Those of `MetricRegressor` are long, and timed by processor time.
     """
     rng = np.random.default_rng(0)
-    X = rng.uniform(-0.5, 0.5, size=(rows, 3))
-    y = 0.5 + 0.3 * X[:, 0] + 0.1 * rng.uniform(size=rows)
-    rounds: dict[str, Callable[[], object]] = {
-        "calibration alone": lambda: ConformalIntervals().learn(X[:, 0].copy(), y),
-        "PackingRegressor, 3 features": lambda: PackingRegressor().progressive(X, y),
-        "PackingRegressor, 3 features, with intervals": lambda: PackingRegressor().progressive(X, y, coverage=0.9),
-        "MetricRegressor, 3 features": lambda: MetricRegressor(n_jobs=1).progressive(X, y),
-        "MetricRegressor, 3 features, with intervals": lambda: MetricRegressor(n_jobs=1).progressive(
-            X, y, coverage=0.9
-        ),
-    }
-    least = dict.fromkeys(rounds, float("inf"))
-    for _ in range(repeats):
-        for name, run in rounds.items():
-            least[name] = min(least[name], _seconds(run, 1 if "Metric" in name else _SHORT_RUNS))
-    return {name: seconds / rows * 1e6 for name, seconds in least.items()}
+    X = rng.uniform(-0.25, 0.25, size=(rows, 10))
+    few = 2 * X[:, :3]
+    y = 0.5 + 0.6 * X[:, 0] + 0.1 * rng.uniform(size=rows)
+    predictions, short = X[:, 0].copy(), _SHORT_RUNS * repeats
+    costs = {"calibration alone": best_of(short, lambda: ConformalIntervals().learn(predictions, y))[0]}
+
+    def measure(learner: Callable[[], Any], X: Floats, runs: int, clock: Callable[[], float]) -> None:
+        name = f"{type(learner()).__name__}, {X.shape[1]} features"
+        costs[name], costs[name + WITH_INTERVALS] = best_of(
+            runs,
+            lambda: learner().progressive(X, y),
+            lambda: learner().progressive(X, y, coverage=0.9),
+            clock=clock,
+        )
+
+    measure(PackingRegressor, few, short, time.perf_counter)
+    measure(PackingRegressor, X, short, time.perf_counter)
+    measure(partial(MetricRegressor, n_jobs=1), few, repeats, time.process_time)
+    return {name: seconds / rows * 1e6 for name, seconds in costs.items()}
 
 
-def _seconds(run: Callable[[], object], runs: int) -> float:
-    """Return the least processor time of some runs."""
-    times = []
-    for _ in range(runs):
-        start = time.process_time()
-        run()
-        times.append(time.process_time() - start)
-    return min(times)
+def _print_cost(rows: int) -> None:
+    """Print what a round costs, and how much more it costs with intervals."""
+    costs = measure_cost(rows, repeats=20)
+    table = new_table("Cost of a round", ["what", "microseconds"])
+    for name, cost in costs.items():
+        table.add_row(name, f"{cost:.3f}")
+    added = {name: cost / costs[name.removesuffix(WITH_INTERVALS)] - 1 for name, cost in costs.items()}
+    targets = [
+        at_most(f"{name}: added to the round", 100 * added[name], 5, " %") for name in costs if WITH_INTERVALS in name
+    ]
+    Console(width=120).print(table, targets_table(targets))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -241,10 +252,7 @@ def main(arguments: list[str] | None = None) -> None:
     options: argparse.Namespace = parser.parse_args(arguments)
     require_positive(parser, options, "rows", "jobs")
     if options.cost:
-        costs = new_table("Cost of a round", ["what", "microseconds"])
-        for name, cost in measure_cost(options.rows, repeats=20).items():
-            costs.add_row(name, f"{cost:.3f}")
-        Console(width=120).print(costs)
+        _print_cost(options.rows)
         return
     datasets = DATASETS if options.data is None else datasets_in_folder(options.data)
     unknown = set(options.streams or ()) - set(datasets)

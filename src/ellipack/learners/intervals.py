@@ -46,6 +46,7 @@ References
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Final, NamedTuple
 
@@ -185,7 +186,7 @@ def check_coverage(coverage: float | Sequence[float]) -> Floats:
         ...
     ellipack.errors.DomainError: coverage must be from 0.5 to 0.99, got 95.0
     """
-    wanted = as_floats(coverage, "coverage")
+    wanted = np.array(coverage) if type(coverage) is float else as_floats(coverage, "coverage")
     if wanted.ndim > 1 or not wanted.size:
         raise ShapeError(f"coverage must be a number or a sequence of numbers, got shape {wanted.shape}")
     for each in wanted.flat:
@@ -223,8 +224,13 @@ def coverage_positions(coverage: Floats) -> Floats:
     >>> coverage_positions(check_coverage([0.5, 0.8, 0.85])).round(2)
     array([0.  , 3.  , 3.43])
     """
-    positions = np.interp([_quantile(each) for each in coverage.flat], _QUANTILES, ALL_POSITIONS)
-    return np.asarray(positions, dtype=np.float64)
+    return np.array([_position(each) for each in coverage.ravel().tolist()])
+
+
+@lru_cache
+def _position(coverage: float) -> float:
+    """Return the position of one coverage."""
+    return float(np.interp(_quantile(coverage), _QUANTILES, ALL_POSITIONS))
 
 
 def select_intervals(bounds: Bounds, coverage: Floats) -> Intervals:
@@ -268,8 +274,8 @@ def split_bounds(bounds: Bounds, coverage: Floats) -> Intervals:
     -------
     intervals : Intervals
     """
-    shape, count = (len(bounds), *coverage.shape), coverage.size
-    return Intervals(bounds[:, :count].reshape(shape), bounds[:, count:].reshape(shape))
+    ends = bounds.reshape(len(bounds), 2, *coverage.shape)
+    return Intervals(ends[:, 0], ends[:, 1])
 
 
 def empty_predictions(rows: int, with_intervals: bool) -> Predictions:
