@@ -17,7 +17,7 @@ from ellipack.validation import Floats
 ALL_ROWS = 10**9
 """Number of rows that no table has."""
 
-_HELD_OUT_PART, _MAX_HELD_OUT = 4, 10_000  # one in four rows is held out, but no more than that
+_FOLDS, _MAX_HELD_OUT = 4, 10_000  # one in four rows is held out, but no more than that
 _PERMUTATIONS = 3
 _DRAWS = 200  # of errors, for the rank correlation that standard errors allow
 _BLOCK, _MAX_BLOCKS = 50, 200  # rows that are permuted before they are learned, and how often
@@ -56,13 +56,14 @@ TABLES: dict[str, Callable[[int], tuple[Any, str]]] = {
 }
 
 
-def tables_in_folder(folder: Path) -> dict[str, Callable[[int], tuple[Any, str]]]:
-    """Return the tables of a folder of CSV files, of which the last column is the target."""
+def known_tables(folder: Path | None) -> dict[str, Callable[[int], tuple[Any, str]]]:
+    """Return the tables above and those of a folder of CSV files, of which the last column is the target."""
 
     def reader(path: Path) -> Callable[[int], tuple[Any, str]]:
         return lambda rows: (table := pd.read_csv(path, nrows=rows), str(table.columns[-1]))
 
-    return {path.name.split(".")[0]: reader(path) for path in sorted(folder.glob("*.csv*"))}
+    paths = sorted(folder.glob("*.csv*")) if folder is not None else []
+    return TABLES | {path.name.split(".")[0]: reader(path) for path in paths}
 
 
 class Agreement(NamedTuple):
@@ -77,7 +78,8 @@ class Agreement(NamedTuple):
     progressive : array of shape (n,)
         Rises by permuting each block of rows before it is learned.
     held_out : array of shape (2, n)
-        Rises by permuting rows that were not learned, in two halves.
+        Rises by permuting rows that were not learned, in two halves of these rows. Each quarter of the table is held
+        out once, as far as there are learners: rises in a single quarter differ by chance.
     """
 
     columns: list[str]
@@ -129,24 +131,30 @@ def compare_with_permutation(table: Any, target: str, learners: int) -> Agreemen
     """Return the rises that learners measure, and those by permutation, of the same rows and of held-out ones.
 
     Rows are in random order. Held-out rows between learned rows of the same time would say what the learner does with
-    times that it knows, while it measures rises in rows of a time that it has not seen.
+    times that it knows, while it measures rises in rows of a time that it has not seen. Learners take turns in which
+    quarter of the rows is held out, and the first one of each quarter is compared with permutation.
     """
     table = table.sample(frac=1.0, random_state=0)
-    count = min(len(table) // _HELD_OUT_PART, _MAX_HELD_OUT)
-    rest, learned = table.iloc[:count], table.iloc[count:]
+    count = min(len(table) // _FOLDS, _MAX_HELD_OUT)
+    places, numbers = np.arange(len(table)) // count, range(min(learners, _FOLDS))
+    parts = [(table.iloc[places != fold], table.iloc[places == fold]) for fold in numbers]
     models = [
-        TableRegressor(target, learner=MetricRegressor(past=False, random_state=seed)).fit(learned)
+        TableRegressor(target, learner=MetricRegressor(past=False, random_state=seed)).fit(parts[seed % len(parts)][0])
         for seed in range(learners)
     ]
     measured = [{tuple(each.columns): each for each in _measured_groups(model)} for model in models]
     names = [list(columns) for columns in measured[0] if all(columns in each for each in measured)]
-    held_out = np.array([_rises_by_permutation(models[0], rest.iloc[half::2], target, names) for half in (0, 1)])
+    rises = [
+        [_rises_by_permutation(model, rows.iloc[half::2], target, names) for half in (0, 1)]
+        for model, (_, rows) in zip(models, parts, strict=False)
+    ]
+    held_out = np.mean(rises, axis=0)
     order = np.argsort(-held_out.mean(axis=0))
     return Agreement(
         [" + ".join(names[k]) for k in order],
         np.array([[each[tuple(names[k])].rise for k in order] for each in measured]),
         np.array([[each[tuple(names[k])].rise_std for k in order] for each in measured]),
-        progressive_rises(learned, target, names)[order],
+        progressive_rises(parts[0][0], target, names)[order],
         held_out[:, order],
     )
 
