@@ -324,7 +324,7 @@ class LiteralImportance:
 
     def _stride(self) -> int:
         clock = self.learner.clock
-        return 1 if clock < 120 else 4 if clock < EQUAL_ROUNDS else 25 if clock < 1500 else 30
+        return 2 if clock < 120 else 4 if clock < EQUAL_ROUNDS else 24
 
     def _choose(self, differs: list[bool], sizes: list[float]) -> tuple[Group | None, float]:
         """Draw the group to measure; return it with its probability."""

@@ -11,7 +11,8 @@ import pytest
 
 from ellipack import MetricRegressor, load
 from ellipack._core import FeatureGroup
-from ellipack.learners.metric.column_groups import initial_importance, regroup
+from ellipack.learners.metric import column_groups
+from ellipack.learners.metric.column_groups import ALL, COLUMN, FEATURES, TIME, initial_importance, regroup
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.importance_estimates import RiseEstimate, split_time, to_shares
 from ellipack.river import MetricRegressor as RiverMetricRegressor
@@ -60,8 +61,10 @@ def flagged(n: int, seed: int = 0) -> tuple[Floats, Floats]:
 
 @pytest.mark.parametrize(("stream", "rows"), [(linear, 700), (curved, 700), (wide, 300), (flagged, 700)])
 def test_measurements_are_those_of_the_literal_version(
-    stream: Callable[[int], tuple[Floats, Floats]], rows: int
+    stream: Callable[[int], tuple[Floats, Floats]], rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # As with the past, which the literal version has not, there are groups of all features, of a lower priority.
+    monkeypatch.setattr(column_groups, "_has_past", lambda _: True)
     X, y = stream(rows)
     d = X.shape[1]
     parameters: dict[str, Any] = {"neighbors": 12, "random_state": 3, "config": FEW_CANDIDATES}
@@ -219,6 +222,19 @@ def test_row_numbers_are_time_and_not_features() -> None:
     assert [each.columns for each in measured.columns] == [("0",)]
     assert measured.split is not None
     assert measured.split.time > measured.split.features > 0
+
+
+def test_time_is_told_from_features_only_if_there_is_time() -> None:
+    X, y = linear(300)
+    timeless = MetricRegressor(past=False).fit(X, y)
+    assert {key.kind for key in timeless.state_.phase.layout.keys} == {COLUMN}
+    assert timeless.importances_ is not None
+    assert timeless.importances_.split is None
+    with_row_number = MetricRegressor(past=False).fit(np.column_stack([X, np.arange(300.0)]), y)
+    for learner in (with_row_number, MetricRegressor().fit(X, y)):
+        assert {key.kind for key in learner.state_.phase.layout.keys} == {COLUMN, TIME, FEATURES, ALL}
+    assert with_row_number.importances_ is not None
+    assert with_row_number.importances_.split is not None
 
 
 def test_the_past_of_the_label_is_time() -> None:

@@ -2,7 +2,8 @@
 
 A column of a table becomes one or more features. Each column is a group; so are columns that are strongly correlated,
 since each alone stands in for the others. Features that only grow, such as row numbers and dates, tell how near in
-time rows are. They form the group of time, together with the past of the label.
+time rows are. They form the group of time, together with the past of the label. If there is neither, nothing is to be
+told from time.
 """
 
 from typing import Final, NamedTuple
@@ -28,12 +29,12 @@ TOGETHER: Final = "together"
 TIME: Final = "time"
 """Kind of a group: features that only grow, and the past."""
 FEATURES: Final = "features"
-"""Kind of a group: all features but those of time."""
+"""Kind of a group: all features but those of time, if there is a group of time."""
 ALL: Final = "all"
-"""Kind of a group: everything."""
+"""Kind of a group: everything, if there is a group of time."""
 
 _COVERED_PRIORITY = 0.25  # of a column that has no share of its own: it is time, or one of correlated columns
-_SPLIT_PRIORITY, _TIMELESS_PRIORITY = 0.5, 0.2  # of the groups that tell time from features, with and without time
+_SPLIT_PRIORITY, _TIMELESS_PRIORITY = 0.5, 0.2  # of the groups that tell time from features, with and without such ones
 _MIN_INCREASES = 8  # before a feature counts as time
 _MAX_REVERSALS = 0.01  # decreases of such a feature, relative to its increases
 _MIN_TIME_CORRELATION = 0.98  # correlation with the row number, by which a feature is time as well
@@ -103,7 +104,7 @@ def initial_importance(columns: tuple[int, ...], past_dimension: int, seed: int)
     sample = np.zeros((0, d)), np.zeros((0, d)), np.zeros((0, past_dimension))
     errors, model = np.array([0.0, 0.0, 0.0, 0.0, 1.0]), empty_slope_model(d)
     empty = ImportanceParts(seed, [], 0, sample, errors, np.zeros(d), (none, none), model)
-    return regroup(empty, GroupLayout((), ()), GroupLayout(columns, _keys(columns, ())))
+    return regroup(empty, GroupLayout((), ()), GroupLayout(columns, _keys(columns, (), _has_past(empty))))
 
 
 def with_slope_model(importance: ImportanceParts, view: FeatureView) -> ImportanceParts:
@@ -126,7 +127,8 @@ def update_groups(
     )
     if time == layout.time and together == layout.together:
         return importance, layout._replace(divisions=divisions)
-    return regroup(importance, layout, GroupLayout(layout.columns, _keys(layout.columns, together), time, divisions))
+    keys = _keys(layout.columns, together, bool(time) or _has_past(importance))
+    return regroup(importance, layout, GroupLayout(layout.columns, keys, time, divisions))
 
 
 def _without(features: list[int], time: tuple[int, ...]) -> list[int]:
@@ -146,7 +148,7 @@ def with_columns(
         last = np.append(importance.last_row, np.zeros(count))
         model = with_new_features(importance.slope_model, count)
         importance = _changed(importance, sample=sample, last_row=last, moves=(increases, decreases), slope_model=model)
-    keys = _keys(columns, layout.together)
+    keys = _keys(columns, layout.together, bool(layout.time) or _has_past(importance))
     return regroup(importance, layout, GroupLayout(columns, keys, layout.time, layout.divisions))
 
 
@@ -190,10 +192,16 @@ def _group(key: GroupKey, features: Ints, priority: float, before: FeatureGroup 
     return FeatureGroup(features, key.kind in (TIME, ALL), priority, count, 0.0, change, size, sums)
 
 
-def _keys(columns: tuple[int, ...], together: tuple[tuple[int, ...], ...]) -> tuple[GroupKey, ...]:
+def _keys(columns: tuple[int, ...], together: tuple[tuple[int, ...], ...], has_time: bool) -> tuple[GroupKey, ...]:
     alone = [GroupKey(COLUMN, (column,)) for column in dict.fromkeys(columns)]
     groups = [GroupKey(TOGETHER, each) for each in together]
-    return (*alone, *groups, GroupKey(TIME), GroupKey(FEATURES), GroupKey(ALL))
+    return (*alone, *groups, *(GroupKey(kind) for kind in (TIME, FEATURES, ALL) if has_time))
+
+
+def _has_past(importance: ImportanceParts) -> bool:
+    """Return whether there are features of the past."""
+    _, _, past_rows = importance.sample
+    return bool(past_rows.shape[1])
 
 
 def _features_of_columns(columns: tuple[int, ...]) -> dict[int, list[int]]:
