@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +9,12 @@ from pyarrow import parquet
 
 from ellipack.errors import InputError, StreamError
 from ellipack.evaluation.append_only_file import OutputPosition
-from ellipack.evaluation.prediction_writer import LABELED_COLUMNS, UNLABELED_COLUMNS, open_prediction_writer
+from ellipack.evaluation.prediction_writer import (
+    LABELED_COLUMNS,
+    UNLABELED_COLUMNS,
+    holds_predictions,
+    open_prediction_writer,
+)
 from ellipack.validation import Floats, Ints
 from tests.strategies import seeds
 
@@ -109,3 +115,20 @@ def test_no_path_discards_predictions() -> None:
     assert output.sync() == OutputPosition()
     output.finish()
     output.close()
+
+
+def test_parquet_predictions_without_memory_are_not_taken_for_other_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
+
+    path = tmp_path / "p.parquet"
+    content = write_uninterrupted(path, 5)
+    monkeypatch.setattr(parquet, "read_metadata", fail)
+    monkeypatch.setattr(parquet, "ParquetFile", fail)
+    with pytest.raises(MemoryError):
+        holds_predictions(str(path), OutputPosition(10, 0))
+    with pytest.raises(MemoryError):
+        open_prediction_writer(str(path), LABELED_COLUMNS, OutputPosition(10, 0))
+    assert path.read_bytes() == content

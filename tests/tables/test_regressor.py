@@ -267,3 +267,16 @@ def test_a_separator_that_other_columns_explain_is_said() -> None:
     said = TableRegressor("y").fit(table).describe_columns()
     assert "numbers (decimal comma, thousands separated by '.'): count" in said
     assert said.endswith("; numbers: whole")
+
+
+def test_numbers_do_not_become_text_if_memory_runs_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_array, errors = pa.array, [pa.ArrowMemoryError("malloc of size 64 failed")]
+
+    def fail_once(*args: object, **options: object) -> object:
+        if errors:
+            raise errors.pop()
+        return make_array(*args, **options)
+
+    monkeypatch.setattr(pa, "array", fail_once)
+    with pytest.raises(MemoryError):
+        TableRegressor().fit({"x": [1.0, 2.0, 3.0]}, [1.0, 2.0, 3.0])

@@ -184,3 +184,13 @@ def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         read(str(tmp_path / "t.xlsx"))
     with pytest.raises(StreamError, match=r"this is a DuckDB database: pip install duckdb, or export it as CSV"):
         read(str(tmp_path / "t.duckdb"))
+
+
+def test_lack_of_memory_is_no_unreadable_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
+
+    feather.write_feather(pa.table({"a": [1, 2]}), str(tmp_path / "t.feather"))
+    monkeypatch.setattr("ellipack.tabular.whole_table_readers._open_feather", fail)
+    with pytest.raises(MemoryError):
+        open_table(str(tmp_path / "t.feather"))

@@ -108,3 +108,14 @@ def test_paths_that_are_not_utf8_can_be_read(tmp_path: Path) -> None:
     os.rename(tmp_path / "t.parquet", path)
     with open_table(path) as source:
         assert len(next(source)) == 1
+
+
+@pytest.mark.parametrize("name", ["__init__", "iter_batches"])
+def test_lack_of_memory_is_no_unreadable_table(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
+
+    parquet.write_table(pa.table({"a": [1, 2]}), tmp_path / "t.parquet")
+    monkeypatch.setattr(parquet.ParquetFile, name, fail)
+    with pytest.raises(MemoryError), open_table(str(tmp_path / "t.parquet")) as source:
+        list(source)

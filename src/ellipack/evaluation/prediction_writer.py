@@ -220,6 +220,8 @@ class ParquetPredictionWriter(CsvPredictionWriter):
                     rows, *columns = (column.to_pylist() for column in batch.cast(self._schema).columns)
                     values = [[math.nan if each is None else each for each in one] for one in columns[self._n_kept :]]
                     file.write(_format_rows(rows, values, columns[: self._n_kept]))
+        except MemoryError:
+            raise
         except (pa.ArrowException, ValueError, OSError) as error:
             raise StreamError(f"{self._path} contains no predictions to resume: {error}") from error
 
@@ -236,6 +238,8 @@ def holds_predictions(path: str | None, position: OutputPosition) -> bool:
         return read_position(path, position.size) == position
     try:
         return bool((parquet.read_metadata(path).metadata or {}).get(_POSITION_KEY) == _describe(position))
+    except MemoryError:  # otherwise another table could overwrite the predictions
+        raise
     except (pa.ArrowException, OSError, ValueError):
         return False
 

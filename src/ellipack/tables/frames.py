@@ -168,6 +168,8 @@ def _to_column(values: Any, name: str) -> Any:
         raise ShapeError(f"column {name!r} must be one-dimensional, got shape {shape}")
     try:
         return pa.array(values, from_pandas=True)
+    except MemoryError:  # otherwise numbers would become text
+        raise
     except (pa.ArrowException, OverflowError):
         if any(isinstance(each, complex | np.complexfloating) for each in values):
             message = f"column {name!r} must hold numbers, text, dates or Booleans, got complex numbers"

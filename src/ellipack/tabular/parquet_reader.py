@@ -44,10 +44,14 @@ class ParquetReader:
         try:
             # Pre-buffering, or no buffer, would hold a whole row group in memory.
             self._file = parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER_BYTES)
+        except MemoryError:
+            raise
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._read_error(error, 0) from error
         try:
             self.columns = check_column_names(self._file.schema_arrow.names, source)
+        except MemoryError:
+            raise
         except (pa.ArrowException, UnicodeDecodeError) as error:
             raise self._read_error(error, 0) from error
 
@@ -62,6 +66,8 @@ class ParquetReader:
                 table.validate(full=True)  # strings may not be UTF-8
                 yield Chunk(table, np.arange(rows_read + 1, rows_read + table.num_rows + 1), [])
                 rows_read += table.num_rows
+        except MemoryError:
+            raise
         except (pa.ArrowException, OSError) as error:
             raise self._read_error(error, rows_read) from error
 

@@ -56,6 +56,8 @@ class BatchReader:
                 table.validate(full=True)
                 yield Chunk(table, np.arange(rows_read + 1, rows_read + table.num_rows + 1), [])
                 rows_read += table.num_rows
+        except MemoryError:
+            raise
         except (pa.ArrowException, sqlite3.Error, OSError) as error:
             reason = str(error).splitlines()[0]
             raise StreamError(f"{self._source}, after row {rows_read:,}: can't be read ({reason})") from error
@@ -94,6 +96,8 @@ def open_whole_table(path: str, source: str, format: str, sheet: str | None) -> 
     except ModuleNotFoundError as error:
         package, what = _PACKAGES[format]
         raise StreamError(f"{source}: this is {what}: pip install {package}, or export it as CSV") from error
+    except MemoryError:
+        raise
     except (pa.ArrowException, sqlite3.Error, OSError, ValueError, KeyError) as error:
         raise StreamError(f"{source}: can't be read as {format} ({str(error).splitlines()[0]})") from error
 
