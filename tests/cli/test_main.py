@@ -75,6 +75,7 @@ def test_missing_package_is_reported_in_one_line(package: str, tmp_path: Path) -
         (SystemError("error return without exception set"), "{}: most likely, memory ran out"),
         (SystemError("<ufunc 'add'> returned NULL without setting an exception"), "{}: most likely, memory ran out"),
         (RuntimeError("can't allocate lock"), "{}: most likely, memory ran out"),
+        (TypeError("expected str, bytes or os.PathLike object, not PosixPath"), "{}: most likely, memory ran out"),
         (pa.ArrowException("Failed to launch worker thread: std::bad_alloc"), "{}: most likely, memory ran out"),
     ],
 )

@@ -40,7 +40,9 @@ EXIT_CODES: Final[dict[type[EllipackError], int]] = {InputError: 2, StreamError:
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
 _RESUME_HINT = "a run that was saved with --save can be resumed from there"
 _NO_MEMORY = f"memory ran out; {_RESUME_HINT}"
-_NO_MEMORY_ERRORS = r"without exception set$|without setting an exception$|^can't allocate |std::bad_alloc$"
+_NO_MEMORY_ERRORS = (
+    r"without exception set$|without setting an exception$|^can't allocate |std::bad_alloc$|os.PathLike.*, not \w+Path$"
+)
 """Errors other than MemoryError that Python and libraries raise if memory runs out, as a regular expression."""
 
 _EPILOG = """\b
