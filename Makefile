@@ -13,11 +13,11 @@ help: ## list the targets
 demo: .venv/demo.stamp ## compare learners on a synthetic stream, then run `ellipack run` on it and write a report
 	@$(BIN)/ellipack demo
 
-# Three processes keep two cores busy, because some tests wait. BLAS threads would compete with them. Without bytecode
-# files, each process that a test starts would compile the package again.
+# BLAS threads would compete with the other test process for cores. Without bytecode files, each process that a test
+# starts would compile the package again.
 test: export OPENBLAS_NUM_THREADS := 1
 test: .venv/dev.stamp ## run all tests
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 # Most checks use one core, so that two of them run at the same time. The longest one starts first.
 check: .venv/dev.stamp ## run what CI runs: a sanitizer run, lint, format, types, layers, C++ checks, doctests, all tests
