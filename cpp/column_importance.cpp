@@ -69,8 +69,8 @@ bool is_valid(const GroupSums& sums) {
          sums.differs.mean >= 0.0 && sums.differs.mean <= 1.0;
 }
 
-// Returns the mean number of rounds from a measurement to the next. A measurement costs most of a round; all together
-// are meant to take less than 5 % of the time. More in the beginning tell soon what matters, but weigh little later.
+// Returns the mean number of rounds from a measurement to the next. A measurement costs most of a round. There are more
+// in the beginning, so that the first figures come soon.
 double stride(std::int64_t round) {
   if (round < equal_rounds) {
     return round < 120 ? 2.0 : 4.0;

@@ -72,6 +72,7 @@ def test_missing_package_is_reported_in_one_line(package: str, tmp_path: Path) -
     ("error", "message"),
     [
         (MemoryError(), "memory ran out"),
+        (pa.ArrowMemoryError("malloc of size 1152921504606846976 failed"), "{}: memory ran out"),
         (SystemError("error return without exception set"), "{}: most likely, memory ran out"),
         (SystemError("<ufunc 'add'> returned NULL without setting an exception"), "{}: most likely, memory ran out"),
         (RuntimeError("can't allocate lock"), "{}: most likely, memory ran out"),

@@ -286,7 +286,8 @@ def sweep(command: Command, step: int, log: Path) -> tuple[int, Counter[str], in
     """Run with one failure after the other. Complete a run from each state of the files that failures leave."""
     total = command.report(library.allocations)
     can_fork = record[:total]
-    expected, states, problems = command.files(), set(), list[str]()
+    expected, states = command.files(), set()
+    problems = re.findall(r"(?m)^problem: (.*)$", log.read_text()) if log.exists() else []
     done = {int(number) for number, _ in ends_in(log)}
     numbers = [number for number in range(1, total + 1, step) if number not in done]
     for failing, end in let_fail(command, numbers, can_fork):

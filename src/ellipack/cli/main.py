@@ -38,8 +38,7 @@ EXIT_CODES: Final[dict[type[EllipackError], int]] = {InputError: 2, StreamError:
 """Exit codes of commands that fail. A command stopped by a signal exits with 128 plus its number, as in a shell."""
 
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
-_RESUME_HINT = "a run that was saved with --save can be resumed from there"
-_NO_MEMORY = f"memory ran out; {_RESUME_HINT}"
+_NO_MEMORY = "memory ran out; a run that was saved with --save can be resumed from there"
 _NO_MEMORY_ERRORS = (
     r"without exception set$|without setting an exception$|^can't allocate |std::bad_alloc$|os.PathLike.*, not \w+Path$"
 )
@@ -470,12 +469,13 @@ def main() -> NoReturn:
                     errors="backslashreplace"
                 )  # column names may have characters that terminals lack
             code = _run_command()
-        except MemoryError:
-            code = _fail(_NO_MEMORY, 1)
+        except MemoryError as error:
+            # The reason may be a damaged file that asks for a huge array, which its size shows.
+            code = _fail(f"{error}: {_NO_MEMORY}" if str(error) else _NO_MEMORY, 1)
         except Exception as error:
             if not re.search(_NO_MEMORY_ERRORS, str(error)):
                 raise
-            code = _fail(f"{error}: most likely, memory ran out; {_RESUME_HINT}", 1)
+            code = _fail(f"{error}: most likely, {_NO_MEMORY}", 1)
     except (OutputClosedError, BrokenPipeError):
         code = _BROKEN_PIPE
     sys.stderr.flush()
