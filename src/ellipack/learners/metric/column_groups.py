@@ -34,7 +34,7 @@ ALL: Final = "all"
 """Kind of a group: everything, if there is a group of time."""
 
 _COVERED_PRIORITY = 0.25  # of a column that has no share of its own: it is time, or one of correlated columns
-_SPLIT_PRIORITY, _TIMELESS_PRIORITY = 0.5, 0.2  # of the groups that tell time from features, with and without such ones
+_SPLIT_PRIORITY, _TIMELESS_PRIORITY = 0.5, 0.2  # of groups that tell time from features; the second if none is time
 _MIN_INCREASES = 8  # before a feature counts as time
 _MAX_REVERSALS = 0.01  # decreases of such a feature, relative to its increases
 _MIN_TIME_CORRELATION = 0.98  # correlation with the row number, by which a feature is time as well
