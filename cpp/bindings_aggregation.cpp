@@ -99,15 +99,14 @@ void bind_aggregation(nb::module_& m) {
           },
           "span"_a, "Discount the past: rows that are `span` rounds old keep the fraction 1/e of their weight.")
       .def(
-          "converted",
-          [](const LeastSquares& self, const Vector& ratio, const Vector& shift) {
+          "convert",
+          [](LeastSquares& self, const Vector& ratio, const Vector& shift) {
             require_size("ratio", ratio.size(), self.size());
             require_size("shift", shift.size(), self.size());
-            return self.converted(span_of(ratio), span_of(shift));
+            self.convert(span_of(ratio), span_of(shift));
           },
           "ratio"_a, "shift"_a,
-          "Return the same regression on rescaled features. The old features are `ratio * new + shift`; the last one "
-          "is "
+          "Convert the regression to rescaled features. The old features are `ratio * new + shift`; the last one is "
           "the constant, with a ratio and a shift of 1.")
       .def(
           "__reduce__",

@@ -132,23 +132,33 @@ FloatArray errors_of(const ImportanceParts& parts) {
 // Earlier rows, the gradients at them, and their features of the past.
 using Sample = std::tuple<Matrix, Matrix, Matrix>;
 
+std::vector<double> values_of_row(const Matrix& table, std::size_t row) {
+  const double* const first = table.data() + row * table.shape(1);
+  return {first, first + table.shape(1)};
+}
+
 ImportanceParts make_importance_parts(std::int64_t seed, const Sequence<FeatureGroup>& groups, std::int64_t seen,
                                       const Sample& sample, const Vector& errors, const Vector& last_row,
                                       const std::pair<IntVector, IntVector>& moves, const Matrix& slope_model) {
   const auto& [rows, gradients, past_rows] = sample;
+  const std::size_t d = rows.shape(1);
   require_size("errors", errors.size(), 5);
   require_size("gradients", gradients.shape(0), rows.shape(0));
   require_size("past_rows", past_rows.shape(0), rows.shape(0));
-  require_size("slope_model", slope_model.shape(1), rows.shape(1));
+  require_size("a row of gradients", gradients.shape(1), d);
+  require_size("slope_model", slope_model.shape(1), d);
+  std::vector<std::shared_ptr<const SampledRow>> sampled;
+  for (std::size_t k = 0; k < rows.shape(0); ++k) {
+    sampled.push_back(
+        std::make_shared<SampledRow>(values_of_row(rows, k), values_of_row(gradients, k), values_of_row(past_rows, k)));
+  }
   ImportanceParts parts{seed,
-                        rows.shape(1),
+                        d,
                         past_rows.shape(1),
                         vector_of(groups),
                         seen,
-                        vector_of(rows),
-                        vector_of(gradients),
+                        std::move(sampled),
                         vector_of(slope_model),
-                        vector_of(past_rows),
                         {errors(0), errors(1)},
                         {errors(2), errors(3)},
                         errors(4),
@@ -160,10 +170,33 @@ ImportanceParts make_importance_parts(std::int64_t seed, const Sequence<FeatureG
 }
 
 std::tuple<FloatArray, FloatArray, FloatArray> sample_of(const ImportanceParts& self) {
-  const std::size_t count = self.row_count();
-  return {copy_to_numpy<double>(self.rows, {count, self.dimension}),
-          copy_to_numpy<double>(self.gradients, {count, self.dimension}),
-          copy_to_numpy<double>(self.past_rows, {count, self.past_dimension})};
+  const std::size_t count = self.sample.size();
+  std::vector<double> rows, gradients, past_rows;
+  rows.reserve(count * self.dimension);
+  gradients.reserve(count * self.dimension);
+  past_rows.reserve(count * self.past_dimension);
+  for (const std::shared_ptr<const SampledRow>& each : self.sample) {
+    rows.insert(rows.end(), each->row.begin(), each->row.end());
+    gradients.insert(gradients.end(), each->gradient.begin(), each->gradient.end());
+    past_rows.insert(past_rows.end(), each->past.begin(), each->past.end());
+  }
+  return {to_numpy(std::move(rows), {count, self.dimension}), to_numpy(std::move(gradients), {count, self.dimension}),
+          to_numpy(std::move(past_rows), {count, self.past_dimension})};
+}
+
+// Returns the same with another model of slopes. The core checks it.
+ImportanceParts with_slope_model(const ImportanceParts& self, const Matrix& slope_model) {
+  require_size("slope_model", slope_model.shape(1), self.dimension);
+  ImportanceParts parts = self;
+  parts.slope_model = vector_of(slope_model);
+  return parts;
+}
+
+// Returns the same with other groups. The core checks them.
+ImportanceParts with_groups(const ImportanceParts& self, const Sequence<FeatureGroup>& groups) {
+  ImportanceParts parts = self;
+  parts.groups = vector_of(groups);
+  return parts;
 }
 
 FloatArray slope_model_of(const ImportanceParts& self) {
@@ -183,6 +216,10 @@ void bind_importance_parts(nb::module_& m) {
       .def_ro("seed", &ImportanceParts::seed)
       .def_ro("groups", &ImportanceParts::groups)
       .def_ro("seen", &ImportanceParts::seen)
+      .def_ro("dimension", &ImportanceParts::dimension, "Number of features.")
+      .def_ro("past_dimension", &ImportanceParts::past_dimension, "Number of features of the past.")
+      .def("with_slope_model", &with_slope_model, "slope_model"_a, "Return the same with another model of slopes.")
+      .def("with_groups", &with_groups, "groups"_a, "Return the same with other groups.")
       .def_prop_ro("sample", &sample_of, new_array,
                    "Earlier rows, the gradients at them, and their features of the past.")
       .def_prop_ro("errors", &errors_of, new_array,

@@ -120,6 +120,19 @@ CenterMemory append_centers(const CenterMemory& centers, const CenterMemory& oth
   return more;
 }
 
+FloatArray project_centers(const CenterMemory& centers, const FeatureView& view, const IntVector& places,
+                           const Matrix& directions) {
+  require_places(places, centers.size());
+  require_size("scale", view.dimension, centers.dimension);
+  require_size("directions", directions.shape(0), centers.dimension);
+  std::vector<double> out;
+  {
+    const nb::gil_scoped_release release;
+    out = centers.project(view, span_of(places), span_of(directions));
+  }
+  return to_numpy(std::move(out), {places.size(), directions.shape(1)});
+}
+
 CenterIndex make_index(const Sequence<Matrix>& coordinate_arrays) {
   const std::vector<Matrix> coordinates = vector_of(coordinate_arrays);
   const nb::gil_scoped_release release;
@@ -179,6 +192,7 @@ void bind_centers(nb::module_& m) {
       .def(nb::new_(&make_centers), "rows"_a, "label_sums"_a, "label_counts"_a, "round_sums"_a, "error_sums"_a)
       .def_prop_ro(
           "rows", [](const CenterMemory& self) { return as_matrix(*self.rows, self.dimension); }, new_array)
+      .def_ro("dimension", &CenterMemory::dimension, "Number of features.")
       .def_prop_ro(
           "label_sums", [](const CenterMemory& self) { return as_vector(self.label_sums); }, new_array)
       .def_prop_ro(
@@ -195,6 +209,8 @@ void bind_centers(nb::module_& m) {
             return self.take(span_of(places));
           },
           "places"_a, "Return some of the centers.")
+      .def("project", &project_centers, "view"_a, "places"_a, "directions"_a,
+           "Return the products of some of the centers, standardized by a view, and directions.")
       .def("replace", &replace_centers, "places"_a, "others"_a, "Return centers of which some are replaced by others.")
       .def("append", &append_centers, "others"_a, "Return these centers and others.")
       .def(

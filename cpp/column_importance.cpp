@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "checks.hpp"
+#include "reserve_more.hpp"
 
 namespace ellipack {
 
@@ -320,15 +321,19 @@ void FadingMean::add(double value, double keep) {
 void ImportanceParts::check() const {
   require(dimension >= 1, "importance must have at least one feature");
   require(seen >= 0 && seen <= largest_count, "seen must be from 0 to 2^52");
-  require(rows.size() % dimension == 0 && std::cmp_equal(row_count(), std::min<std::int64_t>(seen, max_rows)),
+  require(std::cmp_equal(sample.size(), std::min<std::int64_t>(seen, max_rows)),
           "rows must have as many rows as were seen, and at most 1,024");
-  require(past_rows.size() == row_count() * past_dimension && gradients.size() == rows.size(),
-          "gradients and past_rows must have one row per row");
   require(slope_model.empty() || slope_model.size() == dimension * (dimension + 1),
           "slope_model must be empty or have one row per feature, and the intercepts");
-  for (const std::vector<double>* values : {&rows, &gradients, &slope_model, &past_rows, &last_row}) {
-    require(all_within(*values, largest_value), "rows, gradients and slopes must be finite and at most 1e150 in size");
+  for (const std::shared_ptr<const SampledRow>& each : sample) {
+    require(each->row.size() == dimension && each->gradient.size() == dimension && each->past.size() == past_dimension,
+            "rows, gradients and past_rows must have one entry per feature");
+    require(all_within(each->row, largest_value) && all_within(each->gradient, largest_value) &&
+                all_within(each->past, largest_value),
+            "rows and gradients must be finite and at most 1e150 in size");
   }
+  require(all_within(slope_model, largest_value) && all_within(last_row, largest_value),
+          "slopes and last_row must be finite and at most 1e150 in size");
   require(last_row.size() == dimension && increases.size() == dimension && decreases.size() == dimension,
           "last_row, increases and decreases must have one entry per feature");
   for (const std::vector<std::int64_t>* counts : {&increases, &decreases}) {
@@ -353,16 +358,13 @@ void ImportanceParts::check() const {
 }
 
 ColumnImportance::ColumnImportance(ImportanceParts parts) : parts_((parts.check(), std::move(parts))) {
-  parts_.rows.reserve(ImportanceParts::max_rows * parts_.dimension);
-  parts_.gradients.reserve(ImportanceParts::max_rows * parts_.dimension);
-  parts_.past_rows.reserve(ImportanceParts::max_rows * parts_.past_dimension);
   needs_.resize(parts_.groups.size());
   fractions_.resize(parts_.groups.size());
   find_next_fractions();
 }
 
 std::size_t ColumnImportance::source_row(std::int64_t round) const {
-  return random_bits(parts_.seed, round, 0) % parts_.row_count();
+  return random_bits(parts_.seed, round, 0) % parts_.sample.size();
 }
 
 // For a move m and an error e, the rise is m^2 + 2 m e. Where errors are large, all rises are. The prediction may move
@@ -489,6 +491,15 @@ bool ColumnImportance::is_divided_again() const {
   return count % measurements_per_division == 0;
 }
 
+void ColumnImportance::make_room() {
+  reserve_more(parts_.sample, 1);
+  if (!next_row_) {
+    next_row_ =
+        std::make_shared<SampledRow>(std::vector<double>(parts_.dimension), std::vector<double>(parts_.dimension),
+                                     std::vector<double>(parts_.past_dimension));
+  }
+}
+
 void ColumnImportance::add(const Round& round) {
   const double keep = 1.0 - 1.0 / memory(round.number);
   parts_.recent_factor *= keep;
@@ -546,19 +557,17 @@ void ColumnImportance::add_row(const Round& round) {
   }
   std::ranges::copy(round.row, parts_.last_row.begin());
   ++parts_.seen;
-  if (parts_.row_count() < ImportanceParts::max_rows) {
-    parts_.rows.insert(parts_.rows.end(), round.row.begin(), round.row.end());
-    parts_.gradients.insert(parts_.gradients.end(), round.gradient.begin(), round.gradient.end());
-    parts_.past_rows.insert(parts_.past_rows.end(), round.past.begin(), round.past.end());
-    return;
-  }
-  const std::uint64_t place = random_bits(parts_.seed, round.number, 1) % static_cast<std::uint64_t>(parts_.seen);
+  std::uint64_t place = parts_.sample.size();
   if (place < ImportanceParts::max_rows) {
-    const auto first = static_cast<std::ptrdiff_t>(place * parts_.dimension);
-    std::ranges::copy(round.row, parts_.rows.begin() + first);
-    std::ranges::copy(round.gradient, parts_.gradients.begin() + first);
-    std::ranges::copy(round.past,
-                      parts_.past_rows.begin() + static_cast<std::ptrdiff_t>(place * parts_.past_dimension));
+    parts_.sample.emplace_back();
+  } else {
+    place = random_bits(parts_.seed, round.number, 1) % static_cast<std::uint64_t>(parts_.seen);
+  }
+  if (place < ImportanceParts::max_rows) {
+    std::ranges::copy(round.row, next_row_->row.begin());
+    std::ranges::copy(round.gradient, next_row_->gradient.begin());
+    std::ranges::copy(round.past, next_row_->past.begin());
+    parts_.sample[place] = std::move(next_row_);
   }
 }
 

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -107,6 +108,13 @@ struct FeatureGroup {
   GroupSums recent;
 };
 
+// An earlier row. It does not change, so that copies of the state share it.
+struct SampledRow {
+  std::vector<double> row;
+  std::vector<double> gradient;  // slope of the local fit at the row
+  std::vector<double> past;      // features of the past
+};
+
 // The complete state.
 struct ImportanceParts {
   static constexpr std::size_t max_rows = 1024;    // of which replacements are drawn
@@ -116,23 +124,18 @@ struct ImportanceParts {
   std::size_t dimension = 0;       // number of features
   std::size_t past_dimension = 0;  // number of features of the past
   std::vector<FeatureGroup> groups;
-  std::int64_t seen = 0;            // number of rows so far
-  std::vector<double> rows;         // uniform sample of them
-  std::vector<double> gradients;    // slopes of the local fits at these rows
-  std::vector<double> slope_model;  // see MetricRounds::find_slopes; of the current phase
-  std::vector<double> past_rows;    // their features of the past
-  FadingMean total_error;           // squared errors of all rounds
+  std::int64_t seen = 0;                                  // number of rows so far
+  std::vector<std::shared_ptr<const SampledRow>> sample;  // uniform sample of them
+  std::vector<double> slope_model;                        // see MetricRounds::find_slopes; of the current phase
+  FadingMean total_error;                                 // squared errors of all rounds
   FadingMean recent_error;
   double recent_factor = 1.0;  // by which the weights of recent measurements are still to be multiplied
   std::vector<double> last_row;
   std::vector<std::int64_t> increases;  // of each feature from a row to the next
   std::vector<std::int64_t> decreases;
 
-  std::size_t row_count() const { return rows.size() / dimension; }
-  std::span<const double> row(std::size_t k) const { return {rows.data() + k * dimension, dimension}; }
-  std::span<const double> past_row(std::size_t k) const {
-    return {past_rows.data() + k * past_dimension, past_dimension};
-  }
+  std::span<const double> row(std::size_t k) const { return sample[k]->row; }
+  std::span<const double> past_row(std::size_t k) const { return sample[k]->past; }
 
   // Throws std::invalid_argument unless the parts are valid and consistent.
   void check() const;
@@ -142,6 +145,11 @@ class ColumnImportance {
  public:
   // Throws std::invalid_argument unless the parts are valid.
   explicit ColumnImportance(ImportanceParts parts);
+
+  // Copies the state. Call `make_room` before `add`.
+  ColumnImportance(const ColumnImportance& other)
+      : parts_(other.parts_), needs_(other.needs_), fractions_(other.fractions_) {}
+  ColumnImportance& operator=(const ColumnImportance&) = delete;
 
   const ImportanceParts& parts() const { return parts_; }
 
@@ -187,7 +195,10 @@ class ColumnImportance {
     double measured_prediction = 0.0;
   };
 
-  // Adds a round. Does not throw.
+  // Allocates what `add` needs, so that it does not throw.
+  void make_room();
+
+  // Adds a round, after `make_room`. Does not throw.
   void add(const Round& round);
 
  private:
@@ -200,8 +211,9 @@ class ColumnImportance {
   void add_row(const Round& round);
 
   ImportanceParts parts_;
-  std::vector<double> needs_;      // of each group, when measurements are divided among them
-  std::vector<double> fractions_;  // of the next measurements that each group gets
+  std::vector<double> needs_;             // of each group, when measurements are divided among them
+  std::vector<double> fractions_;         // of the next measurements that each group gets
+  std::shared_ptr<SampledRow> next_row_;  // memory of the next row of the sample
 };
 
 }  // namespace ellipack

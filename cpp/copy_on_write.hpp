@@ -33,9 +33,12 @@ class CopyOnWrite {
   const T& operator*() const { return shared_->value; }
   const T* operator->() const { return &shared_->value; }
 
+  // Returns whether other copies share the value, so that `write` would copy it.
+  bool is_shared() const { return shared_->owners.load(std::memory_order_acquire) > 1; }
+
   // Returns a reference for changes.
   T& write() {
-    if (shared_->owners.load(std::memory_order_acquire) > 1) {
+    if (is_shared()) {
       *this = CopyOnWrite(shared_->value);
     }
     return shared_->value;

@@ -4,10 +4,7 @@
 
 namespace ellipack {
 
-// With many features most of the time goes to the first use of the memory of the new inverse. Each of its rows is
-// therefore written once, and not filled with zeros before.
-
-LeastSquares LeastSquares::converted(std::span<const double> ratio, std::span<const double> shift) const {
+void LeastSquares::convert(std::span<const double> ratio, std::span<const double> shift) {
   const std::size_t count = size();
   std::vector<double> last(count);  // the last row of the new inverse
   multiply(shift, last);
@@ -17,27 +14,26 @@ LeastSquares LeastSquares::converted(std::span<const double> ratio, std::span<co
   }
   last.back() = corner;
 
-  std::vector<double> entries;
-  entries.reserve(count * count);
-  std::vector<double> row(count);
+  std::vector<double>& entries = inverse.write();
   for (std::size_t i = 0; i + 1 < count; ++i) {
-    const double* const old = inverse->data() + i * count;
+    double* const row = entries.data() + i * count;
     for (std::size_t j = 0; j + 1 < count; ++j) {
-      row[j] = old[j] * (ratio[i] * ratio[j]);
+      row[j] *= ratio[i] * ratio[j];
     }
-    row.back() = last[i];
-    entries.insert(entries.end(), row.begin(), row.end());
+    row[count - 1] = last[i];
   }
-  entries.insert(entries.end(), last.begin(), last.end());
+  std::ranges::copy(last, entries.end() - static_cast<std::ptrdiff_t>(count));
 
-  std::vector<double> new_coefficients(count);
+  const double constant = dot(shift, coefficients);
   for (std::size_t i = 0; i + 1 < count; ++i) {
-    new_coefficients[i] = coefficients[i] * ratio[i];
+    coefficients[i] *= ratio[i];
   }
-  new_coefficients.back() = dot(shift, coefficients);
-  return {std::move(entries), std::move(new_coefficients)};
+  coefficients.back() = constant;
 }
 
+// With many features most of the time goes to the first use of the memory of the inverse. Each of its rows is therefore
+// written once, and not filled with zeros before.
+//
 // Four rows are subtracted at a time, which saves loads and stores.
 LeastSquares LeastSquares::from_low_rank(std::span<const double> variances, std::span<const double> link,
                                          std::span<const double> rows, std::vector<double> coefficients) {

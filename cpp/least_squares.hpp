@@ -90,10 +90,10 @@ struct LeastSquares {
     }
   }
 
-  // Returns the same regression on rescaled features. The old features are ratio * new + shift. The last feature is the
+  // Converts the regression to rescaled features. The old features are ratio * new + shift. The last feature is the
   // constant, with a ratio and a shift of 1. With this map A, the coefficients become A^T theta and the inverse becomes
-  // A^T P A.
-  LeastSquares converted(std::span<const double> ratio, std::span<const double> shift) const;
+  // A^T P A. If it throws, nothing has changed.
+  void convert(std::span<const double> ratio, std::span<const double> shift);
 
   // Returns the regression whose inverse is diag(variances) + link link^T - rows^T rows. `rows` has one entry per
   // feature in each row.

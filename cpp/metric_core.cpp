@@ -413,6 +413,9 @@ bool MetricCore::fills_memory(double label, const Workspace& work) const {
 
 // Allocates what the round needs, so that a failure does not leave a part of it.
 void MetricCore::make_room(const Row& row, double label, Workspace& work) {
+  if (importance_) {
+    importance_->make_room();
+  }
   plain_.make_room_to_learn(label, work.plain);
   if (!past_) {
     return;
@@ -485,7 +488,7 @@ void MetricCore::measure_importance(std::span<const double> row, double label, W
   if (plain_.has_labels()) {
     plain_.find_gradient(work.plain, measured.gradient);
   }
-  if (parts.rows.empty()) {
+  if (parts.sample.empty()) {
     return;
   }
   plain_.find_slopes(measured.gradient, parts.slope_model, work.plain, measured.surrogates);

@@ -55,7 +55,7 @@ void CenterMemory::check() const {
 }
 
 void CenterMemory::make_room() {
-  reserve_more(rows.write(), dimension);
+  reserve_more(rows, dimension);
   reserve_more(label_sums, 1);
   reserve_more(label_counts, 1);
   reserve_more(round_sums, 1);
@@ -120,6 +120,23 @@ void CenterMemory::append(const CenterMemory& others) {
   add(label_counts, others.label_counts);
   add(round_sums, others.round_sums);
   add(error_sums, others.error_sums);
+}
+
+// Few centers are standardized at a time, which saves memory for many features.
+std::vector<double> CenterMemory::project(const FeatureView& view, std::span<const std::int64_t> places,
+                                          std::span<const double> directions) const {
+  constexpr std::size_t block = 16;
+  const std::size_t width = directions.size() / dimension;
+  std::vector<double> out(places.size() * width);
+  std::vector<double> standard(block * dimension);
+  for (std::size_t first = 0; first < places.size(); first += block) {
+    const std::size_t count = std::min(block, places.size() - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      view.standardize(row(static_cast<std::size_t>(places[first + i])), {standard.data() + i * dimension, dimension});
+    }
+    project_rows({standard.data(), count * dimension}, directions, width, {out.data() + first * width, count * width});
+  }
+  return out;
 }
 
 void PackingExpert::check() const {

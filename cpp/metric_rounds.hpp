@@ -74,6 +74,10 @@ struct CenterMemory {
   void put(std::span<const std::int64_t> places, const CenterMemory& others);
   // Adds centers.
   void append(const CenterMemory& others);
+
+  // Standardizes some of the centers by a view, and returns their products with `directions`. Places must be in range.
+  std::vector<double> project(const FeatureView& view, std::span<const std::int64_t> places,
+                              std::span<const double> directions) const;
 };
 
 // Algorithm 1 as an expert, in the coordinates of the first view divided by `coordinate_scale`.

@@ -61,9 +61,9 @@ class LeastSquares:
         Discount the past: rows that are `span` rounds old keep the fraction 1/e of their weight.
         """
 
-    def converted(self, ratio: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> LeastSquares:
+    def convert(self, ratio: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """
-        Return the same regression on rescaled features. The old features are `ratio * new + shift`; the last one is the constant, with a ratio and a shift of 1.
+        Convert the regression to rescaled features. The old features are `ratio * new + shift`; the last one is the constant, with a ratio and a shift of 1.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
@@ -252,6 +252,20 @@ class ImportanceParts:
 
     @property
     def seen(self) -> int: ...
+
+    @property
+    def dimension(self) -> int:
+        """Number of features."""
+
+    @property
+    def past_dimension(self) -> int:
+        """Number of features of the past."""
+
+    def with_slope_model(self, slope_model: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> ImportanceParts:
+        """Return the same with another model of slopes."""
+
+    def with_groups(self, groups: Sequence[FeatureGroup]) -> ImportanceParts:
+        """Return the same with other groups."""
 
     @property
     def sample(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.float64]]:
@@ -464,6 +478,10 @@ class CenterMemory:
     def rows(self) -> NDArray[numpy.float64]: ...
 
     @property
+    def dimension(self) -> int:
+        """Number of features."""
+
+    @property
     def label_sums(self) -> NDArray[numpy.float64]: ...
 
     @property
@@ -479,6 +497,11 @@ class CenterMemory:
 
     def take(self, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> CenterMemory:
         """Return some of the centers."""
+
+    def project(self, view: FeatureView, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Return the products of some of the centers, standardized by a view, and directions.
+        """
 
     def replace(self, places: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], others: CenterMemory) -> CenterMemory:
         """Return centers of which some are replaced by others."""

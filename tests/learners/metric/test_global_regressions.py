@@ -1,3 +1,5 @@
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -67,7 +69,8 @@ def test_a_converted_regression_predicts_the_same(d: int, seed: int) -> None:
 
     for x in features(old, X):
         regression.update(x, rng.normal())
-    converted = global_regressions._convert(regression, old, new)
+    converted = deepcopy(regression)
+    global_regressions._convert(converted, old, new)
     before, after = features(old, X), features(new, X)
     np.testing.assert_allclose(after @ converted.coefficients, before @ regression.coefficients, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(after @ converted.inverse @ after.T, before @ regression.inverse @ before.T, atol=1e-8)

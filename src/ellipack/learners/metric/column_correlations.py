@@ -40,13 +40,13 @@ class StandardizedCenters(NamedTuple):
 
 def standardize_centers(centers: CenterMemory) -> StandardizedCenters:
     """Return centers, evenly spaced in time, for correlations."""
-    rows = centers.rows
-    count, d = rows.shape
+    count, d = len(centers), centers.dimension
     if count < _MIN_ROWS or d > _MAX_FEATURES:
         return StandardizedCenters(np.zeros(0), np.zeros(0), np.zeros((0, d)))
     picked = np.linspace(0, count - 1, min(count, _MAX_ROWS)).astype(np.int64)
-    means = np.column_stack([centers.round_sums[picked], centers.label_sums[picked]])
-    columns = np.vstack([means.T / centers.label_counts[picked], rows[picked].T])  # each contiguous, to save time
+    some = centers.take(picked)
+    means = np.column_stack([some.round_sums, some.label_sums])
+    columns = np.vstack([means.T / some.label_counts, some.rows.T])  # each contiguous, to save time
     table = _standardize(columns.T)
     return StandardizedCenters(table[:, 0], table[:, 1], table[:, 2:])
 

@@ -109,7 +109,7 @@ def initial_importance(columns: tuple[int, ...], past_dimension: int, seed: int)
 
 def with_slope_model(importance: ImportanceParts, view: FeatureView) -> ImportanceParts:
     """Return the measurement for a phase with this first view: its model of slopes is fitted again."""
-    return _changed(importance, slope_model=fit_slope_model(importance, view))
+    return importance.with_slope_model(fit_slope_model(importance, view))
 
 
 def update_groups(
@@ -147,7 +147,16 @@ def with_columns(
         increases, decreases = (np.append(each, np.zeros(count, dtype=np.int64)) for each in importance.moves)
         last = np.append(importance.last_row, np.zeros(count))
         model = with_new_features(importance.slope_model, count)
-        importance = _changed(importance, sample=sample, last_row=last, moves=(increases, decreases), slope_model=model)
+        importance = ImportanceParts(
+            importance.seed,
+            importance.groups,
+            importance.seen,
+            sample,
+            importance.errors,
+            last,
+            (increases, decreases),
+            model,
+        )
     keys = _keys(columns, layout.together, bool(layout.time) or _has_past(importance))
     return regroup(importance, layout, GroupLayout(columns, keys, layout.time, layout.divisions))
 
@@ -166,7 +175,7 @@ def regroup(importance: ImportanceParts, old: GroupLayout, new: GroupLayout) -> 
         if before is not None and not _keeps_measurements(key.kind, np.asarray(before.features, np.int64), features):
             before = None
         groups.append(_group(key, features, _priority(key, features, time, covered), before))
-    return _changed(importance, groups=groups), new
+    return importance.with_groups(groups), new
 
 
 def _priority(key: GroupKey, features: Ints, time: frozenset[int], covered: frozenset[int]) -> float:
@@ -200,8 +209,7 @@ def _keys(columns: tuple[int, ...], together: tuple[tuple[int, ...], ...], has_t
 
 def _has_past(importance: ImportanceParts) -> bool:
     """Return whether there are features of the past."""
-    _, _, past_rows = importance.sample
-    return bool(past_rows.shape[1])
+    return bool(importance.past_dimension)
 
 
 def _features_of_columns(columns: tuple[int, ...]) -> dict[int, list[int]]:
@@ -223,11 +231,6 @@ def _features(key: GroupKey, of_columns: dict[int, list[int]], time: frozenset[i
         if key.kind != ALL:
             chosen = [k for k in own if k not in time] or (own if key.kind == COLUMN else [])
     return np.array(chosen, dtype=np.int64)
-
-
-def _changed(importance: ImportanceParts, **changes: object) -> ImportanceParts:
-    names = ("seed", "groups", "seen", "sample", "errors", "last_row", "moves", "slope_model")
-    return ImportanceParts(**{name: changes.get(name, getattr(importance, name)) for name in names})  # type: ignore[arg-type]
 
 
 def _time_features(importance: ImportanceParts, centers: StandardizedCenters) -> tuple[int, ...]:

@@ -22,7 +22,8 @@ def convert_regressions(parts: MetricParts, new: FeatureView) -> GlobalRegressio
     Parameters
     ----------
     parts : MetricParts
-        Parts of the core after the last round of the phase. They are not changed.
+        Parts of the core after the last round of the phase. Their regressions are converted in place: with many
+        features, most of the time would go to new memory.
     new : FeatureView
         First view of the next phase.
 
@@ -30,13 +31,16 @@ def convert_regressions(parts: MetricParts, new: FeatureView) -> GlobalRegressio
     -------
     regressions : GlobalRegressions
     """
-    old, before = parts.views[0], parts.regressions
-    count, d = parts.centers.rows.shape
-    refitted = _refit(parts, new) if _refits_ridge(count, d) else None
-    ridge = _convert(before.ridge, old, new) if refitted is None else refitted
-    if refitted is None or not _refits_forgetting(parts.clock):
-        return GlobalRegressions(ridge, _convert(before.forgetting, old, new))
-    return GlobalRegressions(ridge, refitted)
+    old, (ridge, forgetting) = parts.views[0], (parts.regressions.ridge, parts.regressions.forgetting)
+    if not _refits_ridge(len(parts.centers), parts.centers.dimension):
+        _convert(ridge, old, new)
+        _convert(forgetting, old, new)
+        return parts.regressions
+    refitted = _refit(parts, new)
+    if _refits_forgetting(parts.clock):
+        return GlobalRegressions(refitted, refitted)
+    _convert(forgetting, old, new)
+    return GlobalRegressions(refitted, forgetting)
 
 
 def refits_after(core: MetricCore) -> bool:
@@ -95,7 +99,7 @@ def _fit_few_rows(standard: Floats, counts: Floats, label_sums: Floats) -> Least
     )
 
 
-def _convert(regression: LeastSquares, old: FeatureView, new: FeatureView) -> LeastSquares:
-    """Return a regression converted to the new units."""
+def _convert(regression: LeastSquares, old: FeatureView, new: FeatureView) -> None:
+    """Convert a regression to the new units, in place."""
     shift = (new.shift - old.shift) / old.scale
-    return regression.converted(np.append(new.scale / old.scale, 1.0), np.append(shift, 1.0))
+    regression.convert(np.append(new.scale / old.scale, 1.0), np.append(shift, 1.0))

@@ -20,7 +20,6 @@ from ellipack._core import (
     MetricSettings,
     PastParts,
     StackedAggregation,
-    project,
 )
 from ellipack.learners.aggregation import restart_aggregation
 from ellipack.learners.metric.column_groups import update_groups, with_slope_model
@@ -47,9 +46,8 @@ from ellipack.learners.metric.state import (
     PhaseSummary,
     SelectedMetrics,
     empty_gop,
-    project_rows,
 )
-from ellipack.learners.metric.subspace import leading_subspace
+from ellipack.learners.metric.subspace import leading_subspace, sampled_rows
 from ellipack.linear_algebra import single_threaded_blas
 from ellipack.metric import Metric
 from ellipack.validation import Floats, Ints
@@ -116,7 +114,7 @@ def next_phase(
     phase : PhaseState
         The phase that ends. It is not changed.
     parts : CoreParts
-        Parts of its core after the last round.
+        Parts of its core after the last round. Their regressions are converted in place.
     config : MetricConfig
         Settings.
     random_state : int
@@ -197,18 +195,18 @@ def _sample(rng: np.random.Generator, size: int, max_count: int) -> Ints:
 def _update_view(phase_end: _PhaseEnd, v: int, pool: Ints) -> UpdatedView:
     """Return a view with new scales and a new metric."""
     centers, config = phase_end.parts.centers, phase_end.config
-    old, rows = phase_end.parts.views[v], centers.rows[pool]
-    scaled = _standardized_view(phase_end.parts, old) if v == 0 else _ranked_view(old, rows)
-    standard = scaled.standardize(rows)
+    old = phase_end.parts.views[v]
+    scaled = _standardized_view(phase_end.parts, old) if v == 0 else _ranked_view(old, centers.take(pool).rows)
     gop, directions = _convert_gop(old, scaled)
-    basis = leading_subspace(gop, standard)
+    # The table of all rows is never copied: with many features this would take most of the time.
+    basis = leading_subspace(gop, scaled.standardize(centers.take(pool[sampled_rows(len(pool))]).rows))
     directions = basis.T @ directions
     choice, scores = "current", phase_end.selected.scores[v]
     if len(pool) >= _MIN_CENTERS:
         labels = centers.label_sums[pool] / centers.label_counts[pool]
         validation = _sample(phase_end.rng, len(pool), _count_validation_points(config, len(centers)))
         neighbors = phase_end.settings.neighbors
-        data = ValidationSet(project(standard, basis), labels, validation, neighbors)
+        data = ValidationSet(centers.project(scaled, pool, basis), labels, validation, neighbors)
         candidates = dict(generate_candidates(restrict_gop(gop, basis), directions, config))
         choice, scores = select_metric(candidates, data, scores, phase_end.n_jobs)
         directions = candidates[choice].directions
@@ -227,7 +225,8 @@ def _update_view(phase_end: _PhaseEnd, v: int, pool: Ints) -> UpdatedView:
 def _convert_parts(phase_end: _PhaseEnd, changes: list[UpdatedView]) -> MetricParts:
     """Return the parts of a learner in the units and metrics of the next phase."""
     parts, views = phase_end.parts, [change.view for change in changes]
-    coordinates = [project_rows(view, parts.centers.rows) for view in views]
+    everywhere = np.arange(len(parts.centers))
+    coordinates = [parts.centers.project(view, everywhere, view.directions) for view in views]
     farthest = float(np.sqrt(np.einsum("ij,ij->i", coordinates[0], coordinates[0]).max()))
     max_centers = phase_end.settings.max_centers
     # Attributes of compiled objects are copies, so that `parts` is not changed here.

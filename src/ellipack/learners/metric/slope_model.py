@@ -32,10 +32,11 @@ def fit_slope_model(importance: ImportanceParts, view: FeatureView) -> Floats:
         Coefficients of each feature for all slopes, a symmetric matrix as that of the second derivatives of a function,
         then the intercepts. There are no rows if there is no model.
     """
-    rows, gradients, _ = importance.sample
-    count, d = rows.shape
-    if count < _MIN_ROWS or d > _MAX_FEATURES:
+    d = importance.dimension
+    if importance.seen < _MIN_ROWS or d > _MAX_FEATURES:
         return empty_slope_model(d)
+    rows, gradients, _ = importance.sample
+    count = len(rows)
     standard = view.standardize(rows)
     # Products with centered columns, without centering them: NumPy is slow along the first axis of narrow tables.
     means, mean_gradients = (np.full(count, 1 / count) @ each for each in (standard, gradients))

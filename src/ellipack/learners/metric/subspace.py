@@ -70,12 +70,17 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
         units = np.zeros((d, len(axes)))
         units[axes, np.arange(len(axes))] = 1
         basis = _orthonormal(np.hstack([units, _leading_vectors(gop, N_EIGENVECTORS)]))
-    sample = standard[:: -(-len(standard) // _SAMPLE)]
+    sample = standard[sampled_rows(len(standard))]
     sample = sample - sample.mean(axis=0)
     sample -= (sample @ basis) @ basis.T
     principal = _leading_vectors(sample, MAX_COORDINATES - basis.shape[1])
     columns = np.hstack([basis, principal])
     return _orthonormal(columns) if columns.shape[1] else initial_subspace(d)
+
+
+def sampled_rows(count: int) -> slice:
+    """Return which of the rows `leading_subspace` uses, evenly spaced. Others need not be given."""
+    return slice(None, None, -(-count // _SAMPLE))
 
 
 def initial_subspace(d: int) -> Floats:
