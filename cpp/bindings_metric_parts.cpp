@@ -12,12 +12,14 @@ namespace {
 using namespace nb::literals;
 
 FeatureView make_view(const Matrix& knots, const Vector& shift, const Vector& scale, const Matrix& directions,
-                      const Matrix& gop, std::size_t fit_dimension) {
+                      const Matrix& gop, std::size_t fit_dimension, std::size_t max_slopes) {
   const std::size_t d = shift.size();
   require_size("scale", scale.size(), d);
   require_size("directions", directions.shape(0), d);
-  if (gop.shape(0) > 0) {
+  if (gop.shape(0) > max_slopes) {
     require_size("gop", gop.shape(0), d);
+  }
+  if (gop.shape(0) > 0) {
     require_size("a row of gop", gop.shape(1), d);
   }
   if (knots.shape(0) > 0) {
@@ -30,7 +32,8 @@ FeatureView make_view(const Matrix& knots, const Vector& shift, const Vector& sc
                    vector_of(shift),
                    vector_of(scale),
                    vector_of(directions),
-                   vector_of(gop)};
+                   vector_of(gop),
+                   max_slopes};
   view.check();
   return view;
 }
@@ -59,10 +62,12 @@ void bind_feature_view(nb::module_& m) {
   const auto arrays = [](const FeatureView& self) {
     const std::size_t d = self.dimension;
     return nb::make_tuple(as_matrix(self.knots, d), as_vector(self.shift), as_vector(self.scale),
-                          as_matrix(self.directions, self.rank), as_matrix(*self.gop, d), self.fit_dimension);
+                          as_matrix(self.directions, self.rank), as_matrix(*self.gop, d), self.fit_dimension,
+                          self.max_slopes);
   };
   nb::class_<FeatureView>(m, "FeatureView", "View of the features with a metric.")
-      .def(nb::new_(&make_view), "knots"_a, "shift"_a, "scale"_a, "directions"_a, "gop"_a, "fit_dimension"_a)
+      .def(nb::new_(&make_view), "knots"_a, "shift"_a, "scale"_a, "directions"_a, "gop"_a, "fit_dimension"_a,
+           "max_slopes"_a = 0)
       .def_prop_ro(
           "knots", [](const FeatureView& self) { return as_matrix(self.knots, self.dimension); }, new_array)
       .def_prop_ro(
@@ -72,8 +77,10 @@ void bind_feature_view(nb::module_& m) {
       .def_prop_ro(
           "directions", [](const FeatureView& self) { return as_matrix(self.directions, self.rank); }, new_array)
       .def_prop_ro(
-          "gop", [](const FeatureView& self) { return as_matrix(*self.gop, self.dimension); }, new_array)
+          "gop", [](const FeatureView& self) { return as_matrix(*self.gop, self.dimension); }, new_array,
+          "Sum of outer products of slopes, or at most `max_slopes` slopes, one per row.")
       .def_ro("fit_dimension", &FeatureView::fit_dimension)
+      .def_ro("max_slopes", &FeatureView::max_slopes)
       .def("standardize", &standardize, "rows"_a, "Return standardized rows.")
       .def("convert_gop", &convert_gop, "ratio"_a, "Return `gop` in units that are `ratio` times as large.")
       .def(

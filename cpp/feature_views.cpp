@@ -6,12 +6,35 @@
 #include <vector>
 
 #include "checks.hpp"
+#include "reserve_more.hpp"
 
 namespace ellipack {
 
 namespace {
 
 constexpr double outlier_widths = 3.0;
+
+// Adds the outer product of a vector with itself to a matrix.
+void add_outer_product(std::span<const double> vector, std::span<double> sum) {
+  for (std::size_t i = 0; i < vector.size(); ++i) {
+    const double factor = vector[i];
+    double* row = sum.data() + i * vector.size();
+    for (std::size_t j = 0; j < vector.size(); ++j) {
+      row[j] += factor * vector[j];
+    }
+  }
+}
+
+// Replaces slopes by the sum of their outer products.
+void sum_slopes(std::size_t dimension, std::vector<double>& entries) {
+  const std::size_t used = entries.size();
+  entries.resize(used + dimension * dimension, 0.0);
+  const std::span all(entries);
+  for (std::size_t first = 0; first < used; first += dimension) {
+    add_outer_product(all.subspan(first, dimension), all.subspan(used));
+  }
+  entries.erase(entries.begin(), entries.begin() + static_cast<std::ptrdiff_t>(used));
+}
 
 }  // namespace
 
@@ -83,7 +106,9 @@ void FeatureView::check() const {
           "knots must be empty or have at least two rows");
   require(shift.size() == d && scale.size() == d, "shift and scale must have one entry per feature");
   require(directions.size() == d * rank, "directions must have one row per feature");
-  require(gop->empty() || gop->size() == d * d, "gop must be empty or square, with one row per feature");
+  require(max_slopes < d, "max_slopes must be less than the number of features");
+  require(gop->size() == d * d || (gop->size() % d == 0 && gop->size() <= max_slopes * d),
+          "gop must be square, with one row per feature, or have at most max_slopes rows");
   require(all_finite(shift) && all_finite(scale) && all_finite(knots), "a view must be finite");
   require(all_within(directions, largest_direction), "directions must be finite and at most 1e50 in size");
   require(std::ranges::all_of(scale, [](double each) { return each > 0.0; }), "scale must be > 0");
@@ -156,26 +181,39 @@ void FeatureView::find_gradient(std::span<const double> slope, std::span<const d
   }
 }
 
+void FeatureView::make_room() {
+  if (keeps_next_slope()) {
+    reserve_more(gop, dimension);
+    return;
+  }
+  std::vector<double>& entries = gop.write();
+  if (entries.size() < dimension * dimension) {
+    entries.reserve(entries.size() + dimension * dimension);  // the sum is computed behind the slopes
+  }
+}
+
 void FeatureView::add_slope(std::span<const double> slope, std::span<const double> linear,
                             const SlopeBuffers& buffers) {
   find_gradient(slope, linear, buffers);
   const std::span<const double> gradient = buffers.gradient;
-  std::vector<double>& sum = gop.write();
-  sum.resize(dimension * dimension, 0.0);
-  for (std::size_t i = 0; i < dimension; ++i) {
-    const double factor = gradient[i];
-    double* row = sum.data() + i * dimension;
-    for (std::size_t j = 0; j < dimension; ++j) {
-      row[j] += factor * gradient[j];
-    }
+  const bool keeps = keeps_next_slope();
+  std::vector<double>& entries = gop.write();
+  if (keeps) {
+    entries.insert(entries.end(), gradient.begin(), gradient.end());
+    return;
   }
+  if (entries.size() < dimension * dimension) {
+    sum_slopes(dimension, entries);
+  }
+  add_outer_product(gradient, entries);
 }
 
 void FeatureView::convert_gop(std::span<const double> ratio, std::span<double> converted) const {
   const std::size_t rows = gop->size() / dimension;
   for (std::size_t i = 0; i < rows; ++i) {
+    const double own = rows == dimension ? ratio[i] : 1.0;  // rows are features or slopes
     for (std::size_t j = 0; j < dimension; ++j) {
-      converted[i * dimension + j] = (*gop)[i * dimension + j] * ratio[j] * ratio[i];
+      converted[i * dimension + j] = (*gop)[i * dimension + j] * ratio[j] * own;
     }
   }
 }

@@ -69,7 +69,10 @@ struct FeatureView {
   std::vector<double> shift;      // standardized features are (feature or rank - shift) / scale
   std::vector<double> scale;
   std::vector<double> directions;  // dimension x rank; orthogonal columns on which standardized rows are projected
-  CopyOnWrite<std::vector<double>> gop;  // sum of outer products of standardized slopes in this phase; empty if 0
+  // Sum of outer products of the standardized slopes in this phase; empty if there are none. While there are at most
+  // `max_slopes`, which is less than `dimension`, it has the slopes instead, one per row.
+  CopyOnWrite<std::vector<double>> gop;
+  std::size_t max_slopes = 0;
 
   // Throws std::invalid_argument unless sizes match and all values except `gop` are finite.
   void check() const;
@@ -80,7 +83,7 @@ struct FeatureView {
   void standardize(std::span<const double> row, std::span<double> standard) const;
 
   // Allocates what `add_slope` needs, so that it does not throw.
-  void make_room() { gop.write().reserve(dimension * dimension); }
+  void make_room();
 
   // Buffers of `find_gradient` and `add_slope`.
   struct SlopeBuffers {
@@ -92,13 +95,16 @@ struct FeatureView {
   // directions, the slope is that of the global ridge regression, `linear`.
   void find_gradient(std::span<const double> slope, std::span<const double> linear, const SlopeBuffers& buffers) const;
 
-  // Adds the outer product of this gradient to `gop`.
+  // Adds this gradient, or its outer product, to `gop`.
   void add_slope(std::span<const double> slope, std::span<const double> linear, const SlopeBuffers& buffers);
 
-  // Computes `gop` in units that are `ratio` times as large, entry by entry.
+  // Computes `gop`, which may have slopes, in units that are `ratio` times as large, entry by entry.
   void convert_gop(std::span<const double> ratio, std::span<double> converted) const;
 
  private:
+  // Returns whether `gop` has slopes after another one has been added.
+  bool keeps_next_slope() const { return gop->size() < max_slopes * dimension; }
+
   double rank_of(double value, std::size_t feature) const;
 };
 

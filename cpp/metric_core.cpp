@@ -67,12 +67,10 @@ void PastParts::check(std::size_t dimension, std::int64_t clock) const {
 }
 
 void CoreParts::check() const {
-  plain.check();
   if (past) {
     past->check(plain.centers.dimension, plain.clock);
   }
   if (importance) {
-    importance->check();
     require(importance->dimension == plain.centers.dimension, "importance must have as many features as the centers");
     require(importance->past_dimension == (past ? past->features.dimension() : 0),
             "importance must have as many features of the past as the learner that sees it");

@@ -55,7 +55,7 @@ struct CoreParts {
   std::optional<PastParts> past;
   std::optional<ImportanceParts> importance;  // of the columns, if it is measured
 
-  // Throws std::invalid_argument unless the parts are valid and consistent.
+  // Throws std::invalid_argument unless the parts are consistent. A core also checks each of them.
   void check() const;
 };
 

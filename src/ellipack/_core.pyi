@@ -441,7 +441,7 @@ def factor_single(systems: Annotated[NDArray[numpy.float32], dict(shape=(None, N
 class FeatureView:
     """View of the features with a metric."""
 
-    def __init__(self, knots: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], gop: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fit_dimension: int) -> None: ...
+    def __init__(self, knots: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], gop: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fit_dimension: int, max_slopes: int = 0) -> None: ...
 
     @property
     def knots(self) -> NDArray[numpy.float64]: ...
@@ -456,10 +456,16 @@ class FeatureView:
     def directions(self) -> NDArray[numpy.float64]: ...
 
     @property
-    def gop(self) -> NDArray[numpy.float64]: ...
+    def gop(self) -> NDArray[numpy.float64]:
+        """
+        Sum of outer products of slopes, or at most `max_slopes` slopes, one per row.
+        """
 
     @property
     def fit_dimension(self) -> int: ...
+
+    @property
+    def max_slopes(self) -> int: ...
 
     def standardize(self, rows: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
         """Return standardized rows."""

@@ -25,7 +25,7 @@ from ellipack.errors import ShapeError
 from ellipack.learners.metric.column_groups import with_columns
 from ellipack.learners.metric.initial_state import check_feature_count
 from ellipack.learners.metric.past import with_rounds
-from ellipack.learners.metric.state import MetricState, PhaseState, SelectedMetrics, empty_gop
+from ellipack.learners.metric.state import MetricState, PhaseState, SelectedMetrics
 from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats
@@ -146,8 +146,9 @@ def _wider_view(view: FeatureView, scales: Floats) -> FeatureView:
         shift=np.append(view.shift, np.full(count, 0.5 if ranked else 0.0)),
         scale=np.append(view.scale, np.full(count, 0.5 / _RANK_SCALE) if ranked else scales),
         directions=directions,
-        gop=np.pad(view.gop, (0, count)) if len(view.gop) else empty_gop(d + count),
+        gop=np.pad(view.gop, ((0, count if len(view.gop) == d else 0), (0, count))),
         fit_dimension=view.fit_dimension,
+        max_slopes=view.max_slopes,
     )
 
 

@@ -27,7 +27,14 @@ from ellipack.learners.metric.column_groups import initial_importance
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.past import MAX_PAST_LABELS
-from ellipack.learners.metric.state import MIN_PHASE_ROUNDS, MetricState, PhaseState, SelectedMetrics, empty_gop
+from ellipack.learners.metric.state import (
+    MIN_PHASE_ROUNDS,
+    MetricState,
+    PhaseState,
+    SelectedMetrics,
+    empty_gop,
+    max_slopes,
+)
 from ellipack.learners.metric.subspace import MANY_FEATURES, initial_subspace
 from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
@@ -235,5 +242,11 @@ def max_fit_dimension(rank: int) -> int:
 def _initial_view(metric: Metric) -> FeatureView:
     d = metric.dimension
     return FeatureView(
-        np.zeros((0, d)), np.zeros(d), np.ones(d), metric.directions, empty_gop(d), max_fit_dimension(metric.rank)
+        np.zeros((0, d)),
+        np.zeros(d),
+        np.ones(d),
+        metric.directions,
+        empty_gop(d),
+        max_fit_dimension(metric.rank),
+        max_slopes(d, MIN_PHASE_ROUNDS),
     )

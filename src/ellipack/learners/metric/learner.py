@@ -417,13 +417,14 @@ def _run_boundary_round(
 
 def _evict(parts: CoreParts, max_centers: int) -> CoreParts:
     """Return parts with fewer than `max_centers` centers in each learner."""
-    past = parts.past
-    if past is not None and len(past.rounds.centers) >= max_centers:
+    plain, past = parts.plain, parts.past
+    plain_is_full = len(plain.centers) >= max_centers
+    past_is_full = past is not None and len(past.rounds.centers) >= max_centers
+    if not plain_is_full and not past_is_full:
+        return parts
+    if past is not None and past_is_full:
         past = with_rounds(past, evict_redundant_centers(past.rounds))
-    plain = parts.plain
-    if len(plain.centers) >= max_centers:
-        plain = evict_redundant_centers(plain)
-    return CoreParts(plain, past, parts.importance)
+    return CoreParts(evict_redundant_centers(plain) if plain_is_full else plain, past, parts.importance)
 
 
 def checked_rows(core: MetricCore, X: ArrayLike) -> Floats:

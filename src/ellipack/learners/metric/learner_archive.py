@@ -207,7 +207,8 @@ def _restore_packing(saved: Archive, bounds: _Bounds, metric: Metric, max_center
 def _archive_view(view: FeatureView, coordinates: Floats, metric: Metric) -> Archive:
     """Return an archive of a view."""
     arrays = _archive_arrays(view, "knots", "shift", "scale", "directions", "gop").arrays
-    archive = Archive({"fit_dimension": view.fit_dimension}, {**arrays, "coordinates": coordinates})
+    facts = {"fit_dimension": view.fit_dimension, "max_slopes": view.max_slopes}
+    archive = Archive(facts, {**arrays, "coordinates": coordinates})
     return archive.with_parts(metric=metric.to_archive())
 
 
@@ -236,19 +237,22 @@ def _restore_view(saved: Archive, v: int, d: int, rank: int) -> FeatureView:
         raise ModelFileError(f"{saved.prefix}directions must be orthogonal")
     if v == 0 and count:
         raise ModelFileError(f"{saved.prefix}knots must be empty: the first view does not use ranks")
+    max_slopes = saved.integer("max_slopes", 0, d - 1)
     return FeatureView(
         knots=knots,
         shift=saved.floats_between(-_MAX_FEATURE, _MAX_FEATURE, "shift", d),
         scale=saved.floats_between(_MIN_SCALE, _MAX_FEATURE, "scale", d),
         directions=directions,
-        gop=_restore_gop(saved, d),
+        gop=_restore_gop(saved, d, max_slopes),
         fit_dimension=saved.integer("fit_dimension", 1, max_fit_dimension(rank)),
+        max_slopes=max_slopes,
     )
 
 
-def _restore_gop(saved: Archive, d: int) -> Floats:
-    """Restore the gradient outer product. It may have overflowed. It is empty before the first slope of a phase."""
-    return saved.any_floats("gop", d if saved.shape("gop", 2)[0] else 0, d)
+def _restore_gop(saved: Archive, d: int, max_slopes: int) -> Floats:
+    """Restore the gradient outer product, or the slopes if there are few. It may have overflowed."""
+    count = saved.shape("gop", 2)[0]
+    return saved.any_floats("gop", count if count <= max_slopes else d, d)
 
 
 def _restore_least_squares(saved: Archive, count: int) -> LeastSquares:

@@ -12,6 +12,7 @@ import numpy as np
 
 from ellipack._core import LeaveOneOutScorer, project
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.subspace import squared_slopes
 from ellipack.parallel import for_row_slices
 from ellipack.validation import Floats, Ints
 
@@ -130,12 +131,26 @@ class GradientOuterProducts(NamedTuple):
 
 
 def restrict_gop(gop: Floats, basis: Floats) -> GradientOuterProducts:
-    """Return the gradient outer product in the coordinates of an orthonormal basis; 0 if there are no slopes."""
-    if len(gop) == 0:
-        rank = basis.shape[1]
-        return GradientOuterProducts(np.zeros((rank, rank)), np.zeros((rank, rank)))
+    """Return the gradient outer product in the coordinates of an orthonormal basis.
+
+    Parameters
+    ----------
+    gop : array of shape (n_features, n_features) or (n_slopes, n_features)
+        Sum of outer products of slopes, or fewer slopes than features, one per row.
+    basis : array of shape (n_features, rank)
+        Basis vectors as columns.
+
+    Returns
+    -------
+    products : GradientOuterProducts
+        0 if there are no slopes.
+    """
     with np.errstate(over="ignore", invalid="ignore"):  # if it is not finite, it is not used
-        return GradientOuterProducts(basis.T @ gop @ basis, (basis.T * np.diag(gop)) @ basis)
+        diagonal = (basis.T * squared_slopes(gop)) @ basis
+        if len(gop) == len(basis):
+            return GradientOuterProducts(basis.T @ gop @ basis, diagonal)
+        slopes = gop @ basis
+        return GradientOuterProducts(slopes.T @ slopes, diagonal)
 
 
 def generate_candidates(

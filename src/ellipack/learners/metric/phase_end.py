@@ -46,6 +46,7 @@ from ellipack.learners.metric.state import (
     PhaseSummary,
     SelectedMetrics,
     empty_gop,
+    max_slopes,
 )
 from ellipack.learners.metric.subspace import leading_subspace, sampled_rows
 from ellipack.linear_algebra import single_threaded_blas
@@ -94,6 +95,7 @@ class _PhaseEnd(NamedTuple):
     config: MetricConfig
     rng: np.random.Generator
     n_jobs: int
+    next_rounds: int  # of the next phase
 
 
 class _NextLearner(NamedTuple):
@@ -130,13 +132,13 @@ def next_phase(
     end = clock + max(MIN_PHASE_ROUNDS, int((config.growth - 1) * clock))
     with single_threaded_blas():
         rng = np.random.default_rng([random_state, number])
-        plain = _next_learner(_PhaseEnd(parts.plain, phase.plain, settings, config, rng, n_jobs))
+        plain = _next_learner(_PhaseEnd(parts.plain, phase.plain, settings, config, rng, n_jobs, end - clock))
         past, past_selected = None, None
         past_choices: tuple[str, ...] = ()
         if parts.past is not None and phase.past is not None:
             rng = np.random.default_rng([random_state, number, 1])
             used = config if is_worthwhile(parts.past) else trial_config(config)
-            learner = _next_learner(_PhaseEnd(parts.past.rounds, phase.past, settings, used, rng, n_jobs))
+            learner = _next_learner(_PhaseEnd(parts.past.rounds, phase.past, settings, used, rng, n_jobs, end - clock))
             past, past_selected = _next_past(parts.past, learner.parts, config, end), learner.selected
             past_choices = learner.choices
         importance, layout = parts.importance, phase.layout
@@ -218,6 +220,7 @@ def _update_view(phase_end: _PhaseEnd, v: int, pool: Ints) -> UpdatedView:
         metric.directions,
         empty_gop(metric.dimension),
         max_fit_dimension(metric.rank),
+        max_slopes(metric.dimension, phase_end.next_rounds),
     )
     return UpdatedView(view, metric, choice, scores)
 
@@ -274,10 +277,9 @@ def _deviation(variance: Floats, sizes: Floats) -> Floats:
 
 
 def _convert_gop(old: FeatureView, new: FeatureView) -> tuple[Floats, Floats]:
-    """Return the gradient outer product and the directions of a view in new units.
+    """Return the gradient outer product, or the slopes, and the directions of a view in new units.
 
-    Without slopes, the gradient outer product is empty. The change of units is clipped: slopes in far too small units
-    are not reliable.
+    The change of units is clipped: slopes in far too small units are not reliable.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # if it is not finite, it is not used
         ratio = np.minimum(new.scale / old.scale, _MAX_CONVERSION)

@@ -9,6 +9,7 @@ from ellipack._core import FeatureView, MetricCore, MetricParts, project
 from ellipack.learners.metric.column_groups import GroupLayout
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.metric_selection import CandidateScores
+from ellipack.learners.metric.subspace import MANY_FEATURES
 from ellipack.locks import LearnLock
 from ellipack.metric import Metric
 from ellipack.validation import Floats
@@ -167,6 +168,14 @@ def replace_parts(parts: MetricParts, **changes: Any) -> MetricParts:
 def empty_gop(d: int) -> Floats:
     """Return the gradient outer product of a phase without slopes so far."""
     return np.zeros((0, d))
+
+
+def max_slopes(d: int, rounds: int) -> int:
+    """Return how many slopes a view keeps instead of the sum of their outer products.
+
+    With many features, a phase of few rounds keeps all of them: they take less memory and time than the sum.
+    """
+    return rounds if d > MANY_FEATURES and 2 * rounds <= d else 0
 
 
 def project_rows(view: FeatureView, rows: Floats) -> Floats:

@@ -30,6 +30,7 @@ N_AXES, N_EIGENVECTORS = 14, 7
 
 _SAMPLE = 256  # rows for the principal components
 _POWER_ITERATIONS = 1
+_OVERSAMPLES = 10  # vectors of the randomized decomposition beyond those that are wanted; the default of scikit-learn
 _MIN_SINGULAR_VALUE = 1e-5  # relative to the largest; smaller ones are rounding errors or negligible
 
 
@@ -38,8 +39,9 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
 
     Parameters
     ----------
-    gop : array of shape (n_features, n_features) or (0, n_features)
-        Sum of outer products of slopes. If it is empty, 0 or not finite, only the rows are used.
+    gop : array of shape (n_features, n_features) or (n_slopes, n_features)
+        Sum of outer products of slopes, or fewer slopes than features, one per row. If there are none, or if they are 0
+        or not finite, only the rows are used.
     standard : array of shape (n_rows, n_features)
         Standardized rows.
 
@@ -64,18 +66,24 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
     if d <= MANY_FEATURES:
         return np.eye(d)
     basis = np.zeros((d, 0))
-    squares = np.diag(gop)
-    if squares.any() and np.isfinite(gop).all():
+    squares = squared_slopes(gop)
+    if squares.any() and np.isfinite(squares).all() and np.isfinite(gop).all():
         axes = np.argsort(-squares, kind="stable")[:N_AXES]
         units = np.zeros((d, len(axes)))
         units[axes, np.arange(len(axes))] = 1
-        basis = _orthonormal(np.hstack([units, _leading_vectors(gop, N_EIGENVECTORS)]))
+        basis = _orthonormal(np.hstack([units, _leading_eigenvectors(gop, N_EIGENVECTORS)]))
     sample = standard[sampled_rows(len(standard))]
     sample = sample - sample.mean(axis=0)
     sample -= (sample @ basis) @ basis.T
     principal = _leading_vectors(sample, MAX_COORDINATES - basis.shape[1])
     columns = np.hstack([basis, principal])
     return _orthonormal(columns) if columns.shape[1] else initial_subspace(d)
+
+
+def squared_slopes(gop: Floats) -> Floats:
+    """Return the sum of the squared slopes along each feature; see `leading_subspace`."""
+    with np.errstate(over="ignore"):  # if it is not finite, it is not used
+        return np.asarray(np.diag(gop) if len(gop) == gop.shape[1] else np.einsum("ij,ij->j", gop, gop))
 
 
 def sampled_rows(count: int) -> slice:
@@ -93,6 +101,22 @@ def initial_subspace(d: int) -> Floats:
     directions = np.random.default_rng(0).normal(size=(d, MAX_COORDINATES))
     with single_threaded_blas():  # threads that wait for each other would take most of the time
         return np.linalg.qr(directions)[0]
+
+
+def _leading_eigenvectors(gop: Floats, count: int) -> Floats:
+    """Return at most `count` leading eigenvectors as columns, without those of tiny eigenvalues.
+
+    This is `randomized_svd` of the sum of outer products. If slopes are given instead, it is not computed: a product
+    with it is two products with the slopes.
+    """
+    d = gop.shape[1]
+    if len(gop) == d:
+        return _leading_vectors(gop, count)
+    vectors = np.random.RandomState(0).normal(size=(d, count + _OVERSAMPLES))
+    for _ in range(2 * _POWER_ITERATIONS + 1):
+        vectors, _ = np.linalg.qr(gop.T @ (gop @ vectors))
+    _, values, rotated = np.linalg.svd((vectors.T @ gop.T) @ gop, full_matrices=False)
+    return np.asarray(rotated[:count][values[:count] > _MIN_SINGULAR_VALUE * values[0]].T)
 
 
 def _leading_vectors(matrix: Floats, count: int) -> Floats:

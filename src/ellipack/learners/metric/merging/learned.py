@@ -49,7 +49,7 @@ class LearnedRounds(NamedTuple):
     Attributes
     ----------
     gops : tuple of array
-        Gradient outer product of each view.
+        Gradient outer product of each view, or the slopes.
     centers : CenterChanges
     packing : PackingExpert
     regressions : GlobalRegressions
@@ -279,11 +279,13 @@ def _merge_rounds(base: MetricParts, learned: list[LearnedRounds], shards: list[
 
 
 def _merge_gops(base: Floats, learned: list[Floats]) -> Floats:
-    """Return the sum of outer products of all rows. A gradient outer product without rows is empty."""
+    """Return the sum of outer products of all rows, or their slopes if views keep them."""
     sums = [each for each in learned if len(each)]
     if not sums:
         return base
     total = sums[0]
+    if len(total) < total.shape[1]:
+        return np.vstack([total, *(each[len(base) :] for each in sums[1:])])
     for each in sums[1:]:
         total = total + (each - base if len(base) else each)
     return total
@@ -342,4 +344,4 @@ def _apply_rounds(base: MetricParts, learned: LearnedRounds, clock: int, shards:
 
 
 def _with_gop(view: FeatureView, gop: Floats) -> FeatureView:
-    return FeatureView(view.knots, view.shift, view.scale, view.directions, gop, view.fit_dimension)
+    return FeatureView(view.knots, view.shift, view.scale, view.directions, gop, view.fit_dimension, view.max_slopes)
