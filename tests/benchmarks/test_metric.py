@@ -162,9 +162,16 @@ def test_options() -> None:
 def test_cost_with_many_features() -> None:
     result = many_features.measure_many_features((2, 50), 60, (45,), 10)
     assert min(result.costs) > 0
-    assert len(result.longest) == 3
+    assert len(result.slowest) == 3
+    assert all(1 <= row.number <= 10 for row in result.slowest)
     assert [target.value for target in many_features.targets(result)] == [
         f"{result.costs[1] / result.costs[0]:.3g}",
-        f"{max(result.longest):.3g} s",
+        f"{max(row.seconds for row in result.slowest):.3g} s",
     ]
     assert all(text in shown(many_features.cost_table(result)) for text in ("us per round", "50", "45"))
+
+
+def test_slowest_rows_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    many_features.main(["--features", "3", "45", "--rows", "9"])
+    printed = capsys.readouterr().out
+    assert all(text in printed for text in ("slowest row", "45", "ratio to the limit"))

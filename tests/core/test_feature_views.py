@@ -147,6 +147,17 @@ def test_invalid_arrays_are_rejected(changes: dict[str, Any]) -> None:
         FeatureView(**{**VIEW, **changes})
 
 
+def test_few_slopes_may_stand_for_the_sum_of_their_outer_products() -> None:
+    slopes, ratio = np.arange(6.0).reshape(2, 3), np.array([1.0, 2.0, 0.5])
+    view = FeatureView(**{**VIEW, "gop": slopes, "max_slopes": 2})
+    for other in (view, copy.deepcopy(view)):
+        assert (other.gop.tolist(), other.max_slopes) == (slopes.tolist(), 2)
+        assert other.convert_gop(ratio).tolist() == (slopes * ratio).tolist()
+    for changes in ({"max_slopes": 1}, {"max_slopes": 3}):
+        with pytest.raises(ValueError, match="must"):
+            FeatureView(**{**VIEW, "gop": slopes, **changes})
+
+
 def test_the_gradient_outer_product_may_overflow() -> None:
     FeatureView(**{**VIEW, **with_entry("gop", np.inf)})
 

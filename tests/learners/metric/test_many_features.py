@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ellipack._core import MetricCore
+from ellipack._core import CoreParts, FeatureView, MetricCore
 from ellipack.errors import DomainError
 from ellipack.learners.metric import call_sizes, learner
 from ellipack.learners.metric.call_sizes import predictions_per_call, rounds_per_call
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.feature_growth import add_features
 from ellipack.learners.metric.initial_state import MAX_FEATURES, LearnerSize, initial_state
+from ellipack.learners.metric.state import MetricState, replace_parts
 from tests.learners.metric.learners import bits, new_state
 
 SIZE = LearnerSize(views=1, neighbors=8, max_centers=100)
@@ -56,6 +57,32 @@ def test_learning_is_split_into_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     learner.learn(whole, X[:45], y[:45])
     state.phase = replace(state.phase, core=core.core, end=whole.phase.end)
     assert bits(state) == bits(whole)
+
+
+def with_max_slopes(state: MetricState, count: int) -> None:
+    """Let the only view keep at most so many slopes."""
+    parts = state.core.parts()
+    [view] = parts.plain.views
+    arrays = view.knots, view.shift, view.scale, view.directions, view.gop
+    plain = replace_parts(parts.plain, views=[FeatureView(*arrays, view.fit_dimension, count)])
+    core = MetricCore(state.core.settings, CoreParts(plain, parts.past, parts.importance))
+    state.phase = replace(state.phase, core=core)
+
+
+def test_slopes_beyond_those_kept_are_summed() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 300)), rng.normal(size=90)
+    slopes, sums = new_state(300), new_state(300)
+    for state in (slopes, sums):
+        learner.learn(state, X[:60], y[:60])
+    with_max_slopes(slopes, 7)
+    with_max_slopes(sums, 0)
+    for count, rows in ((5, slice(60, 65)), (300, slice(65, 80))):
+        for state in (slopes, sums):
+            learner.learn(state, X[rows], y[rows])
+        found, expected = (state.core.parts().plain.views[0].gop for state in (slopes, sums))
+        assert found.shape == (count, 300)
+        np.testing.assert_allclose(found if count == 300 else found.T @ found, expected, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("d", [MAX_FEATURES + 1, 50_000, 10**9])

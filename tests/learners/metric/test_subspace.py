@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ellipack.learners.metric.metric_selection import restrict_gop
 from ellipack.learners.metric.subspace import MANY_FEATURES, MAX_COORDINATES, N_AXES, N_EIGENVECTORS, leading_subspace
 from ellipack.validation import Floats
 from tests.strategies import seeds
@@ -39,10 +40,26 @@ def test_slopes_outside_of_the_subspace_are_bounded(d: int, slopes: int, n: int,
     assert largest <= 1.2 * eigenvalues[N_EIGENVECTORS] + 1e-9 * eigenvalues[0]
 
 
+@pytest.mark.parametrize("count", [1, 5, 20, 45])
+def test_slopes_give_the_same_subspace_as_the_sum_of_their_outer_products(count: int) -> None:
+    rng = np.random.default_rng(count)
+    slopes, standard = rng.normal(size=(count, 90)) * 0.9 ** np.arange(90), rng.normal(size=(300, 90))
+    found, expected = (leading_subspace(each, standard) for each in (slopes, slopes.T @ slopes))
+    np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-8)
+    for of_slopes, of_sum in zip(restrict_gop(slopes, found), restrict_gop(slopes.T @ slopes, found), strict=True):
+        np.testing.assert_allclose(of_slopes, of_sum, rtol=1e-10, atol=1e-10)
+
+
 def test_without_slopes_the_subspace_contains_the_principal_components() -> None:
     rng = np.random.default_rng(0)
     spread = rng.normal(size=(500, 20)) @ rng.normal(size=(20, 90))
-    for useless in (np.zeros((0, 90)), np.zeros((90, 90)), np.full((90, 90), np.nan), np.full((90, 90), np.inf)):
+    for useless in (
+        np.zeros((0, 90)),
+        np.zeros((90, 90)),
+        np.zeros((3, 90)),
+        *(np.full((90, 90), each) for each in (np.nan, np.inf)),
+        *(np.full((3, 90), each) for each in (np.nan, np.inf, 1e200)),
+    ):
         basis = leading_subspace(useless, spread)
         np.testing.assert_allclose(spread @ basis @ basis.T, spread, atol=1e-6 * np.abs(spread).max())
 

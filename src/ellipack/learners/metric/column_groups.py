@@ -143,7 +143,8 @@ def with_columns(
     count = len(columns) - len(layout.columns)
     if count:
         rows, gradients, past_rows = importance.sample
-        sample = *(np.pad(each, ((0, 0), (0, count))) for each in (rows, gradients)), past_rows
+        wider = ((0, 0), (0, count))
+        sample = np.pad(rows, wider), np.pad(gradients, wider), past_rows
         increases, decreases = (np.append(each, np.zeros(count, dtype=np.int64)) for each in importance.moves)
         last = np.append(importance.last_row, np.zeros(count))
         model = with_new_features(importance.slope_model, count)
