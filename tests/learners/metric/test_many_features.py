@@ -8,7 +8,7 @@ import pytest
 
 from ellipack._core import CoreParts, FeatureView, MetricCore
 from ellipack.errors import DomainError
-from ellipack.learners.metric import call_sizes, learner
+from ellipack.learners.metric import call_sizes, learner, serialization
 from ellipack.learners.metric.call_sizes import predictions_per_call, rounds_per_call
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.feature_growth import add_features
@@ -83,6 +83,18 @@ def test_slopes_beyond_those_kept_are_summed() -> None:
         found, expected = (state.core.parts().plain.views[0].gop for state in (slopes, sums))
         assert found.shape == (count, 300)
         np.testing.assert_allclose(found if count == 300 else found.T @ found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_slopes_are_saved() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(70, 100)), rng.normal(size=70)
+    state = new_state(100)
+    learner.learn(state, X[:45], y[:45])
+    assert state.core.parts().plain.views[0].gop.shape == (5, 100)
+    resumed = serialization.from_archive(serialization.to_archive(state), 100)
+    for each in (state, resumed):
+        learner.learn(each, X[45:], y[45:])
+    assert bits(resumed) == bits(state)
 
 
 @pytest.mark.parametrize("d", [MAX_FEATURES + 1, 50_000, 10**9])

@@ -213,6 +213,17 @@ def test_regressions_with_forgetting_are_merged_exactly(d: int, sizes: list[int]
     np.testing.assert_allclose(found.coefficients, expected.coefficients, rtol=1e-8, atol=1e-12)
 
 
+def test_slopes_of_shards_are_put_together() -> None:
+    rng = np.random.default_rng(0)
+    rows, state = Rows(rng.normal(size=(56, 100)), rng.normal(size=56), learner.NO_KEYS), new_state(100)
+    learner.learn(state, rows.X[:45], rows.y[:45])
+    [before] = (view.gop for view in state.core.parts().plain.views)
+    learned = learned_from(state, rows.part(slice(45, None)), [4, 7])
+    slopes = merge(state, learned).core.parts().plain.views[0].gop
+    assert (before.shape, slopes.shape) == ((5, 100), (16, 100))
+    assert slopes.tolist() == [*learned[0].plain.gops[0].tolist(), *learned[1].plain.gops[0][5:].tolist()]
+
+
 def test_regressions_that_cannot_be_merged_are_those_of_the_last_shard() -> None:
     unknown, last = LeastSquares(np.zeros((2, 2)), np.zeros(2)), LeastSquares(np.eye(2), np.ones(2))
     overflown = LeastSquares(np.full((2, 2), np.inf), np.zeros(2))
