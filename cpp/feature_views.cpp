@@ -115,10 +115,12 @@ void FeatureView::check() const {
 }
 
 void FeatureView::standardize(std::span<const double> row, std::span<double> standard) const {
-  const bool ranked = !knots.empty();
-  for (std::size_t k = 0; k < dimension; ++k) {
-    const double value = ranked ? rank_of(row[k], k) : row[k];
-    standard[k] = std::min(std::max((value - shift[k]) / scale[k], -largest_standard), largest_standard);
+  std::ranges::copy(row, standard.begin());
+  for (std::size_t k = 0; k < dimension && !knots.empty(); ++k) {
+    standard[k] = rank_of(row[k], k);
+  }
+  for (std::size_t k = 0; k < dimension; ++k) {  // a loop of its own, so that it is vectorized
+    standard[k] = std::min(std::max((standard[k] - shift[k]) / scale[k], -largest_standard), largest_standard);
   }
 }
 
