@@ -66,7 +66,7 @@ sanitize-threads: build/sanitize-thread/created.stamp ## run the tests of learne
 	$(call sanitized,thread,libtsan.so) --capture=no tests/estimators/test_concurrency.py tests/estimators/test_shared_learners.py tests/test_neighbors.py
 
 # Needs a cross compiler and an emulator: Debian's packages g++-aarch64-linux-gnu and qemu-user-static.
-KERNEL_BITS := tests/portability/kernel_bits.cpp $(addprefix cpp/,gradients.cpp kd_tree.cpp kd_tree_checks.cpp \
+KERNEL_BITS := tests/portability/kernel_bits.cpp $(addprefix cpp/,deferred_calibration.cpp gradients.cpp kd_tree.cpp kd_tree_checks.cpp \
   kd_tree_search.cpp local_models.cpp loo_scoring.cpp packing_core.cpp)
 KERNEL_OPTIONS := -std=c++20 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -Wall -Wextra -Wpedantic -Wno-psabi \
   -Werror -Icpp

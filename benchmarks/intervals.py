@@ -8,7 +8,7 @@ of LightGBM that are trained again whenever a quarter more rows are known, and t
 ellipack's own predictions. Intervals that contain more labels than wanted do so in their worst window, too. So there is
 a second version of quantiles and of River's intervals, for worst windows alone: quantiles of the last errors at a level
 that is chosen in hindsight, such that they contain as many labels as ellipack's intervals. With ``--cost``, the command
-prints what a round costs, with the calibration that it includes, and what the calibration costs alone.
+prints what a round costs with intervals and without, what the calibration costs alone, and what it costs to defer it.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from benchmarks.comparison.datasets import DATASETS, datasets_in_folder
 from benchmarks.measurement import best_of
 from benchmarks.streams import Stream
 from ellipack import MetricRegressor, PackingRegressor
-from ellipack._core import ConformalIntervals
+from ellipack._core import ConformalIntervals, DeferredCalibration
 from ellipack.learners.intervals import Intervals
 from ellipack.validation import Floats
 
@@ -53,6 +53,8 @@ _GROWTH = 1.25  # of the number of rows, after which it is trained again
 
 OURS, QUANTILES, RIVER, LIGHTGBM = "ellipack", "quantiles of errors", "River", "LightGBM"
 WITH_INTERVALS = ", with intervals"
+CALIBRATION, DEFERRED = "calibration alone", "deferred calibration"
+FEW_FEATURES: Final = "PackingRegressor, 3 features"
 QUANTILES_IN_HINDSIGHT, RIVER_IN_HINDSIGHT = "quantiles, as many inside", "River, as many inside"
 
 
@@ -200,7 +202,7 @@ def measure(stream: Stream) -> dict[str, list[Score]]:
 
 
 def measure_cost(rows: int, repeats: int) -> dict[str, float]:
-    """Return the least time of a round in microseconds, of the calibration alone and of learners with it.
+    """Return the least time of a round in microseconds, of the calibration alone or deferred, and of learners.
 
     Each learner runs with intervals and without by turns, so that other work on the machine delays both alike. Short
     runs are timed by the clock: most of them are not interrupted, and processor time is not exact to microseconds.
@@ -211,7 +213,11 @@ def measure_cost(rows: int, repeats: int) -> dict[str, float]:
     few = 2 * X[:, :3]
     y = 0.5 + 0.6 * X[:, 0] + 0.1 * rng.uniform(size=rows)
     predictions, short = X[:, 0].copy(), _SHORT_RUNS * repeats
-    costs = {"calibration alone": best_of(short, lambda: ConformalIntervals().learn(predictions, y))[0]}
+    calibration = DeferredCalibration()
+    costs = {
+        CALIBRATION: best_of(short, lambda: ConformalIntervals().learn(predictions, y))[0],
+        DEFERRED: best_of(short, lambda: calibration.defer(predictions, y))[0],
+    }
 
     def measure(learner: Callable[[], Any], X: Floats, runs: int, clock: Callable[[], float]) -> None:
         name = f"{type(learner()).__name__}, {X.shape[1]} features"
@@ -238,6 +244,8 @@ def _print_cost(rows: int) -> None:
     targets = [
         at_most(f"{name}: added to the round", 100 * added[name], 5, " %") for name in costs if WITH_INTERVALS in name
     ]
+    deferred = 100 * costs[DEFERRED] / costs[FEW_FEATURES]
+    targets.append(at_most(f"{FEW_FEATURES}, without intervals: share of the calibration", deferred, 1, " %"))
     Console(width=120).print(table, targets_table(targets))
 
 

@@ -5,6 +5,7 @@
 #include "bindings.hpp"
 #include "bindings_rounds.hpp"
 #include "conformal.hpp"
+#include "deferred_calibration.hpp"
 
 namespace ellipack {
 
@@ -30,13 +31,6 @@ FloatArray widths_of(const ConformalIntervals& self) { return copy_to_numpy<doub
 
 FloatArray scale_losses_of(const ConformalIntervals& self) {
   return copy_to_numpy<double>(self.scale_losses, {self.scale_losses.size()});
-}
-
-ConformalIntervals in_units(const ConformalIntervals& self, double slope) {
-  ConformalIntervals converted = self;
-  converted.mean_error *= slope;
-  converted.check();
-  return converted;
 }
 
 void learn_error(ConformalIntervals& self, double error, double relative_scale) {
@@ -69,7 +63,9 @@ void learn_misses(ConformalIntervals& self, double label, const Vector& publishe
   self.learn_misses(label, bounds_of(published));
 }
 
-FloatArray learn_errors(ConformalIntervals& self, const Vector& predictions, const Vector& labels) {
+// Runs a round for each of the predictions and labels, and returns the intervals before each label.
+template <typename Calibrated>
+FloatArray learn_rounds(Calibrated& self, const Vector& predictions, const Vector& labels) {
   require_size("labels", labels.size(), predictions.size());
   std::vector<double> out;
   out.reserve(predictions.size() * bounds_per_row);
@@ -96,6 +92,49 @@ FloatArray select(const Matrix& bounds, const Vector& positions) {
   return to_numpy(std::move(out), {bounds.shape(0), 2 * wanted.size()});
 }
 
+void defer_rounds(DeferredCalibration& self, const Vector& predictions, const Vector& labels) {
+  require_size("labels", labels.size(), predictions.size());
+  self.defer(span_of(predictions), span_of(labels));
+}
+
+void bind_deferred_calibration(nb::module_& m) {
+  nb::class_<DeferredCalibration>(m, "DeferredCalibration",
+                                  "Calibration of intervals that is put off until they are asked for.")
+      .def(nb::new_([] { return DeferredCalibration{}; }))
+      .def(nb::new_([](const ConformalIntervals& calibrated) { return DeferredCalibration(calibrated, {}); }),
+           "calibrated"_a)
+      .def(nb::new_([](const ConformalIntervals& calibrated, const Vector& errors) {
+             return DeferredCalibration(calibrated, span_of(errors));
+           }),
+           "calibrated"_a, "errors"_a)
+      .def_ro_static("most_errors", &DeferredCalibration::most_errors, "Largest number of errors.")
+      .def_prop_ro("calibrated", &DeferredCalibration::calibrated, nb::rv_policy::copy,
+                   "Calibration without the deferred rounds.")
+      .def_prop_ro(
+          "errors", [](const DeferredCalibration& self) { return to_numpy(self.errors()); }, new_array,
+          "Errors of the deferred rounds, from the oldest to the newest.")
+      .def_prop_ro("intervals", &DeferredCalibration::intervals, "Calibration after the deferred rounds.")
+      .def("learn", &learn_rounds<DeferredCalibration>, "predictions"_a, "labels"_a,
+           "Return the intervals around predictions, and learn their labels one after the other, all after the "
+           "deferred rounds.")
+      .def("defer", &defer_rounds, "predictions"_a, "labels"_a, "Defer one round for each prediction and its label.")
+      .def("in_units", &DeferredCalibration::in_units, "slope"_a,
+           "Return the calibration for labels that are multiplied by a slope.")
+      .def(
+          "__eq__",
+          [](const DeferredCalibration& self, nb::handle other) {
+            return nb::isinstance<DeferredCalibration>(other) && self == nb::cast<const DeferredCalibration&>(other);
+          },
+          "other"_a, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def(
+          "__reduce__",
+          [](const DeferredCalibration& self) {
+            return nb::make_tuple(nb::type<DeferredCalibration>(),
+                                  nb::make_tuple(self.calibrated(), to_numpy(self.errors())));
+          },
+          reduce_signature());
+}
+
 }  // namespace
 
 void bind_conformal(nb::module_& m) {
@@ -120,7 +159,7 @@ void bind_conformal(nb::module_& m) {
                   "3.25 is a quarter of the way from the interval of index 3 to the next.")
       .def("around", &around, "predictions"_a, "relative_scale"_a = 1.0,
            "Return the intervals around predictions: lower ends, then upper ends.")
-      .def("learn", &learn_errors, "predictions"_a, "labels"_a,
+      .def("learn", &learn_rounds<ConformalIntervals>, "predictions"_a, "labels"_a,
            "Return the intervals around predictions, and learn their labels one after the other.")
       .def("learn_label", &learn_label, "label"_a, "published"_a,
            "Move the widths by a label and the intervals that were published for it.")
@@ -128,7 +167,6 @@ void bind_conformal(nb::module_& m) {
            "Add how many of the published intervals a label missed, by which the scale is changed.")
       .def("learn_error", &learn_error, "error"_a, "relative_scale"_a,
            "Add the error of a prediction to the mean error and to the losses of relative scales.")
-      .def("in_units", &in_units, "slope"_a, "Return the calibration for labels that are multiplied by a slope.")
       .def(
           "__eq__",
           [](const ConformalIntervals& self, nb::handle other) {
@@ -143,6 +181,7 @@ void bind_conformal(nb::module_& m) {
                                                  scale_losses_of(self), self.excess_misses));
           },
           reduce_signature());
+  bind_deferred_calibration(m);
 }
 
 }  // namespace ellipack

@@ -10,14 +10,14 @@ namespace {
 
 void restore_core(IntrinsicDimensionCore* self, const Matrix& coordinates, const Vector& sums, const IntVector& counts,
                   const IntVector& creation_rounds, std::int64_t offset, std::int64_t dimension,
-                  std::int64_t phase_centers, const ConformalIntervals& intervals) {
+                  std::int64_t phase_centers, const DeferredCalibration& calibration) {
   PackingCenters centers(span_of(coordinates), coordinates.shape(1), vector_of(sums), vector_of(counts),
                          vector_of(creation_rounds));
   std::int64_t rounds = 0;
   for (const std::int64_t count : centers.label_counts) {
     rounds = std::min(rounds + count, std::int64_t{1} << 53);  // each count is at most 2^52
   }
-  new (self) IntrinsicDimensionCore(std::move(centers), offset, {rounds, dimension, phase_centers}, intervals);
+  new (self) IntrinsicDimensionCore(std::move(centers), offset, {rounds, dimension, phase_centers}, calibration);
 }
 
 nb::tuple core_arrays(const IntrinsicDimensionCore& core) {
@@ -27,22 +27,26 @@ nb::tuple core_arrays(const IntrinsicDimensionCore& core) {
     std::vector<std::int64_t> counts;
     std::vector<std::int64_t> rounds;
     DimensionClock clock;
-    ConformalIntervals intervals;
+    DeferredCalibration calibration;
   };
   State state;
   {
     const nb::gil_scoped_release release;  // it may wait for a thread that learns
-    state = core.inspect([](const PackingCenters& centers, const DimensionClock& clock,
-                            const ConformalIntervals& intervals) {
-      return State{
-          centers.points.points(), centers.label_sums, centers.label_counts, centers.creation_rounds, clock, intervals};
-    });
+    state = core.inspect(
+        [](const PackingCenters& centers, const DimensionClock& clock, const DeferredCalibration& calibration) {
+          return State{centers.points.points(),
+                       centers.label_sums,
+                       centers.label_counts,
+                       centers.creation_rounds,
+                       clock,
+                       calibration};
+        });
   }
   const std::size_t count = state.sums.size();
   return nb::make_tuple(to_numpy(std::move(state.coordinates), {count, core.dimension()}),
                         to_numpy(std::move(state.sums)), to_numpy(std::move(state.counts)),
                         to_numpy(std::move(state.rounds)), core.offset(), state.clock.dimension,
-                        state.clock.phase_centers, state.intervals);
+                        state.clock.phase_centers, state.calibration);
 }
 
 }  // namespace
@@ -54,11 +58,11 @@ void bind_intrinsic_dimension(nb::module_& m) {
       m, "IntrinsicDimensionCore",
       "Algorithm 1 in whitened coordinates, with radii that adapt to the dimension of the rows. Threads may predict "
       "while one learns.");
-  bind_intervals(core);
+  bind_calibration(core);
   core.def(nb::init<std::size_t, std::int64_t>(), nb::arg("dimension"), nb::arg("offset"))
       .def("__init__", &restore_core, nb::arg("coordinates"), nb::arg("label_sums"), nb::arg("label_counts"),
            nb::arg("creation_rounds"), nb::arg("offset"), nb::arg("intrinsic_dimension"), nb::arg("phase_centers"),
-           nb::arg("intervals") = ConformalIntervals())
+           nb::arg("calibration") = DeferredCalibration())
       .def("learn", &learn_rows<IntrinsicDimensionCore>, nb::arg("coordinates"), nb::arg("labels"),
            nb::arg("bounds").noconvert() = nb::none(), nb::arg("positions") = nb::none(),
            "Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` "
@@ -73,9 +77,9 @@ void bind_intrinsic_dimension(nb::module_& m) {
           nb::arg("memo"))
       .def("to_arrays", &core_arrays,
            nb::sig("def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], "
-                   "NDArray[numpy.int64], int, int, int, ConformalIntervals]"),
+                   "NDArray[numpy.int64], int, int, int, DeferredCalibration]"),
            "Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, offset, "
-           "intrinsic_dimension, phase_centers and intervals.")
+           "intrinsic_dimension, phase_centers and calibration.")
       .def(
           "__reduce__",
           [](const IntrinsicDimensionCore& core) {

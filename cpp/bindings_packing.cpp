@@ -23,10 +23,10 @@ namespace {
 
 void restore_packing(PackingCore* self, const Matrix& coordinates, const Vector& sums, const IntVector& counts,
                      const IntVector& creation_rounds, const IntVector& rank_starts, std::int64_t clock,
-                     const ConformalIntervals& intervals) {
+                     const DeferredCalibration& calibration) {
   PackingCenters centers(span_of(coordinates), coordinates.shape(1), vector_of(sums), vector_of(counts),
                          vector_of(creation_rounds));
-  new (self) PackingCore(std::move(centers), vector_of(rank_starts), clock, intervals);
+  new (self) PackingCore(std::move(centers), vector_of(rank_starts), clock, calibration);
 }
 
 struct PackingArrays {
@@ -35,7 +35,7 @@ struct PackingArrays {
   std::vector<std::int64_t> label_counts;
   std::vector<std::int64_t> creation_rounds;
   std::int64_t clock;
-  ConformalIntervals intervals;
+  DeferredCalibration calibration;
 };
 
 // Calls core.inspect without the GIL, because it may wait for a thread that learns.
@@ -54,13 +54,14 @@ IntArray rank_starts_array(const PackingCore& core) {
   return copy_to_numpy(core.rank_starts(), {core.rank_starts().size()});
 }
 
-using PackingState = std::tuple<FloatArray, FloatArray, IntArray, IntArray, IntArray, std::int64_t, ConformalIntervals>;
+using PackingState =
+    std::tuple<FloatArray, FloatArray, IntArray, IntArray, IntArray, std::int64_t, DeferredCalibration>;
 
 PackingState packing_arrays(const PackingCore& core) {
   PackingArrays state = inspect(core, [](const PackingCenters& centers, std::int64_t clock,
-                                         const ConformalIntervals& intervals) {
+                                         const DeferredCalibration& calibration) {
     return PackingArrays{
-        centers.points.points(), centers.label_sums, centers.label_counts, centers.creation_rounds, clock, intervals};
+        centers.points.points(), centers.label_sums, centers.label_counts, centers.creation_rounds, clock, calibration};
   });
   return {coordinates_array(core, std::move(state.coordinates)),
           to_numpy(std::move(state.label_sums)),
@@ -68,7 +69,7 @@ PackingState packing_arrays(const PackingCore& core) {
           to_numpy(std::move(state.creation_rounds)),
           rank_starts_array(core),
           state.clock,
-          state.intervals};
+          state.calibration};
 }
 
 FloatArray center_coordinates(const PackingCore& core) {
@@ -90,7 +91,7 @@ void bind_packing_core(nb::module_& m) {
   const auto without_gil = nb::call_guard<nb::gil_scoped_release>();
   nb::class_<PackingCore> core(m, "PackingCore",
                                "Algorithm 1 in whitened coordinates. Threads may predict while one learns.");
-  bind_intervals(core);
+  bind_calibration(core);
   core.def(
           "__init__",
           [](PackingCore* self, std::size_t dimension, const IntVector& rank_starts) {
@@ -99,7 +100,7 @@ void bind_packing_core(nb::module_& m) {
           nb::arg("dimension"), nb::arg("rank_starts"))
       .def("__init__", &restore_packing, nb::arg("coordinates"), nb::arg("label_sums"), nb::arg("label_counts"),
            nb::arg("creation_rounds"), nb::arg("rank_starts"), nb::arg("clock"),
-           nb::arg("intervals") = ConformalIntervals())
+           nb::arg("calibration") = DeferredCalibration())
       .def("learn", &learn_rows<PackingCore, bool>, nb::arg("coordinates"), nb::arg("labels"),
            nb::arg("keep_founding_label"), nb::arg("bounds").noconvert() = nb::none(),
            nb::arg("positions") = nb::none(),
@@ -116,7 +117,7 @@ void bind_packing_core(nb::module_& m) {
       .def(
           "to_arrays", &packing_arrays,
           "Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts, "
-          "clock and intervals.")
+          "clock and calibration.")
       .def(
           "__reduce__",
           [](const PackingCore& core) { return nb::make_tuple(nb::type<PackingCore>(), packing_arrays(core)); },

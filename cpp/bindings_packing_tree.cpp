@@ -14,26 +14,26 @@ TreeLevels levels_of(const Vector& lipschitz, const IntVector& dimensions, const
 
 void restore_tree(PackingTreeCore* self, const Matrix& points, const IntVector& parents, const Vector& sums,
                   const IntVector& counts, const Vector& log_weights, const Vector& lipschitz,
-                  const IntVector& dimensions, const IntVector& rank_starts, const ConformalIntervals& intervals) {
+                  const IntVector& dimensions, const IntVector& rank_starts, const DeferredCalibration& calibration) {
   TreeNodes nodes{vector_of(points), vector_of(parents), vector_of(sums), vector_of(counts), vector_of(log_weights)};
   new (self)
-      PackingTreeCore(points.shape(1), levels_of(lipschitz, dimensions, rank_starts), std::move(nodes), intervals);
+      PackingTreeCore(points.shape(1), levels_of(lipschitz, dimensions, rank_starts), std::move(nodes), calibration);
 }
 
 nb::tuple tree_arrays(const PackingTreeCore& core) {
-  std::pair<TreeNodes, ConformalIntervals> state;
+  std::pair<TreeNodes, DeferredCalibration> state;
   {
     const nb::gil_scoped_release release;  // it may wait for a thread that learns
-    state = core.nodes_and_intervals();
+    state = core.nodes_and_calibration();
   }
-  auto& [nodes, intervals] = state;
+  auto& [nodes, calibration] = state;
   const std::size_t count = nodes.size();
   const TreeLevels& levels = core.levels();
   return nb::make_tuple(to_numpy(std::move(nodes.points), {count, core.dimension()}),
                         to_numpy(std::move(nodes.parents)), to_numpy(std::move(nodes.label_sums)),
                         to_numpy(std::move(nodes.label_counts)), to_numpy(std::move(nodes.log_weights)),
                         as_vector(levels.lipschitz), to_numpy(std::vector(levels.dimensions)),
-                        to_numpy(std::vector(levels.rank_starts)), intervals);
+                        to_numpy(std::vector(levels.rank_starts)), calibration);
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ void bind_packing_tree(nb::module_& m) {
   nb::class_<PackingTreeCore> core(
       m, "PackingTreeCore",
       "Locally adaptive regression in whitened coordinates. Threads may predict while one learns.");
-  bind_intervals(core);
+  bind_calibration(core);
   core.def(
           "__init__",
           [](PackingTreeCore* self, const Vector& lipschitz, const IntVector& dimensions,
@@ -54,7 +54,7 @@ void bind_packing_tree(nb::module_& m) {
           nb::arg("lipschitz"), nb::arg("dimensions"), nb::arg("rank_starts"))
       .def("__init__", &restore_tree, nb::arg("points"), nb::arg("parents"), nb::arg("label_sums"),
            nb::arg("label_counts"), nb::arg("log_weights"), nb::arg("lipschitz"), nb::arg("dimensions"),
-           nb::arg("rank_starts"), nb::arg("intervals") = ConformalIntervals())
+           nb::arg("rank_starts"), nb::arg("calibration") = DeferredCalibration())
       .def("learn", &learn_rows<PackingTreeCore>, nb::arg("coordinates"), nb::arg("labels"),
            nb::arg("bounds").noconvert() = nb::none(), nb::arg("positions") = nb::none(),
            "Run one round per row. Return the predictions, each made before its label was learned, and fill `bounds` "
@@ -70,9 +70,9 @@ void bind_packing_tree(nb::module_& m) {
       .def("to_arrays", &tree_arrays,
            nb::sig("def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], "
                    "NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], "
-                   "NDArray[numpy.int64], ConformalIntervals]"),
+                   "NDArray[numpy.int64], DeferredCalibration]"),
            "Return the arguments of an equal core: points, parents, label_sums, label_counts, log_weights, lipschitz, "
-           "dimensions, rank_starts and intervals.")
+           "dimensions, rank_starts and calibration.")
       .def(
           "__reduce__",
           [](const PackingTreeCore& core) { return nb::make_tuple(nb::type<PackingTreeCore>(), tree_arrays(core)); },

@@ -70,11 +70,11 @@ FloatArray predict_rows(const Core& core, const Matrix& coordinates, const Optio
   return to_numpy(std::move(predictions));
 }
 
-// Adds the property `intervals` to the class of a core.
+// Adds the property `calibration` to the class of a core.
 template <typename Core>
-void bind_intervals(nb::class_<Core>& type) {
+void bind_calibration(nb::class_<Core>& type) {
   const auto without_gil = nb::call_guard<nb::gil_scoped_release>();
-  type.def_prop_rw("intervals", &Core::intervals, &Core::set_intervals, nb::for_getter(without_gil),
+  type.def_prop_rw("calibration", &Core::calibration, &Core::set_calibration, nb::for_getter(without_gil),
                    nb::for_setter(without_gil), "Calibration of prediction intervals.");
 }
 

@@ -12,13 +12,12 @@ IntrinsicDimensionCore::IntrinsicDimensionCore(std::size_t dimension, std::int64
     : IntrinsicDimensionCore(PackingCenters(dimension), offset, DimensionClock{}, {}) {}
 
 IntrinsicDimensionCore::IntrinsicDimensionCore(PackingCenters centers, std::int64_t offset, DimensionClock clock,
-                                               const ConformalIntervals& intervals)
+                                               const DeferredCalibration& calibration)
     : dimension_(centers.points.dimension()),
       offset_(offset),
       centers_(std::move(centers)),
       clock_(clock),
-      intervals_(intervals) {
-  intervals.check();
+      calibration_(calibration) {
   require(offset == 1 || offset == 2, "offset must be 1 or 2");
   require(clock.rounds >= 0 && clock.rounds <= largest_count, "rounds must be from 0 to 2^52");
   require((clock.rounds > 0) == (centers_.size() > 0), "centers must exist if and only if rounds > 0");
@@ -45,13 +44,13 @@ IntrinsicDimensionCore::IntrinsicDimensionCore(const IntrinsicDimensionCore& oth
       offset_(other.offset_),
       centers_(other.centers_),
       clock_(other.clock_),
-      intervals_(other.intervals_) {}
+      calibration_(other.calibration_) {}
 
 void IntrinsicDimensionCore::learn(std::span<const double> coordinates, std::span<const double> labels,
                                    const PredictionOutput& output) {
   output.check(labels.size());
   const std::unique_lock lock(mutex_);
-  output.run_rounds(labels, intervals_, [&](std::size_t row) {
+  output.run_rounds(labels, calibration_, [&](std::size_t row) {
     return run_round(coordinates.subspan(row * dimension_, dimension_), labels[row]);
   });
 }
@@ -88,7 +87,7 @@ void IntrinsicDimensionCore::predict(std::span<const double> coordinates, const 
   const std::size_t count = coordinates.size() / dimension_;
   output.check(count);
   const std::shared_lock lock(mutex_);
-  const ConformalIntervals::Calibration calibration = intervals_.calibration();
+  const ConformalIntervals::Calibration calibration = output.calibration_by(calibration_);
   for (std::size_t row = 0; row < count; ++row) {
     const Neighbor nearest = centers_.points.nearest(coordinates.subspan(row * dimension_, dimension_));
     output.write(row, centers_.mean(nearest.position), calibration);
@@ -105,14 +104,14 @@ DimensionClock IntrinsicDimensionCore::clock() const {
   return clock_;
 }
 
-ConformalIntervals IntrinsicDimensionCore::intervals() const {
+DeferredCalibration IntrinsicDimensionCore::calibration() const {
   const std::shared_lock lock(mutex_);
-  return intervals_;
+  return calibration_;
 }
 
-void IntrinsicDimensionCore::set_intervals(const ConformalIntervals& intervals) {
+void IntrinsicDimensionCore::set_calibration(const DeferredCalibration& calibration) {
   const std::unique_lock lock(mutex_);
-  intervals_ = intervals;
+  calibration_ = calibration;
 }
 
 }  // namespace ellipack

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "conformal.hpp"
+#include "deferred_calibration.hpp"
 #include "fair_shared_mutex.hpp"
 #include "packing_core.hpp"
 #include "prediction_output.hpp"
@@ -36,7 +36,7 @@ class IntrinsicDimensionCore {
 
   // Restores the state. Throws std::invalid_argument if no sequence of rounds leads to it.
   IntrinsicDimensionCore(PackingCenters centers, std::int64_t offset, DimensionClock clock,
-                         const ConformalIntervals& intervals);
+                         const DeferredCalibration& calibration);
 
   IntrinsicDimensionCore(const IntrinsicDimensionCore& other);
   IntrinsicDimensionCore& operator=(const IntrinsicDimensionCore&) = delete;
@@ -53,14 +53,14 @@ class IntrinsicDimensionCore {
   std::size_t size() const;
   DimensionClock clock() const;
 
-  ConformalIntervals intervals() const;
-  void set_intervals(const ConformalIntervals& intervals);
+  DeferredCalibration calibration() const;
+  void set_calibration(const DeferredCalibration& calibration);
 
-  // Returns `function(centers, clock, intervals)`, called between two rounds.
+  // Returns `function(centers, clock, calibration)`, called between two rounds.
   template <typename Function>
   auto inspect(Function function) const {
     const std::shared_lock lock(mutex_);
-    return function(centers_, clock_, intervals_);
+    return function(centers_, clock_, calibration_);
   }
 
  private:
@@ -76,7 +76,7 @@ class IntrinsicDimensionCore {
   mutable FairSharedMutex mutex_;  // guards the members below
   PackingCenters centers_;
   DimensionClock clock_;
-  ConformalIntervals intervals_;
+  DeferredCalibration calibration_;
 };
 
 }  // namespace ellipack

@@ -66,13 +66,12 @@ PackingCore::PackingCore(std::size_t dimension, std::vector<std::int64_t> rank_s
     : PackingCore(PackingCenters(dimension), std::move(rank_starts), 0, {}) {}
 
 PackingCore::PackingCore(PackingCenters centers, std::vector<std::int64_t> rank_starts, std::int64_t clock,
-                         const ConformalIntervals& intervals)
+                         const DeferredCalibration& calibration)
     : dimension_(centers.points.dimension()),
       centers_(std::move(centers)),
       radius_(checked_rank_starts(std::move(rank_starts), dimension_)),
       clock_(clock),
-      intervals_(intervals) {
-  intervals.check();
+      calibration_(calibration) {
   require(clock >= 0 && clock <= largest_count, "clock must be from 0 to 2^52");
   require((clock > 0) == (centers_.size() > 0), "centers must exist if and only if clock > 0");
   require(centers_.creation_rounds.empty() || centers_.creation_rounds.back() <= clock,
@@ -91,13 +90,13 @@ PackingCore::PackingCore(const PackingCore& other, const std::shared_lock<FairSh
       centers_(other.centers_),
       radius_(other.radius_),
       clock_(other.clock_),
-      intervals_(other.intervals_) {}
+      calibration_(other.calibration_) {}
 
 void PackingCore::learn(std::span<const double> coordinates, std::span<const double> labels, bool keep_founding_label,
                         const PredictionOutput& output) {
   output.check(labels.size());
   const std::unique_lock lock(mutex_);
-  output.run_rounds(labels, intervals_, [&](std::size_t row) {
+  output.run_rounds(labels, calibration_, [&](std::size_t row) {
     return run_round(coordinates.subspan(row * dimension_, dimension_), labels[row], keep_founding_label);
   });
 }
@@ -105,7 +104,7 @@ void PackingCore::learn(std::span<const double> coordinates, std::span<const dou
 double PackingCore::learn_one(std::span<const double> point, double label, bool keep_founding_label) {
   const std::unique_lock lock(mutex_);
   const double prediction = run_round(point, label, keep_founding_label);
-  intervals_.run_rounds({&prediction, 1}, {&label, 1}, [](std::size_t, auto) {});
+  calibration_.defer({&prediction, 1}, {&label, 1});
   return prediction;
 }
 
@@ -136,7 +135,7 @@ void PackingCore::predict(std::span<const double> coordinates, const PredictionO
   const std::size_t count = coordinates.size() / dimension_;
   output.check(count);
   const std::shared_lock lock(mutex_);
-  const ConformalIntervals::Calibration calibration = intervals_.calibration();
+  const ConformalIntervals::Calibration calibration = output.calibration_by(calibration_);
   for (std::size_t row = 0; row < count; ++row) {
     const Neighbor nearest = centers_.points.nearest(coordinates.subspan(row * dimension_, dimension_));
     output.write(row, centers_.mean(nearest.position), calibration);
@@ -166,14 +165,14 @@ std::int64_t PackingCore::clock() const {
   return clock_;
 }
 
-ConformalIntervals PackingCore::intervals() const {
+DeferredCalibration PackingCore::calibration() const {
   const std::shared_lock lock(mutex_);
-  return intervals_;
+  return calibration_;
 }
 
-void PackingCore::set_intervals(const ConformalIntervals& intervals) {
+void PackingCore::set_calibration(const DeferredCalibration& calibration) {
   const std::unique_lock lock(mutex_);
-  intervals_ = intervals;
+  calibration_ = calibration;
 }
 
 }  // namespace ellipack

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "conformal.hpp"
+#include "deferred_calibration.hpp"
 #include "fair_shared_mutex.hpp"
 #include "kd_tree.hpp"
 #include "prediction_output.hpp"
@@ -60,7 +60,7 @@ class PackingCore {
 
   // Restores the state after `clock` rounds. Throws std::invalid_argument if no sequence of `clock` rounds leads to it.
   PackingCore(PackingCenters centers, std::vector<std::int64_t> rank_starts, std::int64_t clock,
-              const ConformalIntervals& intervals);
+              const DeferredCalibration& calibration);
 
   PackingCore(const PackingCore& other);
   PackingCore& operator=(const PackingCore&) = delete;
@@ -82,14 +82,14 @@ class PackingCore {
   std::int64_t clock() const;
   std::span<const std::int64_t> rank_starts() const { return radius_.rank_starts(); }
 
-  ConformalIntervals intervals() const;
-  void set_intervals(const ConformalIntervals& intervals);
+  DeferredCalibration calibration() const;
+  void set_calibration(const DeferredCalibration& calibration);
 
-  // Returns `function(centers, clock, intervals)`, called between two rounds.
+  // Returns `function(centers, clock, calibration)`, called between two rounds.
   template <typename Function>
   auto inspect(Function function) const {
     const std::shared_lock lock(mutex_);
-    return function(centers_, clock_, intervals_);
+    return function(centers_, clock_, calibration_);
   }
 
  private:
@@ -112,7 +112,7 @@ class PackingCore {
   PackingCenters centers_;
   RadiusSchedule radius_;
   std::int64_t clock_ = 0;
-  ConformalIntervals intervals_;
+  DeferredCalibration calibration_;
   mutable std::mutex last_search_mutex_;
   mutable Search last_search_;
 };

@@ -39,12 +39,11 @@ PackingTreeCore::PackingTreeCore(std::size_t dimension, TreeLevels levels)
     : PackingTreeCore(dimension, std::move(levels), TreeNodes{}, {}) {}
 
 PackingTreeCore::PackingTreeCore(std::size_t dimension, TreeLevels levels, TreeNodes nodes,
-                                 const ConformalIntervals& intervals)
+                                 const DeferredCalibration& calibration)
     : dimension_(dimension),
       levels_(checked_levels(std::move(levels), dimension)),
       nodes_(std::move(nodes)),
-      intervals_(intervals) {
-  intervals.check();
+      calibration_(calibration) {
   const std::size_t count = nodes_.size();
   require(count <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()), "there are too many nodes");
   require(nodes_.points.size() == count * dimension_, "points must have one row per node");
@@ -93,7 +92,7 @@ PackingTreeCore::PackingTreeCore(const PackingTreeCore& other, const std::shared
     : dimension_(other.dimension_),
       levels_(other.levels_),
       nodes_(other.nodes_),
-      intervals_(other.intervals_),
+      calibration_(other.calibration_),
       children_(other.children_),
       many_children_(other.many_children_) {}
 
@@ -101,7 +100,7 @@ void PackingTreeCore::learn(std::span<const double> coordinates, std::span<const
                             const PredictionOutput& output) {
   output.check(labels.size());
   const std::unique_lock lock(mutex_);
-  output.run_rounds(labels, intervals_, [&](std::size_t row) {
+  output.run_rounds(labels, calibration_, [&](std::size_t row) {
     return run_round(coordinates.subspan(row * dimension_, dimension_), labels[row]);
   });
 }
@@ -110,7 +109,7 @@ void PackingTreeCore::predict(std::span<const double> coordinates, const Predict
   const std::size_t count = coordinates.size() / dimension_;
   output.check(count);
   const std::shared_lock lock(mutex_);
-  const ConformalIntervals::Calibration calibration = intervals_.calibration();
+  const ConformalIntervals::Calibration calibration = output.calibration_by(calibration_);
   for (std::size_t row = 0; row < count; ++row) {
     output.write(row, find_path(coordinates.subspan(row * dimension_, dimension_)).prediction, calibration);
   }
@@ -250,19 +249,19 @@ std::int64_t PackingTreeCore::clock() const {
   return rounds();
 }
 
-ConformalIntervals PackingTreeCore::intervals() const {
+DeferredCalibration PackingTreeCore::calibration() const {
   const std::shared_lock lock(mutex_);
-  return intervals_;
+  return calibration_;
 }
 
-void PackingTreeCore::set_intervals(const ConformalIntervals& intervals) {
+void PackingTreeCore::set_calibration(const DeferredCalibration& calibration) {
   const std::unique_lock lock(mutex_);
-  intervals_ = intervals;
+  calibration_ = calibration;
 }
 
-std::pair<TreeNodes, ConformalIntervals> PackingTreeCore::nodes_and_intervals() const {
+std::pair<TreeNodes, DeferredCalibration> PackingTreeCore::nodes_and_calibration() const {
   const std::shared_lock lock(mutex_);
-  return {nodes_, intervals_};
+  return {nodes_, calibration_};
 }
 
 }  // namespace ellipack

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "conformal.hpp"
+#include "deferred_calibration.hpp"
 #include "fair_shared_mutex.hpp"
 #include "kd_tree.hpp"
 #include "prediction_output.hpp"
@@ -58,7 +58,7 @@ class PackingTreeCore {
   PackingTreeCore(std::size_t dimension, TreeLevels levels);
 
   // Restores nodes. Throws std::invalid_argument if no sequence of rounds leads to them.
-  PackingTreeCore(std::size_t dimension, TreeLevels levels, TreeNodes nodes, const ConformalIntervals& intervals);
+  PackingTreeCore(std::size_t dimension, TreeLevels levels, TreeNodes nodes, const DeferredCalibration& calibration);
 
   PackingTreeCore(const PackingTreeCore& other);
   PackingTreeCore& operator=(const PackingTreeCore&) = delete;
@@ -74,11 +74,11 @@ class PackingTreeCore {
   const TreeLevels& levels() const { return levels_; }
   std::size_t size() const;
   std::int64_t clock() const;
-  ConformalIntervals intervals() const;
-  void set_intervals(const ConformalIntervals& intervals);
+  DeferredCalibration calibration() const;
+  void set_calibration(const DeferredCalibration& calibration);
 
   // Returns copies of the state between two rounds.
-  std::pair<TreeNodes, ConformalIntervals> nodes_and_intervals() const;
+  std::pair<TreeNodes, DeferredCalibration> nodes_and_calibration() const;
 
  private:
   // The nodes on the path of a row that exist already, and the predictions and weights of all, new ones included.
@@ -108,7 +108,7 @@ class PackingTreeCore {
   TreeLevels levels_;
   mutable FairSharedMutex mutex_;  // guards the members below
   TreeNodes nodes_;
-  ConformalIntervals intervals_;
+  DeferredCalibration calibration_;
   std::vector<std::vector<std::int32_t>> children_;        // of each node, in the order of their creation
   std::unordered_map<std::size_t, KdTree> many_children_;  // the same for nodes with more than `most_scanned`
 };

@@ -8,6 +8,7 @@
 
 #include "checks.hpp"
 #include "conformal.hpp"
+#include "deferred_calibration.hpp"
 
 namespace ellipack {
 
@@ -48,33 +49,43 @@ struct PredictionOutput {
     }
   }
 
+  // Returns what the wanted intervals are made of. If none are wanted, deferred rounds are not run.
+  ConformalIntervals::Calibration calibration_by(const DeferredCalibration& calibration) const {
+    return has_bounds() ? calibration.intervals().calibration() : ConformalIntervals::Calibration{};
+  }
+
   // Writes a prediction and the wanted intervals around it.
   void write(std::size_t row, double prediction, const ConformalIntervals::Calibration& calibration) const {
     predictions[row] = prediction;
     write_intervals(row, {&calibration, 1});
   }
 
-  // Runs a round for each label, in which `run_round(row)` returns the prediction. The intervals are calibrated by all
-  // rounds at the end, also if a round fails, because the calibration is faster in a loop of its own.
+  // Runs a round for each label, in which `run_round(row)` returns the prediction. If intervals are wanted, they are
+  // calibrated by all rounds at the end, also if a round fails, because the calibration is faster in a loop of its own.
+  // Otherwise the calibration is deferred.
   template <typename RunRound>
-  void run_rounds(std::span<const double> labels, ConformalIntervals& intervals, RunRound run_round) const {
+  void run_rounds(std::span<const double> labels, DeferredCalibration& calibration, RunRound run_round) const {
     std::size_t rows = 0;
     try {
       for (; rows < labels.size(); ++rows) {
         predictions[rows] = run_round(rows);
       }
     } catch (...) {
-      calibrate(labels.first(rows), intervals);
+      end_rounds(labels.first(rows), calibration);
       throw;
     }
-    calibrate(labels, intervals);
+    end_rounds(labels, calibration);
   }
 
  private:
-  // Calibrates the intervals by the first predictions and their labels, and writes those that are wanted.
-  void calibrate(std::span<const double> labels, ConformalIntervals& intervals) const {
-    intervals.run_rounds(predictions, labels,
-                         [&](std::size_t first, auto calibrations) { write_intervals(first, calibrations); });
+  // Calibrates by the first predictions and their labels, and writes the wanted intervals, or defers both.
+  void end_rounds(std::span<const double> labels, DeferredCalibration& calibration) const {
+    if (has_bounds()) {
+      calibration.run_rounds(predictions, labels,
+                             [&](std::size_t first, auto calibrations) { write_intervals(first, calibrations); });
+    } else {
+      calibration.defer(predictions, labels);
+    }
   }
 };
 

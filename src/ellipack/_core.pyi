@@ -149,7 +149,46 @@ class ConformalIntervals:
         Add the error of a prediction to the mean error and to the losses of relative scales.
         """
 
-    def in_units(self, slope: float) -> ConformalIntervals:
+    def __eq__(self, other: object, /) -> bool: ...
+
+    def __reduce__(self) -> tuple[object, ...]: ...
+
+class DeferredCalibration:
+    """Calibration of intervals that is put off until they are asked for."""
+
+    @overload
+    def __init__(self) -> None: ...
+
+    @overload
+    def __init__(self, calibrated: ConformalIntervals) -> None: ...
+
+    @overload
+    def __init__(self, calibrated: ConformalIntervals, errors: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
+
+    most_errors: Final[int] = ...
+    """Largest number of errors."""
+
+    @property
+    def calibrated(self) -> ConformalIntervals:
+        """Calibration without the deferred rounds."""
+
+    @property
+    def errors(self) -> NDArray[numpy.float64]:
+        """Errors of the deferred rounds, from the oldest to the newest."""
+
+    @property
+    def intervals(self) -> ConformalIntervals:
+        """Calibration after the deferred rounds."""
+
+    def learn(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Return the intervals around predictions, and learn their labels one after the other, all after the deferred rounds.
+        """
+
+    def defer(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """Defer one round for each prediction and its label."""
+
+    def in_units(self, slope: float) -> DeferredCalibration:
         """Return the calibration for labels that are multiplied by a slope."""
 
     def __eq__(self, other: object, /) -> bool: ...
@@ -301,14 +340,14 @@ class IntrinsicDimensionCore:
     def __init__(self, dimension: int, offset: int) -> None: ...
 
     @overload
-    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], creation_rounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offset: int, intrinsic_dimension: int, phase_centers: int, intervals: ConformalIntervals = ...) -> None: ...
+    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], creation_rounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], offset: int, intrinsic_dimension: int, phase_centers: int, calibration: DeferredCalibration = ...) -> None: ...
 
     @property
-    def intervals(self) -> ConformalIntervals:
+    def calibration(self) -> DeferredCalibration:
         """Calibration of prediction intervals."""
 
-    @intervals.setter
-    def intervals(self, arg: ConformalIntervals, /) -> None: ...
+    @calibration.setter
+    def calibration(self, arg: DeferredCalibration, /) -> None: ...
 
     def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None, positions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]:
         """
@@ -325,9 +364,9 @@ class IntrinsicDimensionCore:
 
     def __deepcopy__(self, memo: object) -> IntrinsicDimensionCore: ...
 
-    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], int, int, int, ConformalIntervals]:
+    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], int, int, int, DeferredCalibration]:
         """
-        Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, offset, intrinsic_dimension, phase_centers and intervals.
+        Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, offset, intrinsic_dimension, phase_centers and calibration.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
@@ -853,14 +892,14 @@ class PackingCore:
     def __init__(self, dimension: int, rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     @overload
-    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], creation_rounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], clock: int, intervals: ConformalIntervals = ...) -> None: ...
+    def __init__(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], creation_rounds: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], clock: int, calibration: DeferredCalibration = ...) -> None: ...
 
     @property
-    def intervals(self) -> ConformalIntervals:
+    def calibration(self) -> DeferredCalibration:
         """Calibration of prediction intervals."""
 
-    @intervals.setter
-    def intervals(self, arg: ConformalIntervals, /) -> None: ...
+    @calibration.setter
+    def calibration(self, arg: DeferredCalibration, /) -> None: ...
 
     def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], keep_founding_label: bool, bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None, positions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]:
         """
@@ -877,9 +916,9 @@ class PackingCore:
 
     def __deepcopy__(self, memo: object) -> PackingCore: ...
 
-    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64], int, ConformalIntervals]:
+    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], NDArray[numpy.int64], int, DeferredCalibration]:
         """
-        Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts, clock and intervals.
+        Return the arguments of an equal core: coordinates, label_sums, label_counts, creation_rounds, rank_starts, clock and calibration.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
@@ -1026,14 +1065,14 @@ class PackingTreeCore:
     def __init__(self, lipschitz: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], dimensions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None: ...
 
     @overload
-    def __init__(self, points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], log_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lipschitz: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], dimensions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], intervals: ConformalIntervals = ...) -> None: ...
+    def __init__(self, points: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], parents: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_sums: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], label_counts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], log_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], lipschitz: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], dimensions: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], rank_starts: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], calibration: DeferredCalibration = ...) -> None: ...
 
     @property
-    def intervals(self) -> ConformalIntervals:
+    def calibration(self) -> DeferredCalibration:
         """Calibration of prediction intervals."""
 
-    @intervals.setter
-    def intervals(self, arg: ConformalIntervals, /) -> None: ...
+    @calibration.setter
+    def calibration(self, arg: DeferredCalibration, /) -> None: ...
 
     def learn(self, coordinates: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], bounds: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu')] | None = None, positions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None) -> NDArray[numpy.float64]:
         """
@@ -1050,9 +1089,9 @@ class PackingTreeCore:
 
     def __deepcopy__(self, memo: object) -> PackingTreeCore: ...
 
-    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], ConformalIntervals]:
+    def to_arrays(self) -> tuple[NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.float64], NDArray[numpy.float64], NDArray[numpy.int64], NDArray[numpy.int64], DeferredCalibration]:
         """
-        Return the arguments of an equal core: points, parents, label_sums, label_counts, log_weights, lipschitz, dimensions, rank_starts and intervals.
+        Return the arguments of an equal core: points, parents, label_sums, label_counts, log_weights, lipschitz, dimensions, rank_starts and calibration.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...

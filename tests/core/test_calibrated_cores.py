@@ -1,17 +1,24 @@
-"""Intervals of the paper's cores: calibrated in each round, by the predictions and labels of the core."""
+"""Intervals of the paper's cores: calibrated by the predictions and labels of the core, when they are asked for."""
 
 import pickle
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
-from ellipack._core import ConformalIntervals
+from ellipack._core import ConformalIntervals, DeferredCalibration
 from ellipack.validation import Floats
 from tests.core.builds import Core, builds
+from tests.reference.deferred_calibration import MOST_ERRORS, ReferenceDeferral
+from tests.strategies import seeds
 
 ROUNDS = 150
+NAMES = ["packing", "tree", "intrinsic dimension"]
+PROBES = np.array([[0.1, 0.2], [-0.6, 0.3], [0.5, -0.5]])
 
 
 def make_core(core: Core, name: str) -> Any:
@@ -33,31 +40,86 @@ def learn(learner: Any, X: Floats, y: Floats, bounds: Floats | None = None, posi
     return predictions
 
 
+COPIES: dict[str, Callable[[Any], Any]] = {
+    "same": lambda learner: learner,
+    "copy": lambda learner: learner.copy(),
+    "deepcopy": deepcopy,
+    "pickle": lambda learner: pickle.loads(pickle.dumps(learner)),
+    "arrays": lambda learner: type(learner)(*learner.to_arrays()),
+}
+
+call_sizes = st.integers(0, 70) | st.sampled_from([1000, 2047, 2048, 2049, 4096, 5000])
+calls = st.lists(st.tuples(call_sizes, st.booleans(), st.sampled_from(list(COPIES))), min_size=1, max_size=6)
+
+
 @builds
-@pytest.mark.parametrize("name", ["packing", "tree", "intrinsic dimension"])
-def test_each_round_calibrates_the_intervals(core: Core, name: str) -> None:
+@given(st.sampled_from(NAMES), calls, st.sampled_from(["any", "whole numbers", "calm"]), seeds)
+@example("packing", [(2048, False, "same"), (1, False, "same"), (3, True, "same")], "any", 0)
+@example("tree", [(90, True, "same"), (5000, False, "same"), (0, True, "same")], "any", 0)
+def test_rounds_without_intervals_are_deferred_until_intervals_are_asked_for(
+    core: Core, name: str, calls: list[tuple[int, bool, str]], kind: str, seed: int
+) -> None:
+    rng, learner, expected = (
+        np.random.default_rng(seed),
+        make_core(core, name),
+        ReferenceDeferral(core.ConformalIntervals()),
+    )
+    for count, asked, copy in calls:
+        X = rng.uniform(-0.7, 0.7, size=(count, 2))
+        y = {"any": rng.random(count), "whole numbers": rng.integers(2, size=count) / 1.0, "calm": np.full(count, 0.5)}[
+            kind
+        ]
+        bounds = np.empty((count, 16)) if asked else None
+        predictions = learn(learner, X, y, bounds)
+        for t, (prediction, label) in enumerate(zip(predictions.tolist(), y.tolist(), strict=True)):
+            if bounds is None:
+                expected.learn(prediction, label)
+            else:
+                assert expected.learn_with_interval(prediction, label).tobytes() == bounds[t].tobytes()
+        learner = COPIES[copy](learner)
+        around, intervals = np.empty((3, 16)), expected.intervals()
+        values = learner.predict(PROBES, around, ALL)
+        assert around.tobytes() == intervals.around(values).tobytes()
+        calibration = learner.calibration
+        assert calibration.errors.tolist() == expected.errors
+        assert calibration.calibrated == expected.calibrated
+        assert calibration.intervals == intervals
+
+
+@builds
+@pytest.mark.parametrize("name", NAMES)
+def test_rounds_are_the_same_one_by_one_and_with_or_without_intervals(core: Core, name: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y, bounds = rng.uniform(-0.7, 0.7, size=(ROUNDS, 2)), rng.random(ROUNDS), np.empty((ROUNDS, 16))
+    learner, silent, single = (make_core(core, name) for _ in range(3))
+    predictions = learn(learner, X, y, bounds)
+    expected = core.ConformalIntervals()
+    assert expected.learn(predictions, y).tobytes() == bounds.tobytes()
+    assert learner.calibration == core.DeferredCalibration(expected)
+    assert learn(silent, X, y).tobytes() == predictions.tobytes()
+    for t in range(ROUNDS):
+        learn(single, X[t : t + 1], y[t : t + 1])
+    assert silent.calibration == single.calibration
+    assert silent.calibration == core.DeferredCalibration(core.ConformalIntervals(), y - predictions)
+    values = silent.predict(X[:9])
+    assert silent.calibration == single.calibration
+    assert learner.predict(X[:9]).tobytes() == values.tobytes()
+    np.testing.assert_allclose(silent.calibration.intervals.around(values), expected.around(values), rtol=1e-12)
+
+
+@builds
+@pytest.mark.parametrize("name", NAMES)
+def test_a_calibration_is_replaced_as_a_whole_and_wrong_arrays_change_nothing(core: Core, name: str) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.uniform(-0.7, 0.7, size=(ROUNDS, 2)), rng.random(ROUNDS)
-    learner, expected, bounds = make_core(core, name), core.ConformalIntervals(), np.empty((ROUNDS, 16))
-    predictions = np.append(learn(learner, X[:60], y[:60], bounds[:60]), learn(learner, X[60:], y[60:], bounds[60:]))
-    assert expected.learn(predictions, y).tobytes() == bounds.tobytes()
-    assert learner.intervals == expected
-    silent = make_core(core, name)
-    assert learn(silent, X, y).tobytes() == predictions.tobytes()
-    assert silent.intervals == expected
-
-    around = np.empty((9, 16))
-    values = learner.predict(X[:9], around, ALL)
-    assert values.tobytes() == learner.predict(X[:9]).tobytes()
-    assert around.tobytes() == expected.around(values).tobytes()
-
-    learn(silent, X[:1], 1 - y[:1])
-    assert silent.intervals != expected
+    learner, other = make_core(core, name), make_core(core, name)
+    learn(learner, X, y)
+    before = learner.calibration
     for same in (learner.copy(), deepcopy(learner), pickle.loads(pickle.dumps(learner))):
-        assert same.intervals == expected
-        same.intervals = silent.intervals
-        assert same.intervals == silent.intervals
-        assert learner.intervals == expected
+        assert same.calibration == before
+        same.calibration = other.calibration
+        assert same.calibration == other.calibration != before
+        assert learner.calibration == before
     with pytest.raises(ValueError, match="bounds must have two entries per coverage and row"):
         learn(learner, X[:2], y[:2], np.empty((3, 16)))
     with pytest.raises(ValueError, match="bounds must have"):
@@ -68,11 +130,47 @@ def test_each_round_calibrates_the_intervals(core: Core, name: str) -> None:
         with pytest.raises(ValueError, match="positions must be from 0 to 7"):
             learner.predict(X[:2], np.empty((2, 2)), np.array([position]))
     assert learner.clock == ROUNDS
-    assert learner.intervals == expected
+    assert learner.calibration == before
 
 
 @builds
-@pytest.mark.parametrize("name", ["packing", "tree", "intrinsic dimension"])
+@given(st.integers(0, 100), st.integers(0, 2100), st.floats(0, 1), seeds)
+def test_calibrations_in_other_units_are_those_of_labels_in_these_units(
+    core: Core, first: int, deferred: int, slope: float, seed: int
+) -> None:
+    rng, calibration, expected = np.random.default_rng(seed), core.DeferredCalibration(), core.DeferredCalibration()
+    labels = rng.normal(size=first + deferred)
+    zeros, scaled = np.zeros(len(labels)), slope * labels
+    for each, values in ((calibration, labels), (expected, scaled)):
+        each.learn(zeros[:first], values[:first])
+        each.defer(zeros[first:], values[first:])
+    converted = calibration.in_units(slope)
+    assert converted.errors.tolist() == expected.errors.tolist() == scaled[first:][-MOST_ERRORS:].tolist()
+    assert converted.calibrated.mean_error == pytest.approx(slope * calibration.calibrated.mean_error, rel=1e-12)
+    assert converted.calibrated.widths.tolist() == calibration.calibrated.widths.tolist()
+    assert calibration.errors.tolist() == labels[first:][-MOST_ERRORS:].tolist()
+
+
+def test_impossible_calibrations_are_rejected() -> None:
+    start = ConformalIntervals()
+    assert DeferredCalibration.most_errors == MOST_ERRORS
+    assert len(DeferredCalibration(start, np.ones(MOST_ERRORS)).errors) == MOST_ERRORS
+    with pytest.raises(ValueError, match=r"at most 2,048 errors"):
+        DeferredCalibration(start, np.ones(MOST_ERRORS + 1))
+    for wrong in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="errors must be finite"):
+            DeferredCalibration(start, np.array([0.0, wrong]))
+        with pytest.raises(ValueError, match="must be finite"):
+            DeferredCalibration(start, np.ones(3)).in_units(wrong)
+    for method in (DeferredCalibration().learn, DeferredCalibration().defer):
+        with pytest.raises(ValueError, match="labels"):
+            method(np.zeros(2), np.zeros(3))
+    assert DeferredCalibration(start, np.ones(2)) != DeferredCalibration(start, np.ones(3))
+    assert DeferredCalibration() != start
+
+
+@builds
+@pytest.mark.parametrize("name", NAMES)
 def test_wanted_intervals_are_interpolated_between_those_of_all_coverages(core: Core, name: str) -> None:
     rng, positions = np.random.default_rng(1), np.array([4.0, 6.75, 0.0, 2.5, 7.0])
     X, y = rng.uniform(-0.7, 0.7, size=(ROUNDS, 2)), rng.random(ROUNDS)
@@ -86,7 +184,7 @@ def test_wanted_intervals_are_interpolated_between_those_of_all_coverages(core: 
     assert core.ConformalIntervals.select(everything, positions).tobytes() == wanted.tobytes()
     ends = np.empty((9, 10))
     values = learner.predict(X[:9], ends, positions)
-    around = learner.intervals.around(values)
+    around = learner.calibration.intervals.around(values)
     assert core.ConformalIntervals.select(around, positions).tobytes() == ends.tobytes()
 
 
@@ -111,11 +209,7 @@ def test_rounds_calibrate_to_the_same_bits_as_labels_and_errors_one_by_one(core:
         assert published.tobytes() == own.tobytes()
         expected.learn_label(label, published)
         expected.learn_error(label - prediction, 1.0)
-    assert learner.intervals == expected
-    silent = make_core(core, "packing")
-    for part in (slice(0, 1), slice(1, 300), slice(300, count)):
-        learn(silent, X[part], noise[part])
-    assert silent.intervals == expected
+    assert learner.calibration == core.DeferredCalibration(expected)
 
 
 def test_calibrations_are_equal_if_all_numbers_are() -> None:

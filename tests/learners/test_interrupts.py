@@ -60,9 +60,10 @@ def bits(state: State) -> list[bytes]:
     if isinstance(state, PhasedState):
         parts = [state.rows, state.labels, *(phase.gop for phase in state.phases)]
         return [*bits(state.packing), *(each.tobytes() for each in parts)]
-    *arrays, intervals = state.core.to_arrays()
+    *arrays, deferred = state.core.to_arrays()
+    intervals = deferred.calibrated
     numbers = intervals.mean_error, intervals.labels, intervals.rounds, intervals.excess_misses
-    calibration = *numbers, *intervals.widths, *intervals.scale_losses
+    calibration = *numbers, *intervals.widths, *intervals.scale_losses, *deferred.errors
     return [np.array(each).tobytes() for each in (*arrays, calibration, state.metric.matrix)]
 
 

@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipack._core import ConformalIntervals
+from ellipack._core import ConformalIntervals, DeferredCalibration
 from ellipack.errors import DomainError, InputError, ModelFileError, ShapeError
 from ellipack.learners.intervals import (
     COVERAGES,
+    calibration_from_archive,
+    calibration_to_archive,
     check_coverage,
     coverage_positions,
     intervals_from_archive,
@@ -225,3 +227,24 @@ def test_archives_restore_the_calibration() -> None:
     for name, values in (("widths", np.full(2 * _COUNT, 9e-4)), ("scale_losses", np.full(3, 1e10))):
         with pytest.raises(ModelFileError, match=name):
             intervals_from_archive(type(archive)(archive.facts, {**archive.arrays, name: values}), 50)
+
+
+def test_archives_restore_deferred_rounds() -> None:
+    rng, calibration = np.random.default_rng(3), DeferredCalibration()
+    calibration.learn(np.zeros(50), rng.normal(size=50))
+    calibration.defer(np.zeros(3000), rng.normal(size=3000))
+    archive = calibration_to_archive(calibration)
+    assert calibration_from_archive(archive, 50) == calibration
+    for wrong, message in (
+        (np.ones(DeferredCalibration.most_errors + 1), "must have at most 2048 entries, got 2049"),
+        (np.array([0.0, np.nan]), "must be finite"),
+        (np.array([0.0, np.inf]), "must be finite"),
+        (np.array([1e70]), "must be from"),
+        (np.ones((2, 2)), "deferred_errors"),
+        (np.ones(2, dtype=np.int64), "deferred_errors"),
+    ):
+        with pytest.raises(ModelFileError, match=message):
+            calibration_from_archive(type(archive)(archive.facts, {**archive.arrays, "deferred_errors": wrong}), 50)
+    without = {name: array for name, array in archive.arrays.items() if name != "deferred_errors"}
+    with pytest.raises(ModelFileError, match="deferred_errors"):
+        calibration_from_archive(type(archive)(archive.facts, without), 50)

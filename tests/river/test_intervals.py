@@ -9,10 +9,12 @@ import pytest
 
 import ellipack
 from ellipack import river
+from ellipack._core import ConformalIntervals
 from ellipack.errors import InputError
 from ellipack.river.base import RiverRegressor
 from ellipack.validation import Floats
 from tests.reference.conformal import COVERAGES, ReferenceIntervals
+from tests.reference.deferred_calibration import ReferenceDeferral
 
 N = 260
 
@@ -107,6 +109,23 @@ def test_late_labels_of_the_papers_learners_are_those_of_a_literal_reference(nam
             reference.learn_error(ys[late] - model.predict_one(xs[late]), 1.0)
             model.learn_one(xs[late], ys[late])
     assert len(model._pending) == len(published)
+
+
+@pytest.mark.parametrize("name", ["packing", "intrinsic dimension"])
+def test_rounds_without_intervals_are_deferred(name: str) -> None:
+    rng, model, reference = np.random.default_rng(1), PAPER[name](), ReferenceDeferral(ConformalIntervals())
+    X, k = rng.normal(size=(2500, 2)), COVERAGES.index(0.8)
+    for t, ((a, b), noise) in enumerate(zip(X.tolist(), rng.normal(size=len(X)).tolist(), strict=True)):
+        x, y, prediction = {"a": a, "b": b}, a + noise, model.predict_one({"a": a, "b": b})
+        if t % 70 < 9 and not 140 < t < 2400:
+            interval = model.predict_interval_one(x, coverage=0.8)
+            bounds = reference.learn_with_interval(prediction, y)
+            np.testing.assert_allclose([interval.lower, interval.upper], bounds[[k, len(COVERAGES) + k]], rtol=1e-7)
+        else:
+            reference.learn(prediction, y)
+        model.learn_one(x, y)
+        assert model._learner is not None
+        assert len(model._learner.state.calibration.errors) == len(reference.errors)
 
 
 def test_late_labels_of_a_data_frame_and_of_a_saved_model(tmp_path: Path) -> None:

@@ -7,13 +7,12 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import ConformalIntervals
+from ellipack._core import ConformalIntervals, DeferredCalibration
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import check_features, check_targets
 from ellipack.learners.intervals import (
     ALL_POSITIONS,
     NO_INTERVALS,
-    NO_POSITIONS,
     Predictions,
     RowPredictions,
     WantedIntervals,
@@ -22,20 +21,23 @@ from ellipack.learners.intervals import (
 )
 from ellipack.validation import Floats, check_labels, check_rows
 
+_ONE_POSITION = ALL_POSITIONS[:1]  # rounds with any interval are calibrated at once
+
 
 class CalibratedState(Protocol):
     """State with a calibration of intervals, which is read and replaced as a whole."""
 
-    intervals: ConformalIntervals
+    calibration: DeferredCalibration
 
 
 State = TypeVar("State", bound=CalibratedState)
 
 
 class CalibratedRegressor(StreamingRegressor[State]):
-    """Base class of regressors whose cores calibrate intervals around their predictions in each round.
+    """Base class of regressors whose cores calibrate intervals around their predictions.
 
-    A subclass defines how its state predicts and learns. Both fill an array with the wanted intervals.
+    A subclass defines how its state predicts and learns. Both fill an array with the wanted intervals. Rounds without
+    wanted intervals are not calibrated until intervals are wanted.
     """
 
     @abstractmethod
@@ -68,14 +70,14 @@ class CalibratedRegressor(StreamingRegressor[State]):
         those that were returned for the row. All rows are learned or none. No other thread may learn at the same time.
         """
         labels, is_fitted = check_labels(check_targets(y), len(check_rows(X))), self.__sklearn_is_fitted__()
-        moved = self.state_.intervals if is_fitted else ConformalIntervals()
+        moved = self.state_.calibration.intervals if is_fitted else ConformalIntervals()
         for label, published in zip(labels.tolist(), check_bounds(predictions.bounds, len(labels)), strict=True):
             moved.learn_label(label, published)
         if is_fitted:
             rows, (state, names) = check_features(self, X), deepcopy(self._fitted)
-            self._run_rounds(state, rows, labels, positions=NO_POSITIONS)
+            self._run_rounds(state, rows, labels, positions=_ONE_POSITION)
         else:
-            (state, names), _ = self._learn_from_scratch(X, labels)
-        state.intervals = with_widths(state.intervals, moved)
+            (state, names), _ = self._learn_from_scratch(X, labels, positions=_ONE_POSITION)
+        state.calibration = with_widths(state.calibration, moved)
         self._fitted = state, names
         return self

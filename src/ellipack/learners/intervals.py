@@ -14,7 +14,11 @@ are equally large everywhere. If the labels of about the last 400 rounds missed 
 scale is larger: it is multiplied by ``exp(x**3)``, where x is the excess of missed intervals of all eight coverages,
 divided by 32 and at most 1 in size. The paper's learners use the mean error alone.
 
-All learners calibrate their intervals by every round, whether they are asked for or not: it costs some nanoseconds.
+**Rounds without intervals.** `MetricRegressor` and `KeyedRegressor` calibrate by every round. The paper's learners
+calibrate by the rounds in which intervals are asked for. Other rounds are deferred: the learner remembers the errors of
+the last 2,048 of them, and calibrates by these before the next interval is published. So `predict_interval` works after
+any `fit`, and a round without intervals takes no longer. The calibration depends on which rounds asked for intervals,
+but not on how rounds are grouped into calls.
 
 **Theorem.** Consider T rounds with intervals of a coverage c. Let B be the largest of the scores ``|label - p| / s`` of
 these rounds and of the initial widths, and let ``C = 8/3 (ln(1000 B) + 0.32) / h``, where
@@ -28,6 +32,10 @@ smallest one, 0.001 scales: then more labels than wanted equal their predictions
 on every stream, whatever the labels, the predictions and the scales are. No distribution is assumed; an adversary who
 sees the interval may choose the label. If a label is learned up to D rounds after its interval was published, 0.32 is
 replaced by ``0.32 (D + 1)``. The proof is in ``cpp/conformal.hpp``.
+
+For the paper's learners, the T rounds are those with intervals and the deferred ones by which the intervals were
+calibrated. The theorem also holds for consecutive rounds with intervals alone: the initial widths are then those before
+the first of these rounds.
 
 The theorem needs finite scores only. B enters by its logarithm, so that intervals stay finite: methods whose bound does
 not depend on B must publish infinite intervals at times.
@@ -53,8 +61,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ellipack._core import ConformalIntervals
-from ellipack.errors import DomainError, ShapeError
+from ellipack._core import ConformalIntervals, DeferredCalibration
+from ellipack.errors import DomainError, ModelFileError, ShapeError
 from ellipack.serialization import Archive
 from ellipack.validation import MAX_ABS_LABEL, Floats, as_floats
 
@@ -78,6 +86,7 @@ NO_POSITIONS: Final[Floats] = np.empty(0)
 _MIN_WIDTH, _MAX_WIDTH = 1e-3, 1e300
 _MAX_SCALE_LOSS = 1e9
 _MAX_EXCESS_MISSES = 32.0
+_MAX_ERROR = 4 * MAX_ABS_LABEL
 
 
 def _quantile(coverage: float) -> float:
@@ -283,15 +292,18 @@ def empty_predictions(rows: int, with_intervals: bool) -> Predictions:
     return Predictions(np.empty(rows), np.empty((rows if with_intervals else 0, 2 * _COUNT)))
 
 
-def with_widths(intervals: ConformalIntervals, moved: ConformalIntervals) -> ConformalIntervals:
+def with_widths(calibration: DeferredCalibration, moved: ConformalIntervals) -> DeferredCalibration:
     """Return a calibration with the widths of another, which was moved by labels and their published intervals."""
-    return ConformalIntervals(
-        intervals.mean_error,
-        intervals.labels,
-        moved.rounds,
-        moved.widths,
-        intervals.scale_losses,
-        intervals.excess_misses,
+    intervals = calibration.intervals
+    return DeferredCalibration(
+        ConformalIntervals(
+            intervals.mean_error,
+            intervals.labels,
+            moved.rounds,
+            moved.widths,
+            intervals.scale_losses,
+            intervals.excess_misses,
+        )
     )
 
 
@@ -308,9 +320,25 @@ def intervals_to_archive(intervals: ConformalIntervals) -> Archive:
 
 def intervals_from_archive(saved: Archive, rounds: int) -> ConformalIntervals:
     """Restore the calibration after a number of rounds from its archive; raise `ModelFileError` if it is not valid."""
-    mean_error = saved.number_between(0.0, 4 * MAX_ABS_LABEL, "mean_error")
+    mean_error = saved.number_between(0.0, _MAX_ERROR, "mean_error")
     labels, counted = saved.integer("labels", 0, rounds), saved.integer("rounds", 0, rounds)
     widths = saved.floats_between(_MIN_WIDTH, _MAX_WIDTH, "widths", 2 * _COUNT)
     scale_losses = saved.floats_between(-_MAX_SCALE_LOSS, _MAX_SCALE_LOSS, "scale_losses", 3)
     excess_misses = saved.number_between(-_MAX_EXCESS_MISSES, _MAX_EXCESS_MISSES, "excess_misses")
     return ConformalIntervals(mean_error, labels, counted, widths, scale_losses, excess_misses)
+
+
+def calibration_to_archive(calibration: DeferredCalibration) -> Archive:
+    """Return an archive of the calibration, with the errors of deferred rounds."""
+    saved = intervals_to_archive(calibration.calibrated)
+    return Archive(saved.facts, {**saved.arrays, "deferred_errors": calibration.errors})
+
+
+def calibration_from_archive(saved: Archive, rounds: int) -> DeferredCalibration:
+    """Restore the calibration after a number of rounds from its archive; raise `ModelFileError` if it is not valid."""
+    (count,) = saved.shape("deferred_errors", 1)
+    if count > DeferredCalibration.most_errors:
+        most = DeferredCalibration.most_errors
+        raise ModelFileError(f"{saved.prefix}deferred_errors must have at most {most} entries, got {count}")
+    errors = saved.floats_between(-_MAX_ERROR, _MAX_ERROR, "deferred_errors", count)
+    return DeferredCalibration(intervals_from_archive(saved, rounds), errors)

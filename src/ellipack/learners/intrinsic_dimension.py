@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
-from ellipack._core import ConformalIntervals, IntrinsicDimensionCore
+from ellipack._core import DeferredCalibration, IntrinsicDimensionCore
 from ellipack.errors import ModelFileError
-from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals, intervals_from_archive, intervals_to_archive
+from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals, calibration_from_archive, calibration_to_archive
 from ellipack.learners.units import UnitChange, insert_features
 from ellipack.learners.whitened import WhitenedState, add_features, check_positive_definite, predict, run_rounds
 from ellipack.metric import Metric
@@ -36,7 +36,7 @@ _SLACK = 1e-6  # tolerance for rounding errors
 
 
 class DimensionArrays(NamedTuple):
-    """State of the core: centers in order of their creation, the estimate of the dimension, and intervals.
+    """State of the core: centers in order of their creation, the estimate of the dimension, and the calibration.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class DimensionArrays(NamedTuple):
         Estimate D of the dimension.
     phase_centers : int
         Number of centers that were added since the last change of the estimate.
-    intervals : ConformalIntervals
+    calibration : DeferredCalibration
         Calibration of prediction intervals.
     """
 
@@ -65,7 +65,7 @@ class DimensionArrays(NamedTuple):
     offset: int
     intrinsic_dimension: int
     phase_centers: int
-    intervals: ConformalIntervals
+    calibration: DeferredCalibration
 
 
 class IntrinsicDimensionState(WhitenedState[IntrinsicDimensionCore]):
@@ -83,7 +83,7 @@ class IntrinsicDimensionState(WhitenedState[IntrinsicDimensionCore]):
         moved = arrays._replace(
             coordinates=change.convert_whitened(arrays.coordinates, metric),
             label_sums=change.convert_labels(arrays.label_sums, arrays.label_counts),
-            intervals=arrays.intervals.in_units(change.label_slope),
+            calibration=arrays.calibration.in_units(change.label_slope),
         )
         return IntrinsicDimensionState(metric, IntrinsicDimensionCore(*moved))
 
@@ -138,7 +138,7 @@ def to_archive(state: IntrinsicDimensionState) -> Archive:
     return Archive(facts).with_parts(
         metric=metric.to_archive().copy(),
         centers=Archive(arrays=arrays),
-        intervals=intervals_to_archive(saved.intervals),
+        intervals=calibration_to_archive(saved.calibration),
     )
 
 
@@ -175,7 +175,7 @@ def from_archive(saved: Archive, d: int, offset: int) -> IntrinsicDimensionState
         offset=offset,
         intrinsic_dimension=saved.integer("intrinsic_dimension", 1, d),
         phase_centers=saved.integer("phase_centers", 0, count),
-        intervals=intervals_from_archive(saved.part("intervals"), _MAX_ROUNDS),
+        calibration=calibration_from_archive(saved.part("intervals"), _MAX_ROUNDS),
     )
     if (arrays.label_sums < 0).any() or (arrays.label_sums > arrays.label_counts * (1 + _SLACK)).any():
         raise ModelFileError(f"{centers.prefix}label_sums must be sums of labels in [0, 1]")

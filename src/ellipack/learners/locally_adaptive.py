@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import ConformalIntervals, PackingTreeCore
+from ellipack._core import DeferredCalibration, PackingTreeCore
 from ellipack.errors import ModelFileError
-from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals, intervals_from_archive, intervals_to_archive
+from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals, calibration_from_archive, calibration_to_archive
 from ellipack.learners.units import UnitChange, insert_features
 from ellipack.learners.whitened import WhitenedState, add_features, check_positive_definite, predict, run_rounds
 from ellipack.metric import Metric
@@ -102,12 +102,12 @@ class LocallyAdaptiveState(WhitenedState[PackingTreeCore]):
         """Return a copy in other units."""
         metric, core = self.parts
         arrays = core.to_arrays()
-        nodes, intervals = TreeNodes(*arrays[:5]), arrays[-1]
+        nodes, calibration = TreeNodes(*arrays[:5]), arrays[-1]
         moved = nodes._replace(
             points=change.convert_whitened(nodes.points, metric),
             label_sums=change.convert_labels(nodes.label_sums, nodes.label_counts),
         )
-        return self._with(metric, moved, intervals.in_units(change.label_slope))
+        return self._with(metric, moved, calibration.in_units(change.label_slope))
 
     def with_added_features(self, count: int) -> "LocallyAdaptiveState":
         """Return a copy with features added as last columns, each with an eigenvalue of 1.
@@ -117,10 +117,10 @@ class LocallyAdaptiveState(WhitenedState[PackingTreeCore]):
         """
         nodes = self.nodes
         inserted = insert_features(nodes.points, self.metric, count)
-        return self._with(self.metric.with_added_features(count), nodes._replace(points=inserted), self.intervals)
+        return self._with(self.metric.with_added_features(count), nodes._replace(points=inserted), self.calibration)
 
-    def _with(self, metric: Metric, nodes: TreeNodes, intervals: ConformalIntervals) -> "LocallyAdaptiveState":
-        core = PackingTreeCore(*nodes, *self.levels, rank_starts(metric.eigenvalues), intervals)
+    def _with(self, metric: Metric, nodes: TreeNodes, calibration: DeferredCalibration) -> "LocallyAdaptiveState":
+        core = PackingTreeCore(*nodes, *self.levels, rank_starts(metric.eigenvalues), calibration)
         return LocallyAdaptiveState(metric, core)
 
 
@@ -164,7 +164,7 @@ def to_archive(state: LocallyAdaptiveState) -> Archive:
         metric=metric.to_archive().copy(),
         nodes=Archive(arrays=TreeNodes(*arrays[:5])._asdict()),
         levels=Archive(arrays=Levels(*arrays[5:7])._asdict()),
-        intervals=intervals_to_archive(arrays[-1]),
+        intervals=calibration_to_archive(arrays[-1]),
     )
 
 
@@ -203,9 +203,9 @@ def from_archive(saved: Archive, d: int) -> LocallyAdaptiveState:
         raise ModelFileError(f"{part.prefix}label_sums must be sums of labels in [0, 1]")
     if count == 0:
         raise ModelFileError(f"{part.prefix}points must not be empty")
-    intervals = intervals_from_archive(saved.part("intervals"), _MAX_ROUNDS)
+    calibration = calibration_from_archive(saved.part("intervals"), _MAX_ROUNDS)
     try:
-        core = PackingTreeCore(*nodes, *levels, rank_starts(metric.eigenvalues), intervals)
+        core = PackingTreeCore(*nodes, *levels, rank_starts(metric.eigenvalues), calibration)
     except ValueError as error:
         raise ModelFileError(f"{saved.prefix}{error}") from error
     return LocallyAdaptiveState(metric, core)

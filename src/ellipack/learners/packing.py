@@ -28,8 +28,8 @@ from ellipack.learners.intervals import (
     NO_INTERVALS,
     Bounds,
     WantedIntervals,
-    intervals_from_archive,
-    intervals_to_archive,
+    calibration_from_archive,
+    calibration_to_archive,
 )
 from ellipack.learners.units import UnitChange, insert_features
 from ellipack.learners.whitened import WhitenedState, add_features, check_positive_definite, predict, run_rounds
@@ -68,14 +68,14 @@ class PackingState(WhitenedState[PackingCore]):
     def in_units(self, change: UnitChange) -> "PackingState":
         """Return a copy in other units."""
         metric, core = self.parts
-        coordinates, sums, counts, creation_rounds, starts, clock, intervals = core.to_arrays()
+        coordinates, sums, counts, creation_rounds, starts, clock, calibration = core.to_arrays()
         if len(coordinates) == 0:  # of a new phase, which has a calibration all the same
             same = self.copy()
-            same.intervals = intervals.in_units(change.label_slope)
+            same.calibration = calibration.in_units(change.label_slope)
             return same
         moved, label_sums = change.convert_whitened(coordinates, metric), change.convert_labels(sums, counts)
-        calibration = intervals.in_units(change.label_slope)
-        return PackingState(metric, PackingCore(moved, label_sums, counts, creation_rounds, starts, clock, calibration))
+        converted = calibration.in_units(change.label_slope)
+        return PackingState(metric, PackingCore(moved, label_sums, counts, creation_rounds, starts, clock, converted))
 
     def with_added_features(self, count: int) -> "PackingState":
         """Return a copy with features added as last columns, each with an eigenvalue of 1.
@@ -84,10 +84,10 @@ class PackingState(WhitenedState[PackingCore]):
         rank are those of the larger metric.
         """
         metric, core = self.parts
-        coordinates, sums, counts, creation_rounds, _, clock, intervals = core.to_arrays()
+        coordinates, sums, counts, creation_rounds, _, clock, calibration = core.to_arrays()
         wider, inserted = metric.with_added_features(count), insert_features(coordinates, metric, count)
         starts = rank_starts(wider.eigenvalues)
-        return PackingState(wider, PackingCore(inserted, sums, counts, creation_rounds, starts, clock, intervals))
+        return PackingState(wider, PackingCore(inserted, sums, counts, creation_rounds, starts, clock, calibration))
 
 
 class PackingHistory(NamedTuple):
@@ -143,7 +143,7 @@ def init(metric: Metric) -> PackingState:
 def to_archive(state: PackingState) -> Archive:
     """Return an archive of a state, with copies of its arrays."""
     metric, core = state.parts
-    coordinates, label_sums, label_counts, creation_rounds, _, clock, intervals = core.to_arrays()
+    coordinates, label_sums, label_counts, creation_rounds, _, clock, calibration = core.to_arrays()
     arrays = {
         "coordinates": coordinates,
         "label_sums": label_sums,
@@ -151,7 +151,9 @@ def to_archive(state: PackingState) -> Archive:
         "creation_rounds": creation_rounds,
     }
     return Archive({"clock": clock}).with_parts(
-        metric=metric.to_archive().copy(), centers=Archive(arrays=arrays), intervals=intervals_to_archive(intervals)
+        metric=metric.to_archive().copy(),
+        centers=Archive(arrays=arrays),
+        intervals=calibration_to_archive(calibration),
     )
 
 
@@ -189,8 +191,9 @@ def from_archive(saved: Archive, d: int, least: int = 1) -> PackingState:
     creation_rounds = centers.ints("creation_rounds", count, least=1, most=clock)
     if (np.diff(creation_rounds) <= 0).any():
         raise ModelFileError(f"{centers.prefix}creation_rounds must be strictly increasing")
-    starts, intervals = rank_starts(metric.eigenvalues), intervals_from_archive(saved.part("intervals"), _MAX_ROUNDS)
-    core = PackingCore(coordinates, label_sums, label_counts, creation_rounds, starts, clock, intervals)
+    calibration = calibration_from_archive(saved.part("intervals"), _MAX_ROUNDS)
+    starts = rank_starts(metric.eigenvalues)
+    core = PackingCore(coordinates, label_sums, label_counts, creation_rounds, starts, clock, calibration)
     return PackingState(metric, core)
 
 

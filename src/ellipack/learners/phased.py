@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import ConformalIntervals
+from ellipack._core import DeferredCalibration
 from ellipack.errors import ModelFileError
 from ellipack.learners import packing
 from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals
@@ -144,13 +144,13 @@ class PhasedState:
         return self.packing.metric.dimension
 
     @property
-    def intervals(self) -> ConformalIntervals:
+    def calibration(self) -> DeferredCalibration:
         """Copy of the calibration of prediction intervals, by the rounds of all phases."""
-        return self.packing.intervals
+        return self.packing.calibration
 
-    @intervals.setter
-    def intervals(self, intervals: ConformalIntervals) -> None:
-        self.packing.intervals = intervals
+    @calibration.setter
+    def calibration(self, calibration: DeferredCalibration) -> None:
+        self.packing.calibration = calibration
 
     @property
     def rows(self) -> Floats:
@@ -347,7 +347,7 @@ def _learn(
         )
         if ends:
             finished, following = _summarize_phase(phase, current, gops[phase]), packing.init(metrics[phase])
-            following.intervals = current.intervals
+            following.calibration = current.calibration
             state.parts = PhasedParts(following, (*state.phases, finished), state.parts.samples)
         done = part.stop
     return predictions

@@ -18,7 +18,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import ConformalIntervals, UnitBox
+from ellipack._core import DeferredCalibration, UnitBox
 from ellipack.errors import ModelFileError
 from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals
 from ellipack.learners.units import UnitChange
@@ -43,7 +43,7 @@ class ScalableState(Protocol):
 class CalibratedState(ScalableState, Protocol):
     """State of a regressor."""
 
-    intervals: ConformalIntervals
+    calibration: DeferredCalibration
 
     @property
     def clock(self) -> int:
@@ -102,13 +102,13 @@ class RescaledState(Generic[Inner]):
         return self.inner.clock
 
     @property
-    def intervals(self: "RescaledState[Regression]") -> ConformalIntervals:
+    def calibration(self: "RescaledState[Regression]") -> DeferredCalibration:
         """Copy of the calibration of prediction intervals, for scaled labels."""
-        return self.inner.intervals
+        return self.inner.calibration
 
-    @intervals.setter
-    def intervals(self: "RescaledState[Regression]", intervals: ConformalIntervals) -> None:
-        self.inner.intervals = intervals
+    @calibration.setter
+    def calibration(self: "RescaledState[Regression]", calibration: DeferredCalibration) -> None:
+        self.inner.calibration = calibration
 
 
 def init(inner: Inner, d: int) -> RescaledState[Inner]:
@@ -263,10 +263,11 @@ def _learn(
             larger = grow_box(box, table[outside], float(targets[outside]))
             inner, box = inner.in_units(unit_change(box, larger)), larger
             # The intervals are calibrated by the prediction that was published, which is that in the smaller box.
-            calibrated = inner.intervals
-            calibrated.learn(box.labels_to_units(predictions[part]), box.labels_to_units(targets[part]))
+            calibration = inner.calibration
+            add_round = calibration.learn if len(intervals.positions) else calibration.defer
+            add_round(box.labels_to_units(predictions[part]), box.labels_to_units(targets[part]))
             _learn_in_box(inner, box, table[part], targets[part], learn_inner, NO_INTERVALS)
-            inner.intervals = calibrated
+            inner.calibration = calibration
         done = outside + 1
     state.parts = inner, box
     return predictions

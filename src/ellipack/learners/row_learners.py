@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import RescaledPacking, UnitBox
+from ellipack._core import DeferredCalibration, RescaledPacking, UnitBox
 from ellipack.learners import packing, phased, rescaled
 from ellipack.learners.intervals import ALL_POSITIONS, Bounds, WantedIntervals, with_widths
 from ellipack.learners.metric import learner, serialization
@@ -45,6 +45,10 @@ class RowLearner(ABC):
     @abstractmethod
     def learn_late(self, round_: learner.Round) -> None:
         """Learn a row with its key, and with the past and the intervals that were known when it was predicted."""
+
+    def learn_with_interval(self, round_: learner.Round) -> None:
+        """Learn a row whose intervals were asked for in this round."""
+        self.learn_late(round_)
 
     @abstractmethod
     def predict_interval(self, row: Row) -> Bounds:
@@ -142,7 +146,7 @@ class MetricRowLearner(RowLearner):
 
 
 class CalibratedRowLearner(RowLearner):
-    """Base class of learners of the paper for single rows, which calibrate their intervals in each round.
+    """Base class of learners of the paper for single rows, which calibrate intervals when they are asked for.
 
     Attributes
     ----------
@@ -165,10 +169,21 @@ class CalibratedRowLearner(RowLearner):
         if not round_.bounds:
             self.learn(round_.row, round_.label)
             return
-        moved = self.state.intervals
+        self._calibrate()
+        moved = self.state.calibration.calibrated
         moved.learn_label(round_.label, np.array(round_.bounds))
         self.learn(round_.row, round_.label)
-        self.state.intervals = with_widths(self.state.intervals, moved)
+        self.state.calibration = with_widths(self.state.calibration, moved)
+
+    def learn_with_interval(self, round_: learner.Round) -> None:
+        """Learn a row, and calibrate by its label at once."""
+        self._calibrate()
+        self.learn(round_.row, round_.label)
+        self._calibrate()
+
+    def _calibrate(self) -> None:
+        """Run the rounds whose calibration was deferred."""
+        self.state.calibration = DeferredCalibration(self.state.calibration.intervals)
 
 
 class PackingRowLearner(CalibratedRowLearner):

@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import ConformalIntervals
+from ellipack._core import DeferredCalibration
 from ellipack.errors import MetricError
 from ellipack.learners.intervals import NO_INTERVALS, Bounds, WantedIntervals
 from ellipack.learners.short_calls import CopyableCore, predict_in_short_calls, row_slices
@@ -25,7 +25,7 @@ _VISITED = 0.1  # fraction of the centers that a search visits, if there are man
 class PredictingCore(CopyableCore, Protocol):
     """Compiled core that predicts rows in whitened coordinates and calibrates intervals."""
 
-    intervals: ConformalIntervals
+    calibration: DeferredCalibration
 
     @property
     def size(self) -> int:
@@ -71,13 +71,13 @@ class WhitenedState(ABC, Generic[Core]):
         return self.core.clock
 
     @property
-    def intervals(self) -> ConformalIntervals:
+    def calibration(self) -> DeferredCalibration:
         """Copy of the calibration of prediction intervals."""
-        return self.core.intervals
+        return self.core.calibration
 
-    @intervals.setter
-    def intervals(self, intervals: ConformalIntervals) -> None:
-        self.core.intervals = intervals
+    @calibration.setter
+    def calibration(self, calibration: DeferredCalibration) -> None:
+        self.core.calibration = calibration
 
     @abstractmethod
     def with_added_features(self, count: int) -> Self:

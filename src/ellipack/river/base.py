@@ -217,7 +217,12 @@ class RiverRegressor(DictionaryLearner[Regression], base.MiniBatchRegressor):
             nonlocal clock
             clock = learner.clock
             found = self._pending.find(features, key, clock)
-            learner.learn_late(Round(row, label, key, found.past, found.bounds))
+            if found.clock != clock:
+                learner.learn_late(Round(row, label, key, found.past, found.bounds))
+            elif found.bounds:
+                learner.learn_with_interval(Round(row, label, key))
+            else:
+                learner.learn_late(Round(row, label, key))
 
         self._learn_row(features, learn)
         self._pending.remove(features, key, clock)

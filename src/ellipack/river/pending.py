@@ -86,17 +86,14 @@ class PendingPredictions:
                 self._remove_oldest(next(iter(self._by_row)))
 
     def find(self, x: Mapping[Any, Any], key: int, clock: int) -> PendingPrediction:
-        """Return the prediction of a row when its label comes.
-
-        Its past and its bounds are empty if there is none, or if it was made in this round: then nothing has changed.
-        """
+        """Return the prediction of a row when its label comes; an empty one of this round if there is none."""
         if not self._count:
             return PendingPrediction(clock, ())
         with self._lock.turn:
             queue = self._by_row.get(_identity(x, key))
-            if not queue or self._is_immediate(queue, clock):
+            if not queue:
                 return PendingPrediction(clock, ())
-            return queue[0]
+            return queue[-1] if self._is_immediate(queue, clock) else queue[0]
 
     def remove(self, x: Mapping[Any, Any], key: int, clock: int) -> None:
         """Remove the prediction of a row whose label was learned after `clock` rounds, if there is one."""
