@@ -166,8 +166,6 @@ void bind_core(nb::module_& m) {
             return std::tuple(errors.rounds, errors.without_past, errors.with_past);
           },
           release(), "Return the number of rounds, and the sums of squared errors without and with the past.")
-      .def("importance", &MetricCore::importance, release(),
-           "Return what was measured about the importance of columns; None if it is not measured.")
       .def("parts", &MetricCore::parts, release(), "Return a copy of all parts.")
       .def("accepts_rows", &accepts_rows, "rows"_a,
            nb::sig("def accepts_rows(self, rows: NDArray[numpy.generic]) -> bool"),

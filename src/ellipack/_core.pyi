@@ -801,11 +801,6 @@ class MetricCore:
         Return the number of rounds, and the sums of squared errors without and with the past.
         """
 
-    def importance(self) -> ImportanceParts | None:
-        """
-        Return what was measured about the importance of columns; None if it is not measured.
-        """
-
     def parts(self) -> CoreParts:
         """Return a copy of all parts."""
 

@@ -22,8 +22,8 @@ from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.effects import Effect, EffectGrid, partial_dependence, quantile_grid, recent_rows
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.feature_growth import add_features, set_columns
-from ellipack.learners.metric.importance_estimates import Shares, feature_shares
-from ellipack.learners.metric.importances import Importances, summarize_importances
+from ellipack.learners.metric.importance_estimates import Shares
+from ellipack.learners.metric.importances import Importances, summarize_features, summarize_importances
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
 from ellipack.learners.metric.learner import NO_KEYS
 from ellipack.learners.metric.past import past_feature_names, past_labels
@@ -629,13 +629,12 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         return [f"column {k}" for k in range(max(state.phase.layout.columns) + 1)]
 
     def _feature_shares(self) -> Shares:
-        phase = self._fitted_state.phase  # read once: another thread may replace it
-        measured = phase.core.importance()
-        if measured is None:
+        shares = summarize_features(self._fitted_state.phase)
+        if shares is None:
             raise AttributeError(
                 "feature_importances_ is not measured: create the learner with importance=True in config"
             )
-        return feature_shares(measured, phase.layout)
+        return shares
 
     @property
     def expert_names_(self) -> list[str]:

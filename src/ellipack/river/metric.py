@@ -10,8 +10,8 @@ from river.utils.pandas import import_pandas
 
 from ellipack.errors import InputError
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.importance_estimates import Shares, feature_shares
-from ellipack.learners.metric.importances import Importances, summarize_importances
+from ellipack.learners.metric.importance_estimates import Shares
+from ellipack.learners.metric.importances import Importances, summarize_features, summarize_importances
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
 from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.learners.row_learners import MetricRowLearner
@@ -249,11 +249,9 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
         return summarize_importances(state, [*names, *["no feature"] * (state.core.dimension - len(names))])
 
     def _measured(self, values: Callable[[Shares], Floats]) -> dict[Hashable, float]:
-        phase = None if self._learner is None else self._learner.state.phase
-        measured = None if phase is None else phase.core.importance()
-        if phase is None or measured is None:
+        shares = None if self._learner is None else summarize_features(self._learner.state.phase)
+        if shares is None:
             return {}
-        shares = feature_shares(measured, phase.layout)
         pairs = zip(self.feature_names, values(shares).tolist(), (~np.isnan(shares.stds)).tolist(), strict=False)
         return {name: value for name, value, known in pairs if known}
 

@@ -69,7 +69,7 @@ def test_measurements_are_those_of_the_literal_version(
     d = X.shape[1]
     parameters: dict[str, Any] = {"neighbors": 12, "random_state": 3, "config": FEW_CANDIDATES}
     learner = MetricRegressor(past=False, **parameters).fit(X, y)
-    measured = learner.state_.core.importance()
+    measured = learner.state_.core.parts().importance
     assert measured is not None
     groups = [Group([k], 1.0) for k in range(d)]
     groups += [Group([], 0.2), Group(list(range(d)), 0.2), Group(list(range(d)), 0.2)]
@@ -91,7 +91,7 @@ def test_measurements_are_those_of_the_literal_version(
 
 def test_replacements_come_from_a_uniform_sample_of_the_rows() -> None:
     X = np.random.default_rng(0).uniform(size=(1500, 1))
-    measured = MetricRegressor(past=False, random_state=3).fit(X, X[:, 0]).state_.core.importance()
+    measured = MetricRegressor(past=False, random_state=3).fit(X, X[:, 0]).state_.core.parts().importance
     assert measured is not None
     expected = X[1 : MAX_ROWS + 1, 0].copy()  # the first row has no prediction
     for clock in range(MAX_ROWS + 1, len(X)):

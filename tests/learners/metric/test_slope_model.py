@@ -11,7 +11,7 @@ def fitted(n: int, d: int = 2) -> tuple[MetricRegressor, ImportanceParts]:
     """Return a learner of rows in different units, and what it has measured."""
     X = np.random.default_rng(0).normal(size=(n, d)) * np.logspace(0, 2, d) + 1
     learner = MetricRegressor(past=False).fit(X, X[:, 0])
-    importance = learner.state_.core.importance()
+    importance = learner.state_.core.parts().importance
     assert importance is not None
     return learner, importance
 
@@ -40,7 +40,7 @@ def test_there_is_no_model_of_few_rows_or_of_very_many_features() -> None:
 def test_new_features_have_no_slopes() -> None:
     learner, before = fitted(95)
     learner.add_features([1.0, 1.0])
-    after = learner.state_.core.importance()
+    after = learner.state_.core.parts().importance
     assert after is not None
     assert after.slope_model.tolist() == with_new_features(before.slope_model, 2).tolist()
     assert after.slope_model[-1].tolist() == [*before.slope_model[-1].tolist(), 0.0, 0.0]

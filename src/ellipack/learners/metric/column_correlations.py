@@ -124,7 +124,7 @@ def divide_importance(centers: StandardizedCenters, features: list[list[int]]) -
 
     The fractions are those of `relative_weights`, with clipped outliers. What a linear regression does not explain is
     divided equally. They do not depend on the order of the rows, nor on which column the learner prefers. Standard
-    errors come from their variation over parts of the rows.
+    errors come from their variation over parts of the rows. With too few rows, fractions are equal, and so are errors.
 
     Parameters
     ----------
@@ -137,9 +137,13 @@ def divide_importance(centers: StandardizedCenters, features: list[list[int]]) -
     -------
     division : Division
     """
+    sizes = [len(each) for each in features]
+    count = len(centers.labels) // _PARTS * _PARTS
+    if not count:
+        equal = (1 / len(sizes),) * len(sizes)
+        return Division(equal, equal)
     table = _clip_outliers(centers.features[:, [feature for each in features for feature in each]])
-    labels, sizes = _clip_outliers(centers.labels), [len(each) for each in features]
-    count = len(table) // _PARTS * _PARTS
+    labels = _clip_outliers(centers.labels)
     parts = _divide(_split(table[:count]), _split(labels[:count]), sizes)
     stds = parts.std(axis=0, ddof=1) / np.sqrt(_PARTS)
     return Division(tuple(_divide(table, labels, sizes).tolist()), tuple(stds.tolist()))

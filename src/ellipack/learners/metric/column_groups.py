@@ -67,14 +67,11 @@ class GroupLayout(NamedTuple):
         Groups, in the order of `ImportanceParts.groups`.
     time : tuple of int
         Features that only grow.
-    divisions : tuple of Division
-        How each group of correlated columns, in the order of `keys`, divides its importance among its columns.
     """
 
     columns: tuple[int, ...]
     keys: tuple[GroupKey, ...]
     time: tuple[int, ...] = ()
-    divisions: tuple[Division, ...] = ()
 
     @property
     def together(self) -> tuple[tuple[int, ...], ...]:
@@ -118,22 +115,26 @@ def update_groups(
     """Return the groups for the next phase: find features of time and correlated columns again."""
     found = standardize_centers(centers)
     time = _time_features(importance, found)
-    of_columns = _features_of_columns(layout.columns)
     features = found.features.copy()
     features[:, list(time)] = 0
     together = correlated_columns(features, layout.columns, layout.together)
-    divisions = tuple(
-        divide_importance(found, [_without(of_columns[column], time) for column in each]) for each in together
-    )
     if time == layout.time and together == layout.together:
-        return importance, layout._replace(divisions=divisions)
+        return importance, layout
     keys = _keys(layout.columns, together, bool(time) or _has_past(importance))
-    return regroup(importance, layout, GroupLayout(layout.columns, keys, time, divisions))
+    return regroup(importance, layout, GroupLayout(layout.columns, keys, time))
 
 
-def _without(features: list[int], time: tuple[int, ...]) -> list[int]:
-    """Return the features that are not of time."""
-    return [feature for feature in features if feature not in time]
+def divide_groups(centers: CenterMemory, layout: GroupLayout) -> dict[tuple[int, ...], Division]:
+    """Return how each set of correlated columns divides its importance among them."""
+    if not layout.together:
+        return {}
+    found, of_columns = standardize_centers(centers), _features_of_columns(layout.columns)
+    return {
+        columns: divide_importance(
+            found, [[k for k in of_columns[column] if k not in layout.time] for column in columns]
+        )
+        for columns in layout.together
+    }
 
 
 def with_columns(
@@ -159,7 +160,7 @@ def with_columns(
             model,
         )
     keys = _keys(columns, layout.together, bool(layout.time) or _has_past(importance))
-    return regroup(importance, layout, GroupLayout(columns, keys, layout.time, layout.divisions))
+    return regroup(importance, layout, GroupLayout(columns, keys, layout.time))
 
 
 def regroup(importance: ImportanceParts, old: GroupLayout, new: GroupLayout) -> tuple[ImportanceParts, GroupLayout]:

@@ -6,13 +6,11 @@ import numpy as np
 
 from ellipack._core import FeatureGroup, ImportanceParts
 from ellipack.errors import ModelFileError
-from ellipack.learners.metric.column_correlations import Division
 from ellipack.learners.metric.column_groups import ALL, COLUMN, FEATURES, TIME, TOGETHER, GroupKey, GroupLayout
 from ellipack.serialization import Archive
 from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Ints
 
 _MAX_GROUPS = 100_000
-_ROUNDING = 1e-9  # of a sum of fractions
 _MAX_GRADIENT = 1e150
 _MAX_SUM = 1e290  # sums that rounds add to stay finite
 
@@ -35,9 +33,6 @@ def importance_to_archive(importance: ImportanceParts | None, layout: GroupLayou
     arrays["slope_model"] = importance.slope_model
     arrays["time"] = np.array(layout.time, dtype=np.int64)
     groups = importance.groups
-    arrays["divisions"] = np.array([pair for each in layout.divisions for pair in zip(*each, strict=True)]).reshape(
-        -1, 2
-    )
     arrays["group_features"] = np.concatenate([np.zeros(0, dtype=np.int64), *(group.features for group in groups)])
     arrays["group_sizes"] = np.array([len(group.features) for group in groups], dtype=np.int64)
     arrays["counts"] = np.array([group.count for group in groups], dtype=np.int64)
@@ -100,7 +95,7 @@ def importance_from_archive(
         moves=(saved.ints("increases", d, most=rounds), saved.ints("decreases", d, most=rounds)),
         slope_model=saved.floats_between(-_MAX_GRADIENT, _MAX_GRADIENT, "slope_model", _model_size(saved, d), d),
     )
-    return importance, GroupLayout(columns, keys, tuple(time.tolist()), _restore_divisions(saved, keys))
+    return importance, GroupLayout(columns, keys, tuple(time.tolist()))
 
 
 def _model_size(saved: Archive, d: int) -> int:
@@ -124,16 +119,6 @@ def _restore_keys(saved: Archive, columns: tuple[int, ...]) -> tuple[GroupKey, .
     if len(set(keys)) < len(keys) or any((key.kind == COLUMN) != (len(key.columns) == 1) for key in keys):
         raise ModelFileError(f"{saved.prefix}groups must be different, and those of a column must have one")
     return keys
-
-
-def _restore_divisions(saved: Archive, keys: tuple[GroupKey, ...]) -> tuple[Division, ...]:
-    """Restore how correlated columns divide their importance."""
-    sizes = [len(key.columns) for key in keys if key.kind == TOGETHER]
-    pairs = saved.floats_between(0.0, 1.0, "divisions", sum(sizes), 2)
-    divisions = np.split(pairs, np.cumsum(sizes)[:-1]) if sizes else []
-    if any(abs(each[:, 0].sum() - 1) > _ROUNDING for each in divisions):
-        raise ModelFileError(f"{saved.prefix}divisions must add up to 1 for each group of correlated columns")
-    return tuple(Division(*(tuple(part) for part in each.T.tolist())) for each in divisions)
 
 
 def _restore_groups(saved: Archive, keys: tuple[GroupKey, ...], d: int, rounds: int) -> list[FeatureGroup]:

@@ -6,7 +6,7 @@ cheap surrogates of the prediction, whose means are known from all rounds.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,6 +23,9 @@ MIN_MEASUREMENTS: Final = 6
 _MIN_EFFECTIVE: Final = 2.0  # effective number of measurements; a few are enough, since much comes from the controls
 _MIN_EQUAL_ROUNDS: Final = 100  # in which values never differ, before it is said that they do not matter
 _UNDIVIDED: Final = Division((1.0,), (0.0,))  # of a column that is alone
+
+Divisions = Mapping[tuple[int, ...], Division]
+"""How sets of correlated columns divide their importance; see `divide_groups`."""
 
 
 class RiseEstimate(NamedTuple):
@@ -209,9 +212,8 @@ class ColumnShare(NamedTuple):
     std: float
 
 
-def divide_shares(groups: list[GroupEstimate], shares: Shares, layout: GroupLayout) -> dict[int, ColumnShare]:
+def divide_shares(groups: list[GroupEstimate], shares: Shares, divisions: Divisions) -> dict[int, ColumnShare]:
     """Return the share of each column: its part of the share of its group."""
-    divisions = dict(zip(layout.together, layout.divisions, strict=True))
     return {
         column: ColumnShare(fraction * value, math.hypot(fraction * std, fraction_std * value))
         for group, value, std in zip(groups, shares.values.tolist(), shares.stds.tolist(), strict=True)
@@ -221,13 +223,13 @@ def divide_shares(groups: list[GroupEstimate], shares: Shares, layout: GroupLayo
     }
 
 
-def feature_shares(importance: ImportanceParts, layout: GroupLayout) -> Shares:
+def feature_shares(importance: ImportanceParts, layout: GroupLayout, divisions: Divisions) -> Shares:
     """Return the share of each feature. The features of a column divide its share equally.
 
     A feature of time has a share of 0, unless all features are. One that was not measured has 0, with an error of NaN.
     """
     groups = groups_with_shares(estimate_groups(importance, layout), layout)
-    by_column = divide_shares(groups, to_shares([each.total for each in groups]), layout)
+    by_column = divide_shares(groups, to_shares([each.total for each in groups]), divisions)
     values, stds = np.zeros(len(layout.columns)), np.full(len(layout.columns), np.nan)
     for key, group in zip(layout.keys, importance.groups, strict=True):
         share = by_column.get(key.columns[0]) if key.kind == COLUMN else None

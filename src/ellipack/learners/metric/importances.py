@@ -5,20 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ellipack.learners.metric.column_groups import ALL, COLUMN, FEATURES, TIME
+from ellipack.learners.metric.column_groups import ALL, COLUMN, FEATURES, TIME, divide_groups
 from ellipack.learners.metric.importance_estimates import (
     UNKNOWN,
     ColumnShare,
     GroupEstimate,
+    Shares,
     TimeSplit,
     columns_of_time,
     divide_shares,
     estimate_groups,
+    feature_shares,
     groups_with_shares,
     split_time,
     to_shares,
 )
-from ellipack.learners.metric.state import MetricState
+from ellipack.learners.metric.state import MetricState, PhaseState
 
 _MIN_SIGNIFICANCE: Final = 3.0  # standard errors by which the importance of a driver is above 0
 _MIN_DRIVER_SHARE: Final = 0.05
@@ -121,13 +123,15 @@ def summarize_importances(state: MetricState, names: Sequence[str]) -> Importanc
     importances : Importances or None
     """
     phase = state.phase
-    measured, layout = phase.core.importance(), phase.layout
+    parts, layout = phase.core.parts(), phase.layout
+    measured = parts.importance
     if measured is None:
         return None
     estimates = estimate_groups(measured, layout)
     groups, time = groups_with_shares(estimates, layout), columns_of_time(layout)
     total, recent = (to_shares(rises) for rises in zip(*((each.total, each.recent) for each in groups), strict=True))
-    by_column = divide_shares(groups, total, layout), divide_shares(groups, recent, layout)
+    divisions = divide_groups(parts.plain.centers, layout)
+    by_column = divide_shares(groups, total, divisions), divide_shares(groups, recent, divisions)
     error, alone = float(measured.errors[1]), [each for each in estimates if each.key.kind == COLUMN]
     columns = [
         _importance(each, names, error, *(shares[each.key.columns[0]] for shares in by_column))
@@ -142,6 +146,14 @@ def summarize_importances(state: MetricState, names: Sequence[str]) -> Importanc
         _split(estimates),
         math.sqrt(error),
     )
+
+
+def summarize_features(phase: PhaseState) -> Shares | None:
+    """Return the share of each feature; None if importances are not measured. See `feature_shares`."""
+    parts = phase.core.parts()
+    if parts.importance is None:
+        return None
+    return feature_shares(parts.importance, phase.layout, divide_groups(parts.plain.centers, phase.layout))
 
 
 def _split(estimates: list[GroupEstimate]) -> TimeSplit | None:
