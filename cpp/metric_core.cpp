@@ -140,11 +140,6 @@ SquaredErrors MetricCore::past_errors() const {
   return past_->total_errors;
 }
 
-std::optional<ImportanceParts> MetricCore::importance() const {
-  const std::shared_lock lock(mutex_);
-  return importance_ ? std::optional(importance_->parts()) : std::nullopt;
-}
-
 CoreParts MetricCore::parts() const {
   const std::shared_lock lock(mutex_);
   CoreParts copy{plain_.parts(), std::nullopt, std::nullopt};
@@ -504,29 +499,32 @@ void MetricCore::measure_importance(std::span<const double> row, double label, W
   measured.choice = importance_->choose(round, measured.outlooks);
   if (measured.choice) {
     std::ranges::copy(row, measured.row.begin());
-    measured.prediction = predict_replaced(source, parts.groups[measured.choice->group], measured);
+    measured.prediction = predict_replaced(source, parts.groups[measured.choice->group], work);
   }
 }
 
-// Predicts the row in the workspace after the features of a group were taken from an earlier row.
-double MetricCore::predict_replaced(std::size_t source, const FeatureGroup& group,
-                                    ImportanceWorkspace& measured) const {
+// Predicts the row of the measurement after the features of a group were taken from an earlier row. The results of the
+// usual prediction stay in `work`, so that this one needs a workspace of its own.
+double MetricCore::predict_replaced(std::size_t source, const FeatureGroup& group, Workspace& work) const {
   const ImportanceParts& parts = importance_->parts();
+  ImportanceWorkspace& measured = *work.importance;
   for (const std::int64_t feature : group.features) {
     const auto k = static_cast<std::size_t>(feature);
     measured.row[k] = parts.row(source)[k];
   }
-  std::unique_ptr<Workspace> work = acquire_workspace();
-  work->prediction = plain_.predict_row(measured.row, work->plain);
+  std::unique_ptr<Workspace> other = acquire_workspace();
+  other->swap_models(work);
+  other->prediction = plain_.predict_row(measured.row, other->plain);
   if (past_) {
     // The first feature of the past is the prediction from the features of the row.
     std::ranges::copy(group.uses_past ? parts.past_row(source) : std::span<const double>(measured.past),
-                      work->past->row.begin());
-    work->past->row[0] = work->prediction;
-    combine(measured.row, *work);
+                      other->past->row.begin());
+    other->past->row[0] = other->prediction;
+    combine(measured.row, *other);
   }
-  const double prediction = work->prediction;
-  release_workspace(std::move(work));
+  const double prediction = other->prediction;
+  other->swap_models(work);
+  release_workspace(std::move(other));
   return prediction;
 }
 

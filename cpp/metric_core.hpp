@@ -90,9 +90,6 @@ class MetricCore {
   std::span<const double> past_feature_scales() const;
   SquaredErrors past_errors() const;
 
-  // Returns a copy of what was measured about the importance of columns; nullopt if it is not measured.
-  std::optional<ImportanceParts> importance() const;
-
   // Returns a copy of all parts between two rounds. It shares the index of the centers until either changes it.
   CoreParts parts() const;
 
@@ -198,6 +195,14 @@ class MetricCore {
     std::unique_ptr<PastWorkspace> past;              // null without the past
     std::unique_ptr<ImportanceWorkspace> importance;  // null if importance is not measured
     double prediction = 0.0;
+
+    // See MetricRounds::Workspace.
+    void swap_models(Workspace& other) {
+      plain.swap_models(other.plain);
+      if (past) {
+        past->rounds.swap_models(other.past->rounds);
+      }
+    }
   };
 
   void predict_rows(std::span<const double> rows, const PredictionOutput& output, std::size_t first,
@@ -216,7 +221,7 @@ class MetricCore {
 
   // Measurement of the importance of columns: before and after the label comes.
   void measure_importance(std::span<const double> row, double label, Workspace& work) const;
-  double predict_replaced(std::size_t source, const FeatureGroup& group, ImportanceWorkspace& measured) const;
+  double predict_replaced(std::size_t source, const FeatureGroup& group, Workspace& work) const;
   void add_importance(double label, const Workspace& work);
 
   const PastFeatures* own_past() const { return past_ ? &past_->features : nullptr; }

@@ -238,6 +238,14 @@ class MetricRounds {
 struct MetricRounds::Workspace {
   explicit Workspace(const MetricRounds& rounds);
 
+  // Exchanges the buffers of the local models, which keep no results. A second prediction in a round then uses memory
+  // that the first one has brought into the cache.
+  void swap_models(Workspace& other) {
+    for (std::size_t v = 0; v < views.size(); ++v) {
+      std::swap(views[v].models, other.views[v].models);
+    }
+  }
+
   // Buffers for one view.
   struct View {
     View(const FeatureView& view, std::size_t neighbors);
