@@ -28,7 +28,7 @@ PRACTICAL: dict[str, Callable[[], Regressor]] = {
 
 LEARNERS = PAPER | PRACTICAL
 
-FIRST = 30
+FIRST = 24
 """Number of rows that a fitted learner has learned before a test."""
 
 

@@ -13,7 +13,8 @@ from tests.entry_points.entry_points import ENTRY_POINTS, is_paper
 from tests.entry_points.input_cases import Accepted, InputCase, Refused
 from tests.entry_points.learners import FIRST, LEARNERS, bits, stream
 
-BATCH = 40
+BATCH = 12
+"""Rows of a batch, in which phases of all learners that have them end: rounds 25 to 36, or 1 to 12 after a reset."""
 
 CASES = [
     pytest.param(method, case, learner, id=f"{method}-{name}-{learner}")
