@@ -37,6 +37,9 @@ for line in sys.stdin:
         for number, name in enumerate(request["files"]):
             os.dup2(os.open(name, os.O_WRONLY | os.O_APPEND if number else os.O_RDONLY), number)
         sys.stdin = open(0)
+        if request["closed"] is not None:
+            os.close(["stdin", "stdout", "stderr"].index(request["closed"]))
+            setattr(sys, request["closed"], None)  # as Python does
         os.chdir(request["folder"])
         os.environ.update(request["environment"])
         signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs of a shell ignore it
@@ -191,12 +194,16 @@ class CliRunner:
         stdin: str | bytes = "",
         environment: Mapping[str, str] | None = None,
         max_file_size: int | None = None,
+        closed: str | None = None,
     ) -> CommandResult:
-        """Run a command in a folder. Files can't grow beyond `max_file_size`, as on a full disk."""
+        """Run a command in a folder.
+
+        Files can't grow beyond `max_file_size`, as on a full disk. The standard stream called `closed` is closed.
+        """
         for file in self._files:
             file.write_bytes(b"")
         self._files[0].write_bytes(stdin.encode() if isinstance(stdin, str) else stdin)
-        self._start_process(arguments, folder, environment or {}, max_file_size)
+        self._start_process(arguments, folder, environment or {}, max_file_size, closed=closed)
         code = self._read_number()
         return CommandResult(code, *(file.read_text(encoding="utf-8") for file in self._files[1:]))
 
@@ -260,6 +267,7 @@ class CliRunner:
         environment: Mapping[str, str],
         max_file_size: int | None,
         files: list[Path] | None = None,
+        closed: str | None = None,
     ) -> int:
         """Start a command and return its process id."""
         request = {
@@ -267,6 +275,7 @@ class CliRunner:
             "folder": str(folder),
             "environment": dict(environment),
             "max_file_size": max_file_size,
+            "closed": closed,
             "arguments": list(map(str, arguments)),
         }
         assert self._server.stdin is not None

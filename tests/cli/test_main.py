@@ -107,33 +107,36 @@ def run_main_with(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     main()
 
 
-def test_packages_that_are_imported_late_may_be_missing_too() -> None:
+MISSING = {
+    "jinja2": ("run rows.csv --target y", "the command line needs jinja2: pip install 'ellipack[cli]'"),
+    "plotly": ("run rows.csv --target y", "the command line needs plotly: pip install 'ellipack[cli]'"),
+    "pyarrow": ("run rows.csv --target y", "the command line needs pyarrow: pip install 'ellipack[cli]'"),
+    "matplotlib": ("demo", "the demo needs matplotlib: pip install 'ellipack[demo]'"),
+}
+"""Packages that are imported late, commands that need them, and messages if they are missing."""
+
+
+def test_packages_that_are_imported_late_may_be_missing_too(tmp_path: Path) -> None:
     """One process imports the learners, which takes most of the time, and forks for each of the packages."""
-    packages = ["jinja2", "plotly", "pyarrow"]
     program = """
 import os, sys
 import ellipack.estimators
-for package in sys.argv[1:]:
+for missing in sys.argv[1:]:
     child = os.fork()
     if child == 0:
+        package, *arguments = missing.split()
         sys.modules[package] = None
-        sys.argv = ["ellipack", "run", "rows.csv", "--target", "y"]
+        sys.argv = ["ellipack", *arguments]
         from ellipack.cli import main
         main()
-    print(package, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-    done = subprocess.run([sys.executable, "-c", program, *packages], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == [f"{package} 1" for package in packages]
-    assert done.stderr.splitlines() == [
-        f"ellipack: the command line needs {package}: pip install 'ellipack[cli]'" for package in packages
-    ]
-
-
-def test_only_the_demo_needs_matplotlib(tmp_path: Path) -> None:
-    (tmp_path / "matplotlib.py").write_text("raise ModuleNotFoundError('no', name='matplotlib')\n")
-    paths = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-    result = run_command("demo", folder=tmp_path, environment={"PYTHONPATH": paths})
-    assert result == (1, "", "ellipack: the demo needs matplotlib: pip install 'ellipack[demo]'\n")
+    each = [f"{package} {command}" for package, (command, _) in MISSING.items()]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *each], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == ["1"] * len(MISSING)
+    assert done.stderr.splitlines() == [f"ellipack: {message}" for _, message in MISSING.values()]
 
 
 @pytest.mark.skipif(not hasattr(fcntl, "F_SETPIPE_SZ"), reason="needs pipes of a given size")
@@ -150,12 +153,19 @@ def test_closed_output_is_not_reported(cli: CliRunner, tmp_path: Path) -> None:
         assert line.startswith("ellipack: columns: ")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["run", "rides.csv", "--target", TARGET]])
-def test_exit_code_if_nobody_reads_the_output(arguments: list[str], tmp_path: Path) -> None:
+def test_exit_code_if_nobody_reads_the_output(cli: CliRunner, tmp_path: Path) -> None:
     write(tmp_path / "rides.csv", rides(30))
+    os.mkfifo(tmp_path / "pipe")
+    with cli.start("run", "rides.csv", "--target", TARGET, folder=tmp_path, stdout=tmp_path / "pipe") as running:
+        (tmp_path / "pipe").open("rb").close()
+        assert running.wait(TIMEOUT) == 141
+        assert "Traceback" not in running.err()
+
+
+def test_exit_code_of_a_new_process_if_nobody_reads_the_output() -> None:
     reader, writer = os.pipe()
     os.close(reader)
-    done = subprocess.run([*PROGRAM, *arguments], cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, check=False)
+    done = subprocess.run([*PROGRAM, "--help"], stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert done.returncode == 141
     assert b"Traceback" not in done.stderr

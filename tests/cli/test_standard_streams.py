@@ -12,20 +12,29 @@ from tests.cli.tables import TARGET, rides, write
 
 
 @pytest.mark.parametrize(
-    ("redirection", "code", "message"),
+    ("arguments", "closed", "code", "message"),
     [
-        ("run rides.csv -t duration --save m >&-", 3, "standard output can't be written: Bad file descriptor"),
-        ("run - -t duration <&-", 3, "standard input is empty: it needs a header and rows"),
-        ("run rides.csv -t duration --save m 2>&-", 0, ""),
+        ("run rides.csv -t duration --save m", "stdout", 3, "standard output can't be written: Bad file descriptor"),
+        ("run - -t duration", "stdin", 3, "standard input is empty: it needs a header and rows"),
+        ("run rides.csv -t duration --save m", "stderr", 0, ""),
     ],
 )
-def test_closed_streams_are_no_traceback(redirection: str, code: int, message: str, tmp_path: Path) -> None:
+def test_closed_streams_are_no_traceback(
+    arguments: str, closed: str, code: int, message: str, cli: CliRunner, tmp_path: Path
+) -> None:
     write(tmp_path / "rides.csv", rides(40))
-    command = f"{sys.executable} -m ellipack {redirection}"
+    done = cli(*arguments.split(), folder=tmp_path, closed=closed)
+    assert done.code == code
+    assert done.err.splitlines()[-1:] == ([f"ellipack: {message}"] if message else [])
+    assert (tmp_path / "m").exists() == ("--save" in arguments)
+
+
+@pytest.mark.parametrize(("redirection", "code"), [("<&-", 0), (">&-", 3), ("2>&-", 0)])
+def test_closed_streams_of_a_new_process(redirection: str, code: int, tmp_path: Path) -> None:
+    command = f"{sys.executable} -m ellipack --version {redirection}"
     done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == code
-    assert done.stderr.splitlines()[-1:] == ([f"ellipack: {message}"] if message else [])
-    assert (tmp_path / "m").exists() == ("--save" in redirection)
+    error = "ellipack: standard output can't be written: Bad file descriptor\n"
+    assert (done.returncode, done.stderr) == (code, error if code else "")
 
 
 @pytest.mark.parametrize("text", ['"word"', '"word"\n', '"two\nlines"'])

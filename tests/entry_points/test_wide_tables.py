@@ -25,7 +25,7 @@ def write_table(folder: Path, width: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize("width", [5_001, 100_000])
+@pytest.mark.parametrize("width", [5_001, 20_000])
 def test_the_command_names_the_limit_and_writes_nothing(width: int, cli: CliRunner, tmp_path: Path) -> None:
     write_table(tmp_path, width)
     (tmp_path / "old.csv").write_text("kept")

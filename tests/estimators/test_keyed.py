@@ -317,7 +317,7 @@ class TestPartitions:
 
     def test_processes(self) -> None:
         X, y, keys = panel(40, 3)
-        with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
             found = keyed().progressive_on(executor, X, y, keys=keys, partitions=3)
         assert found.tolist() == keyed().progressive(X, y, keys=keys).tolist()
 
