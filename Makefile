@@ -7,17 +7,20 @@ CPP := $(wildcard cpp/*.cpp) $(wildcard cpp/*.hpp)
   bench-river bench-run bench-live bench-saving bench-past bench-scale bench-keyed bench-importance bench-intervals bench-peers bench-classification bench-page bench-scaling figures bench-rates bench-guard clean
 .DEFAULT_GOAL := help
 
+# pip compiles no bytecode, because most modules of the packages are never imported. Python does when it first imports a
+# module, and stores it.
+unexport PYTHONDONTWRITEBYTECODE
+
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: .venv/demo.stamp ## compare learners on a synthetic stream, then run `ellipack run` on it and write a report
 	@$(BIN)/ellipack demo
 
-# BLAS threads would compete with the other test process for cores. Without bytecode files, each process that a test
-# starts would compile the package again.
+# BLAS threads would compete with the other test process for cores.
 test: export OPENBLAS_NUM_THREADS := 1
 test: .venv/dev.stamp ## run all tests
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --numprocesses 2 --dist worksteal
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal
 
 # Most checks use one core, so that two of them run at the same time. The longest one starts first.
 check: .venv/dev.stamp ## run what CI runs: a sanitizer run, lint, format, types, layers, C++ checks, doctests, all tests
@@ -162,9 +165,9 @@ clean: ## remove the environment and all build products
 	@command -v $${CXX:-c++} >/dev/null || command -v g++ >/dev/null || command -v clang++ >/dev/null || { echo "ellipack needs a \
 	C++20 compiler, g++ 12 or clang 15 or later: apt-get install g++, dnf install gcc-c++ or xcode-select --install" >&2; exit 1; }
 	@echo "Installing the packages for 'make $(MAKECMDGOALS)' into .venv ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt \
 	  cmake nanobind ninja scikit-build-core 'setuptools>=70.1'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt \
 	  --no-build-isolation --editable '.[$*]'
 	@touch $@
 
