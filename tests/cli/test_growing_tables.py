@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,23 @@ from tests.cli.tables import COLUMNS, TARGET, rides, write
 
 ROWS, HALF = 260, 150
 RUN = "run", "rides.csv", "-t", TARGET, "--save", "m", "--resume", "m", "--predictions", "p.csv"
+
+
+@pytest.fixture(scope="module")
+def half_learned(cli: CliRunner, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with half a table, which is learned, and with predictions of another run for the whole table."""
+    folder = tmp_path_factory.mktemp("half")
+    write(folder / "rides.csv", rides(ROWS))
+    assert cli("run", "rides.csv", "-t", TARGET, "--predictions", "whole.csv", folder=folder).code == 0
+    write(folder / "rides.csv", rides(ROWS)[:HALF])
+    assert cli(*RUN, folder=folder).code == 0
+    return folder
+
+
+@pytest.fixture
+def folder(half_learned: Path, tmp_path: Path) -> Path:
+    """Return a copy of that folder."""
+    return Path(shutil.copytree(half_learned, tmp_path / "copy"))
 
 
 def last(result: CommandResult) -> str:
@@ -74,36 +92,29 @@ def test_header_without_a_line_end_has_no_rows(cli: CliRunner, tmp_path: Path) -
         assert (result.code, "Traceback" in result.err) == (3, False)
 
 
-def test_rotated_table_is_learned_from_its_first_row(cli: CliRunner, tmp_path: Path) -> None:
-    write(tmp_path / "rides.csv", rides(HALF))
-    assert cli(*RUN, folder=tmp_path).code == 0
-    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.name != "rides.csv"}
-    write(tmp_path / "rides.csv", rides(HALF, seed=1))
-    refused = cli(*RUN, folder=tmp_path)
+def test_rotated_table_is_learned_from_its_first_row(cli: CliRunner, folder: Path) -> None:
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.name != "rides.csv"}
+    write(folder / "rides.csv", rides(HALF, seed=1))
+    refused = cli(*RUN, folder=folder)
     assert refused.code == 2
     assert "--predictions must be another file for another table (its first rows are not those" in refused.err
     assert {path: path.read_bytes() for path in before} == before
-    result = cli(*RUN[:-1], "q.csv", folder=tmp_path)
+    result = cli(*RUN[:-1], "q.csv", folder=folder)
     assert (result.code, last(result)) == (
         0,
         f"ellipack: resuming m ({HALF} rows learned) from the first row of rides.csv; "
         "its first rows are not those that were learned",
     )
-    assert labels(tmp_path / "q.csv") == [repr(float(row[-1])) for row in rides(HALF, seed=1)]
-    assert load_run(tmp_path / "m").scores.n_rows == 2 * HALF
+    assert labels(folder / "q.csv") == [repr(float(row[-1])) for row in rides(HALF, seed=1)]
+    assert load_run(folder / "m").scores.n_rows == 2 * HALF
     # The same command, repeated, knows the new table.
-    assert "has no new rows" in last(cli(*RUN[:-1], "q.csv", folder=tmp_path))
+    assert "has no new rows" in last(cli(*RUN[:-1], "q.csv", folder=folder))
 
 
 @pytest.mark.parametrize("kind", ["csv", "gz", "parquet"])
-def test_renamed_table_continues(kind: str, cli: CliRunner, tmp_path: Path) -> None:
-    whole = write(tmp_path / "rides.csv", rides(ROWS))
-    run = "-t", TARGET, "--predictions"
-    assert cli("run", "rides.csv", *run, "whole.csv", folder=tmp_path).code == 0
-    write(tmp_path / "rides.csv", rides(ROWS)[:HALF])
-    assert cli(*RUN, folder=tmp_path).code == 0
-    write(tmp_path / "rides.csv", rides(ROWS))
-    moved = tmp_path / f"moved.{ {'gz': 'csv.gz'}.get(kind, kind) }"
+def test_renamed_table_continues(kind: str, cli: CliRunner, folder: Path) -> None:
+    whole = write(folder / "rides.csv", rides(ROWS))
+    moved = folder / f"moved.{ {'gz': 'csv.gz'}.get(kind, kind) }"
     match kind:
         case "csv":
             whole.rename(moved)
@@ -112,26 +123,24 @@ def test_renamed_table_continues(kind: str, cli: CliRunner, tmp_path: Path) -> N
         case "parquet":
             columns = {name: [row[i] or None for row in rides(ROWS)] for i, name in enumerate(COLUMNS)}
             parquet.write_table(pa.table(columns), moved)
-    result = cli("run", moved.name, *RUN[2:], folder=tmp_path)
+    result = cli("run", moved.name, *RUN[2:], folder=folder)
     assert (result.code, f"after row {HALF} of {moved.name}" in result.err) == (0, True), result.err
-    assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
+    assert (folder / "p.csv").read_bytes() == (folder / "whole.csv").read_bytes()
 
 
 @pytest.mark.parametrize("damage", ["changed", "shorter"])
-def test_table_that_only_begins_like_the_one_learned_is_refused(damage: str, cli: CliRunner, tmp_path: Path) -> None:
-    rows = rides(HALF)
-    write(tmp_path / "rides.csv", rows)
-    assert cli(*RUN, folder=tmp_path).code == 0
+def test_table_that_only_begins_like_the_one_learned_is_refused(damage: str, cli: CliRunner, folder: Path) -> None:
+    rows = rides(ROWS)[:HALF]
     if damage == "changed":
         rows[HALF - 50][1] = "99.0"
-        write(tmp_path / "rides.csv", [*rows, *rides(ROWS)[HALF:]])
+        write(folder / "rides.csv", [*rows, *rides(ROWS)[HALF:]])
     else:
-        write(tmp_path / "rides.csv", rows[: HALF - 1])
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    result = cli(*RUN, folder=tmp_path)
+        write(folder / "rides.csv", rows[: HALF - 1])
+    before = {path: path.read_bytes() for path in folder.iterdir()}
+    result = cli(*RUN, folder=folder)
     message = "rides.csv begins with the rows that were learned, but the last ones before row 151 have changed or are"
     assert (result.code, message in result.err) == (3, True)
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
 def test_predictions_of_a_saved_run_are_not_overwritten_by_those_of_another_table(
