@@ -130,8 +130,9 @@ CenterMemory append_centers(const CenterMemory& centers, const CenterMemory& oth
 FloatArray project_centers(const CenterMemory& centers, const FeatureView& view, const IntVector& places,
                            const Matrix& directions) {
   require_places(places, centers.size());
-  require_size("scale", view.dimension, centers.dimension);
+  require_size("a row of the view", view.dimension, centers.dimension);
   require_size("directions", directions.shape(0), centers.dimension);
+  require(directions.shape(1) > 0, "directions must not be empty");
   std::vector<double> out;
   {
     const nb::gil_scoped_release release;

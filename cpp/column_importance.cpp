@@ -492,7 +492,9 @@ bool ColumnImportance::is_divided_again() const {
 }
 
 void ColumnImportance::make_room() {
-  reserve_more(parts_.sample, 1);
+  if (parts_.sample.size() < ImportanceParts::max_rows) {
+    reserve_more(parts_.sample, 1);
+  }
   if (!next_row_) {
     next_row_ =
         std::make_shared<SampledRow>(std::vector<double>(parts_.dimension), std::vector<double>(parts_.dimension),

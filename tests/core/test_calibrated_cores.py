@@ -148,6 +148,9 @@ def test_calibrations_in_other_units_are_those_of_labels_in_these_units(
     assert converted.errors.tolist() == expected.errors.tolist() == scaled[first:][-MOST_ERRORS:].tolist()
     assert converted.calibrated.mean_error == pytest.approx(slope * calibration.calibrated.mean_error, rel=1e-12)
     assert converted.calibrated.widths.tolist() == calibration.calibrated.widths.tolist()
+    if slope > 1e-100:  # smaller labels underflow
+        assert converted.calibrated.mean_error == pytest.approx(expected.calibrated.mean_error, rel=1e-9)
+        assert converted.calibrated.widths == pytest.approx(expected.calibrated.widths, rel=1e-9)
     assert calibration.errors.tolist() == labels[first:][-MOST_ERRORS:].tolist()
 
 

@@ -153,9 +153,9 @@ def test_few_slopes_may_stand_for_the_sum_of_their_outer_products() -> None:
     for other in (view, copy.deepcopy(view)):
         assert (other.gop.tolist(), other.max_slopes) == (slopes.tolist(), 2)
         assert other.convert_gop(ratio).tolist() == (slopes * ratio).tolist()
-    for changes in ({"max_slopes": 1}, {"max_slopes": 3}):
-        with pytest.raises(ValueError, match="must"):
-            FeatureView(**{**VIEW, "gop": slopes, **changes})
+    for max_slopes, message in ((1, "gop must have 3 entries, got 2"), (3, "max_slopes must be less than")):
+        with pytest.raises(ValueError, match=message):
+            FeatureView(**{**VIEW, "gop": slopes, "max_slopes": max_slopes})
 
 
 def test_the_gradient_outer_product_may_overflow() -> None:

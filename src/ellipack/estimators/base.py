@@ -293,8 +293,8 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
     ) -> Floats | tuple[Floats, Intervals]:
         """Predict each row, then learn from its label.
 
-        The state afterwards is the same as after `partial_fit`. With `coverage`, the paper's learners calibrate their
-        intervals at once, and not when intervals are asked for the next time.
+        The state afterwards is the same as after `partial_fit`, except that with `coverage` the paper's learners have
+        calibrated their intervals, and otherwise do so when intervals are asked for the next time.
 
         Parameters
         ----------

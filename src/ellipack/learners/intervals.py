@@ -17,8 +17,8 @@ divided by 32 and at most 1 in size. The paper's learners use the mean error alo
 **Rounds without intervals.** `MetricRegressor` and `KeyedRegressor` calibrate by every round. The paper's learners
 calibrate by the rounds in which intervals are asked for. Other rounds are deferred: the learner remembers the errors of
 the last 2,048 of them, and calibrates by these before the next interval is published. So `predict_interval` works after
-any `fit`, and a round without intervals takes no longer. The calibration depends on which rounds asked for intervals,
-but not on how rounds are grouped into calls.
+any `fit`, and intervals cost nothing in rounds that do not ask for them. The calibration depends on which rounds asked
+for intervals, but not on how rounds are grouped into calls.
 
 **Theorem.** Consider T rounds with intervals of a coverage c. Let B be the largest of the scores ``|label - p| / s`` of
 these rounds and of the initial widths, and let ``C = 8/3 (ln(1000 B) + 0.32) / h``, where

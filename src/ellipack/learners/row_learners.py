@@ -169,21 +169,25 @@ class CalibratedRowLearner(RowLearner):
         if not round_.bounds:
             self.learn(round_.row, round_.label)
             return
-        self._calibrate()
-        moved = self.state.calibration.calibrated
+        moved = self.state.calibration.intervals
         moved.learn_label(round_.label, np.array(round_.bounds))
-        self.learn(round_.row, round_.label)
+        self._learn_calibrated(round_)
         self.state.calibration = with_widths(self.state.calibration, moved)
 
     def learn_with_interval(self, round_: learner.Round) -> None:
         """Learn a row, and calibrate by its label at once."""
-        self._calibrate()
-        self.learn(round_.row, round_.label)
-        self._calibrate()
-
-    def _calibrate(self) -> None:
-        """Run the rounds whose calibration was deferred."""
+        self._learn_calibrated(round_)
         self.state.calibration = DeferredCalibration(self.state.calibration.intervals)
+
+    def _learn_calibrated(self, round_: learner.Round) -> None:
+        """Run the deferred rounds, and learn a row. If this fails, nothing has changed."""
+        before = self.state.calibration
+        self.state.calibration = DeferredCalibration(before.intervals)
+        try:
+            self.learn(round_.row, round_.label)
+        except BaseException:
+            self.state.calibration = before
+            raise
 
 
 class PackingRowLearner(CalibratedRowLearner):

@@ -9,7 +9,7 @@ from typing import Protocol, Self, TypeVar
 
 
 class CopyableCore(Protocol):
-    """Compiled core that changes only if its clock does."""
+    """Compiled core whose predictions change only if its clock does."""
 
     @property
     def clock(self) -> int:

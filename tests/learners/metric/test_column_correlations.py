@@ -74,6 +74,11 @@ def test_one_wrong_row_hardly_changes_the_fractions() -> None:
     assert divide(wrong, labels, columns) == pytest.approx(divide(table, labels, columns), abs=0.02)
 
 
+def test_with_too_few_rows_fractions_are_equal_and_uncertain() -> None:
+    few = StandardizedCenters(np.zeros(0), np.zeros(0), np.zeros((0, 3)))
+    assert divide_importance(few, [[0], [1, 2]]) == ((0.5, 0.5), (0.5, 0.5))
+
+
 def test_standard_errors_cover_the_variation_over_samples() -> None:
     found = []
     for seed in range(40):

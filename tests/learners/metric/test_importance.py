@@ -11,7 +11,8 @@ import pytest
 
 from ellipack import MetricRegressor, load
 from ellipack._core import FeatureGroup
-from ellipack.learners.metric import column_groups
+from ellipack.errors import ModelFileError
+from ellipack.learners.metric import column_groups, serialization
 from ellipack.learners.metric.column_groups import ALL, COLUMN, FEATURES, TIME, initial_importance, regroup
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.importance_estimates import RiseEstimate, split_time, to_shares
@@ -319,3 +320,18 @@ def test_groups_that_numpy_could_not_read_are_an_error() -> None:
     unreadable = [SimpleNamespace(features=np.array(object())) for _ in importance.groups]
     with pytest.raises(TypeError):
         regroup(cast("Any", SimpleNamespace(groups=unreadable)), layout, layout)
+
+
+@pytest.mark.parametrize("columns", [[], [0], [0, 0], [0, 2]])
+def test_files_with_impossible_groups_of_correlated_columns_are_refused(columns: list[int]) -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.normal(size=300), np.zeros(300), np.arange(300.0)])
+    X[:, 1] = X[:, 0] + 0.1 * rng.normal(size=300)
+    learner = MetricRegressor(past=False).fit(X, X[:, 0])
+    saved = serialization.to_archive(learner.state_)
+    facts = saved.facts["importance"]
+    assert facts["group_columns"][facts["kinds"].index("together")] == [0, 1]
+    serialization.from_archive(saved, 3)
+    facts["group_columns"][facts["kinds"].index("together")] = columns
+    with pytest.raises(ModelFileError, match="importance/group"):
+        serialization.from_archive(saved, 3)

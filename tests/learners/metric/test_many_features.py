@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ellipack._core import CoreParts, FeatureView, MetricCore
-from ellipack.errors import DomainError
+from ellipack.errors import DomainError, ModelFileError
 from ellipack.learners.metric import call_sizes, learner, serialization
 from ellipack.learners.metric.call_sizes import predictions_per_call, rounds_per_call
 from ellipack.learners.metric.config import MetricConfig
@@ -95,6 +95,18 @@ def test_slopes_are_saved() -> None:
     for each in (state, resumed):
         learner.learn(each, X[45:], y[45:])
     assert bits(resumed) == bits(state)
+
+
+@pytest.mark.parametrize("max_slopes", [5, 19, 100, 10**9])
+def test_files_with_too_few_or_too_many_slopes_for_a_phase_are_refused(max_slopes: int) -> None:
+    rng = np.random.default_rng(0)
+    state = new_state(100)
+    learner.learn(state, rng.normal(size=(45, 100)), rng.normal(size=45))
+    saved = serialization.to_archive(state)
+    assert saved.facts["plain"]["view0"]["max_slopes"] == 20
+    saved.facts["plain"]["view0"]["max_slopes"] = max_slopes
+    with pytest.raises(ModelFileError, match="max_slopes"):
+        serialization.from_archive(saved, 100)
 
 
 @pytest.mark.parametrize("d", [MAX_FEATURES + 1, 50_000, 10**9])

@@ -79,6 +79,13 @@ def importance_from_archive(
     time = saved.ints("time", saved.shape("time", 1)[0], most=d - 1)
     if (np.diff(time) <= 0).any():
         raise ModelFileError(f"{saved.prefix}time must be in ascending order")
+    others = set(np.delete(np.array(columns), time).tolist())
+    for key in keys:
+        if key.kind == TOGETHER and not (len(key.columns) == len(set(key.columns)) >= 2 and others >= set(key.columns)):
+            raise ModelFileError(
+                f"{saved.prefix}group_columns must be two or more different columns of which no one is time, if they "
+                f"are correlated, got {list(key.columns)}"
+            )
     seen, labels = saved.integer("seen", 0, rounds), (2 * MAX_ABS_LABEL) ** 2
     count, features = min(seen, ImportanceParts.max_rows), 2 * MAX_ABS_VALUE
     importance = ImportanceParts(

@@ -12,7 +12,7 @@ import numpy as np
 
 from ellipack._core import LeaveOneOutScorer, project
 from ellipack.learners.metric.config import MetricConfig
-from ellipack.learners.metric.subspace import squared_slopes
+from ellipack.learners.metric.subspace import has_slopes, squared_slopes
 from ellipack.parallel import for_row_slices
 from ellipack.validation import Floats, Ints
 
@@ -147,7 +147,7 @@ def restrict_gop(gop: Floats, basis: Floats) -> GradientOuterProducts:
     """
     with np.errstate(over="ignore", invalid="ignore"):  # if it is not finite, it is not used
         diagonal = (basis.T * squared_slopes(gop)) @ basis
-        if len(gop) == len(basis):
+        if not has_slopes(gop):
             return GradientOuterProducts(basis.T @ gop @ basis, diagonal)
         slopes = gop @ basis
         return GradientOuterProducts(slopes.T @ slopes, diagonal)

@@ -200,7 +200,7 @@ def _update_view(phase_end: _PhaseEnd, v: int, pool: Ints) -> UpdatedView:
     old = phase_end.parts.views[v]
     scaled = _standardized_view(phase_end.parts, old) if v == 0 else _ranked_view(old, centers.take(pool).rows)
     gop, directions = _convert_gop(old, scaled)
-    # The table of all rows is never copied: with many features this would take most of the time.
+    # The first view does not copy the table of all rows: with many features this would take most of the time.
     basis = leading_subspace(gop, scaled.standardize(centers.take(pool[sampled_rows(len(pool))]).rows))
     directions = basis.T @ directions
     choice, scores = "current", phase_end.selected.scores[v]
@@ -232,7 +232,7 @@ def _convert_parts(phase_end: _PhaseEnd, changes: list[UpdatedView]) -> MetricPa
     coordinates = [parts.centers.project(view, everywhere, view.directions) for view in views]
     farthest = float(np.sqrt(np.einsum("ij,ij->i", coordinates[0], coordinates[0]).max()))
     max_centers = phase_end.settings.max_centers
-    # Attributes of compiled objects are copies, so that `parts` is not changed here.
+    # The arrays of statistics are copies. The regressions of `parts` are converted in place.
     label_statistics, feature_statistics = parts.label_statistics, parts.feature_statistics
     label_statistics[OUTLIERS] /= 2
     feature_statistics[OUTLIERS] /= 2

@@ -23,6 +23,7 @@ from ellipack.learners.metric.learner_archive import (
 )
 from ellipack.learners.metric.past import MAX_PAST_VALUE
 from ellipack.learners.metric.state import MIN_PHASE_ROUNDS, MetricState, PhaseState, PhaseSummary, SelectedMetrics
+from ellipack.learners.metric.subspace import has_slopes
 from ellipack.serialization import Archive
 from ellipack.validation import Floats
 
@@ -97,6 +98,10 @@ def from_archive(saved: Archive, d: int) -> MetricState:
     if (importance is None) == config.importance:
         raise ModelFileError("importance/measured must be that of the configuration")
     end = saved.integer("phase_end", clock + 1, int(config.growth * clock) + MIN_PHASE_ROUNDS)
+    for rounds in [plain] if past is None else [plain, past.rounds]:
+        for view in rounds.views:
+            if has_slopes(view.gop) and 0 < view.max_slopes < len(view.gop) + end - clock:
+                raise ModelFileError(f"max_slopes must be enough for the rest of the phase, got {view.max_slopes}")
     settings = MetricSettings(size.neighbors, size.max_centers, config.label_margin)
     state.phase = PhaseState(
         core=MetricCore(settings, CoreParts(plain, past, importance)),

@@ -80,10 +80,15 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
     return _orthonormal(columns) if columns.shape[1] else initial_subspace(d)
 
 
+def has_slopes(gop: Floats) -> bool:
+    """Return whether an array has slopes, one per row, and not the sum of their outer products."""
+    return bool(len(gop) < gop.shape[1])
+
+
 def squared_slopes(gop: Floats) -> Floats:
     """Return the sum of the squared slopes along each feature; see `leading_subspace`."""
     with np.errstate(over="ignore"):  # if it is not finite, it is not used
-        return np.asarray(np.diag(gop) if len(gop) == gop.shape[1] else np.einsum("ij,ij->j", gop, gop))
+        return np.asarray(np.einsum("ij,ij->j", gop, gop) if has_slopes(gop) else np.diag(gop))
 
 
 def sampled_rows(count: int) -> slice:
@@ -109,10 +114,9 @@ def _leading_eigenvectors(gop: Floats, count: int) -> Floats:
     This is `randomized_svd` of the sum of outer products. If slopes are given instead, it is not computed: a product
     with it is two products with the slopes.
     """
-    d = gop.shape[1]
-    if len(gop) == d:
+    if not has_slopes(gop):
         return _leading_vectors(gop, count)
-    vectors = np.random.RandomState(0).normal(size=(d, count + _OVERSAMPLES))
+    vectors = np.random.RandomState(0).normal(size=(gop.shape[1], count + _OVERSAMPLES))
     for _ in range(2 * _POWER_ITERATIONS + 1):
         vectors, _ = np.linalg.qr(gop.T @ (gop @ vectors))
     _, values, rotated = np.linalg.svd((vectors.T @ gop.T) @ gop, full_matrices=False)

@@ -38,6 +38,7 @@ from ellipack.learners.metric.merging.importance import merge_importance
 from ellipack.learners.metric.merging.past import Errors, merge_errors, merge_past_features
 from ellipack.learners.metric.merging.statistics import Statistics, merge_statistics
 from ellipack.learners.metric.state import COUNT
+from ellipack.learners.metric.subspace import has_slopes
 from ellipack.validation import Floats
 
 _FORGETTING_DIVISOR, _ROUNDS_PER_COEFFICIENT, _ROUNDS_PER_DISCOUNT = 8.0, 4.0, 4  # as in cpp/metric_rounds.cpp
@@ -284,7 +285,7 @@ def _merge_gops(base: Floats, learned: list[Floats]) -> Floats:
     if not sums:
         return base
     total = sums[0]
-    if len(total) < total.shape[1]:
+    if has_slopes(total):
         return np.vstack([total, *(each[len(base) :] for each in sums[1:])])
     for each in sums[1:]:
         total = total + (each - base if len(base) else each)
