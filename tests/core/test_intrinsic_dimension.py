@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ellipack._core import IntrinsicDimensionCore
 from ellipack.validation import Floats
-from tests.core.builds import Core, builds
+from tests.core.builds import modules
 from tests.reference.intrinsic_dimension import DimensionPacking
 from tests.reference.packing import label_sum
 from tests.strategies import ball, cuts, seeds
@@ -49,33 +49,34 @@ def check_equal(core: Any, expected: DimensionPacking) -> None:
     assert (core.intrinsic_dimension, core.offset) == (expected.dimension, expected.offset)
 
 
-@builds
 @settings(max_examples=60)
 @given(row_streams(), st.sampled_from([1, 2]), st.data())
-def test_rounds_match_the_reference(
-    core: Core, stream: tuple[Floats, Floats], offset: int, data: st.DataObject
-) -> None:
+def test_rounds_match_the_reference(stream: tuple[Floats, Floats], offset: int, data: st.DataObject) -> None:
     X, y = stream
-    learner, expected = core.IntrinsicDimensionCore(X.shape[1], offset), DimensionPacking(offset)
+    learners, expected = [core.IntrinsicDimensionCore(X.shape[1], offset) for core in modules], DimensionPacking(offset)
     for part in data.draw(cuts(len(X))):
         made = [expected.learn(x, label) for x, label in zip(X[part], y[part].tolist(), strict=True)]
-        assert learner.learn(X[part], y[part]).tolist() == made
-        assert learner.predict(X[:9]).tolist() == [expected.predict(x) for x in X[:9]]
-    check_equal(learner, expected)
+        predictions = [expected.predict(x) for x in X[:9]]
+        for learner in learners:
+            assert learner.learn(X[part], y[part]).tolist() == made
+            assert learner.predict(X[:9]).tolist() == predictions
+    for learner in learners:
+        check_equal(learner, expected)
 
 
-@builds
 @pytest.mark.parametrize("offset", [1, 2])
-def test_the_dimension_increases_in_long_streams_as_in_the_reference(core: Core, offset: int) -> None:
+def test_the_dimension_increases_in_long_streams_as_in_the_reference(offset: int) -> None:
     rng = np.random.default_rng(0)
     X, y = ball(rng, 1200, 8), rng.random(1200)
-    learner, expected = core.IntrinsicDimensionCore(8, offset), DimensionPacking(offset)
+    learners, expected = [core.IntrinsicDimensionCore(8, offset) for core in modules], DimensionPacking(offset)
     for start in range(0, 1200, 300):
         part = slice(start, start + 300)
         made = [expected.learn(x, label) for x, label in zip(X[part], y[part].tolist(), strict=True)]
-        assert learner.learn(X[part], y[part]).tolist() == made
-        learner = core.IntrinsicDimensionCore(*learner.to_arrays())
-        check_equal(learner, expected)
+        for learner in learners:
+            assert learner.learn(X[part], y[part]).tolist() == made
+        learners = [type(learner)(*learner.to_arrays()) for learner in learners]
+        for learner in learners:
+            check_equal(learner, expected)
     assert expected.dimension >= 3
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ellipack._core import PackingCore
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats, Ints
-from tests.core.builds import Core, builds
+from tests.core.builds import Core, builds, modules
 from tests.reference.packing import Packing, label_sum
 from tests.strategies import ball, cuts, seeds, spectra
 
@@ -34,37 +34,37 @@ def state(core: PackingCore) -> list[Any]:
     return [np.array(each).tolist() for each in core.to_arrays()]
 
 
-@builds
 @given(streams(), st.booleans(), st.data())
-def test_rounds_match_algorithm_1(
-    core: Core, stream: tuple[Floats, Floats, Ints], keep: bool, data: st.DataObject
-) -> None:
+def test_rounds_match_algorithm_1(stream: tuple[Floats, Floats, Ints], keep: bool, data: st.DataObject) -> None:
     X, y, starts = stream
-    packing, expected = core.PackingCore(X.shape[1], starts), Packing(starts, keep)
+    packings, expected = [core.PackingCore(X.shape[1], starts) for core in modules], Packing(starts, keep)
     for part in data.draw(cuts(len(X))):
-        predictions = [expected.learn(point, label) for point, label in zip(X[part], y[part].tolist(), strict=True)]
-        assert packing.learn(X[part], y[part], keep).tolist() == predictions
-        assert packing.predict(X[:9]).tolist() == [expected.predict(point) for point in X[:9]]
-    assert packing.coordinates.tolist() == [point.tolist() for point in expected.points]
-    assert packing.label_sums.tolist() == [label_sum(labels) for labels in expected.labels]
-    assert packing.label_counts.tolist() == [len(labels) for labels in expected.labels]
-    assert packing.creation_rounds.tolist() == expected.creation_rounds
-    assert (packing.clock, packing.size, packing.dimension) == (len(X), len(expected.points), X.shape[1])
-    assert packing.rank_starts.tolist() == starts.tolist()
+        made = [expected.learn(point, label) for point, label in zip(X[part], y[part].tolist(), strict=True)]
+        predictions = [expected.predict(point) for point in X[:9]]
+        for packing in packings:
+            assert packing.learn(X[part], y[part], keep).tolist() == made
+            assert packing.predict(X[:9]).tolist() == predictions
+    for packing in packings:
+        assert packing.coordinates.tolist() == [point.tolist() for point in expected.points]
+        assert packing.label_sums.tolist() == [label_sum(labels) for labels in expected.labels]
+        assert packing.label_counts.tolist() == [len(labels) for labels in expected.labels]
+        assert packing.creation_rounds.tolist() == expected.creation_rounds
+        assert (packing.clock, packing.size, packing.dimension) == (len(X), len(expected.points), X.shape[1])
+        assert packing.rank_starts.tolist() == starts.tolist()
 
 
-@builds
-@pytest.mark.parametrize("restored", [False, True])
-def test_long_streams_pass_every_bound_on_the_radius(core: Core, restored: bool) -> None:
+def test_long_streams_pass_every_bound_on_the_radius() -> None:
+    """One packing of each build learns without a break, another one is restored from its arrays again and again."""
     rng = np.random.default_rng(0)
     X, y, starts = rng.uniform(-1, 1, size=(1500, 2)) / 2, rng.random(1500), np.array([300])
-    packing, expected = core.PackingCore(2, starts), Packing(starts, True)
+    packings, restored = ([core.PackingCore(2, starts) for core in modules] for _ in range(2))
+    expected = Packing(starts, True)
     for start in range(0, 1500, 125):
-        if restored:
-            packing = core.PackingCore(*packing.to_arrays())
+        restored = [type(packing)(*packing.to_arrays()) for packing in restored]
         part = slice(start, start + 125)
         predictions = [expected.learn(point, label) for point, label in zip(X[part], y[part].tolist(), strict=True)]
-        assert packing.learn(X[part], y[part], True).tolist() == predictions
+        for packing in (*packings, *restored):
+            assert packing.learn(X[part], y[part], True).tolist() == predictions
 
 
 @given(streams(60), st.data())

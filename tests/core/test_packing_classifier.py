@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ellipack._core import PackingClassifierCore
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats, Ints
-from tests.core.builds import Core, builds
+from tests.core.builds import modules
 from tests.reference.packing_classifier import MistakePacking
 from tests.strategies import ball, cuts, seeds, spectra
 
@@ -35,29 +35,31 @@ def state(core: PackingClassifierCore) -> list[Any]:
     return [np.array(each).tolist() for each in core.to_arrays()]
 
 
-@builds
 @pytest.mark.parametrize("ball_clocks", [False, True])
 @given(labeled_streams(), st.data())
 def test_rounds_match_the_reference(
-    core: Core, ball_clocks: bool, stream: tuple[Floats, Ints, Ints, int], data: st.DataObject
+    ball_clocks: bool, stream: tuple[Floats, Ints, Ints, int], data: st.DataObject
 ) -> None:
     X, labels, starts, packings = stream
-    classifier = core.PackingClassifierCore(X.shape[1], starts, packings, ball_clocks)
+    classifiers = [core.PackingClassifierCore(X.shape[1], starts, packings, ball_clocks) for core in modules]
     expected = [MistakePacking(starts, ball_clocks) for _ in range(packings)]
     for part in data.draw(cuts(len(X))):
         rounds = zip(X[part], labels[part].tolist(), strict=True)
-        predictions = [[each.learn(x, int(label == k)) for k, each in enumerate(expected)] for x, label in rounds]
-        assert classifier.learn(X[part], labels[part]).tolist() == predictions
-        assert classifier.predict(X[:9]).tolist() == [[each.predict(x) for each in expected] for x in X[:9]]
-    assert classifier.mistakes.tolist() == [each.mistakes for each in expected]
-    assert state(classifier)[:5] == [
-        [point.tolist() for each in expected for point in each.points],
-        [float(sum(labels)) for each in expected for labels in each.labels],
-        [len(labels) for each in expected for labels in each.labels],
-        [mistake for each in expected for mistake in each.creation_mistakes],
-        [len(each.points) for each in expected],
-    ]
-    assert (classifier.packing_count, classifier.dimension) == (packings, X.shape[1])
+        made = [[each.learn(x, int(label == k)) for k, each in enumerate(expected)] for x, label in rounds]
+        predictions = [[each.predict(x) for each in expected] for x in X[:9]]
+        for classifier in classifiers:
+            assert classifier.learn(X[part], labels[part]).tolist() == made
+            assert classifier.predict(X[:9]).tolist() == predictions
+    for classifier in classifiers:
+        assert classifier.mistakes.tolist() == [each.mistakes for each in expected]
+        assert state(classifier)[:5] == [
+            [point.tolist() for each in expected for point in each.points],
+            [float(sum(labels)) for each in expected for labels in each.labels],
+            [len(labels) for each in expected for labels in each.labels],
+            [mistake for each in expected for mistake in each.creation_mistakes],
+            [len(each.points) for each in expected],
+        ]
+        assert (classifier.packing_count, classifier.dimension) == (packings, X.shape[1])
 
 
 @given(labeled_streams(60), st.booleans(), st.data())
