@@ -5,6 +5,7 @@ to end, so that results do not depend on the number of threads.
 """
 
 import os
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -73,8 +74,22 @@ def for_row_slices(
         for part in slices:
             work(part)
         return
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, slices))  # an exception cancels the calls that have not begun
+    ends = [None] * threads
+    remaining = deque([*slices, *ends])
+
+    def work_until_the_end() -> None:
+        try:
+            for part in iter(remaining.popleft, None):
+                work(part)
+        finally:
+            remaining.extendleft(ends)  # after an exception, other threads begin no further call
+
+    # This thread works, too, so that it handles signals between its own calls, and not within the locks of a pool.
+    with ThreadPoolExecutor(threads - 1) as pool:
+        others = [pool.submit(work_until_the_end) for _ in range(threads - 1)]
+        work_until_the_end()
+        for other in others:
+            other.result()
 
 
 def thread_count(n_jobs: int | None) -> int:
