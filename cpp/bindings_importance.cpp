@@ -132,11 +132,6 @@ FloatArray errors_of(const ImportanceParts& parts) {
 // Earlier rows, the gradients at them, and their features of the past.
 using Sample = std::tuple<Matrix, Matrix, Matrix>;
 
-std::vector<double> values_of_row(const Matrix& table, std::size_t row) {
-  const double* const first = table.data() + row * table.shape(1);
-  return {first, first + table.shape(1)};
-}
-
 ImportanceParts make_importance_parts(std::int64_t seed, const Sequence<FeatureGroup>& groups, std::int64_t seen,
                                       const Sample& sample, const Vector& errors, const Vector& last_row,
                                       const std::pair<IntVector, IntVector>& moves, const Matrix& slope_model) {
@@ -147,10 +142,12 @@ ImportanceParts make_importance_parts(std::int64_t seed, const Sequence<FeatureG
   require_size("past_rows", past_rows.shape(0), rows.shape(0));
   require_size("a row of gradients", gradients.shape(1), d);
   require_size("slope_model", slope_model.shape(1), d);
-  std::vector<std::shared_ptr<const SampledRow>> sampled;
+  RowBlocks sampled(2 * d + past_rows.shape(1));
   for (std::size_t k = 0; k < rows.shape(0); ++k) {
-    sampled.push_back(
-        std::make_shared<SampledRow>(values_of_row(rows, k), values_of_row(gradients, k), values_of_row(past_rows, k)));
+    double* entry = sampled.add().data();
+    for (const Matrix& part : {rows, gradients, past_rows}) {
+      entry = std::copy_n(part.data() + k * part.shape(1), part.shape(1), entry);
+    }
   }
   ImportanceParts parts{seed,
                         d,
@@ -175,10 +172,10 @@ std::tuple<FloatArray, FloatArray, FloatArray> sample_of(const ImportanceParts& 
   rows.reserve(count * self.dimension);
   gradients.reserve(count * self.dimension);
   past_rows.reserve(count * self.past_dimension);
-  for (const std::shared_ptr<const SampledRow>& each : self.sample) {
-    rows.insert(rows.end(), each->row.begin(), each->row.end());
-    gradients.insert(gradients.end(), each->gradient.begin(), each->gradient.end());
-    past_rows.insert(past_rows.end(), each->past.begin(), each->past.end());
+  for (std::size_t k = 0; k < count; ++k) {
+    rows.insert(rows.end(), self.row(k).begin(), self.row(k).end());
+    gradients.insert(gradients.end(), self.gradient(k).begin(), self.gradient(k).end());
+    past_rows.insert(past_rows.end(), self.past_row(k).begin(), self.past_row(k).end());
   }
   return {to_numpy(std::move(rows), {count, self.dimension}), to_numpy(std::move(gradients), {count, self.dimension}),
           to_numpy(std::move(past_rows), {count, self.past_dimension})};

@@ -95,10 +95,17 @@ CenterMemory make_centers(const Matrix& rows, const Vector& label_sums, const In
   require_size("label_counts", label_counts.size(), rows.shape(0));
   require_size("round_sums", round_sums.size(), rows.shape(0));
   require_size("error_sums", error_sums.size(), rows.shape(0));
-  CenterMemory centers{rows.shape(1),           vector_of(rows),       vector_of(label_sums),
-                       vector_of(label_counts), vector_of(round_sums), vector_of(error_sums)};
+  CenterMemory centers{{span_of(rows), rows.shape(1)},
+                       vector_of(label_sums),
+                       vector_of(label_counts),
+                       vector_of(round_sums),
+                       vector_of(error_sums)};
   centers.check();
   return centers;
+}
+
+FloatArray rows_of(const CenterMemory& centers) {
+  return to_numpy(centers.rows.values(), {centers.size(), centers.dimension()});
 }
 
 // Raises ValueError unless all places are those of centers.
@@ -114,14 +121,14 @@ void require_places(const IntVector& places, std::size_t size) {
 CenterMemory replace_centers(const CenterMemory& centers, const IntVector& places, const CenterMemory& others) {
   require_places(places, centers.size());
   require_size("others", others.size(), places.size());
-  require_size("a row of others", others.dimension, centers.dimension);
+  require_size("a row of others", others.dimension(), centers.dimension());
   CenterMemory replaced = centers;
   replaced.put(span_of(places), others);
   return replaced;
 }
 
 CenterMemory append_centers(const CenterMemory& centers, const CenterMemory& others) {
-  require_size("a row of others", others.dimension, centers.dimension);
+  require_size("a row of others", others.dimension(), centers.dimension());
   CenterMemory more = centers;
   more.append(others);
   return more;
@@ -130,8 +137,8 @@ CenterMemory append_centers(const CenterMemory& centers, const CenterMemory& oth
 FloatArray project_centers(const CenterMemory& centers, const FeatureView& view, const IntVector& places,
                            const Matrix& directions) {
   require_places(places, centers.size());
-  require_size("a row of the view", view.dimension, centers.dimension);
-  require_size("directions", directions.shape(0), centers.dimension);
+  require_size("a row of the view", view.dimension, centers.dimension());
+  require_size("directions", directions.shape(0), centers.dimension());
   require(directions.shape(1) > 0, "directions must not be empty");
   std::vector<double> out;
   {
@@ -199,8 +206,8 @@ void bind_centers(nb::module_& m) {
   nb::class_<CenterMemory>(m, "CenterMemory", "Centers, shared by all views.")
       .def(nb::new_(&make_centers), "rows"_a, "label_sums"_a, "label_counts"_a, "round_sums"_a, "error_sums"_a)
       .def_prop_ro(
-          "rows", [](const CenterMemory& self) { return as_matrix(*self.rows, self.dimension); }, new_array)
-      .def_ro("dimension", &CenterMemory::dimension, "Number of features.")
+          "rows", [](const CenterMemory& self) { return rows_of(self); }, new_array)
+      .def_prop_ro("dimension", &CenterMemory::dimension, "Number of features.")
       .def_prop_ro(
           "label_sums", [](const CenterMemory& self) { return as_vector(self.label_sums); }, new_array)
       .def_prop_ro(
@@ -224,10 +231,9 @@ void bind_centers(nb::module_& m) {
       .def(
           "__reduce__",
           [](const CenterMemory& self) {
-            return nb::make_tuple(
-                nb::type<CenterMemory>(),
-                nb::make_tuple(as_matrix(*self.rows, self.dimension), as_vector(self.label_sums),
-                               as_ints(self.label_counts), as_vector(self.round_sums), as_vector(self.error_sums)));
+            return nb::make_tuple(nb::type<CenterMemory>(),
+                                  nb::make_tuple(rows_of(self), as_vector(self.label_sums), as_ints(self.label_counts),
+                                                 as_vector(self.round_sums), as_vector(self.error_sums)));
           },
           reduce_signature());
 }

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "checks.hpp"
-#include "reserve_more.hpp"
 
 namespace ellipack {
 
@@ -325,12 +324,10 @@ void ImportanceParts::check() const {
           "rows must have as many rows as were seen, and at most 1,024");
   require(slope_model.empty() || slope_model.size() == dimension * (dimension + 1),
           "slope_model must be empty or have one row per feature, and the intercepts");
-  for (const std::shared_ptr<const SampledRow>& each : sample) {
-    require(each->row.size() == dimension && each->gradient.size() == dimension && each->past.size() == past_dimension,
-            "rows, gradients and past_rows must have one entry per feature");
-    require(all_within(each->row, largest_value) && all_within(each->gradient, largest_value) &&
-                all_within(each->past, largest_value),
-            "rows and gradients must be finite and at most 1e150 in size");
+  require(sample.width() == 2 * dimension + past_dimension,
+          "rows, gradients and past_rows must have one entry per feature");
+  for (std::size_t k = 0; k < sample.size(); ++k) {
+    require(all_within(sample[k], largest_value), "rows and gradients must be finite and at most 1e150 in size");
   }
   require(all_within(slope_model, largest_value) && all_within(last_row, largest_value),
           "slopes and last_row must be finite and at most 1e150 in size");
@@ -491,14 +488,12 @@ bool ColumnImportance::is_divided_again() const {
   return count % measurements_per_division == 0;
 }
 
-void ColumnImportance::make_room() {
-  if (parts_.sample.size() < ImportanceParts::max_rows) {
-    reserve_more(parts_.sample, 1);
-  }
-  if (!next_row_) {
-    next_row_ =
-        std::make_shared<SampledRow>(std::vector<double>(parts_.dimension), std::vector<double>(parts_.dimension),
-                                     std::vector<double>(parts_.past_dimension));
+void ColumnImportance::make_room(std::int64_t round) {
+  const std::uint64_t place = place_of_row(round);
+  if (place < parts_.sample.size()) {
+    parts_.sample.write(place);
+  } else if (place < ImportanceParts::max_rows) {
+    parts_.sample.make_room();
   }
 }
 
@@ -551,25 +546,29 @@ void ColumnImportance::add_measurement(const Choice& choice, const Round& round)
   ++group.count;
 }
 
-// Adds the row to the sample (reservoir sampling), and counts increases and decreases.
+// Returns which row of the sample a row replaces (reservoir sampling): none, if it is beyond the largest sample.
+std::uint64_t ColumnImportance::place_of_row(std::int64_t round) const {
+  const std::size_t count = parts_.sample.size();
+  return count < ImportanceParts::max_rows
+             ? count
+             : random_bits(parts_.seed, round, 1) % (static_cast<std::uint64_t>(parts_.seen) + 1);
+}
+
+// Adds the row to the sample, and counts increases and decreases.
 void ColumnImportance::add_row(const Round& round) {
   for (std::size_t k = 0; k < parts_.dimension && parts_.seen > 0; ++k) {
     parts_.increases[k] += round.row[k] > parts_.last_row[k] ? 1 : 0;
     parts_.decreases[k] += round.row[k] < parts_.last_row[k] ? 1 : 0;
   }
   std::ranges::copy(round.row, parts_.last_row.begin());
+  const std::uint64_t place = place_of_row(round.number);
   ++parts_.seen;
-  std::uint64_t place = parts_.sample.size();
-  if (place < ImportanceParts::max_rows) {
-    parts_.sample.emplace_back();
-  } else {
-    place = random_bits(parts_.seed, round.number, 1) % static_cast<std::uint64_t>(parts_.seen);
+  if (place >= ImportanceParts::max_rows) {
+    return;
   }
-  if (place < ImportanceParts::max_rows) {
-    std::ranges::copy(round.row, next_row_->row.begin());
-    std::ranges::copy(round.gradient, next_row_->gradient.begin());
-    std::ranges::copy(round.past, next_row_->past.begin());
-    parts_.sample[place] = std::move(next_row_);
+  auto entry = (place == parts_.sample.size() ? parts_.sample.add() : parts_.sample.write(place)).begin();
+  for (const std::span<const double> part : {round.row, round.gradient, round.past}) {
+    entry = std::ranges::copy(part, entry).out;
   }
 }
 

@@ -14,11 +14,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "row_blocks.hpp"
 #include "stacked_aggregation.hpp"
 #include "surrogates.hpp"
 
@@ -108,13 +108,6 @@ struct FeatureGroup {
   GroupSums recent;
 };
 
-// An earlier row. It does not change, so that copies of the state share it.
-struct SampledRow {
-  std::vector<double> row;
-  std::vector<double> gradient;  // slope of the local fit at the row
-  std::vector<double> past;      // features of the past
-};
-
 // The complete state.
 struct ImportanceParts {
   static constexpr std::size_t max_rows = 1024;    // of which replacements are drawn
@@ -124,18 +117,19 @@ struct ImportanceParts {
   std::size_t dimension = 0;       // number of features
   std::size_t past_dimension = 0;  // number of features of the past
   std::vector<FeatureGroup> groups;
-  std::int64_t seen = 0;                                  // number of rows so far
-  std::vector<std::shared_ptr<const SampledRow>> sample;  // uniform sample of them
-  std::vector<double> slope_model;                        // see MetricRounds::find_slopes; of the current phase
-  FadingMean total_error;                                 // squared errors of all rounds
+  std::int64_t seen = 0;            // number of rows so far
+  RowBlocks sample;                 // uniform sample of them: a row, the slope of the local fit there, and its past
+  std::vector<double> slope_model;  // see MetricRounds::find_slopes; of the current phase
+  FadingMean total_error;           // squared errors of all rounds
   FadingMean recent_error;
   double recent_factor = 1.0;  // by which the weights of recent measurements are still to be multiplied
   std::vector<double> last_row;
   std::vector<std::int64_t> increases;  // of each feature from a row to the next
   std::vector<std::int64_t> decreases;
 
-  std::span<const double> row(std::size_t k) const { return sample[k]->row; }
-  std::span<const double> past_row(std::size_t k) const { return sample[k]->past; }
+  std::span<const double> row(std::size_t k) const { return sample[k].first(dimension); }
+  std::span<const double> gradient(std::size_t k) const { return sample[k].subspan(dimension, dimension); }
+  std::span<const double> past_row(std::size_t k) const { return sample[k].last(past_dimension); }
 
   // Throws std::invalid_argument unless the parts are valid and consistent.
   void check() const;
@@ -145,11 +139,6 @@ class ColumnImportance {
  public:
   // Throws std::invalid_argument unless the parts are valid.
   explicit ColumnImportance(ImportanceParts parts);
-
-  // Copies the state. Call `make_room` before `add`.
-  ColumnImportance(const ColumnImportance& other)
-      : parts_(other.parts_), needs_(other.needs_), fractions_(other.fractions_) {}
-  ColumnImportance& operator=(const ColumnImportance&) = delete;
 
   const ImportanceParts& parts() const { return parts_; }
 
@@ -195,8 +184,8 @@ class ColumnImportance {
     double measured_prediction = 0.0;
   };
 
-  // Allocates what `add` needs, so that it does not throw.
-  void make_room();
+  // Allocates what `add` needs in a round, so that it does not throw.
+  void make_room(std::int64_t round);
 
   // Adds a round, after `make_room`. Does not throw.
   void add(const Round& round);
@@ -209,11 +198,11 @@ class ColumnImportance {
   bool is_divided_again() const;
   void find_next_fractions();
   void add_row(const Round& round);
+  std::uint64_t place_of_row(std::int64_t round) const;
 
   ImportanceParts parts_;
-  std::vector<double> needs_;             // of each group, when measurements are divided among them
-  std::vector<double> fractions_;         // of the next measurements that each group gets
-  std::shared_ptr<SampledRow> next_row_;  // memory of the next row of the sample
+  std::vector<double> needs_;      // of each group, when measurements are divided among them
+  std::vector<double> fractions_;  // of the next measurements that each group gets
 };
 
 }  // namespace ellipack

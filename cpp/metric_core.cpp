@@ -52,7 +52,7 @@ void PastParts::check(std::size_t dimension, std::int64_t clock) const {
   rounds.check();
   combination.check();
   const std::size_t own = features.dimension();
-  require(rounds.centers.dimension == own || rounds.centers.dimension == own + dimension,
+  require(rounds.centers.dimension() == own || rounds.centers.dimension() == own + dimension,
           "the learner that sees the past must see all features or none");
   require(rounds.clock == clock, "both learners must have the same number of rounds");
   require(combination.size() == 2, "the combination must have two entries");
@@ -68,10 +68,10 @@ void PastParts::check(std::size_t dimension, std::int64_t clock) const {
 
 void CoreParts::check() const {
   if (past) {
-    past->check(plain.centers.dimension, plain.clock);
+    past->check(plain.centers.dimension(), plain.clock);
   }
   if (importance) {
-    require(importance->dimension == plain.centers.dimension, "importance must have as many features as the centers");
+    require(importance->dimension == plain.centers.dimension(), "importance must have as many features as the centers");
     require(importance->past_dimension == (past ? past->features.dimension() : 0),
             "importance must have as many features of the past as the learner that sees it");
   }
@@ -407,7 +407,7 @@ bool MetricCore::fills_memory(double label, const Workspace& work) const {
 // Allocates what the round needs, so that a failure does not leave a part of it.
 void MetricCore::make_room(const Row& row, double label, Workspace& work) {
   if (importance_) {
-    importance_->make_room();
+    importance_->make_room(plain_.clock());
   }
   plain_.make_room_to_learn(label, work.plain);
   if (!past_) {

@@ -43,19 +43,21 @@ void check(const MetricSettings& settings) {
 }  // namespace
 
 void CenterMemory::check() const {
-  require(dimension >= 1, "centers must have at least one feature");
-  require(rows->size() == size() * dimension && label_counts.size() == size() && round_sums.size() == size() &&
+  require(dimension() >= 1, "centers must have at least one feature");
+  require(rows.size() == size() && label_counts.size() == size() && round_sums.size() == size() &&
               error_sums.size() == size(),
           "rows, label_counts, round_sums and error_sums must have one entry per center");
-  require(all_within(*rows, largest_row), "the rows of centers must be finite and at most 1e150 in size");
+  for (std::size_t i = 0; i < size(); ++i) {
+    require(all_within(rows[i], largest_row), "the rows of centers must be finite and at most 1e150 in size");
+  }
   require(all_finite(label_sums) && all_finite(round_sums), "label_sums and round_sums must be finite");
   require(all_finite(error_sums) && std::ranges::all_of(error_sums, [](double sum) { return sum >= 0.0; }),
           "error_sums must be finite and >= 0");
   require(all_counts(label_counts), "label_counts must be from 1 to 2^52");
 }
 
-void CenterMemory::make_room() {
-  reserve_more(rows, dimension);
+void CenterMemory::make_room_to_add() {
+  rows.make_room();
   reserve_more(label_sums, 1);
   reserve_more(label_counts, 1);
   reserve_more(round_sums, 1);
@@ -63,8 +65,7 @@ void CenterMemory::make_room() {
 }
 
 void CenterMemory::add(const Entry& entry) {
-  std::vector<double>& all = rows.write();
-  all.insert(all.end(), entry.row.begin(), entry.row.end());
+  rows.add(entry.row);
   label_sums.push_back(entry.label);
   label_counts.push_back(1);
   round_sums.push_back(static_cast<double>(entry.round));
@@ -76,20 +77,18 @@ void CenterMemory::merge(std::size_t center, const Entry& entry) {
   round_sums[center] += static_cast<double>(entry.round);
   error_sums[center] += entry.error;
   const auto count = static_cast<double>(++label_counts[center]);
-  double* mean = rows.write().data() + center * dimension;
-  for (std::size_t k = 0; k < dimension; ++k) {
+  const std::span<double> mean = rows.write(center);
+  for (std::size_t k = 0; k < mean.size(); ++k) {
     mean[k] += (entry.row[k] - mean[k]) / count;
   }
 }
 
 CenterMemory CenterMemory::take(std::span<const std::int64_t> places) const {
   CenterMemory taken;
-  taken.dimension = dimension;
-  std::vector<double>& taken_rows = taken.rows.write();
-  taken_rows.reserve(places.size() * dimension);
+  taken.rows = RowBlocks(dimension());
   for (const std::int64_t place : places) {
     const auto at = static_cast<std::size_t>(place);
-    taken_rows.insert(taken_rows.end(), row(at).begin(), row(at).end());
+    taken.rows.add(rows[at]);
     taken.label_sums.push_back(label_sums[at]);
     taken.label_counts.push_back(label_counts[at]);
     taken.round_sums.push_back(round_sums[at]);
@@ -99,13 +98,9 @@ CenterMemory CenterMemory::take(std::span<const std::int64_t> places) const {
 }
 
 void CenterMemory::put(std::span<const std::int64_t> places, const CenterMemory& others) {
-  if (places.empty()) {
-    return;
-  }
-  std::vector<double>& own_rows = rows.write();
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto at = static_cast<std::size_t>(places[i]);
-    std::ranges::copy(others.row(i), own_rows.begin() + static_cast<std::ptrdiff_t>(at * dimension));
+    std::ranges::copy(others.rows[i], rows.write(at).begin());
     label_sums[at] = others.label_sums[i];
     label_counts[at] = others.label_counts[i];
     round_sums[at] = others.round_sums[i];
@@ -115,7 +110,9 @@ void CenterMemory::put(std::span<const std::int64_t> places, const CenterMemory&
 
 void CenterMemory::append(const CenterMemory& others) {
   const auto add = [](auto& own, const auto& more) { own.insert(own.end(), more.begin(), more.end()); };
-  add(rows.write(), *others.rows);
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    rows.add(others.rows[i]);
+  }
   add(label_sums, others.label_sums);
   add(label_counts, others.label_counts);
   add(round_sums, others.round_sums);
@@ -126,15 +123,16 @@ void CenterMemory::append(const CenterMemory& others) {
 std::vector<double> CenterMemory::project(const FeatureView& view, std::span<const std::int64_t> places,
                                           std::span<const double> directions) const {
   constexpr std::size_t block = 16;
-  const std::size_t width = directions.size() / dimension;
+  const std::size_t d = dimension();
+  const std::size_t width = directions.size() / d;
   std::vector<double> out(places.size() * width);
-  std::vector<double> standard(block * dimension);
+  std::vector<double> standard(block * d);
   for (std::size_t first = 0; first < places.size(); first += block) {
     const std::size_t count = std::min(block, places.size() - first);
     for (std::size_t i = 0; i < count; ++i) {
-      view.standardize(row(static_cast<std::size_t>(places[first + i])), {standard.data() + i * dimension, dimension});
+      view.standardize(rows[static_cast<std::size_t>(places[first + i])], {standard.data() + i * d, d});
     }
-    project_rows({standard.data(), count * dimension}, directions, width, {out.data() + first * width, count * width});
+    project_rows({standard.data(), count * d}, directions, width, {out.data() + first * width, count * width});
   }
   return out;
 }
@@ -152,7 +150,7 @@ void PackingExpert::check() const {
 }
 
 void MetricParts::check() const {
-  const std::size_t d = centers.dimension;
+  const std::size_t d = centers.dimension();
   require(!views.empty(), "views must not be empty");
   for (const FeatureView& view : views) {
     view.check();
@@ -372,7 +370,7 @@ void MetricRounds::fill_trends_from_rows(std::size_t v, Workspace& work) const {
   const std::size_t kriged = std::min(settings_.neighbors, view.near.count);
   const std::span standard(work.buffer.data(), d);
   for (std::size_t j = 0; j < kriged; ++j) {
-    first.standardize(parts_.centers.row(static_cast<std::size_t>(view.neighbors[j].position)), standard);
+    first.standardize(parts_.centers.rows[static_cast<std::size_t>(view.neighbors[j].position)], standard);
     double trend = 0.0;
     double forgetting_trend = 0.0;
     for (std::size_t k = 0; k < d; ++k) {
@@ -426,6 +424,11 @@ bool MetricRounds::is_label_outlier(double label) const {
   return labels.count >= labels_before_outliers && is_outlier(label, labels.low, labels.high, labels.outliers);
 }
 
+// Returns the center that is nearest to the predicted row in the first view.
+std::size_t MetricRounds::nearest_center(const Workspace& work) {
+  return static_cast<std::size_t>(work.views[0].neighbors[0].position);
+}
+
 // Returns whether the predicted row has the same coordinates as a center in the first view.
 bool MetricRounds::is_duplicate(const Workspace& work) const {
   return parts_.centers.size() > 0 && work.views[0].neighbors[0].squared_distance == 0.0;
@@ -455,7 +458,7 @@ void MetricRounds::make_room_to_learn(double label, const Workspace& work) {
     parts_.packing.centers.make_room(work.packing_point);
   }
   if (is_duplicate(work)) {
-    parts_.centers.make_room();
+    parts_.centers.make_room_to_merge(nearest_center(work));
   } else {
     make_room_for_center(work);
   }
@@ -470,7 +473,7 @@ void MetricRounds::make_room_to_store(std::span<const double> row, double label,
 }
 
 void MetricRounds::make_room_for_center(const Workspace& work) {
-  parts_.centers.make_room();
+  parts_.centers.make_room_to_add();
   for (std::size_t v = 0; v < work.views.size(); ++v) {
     parts_.index.trees[v].write().make_room(work.views[v].coordinates);
   }
@@ -569,8 +572,7 @@ void MetricRounds::update_packing(double label, Workspace& work) {
 // Merges the row with the nearest center if both have the same coordinates; otherwise adds a center.
 void MetricRounds::update_centers(double label, double error, Workspace& work) {
   if (is_duplicate(work)) {
-    const auto nearest = static_cast<std::size_t>(work.views[0].neighbors[0].position);
-    parts_.centers.merge(nearest, {work.clipped, label, error, parts_.clock});
+    parts_.centers.merge(nearest_center(work), {work.clipped, label, error, parts_.clock});
     return;
   }
   add_center(label, error, work);

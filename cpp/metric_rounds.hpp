@@ -13,10 +13,10 @@
 #include "aggregation.hpp"
 #include "center_index.hpp"
 #include "conformal.hpp"
-#include "copy_on_write.hpp"
 #include "feature_views.hpp"
 #include "local_models.hpp"
 #include "packing_core.hpp"
+#include "row_blocks.hpp"
 #include "stacked_aggregation.hpp"
 #include "surrogates.hpp"
 
@@ -37,23 +37,23 @@ struct MetricSettings {
 struct CenterMemory {
   static constexpr double largest_row = 1e150;  // sums and differences of such rows are finite
 
-  std::size_t dimension = 0;
-  CopyOnWrite<std::vector<double>> rows;  // mean row of each center
+  RowBlocks rows;  // mean row of each center
   std::vector<double> label_sums;
   std::vector<std::int64_t> label_counts;
   std::vector<double> round_sums;  // sum of the rounds in which the labels were learned
   std::vector<double> error_sums;  // sum of the errors of the predictions, each in units of the mean error of its time
 
   std::size_t size() const { return label_sums.size(); }
-  std::span<const double> row(std::size_t center) const { return {rows->data() + center * dimension, dimension}; }
+  std::size_t dimension() const { return rows.width(); }
   double mean_error(std::size_t center) const { return error_sums[center] / static_cast<double>(label_counts[center]); }
   double mean_label(std::size_t center) const { return label_sums[center] / static_cast<double>(label_counts[center]); }
 
   // Throws std::invalid_argument unless all arrays have one entry per center and all values are in range.
   void check() const;
 
-  // Allocates what `add` or `merge` need, so that they do not throw.
-  void make_room();
+  // Allocate what `add` and `merge` need, so that they do not throw.
+  void make_room_to_add();
+  void make_room_to_merge(std::size_t center) { rows.write(center); }
 
   // A row to learn.
   struct Entry {
@@ -130,7 +130,7 @@ class MetricRounds {
   // Throws std::invalid_argument unless the settings and the parts are valid.
   MetricRounds(const MetricSettings& settings, MetricParts parts);
 
-  std::size_t dimension() const { return parts_.centers.dimension; }
+  std::size_t dimension() const { return parts_.centers.dimension(); }
   const MetricSettings& settings() const { return settings_; }
   std::int64_t clock() const { return parts_.clock; }
   std::size_t size() const { return parts_.centers.size(); }  // number of centers
@@ -212,6 +212,7 @@ class MetricRounds {
   void ask_global_experts(Workspace& work) const;
   void ask_local_experts(std::size_t v, Workspace& work) const;
 
+  static std::size_t nearest_center(const Workspace& work);
   bool is_duplicate(const Workspace& work) const;
   bool adds_packing_center(const Workspace& work);
   void make_room_for_center(const Workspace& work);
