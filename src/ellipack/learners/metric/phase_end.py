@@ -55,6 +55,7 @@ from ellipack.validation import Floats, Ints
 
 _MAX_KNOTS = 256  # between which ranks are interpolated
 _MIN_CENTERS = 8  # for a selection of the metric
+_MAX_POOL_ENTRIES = 4_000_000  # centers times features on which candidates are scored, which are projected twice
 _PHASES_PER_GROUPING = 3  # after which groups of columns are found again, to save time
 _MIN_VALIDATION_POINTS, _VALIDATION_DIVISOR = 60, 8  # one in eight centers, but at least 60 and at most the setting
 _MAX_VARIANCE_GROWTH = 1e4  # since the prior of the stack was set
@@ -171,7 +172,9 @@ def _summarize(number: int, parts: MetricParts, learner: _NextLearner) -> PhaseS
 
 def _next_learner(phase_end: _PhaseEnd) -> _NextLearner:
     """Return a learner with new scales and metrics."""
-    pool = _sample(phase_end.rng, len(phase_end.parts.centers), phase_end.config.pool)
+    centers, config = phase_end.parts.centers, phase_end.config
+    most = max(config.validation_points, min(config.pool, _MAX_POOL_ENTRIES // centers.dimension))
+    pool = _sample(phase_end.rng, len(centers), most)
     changes = [_update_view(phase_end, v, pool) for v in range(len(phase_end.parts.views))]
     selected = SelectedMetrics(tuple(each.metric for each in changes), tuple(each.scores for each in changes))
     return _NextLearner(_convert_parts(phase_end, changes), selected, tuple(each.choice for each in changes))

@@ -9,8 +9,8 @@ The costs of searches, local models and leave-one-out scores are proportional to
 
 This bounds the loss. The mean squared slope along a direction orthogonal to the subspace is at most the largest
 eigenvalue of the gradient outer product whose eigenvector is not included. The bound holds for exact eigenvectors; the
-randomized decomposition used here comes close. No excluded feature has a larger mean squared slope than an included
-one. The global regressions use all features.
+randomized decomposition used here, of a sample of the slopes if they were kept, comes close. No excluded feature has a
+larger mean squared slope than an included one. The global regressions use all features.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ MAX_COORDINATES = 28
 N_AXES, N_EIGENVECTORS = 14, 7
 """Number of features, and of eigenvectors of the gradient outer product, in the subspace."""
 
-_SAMPLE = 256  # rows for the principal components
+_SAMPLE = 256  # rows for the principal components, and slopes for the eigenvectors
 _POWER_ITERATIONS = 1
 _OVERSAMPLES = 10  # vectors of the randomized decomposition beyond those that are wanted; the default of scikit-learn
 _MIN_SINGULAR_VALUE = 1e-5  # relative to the largest; smaller ones are rounding errors or negligible
@@ -92,7 +92,10 @@ def squared_slopes(gop: Floats) -> Floats:
 
 
 def sampled_rows(count: int) -> slice:
-    """Return which of the rows `leading_subspace` uses, evenly spaced. Others need not be given."""
+    """Return which of the rows, and of the slopes, `leading_subspace` uses, evenly spaced.
+
+    Others of the rows need not be given.
+    """
     return slice(None, None, -(-count // _SAMPLE))
 
 
@@ -112,14 +115,15 @@ def _leading_eigenvectors(gop: Floats, count: int) -> Floats:
     """Return at most `count` leading eigenvectors as columns, without those of tiny eigenvalues.
 
     This is `randomized_svd` of the sum of outer products. If slopes are given instead, it is not computed: a product
-    with it is two products with the slopes.
+    with it is two products with the slopes, of which a sample is enough.
     """
     if not has_slopes(gop):
         return _leading_vectors(gop, count)
+    slopes = gop[sampled_rows(len(gop))]
     vectors = np.random.RandomState(0).normal(size=(gop.shape[1], count + _OVERSAMPLES))
     for _ in range(2 * _POWER_ITERATIONS + 1):
-        vectors, _ = np.linalg.qr(gop.T @ (gop @ vectors))
-    _, values, rotated = np.linalg.svd((vectors.T @ gop.T) @ gop, full_matrices=False)
+        vectors, _ = np.linalg.qr(slopes.T @ (slopes @ vectors))
+    _, values, rotated = np.linalg.svd((vectors.T @ slopes.T) @ slopes, full_matrices=False)
     return np.asarray(rotated[:count][values[:count] > _MIN_SINGULAR_VALUE * values[0]].T)
 
 
