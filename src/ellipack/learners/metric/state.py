@@ -175,7 +175,7 @@ def max_slopes(d: int, rounds: int) -> int:
 
     With many features, a phase of few rounds keeps all of them: they take less memory and time than the sum.
     """
-    return rounds if MANY_FEATURES < d and rounds < d else 0
+    return rounds if d > MANY_FEATURES and rounds < d else 0
 
 
 def project_rows(view: FeatureView, rows: Floats) -> Floats:
