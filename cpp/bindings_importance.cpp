@@ -168,17 +168,15 @@ ImportanceParts make_importance_parts(std::int64_t seed, const Sequence<FeatureG
 
 std::tuple<FloatArray, FloatArray, FloatArray> sample_of(const ImportanceParts& self) {
   const std::size_t count = self.sample.size();
-  std::vector<double> rows, gradients, past_rows;
-  rows.reserve(count * self.dimension);
-  gradients.reserve(count * self.dimension);
-  past_rows.reserve(count * self.past_dimension);
+  FloatArray rows = empty_array<double>({count, self.dimension});
+  FloatArray gradients = empty_array<double>({count, self.dimension});
+  FloatArray past_rows = empty_array<double>({count, self.past_dimension});
   for (std::size_t k = 0; k < count; ++k) {
-    rows.insert(rows.end(), self.row(k).begin(), self.row(k).end());
-    gradients.insert(gradients.end(), self.gradient(k).begin(), self.gradient(k).end());
-    past_rows.insert(past_rows.end(), self.past_row(k).begin(), self.past_row(k).end());
+    std::ranges::copy(self.row(k), rows.data() + k * self.dimension);
+    std::ranges::copy(self.gradient(k), gradients.data() + k * self.dimension);
+    std::ranges::copy(self.past_row(k), past_rows.data() + k * self.past_dimension);
   }
-  return {to_numpy(std::move(rows), {count, self.dimension}), to_numpy(std::move(gradients), {count, self.dimension}),
-          to_numpy(std::move(past_rows), {count, self.past_dimension})};
+  return {std::move(rows), std::move(gradients), std::move(past_rows)};
 }
 
 // Returns the same with another model of slopes. The core checks it.
