@@ -1,3 +1,4 @@
+import errno
 import fcntl
 import os
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 from ellipack import __version__
 from ellipack.choices import LEARNER_NAMES
 from ellipack.cli import learners, main
+from ellipack.errors import StreamError
 from tests.cli.runner import PROGRAM, TIMEOUT, CliRunner, run_command
 from tests.cli.tables import TARGET, rides, write
 
@@ -68,6 +70,12 @@ def test_missing_package_is_reported_in_one_line(package: str, tmp_path: Path) -
     assert result == (1, "", f"ellipack: the command line needs {package}: pip install 'ellipack[cli]'\n")
 
 
+def error_caused_by(cause: Exception, error: Exception) -> Exception:
+    """Return an error that was raised from another one."""
+    error.__cause__ = cause
+    return error
+
+
 @pytest.mark.parametrize(
     ("error", "message"),
     [
@@ -78,6 +86,12 @@ def test_missing_package_is_reported_in_one_line(package: str, tmp_path: Path) -
         (RuntimeError("can't allocate lock"), "{}: most likely, memory ran out"),
         (TypeError("expected str, bytes or os.PathLike object, not PosixPath"), "{}: most likely, memory ran out"),
         (pa.ArrowException("Failed to launch worker thread: std::bad_alloc"), "{}: most likely, memory ran out"),
+        (OSError("Couldn't deserialize thrift: std::bad_alloc"), "{}: most likely, memory ran out"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory", "p.csv"), "{}: most likely, memory ran out"),
+        (
+            error_caused_by(OSError(errno.ENOMEM, "Cannot allocate memory"), StreamError("p.csv can't be written")),
+            "{}: most likely, memory ran out",
+        ),
     ],
 )
 def test_lack_of_memory_is_reported_in_one_line(
@@ -99,10 +113,10 @@ def test_other_errors_are_tracebacks(error: Exception, monkeypatch: pytest.Monke
 def run_main_with(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run `main` with a command that raises an error. A SystemExit stands for the end of the process."""
 
-    def fail() -> None:
+    def fail(**_: object) -> None:
         raise error
 
-    monkeypatch.setattr(sys.modules["ellipack.cli.main"], "_run_command", fail)
+    monkeypatch.setattr(sys.modules["ellipack.cli.main"].ellipack, "main", fail)
     monkeypatch.setattr(os, "_exit", sys.exit)
     main()
 

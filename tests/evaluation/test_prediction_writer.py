@@ -117,11 +117,19 @@ def test_no_path_discards_predictions() -> None:
     output.close()
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        pa.ArrowMemoryError("malloc of size 64 failed"),
+        OSError("Couldn't deserialize thrift: std::bad_alloc\n"),
+        ValueError("I/O operation on closed file"),
+    ],
+)
 def test_parquet_predictions_without_memory_are_not_taken_for_other_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise pa.ArrowMemoryError("malloc of size 64 failed")
+        raise error
 
     path = tmp_path / "p.parquet"
     content = write_uninterrupted(path, 5)

@@ -39,6 +39,8 @@ LARGE = 10**9
 TIMEOUT = 60
 """Seconds after which a run counts as hanging."""
 MAX_PROBLEMS = 20
+NO_MEMORY = "memory ran out; a run that was saved with --save can be resumed from there"
+"""End of the line that a run prints."""
 
 GIVEN = "--time-format when=iso --kind km=number --kind zone=category --decimal ."
 SHORTER = ["--take", "when", "--take", "km", "--take", "zone", *GIVEN.split(), "--thousands", ""]
@@ -98,9 +100,12 @@ class End(NamedTuple):
     @property
     def is_allowed(self) -> bool:
         """Whether the end is one of those that a lack of memory may have."""
-        is_traceback = self.code != 0 and re.search(r"MemoryError:?\s*$", self.message) is not None
+        if self.code == 1:
+            *_, last = ["", *self.message.splitlines()]
+            is_line = last.startswith("ellipack: ") and last.endswith(NO_MEMORY)
+            return is_line or ("Traceback" in self.message and not re.search(r"MemoryError:?\s*$", self.message))
         is_ended = (self.code < 0 and self.code != -signal.SIGALRM) or self.is_ended_by_c_library
-        return is_ended or self.waits_in_arrow or (self.code in (0, 1, 3, 4) and not is_traceback)
+        return self.code == 0 or is_ended or self.waits_in_arrow
 
     @property
     def waits_in_arrow(self) -> bool:

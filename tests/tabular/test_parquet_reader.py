@@ -111,9 +111,12 @@ def test_paths_that_are_not_utf8_can_be_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["__init__", "iter_batches"])
-def test_lack_of_memory_is_no_unreadable_table(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [pa.ArrowMemoryError("malloc of size 64 failed"), OSError("thrift: std::bad_alloc")])
+def test_lack_of_memory_is_no_unreadable_table(
+    error: Exception, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise pa.ArrowMemoryError("malloc of size 64 failed")
+        raise error
 
     parquet.write_table(pa.table({"a": [1, 2]}), tmp_path / "t.parquet")
     monkeypatch.setattr(parquet.ParquetFile, name, fail)

@@ -4,7 +4,6 @@ Each command imports what it needs when it runs, so that help, version and shell
 """
 
 import os
-import re
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
@@ -33,16 +32,13 @@ from ellipack.cli.options import (
 )
 from ellipack.cli.standard_streams import InputPath, OutputPath, expand_patterns, reopen_closed_streams
 from ellipack.errors import EllipackError, InputError, ModelFileError, StreamError
+from ellipack.memory_errors import is_lack_of_memory
 
 EXIT_CODES: Final[dict[type[EllipackError], int]] = {InputError: 2, StreamError: 3, ModelFileError: 4}
 """Exit codes of commands that fail. A command stopped by a signal exits with 128 plus its number, as in a shell."""
 
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
 _NO_MEMORY = "memory ran out; a run that was saved with --save can be resumed from there"
-_NO_MEMORY_ERRORS = (
-    r"without exception set$|without setting an exception$|^can't allocate |std::bad_alloc$|os.PathLike.*, not \w+Path$"
-)
-"""Errors other than MemoryError that Python and libraries raise if memory runs out, as a regular expression."""
 
 _EPILOG = """\b
 To get started:
@@ -52,7 +48,7 @@ To get started:
 \n\b
 Exit codes:
   0    success
-  1    a package is missing, or there is a bug in ellipack
+  1    a package is missing, memory ran out, or there is a bug in ellipack
   2    an option is invalid
   3    the table can't be read, or predictions or report can't be written
   4    the model can't be read or written
@@ -473,7 +469,7 @@ def main() -> NoReturn:
             # The reason may be a damaged file that asks for a huge array, which its size shows.
             code = _fail(f"{error}: {_NO_MEMORY}" if str(error) else _NO_MEMORY, 1)
         except Exception as error:
-            if not re.search(_NO_MEMORY_ERRORS, str(error)):
+            if not is_lack_of_memory(error):
                 raise
             code = _fail(f"{error}: most likely, {_NO_MEMORY}", 1)
     except (OutputClosedError, BrokenPipeError):
@@ -484,7 +480,7 @@ def main() -> NoReturn:
 
 
 def _run_command() -> int:
-    """Run the command, print one line if it fails, and return the exit code."""
+    """Run the command, print one line if it fails, and return the exit code. Raise an error if memory ran out."""
     try:
         code = int(ellipack.main(prog_name="ellipack", standalone_mode=False) or 0)
         sys.stdout.flush()
@@ -492,6 +488,8 @@ def _run_command() -> int:
     except click.ClickException as error:
         return _fail(_usage_message(error), error.exit_code)
     except EllipackError as error:
+        if is_lack_of_memory(error):
+            raise
         return _fail(str(error), next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1))
     except ModuleNotFoundError as error:
         return _fail(missing_package_message(error), 1)
@@ -500,6 +498,8 @@ def _run_command() -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
+        if is_lack_of_memory(error):
+            raise
         message = str(error) if error.filename else f"standard output can't be written: {error.strerror or error}"
         return _fail(message, EXIT_CODES[StreamError])
 

@@ -18,6 +18,7 @@ from ellipack.evaluation.append_only_file import (
     StandardOutput,
     read_position,
 )
+from ellipack.memory_errors import raise_if_memory_ran_out
 from ellipack.serialization.atomic_file import atomic_file, check_is_replaceable, hidden_sibling
 from ellipack.tabular.arrow import csv, pa, parquet
 from ellipack.validation import Floats, Ints
@@ -220,9 +221,8 @@ class ParquetPredictionWriter(CsvPredictionWriter):
                     rows, *columns = (column.to_pylist() for column in batch.cast(self._schema).columns)
                     values = [[math.nan if each is None else each for each in one] for one in columns[self._n_kept :]]
                     file.write(_format_rows(rows, values, columns[: self._n_kept]))
-        except MemoryError:
-            raise
         except (pa.ArrowException, ValueError, OSError) as error:
+            raise_if_memory_ran_out(error)
             raise StreamError(f"{self._path} contains no predictions to resume: {error}") from error
 
 
@@ -238,9 +238,8 @@ def holds_predictions(path: str | None, position: OutputPosition) -> bool:
         return read_position(path, position.size) == position
     try:
         return bool((parquet.read_metadata(path).metadata or {}).get(_POSITION_KEY) == _describe(position))
-    except MemoryError:  # otherwise another table could overwrite the predictions
-        raise
-    except (pa.ArrowException, OSError, ValueError):
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise_if_memory_ran_out(error)  # otherwise another table could overwrite the predictions
         return False
 
 

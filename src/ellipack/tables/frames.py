@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from ellipack.errors import InputError, KindError, ShapeError
+from ellipack.memory_errors import raise_if_memory_ran_out
 from ellipack.tabular import TableBatch
 from ellipack.tabular.arrow import pa
 from ellipack.tabular.table_batch import concat_tables
@@ -168,9 +169,8 @@ def _to_column(values: Any, name: str) -> Any:
         raise ShapeError(f"column {name!r} must be one-dimensional, got shape {shape}")
     try:
         return pa.array(values, from_pandas=True)
-    except MemoryError:  # otherwise numbers would become text
-        raise
-    except (pa.ArrowException, OverflowError):
+    except (pa.ArrowException, OverflowError) as error:
+        raise_if_memory_ran_out(error)  # otherwise numbers would become text
         if any(isinstance(each, complex | np.complexfloating) for each in values):
             message = f"column {name!r} must hold numbers, text, dates or Booleans, got complex numbers"
             raise KindError(message) from None

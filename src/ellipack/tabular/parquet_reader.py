@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ellipack.errors import StreamError
+from ellipack.memory_errors import raise_if_memory_ran_out
 from ellipack.tabular.arrow import pa, parquet
 from ellipack.tabular.input_file import ReadableFile
 from ellipack.tabular.table_batch import Chunk, check_column_names
@@ -44,15 +45,13 @@ class ParquetReader:
         try:
             # Pre-buffering, or no buffer, would hold a whole row group in memory.
             self._file = parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER_BYTES)
-        except MemoryError:
-            raise
         except (pa.ArrowException, OSError, ValueError) as error:
+            raise_if_memory_ran_out(error)
             raise self._read_error(error, 0) from error
         try:
             self.columns = check_column_names(self._file.schema_arrow.names, source)
-        except MemoryError:
-            raise
         except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise_if_memory_ran_out(error)
             raise self._read_error(error, 0) from error
 
     def chunks(self) -> Iterator[Chunk]:
@@ -66,9 +65,8 @@ class ParquetReader:
                 table.validate(full=True)  # strings may not be UTF-8
                 yield Chunk(table, np.arange(rows_read + 1, rows_read + table.num_rows + 1), [])
                 rows_read += table.num_rows
-        except MemoryError:
-            raise
         except (pa.ArrowException, OSError) as error:
+            raise_if_memory_ran_out(error)
             raise self._read_error(error, rows_read) from error
 
     def wait(self, seconds: float) -> bool:

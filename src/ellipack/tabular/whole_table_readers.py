@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ellipack.errors import StreamError
+from ellipack.memory_errors import raise_if_memory_ran_out
 from ellipack.tabular.arrow import pa
 from ellipack.tabular.table_batch import Chunk, check_column_names, quote_value, to_strings
 
@@ -56,9 +57,8 @@ class BatchReader:
                 table.validate(full=True)
                 yield Chunk(table, np.arange(rows_read + 1, rows_read + table.num_rows + 1), [])
                 rows_read += table.num_rows
-        except MemoryError:
-            raise
         except (pa.ArrowException, sqlite3.Error, OSError) as error:
+            raise_if_memory_ran_out(error)
             reason = str(error).splitlines()[0]
             raise StreamError(f"{self._source}, after row {rows_read:,}: can't be read ({reason})") from error
 
@@ -96,9 +96,8 @@ def open_whole_table(path: str, source: str, format: str, sheet: str | None) -> 
     except ModuleNotFoundError as error:
         package, what = _PACKAGES[format]
         raise StreamError(f"{source}: this is {what}: pip install {package}, or export it as CSV") from error
-    except MemoryError:
-        raise
     except (pa.ArrowException, sqlite3.Error, OSError, ValueError, KeyError) as error:
+        raise_if_memory_ran_out(error)
         raise StreamError(f"{source}: can't be read as {format} ({str(error).splitlines()[0]})") from error
 
 

@@ -1,0 +1,45 @@
+"""Errors other than MemoryError that Python and libraries raise if memory runs out."""
+
+import errno
+import re
+
+_MESSAGES = re.compile(
+    "|".join(
+        [
+            r"without exception set$",
+            r"without setting an exception$",
+            r"^can't allocate ",
+            r"^can't start new thread$",
+            r"std::bad_alloc$",
+            r"os.PathLike.*, not \w+Path$",
+            r"^I/O operation on closed file$",  # of Arrow, which could not ask an open file; Python's has a period
+            r"^table schema does not match this writer's. table:'(.*)' this:'\1'$",  # Arrow could not compare them
+        ]
+    ),
+    re.DOTALL,
+)
+
+
+def is_lack_of_memory(error: BaseException) -> bool:
+    """Return whether an error, or one that caused it, was raised because memory ran out.
+
+    Examples
+    --------
+    >>> is_lack_of_memory(OSError("Couldn't deserialize thrift: std::bad_alloc"))
+    True
+    >>> is_lack_of_memory(OSError("Couldn't deserialize thrift: TProtocolException: Invalid data"))
+    False
+    """
+    is_one = isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+    if is_one or _MESSAGES.search(str(error)):
+        return True
+    return error.__cause__ is not None and is_lack_of_memory(error.__cause__)
+
+
+def raise_if_memory_ran_out(error: Exception) -> None:
+    """Raise a MemoryError in place of an error that was raised because memory ran out.
+
+    Call it before an error is taken for that of an invalid file or value.
+    """
+    if is_lack_of_memory(error):
+        raise MemoryError(str(error).strip()) from error
