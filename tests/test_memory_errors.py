@@ -15,6 +15,10 @@ MISMATCH = "table schema does not match this writer's. table:'{}' this:'{}'"
         MemoryError(),
         OSError(errno.ENOMEM, "Cannot allocate memory"),
         RuntimeError("can't start new thread"),
+        OSError("Unknown error: Failed to launch worker thread: Resource temporarily unavailable"),
+        TypeError("Got unexpected argument type <class 'str'> for compute function"),
+        TypeError("A loop/promoter has already been registered with 'minimum' for (<class 'Float64DType'>, ...)"),
+        ValueError("[digital envelope routines] not able to copy ctx"),
         ValueError("I/O operation on closed file"),
         ValueError(MISMATCH.format(SCHEMA, SCHEMA)),
     ],
@@ -34,7 +38,9 @@ def test_errors_of_libraries_without_memory_become_memory_errors(error: Exceptio
     [
         OSError(errno.ENOSPC, "No space left on device"),
         OSError("Couldn't deserialize thrift: TProtocolException: Invalid data"),
+        ValueError("[digital envelope routines] unsupported"),
         ValueError("I/O operation on closed file."),  # Python's, of a file that is closed
+        TypeError("Got unexpected argument type <class 'object'> for compute function"),
         ValueError(MISMATCH.format(SCHEMA, "row: int64")),
         StreamError("rides.csv is empty: it needs a header and rows"),
     ],

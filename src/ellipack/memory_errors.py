@@ -11,9 +11,13 @@ _MESSAGES = re.compile(
             r"^can't allocate ",
             r"^can't start new thread$",
             r"std::bad_alloc$",
+            r"Failed to launch worker thread: ",
+            r"^Got unexpected argument type <class '(str|NoneType)'> for compute function$",  # which accepts both
+            r"^A loop/promoter has already been registered with ",  # by NumPy itself
+            r"^\[digital envelope routines\] (initialization error|not able to copy ctx)$",  # checksums of OpenSSL
             r"os.PathLike.*, not \w+Path$",
             r"^I/O operation on closed file$",  # of Arrow, which could not ask an open file; Python's has a period
-            r"^table schema does not match this writer's. table:'(.*)' this:'\1'$",  # Arrow could not compare them
+            r"^table schema does not match this writer's. table:'(?P<schema>.*)' this:'(?P=schema)'$",  # they are equal
         ]
     ),
     re.DOTALL,
