@@ -184,7 +184,7 @@ def _detect_kind(kind: pa.DataType, values: pa.Array, is_number: bool, times: Fo
         return "time"
     if is_number:
         return "number"
-    if any({*pc.utf8_lower(values).unique().to_pylist()} == {*pair} for pair in BOOLEAN_PAIRS):
+    if any({*pc.unique(pc.utf8_lower(values)).to_pylist()} == {*pair} for pair in BOOLEAN_PAIRS):
         return "boolean"
     return "time" if _is_enough(times.share, len(values)) else "category"
 
@@ -241,7 +241,7 @@ def _has_separator(values: pa.Array, format: NumberFormat) -> bool:
 def _infer_category(sample: Sample, number: FoundFormat, times: FoundTimes, *, is_given: bool) -> InferredKind:
     """Infer notes and warnings of a category column."""
     values, name, warnings = sample.values, escape_name(sample.name), []
-    n_distinct = len(values.unique())
+    n_distinct = len(pc.unique(values))
     similar, remedy = ("", "") if is_given else _find_similar(sample, number, times)
     if similar:
         warnings.append(f"column '{name}' is treated as text, although it looks like {similar}: {remedy}")
@@ -277,13 +277,13 @@ def _find_similar(sample: Sample, number: FoundFormat, times: FoundTimes) -> tup
 def _has_few_words(values: pa.Array, number: FoundFormat) -> bool:
     """Return whether there are many different numbers, and few words, which may mean missing values."""
     invalid = number.format.parse(values).invalid
-    n_words, n_numbers = (len(values.filter(pa.array(rows)).unique()) for rows in (invalid, ~invalid))
+    n_words, n_numbers = (len(pc.unique(values.filter(pa.array(rows)))) for rows in (invalid, ~invalid))
     return n_numbers >= _MIN_NUMBERS and n_words <= _MAX_WORDS
 
 
 def _constant_note(values: pa.Array) -> str:
     """Return a note if all values are equal."""
-    return "constant at first" if len(values) > 1 and len(values.unique()) == 1 else ""
+    return "constant at first" if len(values) > 1 and len(pc.unique(values)) == 1 else ""
 
 
 def _present_values(cells: pa.Array) -> pa.Array:
