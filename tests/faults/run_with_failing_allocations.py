@@ -90,8 +90,8 @@ class End(NamedTuple):
             return "waits in Arrow"
         if self.code < 0:
             return f"ended by {signal.Signals(-self.code).name}"
-        if self.is_ended_by_c_library:
-            return "ended by the C library"
+        if self.ended_by:
+            return f"ended by {self.ended_by}"
         last = self.message.splitlines()[-1] if self.message else ""
         if "Traceback" in self.message and not last.startswith("ellipack: "):
             return f"exit code {self.code}, {last.partition(':')[0]}"
@@ -100,12 +100,9 @@ class End(NamedTuple):
     @property
     def is_allowed(self) -> bool:
         """Whether the end is one of those that a lack of memory may have."""
-        if self.code == 1:
-            *_, last = ["", *self.message.splitlines()]
-            is_line = last.startswith("ellipack: ") and last.endswith(NO_MEMORY)
-            return is_line or ("Traceback" in self.message and not re.search(r"MemoryError:?\s*$", self.message))
-        is_ended = (self.code < 0 and self.code != -signal.SIGALRM) or self.is_ended_by_c_library
-        return self.code == 0 or is_ended or self.waits_in_arrow
+        is_line = self.code == 1 and re.search(f"ellipack: .*{NO_MEMORY}", self.message) is not None
+        is_ended = (self.code < 0 and self.code != -signal.SIGALRM) or self.ended_by is not None
+        return self.code == 0 or is_line or is_ended or self.waits_in_arrow
 
     @property
     def waits_in_arrow(self) -> bool:
@@ -114,9 +111,11 @@ class End(NamedTuple):
         return self.code == -signal.SIGALRM and in_arrow is not None
 
     @property
-    def is_ended_by_c_library(self) -> bool:
-        """Whether the C library has ended the process, because a thread got no memory for its own variables."""
-        return self.code == 127 and "cannot allocate memory for thread-local data" in self.message
+    def ended_by(self) -> str | None:
+        """The library that has ended the process, and not by a signal: the C library if a thread got no memory."""
+        if self.code == 127 and "cannot allocate memory for thread-local data" in self.message:
+            return "the C library"
+        return "OpenMP" if self.code == 1 and "\nlibgomp: Out of memory" in self.message else None
 
 
 class Command:
