@@ -97,8 +97,8 @@ void project_columns(const Projection& p) {
     return;
   }
   const std::size_t left = p.width - column;
-  if (column > 0 &&
-      std::is_same_v<Start, FromZero>) {  // compute the last full vector again; the sums have the same bits
+  if (column > 0 && std::is_same_v<Start, FromZero>) {
+    // Compute the last full vector again; the sums have the same bits.
     project_block<Start, Columns, row_count, 1>(p, p.width - lanes);
   } else if (left == 3) {
     project_block<Start, double, row_count, 3>(p, column);

@@ -30,6 +30,14 @@ def test_a_projection_sums_in_the_order_of_the_row(core: Core, n: int, depth: in
 
 
 @builds
+@pytest.mark.parametrize(("depth", "width"), [(2100, 1), (1100, 2), (700, 3), (420, 5), (150, 27), (147, 28)])
+def test_a_projection_of_many_entries_sums_in_the_same_order(core: Core, depth: int, width: int) -> None:
+    rng = np.random.default_rng(0)
+    rows, directions = rng.normal(size=(6, depth)), rng.normal(size=(depth, width))
+    assert core.project(rows, directions).tolist() == reference.project(rows, directions)
+
+
+@builds
 def test_a_projection_keeps_the_sign_of_zero(core: Core) -> None:
     for width in range(1, 10):
         out = core.project(-np.ones((5, 1)), np.zeros((1, width)))
