@@ -145,8 +145,8 @@ ImportanceParts make_importance_parts(std::int64_t seed, const Sequence<FeatureG
   RowBlocks sampled(2 * d + past_rows.shape(1));
   for (std::size_t k = 0; k < rows.shape(0); ++k) {
     double* entry = sampled.add().data();
-    for (const Matrix& part : {rows, gradients, past_rows}) {
-      entry = std::copy_n(part.data() + k * part.shape(1), part.shape(1), entry);
+    for (const Matrix* part : {&rows, &gradients, &past_rows}) {
+      entry = std::copy_n(part->data() + k * part->shape(1), part->shape(1), entry);
     }
   }
   ImportanceParts parts{seed,

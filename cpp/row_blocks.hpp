@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <span>
@@ -23,8 +22,7 @@ class RowBlocks {
 
   // Makes an empty table.
   explicit RowBlocks(std::size_t width)
-      : width_(width),
-        rows_per_block_(std::bit_floor(std::max<std::size_t>(1, block_entries / std::max<std::size_t>(1, width)))) {}
+      : width_(width), rows_per_block_(std::max<std::size_t>(1, block_entries / std::max<std::size_t>(1, width))) {}
 
   // Copies rows of `width` entries.
   RowBlocks(std::span<const double> rows, std::size_t width) : RowBlocks(width) {
@@ -54,7 +52,10 @@ class RowBlocks {
   // Allocates what `add` needs, so that it does not throw.
   void make_room() {
     if (size_ == blocks_.size() * rows_per_block_) {
-      blocks_.emplace_back();
+      std::vector<double> block;
+      block.reserve(size_ > 0 ? rows_per_block_ * width_
+                              : width_);  // the first one grows, so that small tables are small
+      blocks_.emplace_back(std::move(block));
     }
     reserve_more(blocks_.back(), width_);
   }
@@ -87,7 +88,7 @@ class RowBlocks {
   static constexpr std::size_t block_entries = 1 << 14;  // 128 KB
 
   std::size_t width_ = 0;
-  std::size_t rows_per_block_ = block_entries;  // a power of two
+  std::size_t rows_per_block_ = block_entries;
   std::size_t size_ = 0;
   std::vector<CopyOnWrite<std::vector<double>>> blocks_;  // all but the last one are full
 };

@@ -19,7 +19,6 @@ MISMATCH = "table schema does not match this writer's. table:'{}' this:'{}'"
         TypeError("Got unexpected argument type <class 'str'> for compute function"),
         TypeError("A loop/promoter has already been registered with 'minimum' for (<class 'Float64DType'>, ...)"),
         ValueError("[digital envelope routines] not able to copy ctx"),
-        ValueError("I/O operation on closed file"),
         ValueError(MISMATCH.format(SCHEMA, SCHEMA)),
     ],
 )
@@ -39,7 +38,6 @@ def test_errors_of_libraries_without_memory_become_memory_errors(error: Exceptio
         OSError(errno.ENOSPC, "No space left on device"),
         OSError("Couldn't deserialize thrift: TProtocolException: Invalid data"),
         ValueError("[digital envelope routines] unsupported"),
-        ValueError("I/O operation on closed file."),  # Python's, of a file that is closed
         TypeError("Got unexpected argument type <class 'object'> for compute function"),
         ValueError(MISMATCH.format(SCHEMA, "row: int64")),
         StreamError("rides.csv is empty: it needs a header and rows"),
@@ -48,3 +46,10 @@ def test_errors_of_libraries_without_memory_become_memory_errors(error: Exceptio
 def test_other_errors_are_left_alone(error: Exception) -> None:
     assert not is_lack_of_memory(error)
     raise_if_memory_ran_out(error)
+
+
+def test_a_closed_file_is_a_lack_of_memory_only_if_arrow_was_given_an_open_one() -> None:
+    error = ValueError("I/O operation on closed file")
+    assert not is_lack_of_memory(error)
+    with pytest.raises(MemoryError, match="closed file"):
+        raise_if_memory_ran_out(error)

@@ -16,12 +16,13 @@ _MESSAGES = re.compile(
             r"^A loop/promoter has already been registered with ",  # by NumPy itself
             r"^\[digital envelope routines\] (initialization error|not able to copy ctx)$",  # checksums of OpenSSL
             r"os.PathLike.*, not \w+Path$",
-            r"^I/O operation on closed file$",  # of Arrow, which could not ask an open file; Python's has a period
             r"^table schema does not match this writer's. table:'(?P<schema>.*)' this:'(?P=schema)'$",  # they are equal
         ]
     ),
     re.DOTALL,
 )
+
+_ARROW_MESSAGE = "I/O operation on closed file"  # of Arrow about an open file, which it had no memory to ask
 
 
 def is_lack_of_memory(error: BaseException) -> bool:
@@ -41,9 +42,9 @@ def is_lack_of_memory(error: BaseException) -> bool:
 
 
 def raise_if_memory_ran_out(error: Exception) -> None:
-    """Raise a MemoryError in place of an error that was raised because memory ran out.
+    """Raise a MemoryError in place of an error of Arrow that was raised because memory ran out.
 
     Call it before an error is taken for that of an invalid file or value.
     """
-    if is_lack_of_memory(error):
+    if is_lack_of_memory(error) or str(error) == _ARROW_MESSAGE:
         raise MemoryError(str(error).strip()) from error

@@ -23,7 +23,8 @@ class MetricConfig:
     validation_points : int, default 400
         Largest number of centers whose leave-one-out errors score the candidates.
     pool : int, default 6000
-        Largest number of centers, drawn at random, among which the neighbors of validation points are searched.
+        Largest number of centers, drawn at random, among which the neighbors of validation points are searched. With
+        more than 666 features there are fewer.
     label_margin : float, default 0.05
         Margin by which predictions may exceed the range of the labels so far, relative to that range.
     stack_prior : float, default 50.0
