@@ -52,9 +52,9 @@ class RowBlocks {
   // Allocates what `add` needs, so that it does not throw.
   void make_room() {
     if (size_ == blocks_.size() * rows_per_block_) {
+      // The first block grows, so that small tables are small. Later ones get their memory at once.
       std::vector<double> block;
-      block.reserve(size_ > 0 ? rows_per_block_ * width_
-                              : width_);  // the first one grows, so that small tables are small
+      block.reserve(size_ > 0 ? rows_per_block_ * width_ : width_);
       blocks_.emplace_back(std::move(block));
     }
     reserve_more(blocks_.back(), width_);

@@ -8,12 +8,14 @@ import pytest
 
 from ellipack._core import CoreParts, FeatureView, MetricCore
 from ellipack.errors import DomainError, ModelFileError
-from ellipack.learners.metric import call_sizes, learner, serialization
+from ellipack.learners.metric import call_sizes, learner, phase_end, serialization
 from ellipack.learners.metric.call_sizes import predictions_per_call, rounds_per_call
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.feature_growth import add_features
 from ellipack.learners.metric.initial_state import MAX_FEATURES, LearnerSize, initial_state
+from ellipack.learners.metric.metric_selection import ValidationSet
 from ellipack.learners.metric.state import MetricState, replace_parts
+from ellipack.validation import Floats
 from tests.learners.metric.learners import bits, new_state
 
 SIZE = LearnerSize(views=1, neighbors=8, max_centers=100)
@@ -57,6 +59,21 @@ def test_learning_is_split_into_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     learner.learn(whole, X[:45], y[:45])
     state.phase = replace(state.phase, core=core.core, end=whole.phase.end)
     assert bits(state) == bits(whole)
+
+
+def test_candidates_are_scored_on_fewer_centers_if_there_are_many_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def record(standard: Floats, *others: Any) -> ValidationSet:
+        sizes.append(len(standard))
+        return ValidationSet(standard, *others)
+
+    monkeypatch.setattr(phase_end, "ValidationSet", record)
+    monkeypatch.setattr(phase_end, "_MAX_POOL_ENTRIES", 50 * 30)
+    rng = np.random.default_rng(0)
+    state = new_state(50, config=MetricConfig(validation_points=8))
+    learner.learn(state, rng.normal(size=(60, 50)), rng.normal(size=60))
+    assert sizes == [8, 12, 18, 27, 30, 30]
 
 
 def with_max_slopes(state: MetricState, count: int) -> None:
