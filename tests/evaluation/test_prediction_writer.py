@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from ellipack.errors import InputError, StreamError
+from ellipack.evaluation import prediction_writer
 from ellipack.evaluation.append_only_file import OutputPosition
 from ellipack.evaluation.prediction_writer import (
     LABELED_COLUMNS,
@@ -70,6 +73,76 @@ def test_floats_are_written_exactly(tmp_path: Path) -> None:
     write_uninterrupted(tmp_path / "p.parquet", 20)
     table = parquet.read_table(tmp_path / "p.parquet")
     np.testing.assert_array_equal(np.column_stack([table[name].to_numpy() for name in table.column_names]), read)
+
+
+SPECIAL = ["", " ", '"', '""', ",", "\n", "\r\n", 'a\n"b', "\ufeff", "\x00", "\x85\u2028", "NA", "null", "1", "é€😀"]
+texts = st.none() | st.sampled_from(SPECIAL) | st.text(max_size=5)
+whole_numbers = st.integers(-(2**63), 2**63 - 1)
+kept_rows = st.lists(st.tuples(whole_numbers, texts, texts, st.floats(), st.floats()), max_size=30)
+
+
+@given(kept_rows, st.integers(1, 10), st.sampled_from(["id", 'a "name",\nin quotes']))
+def test_parquet_has_the_rows_that_were_written(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[int, str | None, str | None, float, float]],
+    group_rows: int,
+    name: str,
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / "p.parquet"
+    numbers, ids, notes = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+    predictions, labels = [row[3] for row in rows], [row[4] for row in rows]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prediction_writer, "_GROUP_ROWS", group_rows)
+        output = open_prediction_writer(str(path), LABELED_COLUMNS, keep=(name, "note"))
+        output.write(np.array(numbers, np.int64), np.array(predictions), np.array(labels), kept=[ids, notes])
+        position = output.sync()
+        output.finish()
+        output.close()
+        content = path.read_bytes()
+        resumed = open_prediction_writer(str(path), LABELED_COLUMNS, position, keep=(name, "note"))
+        assert resumed.sync() == position  # the rows were read back to the same bytes
+        resumed.finish()
+        resumed.close()
+    assert path.read_bytes() == content
+    table = parquet.read_table(path)
+    assert table.schema.names == ["row", name, "note", *LABELED_COLUMNS]
+    assert table.schema.types == [pa.int64(), pa.string(), pa.string(), pa.float64(), pa.float64()]
+    assert [table[i].to_pylist() for i in range(3)] == [numbers, ids, notes]
+    for column, values in [("prediction", predictions), ("label", labels)]:
+        # repr tells -0.0 from 0.0
+        expected = [None if np.isnan(value) else repr(value) for value in values]
+        assert [None if value is None else repr(value) for value in table[column].to_pylist()] == expected
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="lists threads in /proc")
+def test_conversion_to_parquet_starts_no_threads(tmp_path: Path) -> None:
+    """Calls of Arrow that wait for a thread may wait for ever if memory runs out."""
+    script = """if True:
+        import os, sys
+        import numpy as np, pyarrow as pa
+        from ellipack.evaluation.prediction_writer import open_prediction_writer
+        pa.array(["imports pandas"])
+        before = os.listdir("/proc/self/task")
+        position = None
+        for _ in range(2):  # the second time, rows are read back from Parquet
+            output = open_prediction_writer(sys.argv[1], ("prediction",), position, keep=("id",))
+            output.write(np.arange(2), np.array([0.5, np.nan]), kept=[["a", 'b"']])
+            position = output.sync()
+            output.finish()
+            output.close()
+        assert os.listdir("/proc/self/task") == before
+    """
+    subprocess.run([sys.executable, "-c", script, tmp_path / "p.parquet"], check=True)
+
+
+def test_parquet_has_no_dictionaries(tmp_path: Path) -> None:
+    """Arrow may write a wrong value without an error if a dictionary gets no memory."""
+    output = open_prediction_writer(str(tmp_path / "p.parquet"), UNLABELED_COLUMNS, keep=("id",))
+    output.write(np.arange(3), np.ones(3), kept=[["a", "a", "a"]])
+    output.finish()
+    output.close()
+    group = parquet.read_metadata(tmp_path / "p.parquet").row_group(0)
+    assert not any(group.column(i).has_dictionary_page for i in range(group.num_columns))
 
 
 @pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
@@ -140,3 +213,18 @@ def test_parquet_predictions_without_memory_are_not_taken_for_other_files(
     with pytest.raises(MemoryError):
         open_prediction_writer(str(path), LABELED_COLUMNS, OutputPosition(10, 0))
     assert path.read_bytes() == content
+
+
+def test_conversion_without_memory_is_a_memory_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ValueError("I/O operation on closed file")  # of Arrow about an open file
+
+    output = open_prediction_writer(str(tmp_path / "p.parquet"), LABELED_COLUMNS)
+    output.write(*random_rows(3))
+    with monkeypatch.context() as patch:
+        patch.setattr(parquet, "ParquetWriter", fail)
+        with pytest.raises(MemoryError):
+            output.finish()
+    output.finish()
+    output.close()
+    assert len(parquet.read_table(tmp_path / "p.parquet")) == 3

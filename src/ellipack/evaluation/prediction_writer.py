@@ -4,10 +4,12 @@ Predictions are only appended. A saved run contains the position up to which the
 truncates the file to that position.
 """
 
+import json
 import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from pathlib import Path
 
 from ellipack.errors import InputError, StreamError
@@ -20,7 +22,7 @@ from ellipack.evaluation.append_only_file import (
 )
 from ellipack.memory_errors import raise_if_memory_ran_out
 from ellipack.serialization.atomic_file import atomic_file, check_is_replaceable, hidden_sibling
-from ellipack.tabular.arrow import csv, pa, parquet
+from ellipack.tabular.arrow import pa, parquet
 from ellipack.validation import Floats, Ints
 
 LABELED_COLUMNS, UNLABELED_COLUMNS = ("prediction", "label"), ("prediction",)
@@ -29,9 +31,9 @@ LABELED_COLUMNS, UNLABELED_COLUMNS = ("prediction", "label"), ("prediction",)
 Kept = Sequence[Sequence[str | None]]
 """The cells of each column that is passed through to the predictions."""
 
-_GROUP_ROWS, _BLOCK_BYTES = 65_536, 1 << 20
+_GROUP_ROWS = 65_536
 _PARQUET, _COMPRESSED = (".parquet", ".pq"), (".gz", ".zst")
-_POSITION_KEY = b"ellipack.position"  # in a Parquet file, of its rows as CSV
+_POSITION_KEY = b"ellipack.position"  # in a Parquet file, of its row file
 
 
 class PredictionWriter(ABC):
@@ -138,11 +140,11 @@ def _format_text(value: str | None) -> str:
     return '"' + value.replace('"', '""') + '"'
 
 
-class ParquetPredictionWriter(CsvPredictionWriter):
+class ParquetPredictionWriter(PredictionWriter):
     """Writer of a Parquet file.
 
-    Parquet files cannot be appended to. Rows are collected as CSV in a hidden row file beside it, and `finish` converts
-    them.
+    Parquet files cannot be appended to. Rows are collected in a hidden row file beside it, and `finish` converts them.
+    Each line of the row file is a row as a JSON array; the first one has the names.
 
     Parameters
     ----------
@@ -157,7 +159,7 @@ class ParquetPredictionWriter(CsvPredictionWriter):
     """
 
     def __init__(self, path: str, names: Sequence[str], n_kept: int, position: OutputPosition) -> None:
-        self._path, self._n_kept = Path(path), n_kept
+        self._path = Path(path)
         types = [pa.int64(), *[pa.string()] * n_kept, *[pa.float64()] * (len(names) - 1 - n_kept)]
         self._schema = pa.schema(list(zip(names, types, strict=True)))
         self._row_file = hidden_sibling(self._path, "rows")
@@ -168,12 +170,19 @@ class ParquetPredictionWriter(CsvPredictionWriter):
         if position.size and not self._row_file.exists() and self._path.exists():
             self._read_back_parquet()  # the Parquet file is complete, and the run continues
         self._keep_row_file = position.size > 0
-        super().__init__(AppendOnlyFile(self._row_file, position), names)
+        self._output = AppendOnlyFile(self._row_file, position)
+        if position.size == 0:
+            self._output.write(_json_lines([names]))
+
+    def write(self, rows: Ints, *values: Floats, kept: Kept = ()) -> None:
+        """Append a line for each row."""
+        numbers = [[None if math.isnan(each) else each for each in column.tolist()] for column in values]
+        self._output.write(_json_lines(zip(rows.tolist(), *kept, *numbers, strict=True)))
 
     def sync(self) -> OutputPosition:
         """Sync the rows written so far to disk."""
         self._keep_row_file = True
-        return super().sync()
+        return self._output.sync()
 
     def finish(self) -> None:
         """Write the Parquet file atomically."""
@@ -182,11 +191,14 @@ class ParquetPredictionWriter(CsvPredictionWriter):
             self._write_parquet(position)
         except OSError as error:
             raise StreamError(f"{self._path} can't be written: {error.strerror or error}") from error
+        except ValueError as error:
+            raise_if_memory_ran_out(error)
+            raise
         self._keep_row_file = False
 
     def close(self) -> None:
         """Close the row file, and remove it unless a saved run may need it."""
-        super().close()
+        self._output.close()
         if not self._keep_row_file:
             self._row_file.unlink(missing_ok=True)
 
@@ -194,36 +206,33 @@ class ParquetPredictionWriter(CsvPredictionWriter):
         """Convert the row file to Parquet."""
         schema = self._schema.with_metadata({_POSITION_KEY: _describe(position)})
         with (
-            csv.open_csv(
-                self._row_file,
-                csv.ReadOptions(use_threads=False, block_size=_BLOCK_BYTES),
-                csv.ParseOptions(newlines_in_values=True),
-                csv.ConvertOptions(
-                    column_types=self._schema,
-                    null_values=[""],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                ),
-            ) as rows,
+            self._row_file.open("rb") as lines,
             atomic_file(self._path) as file,
-            parquet.ParquetWriter(file, schema) as writer,
+            # If a dictionary gets no memory, Arrow may write a wrong value without an error.
+            parquet.ParquetWriter(file, schema, use_dictionary=False) as writer,
         ):
-            for batch in rows:
-                writer.write_batch(batch.cast(schema))
+            next(lines)  # the names
+            while group := b",".join(islice(lines, _GROUP_ROWS)):
+                columns = map(pa.array, zip(*json.loads(b"[%b]" % group), strict=True), schema.types)
+                writer.write_batch(pa.RecordBatch.from_arrays(list(columns), schema=schema))
 
     def _read_back_parquet(self) -> None:
         """Convert the Parquet file back to a row file."""
         try:
             with self._path.open("rb") as source, atomic_file(self._row_file) as file:
-                file.write(_format_header(self._schema.names))
+                file.write(_json_lines([self._schema.names]))
                 table = parquet.ParquetFile(source, pre_buffer=False)
                 for batch in table.iter_batches(_GROUP_ROWS, columns=self._schema.names, use_threads=False):
-                    rows, *columns = (column.to_pylist() for column in batch.cast(self._schema).columns)
-                    values = [[math.nan if each is None else each for each in one] for one in columns[self._n_kept :]]
-                    file.write(_format_rows(rows, values, columns[: self._n_kept]))
+                    columns = (column.to_pylist() for column in batch.cast(self._schema).columns)
+                    file.write(_json_lines(zip(*columns, strict=True)))
         except (pa.ArrowException, ValueError, OSError) as error:
             raise_if_memory_ran_out(error)
             raise StreamError(f"{self._path} contains no predictions to resume: {error}") from error
+
+
+def _json_lines(rows: Iterable[Sequence[object]]) -> bytes:
+    """Return a line for each row, with enough digits to restore each float exactly."""
+    return "".join(f"{json.dumps(cells)}\n" for cells in rows).encode()
 
 
 def _describe(position: OutputPosition) -> bytes:
