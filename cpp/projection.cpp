@@ -30,9 +30,10 @@ inline constexpr std::size_t columns_of = simd::lane_count<Sum>;
 template <>
 inline constexpr std::size_t columns_of<double> = 1;
 
-// A vector that fits in a register; wider vectors would spill to memory. Lanes are independent, so results do not
-// depend on the width.
-using Columns = simd::Vec<double, __BIGGEST_ALIGNMENT__ >= sizeof(simd::Double4) ? 4 : 2>;
+// Vectors of columns. Each fits in a register; wider ones would spill to memory. Lanes are independent, so results do
+// not depend on the width. The wide ones are used first, if registers have 64 bytes.
+using Columns = simd::Vec<double, simd::register_bytes >= 32 ? 4 : 2>;
+using WideColumns = simd::Vec<double, simd::register_bytes / 8>;
 
 // Loads a vector or a number.
 template <typename Sum>
@@ -82,17 +83,29 @@ void project_block(const Projection& p, std::size_t first_column) {
   project_block<Start, Sum, sums_per_row>(p, first_column, std::make_index_sequence<row_count * sums_per_row>());
 }
 
-// Computes all columns of some rows. `vectors` is the number of vectors of columns that are summed at once.
-template <typename Start, std::size_t row_count, std::size_t vectors>
+// Computes columns from `column` on while they fill vectors, and returns the next one. `vectors` is the number of
+// vectors that are summed at once.
+template <typename Start, typename Sum, std::size_t row_count, std::size_t vectors>
+std::size_t project_vectors(const Projection& p, std::size_t column) {
+  constexpr std::size_t lanes = columns_of<Sum>;
+  for (; column + vectors * lanes <= p.width; column += vectors * lanes) {
+    project_block<Start, Sum, row_count, vectors>(p, column);
+  }
+  for (; column + lanes <= p.width; column += lanes) {
+    project_block<Start, Sum, row_count, 1>(p, column);
+  }
+  return column;
+}
+
+// Computes all columns of some rows. `vectors` and `wide_vectors` are the numbers of vectors that are summed at once.
+template <typename Start, std::size_t row_count, std::size_t vectors, std::size_t wide_vectors>
 void project_columns(const Projection& p) {
   constexpr std::size_t lanes = columns_of<Columns>;
   std::size_t column = 0;
-  for (; column + vectors * lanes <= p.width; column += vectors * lanes) {
-    project_block<Start, Columns, row_count, vectors>(p, column);
+  if constexpr (columns_of<WideColumns> > lanes) {
+    column = project_vectors<Start, WideColumns, row_count, wide_vectors>(p, column);
   }
-  for (; column + lanes <= p.width; column += lanes) {
-    project_block<Start, Columns, row_count, 1>(p, column);
-  }
+  column = project_vectors<Start, Columns, row_count, vectors>(p, column);
   if (column == p.width) {
     return;
   }
@@ -115,12 +128,12 @@ void project_all(Projection p, std::size_t count) {
   constexpr std::size_t block_rows = 4;
   std::size_t row = 0;
   for (; row + block_rows <= count; row += block_rows) {
-    project_columns<Start, block_rows, 2>(p);
+    project_columns<Start, block_rows, 2, 3>(p);
     p.rows += block_rows * p.depth;
     p.out += block_rows * p.width;
   }
   for (; row < count; ++row) {
-    project_columns<Start, 1, 4>(p);
+    project_columns<Start, 1, 4, 3>(p);
     p.rows += p.depth;
     p.out += p.width;
   }
@@ -130,7 +143,7 @@ void project_all(Projection p, std::size_t count) {
 
 void project_row(std::span<const double> row, std::span<const double> directions, std::span<double> out) {
   assert(directions.size() == row.size() * out.size());
-  project_columns<FromZero, 1, 4>({row.data(), row.size(), row.size(), directions.data(), out.size(), out.data()});
+  project_columns<FromZero, 1, 4, 3>({row.data(), row.size(), row.size(), directions.data(), out.size(), out.data()});
 }
 
 // Directions of many features do not fit in the cache. So some entries of all rows are added, then the next ones.

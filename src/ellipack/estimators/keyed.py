@@ -489,7 +489,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
     def _initial_state(self, d: int) -> KeyedState:
         self._check_parameters()
         own = self._key_learner()
-        settings = KeySettings(own._size().checked(), int(own.random_state), own.config or MetricConfig())
+        settings = KeySettings(own._size(d).checked(), int(own.random_state), own.config or MetricConfig())
         pooled = self.new_pooled()
         if "_columns" in self.__dict__:
             pooled._columns = self._columns

@@ -24,7 +24,7 @@ from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.feature_growth import add_features, set_columns
 from ellipack.learners.metric.importance_estimates import Shares
 from ellipack.learners.metric.importances import Importances, summarize_features, summarize_importances
-from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
+from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, default_max_centers, initial_state
 from ellipack.learners.metric.learner import NO_KEYS
 from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.learners.metric.sharded_learning import Workers, learn_in_shards
@@ -108,8 +108,9 @@ class MetricRegressor(StreamingRegressor[MetricState]):
 
     Parameters
     ----------
-    max_centers : int, default 100_000
-        Number of centers at which a quarter of them is evicted; there are always fewer.
+    max_centers : int or None, default None
+        Number of centers at which a quarter of them is evicted; there are always fewer. None is 100,000, and 10 million
+        divided by the number of features if that is less, thus with more than 100 features.
     neighbors : int, default 32
         Number of neighbors that kriging uses.
     views : {1, 2}, default 1
@@ -155,7 +156,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
 
     def __init__(
         self,
-        max_centers: int = 100_000,
+        max_centers: int | None = None,
         *,
         neighbors: int = 32,
         views: int = 1,
@@ -446,16 +447,17 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             raise InputError(f"config must be a MetricConfig, got {self.config!r}")
         if self.by is not None:
             key_columns(self.by)
-        self._size().checked()
+        self._size(1).checked()
 
-    def _size(self) -> LearnerSize:
+    def _size(self, d: int) -> LearnerSize:
         labels, config = past_labels(self.past), self.config or MetricConfig()
         max_keys = 0 if labels == 0 or self.by is None else config.max_keys
-        return LearnerSize(self.views, self.neighbors, self.max_centers, labels, max_keys)
+        max_centers = default_max_centers(d) if self.max_centers is None else self.max_centers
+        return LearnerSize(self.views, self.neighbors, max_centers, labels, max_keys)
 
     def _initial_state(self, d: int) -> MetricState:
         self._check_parameters()
-        state = initial_state(d, self._size(), self.random_state, self.config or MetricConfig())
+        state = initial_state(d, self._size(d), self.random_state, self.config or MetricConfig())
         numbers = self.__dict__.get("_columns", ((), []))[0]
         if len(numbers) == d:
             set_columns(state, numbers)

@@ -12,7 +12,7 @@ from ellipack.errors import InputError
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.importance_estimates import Shares
 from ellipack.learners.metric.importances import Importances, summarize_features, summarize_importances
-from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, initial_state
+from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, default_max_centers, initial_state
 from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.learners.row_learners import MetricRowLearner
 from ellipack.metric import Metric
@@ -38,8 +38,9 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
 
     Parameters
     ----------
-    max_centers : int, default 100_000
-        Number of centers at which a quarter of them is evicted; there are always fewer.
+    max_centers : int or None, default None
+        Number of centers at which a quarter of them is evicted; there are always fewer. None is 100,000, and 10 million
+        divided by the number of features if that is less, thus with more than 100 features.
     neighbors : int, default 32
         Number of neighbors that kriging uses.
     views : {1, 2}, default 1
@@ -67,7 +68,7 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
 
     def __init__(
         self,
-        max_centers: int = 100_000,
+        max_centers: int | None = None,
         neighbors: int = 32,
         views: int = 1,
         past: bool | int = True,
@@ -88,16 +89,17 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
         check_integer(self.seed, "seed", 0, MAX_SEED)
         if not isinstance(self.config, MetricConfig | None):
             raise InputError(f"config must be a MetricConfig, got {self.config!r}")
-        self._size().checked()
+        self._size(1).checked()
 
-    def _size(self) -> LearnerSize:
+    def _size(self, d: int) -> LearnerSize:
         labels, config = past_labels(self.past), self.config or MetricConfig()
         max_keys = 0 if labels == 0 or self.by is None else config.max_keys
-        return LearnerSize(self.views, self.neighbors, self.max_centers, labels, max_keys)
+        max_centers = default_max_centers(d) if self.max_centers is None else self.max_centers
+        return LearnerSize(self.views, self.neighbors, max_centers, labels, max_keys)
 
     def _new_learner(self, d: int) -> MetricRowLearner:
         self._check_parameters()
-        return MetricRowLearner(initial_state(d, self._size(), self.seed, self.config or MetricConfig()))
+        return MetricRowLearner(initial_state(d, self._size(d), self.seed, self.config or MetricConfig()))
 
     def predict_one(self, x: Mapping[Any, Any]) -> float:
         """Predict the label of the next row.

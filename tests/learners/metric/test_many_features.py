@@ -1,12 +1,16 @@
 """Bounds of the cost of a call of the core, and of the number of features."""
 
 from dataclasses import replace
+from threading import get_ident
+from time import sleep
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ellipack._core import CoreParts, FeatureView, MetricCore
+from ellipack import MetricRegressor, river
+from ellipack._core import CenterMemory, CoreParts, FeatureView, MetricCore
 from ellipack.errors import DomainError, ModelFileError
 from ellipack.learners.metric import call_sizes, learner, phase_end, serialization
 from ellipack.learners.metric.call_sizes import predictions_per_call, rounds_per_call
@@ -74,6 +78,46 @@ def test_candidates_are_scored_on_fewer_centers_if_there_are_many_features(monke
     state = new_state(50, config=MetricConfig(validation_points=8))
     learner.learn(state, rng.normal(size=(60, 50)), rng.normal(size=60))
     assert sizes == [8, 12, 18, 27, 30, 30]
+
+
+def test_threads_that_project_centers_change_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(phase_end, "_MIN_PRODUCTS_FOR_THREADS", 1)
+    threads = set()
+
+    class RecordingCenters:
+        def __init__(self, centers: CenterMemory) -> None:
+            self.centers = centers
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.centers, name)
+
+        def __len__(self) -> int:
+            return len(self.centers)
+
+        def project(self, *arguments: Any) -> Floats:
+            threads.add(get_ident())
+            sleep(0.001)  # so that one thread does not do the work of all
+            return self.centers.project(*arguments)
+
+    state = new_state(50)
+    rng = np.random.default_rng(0)
+    learner.learn(state, rng.normal(size=(40, 50)), rng.normal(size=40))
+    parts, [view] = state.core.parts().plain, state.core.parts().plain.views
+    recording: Any = SimpleNamespace(centers=RecordingCenters(parts.centers))
+    end = phase_end._PhaseEnd(recording, state.phase.plain, state.core.settings, state.config, rng, 3, 10)
+    places = np.arange(1, 40)
+    projected = phase_end._project(end, view, places, view.directions)
+    assert len(threads) == 3
+    assert projected.tobytes() == parts.centers.project(view, places, view.directions).tobytes()
+
+
+@pytest.mark.parametrize("kind", [MetricRegressor, river.MetricRegressor])
+def test_there_are_fewer_centers_by_default_if_there_are_many_features(kind: Any) -> None:
+    for d, expected in ((3, 100_000), (100, 100_000), (300, 33_333)):
+        assert kind()._size(d).checked().max_centers == expected
+    assert kind(50_000)._size(300).max_centers == 50_000
+    features = MetricRegressor().fit(np.ones((1, 200)), np.ones(1))
+    assert features.state_.core.settings.max_centers == 50_000
 
 
 def with_max_slopes(state: MetricState, count: int) -> None:

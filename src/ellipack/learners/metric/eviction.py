@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipack._core import CenterIndex, CenterMemory, FeatureView, KdTree, MetricParts
-from ellipack.learners.metric.state import project_rows, replace_parts
+from ellipack.learners.metric.state import replace_parts
 from ellipack.validation import Floats, Ints
 
 _EVICTED_FRACTION = 0.25  # large, because evictions are expensive
@@ -84,9 +84,9 @@ def keep_centers(centers: CenterMemory, places: Ints, views: Sequence[FeatureVie
     -------
     kept, index : CenterMemory, CenterIndex
     """
-    kept = centers.take(places)
     # Rows are projected again: merged rows may have moved since they were projected.
-    return kept, CenterIndex([project_rows(view, kept.rows) for view in views])
+    coordinates = [centers.project(view, places, view.directions) for view in views]
+    return centers.take(places), CenterIndex(coordinates)
 
 
 def find_redundant(points: Floats, labels: Floats, fraction: float) -> NDArray[np.bool_]:

@@ -54,6 +54,7 @@ _PAST_PRIOR = np.array([0.8, 0.2])  # initial weights without and with the past,
 _MAX_FIT_DIMENSION = 40  # of local linear fits
 _MAX_NEIGHBORS = 512  # the cost of kriging is cubic in the number of neighbors
 _MAX_CENTERS = 2**40
+_DEFAULT_CENTERS, _DEFAULT_ENTRIES = 100_000, 10_000_000  # the entries of all rows take 80 MB
 _MIN_PACKING_CENTERS = 64
 _PACKING_DIVISOR = 4  # Algorithm 1 has at most max_centers // 4 centers
 
@@ -90,6 +91,19 @@ class LearnerSize(NamedTuple):
             check_integer(self.past_labels, "past", 0, MAX_PAST_LABELS),
             check_integer(self.max_keys, "max_keys", 0, _MAX_CENTERS),
         )
+
+
+def default_max_centers(d: int) -> int:
+    """Return the default of `max_centers` for a number of features.
+
+    Memory, and the time for the end of a phase, are proportional to centers times features.
+
+    Examples
+    --------
+    >>> default_max_centers(10), default_max_centers(2_000)
+    (100000, 5000)
+    """
+    return min(_DEFAULT_CENTERS, _DEFAULT_ENTRIES // d)
 
 
 def check_feature_count(d: int) -> None:

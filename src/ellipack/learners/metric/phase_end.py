@@ -51,11 +51,13 @@ from ellipack.learners.metric.state import (
 from ellipack.learners.metric.subspace import leading_subspace, sampled_rows
 from ellipack.linear_algebra import single_threaded_blas
 from ellipack.metric import Metric
+from ellipack.parallel import for_row_slices
 from ellipack.validation import Floats, Ints
 
 _MAX_KNOTS = 256  # between which ranks are interpolated
 _MIN_CENTERS = 8  # for a selection of the metric
-_MAX_POOL_ENTRIES = 4_000_000  # centers times features on which candidates are scored, which are projected twice
+_MAX_POOL_ENTRIES = 2_000_000  # centers times features on which candidates are scored, which are projected twice
+_MIN_PRODUCTS_FOR_THREADS = 4_000_000  # multiplications, below which centers are projected in one thread
 _PHASES_PER_GROUPING = 3  # after which groups of columns are found again, to save time
 _MIN_VALIDATION_POINTS, _VALIDATION_DIVISOR = 60, 8  # one in eight centers, but at least 60 and at most the setting
 _MAX_VARIANCE_GROWTH = 1e4  # since the prior of the stack was set
@@ -123,7 +125,7 @@ def next_phase(
     random_state : int
         Random seed.
     n_jobs : int, default 1
-        Number of threads that score candidates, as in scikit-learn.
+        Number of threads that project centers and score candidates, as in scikit-learn.
 
     Returns
     -------
@@ -211,7 +213,7 @@ def _update_view(phase_end: _PhaseEnd, v: int, pool: Ints) -> UpdatedView:
         labels = centers.label_sums[pool] / centers.label_counts[pool]
         validation = _sample(phase_end.rng, len(pool), _count_validation_points(config, len(centers)))
         neighbors = phase_end.settings.neighbors
-        data = ValidationSet(centers.project(scaled, pool, basis), labels, validation, neighbors)
+        data = ValidationSet(_project(phase_end, scaled, pool, basis), labels, validation, neighbors)
         candidates = dict(generate_candidates(restrict_gop(gop, basis), directions, config))
         choice, scores = select_metric(candidates, data, scores, phase_end.n_jobs)
         directions = candidates[choice].directions
@@ -232,7 +234,7 @@ def _convert_parts(phase_end: _PhaseEnd, changes: list[UpdatedView]) -> MetricPa
     """Return the parts of a learner in the units and metrics of the next phase."""
     parts, views = phase_end.parts, [change.view for change in changes]
     everywhere = np.arange(len(parts.centers))
-    coordinates = [parts.centers.project(view, everywhere, view.directions) for view in views]
+    coordinates = [_project(phase_end, view, everywhere, view.directions) for view in views]
     farthest = float(np.sqrt(np.einsum("ij,ij->i", coordinates[0], coordinates[0]).max()))
     max_centers = phase_end.settings.max_centers
     # The arrays of statistics are copies. The regressions of `parts` are converted in place.
@@ -251,6 +253,19 @@ def _convert_parts(phase_end: _PhaseEnd, changes: list[UpdatedView]) -> MetricPa
         index=CenterIndex(coordinates),
         clock=parts.clock,
     )
+
+
+def _project(phase_end: _PhaseEnd, view: FeatureView, places: Ints, directions: Floats) -> Floats:
+    """Return the products of some of the centers, standardized by a view, and directions."""
+    centers = phase_end.parts.centers
+    projected = np.empty((len(places), directions.shape[1]))
+
+    def project_part(part: slice) -> None:
+        projected[part] = centers.project(view, places[part], directions)
+
+    small = len(places) * directions.size < _MIN_PRODUCTS_FOR_THREADS
+    for_row_slices(project_part, len(places), 1 if small else phase_end.n_jobs)
+    return projected
 
 
 def _standardized_view(parts: MetricParts, view: FeatureView) -> FeatureView:
