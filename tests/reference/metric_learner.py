@@ -416,7 +416,7 @@ class ReferenceMetricLearner:
         if len(pool) < MIN_CENTERS:
             return "current", basis, current
         most = self.selection_config.validation_points
-        scored = max(min(60, most), min(most, len(self.centers) // 8))
+        scored = max(min(60, most), min(most, len(pool) // 8))
         left_out = _draw(rng, len(pool), scored)
         diagonal = basis.T @ np.diag(np.diag(gop)) @ basis
         named = candidates(basis.T @ gop @ basis, diagonal, current, self.config)

@@ -1,8 +1,7 @@
 """Bounds of the cost of a call of the core, and of the number of features."""
 
 from dataclasses import replace
-from threading import get_ident
-from time import sleep
+from threading import Barrier
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +18,7 @@ from ellipack.learners.metric.feature_growth import add_features
 from ellipack.learners.metric.initial_state import MAX_FEATURES, LearnerSize, initial_state
 from ellipack.learners.metric.metric_selection import ValidationSet
 from ellipack.learners.metric.state import MetricState, replace_parts
-from ellipack.validation import Floats
+from ellipack.validation import Floats, Ints
 from tests.learners.metric.learners import bits, new_state
 
 SIZE = LearnerSize(views=1, neighbors=8, max_centers=100)
@@ -82,7 +81,7 @@ def test_candidates_are_scored_on_fewer_centers_if_there_are_many_features(monke
 
 def test_threads_that_project_centers_change_no_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(phase_end, "_MIN_PRODUCTS_FOR_THREADS", 1)
-    threads = set()
+    all_threads = Barrier(3)
 
     class RecordingCenters:
         def __init__(self, centers: CenterMemory) -> None:
@@ -95,8 +94,7 @@ def test_threads_that_project_centers_change_no_bits(monkeypatch: pytest.MonkeyP
             return len(self.centers)
 
         def project(self, *arguments: Any) -> Floats:
-            threads.add(get_ident())
-            sleep(0.001)  # so that one thread does not do the work of all
+            all_threads.wait(timeout=60)
             return self.centers.project(*arguments)
 
     state = new_state(50)
@@ -107,7 +105,6 @@ def test_threads_that_project_centers_change_no_bits(monkeypatch: pytest.MonkeyP
     end = phase_end._PhaseEnd(recording, state.phase.plain, state.core.settings, state.config, rng, 3, 10)
     places = np.arange(1, 40)
     projected = phase_end._project(end, view, places, view.directions)
-    assert len(threads) == 3
     assert projected.tobytes() == parts.centers.project(view, places, view.directions).tobytes()
 
 
@@ -118,6 +115,22 @@ def test_there_are_fewer_centers_by_default_if_there_are_many_features(kind: Any
     assert kind(50_000)._size(300).max_centers == 50_000
     features = MetricRegressor().fit(np.ones((1, 200)), np.ones(1))
     assert features.state_.core.settings.max_centers == 50_000
+
+
+def test_one_in_eight_of_the_scored_centers_is_a_validation_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts = []
+
+    def record(standard: Floats, labels: Floats, validation: Ints, neighbors: int) -> ValidationSet:
+        counts.append((len(standard), len(validation)))
+        return ValidationSet(standard, labels, validation, neighbors)
+
+    monkeypatch.setattr(phase_end, "ValidationSet", record)
+    monkeypatch.setattr(phase_end, "_MIN_VALIDATION_POINTS", 2)
+    monkeypatch.setattr(phase_end, "_MAX_POOL_ENTRIES", 50 * 30)
+    rng = np.random.default_rng(0)
+    state = new_state(50, config=MetricConfig(validation_points=20))
+    learner.learn(state, rng.normal(size=(60, 50)), rng.normal(size=60))
+    assert counts == [(8, 2), (12, 2), (18, 2), (27, 3), (30, 3), (30, 3)]
 
 
 def with_max_slopes(state: MetricState, count: int) -> None:

@@ -59,7 +59,7 @@ _MIN_CENTERS = 8  # for a selection of the metric
 _MAX_POOL_ENTRIES = 2_000_000  # centers times features on which candidates are scored, which are projected twice
 _MIN_PRODUCTS_FOR_THREADS = 4_000_000  # multiplications, below which centers are projected in one thread
 _PHASES_PER_GROUPING = 3  # after which groups of columns are found again, to save time
-_MIN_VALIDATION_POINTS, _VALIDATION_DIVISOR = 60, 8  # one in eight centers, but at least 60 and at most the setting
+_MIN_VALIDATION_POINTS, _VALIDATION_DIVISOR = 60, 8  # one in eight of the pool, but at least 60 and at most the setting
 _MAX_VARIANCE_GROWTH = 1e4  # since the prior of the stack was set
 _ROUNDING = 1e-13  # error of the running mean of a constant feature, relative to its absolute value
 _MAX_CONVERSION = 1e3  # factor by which the unit of a feature may grow when slopes are converted
@@ -211,7 +211,7 @@ def _update_view(phase_end: _PhaseEnd, v: int, pool: Ints) -> UpdatedView:
     choice, scores = "current", phase_end.selected.scores[v]
     if len(pool) >= _MIN_CENTERS:
         labels = centers.label_sums[pool] / centers.label_counts[pool]
-        validation = _sample(phase_end.rng, len(pool), _count_validation_points(config, len(centers)))
+        validation = _sample(phase_end.rng, len(pool), _count_validation_points(config, len(pool)))
         neighbors = phase_end.settings.neighbors
         data = ValidationSet(_project(phase_end, scaled, pool, basis), labels, validation, neighbors)
         candidates = dict(generate_candidates(restrict_gop(gop, basis), directions, config))
@@ -317,7 +317,7 @@ def _orthogonal_metric(basis: Floats, directions: Floats) -> Metric:
 
 
 def _count_validation_points(config: MetricConfig, size: int) -> int:
-    """Return the number of validation points for a number of centers. The many early phases have few, to save time."""
+    """Return the number of validation points for a size of the pool. The many early phases have few, to save time."""
     most = config.validation_points
     return max(min(_MIN_VALIDATION_POINTS, most), min(most, size // _VALIDATION_DIVISOR))
 

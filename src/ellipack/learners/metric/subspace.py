@@ -67,7 +67,8 @@ def leading_subspace(gop: Floats, standard: Floats) -> Floats:
         return np.eye(d)
     basis = np.zeros((d, 0))
     squares = squared_slopes(gop)
-    if squares.any() and np.isfinite(squares).all() and np.isfinite(gop).all():
+    # Slopes whose squares have a finite sum are finite.
+    if squares.any() and np.isfinite(squares if has_slopes(gop) else gop).all():
         axes = np.argsort(-squares, kind="stable")[:N_AXES]
         units = np.zeros((d, len(axes)))
         units[axes, np.arange(len(axes))] = 1
