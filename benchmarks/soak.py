@@ -150,9 +150,7 @@ def learn_stream(learner: MetricRegressor, stream: DriftingStream, state: SoakSt
         predictions = learner.progressive(X, y)
         state.calls[0].add(predictions, time.perf_counter() - start)
         state.rows += len(y)
-        if (
-            state.full_at is None and state.rows >= 4 * learner.state_.core.settings.max_centers
-        ):  # by then centers were evicted several times
+        if state.full_at is None and state.rows >= 4 * learner.max_centers_:  # centers were evicted several times
             state.full_at = state.elapsed
         if state.elapsed >= _SAMPLE_INTERVAL * len(state.sizes):
             gc.collect()  # so that garbage does not count as growth

@@ -77,7 +77,7 @@ def test_attributes_of_the_practical_learner() -> None:
     # Along the first direction, one standard deviation of the second feature has length 1.
     assert abs(learner.directions_[0] @ [0.0, 100.0, 0.0, 0.0]) == pytest.approx(1, abs=0.1)
     assert 1 <= learner.effective_rank_ <= 4
-    assert learner.n_centers_ == 500
+    assert (learner.n_centers_, learner.max_centers_) == (500, 100_000)
     past = learner.history()
     phases = len(past.end)
     assert past.eigenvalues.shape == past.feature_weights.shape == (phases, 4)

@@ -62,7 +62,9 @@ def use_past(learner: StreamingRegressor[Any], options: Options, table: TableStr
 def parse_setting(text: str, learner: StreamingRegressor[Any]) -> tuple[str, Any]:
     """Return name and value of a parameter ``NAME=VALUE``. The learner checks the value itself."""
     parameters = learner.get_params(deep=False)
-    names = sorted(name for name, value in parameters.items() if isinstance(value, int | float))
+    names = sorted(
+        name for name, value in parameters.items() if isinstance(value, int | float) or name == "max_centers"
+    )
     name, equals, given = text.partition("=")
     if not equals or name not in names:
         raise DomainError(f"--set must be NAME=VALUE with one of the names {', '.join(names)}, got {text!r}")

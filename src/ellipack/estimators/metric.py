@@ -109,8 +109,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     Parameters
     ----------
     max_centers : int or None, default None
-        Number of centers at which a quarter of them is evicted; there are always fewer. None is 100,000, and 10 million
-        divided by the number of features if that is less, thus with more than 100 features.
+        Number of centers at which a quarter of them is evicted; there are always fewer. If None, 100,000 or
+        10 million divided by the number of features of the first row, whichever is less.
     neighbors : int, default 32
         Number of neighbors that kriging uses.
     views : {1, 2}, default 1
@@ -703,6 +703,11 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def n_centers_(self) -> int:
         """Number of centers."""
         return self._fitted_state.n_centers
+
+    @property
+    def max_centers_(self) -> int:
+        """Value of `max_centers` in use, also if the parameter is None."""
+        return self._fitted_state.core.settings.max_centers
 
     def history(self) -> MetricHistory:
         """Return what had been learned by the end of each phase.

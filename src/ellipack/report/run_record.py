@@ -108,7 +108,7 @@ def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Re
         source=info.source,
         target=info.target,
         learner=type(inner).__name__,
-        parameters={name: _json_value(value) for name, value in inner.get_params(deep=False).items()},
+        parameters=_build_parameters(inner),
         version=__version__,
         summary=build_summary(info.scores, info.skipped),
         progress=_build_progress(info.scores),
@@ -126,6 +126,14 @@ def build_learner_record(learner: Any, features: list[str], info: RunInfo) -> Re
         speed=info.speed,
         keys=_build_keys(outer),
     )
+
+
+def _build_parameters(learner: Any) -> dict[str, Any]:
+    """Return the parameters of a learner, with the bound of its memory that is in use."""
+    parameters = {name: _json_value(value) for name, value in learner.get_params(deep=False).items()}
+    if isinstance(learner, MetricRegressor):
+        parameters["max_centers"] = learner.max_centers_
+    return parameters
 
 
 def _build_keys(learner: Any) -> KeysRecord | None:

@@ -113,8 +113,7 @@ def test_there_are_fewer_centers_by_default_if_there_are_many_features(kind: Any
     for d, expected in ((3, 100_000), (100, 100_000), (300, 33_333)):
         assert kind()._size(d).checked().max_centers == expected
     assert kind(50_000)._size(300).max_centers == 50_000
-    features = MetricRegressor().fit(np.ones((1, 200)), np.ones(1))
-    assert features.state_.core.settings.max_centers == 50_000
+    assert MetricRegressor().fit(np.ones((1, 200)), np.ones(1)).max_centers_ == 50_000
 
 
 def test_one_in_eight_of_the_scored_centers_is_a_validation_point(monkeypatch: pytest.MonkeyPatch) -> None:
