@@ -18,33 +18,32 @@ using namespace nb::literals;
 // In Python, the sums of a group are two rows, over all rounds and over the recent ones. A row has the moments of the
 // controls and the rise where it was measured, the same with squared weights, those of the controls at all rounds, and
 // the number of rounds and the fraction of those with different values. Moments are the weight, the squared weight, the
-// means and the products.
-template <std::size_t count>
-constexpr std::size_t moment_count = 2 + count + count * (count + 1) / 2;
-constexpr std::size_t sum_count = 2 * moment_count<control_count + 1> + moment_count<control_count> + 2;
+// means, and the products or squares.
+constexpr std::size_t measured_count = sizeof(MeasuredMoments) / sizeof(double);
+constexpr std::size_t sum_count = (2 * sizeof(MeasuredMoments) + sizeof(ControlMoments)) / sizeof(double) + 2;
 
-template <std::size_t count>
-Moments<count> make_moments(const double* first) {
-  Moments<count> moments{first[0], first[1], {}, {}};
-  std::copy_n(first + 2, count, moments.means.begin());
-  std::copy_n(first + 2 + count, moments.products.size(), moments.products.begin());
+template <typename Moments>
+Moments make_moments(const double* first) {
+  Moments moments{first[0], first[1], {}, {}};
+  auto& [weight, squared_weight, means, products] = moments;
+  std::copy_n(first + 2, means.size(), means.begin());
+  std::copy_n(first + 2 + means.size(), products.size(), products.begin());
   return moments;
 }
 
-template <std::size_t count>
-void append_moments(const Moments<count>& moments, std::vector<double>& sums) {
-  sums.push_back(moments.weight);
-  sums.push_back(moments.squared_weight);
-  sums.insert(sums.end(), moments.means.begin(), moments.means.end());
-  sums.insert(sums.end(), moments.products.begin(), moments.products.end());
+template <typename Moments>
+void append_moments(const Moments& moments, std::vector<double>& sums) {
+  const auto& [weight, squared_weight, means, products] = moments;
+  sums.insert(sums.end(), {weight, squared_weight});
+  sums.insert(sums.end(), means.begin(), means.end());
+  sums.insert(sums.end(), products.begin(), products.end());
 }
 
 FadingMean make_mean(const std::pair<double, double>& mean) { return {.weight = mean.first, .mean = mean.second}; }
 
 GroupSums make_sums(const double* row) {
-  constexpr std::size_t measured = moment_count<control_count + 1>;
-  return {make_moments<control_count + 1>(row), make_moments<control_count + 1>(row + measured),
-          make_moments<control_count>(row + 2 * measured), make_mean({row[sum_count - 2], row[sum_count - 1]})};
+  return {make_moments<MeasuredMoments>(row), make_moments<MeasuredMoments>(row + measured_count),
+          make_moments<ControlMoments>(row + 2 * measured_count), make_mean({row[sum_count - 2], row[sum_count - 1]})};
 }
 
 FeatureGroup make_group(const IntVector& features, bool uses_past, double priority, std::int64_t count, double fraction,

@@ -13,6 +13,9 @@ namespace ellipack {
 
 namespace {
 
+using simd::Double4;
+static_assert(control_count == simd::lane_count<Double4>);
+
 constexpr std::int64_t equal_rounds = 500;       // in which groups of equal priority get equally many measurements
 constexpr double even_part = 0.25;               // of the probability, equal in all rounds; the rest follows the size
 constexpr double mean_change_part = 0.5;         // of the mean change, which is added to that of a round
@@ -53,15 +56,22 @@ bool is_valid(const FadingMean& mean) {
   return mean.weight >= 0.0 && all_within(std::array{mean.weight, mean.mean}, largest_sum);
 }
 
-template <std::size_t count>
-bool is_valid(const Moments<count>& moments) {
-  bool valid = moments.weight >= 0.0 && moments.squared_weight >= 0.0 &&
-               all_within(std::array{moments.weight, moments.squared_weight}, largest_sum) &&
-               all_within(moments.means, largest_sum) && all_within(moments.products, largest_sum);
-  for (std::size_t i = 0; i < count; ++i) {
+bool are_valid_weights(double weight, double squared_weight) {
+  return weight >= 0.0 && squared_weight >= 0.0 && all_within(std::array{weight, squared_weight}, largest_sum);
+}
+
+bool is_valid(const MeasuredMoments& moments) {
+  bool valid = are_valid_weights(moments.weight, moments.squared_weight) && all_within(moments.means, largest_sum) &&
+               all_within(moments.products, largest_sum);
+  for (std::size_t i = 0; i < MeasuredMoments::count; ++i) {
     valid = valid && moments.product(i, i) >= 0.0;
   }
   return valid;
+}
+
+bool is_valid(const ControlMoments& moments) {
+  return are_valid_weights(moments.weight, moments.squared_weight) && all_within(moments.means, largest_sum) &&
+         all_within(moments.squares, largest_sum) && std::ranges::min(moments.squares) >= 0.0;
 }
 
 bool is_valid(const GroupSums& sums) {
@@ -83,6 +93,13 @@ double squared(double value) { return value * value; }
 // Returns the number of rounds of the recent window.
 double memory(std::int64_t round) { return std::max(least_memory, static_cast<double>(round) / memory_divisor); }
 
+// Clips predictions; see PredictionRange.
+Double4 clip(Double4 predictions, const PredictionRange& range) {
+  const Double4 within =
+      simd::min(simd::max(predictions, simd::splat<Double4>(range.low)), simd::splat<Double4>(range.high));
+  return predictions == predictions ? within : simd::splat<Double4>(range.fallback);
+}
+
 // Returns by how much the squared error rises if the prediction moves.
 double rise_of(double move, double prediction, double label) {
   const double rise = move * (move + 2.0 * (prediction - label));
@@ -95,7 +112,7 @@ struct ControlFactor {
   std::array<Controls, control_count> rows{};
   std::size_t rank = 0;
 
-  ControlFactor(const Moments<control_count + 1>& measured, std::int64_t count);
+  ControlFactor(const MeasuredMoments& measured, std::int64_t count);
 
   // Returns the solution of a system with this factor, for the controls that are not left out.
   Controls solve(const Controls& right) const;
@@ -104,7 +121,7 @@ struct ControlFactor {
   Controls solve_transposed(const Controls& right) const;
 };
 
-ControlFactor::ControlFactor(const Moments<control_count + 1>& measured, std::int64_t count) {
+ControlFactor::ControlFactor(const MeasuredMoments& measured, std::int64_t count) {
   for (std::size_t i = 0; i < control_count; ++i) {
     Controls covariances{};
     for (std::size_t j = 0; j < i; ++j) {
@@ -142,17 +159,6 @@ Controls ControlFactor::solve_transposed(const Controls& right) const {
   return solution;
 }
 
-// Returns the variance of a linear combination of the controls.
-double variance_of(const Moments<control_count>& controls, const Controls& coefficients) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < control_count; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      sum += (i == j ? 1.0 : 2.0) * coefficients[i] * coefficients[j] * controls.product(i, j);
-    }
-  }
-  return std::max(0.0, sum) / controls.weight;
-}
-
 // Returns the effective number of earlier rows that gave replacements in so many rounds: the inverse of the probability
 // that two rounds have the same source. While there are at most n rows, that of rounds s < t is 1 / t. Afterwards, it
 // is s / (n t): with probability s / t, the row of round s is still among the n rows in round t.
@@ -173,8 +179,7 @@ Measured contrast(const Controls& coefficients) {
 }
 
 // Returns the weighted sum of squares of a linear combination of variables, around other means than its own.
-double sum_of_squares(const Moments<control_count + 1>& variables, const Measured& coefficients,
-                      const Measured& means) {
+double sum_of_squares(const MeasuredMoments& variables, const Measured& coefficients, const Measured& means) {
   double sum = 0.0;
   double difference = 0.0;  // of the mean of the combination
   for (std::size_t i = 0; i < coefficients.size(); ++i) {
@@ -197,12 +202,11 @@ double dot(const Controls& left, const Controls& right) {
 
 }  // namespace
 
-template <std::size_t count>
-void Moments<count>::add(double new_weight, const std::array<double, count>& values, double keep) {
-  weight = keep * weight + new_weight;
-  squared_weight = keep * keep * squared_weight + new_weight * new_weight;
+void MeasuredMoments::add(double new_weight, const Measured& values) {
+  weight += new_weight;
+  squared_weight += new_weight * new_weight;
   const double step = new_weight / weight;
-  std::array<double, count> gaps;  // from the means before
+  Measured gaps;  // from the means before
   for (std::size_t i = 0; i < count; ++i) {
     gaps[i] = values[i] - means[i];
     means[i] += step * gaps[i];
@@ -211,14 +215,13 @@ void Moments<count>::add(double new_weight, const std::array<double, count>& val
   std::size_t place = 0;
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t j = 0; j <= i; ++j) {
-      products[place] = keep * products[place] + factor * gaps[i] * gaps[j];
+      products[place] += factor * gaps[i] * gaps[j];
       ++place;
     }
   }
 }
 
-template <std::size_t count>
-void Moments<count>::fade(double keep) {
+void MeasuredMoments::fade(double keep) {
   weight *= keep;
   squared_weight *= keep * keep;
   for (double& product : products) {
@@ -226,10 +229,31 @@ void Moments<count>::fade(double keep) {
   }
 }
 
+void ControlMoments::add(const Controls& values, double keep) {
+  weight = keep * weight + 1.0;
+  squared_weight = keep * keep * squared_weight + 1.0;
+  const double step = 1.0 / weight;
+  const double factor = 1.0 - step;
+  for (std::size_t i = 0; i < control_count; ++i) {
+    const double gap = values[i] - means[i];
+    means[i] += step * gap;
+    squares[i] = keep * squares[i] + factor * gap * gap;
+  }
+}
+
+void ControlMoments::fade(double keep) {
+  weight *= keep;
+  squared_weight *= keep * keep;
+  for (double& square : squares) {
+    square *= keep;
+  }
+}
+
 // The regression estimator of a mean. With the covariances S of the controls, their covariances s with the rise, and
 // the difference D between the means of the controls at all rounds and at the measured ones, the estimate is the mean
 // rise plus b' D, where b = S^-1 s. Its variance comes from the squares of the weighted residuals, which a few large
-// ones may dominate (the sandwich estimate), from the coefficients b, and from the means of the controls.
+// ones may dominate (the sandwich estimate), from the coefficients b, and from the means of the controls, which explain
+// the variance b' s of the rises.
 GroupSums::Estimate GroupSums::estimate(std::int64_t count) const { return estimate_from(*this, count, 0.0); }
 
 // In recent rounds, the coefficients are those of all rounds. There may be few recent measurements: the mean of their
@@ -262,7 +286,8 @@ GroupSums::Estimate GroupSums::estimate_from(const GroupSums& all, std::int64_t 
   const double rise =
       all.measured.means[control_count] + more + dot(b, differences);  // in rounds with different values
   const double fraction = differs.mean;
-  const double of_rounds = fraction * (variance_of(controls, b) + (1.0 - fraction) * ellipack::squared(rise));
+  const double explained = std::max(0.0, dot(b, covariances));
+  const double of_rounds = fraction * (explained + (1.0 - fraction) * ellipack::squared(rise));
   const double of_means = fraction / controls.effective_count() + source_part / effective_sources(differs.weight);
   const double squares = sum_of_squares(measured, contrast(b), measured.means);
   const double of_one = count > 0.0 ? squares / measured.weight * factor_of_freedom(factor.rank) : 0.0;
@@ -300,7 +325,7 @@ double GroupSums::deviation_of_one(const GroupSums& all, std::int64_t all_count)
   }
   double variance = 0.0;
   for (std::size_t i = 0; i < control_count && controls.weight > 0.0; ++i) {
-    variance = std::max(variance, controls.product(i, i) / controls.weight);
+    variance = std::max(variance, controls.squares[i] / controls.weight);
   }
   return differs.mean * std::sqrt(variance);
 }
@@ -377,15 +402,15 @@ ColumnImportance::Outlook ColumnImportance::outlook(std::size_t group, const Pre
   if (!outlook.differs) {
     return outlook;
   }
-  const Controls changes = prediction.surrogates.changes(own.features);
-  for (std::size_t c = 0; c < control_count; ++c) {
-    const double move = prediction.range.clip(prediction.value + changes[c]) - prediction.value;
-    outlook.controls[c] = rise_of(move, prediction.value, prediction.label);
-    outlook.change += std::abs(move) / static_cast<double>(control_count);
-  }
+  const Double4 moves =
+      clip(prediction.value + prediction.surrogates.changes(own.features), prediction.range) - prediction.value;
+  const double error = prediction.value - prediction.label;
+  const Double4 rises = moves * (moves + 2.0 * error);
+  simd::store(outlook.controls.data(), simd::abs(rises) <= largest_control ? rises : Double4{});
+  const Double4 sizes = simd::abs(moves);
+  outlook.change = 0.25 * ((sizes[0] + sizes[1]) + (sizes[2] + sizes[3]));
   const double move = outlook.change + mean_change_part * own.change.mean;
-  const double error = std::abs(prediction.label - prediction.value);
-  outlook.size = other_past ? 1.0 : std::min(largest_control, move * (move + 2.0 * error));
+  outlook.size = other_past ? 1.0 : std::min(largest_control, move * (move + 2.0 * std::abs(error)));
   return outlook;
 }
 
@@ -511,8 +536,8 @@ void ColumnImportance::add(const Round& round) {
     group.total.differs.add(outlook.differs ? 1.0 : 0.0, 1.0);
     group.recent.differs.add(outlook.differs ? 1.0 : 0.0, keep);
     if (outlook.differs) {
-      group.total.controls.add(1.0, outlook.controls);
-      group.recent.controls.add(1.0, outlook.controls, keep);
+      group.total.controls.add(outlook.controls, 1.0);
+      group.recent.controls.add(outlook.controls, keep);
       group.change.add(outlook.change, size_keep);
       group.size.add(outlook.size, size_keep);
     } else {
@@ -567,9 +592,12 @@ void ColumnImportance::add_row(const Round& round) {
     return;
   }
   auto entry = (place == parts_.sample.size() ? parts_.sample.add() : parts_.sample.write(place)).begin();
-  for (const std::span<const double> part : {round.row, round.gradient, round.past}) {
-    entry = std::ranges::copy(part, entry).out;
-  }
+  entry = std::ranges::copy(round.row, entry).out;
+  entry = std::ranges::transform(round.gradient, round.scale, entry, [](double slope, double scale) {
+            const double own = slope / scale;
+            return std::abs(own) <= largest_value ? own : 0.0;
+          }).out;
+  std::ranges::copy(round.past, entry);
 }
 
 }  // namespace ellipack

@@ -26,15 +26,16 @@ namespace ellipack {
 
 // Rises of the surrogates.
 constexpr std::size_t control_count = surrogate_count;
-using Controls = std::array<double, control_count>;
+using Controls = SurrogateValues;
 using Measured = std::array<double, control_count + 1>;  // controls and, last, the rise
 
-// Weighted means of variables, and sums of products of their deviations from the means.
-template <std::size_t count>
-struct Moments {
+// Weighted means of the controls and the rise, and sums of products of their deviations from the means.
+struct MeasuredMoments {
+  static constexpr std::size_t count = control_count + 1;
+
   double weight = 0.0;
   double squared_weight = 0.0;  // sum of squared weights
-  std::array<double, count> means{};
+  Measured means{};
   std::array<double, count*(count + 1) / 2> products{};  // lower triangle, row by row
 
   double product(std::size_t i, std::size_t j) const { return products[i * (i + 1) / 2 + j]; }
@@ -42,8 +43,21 @@ struct Moments {
   // Returns the number of equal weights that would determine a mean as well.
   double effective_count() const { return squared_weight > 0.0 ? weight * (weight / squared_weight) : 0.0; }
 
+  void add(double new_weight, const Measured& values);
+  void fade(double keep);
+};
+
+// Means of the controls, and sums of their squared deviations from the means.
+struct ControlMoments {
+  double weight = 0.0;
+  double squared_weight = 0.0;  // sum of squared weights
+  Controls means{};
+  Controls squares{};
+
+  double effective_count() const { return squared_weight > 0.0 ? weight * (weight / squared_weight) : 0.0; }
+
   // Adds values, after multiplying the weights so far by `keep`.
-  void add(double new_weight, const std::array<double, count>& values, double keep = 1.0);
+  void add(const Controls& values, double keep);
   void fade(double keep);
 };
 
@@ -57,10 +71,10 @@ struct FadingMean {
 
 // What was measured over all rounds, or over the recent ones.
 struct GroupSums {
-  Moments<control_count + 1> measured;
-  Moments<control_count + 1> squared;  // of the same with squared weights, by which the estimate varies
-  Moments<control_count> controls;     // at all rounds with different values, measured or not
-  FadingMean differs;                  // fraction of these rounds
+  MeasuredMoments measured;
+  MeasuredMoments squared;  // of the same with squared weights, by which the estimate varies
+  ControlMoments controls;  // at all rounds with different values, measured or not
+  FadingMean differs;       // fraction of these rounds
 
   // The estimated mean rise and its variance, over all rounds or over the recent ones. The number of all measurements
   // decides how many controls are used.
@@ -177,7 +191,8 @@ class ColumnImportance {
     double label = 0.0;
     double prediction = 0.0;
     std::span<const double> row;        // with clipped outliers
-    std::span<const double> gradient;   // slope of the local fit at the row
+    std::span<const double> gradient;   // of the local fit at the row, by standardized features
+    std::span<const double> scale;      // of the standardized features
     std::span<const double> past;       // features of the past
     std::span<const Outlook> outlooks;  // of all groups; none without an earlier row
     std::optional<Choice> choice;       // that was measured

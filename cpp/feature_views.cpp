@@ -153,7 +153,7 @@ double FeatureView::rank_of(double value, std::size_t feature) const {
 }
 
 void FeatureView::find_gradient(std::span<const double> slope, std::span<const double> linear,
-                                const SlopeBuffers& buffers) const {
+                                const GradientBuffers& buffers) const {
   const std::span<double> gradient = buffers.gradient;
   // Along a direction u of norm |u|, a fitted slope s adds s u. The rest of the linear slope is orthogonal to all
   // fitted directions.
@@ -194,10 +194,7 @@ void FeatureView::make_room() {
   }
 }
 
-void FeatureView::add_slope(std::span<const double> slope, std::span<const double> linear,
-                            const SlopeBuffers& buffers) {
-  find_gradient(slope, linear, buffers);
-  const std::span<const double> gradient = buffers.gradient;
+void FeatureView::add_gradient(std::span<const double> gradient) {
   const bool keeps = keeps_next_slope();
   std::vector<double>& entries = gop.write();
   if (keeps) {

@@ -82,21 +82,22 @@ struct FeatureView {
   // Standardizes a row.
   void standardize(std::span<const double> row, std::span<double> standard) const;
 
-  // Allocates what `add_slope` needs, so that it does not throw.
+  // Allocates what `add_gradient` needs, so that it does not throw.
   void make_room();
 
-  // Buffers of `find_gradient` and `add_slope`.
-  struct SlopeBuffers {
+  // What `find_gradient` writes.
+  struct GradientBuffers {
     std::span<double> gradient;  // one entry per feature
     std::span<double> fit;       // three entries per coordinate of local fits
   };
 
   // Computes the gradient by standardized features. `slope` is the slope of a local linear fit; along the other
   // directions, the slope is that of the global ridge regression, `linear`.
-  void find_gradient(std::span<const double> slope, std::span<const double> linear, const SlopeBuffers& buffers) const;
+  void find_gradient(std::span<const double> slope, std::span<const double> linear,
+                     const GradientBuffers& buffers) const;
 
-  // Adds this gradient, or its outer product, to `gop`.
-  void add_slope(std::span<const double> slope, std::span<const double> linear, const SlopeBuffers& buffers);
+  // Adds a gradient, or its outer product, to `gop`.
+  void add_gradient(std::span<const double> gradient);
 
   // Computes `gop`, which may have slopes, in units that are `ratio` times as large, entry by entry.
   void convert_gop(std::span<const double> ratio, std::span<double> converted) const;

@@ -85,15 +85,13 @@ MetricCore::Past::Past(const MetricSettings& settings, PastParts parts)
       active_errors(parts.active_errors),
       total_errors(parts.total_errors) {}
 
-MetricCore::PastWorkspace::PastWorkspace(const Past& past)
-    : row(past.rounds.dimension()), rounds(past.rounds), combination(predictions.size()) {}
+MetricCore::PastWorkspace::PastWorkspace(const Past& past, const MetricRounds::Workspace* first)
+    : row(past.rounds.dimension()), rounds(past.rounds, first), combination(predictions.size()) {}
 
-MetricCore::Workspace::Workspace(const MetricCore& core) : plain(core.plain_) {
+MetricCore::Workspace::Workspace(const MetricCore& core, const Workspace* first)
+    : plain(core.plain_, first != nullptr ? &first->plain : nullptr) {
   if (core.past_) {
-    past = std::make_unique<PastWorkspace>(*core.past_);
-  }
-  if (core.importance_) {
-    importance = std::make_unique<ImportanceWorkspace>(core.importance_->parts());
+    past = std::make_unique<PastWorkspace>(*core.past_, first != nullptr ? &first->past->rounds : nullptr);
   }
 }
 
@@ -470,6 +468,9 @@ void MetricCore::learn_past(const Row& row, double label, const MetricRounds::Pu
 // Computes the rises of the surrogates with the features of an earlier row and, in some rounds, predicts the row once
 // more with the features of a group from it.
 void MetricCore::measure_importance(std::span<const double> row, double label, Workspace& work) const {
+  if (!work.importance) {
+    work.importance = std::make_unique<ImportanceWorkspace>(*this, work);
+  }
   ImportanceWorkspace& measured = *work.importance;
   const ImportanceParts& parts = importance_->parts();
   const std::int64_t round = plain_.clock();
@@ -478,13 +479,11 @@ void MetricCore::measure_importance(std::span<const double> row, double label, W
   if (past_) {
     std::ranges::copy(std::span(work.past->row).first(measured.past.size()), measured.past.begin());
   }
-  if (plain_.has_labels()) {
-    plain_.find_gradient(work.plain, measured.gradient);
-  }
+  plain_.find_gradients(work.plain);
   if (parts.sample.empty()) {
     return;
   }
-  plain_.find_slopes(measured.gradient, parts.slope_model, work.plain, measured.surrogates);
+  plain_.find_slopes(parts.slope_model, work.plain, measured.surrogates);
   const std::size_t source = importance_->source_row(round);
   plain_.find_gaps(parts.row(source), work.plain, measured.surrogates.gaps);
   const ColumnImportance::Prediction usual{.value = work.prediction,
@@ -499,33 +498,26 @@ void MetricCore::measure_importance(std::span<const double> row, double label, W
   measured.choice = importance_->choose(round, measured.outlooks);
   if (measured.choice) {
     std::ranges::copy(row, measured.row.begin());
-    measured.prediction = predict_replaced(source, parts.groups[measured.choice->group], work);
+    predict_replaced(source, parts.groups[measured.choice->group], measured);
   }
 }
 
-// Predicts the row of the measurement after the features of a group were taken from an earlier row. The results of the
-// usual prediction stay in `work`, so that this one needs a workspace of its own.
-double MetricCore::predict_replaced(std::size_t source, const FeatureGroup& group, Workspace& work) const {
+// Predicts the row of the measurement after the features of a group were taken from an earlier row.
+void MetricCore::predict_replaced(std::size_t source, const FeatureGroup& group, ImportanceWorkspace& measured) const {
   const ImportanceParts& parts = importance_->parts();
-  ImportanceWorkspace& measured = *work.importance;
+  Workspace& replaced = measured.replaced;
   for (const std::int64_t feature : group.features) {
     const auto k = static_cast<std::size_t>(feature);
     measured.row[k] = parts.row(source)[k];
   }
-  std::unique_ptr<Workspace> other = acquire_workspace();
-  other->swap_models(work);
-  other->prediction = plain_.predict_row(measured.row, other->plain);
+  replaced.prediction = plain_.predict_row(measured.row, replaced.plain);
   if (past_) {
     // The first feature of the past is the prediction from the features of the row.
     std::ranges::copy(group.uses_past ? parts.past_row(source) : std::span<const double>(measured.past),
-                      other->past->row.begin());
-    other->past->row[0] = other->prediction;
-    combine(measured.row, *other);
+                      replaced.past->row.begin());
+    replaced.past->row[0] = replaced.prediction;
+    combine(measured.row, replaced);
   }
-  const double prediction = other->prediction;
-  other->swap_models(work);
-  release_workspace(std::move(other));
-  return prediction;
 }
 
 void MetricCore::add_importance(double label, const Workspace& work) {
@@ -534,11 +526,12 @@ void MetricCore::add_importance(double label, const Workspace& work) {
                     .label = label,
                     .prediction = work.prediction,
                     .row = work.plain.clipped,
-                    .gradient = measured.gradient,
+                    .gradient = MetricRounds::gradient(work.plain),
+                    .scale = plain_.feature_scales(),
                     .past = measured.past,
                     .outlooks = measured.outlooks,
                     .choice = measured.choice,
-                    .measured_prediction = measured.prediction});
+                    .measured_prediction = measured.replaced.prediction});
 }
 
 std::unique_ptr<MetricCore::Workspace> MetricCore::acquire_workspace() const {

@@ -167,42 +167,39 @@ class MetricCore {
   };
 
   struct PastWorkspace {
-    explicit PastWorkspace(const Past& past);
+    PastWorkspace(const Past& past, const MetricRounds::Workspace* first);
     std::vector<double> row;              // features of the past, and those of the row unless these are many
     std::array<double, 2> predictions{};  // without and with the past
     MetricRounds::Workspace rounds;
     StackedAggregation::Workspace combination;
   };
 
+  struct ImportanceWorkspace;
+
+  struct Workspace {
+    // See MetricRounds::Workspace.
+    explicit Workspace(const MetricCore& core, const Workspace* first = nullptr);
+    MetricRounds::Workspace plain;
+    std::unique_ptr<PastWorkspace> past;              // null without the past
+    std::unique_ptr<ImportanceWorkspace> importance;  // null before importance is measured
+    double prediction = 0.0;
+  };
+
   // What a round measures about the importance of columns before its label comes.
   struct ImportanceWorkspace {
-    explicit ImportanceWorkspace(const ImportanceParts& parts)
-        : row(parts.dimension), gradient(parts.dimension), past(parts.past_dimension), surrogates(parts.dimension) {
-      outlooks.reserve(parts.groups.size());
+    ImportanceWorkspace(const MetricCore& core, const Workspace& usual)
+        : row(core.dimension()),
+          past(core.importance_->parts().past_dimension),
+          surrogates(core.dimension()),
+          replaced(core, &usual) {
+      outlooks.reserve(core.importance_->parts().groups.size());
     }
-    std::vector<double> row;       // with the features of a group from an earlier row
-    std::vector<double> gradient;  // at the row itself
-    std::vector<double> past;      // features of the past
+    std::vector<double> row;   // with the features of a group from an earlier row
+    std::vector<double> past;  // features of the past
     Surrogates surrogates;
     std::vector<ColumnImportance::Outlook> outlooks;  // of the groups; none without an earlier row
     std::optional<ColumnImportance::Choice> choice;   // that was measured
-    double prediction = 0.0;                          // for `row`
-  };
-
-  struct Workspace {
-    explicit Workspace(const MetricCore& core);
-    MetricRounds::Workspace plain;
-    std::unique_ptr<PastWorkspace> past;              // null without the past
-    std::unique_ptr<ImportanceWorkspace> importance;  // null if importance is not measured
-    double prediction = 0.0;
-
-    // See MetricRounds::Workspace.
-    void swap_models(Workspace& other) {
-      plain.swap_models(other.plain);
-      if (past) {
-        past->rounds.swap_models(other.past->rounds);
-      }
-    }
+    Workspace replaced;                               // with the prediction for `row`
   };
 
   void predict_rows(std::span<const double> rows, const PredictionOutput& output, std::size_t first,
@@ -221,7 +218,7 @@ class MetricCore {
 
   // Measurement of the importance of columns: before and after the label comes.
   void measure_importance(std::span<const double> row, double label, Workspace& work) const;
-  double predict_replaced(std::size_t source, const FeatureGroup& group, Workspace& work) const;
+  void predict_replaced(std::size_t source, const FeatureGroup& group, ImportanceWorkspace& measured) const;
   void add_importance(double label, const Workspace& work);
 
   const PastFeatures* own_past() const { return past_ ? &past_->features : nullptr; }

@@ -180,16 +180,17 @@ void MetricParts::check() const {
   require((labels.count > 0.0) == (centers.size() > 0), "centers must exist if and only if labels were learned");
 }
 
-MetricRounds::Workspace::View::View(const FeatureView& view, std::size_t kriged)
+MetricRounds::Workspace::View::View(const FeatureView& view, std::size_t kriged, std::shared_ptr<LocalModels> buffers)
     : coordinates(view.rank),
       neighbors(std::max(kriged, LocalModels::neighbors_of_fit(view.fit_dimension))),
       near(neighbors.size(), view.rank),
-      models(kriged, view.fit_dimension, view.rank),
+      models(std::move(buffers)),
       slope(view.fit_dimension),
+      gradient(view.dimension),
       slope_buffer(3 * view.fit_dimension),
       trend_slopes(2 * view.rank) {}
 
-MetricRounds::Workspace::Workspace(const MetricRounds& rounds)
+MetricRounds::Workspace::Workspace(const MetricRounds& rounds, const Workspace* first)
     : row(rounds.dimension()),
       clipped(rounds.dimension()),
       standard(rounds.dimension() + 1),
@@ -197,8 +198,11 @@ MetricRounds::Workspace::Workspace(const MetricRounds& rounds)
       predictions(rounds.parts_.aggregation.size()),
       aggregation(predictions.size()),
       buffer(rounds.dimension() + 1) {
+  const std::size_t kriged = rounds.settings_.neighbors;
   for (const FeatureView& view : rounds.parts_.views) {
-    views.emplace_back(view, rounds.settings_.neighbors);
+    views.emplace_back(view, kriged,
+                       first != nullptr ? first->views[views.size()].models
+                                        : std::make_shared<LocalModels>(kriged, view.fit_dimension, view.rank));
   }
 }
 
@@ -226,6 +230,7 @@ double MetricRounds::predict_row(std::span<const double> row, Workspace& work) c
     return work.aggregation.prediction;
   }
   work.clock = -1;
+  work.has_gradients = false;
   see_row(row, work);
   find_packing_center(work);
   work.aggregation.prediction = 0.0;
@@ -289,7 +294,7 @@ void MetricRounds::ask_local_experts(std::size_t v, Workspace& work) const {
   }
   const std::span<double> own(work.predictions.data() + global_experts + v * LocalModels::experts,
                               LocalModels::experts);
-  view.models.predict(view.near, own, view.slope);
+  view.models->predict(view.near, own, view.slope);
   const double base = parts_.centers.mean_label(static_cast<std::size_t>(view.neighbors[0].position));
   for (double& prediction : own) {
     prediction += base;
@@ -383,27 +388,29 @@ void MetricRounds::fill_trends_from_rows(std::size_t v, Workspace& work) const {
   }
 }
 
-void MetricRounds::find_gradient(Workspace& work, std::span<double> gradient) const {
-  const FeatureView& first = parts_.views[0];
-  Workspace::View& view = work.views[0];
-  first.find_gradient(view.slope, parts_.regressions.ridge.coefficients, {gradient, view.slope_buffer});
-  for (std::size_t k = 0; k < gradient.size(); ++k) {
-    gradient[k] /= first.scale[k];
-    if (!(std::abs(gradient[k]) <= CenterMemory::largest_row)) {
-      gradient[k] = 0.0;
-    }
+void MetricRounds::find_gradients(Workspace& work) const {
+  if (work.has_gradients || !has_labels()) {
+    return;
   }
+  for (std::size_t v = 0; v < parts_.views.size(); ++v) {
+    Workspace::View& view = work.views[v];
+    parts_.views[v].find_gradient(view.slope, parts_.regressions.ridge.coefficients,
+                                  {view.gradient, view.slope_buffer});
+  }
+  work.has_gradients = true;
 }
 
-void MetricRounds::find_slopes(std::span<const double> gradient, std::span<const double> model, const Workspace& work,
-                               Surrogates& surrogates) const {
-  auto& [ridge, forgetting, local, quadratic] = surrogates.slopes;
+std::span<const double> MetricRounds::gradient(const Workspace& work) { return work.views[0].gradient; }
+
+void MetricRounds::find_slopes(std::span<const double> model, const Workspace& work, Surrogates& surrogates) const {
   const std::size_t d = dimension();
-  std::copy_n(parts_.regressions.ridge.coefficients.begin(), d, ridge.begin());
-  std::copy_n(parts_.regressions.forgetting.coefficients.begin(), d, forgetting.begin());
-  std::ranges::transform(gradient, parts_.views[0].scale, local.begin(), std::multiplies());
+  const auto& [ridge, forgetting] = parts_.regressions;
   if (!model.empty()) {
-    project_row(work.standard, model, quadratic);
+    project_row(work.standard, model, surrogates.modeled_slopes);
+  }
+  for (std::size_t k = 0; k < d; ++k) {
+    surrogates.slopes[k] = {ridge.coefficients[k], forgetting.coefficients[k], work.views[0].gradient[k],
+                            surrogates.modeled_slopes[k]};
   }
   surrogates.curvatures = model.first(model.empty() ? 0 : d * d);
 }
@@ -530,10 +537,9 @@ void MetricRounds::update_statistics(double label, const Workspace& work) {
 
 // Adds the slopes of the local fits to the gradient outer product of each view.
 void MetricRounds::update_gops(Workspace& work) {
-  const std::span gradient(work.buffer.data(), dimension());
+  find_gradients(work);
   for (std::size_t v = 0; v < parts_.views.size(); ++v) {
-    Workspace::View& view = work.views[v];
-    parts_.views[v].add_slope(view.slope, parts_.regressions.ridge.coefficients, {gradient, view.slope_buffer});
+    parts_.views[v].add_gradient(work.views[v].gradient);
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -165,14 +166,16 @@ class MetricRounds {
     return {prediction, relative_scale, parts_.intervals.around(prediction, relative_scale)};
   }
 
-  // Computes the gradient of the local fit at the row that was predicted last; 0 where it is too large.
-  void find_gradient(Workspace& work, std::span<double> gradient) const;
+  // Computes the gradients of the local fits at the row that was predicted last, unless they are known.
+  void find_gradients(Workspace& work) const;
 
-  // Computes the slopes of the surrogates at the row that was predicted last, given the gradient of the local fit. The
+  // Returns the gradient in the first view, by standardized features. It is 0 before the first label.
+  static std::span<const double> gradient(const Workspace& work);
+
+  // Computes the slopes of the surrogates at the row that was predicted last, of which the gradients are known. The
   // model has the slopes of the quadratic function as linear functions of the standardized row: a symmetric matrix of
   // coefficients, then the intercepts. It may be empty, and must outlive the surrogates.
-  void find_slopes(std::span<const double> gradient, std::span<const double> model, const Workspace& work,
-                   Surrogates& surrogates) const;
+  void find_slopes(std::span<const double> model, const Workspace& work, Surrogates& surrogates) const;
 
   // Computes the gaps of the surrogates from the row that was predicted last to another one.
   void find_gaps(std::span<const double> other, const Workspace& work, std::span<double> gaps) const;
@@ -237,29 +240,25 @@ class MetricRounds {
 
 // Buffers of a round. A prediction leaves its results here, so that learning the same row can reuse them.
 struct MetricRounds::Workspace {
-  explicit Workspace(const MetricRounds& rounds);
-
-  // Exchanges the buffers of the local models, which keep no results. A second prediction in a round then uses memory
-  // that the first one has brought into the cache.
-  void swap_models(Workspace& other) {
-    for (std::size_t v = 0; v < views.size(); ++v) {
-      std::swap(views[v].models, other.views[v].models);
-    }
-  }
+  // For another prediction in the same round, a workspace shares the buffers of the local models with the first one.
+  // They keep no results, and are in the cache.
+  explicit Workspace(const MetricRounds& rounds, const Workspace* first = nullptr);
 
   // Buffers for one view.
   struct View {
-    View(const FeatureView& view, std::size_t neighbors);
+    View(const FeatureView& view, std::size_t kriged, std::shared_ptr<LocalModels> buffers);
     std::vector<double> coordinates;
     std::vector<Neighbor> neighbors;
     Neighborhood near;
-    LocalModels models;
+    std::shared_ptr<LocalModels> models;
     std::vector<double> slope;
+    std::vector<double> gradient;  // by standardized features
     std::vector<double> slope_buffer;
     std::vector<double> trend_slopes;  // slopes of both regressions along the coordinates
   };
 
-  std::int64_t clock = -1;  // round of the stored prediction; -1 if there is none
+  std::int64_t clock = -1;     // round of the stored prediction; -1 if there is none
+  bool has_gradients = false;  // of the local fits at its row
   std::vector<double> row;
   std::vector<double> clipped;
   std::vector<double> standard;  // standardized row and the constant 1

@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "simd.hpp"
+
 namespace ellipack {
 
 // The ridge regressions without and with forgetting, the local fit at the row, and a quadratic function. The first is
@@ -15,29 +17,28 @@ namespace ellipack {
 // follow all, with noise.
 constexpr std::size_t surrogate_count = 4;
 
+// One number for each surrogate.
+using SurrogateValues = std::array<double, surrogate_count>;
+
 struct Surrogates {
   // Features that are replaced together, beyond which products of two features are left out, to save time.
   static constexpr std::size_t max_paired = 16;
 
-  explicit Surrogates(std::size_t dimension) : gaps(dimension) { slopes.fill(std::vector<double>(dimension)); }
+  explicit Surrogates(std::size_t dimension) : slopes(dimension), modeled_slopes(dimension), gaps(dimension) {}
 
-  std::array<std::vector<double>, surrogate_count> slopes;  // at a row, by each standardized feature
-  std::span<const double> curvatures;  // of the quadratic function, by each pair of features; may be empty
-  std::vector<double> gaps;            // from the row to another one, by each standardized feature
+  std::vector<SurrogateValues> slopes;  // at a row, by each standardized feature
+  std::vector<double> modeled_slopes;   // those of the quadratic function
+  std::span<const double> curvatures;   // of the quadratic function, by each pair of features; may be empty
+  std::vector<double> gaps;             // from the row to another one, by each standardized feature
 
   // Returns by how much each surrogate changes if these features have their values in the other row.
-  std::array<double, surrogate_count> changes(std::span<const std::int64_t> features) const {
-    std::array<double, surrogate_count> sums{};
+  simd::Double4 changes(std::span<const std::int64_t> features) const {
+    simd::Double4 sums{};
     for (const std::int64_t feature : features) {
       const auto k = static_cast<std::size_t>(feature);
-      for (std::size_t c = 0; c < surrogate_count; ++c) {
-        sums[c] += slopes[c][k] * gaps[k];
-      }
+      sums += simd::load<simd::Double4>(slopes[k].data()) * gaps[k];
     }
-    if (!curvatures.empty()) {
-      sums.back() += second_order_change(features);
-    }
-    return sums;
+    return curvatures.empty() ? sums : sums + simd::Double4{0.0, 0.0, 0.0, second_order_change(features)};
   }
 
  private:

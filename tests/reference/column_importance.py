@@ -121,13 +121,12 @@ class Sums:
         rise = mean_rise + difference @ coefficients + part * residual
         difference -= part * (own_controls - mean_controls)
         leverage = float(difference @ np.linalg.solve(covariance, difference)) if kept else 0.0
-        combined = all_controls @ coefficients
-        spread = np.average((combined - np.average(combined, weights=all_weights)) ** 2, weights=all_weights)
         of_all = every.residual_variance(kept, coefficients, len(kept))
         of_these = part * self.residual_variance(kept, coefficients, 0) if self.measured else 0.0
         of_these = max(of_these, of_all * every.count() / (self.count() + prior))
         fraction = self.fraction()
-        of_rounds = fraction * float(spread) + fraction * (1 - fraction) * rise**2  # some have equal values: no rise
+        explained = every.explained_variance(kept, coefficients)
+        of_rounds = fraction * explained + fraction * (1 - fraction) * rise**2  # some have equal values: no rise
         variance = fraction**2 * (of_these + leverage * of_all) + of_rounds * self._variance_of_means()
         return Estimate(fraction * float(rise), float(variance))
 
@@ -143,6 +142,12 @@ class Sums:
         kept = independent_controls(weight, centered, len(rise))
         coefficients = weighted_fit(weight, centered[:, kept], rise - np.average(rise, weights=weight))
         return kept, coefficients, (centered[:, kept] * weight[:, None]).T @ centered[:, kept] / weight.sum()
+
+    def explained_variance(self, kept: list[int], coefficients: Floats) -> float:
+        """Return the variance of what the controls explain of the measured rises."""
+        weight, _, controls = self._arrays()
+        explained = controls[:, kept] @ coefficients
+        return float(np.average((explained - np.average(explained, weights=weight)) ** 2, weights=weight))
 
     def residual_variance(self, kept: list[int], coefficients: Floats, rank: int) -> float:
         """Return the variance of the mean residual, by the squares of the weighted residuals."""

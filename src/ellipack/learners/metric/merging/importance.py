@@ -5,12 +5,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from ellipack._core import FeatureGroup, ImportanceParts
-from ellipack.validation import Floats
+from ellipack.validation import Floats, Ints
 
 _N_MEASURED, _N_CONTROLS = 5, 4  # variables of the moments in the sums of a group
+_PAIRS = np.tril_indices(_N_MEASURED)  # variables whose products are summed, where rises are measured
+_SQUARES = np.arange(_N_CONTROLS), np.arange(_N_CONTROLS)  # the same of the controls at all rounds
 _TOTAL, _RECENT = 0, 1  # rows of the sums
 _LEAST_MEMORY, _MEMORY_DIVISOR = 512.0, 4.0  # rounds of the recent window, as in cpp/column_importance.cpp
 _RECENT_FACTOR = 4  # place among the errors
+
+Pairs = tuple[Ints, Ints]
+"""Two variables of each product."""
 
 
 def fading_of(first: int, last: int) -> float:
@@ -71,25 +76,25 @@ def _sums(parts: ImportanceParts) -> Floats:
     """Return the sums of all groups, of shape (n_groups, 2, n_sums), with the factor of recent measurements in them."""
     sums = np.array([group.sums for group in parts.groups]).reshape(-1, 2, FeatureGroup.sum_count)
     factor = float(parts.errors[_RECENT_FACTOR])
-    for part, count, kept in _moments(factor)[:2]:
+    for part, _, kept in _moments(factor)[:2]:
         moments = sums[:, _RECENT, part]
         moments[:, 0] *= kept
         moments[:, 1] *= kept**2
-        moments[:, 2 + count :] *= kept
+        moments[:, 2 + _N_MEASURED :] *= kept
     return sums
 
 
-def _moments(fading: float) -> list[tuple[slice, int, float]]:
-    """Return the place, the number of variables and the factor of the moments in a row of sums.
+def _moments(fading: float) -> list[tuple[slice, Pairs, float]]:
+    """Return the place, the pairs of variables and the factor of the moments in a row of sums.
 
     They are those of measurements, of the same with squared weights, and of the controls at all rounds with different
     values. The last two numbers of a row, the number of rounds and the fraction of those, are no moments.
     """
-    size = 2 + _N_MEASURED + _N_MEASURED * (_N_MEASURED + 1) // 2
+    size = 2 + _N_MEASURED + len(_PAIRS[0])
     return [
-        (slice(size), _N_MEASURED, fading),
-        (slice(size, 2 * size), _N_MEASURED, fading**2),
-        (slice(2 * size, -2), _N_CONTROLS, fading),
+        (slice(size), _PAIRS, fading),
+        (slice(size, 2 * size), _PAIRS, fading**2),
+        (slice(2 * size, -2), _SQUARES, fading),
     ]
 
 
@@ -97,9 +102,9 @@ def _merge_sums(base: Floats, before: Floats, after: Floats, fading: float) -> F
     """Return sums over the runs before and one more, which was learned from the base alone."""
     merged = np.empty_like(before)
     for row, factor in ((_TOTAL, 1.0), (_RECENT, fading)):
-        for part, count, kept in _moments(factor):
+        for part, pairs, kept in _moments(factor):
             merged[:, row, part] = _merge_moments(
-                base[:, row, part], before[:, row, part], after[:, row, part], kept, count
+                base[:, row, part], before[:, row, part], after[:, row, part], kept, pairs
             )
         differing = _merge_means(base[:, row, -2:], before[:, row, -2:], after[:, row, -2:], factor)
         differing[:, 1] = np.minimum(differing[:, 1], 1.0)  # a fraction, up to rounding
@@ -107,12 +112,13 @@ def _merge_sums(base: Floats, before: Floats, after: Floats, fading: float) -> F
     return merged
 
 
-def _merge_moments(base: Floats, before: Floats, after: Floats, kept: float, count: int) -> Floats:
-    """Return the moments of `count` variables; see `Moments` in cpp/column_importance.hpp.
+def _merge_moments(base: Floats, before: Floats, after: Floats, kept: float, pairs: Pairs) -> Floats:
+    """Return moments of variables; see cpp/column_importance.hpp.
 
-    They are weight, squared weight, means, and the products of deviations, a lower triangle.
+    They are weight, squared weight, means, and the products of the deviations of pairs of variables.
     """
-    i, j = np.tril_indices(count)
+    i, j = pairs
+    count = int(i[-1]) + 1
     means, products = slice(2, 2 + count), slice(2 + count, None)
     old = kept * base[:, :1]
     new = np.maximum(after[:, :1] - old, 0.0)  # weight of the rounds of this run
