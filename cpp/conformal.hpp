@@ -368,8 +368,9 @@ struct ConformalIntervals {
   // number of rounds, and writes the calibration before each label.
   //
   // Each round waits for the widths of the one before. So they stay in registers, and are multiplied by the factors of
-  // a hit and of a miss before it is known which of them counts. Intervals are published in a loop of its own, because
-  // there are not enough registers for both.
+  // a hit and of a miss before it is known which of them counts. A label can only miss intervals on its side of the
+  // prediction. If it is below, both signs are changed, so that only upper ends are compared. Intervals are published
+  // in a loop of its own, because there are not enough registers for both.
   std::size_t run_usual_rounds(std::span<const double> predictions, std::span<const double> known,
                                std::span<Calibration> before) {
     const auto [narrowest, widest] = std::ranges::minmax(widths);
@@ -378,6 +379,7 @@ struct ConformalIntervals {
     }
     constexpr std::size_t lanes = simd::lane_count<Doubles>;
     constexpr std::size_t parts = size / lanes;
+    static constexpr std::array<double, 2> signs{1.0, -1.0};
     const Factors& factors = factors_after.back();
     std::array<Doubles, parts> below;
     std::array<Doubles, parts> above;
@@ -391,12 +393,14 @@ struct ConformalIntervals {
     for (; row < known.size(); ++row, count += 1.0) {
       const double label = known[row];
       const double prediction = predictions[row];
-      const auto at = simd::splat<Doubles>(label);
-      const auto scale = simd::splat<Doubles>(mean);
+      const auto is_below = static_cast<std::size_t>(label < prediction);
+      const double sign = signs[is_below];
+      const auto at = simd::splat<Doubles>(sign * label);
+      const auto use_below = simd::splat<Doubles>(label) < simd::splat<Doubles>(prediction);
       std::array<simd::MaskOf<Doubles>, parts> reached;
       std::uint32_t hits = 0;
       for (std::size_t part = 0; part < parts; ++part) {
-        reached[part] = (prediction - below[part] * scale <= at) & (at <= prediction + above[part] * scale);
+        reached[part] = at <= sign * prediction + (use_below ? below[part] : above[part]) * mean;
         hits |= simd::to_bits(reached[part]) << (part * lanes);
       }
       const std::uint32_t missed = hits ^ 0xFFU;
@@ -404,8 +408,8 @@ struct ConformalIntervals {
         break;
       }
       before[row].scale = mean;
-      const PerCoverage& below_miss = factors.miss[static_cast<std::size_t>(label < prediction)];
-      const PerCoverage& above_miss = factors.miss[static_cast<std::size_t>(label > prediction)];
+      const PerCoverage& below_miss = factors.miss[is_below];
+      const PerCoverage& above_miss = factors.miss[1 - is_below];
       for (std::size_t part = 0; part < parts; ++part) {
         simd::store(&before[row].widths[part * lanes], below[part]);
         simd::store(&before[row].widths[size + part * lanes], above[part]);
