@@ -129,6 +129,8 @@ void bind_core(nb::module_& m) {
            "neighbors"_a, "max_centers"_a, "label_margin"_a)
       .def_ro("neighbors", &MetricSettings::neighbors)
       .def_ro("max_centers", &MetricSettings::max_centers)
+      .def_prop_ro("past_max_centers", &MetricSettings::past_max_centers,
+                   "Number of centers at which the learner that sees the past evicts some.")
       .def_ro("label_margin", &MetricSettings::label_margin)
       .def(
           "__reduce__",

@@ -78,7 +78,7 @@ void CoreParts::check() const {
 }
 
 MetricCore::Past::Past(const MetricSettings& settings, PastParts parts)
-    : rounds(settings, std::move(parts.rounds)),
+    : rounds({settings.neighbors, settings.past_max_centers(), settings.label_margin}, std::move(parts.rounds)),
       features(std::move(parts.features)),
       combination(std::move(parts.combination)),
       active_from(parts.active_from),

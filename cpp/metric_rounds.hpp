@@ -31,6 +31,9 @@ struct MetricSettings {
   // before it has this many.
   std::size_t max_centers;
   double label_margin;  // predictions may exceed the range of the labels by this fraction of it
+
+  // The same number for the learner that sees the past. It evicts a little earlier, so that no round waits for both.
+  std::size_t past_max_centers() const { return max_centers - 2; }
 };
 
 // The centers, shared by all views. A center is a row, or several rows that have the same coordinates in the first

@@ -754,6 +754,10 @@ class MetricSettings:
     def max_centers(self) -> int: ...
 
     @property
+    def past_max_centers(self) -> int:
+        """Number of centers at which the learner that sees the past evicts some."""
+
+    @property
     def label_margin(self) -> float: ...
 
     def __reduce__(self) -> tuple[object, ...]: ...

@@ -78,7 +78,8 @@ class ReferencePastLearner:
         self.past, self.sees_features = ReferencePast(labels, max_keys), d <= MANY_FEATURES
         self.plain = ReferenceMetricLearner(d, choices=choices[0], **parameters)
         seen = len(self.past.features(0, 0.0)) + (d if self.sees_features else 0)
-        self.with_past = ReferenceMetricLearner(seen, choices=choices[1], seeds=(1,), **parameters)
+        earlier = parameters | {"max_centers": parameters.get("max_centers", 100_000) - 2}  # evicts a little earlier
+        self.with_past = ReferenceMetricLearner(seen, choices=choices[1], seeds=(1,), **earlier)
         self.weights, self.top = BernsteinAggregation(np.array([0.8, 0.2])), BernsteinAggregation(np.full(2, 0.5))
         self.stack: LeastSquares | None = None
         self.active_from = 0

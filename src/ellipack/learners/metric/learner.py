@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import CoreParts, MetricCore, PastFeatures
+from ellipack._core import CoreParts, MetricCore, MetricSettings, PastFeatures
 from ellipack.errors import DomainError, InputError, ShapeError
 from ellipack.learners.intervals import NO_BOUNDS, Predictions, RowPredictions, check_bounds, empty_predictions
 from ellipack.learners.metric.call_sizes import predictions_per_call, rounds_per_call
@@ -403,11 +403,11 @@ def _run_boundary_round(
     """
     phase, core, settings = state.phase, state.core, state.core.settings
     clock = core.clock + 1
-    if clock == phase.end and clock < settings.max_centers and refits_after(core):
+    if clock == phase.end and clock < settings.past_max_centers and refits_after(core):
         parts, prediction, bounds = core.round_before_refit(*round_)
     else:
         parts, prediction, bounds = core.round_on_copy(*round_)
-        parts = _evict(parts, settings.max_centers)
+        parts = _evict(parts, settings)
     predictions.values[:], predictions.bounds[:] = prediction, bounds
     if parts.plain.clock == phase.end:
         state.phase = next_phase(phase, parts, state.config, state.random_state, n_jobs)
@@ -415,11 +415,11 @@ def _run_boundary_round(
         state.phase = replace(phase, core=MetricCore(settings, parts))
 
 
-def _evict(parts: CoreParts, max_centers: int) -> CoreParts:
-    """Return parts with fewer than `max_centers` centers in each learner."""
+def _evict(parts: CoreParts, settings: MetricSettings) -> CoreParts:
+    """Return parts with room for one more center in each learner."""
     plain, past = parts.plain, parts.past
-    plain_is_full = len(plain.centers) >= max_centers
-    past_is_full = past is not None and len(past.rounds.centers) >= max_centers
+    plain_is_full = len(plain.centers) >= settings.max_centers
+    past_is_full = past is not None and len(past.rounds.centers) >= settings.past_max_centers
     if not plain_is_full and not past_is_full:
         return parts
     if past is not None and past_is_full:
