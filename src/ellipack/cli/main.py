@@ -333,7 +333,7 @@ def run(context: click.Context, /, **options: Any) -> None:
     name. It learns any other table from the first row. If --save and --resume name the same MODEL and the file does not
     exist yet, a new run starts. The same command can therefore be repeated after an interruption, or when TABLE has
     grown: no row is lost or learned twice. If the run is saved, a last line without a line end waits until it is
-    complete.
+    complete; of several files, that of the last one.
 
     With --workers or --scheduler, many processes learn one model (docs/scaling-out.md). The result depends on
     --shards and --shard-rows, not on the number of processes.
