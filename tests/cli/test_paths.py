@@ -51,6 +51,9 @@ def test_standard_input_is_not_overwritten(arguments: str, folder: Path, cli: Cl
         "predict model rides.csv -o /dev/stdout",
         "predict rides.csv table.csv -o /dev/fd/1",
         "report rides.csv -o -",
+        "inspect rides.csv",
+        "inspect linked.csv --json",
+        "inspect -",
     ],
 )
 def test_standard_output_does_not_overwrite_a_file_in_use(arguments: str, folder: Path, cli: CliRunner) -> None:

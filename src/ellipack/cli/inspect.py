@@ -21,6 +21,7 @@ from ellipack.tables.regressor import TableRegressor
 
 def inspect_model(model: str, as_json: bool) -> None:
     """Print what a model has learned."""
+    check_distinct_files({"MODEL": model}, {})
     record = read_record(model)
     if as_json:
         click.echo(record.to_json())
