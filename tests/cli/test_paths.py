@@ -64,6 +64,40 @@ def test_standard_output_does_not_overwrite_a_file_in_use(arguments: str, folder
     assert table.read_bytes() == before
 
 
+@pytest.mark.parametrize("is_stdout", [False, True])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "run - -t duration",
+        "run rides.csv -t duration",
+        "run other.csv -t duration --predictions linked.csv",
+        "run other.csv -t duration --predictions p --report p --resume linked.csv",
+        "predict model rides.csv",
+        "predict rides.csv table.csv",
+        "report rides.csv",
+        "inspect rides.csv",
+    ],
+)
+def test_messages_are_not_written_to_a_file_in_use(
+    arguments: str, is_stdout: bool, folder: Path, cli: CliRunner
+) -> None:
+    """The message of the error is on standard output, unless that is the same file."""
+    table = folder / "rides.csv"
+    before = table.read_bytes()
+    stdout = table if is_stdout else None
+    result = cli.redirected(*arguments.split(), folder=folder, stdin=table, stdout=stdout, stderr=table)
+    assert (result.code, SAME in result.out, result.err) == (2, not is_stdout, "")
+    assert table.read_bytes() == before
+
+
+def test_standard_output_and_error_may_be_the_same_file(folder: Path, cli: CliRunner) -> None:
+    log = folder / "log"
+    log.touch()
+    run = "run", "rides.csv", "-t", TARGET, "--predictions", "-"
+    assert cli.redirected(*run, folder=folder, stdin=folder / "rides.csv", stdout=log, stderr=log).code == 0
+    assert log.read_text().startswith("row,prediction,label\nellipack: columns: ")
+
+
 @pytest.mark.parametrize("name", ["linked.csv", "symbolic.csv", "./rides.csv"])
 @pytest.mark.parametrize("option", ["--predictions", "--report", "--save"])
 def test_another_name_of_the_table_is_not_overwritten(option: str, name: str, folder: Path, cli: CliRunner) -> None:
