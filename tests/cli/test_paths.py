@@ -130,6 +130,26 @@ def test_models_are_not_saved_to_standard_output(folder: Path, cli: CliRunner) -
     assert (result.code, result.err) == (2, "ellipack: --save must be the path of a file, got '-'\n")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "run rides.csv -t duration --save",
+        "run rides.csv -t duration --resume",
+        "run rides.csv -t duration --predictions",
+        "run rides.csv -t duration --report",
+        "predict model rides.csv --output",
+        "report model --output",
+    ],
+)
+def test_empty_paths_are_refused(arguments: str, folder: Path, cli: CliRunner) -> None:
+    before = sorted(os.listdir(folder))
+    words = arguments.split()
+    result = cli(*words, "", folder=folder)
+    message = "it must be the path of a file, got ''. (see ellipack"
+    assert (result.code, words[-1] in result.err, message in result.err) == (2, True, True), result.err
+    assert sorted(os.listdir(folder)) == before
+
+
 @pytest.mark.parametrize("kind", ["pipe", "device"])
 @pytest.mark.parametrize("option", ["--save", "--predictions", "--report"])
 def test_devices_and_pipes_are_not_replaced(option: str, kind: str, folder: Path, cli: CliRunner) -> None:

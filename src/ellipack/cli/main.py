@@ -30,7 +30,7 @@ from ellipack.cli.options import (
     DEFAULT_WORKER_TIMEOUT,
     Options,
 )
-from ellipack.cli.standard_streams import InputPath, OutputPath, expand_patterns, reopen_closed_streams
+from ellipack.cli.standard_streams import FilePath, InputPath, OutputPath, expand_patterns, reopen_closed_streams
 from ellipack.errors import EllipackError, InputError, ModelFileError, StreamError
 from ellipack.memory_errors import is_lack_of_memory
 
@@ -262,11 +262,11 @@ def completion(shell: str) -> None:
 )
 @click.option("--report", type=OutputPath(), metavar="OUT.html", help="Write a report page.")
 @click.option(
-    "--save", type=click.Path(), metavar="MODEL", help="Save the run when it ends or is stopped, and in between."
+    "--save", type=FilePath(), metavar="MODEL", help="Save the run when it ends or is stopped, and in between."
 )
 @click.option(
     "--resume",
-    type=click.Path(),
+    type=FilePath(),
     metavar="MODEL",
     help="Resume a saved run. Without --save, it is saved to the same file.",
 )
