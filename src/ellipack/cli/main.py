@@ -28,6 +28,7 @@ from ellipack.cli.options import (
     DEFAULT_SHARD_ROWS,
     DEFAULT_SHARDS,
     DEFAULT_WORKER_TIMEOUT,
+    MAX_WORKERS,
     Options,
 )
 from ellipack.cli.standard_streams import FilePath, InputPath, OutputPath, expand_patterns, reopen_closed_streams
@@ -283,9 +284,10 @@ def completion(shell: str) -> None:
 )
 @click.option(
     "--workers",
-    type=click.IntRange(1),
+    type=click.IntRange(1, MAX_WORKERS),
     metavar="N",
-    help="Learn with N processes on this machine. The result does not depend on N.",
+    help=f"Learn with N processes on this machine, at most {MAX_WORKERS}, each with memory of its own. The result does "
+    "not depend on N.",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Learn with the workers of a scheduler of Dask, such as tcp://host:8786."
