@@ -208,12 +208,12 @@ class CliRunner:
         return CommandResult(code, *(file.read_text(encoding="utf-8") for file in self._files[1:]))
 
     def redirected(
-        self, *arguments: str | Path, folder: Path, stdin: Path, stdout: Path | None = None
+        self, *arguments: str | Path, folder: Path, stdin: Path, stdout: Path | None = None, stderr: Path | None = None
     ) -> CommandResult:
-        """Run a command with a file as standard input, and with another one as standard output, if given."""
+        """Run a command with a file as standard input, and with others as standard output and error, if given."""
         for file in self._files:
             file.write_bytes(b"")
-        self._start_process(arguments, folder, {}, None, [stdin, stdout or self._files[1], self._files[2]])
+        self._start_process(arguments, folder, {}, None, [stdin, stdout or self._files[1], stderr or self._files[2]])
         code = self._read_number()
         return CommandResult(code, *(file.read_text(encoding="utf-8") for file in self._files[1:]))
 

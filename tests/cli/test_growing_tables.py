@@ -74,6 +74,31 @@ def test_incomplete_last_line_waits_until_it_is_complete(kind: str, cli: CliRunn
     assert [float(label) for label in labels(tmp_path / "p.csv")] == [0.182928 + t for t in range(30)]
 
 
+@pytest.mark.parametrize("first_rows", [30, 130])
+def test_only_the_last_line_of_the_last_file_waits(first_rows: int, cli: CliRunner, tmp_path: Path) -> None:
+    """No file but the last has a line end after its last line, which is half a number at first in the last file."""
+    header, lines = "a,b,y\n", [f"{0.1 * t:.3f},{t % 7},{0.125 + t}" for t in range(first_rows + 40)]
+    run = "run", "[abc].csv", "-t", "y", "--save", "m", "--resume", "m", "--predictions", "p.csv"
+
+    def expect_rows(count: int) -> None:
+        for _ in range(2):
+            result = cli(*run, folder=tmp_path)
+            assert result.code == 0, result.err
+            assert load_run(tmp_path / "m").scores.n_rows == count
+        assert [float(label) for label in labels(tmp_path / "p.csv")] == [0.125 + t for t in range(count)]
+
+    second = header + "\n".join(lines[first_rows:-10])
+    (tmp_path / "a.csv").write_text(header + "\n".join(lines[:first_rows]))
+    (tmp_path / "b.csv").write_text(second[:-2])
+    expect_rows(len(lines) - 11)
+    with (tmp_path / "a.csv").open("a") as file:
+        file.write("\n")  # which changes no row
+    (tmp_path / "b.csv").write_text(second)
+    expect_rows(len(lines) - 11)
+    (tmp_path / "c.csv").write_text(header + "\n".join(lines[-10:]) + "\n")
+    expect_rows(len(lines))
+
+
 def test_last_line_is_read_if_the_input_is_over(cli: CliRunner, tmp_path: Path) -> None:
     text = "a,y\n" + "".join(f"{t},{t}\n" for t in range(9)) + "9,9"
     (tmp_path / "t.csv").write_text(text)

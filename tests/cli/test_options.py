@@ -1,3 +1,4 @@
+import os
 import shutil
 from pathlib import Path
 
@@ -46,6 +47,7 @@ def folder(tmp_path: Path) -> Path:
         (["--learner", "packing", "--set", "keep_founding_label=no"], 2, "--set keep_founding_label must be true or"),
         (["--kind", "km"], 2, "--kind must be COLUMN=KIND, got 'km'"),
         (["--kind", "km=length"], 2, "the kind of column 'km' must be one of number, boolean, time, category"),
+        (["--na", "n.v.", "--na", os.fsdecode(b"\xff")], 2, r"na must be text in UTF-8, got '\udcff'"),
         (["--drop", "miles"], 3, "rides.csv has no column named 'miles' (to drop); its columns are: when, km, traffic"),
         (
             ["--save-every", "0"],

@@ -38,6 +38,8 @@ def test_the_second_run_says_who_writes_the_file(
         ("--save", "m", "--resume", "m"): 4,
         ("--save", "link"): 4,
         ("--save", "other", "--predictions", "p.csv"): 3,
+        ("--report", "p.csv"): 3,
+        ("--report", "m"): 3,
     }
     with start_command(*first, folder=tmp_path, streams=tmp_path_factory.mktemp("streams")) as running:
         running.feed((tmp_path / "rides.csv").read_bytes())
@@ -54,19 +56,45 @@ def test_the_second_run_says_who_writes_the_file(
             assert sorted(os.listdir(tmp_path)) == before
         running.stop(signal.SIGKILL)
     assert (tmp_path / LOCK.format("m")).exists()  # a killed process leaves it, without a lock on it
-    for outputs in second:
+    for outputs in list(second)[:3]:
         assert cli("run", "rides.csv", "-t", TARGET, *outputs, folder=tmp_path).code == 0
     assert not list(tmp_path.glob(LOCK.format("*")))
 
 
-def test_predict_locks_its_output(cli: CliRunner, tmp_path: Path) -> None:
+def test_a_run_holds_the_lock_on_its_report(
+    cli: CliRunner, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    write(tmp_path / "rides.csv", rides(60))
+    first = "run", "-", "-t", TARGET, "--report", "r.html"
+    with start_command(*first, folder=tmp_path, streams=tmp_path_factory.mktemp("streams")) as running:
+        lock = tmp_path / LOCK.format("r.html")
+        wait_for(lambda: lock.exists() and lock.stat().st_size > 0)
+        result = cli("run", "rides.csv", "-t", TARGET, "--report", "r.html", folder=tmp_path)
+        assert (result.code, f"r.html is in use by process {running.number}" in result.err) == (3, True)
+    assert cli("run", "rides.csv", "-t", TARGET, "--report", "r.html", folder=tmp_path).code == 0
+    assert sorted(os.listdir(tmp_path)) == ["r.html", "rides.csv"]
+
+
+@pytest.mark.parametrize("command", ["predict m rides.csv -o out.csv", "report m -o out.csv"])
+def test_other_commands_lock_their_output(command: str, cli: CliRunner, tmp_path: Path) -> None:
     write(tmp_path / "rides.csv", rides(60))
     assert cli("run", "rides.csv", "-t", TARGET, "--save", "m", folder=tmp_path).code == 0
-    with lock_output(str(tmp_path / "p.csv")):
-        result = cli("predict", "m", "rides.csv", "-o", "p.csv", folder=tmp_path)
+    with lock_output(str(tmp_path / "out.csv")):
+        result = cli(*command.split(), folder=tmp_path)
     assert (result.code, f"in use by process {os.getpid()}" in result.err) == (3, True)
-    assert cli("predict", "m", "rides.csv", "-o", "p.csv", folder=tmp_path).code == 0
-    assert sorted(os.listdir(tmp_path)) == ["m", "p.csv", "rides.csv"]
+    assert cli(*command.split(), folder=tmp_path).code == 0
+    assert sorted(os.listdir(tmp_path)) == ["m", "out.csv", "rides.csv"]
+
+
+@pytest.mark.parametrize(("option", "code"), [("--save", 4), ("--predictions", 3), ("--report", 3)])
+def test_lock_files_are_no_outputs(option: str, code: int, cli: CliRunner, tmp_path: Path) -> None:
+    write(tmp_path / "rides.csv", rides(60))
+    with lock_output(str(tmp_path / "p.csv")):
+        lock = tmp_path / LOCK.format("p.csv")
+        before = lock.read_bytes()
+        result = cli("run", "rides.csv", "-t", TARGET, option, lock.name, folder=tmp_path)
+        assert (result.code, "names that end in .ellipack-lock are those of locks" in result.err) == (code, True)
+        assert lock.read_bytes() == before
 
 
 def test_only_one_of_many_holds_the_lock(tmp_path: Path) -> None:

@@ -51,6 +51,9 @@ def test_standard_input_is_not_overwritten(arguments: str, folder: Path, cli: Cl
         "predict model rides.csv -o /dev/stdout",
         "predict rides.csv table.csv -o /dev/fd/1",
         "report rides.csv -o -",
+        "inspect rides.csv",
+        "inspect linked.csv --json",
+        "inspect -",
     ],
 )
 def test_standard_output_does_not_overwrite_a_file_in_use(arguments: str, folder: Path, cli: CliRunner) -> None:
@@ -59,6 +62,40 @@ def test_standard_output_does_not_overwrite_a_file_in_use(arguments: str, folder
     result = cli.redirected(*arguments.split(), folder=folder, stdin=table, stdout=table)
     assert (result.code, SAME in result.err) == (2, True), result.err
     assert table.read_bytes() == before
+
+
+@pytest.mark.parametrize("is_stdout", [False, True])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "run - -t duration",
+        "run rides.csv -t duration",
+        "run other.csv -t duration --predictions linked.csv",
+        "run other.csv -t duration --predictions p --report p --resume linked.csv",
+        "predict model rides.csv",
+        "predict rides.csv table.csv",
+        "report rides.csv",
+        "inspect rides.csv",
+    ],
+)
+def test_messages_are_not_written_to_a_file_in_use(
+    arguments: str, is_stdout: bool, folder: Path, cli: CliRunner
+) -> None:
+    """The message of the error is on standard output, unless that is the same file."""
+    table = folder / "rides.csv"
+    before = table.read_bytes()
+    stdout = table if is_stdout else None
+    result = cli.redirected(*arguments.split(), folder=folder, stdin=table, stdout=stdout, stderr=table)
+    assert (result.code, SAME in result.out, result.err) == (2, not is_stdout, "")
+    assert table.read_bytes() == before
+
+
+def test_standard_output_and_error_may_be_the_same_file(folder: Path, cli: CliRunner) -> None:
+    log = folder / "log"
+    log.touch()
+    run = "run", "rides.csv", "-t", TARGET, "--predictions", "-"
+    assert cli.redirected(*run, folder=folder, stdin=folder / "rides.csv", stdout=log, stderr=log).code == 0
+    assert log.read_text().startswith("row,prediction,label\nellipack: columns: ")
 
 
 @pytest.mark.parametrize("name", ["linked.csv", "symbolic.csv", "./rides.csv"])
@@ -91,6 +128,26 @@ def test_standard_output_by_another_name_is_appended_to(folder: Path, cli: CliRu
 def test_models_are_not_saved_to_standard_output(folder: Path, cli: CliRunner) -> None:
     result = cli("run", "rides.csv", "-t", TARGET, "--save", "-", folder=folder)
     assert (result.code, result.err) == (2, "ellipack: --save must be the path of a file, got '-'\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "run rides.csv -t duration --save",
+        "run rides.csv -t duration --resume",
+        "run rides.csv -t duration --predictions",
+        "run rides.csv -t duration --report",
+        "predict model rides.csv --output",
+        "report model --output",
+    ],
+)
+def test_empty_paths_are_refused(arguments: str, folder: Path, cli: CliRunner) -> None:
+    before = sorted(os.listdir(folder))
+    words = arguments.split()
+    result = cli(*words, "", folder=folder)
+    message = "it must be the path of a file, got ''. (see ellipack"
+    assert (result.code, words[-1] in result.err, message in result.err) == (2, True, True), result.err
+    assert sorted(os.listdir(folder)) == before
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device"])

@@ -87,7 +87,9 @@ def test_batches_follow_from_the_rows_before_them(tmp_path: Path) -> None:
     [
         (("--workers", "2", "--scheduler", "tcp://127.0.0.1:1"), "can't both be given"),
         (("--workers", "2", "--learner", "packing"), "need --learner metric, got packing"),
-        (("--workers", "0"), "0 is not in the range x>=1"),
+        (("--workers", "0"), "0 is not in the range 1<=x<=512"),
+        (("--workers", "513"), "513 is not in the range 1<=x<=512"),
+        (("--workers", str(10**30)), "is not in the range 1<=x<=512"),
         (("--scheduler", "nowhere"), "no scheduler answers at nowhere"),
     ],
 )

@@ -46,8 +46,8 @@ def test_every_residual_is_in_the_histogram_or_counted_as_outside() -> None:
     np.testing.assert_allclose(bin_centers, -bin_centers[::-1], atol=1e-9)
 
 
-@pytest.mark.parametrize("errors", [[0.0, 0.0], [1e-12, 1e-12], [3.0, 3.0], [-1e300, 1e300]])
-def test_constant_and_huge_residuals_can_be_drawn(errors: list[float]) -> None:
+@pytest.mark.parametrize("errors", [[0.0, 0.0], [0.0, 5e-324], [1e-12, 1e-12], [3.0, 3.0], [-1e300, 1e300]])
+def test_constant_tiny_and_huge_residuals_can_be_drawn(errors: list[float]) -> None:
     record = with_errors(errors)
     histogram = run_charts.residual_histogram(record)
     assert histogram is not None

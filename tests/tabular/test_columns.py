@@ -122,9 +122,10 @@ def test_more_spellings_of_missing_values_and_separators_can_be_given() -> None:
         ({"decimal": ";"}, "decimal must be '.' or ',', got ';'"),
         ({"thousands": "x"}, "thousands must be one of '', ',', '.', ' ', \"'\", '_', got 'x'"),
         ({"decimal": ",", "thousands": ","}, "decimal and thousands must be different characters, got ',' for both"),
+        ({"na": ("-999", "\udcff")}, r"na must be text in UTF-8, got '\udcff'"),
     ],
 )
-def test_invalid_cell_options_raise(given: dict[str, str], message: str) -> None:
+def test_invalid_cell_options_raise(given: dict[str, object], message: str) -> None:
     with pytest.raises(DomainError, match=re.escape(message)):
         CellOptions(**given)  # type: ignore[arg-type]
 

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from ellipack.cli.messages import print_message
+from ellipack.cli.output_lock import lock_output
 from ellipack.cli.paths import check_distinct_files, check_writable
 from ellipack.cli.terminal import make_console, print_model
 from ellipack.errors import InputError, ModelFileError, StreamError
@@ -21,6 +22,7 @@ from ellipack.tables.regressor import TableRegressor
 
 def inspect_model(model: str, as_json: bool) -> None:
     """Print what a model has learned."""
+    check_distinct_files({"MODEL": model}, {})
     record = read_record(model)
     if as_json:
         click.echo(record.to_json())
@@ -33,7 +35,8 @@ def report_model(model: str, output: str | None) -> None:
     path = output or ("-" if model == "-" else f"{model}.html")
     check_distinct_files({"MODEL": model}, {"--output": path})
     check_writable(path)
-    write_report(read_record(model), path)
+    with lock_output(path):
+        write_report(read_record(model), path)
     if path != "-":
         print_message(f"report: {path}")
 

@@ -28,9 +28,10 @@ from ellipack.cli.options import (
     DEFAULT_SHARD_ROWS,
     DEFAULT_SHARDS,
     DEFAULT_WORKER_TIMEOUT,
+    MAX_WORKERS,
     Options,
 )
-from ellipack.cli.standard_streams import InputPath, OutputPath, expand_patterns, reopen_closed_streams
+from ellipack.cli.standard_streams import FilePath, InputPath, OutputPath, expand_patterns, reopen_closed_streams
 from ellipack.errors import EllipackError, InputError, ModelFileError, StreamError
 from ellipack.memory_errors import is_lack_of_memory
 
@@ -262,11 +263,11 @@ def completion(shell: str) -> None:
 )
 @click.option("--report", type=OutputPath(), metavar="OUT.html", help="Write a report page.")
 @click.option(
-    "--save", type=click.Path(), metavar="MODEL", help="Save the run when it ends or is stopped, and in between."
+    "--save", type=FilePath(), metavar="MODEL", help="Save the run when it ends or is stopped, and in between."
 )
 @click.option(
     "--resume",
-    type=click.Path(),
+    type=FilePath(),
     metavar="MODEL",
     help="Resume a saved run. Without --save, it is saved to the same file.",
 )
@@ -283,9 +284,10 @@ def completion(shell: str) -> None:
 )
 @click.option(
     "--workers",
-    type=click.IntRange(1),
+    type=click.IntRange(1, MAX_WORKERS),
     metavar="N",
-    help="Learn with N processes on this machine. The result does not depend on N.",
+    help=f"Learn with N processes on this machine, at most {MAX_WORKERS}, each with memory of its own. The result does "
+    "not depend on N.",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS", help="Learn with the workers of a scheduler of Dask, such as tcp://host:8786."
@@ -333,7 +335,7 @@ def run(context: click.Context, /, **options: Any) -> None:
     name. It learns any other table from the first row. If --save and --resume name the same MODEL and the file does not
     exist yet, a new run starts. The same command can therefore be repeated after an interruption, or when TABLE has
     grown: no row is lost or learned twice. If the run is saved, a last line without a line end waits until it is
-    complete.
+    complete; of several files, that of the last one.
 
     With --workers or --scheduler, many processes learn one model (docs/scaling-out.md). The result depends on
     --shards and --shard-rows, not on the number of processes.

@@ -12,6 +12,9 @@ DEFAULT_LEARNER = "metric"
 DEFAULT_SAVE_EVERY = 100_000
 """Number of rows between saves, by default."""
 
+MAX_WORKERS = 512
+"""Largest number of workers on this machine. Each of them is a process, which needs memory of its own."""
+
 DEFAULT_SHARDS = 8
 """Number of shards that workers learn at a time, by default."""
 

@@ -18,6 +18,7 @@ from ellipack.cli.messages import print_message
 from ellipack.errors import EllipackError, StreamError
 from ellipack.serialization.atomic_file import hidden_sibling, is_open_at, try_lock
 
+_SUFFIX = "ellipack-lock"
 _START = b"ellipack lock: "
 _MAX_BYTES = 4096  # of a lock file
 
@@ -36,12 +37,15 @@ def lock_output(path: str | None, error_type: Callable[[str], EllipackError] = S
     Raises
     ------
     EllipackError
-        If another process holds the lock. The message says which.
+        If another process holds the lock. The message says which. Also if the output has the name of a lock file.
     """
     if path in (None, "-") or (os.path.exists(path) and not os.path.isfile(path)):
         yield
         return
-    lock = hidden_sibling(Path(os.path.realpath(path)), "ellipack-lock")
+    output = Path(os.path.realpath(path))
+    if output.name.endswith(f".{_SUFFIX}"):
+        raise error_type(f"{path} can't be written: names that end in .{_SUFFIX} are those of locks")
+    lock = hidden_sibling(output, _SUFFIX)
     try:
         descriptor = _open_locked(lock, path, error_type)
     except OSError as error:

@@ -2,7 +2,8 @@
 
 import os
 import stat
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -10,7 +11,7 @@ from ellipack.cli.options import Options
 from ellipack.errors import EllipackError, InputError, ModelFileError, StreamError
 from ellipack.serialization.atomic_file import check_is_replaceable
 
-_STANDARD_INPUT, _STANDARD_OUTPUT = 0, 1
+_STANDARD_INPUT, _STANDARD_OUTPUT, _STANDARD_ERROR = 0, 1, 2
 
 
 def check_paths(options: Options) -> None:
@@ -57,25 +58,34 @@ def check_replaceable(path: str | None, error_type: Callable[[str], EllipackErro
 def check_distinct_files(inputs: Mapping[str, str | None], outputs: Mapping[str, str | None]) -> None:
     """Raise if two of the files that a command uses are the same file, even under two names.
 
-    Standard input and output, if redirected, are files, too. Only ``--save`` and ``--resume`` may be the same.
+    Standard input, output and error, if redirected, are files, too. Standard output and error may be the same, and so
+    may ``--save`` and ``--resume``.
     """
-    seen: dict[object, str] = {}
-    if (identity := _identity("-", _STANDARD_OUTPUT)) is not None:
-        seen[identity] = "standard output"
-    files = [(name, path, _STANDARD_INPUT) for name, path in inputs.items()]
-    files += [(name, path, _STANDARD_OUTPUT) for name, path in outputs.items() if path != "-"]
-    for name, path, standard in files:
-        if path is None or (identity := _identity(path, standard)) is None:
-            continue
+    seen = {_identity("-", _STANDARD_ERROR): "standard error", _identity("-", _STANDARD_OUTPUT): "standard output"}
+    paths = {**inputs, **{name: path for name, path in outputs.items() if path != "-"}}
+    identities = {
+        name: identity
+        for name, path in paths.items()
+        if path is not None and (identity := _identity(path, _STANDARD_INPUT)) is not None
+    }
+    _keep_messages_out_of(identities.values())
+    for name, identity in identities.items():
         other = seen.setdefault(identity, name)
         if other != name and {other, name} != {"--save", "--resume"}:
-            given = "standard input" if path == "-" else repr(path)
+            given = "standard input" if paths[name] == "-" else repr(paths[name])
             raise InputError(f"{other} and {name} must be different files, got {given} for both")
 
 
 def model_error(message: str) -> EllipackError:
     """Return the error of a model that can't be written."""
     return ModelFileError(message)
+
+
+def _keep_messages_out_of(identities: Collection[object]) -> None:
+    """Print messages on standard output if standard error is one of the files; nowhere if standard output is, too."""
+    if _identity("-", _STANDARD_ERROR) in identities:
+        is_in_use = _identity("-", _STANDARD_OUTPUT) in identities
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8") if is_in_use else sys.stdout
 
 
 def _check_writable(target: Path) -> None:

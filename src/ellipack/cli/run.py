@@ -51,15 +51,16 @@ def run_table(options: Options) -> int:
     check_worker_options(options)
     check_paths(options)
     stop = StopSignals()
-    with (
-        stop.installed(),
-        lock_output(options.model_path, model_error),
-        lock_output(options.predictions),
-        open_workers(options) as workers,
-    ):
-        record = _run(options, stop, workers)
-    if record is not None:
-        _show_result(options, record)
+    with lock_output(options.report):
+        with (
+            stop.installed(),
+            lock_output(options.model_path, model_error),
+            lock_output(options.predictions),
+            open_workers(options) as workers,
+        ):
+            record = _run(options, stop, workers)
+        if record is not None:
+            _show_result(options, record)
     return 128 + stop.number if stop.number else 0
 
 

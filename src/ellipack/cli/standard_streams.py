@@ -23,14 +23,26 @@ class InputPath(click.Path):
         return "-" if value in _INPUT_NAMES else str(super().convert(value, param, ctx))
 
 
-class OutputPath(click.Path):
+class FilePath(click.Path):
+    """Path of a file. An empty one, as of a variable of the shell that is not set, is an error."""
+
+    def convert(  # type: ignore[override]  # click allows path objects, too
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:
+        """Return the path."""
+        if not value:
+            self.fail("it must be the path of a file, got ''.", param, ctx)
+        return str(super().convert(value, param, ctx))
+
+
+class OutputPath(FilePath):
     """Path of an output. All names of standard output become ``-``. Opening one of them would truncate a file."""
 
     def convert(  # type: ignore[override]  # click allows path objects, too
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> str:
         """Return the path."""
-        return "-" if value in _OUTPUT_NAMES else str(super().convert(value, param, ctx))
+        return "-" if value in _OUTPUT_NAMES else super().convert(value, param, ctx)
 
 
 def expand_patterns(paths: Sequence[str]) -> list[str]:

@@ -150,6 +150,7 @@ def residual_histogram(record: Record) -> Chart | None:
     # The range is symmetric so that a bias to one side shows.
     tails = np.quantile(residuals, [_TAIL, 1 - _TAIL], method="inverted_cdf")
     reach = float(np.abs(tails).max()) or float(np.abs(residuals).max()) or 1.0
+    reach = max(reach, float(np.finfo(np.float64).tiny))  # smaller numbers can't be divided into bins
     counts, edges = np.histogram(residuals, bins=_N_BINS, range=(-reach, reach))
     quartiles = np.quantile(residuals, [0.25, 0.75]).tolist()
     outside = len(residuals) - int(counts.sum())

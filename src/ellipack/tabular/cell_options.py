@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from ellipack.errors import DomainError, ModelFileError
 from ellipack.tabular.columns import JsonDict, get_entry, get_optional_str, get_str, get_strs, invalid_entry
 from ellipack.tabular.number_format import DECIMALS, THOUSANDS, Separators
+from ellipack.tabular.table_batch import is_valid_unicode
 from ellipack.tabular.time_format import TimeFormat
 
 
@@ -40,6 +41,9 @@ class CellOptions:
             raise DomainError(f"thousands must be one of {', '.join(map(repr, THOUSANDS))}, got {self.thousands!r}")
         if self.thousands and self.thousands == self.decimal:
             raise DomainError(f"decimal and thousands must be different characters, got {self.decimal!r} for both")
+        for text in self.na:
+            if not is_valid_unicode(text):
+                raise DomainError(f"na must be text in UTF-8, got {text!r}")
         for pattern in self.time_formats.values():
             TimeFormat(pattern)
 

@@ -12,7 +12,7 @@ from ellipack.errors import StreamError
 from ellipack.tabular.arrow import json as arrow_json
 from ellipack.tabular.arrow import pa
 from ellipack.tabular.input_file import BLOCK_BYTES, GRACE_SECONDS, INVALID_UTF8, Utf8Reader
-from ellipack.tabular.table_batch import BadRow, Chunk, check_column_names, quote_value, to_strings
+from ellipack.tabular.table_batch import BadRow, Chunk, check_column_names, is_valid_unicode, quote_value, to_strings
 
 _MAX_LINE_BYTES = 1 << 24
 _MAX_EXTRA_BRACKETS = 100  # beyond one per line: pyarrow recurses into nested values, so limit the depth
@@ -224,8 +224,8 @@ def _parse_object(line: str, columns: list[str] | None) -> _Object:
             raise _InvalidLineError("is a duplicate key", key)
         if isinstance(value, list):
             raise _InvalidLineError("is a list or an object, not a number or a string: flatten it", key)
-        if not _is_valid_unicode(key) or (isinstance(value, str) and not _is_valid_unicode(value)):
-            raise _InvalidLineError("is not valid Unicode", key if _is_valid_unicode(key) else None)
+        if not is_valid_unicode(key) or (isinstance(value, str) and not is_valid_unicode(value)):
+            raise _InvalidLineError("is not valid Unicode", key if is_valid_unicode(key) else None)
         if columns is not None and key not in columns:
             raise _InvalidLineError(
                 f"is a key that does not occur in the first {BLOCK_BYTES:,} bytes: add it there as null", key
@@ -241,15 +241,6 @@ class _KeyValuePairs(list[tuple[str, _Cell]]):
 def _key_value_pairs(pairs: list[tuple[str, _Cell]]) -> _KeyValuePairs:
     """Mark a list of items as a JSON object."""
     return _KeyValuePairs(pairs)
-
-
-def _is_valid_unicode(text: str) -> bool:
-    """Return whether a string contains no lone surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _column_type(kind: pa.DataType) -> pa.DataType:

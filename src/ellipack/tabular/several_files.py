@@ -19,7 +19,7 @@ class SeveralFiles:
     paths : sequence of str
         Paths of the files.
     open_file : callable
-        Opens the reader of a path.
+        Opens the reader of a path, given whether it is the last one. Only the last file may grow.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class SeveralFiles:
         The files that were opened so far.
     """
 
-    def __init__(self, paths: Sequence[str], open_file: Callable[[str], Reader]) -> None:
+    def __init__(self, paths: Sequence[str], open_file: Callable[[str, bool], Reader]) -> None:
         self._paths, self._open_file = paths, open_file
-        self._reader, self.files = open_file(paths[0]), list[FileStart]()
+        self._reader, self.files = self._open(0), list[FileStart]()
         self.columns, self.is_live, self.has_incomplete_row = self._reader.columns, False, False
 
     def chunks(self) -> Iterator[Chunk]:
@@ -42,7 +42,7 @@ class SeveralFiles:
         for place, path in enumerate(self._paths):
             if place:
                 self._reader.close()
-                self._reader = self._open_file(path)
+                self._reader = self._open(place)
                 self._check_columns(path)
             first, name = rows_read, display_name(path)
             self.files.append(FileStart(name, first))
@@ -66,6 +66,9 @@ class SeveralFiles:
     def close(self) -> None:
         """Close the file that is open."""
         self._reader.close()
+
+    def _open(self, place: int) -> Reader:
+        return self._open_file(self._paths[place], place == len(self._paths) - 1)
 
     def _check_columns(self, path: str) -> None:
         missing = [name for name in self.columns if name not in self._reader.columns]

@@ -137,6 +137,15 @@ def escape_name(name: str) -> str:
     return name if name.isprintable() else repr(name)[1:-1]
 
 
+def is_valid_unicode(text: str) -> bool:
+    """Return whether a string contains no lone surrogates, as a word of a command line does that is not UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 @dataclass(frozen=True)
 class BadRow:
     """A row that cannot be read or encoded.

@@ -252,8 +252,8 @@ def open_table(
         At an unreadable row, "stop" raises StreamError. "skip" omits the row and adds it to the `unreadable_rows` of
         its batch; the rows after it keep their numbers.
     may_grow : bool, default False
-        Whether more may be appended to the file. If so, a last row without a line end is not read, because it may be
-        incomplete. Standard input ends where it ends.
+        Whether more may be appended to the last file. If so, its last row without a line end is not read, because it
+        may be incomplete. Standard input ends where it ends.
     later_columns : sequence of str, default ()
         Columns that the first rows of a pipe may lack, if it holds NDJSON: they are missing values there.
     file_options : FileOptions, default FileOptions()
@@ -291,10 +291,11 @@ def open_table(
     paths = [path] if isinstance(path, str) else list(path)
     may_grow = may_grow and "-" not in paths
 
-    def open_file(each: str, skip_rows: int = 0) -> Reader:
-        return _open_reader(each, format, skip_rows, file_options, may_grow=may_grow, later_columns=later_columns)
+    def open_file(each: str, is_last: bool = True, skip_rows: int = 0) -> Reader:
+        grows = may_grow and is_last
+        return _open_reader(each, format, skip_rows, file_options, may_grow=grows, later_columns=later_columns)
 
-    reader = open_file(paths[0], skipped) if len(paths) == 1 else SeveralFiles(paths, open_file)
+    reader = open_file(paths[0], skip_rows=skipped) if len(paths) == 1 else SeveralFiles(paths, open_file)
     name = display_name(paths[0]) + (f" and {len(paths) - 1:,} more" if len(paths) > 1 else "")
     try:
         return TableStream(reader, name, batch_rows=size, skip_rows=skipped, on_error=on_error)
