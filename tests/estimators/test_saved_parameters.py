@@ -168,3 +168,31 @@ def test_a_rescaled_regressor_accepts_only_the_class_that_was_fitted(
     assert not (tmp_path / "model").exists()
     assert learner.n_rounds == len(X)
     assert learner.fit(X, Y).predict(X).shape == (len(X),)
+
+
+@pytest.mark.parametrize(
+    ("learner", "name", "value"),
+    [
+        (IntrinsicDimensionRegressor(), "labels", "noisy"),
+        (RescaledRegressor(IntrinsicDimensionRegressor()), "regressor__labels", "noisy"),
+        (LocallyAdaptiveRegressor(), "adapt", "dimension"),
+        (PackingRegressor(), "keep_founding_label", False),
+        (PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(4))), "alpha", 2.0),
+        (PackingClassifier(), "clock", "ball"),
+        (MetricRegressor(), "neighbors", 4),
+        (KeyedRegressor(0), "learner", MetricRegressor(past=False, neighbors=4)),
+    ],
+    ids=lambda each: each if isinstance(each, str) else None,
+)
+def test_a_changed_parameter_has_the_same_effect_after_loading(
+    learner: Any, name: str, value: object, tmp_path: Path
+) -> None:
+    rows, labels = RNG.uniform(-0.5, 0.5, size=(300, 3)), RNG.integers(0, 2, size=300)
+    rows[:, 0] = rows[:, 0].round()
+    learner.fit(rows[:150], labels[:150]).set_params(**{name: value})
+    learner.save(tmp_path / "model")
+    loaded = ellipack.load(tmp_path / "model")
+    for each, path in ((learner, tmp_path / "kept"), (loaded, tmp_path / "loaded")):
+        each.partial_fit(rows[150:], labels[150:]).save(path)
+    assert loaded.predict(rows).tolist() == learner.predict(rows).tolist()
+    assert (tmp_path / "loaded").read_bytes() == (tmp_path / "kept").read_bytes()

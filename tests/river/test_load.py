@@ -1,6 +1,7 @@
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from ellipack.river import (
     IntrinsicDimensionRegressor,
     LocallyAdaptiveRegressor,
     MetricRegressor,
+    PackingClassifier,
     PackingRegressor,
     PhasedRegressor,
     load,
@@ -107,9 +109,13 @@ def test_features_whose_name_a_file_cannot_hold_are_refused(name: object, tmp_pa
         (MetricRegressor(), "config", "none"),
         (PhasedRegressor(), "alpha", -1.0),
         (PhasedRegressor(), "gop", 3),
+        (PhasedRegressor(), "alpha", 0.25),
+        (PhasedRegressor(), "gop", GradientOuterProduct(LocalSlopes(8))),
+        (PhasedRegressor(), "keep_founding_label", False),
+        (PackingRegressor(), "keep_founding_label", False),
     ],
 )
-def test_a_model_whose_parameter_became_invalid_is_not_saved(
+def test_a_model_with_an_invalid_or_another_parameter_than_it_learned_with_is_not_saved(
     model: Learner, name: str, value: object, tmp_path: Path
 ) -> None:
     for x, y in rows(3):
@@ -118,3 +124,29 @@ def test_a_model_whose_parameter_became_invalid_is_not_saved(
     with pytest.raises(InputError, match=name):
         model.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value"),
+    [
+        (IntrinsicDimensionRegressor(), "labels", "noisy"),
+        (LocallyAdaptiveRegressor(), "levels", 2),
+        (MetricRegressor(), "neighbors", 4),
+        (PackingClassifier(), "clock", "ball"),
+        (PackingRegressor(), "keep_founding_label", 1),
+    ],
+    ids=lambda each: each if isinstance(each, str) else None,
+)
+def test_a_changed_parameter_has_the_same_effect_after_loading(
+    model: Any, name: str, value: object, tmp_path: Path
+) -> None:
+    stream = [(x, int(y) % 2) for x, y in rows(300)]
+    for x, y in stream[:150]:
+        model.learn_one(x, y)
+    setattr(model, name, value)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    for x, y in stream[150:]:
+        assert loaded.predict_one(x) == model.predict_one(x)
+        loaded.learn_one(x, y)
+        model.learn_one(x, y)
