@@ -3,6 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ellipack
@@ -90,6 +91,23 @@ def test_features_of_any_name_that_is_saved_can_be_loaded(name: object, tmp_path
     loaded = load(tmp_path / "model")
     assert loaded.feature_names == model.feature_names
     assert loaded.predict_one({name: 2.0, "other": 1.0}) == model.predict_one({name: 2.0, "other": 1.0}) == 3.0
+
+
+@pytest.mark.parametrize("name", ["q", 3, 0.1, True])
+def test_names_of_numpy_are_saved_as_the_values_of_python_that_they_equal(name: Any, tmp_path: Path) -> None:
+    [given] = np.array([name])
+    models = MetricRegressor(), MetricRegressor()
+    for model, feature in zip(models, (given, name), strict=True):
+        for t in range(3):
+            model.predict_one({feature: t, "other": 2.0})
+            model.learn_one({feature: t, "other": 2.0}, 1.0)
+        model.predict_one({feature: 7.0, "other": 2.0})  # its label has not come yet
+        model.save(tmp_path / type(feature).__name__)
+    loaded = load(tmp_path / type(given).__name__)
+    assert (tmp_path / type(given).__name__).read_bytes() == (tmp_path / type(name).__name__).read_bytes()
+    assert loaded.feature_names == models[0].feature_names == models[1].feature_names
+    assert [type(each) for each in models[0].feature_names] == [type(each) for each in models[1].feature_names]
+    assert loaded.predict_one({given: 7.0}) == models[0].predict_one({name: 7.0})
 
 
 @pytest.mark.parametrize("name", [float("nan"), float("inf"), 10**400, (1, 2)])
