@@ -91,6 +91,10 @@ class RescaledRegressor(CalibratedRegressor[RescaledState[Any]]):
     def _initial_state(self, d: int) -> RescaledState[Any]:
         return rescaled.init(self._checked_regressor._initial_state(d), d)
 
+    def check_feature_count(self, d: int) -> None:
+        """Raise `DomainError` if there are too many features. See `StreamingEstimator.check_feature_count`."""
+        self._checked_regressor.check_feature_count(d)
+
     def _dimension(self, state: RescaledState[Any]) -> int:
         return state.dimension
 
