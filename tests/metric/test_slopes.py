@@ -64,6 +64,13 @@ def test_slopes_of_fewer_rows_than_features_are_computed_in_few_coordinates(
     assert set(widths) == {13}
 
 
+@pytest.mark.parametrize("d", [3, 40])
+def test_slopes_do_not_depend_on_the_order_of_the_rows(d: int) -> None:
+    rng = np.random.default_rng(0)
+    X, y, order = rng.normal(size=(12, d)), rng.normal(size=12), rng.permutation(12)
+    assert LocalSlopes(9).gradients(X[order], y[order]).tobytes() == LocalSlopes(9).gradients(X, y)[order].tobytes()
+
+
 @given(seeds, st.integers(2, 4))
 def test_results_do_not_depend_on_the_number_of_threads(seed: int, n_jobs: int) -> None:
     rng = np.random.default_rng(seed)

@@ -78,8 +78,8 @@ class LocalSlopes:
         points, queries, k = metric.whiten(table), metric.whiten(at), min(neighbors, len(table))
         if len(points) >= metric.rank:
             return metric.pull_back(self._slopes(points, targets, queries, k, self.ridge))
-        basis = _row_space(points)
-        inside = _coordinates(points, points[0], basis), _coordinates(queries, points[0], basis)
+        origin, basis = _row_space(points)
+        inside = _coordinates(points, origin, basis), _coordinates(queries, origin, basis)
         # The ridge is relative to the variance along a coordinate, of which there are fewer now.
         slopes = self._slopes(inside[0], targets, inside[1], k, self.ridge * inside[0].shape[1] / metric.rank)
         return metric.pull_back(project(slopes[:, :-1].copy(), basis.T.copy()))
@@ -95,10 +95,14 @@ class LocalSlopes:
         return slopes
 
 
-def _row_space(points: Floats) -> Floats:
-    """Return an orthonormal basis, in columns, that spans the differences of a few points; slopes lie in it."""
+def _row_space(points: Floats) -> tuple[Floats, Floats]:
+    """Return one of a few points, and an orthonormal basis in columns that spans the differences; slopes lie in it.
+
+    Both do not depend on the order of the points, to the last bit.
+    """
+    distinct = np.unique(points, axis=0)
     with single_threaded_blas():
-        return np.ascontiguousarray(np.linalg.qr((points - points[0]).T)[0])
+        return distinct[0], np.ascontiguousarray(np.linalg.qr((distinct - distinct[0]).T)[0])
 
 
 def _coordinates(rows: Floats, origin: Floats, basis: Floats) -> Floats:
