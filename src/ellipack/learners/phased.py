@@ -38,11 +38,11 @@ from ellipack.validation import (
     check_rows,
 )
 
-MAX_FEATURES: Final = 2000
+MAX_FEATURES: Final = 1000
 """Largest number of features.
 
-The end of a phase computes the eigenvectors of a matrix of this size in one call, which takes one or two seconds.
-Signals wait for it, and the time is cubic in the number of features.
+Signals wait while the eigenvectors of a matrix of this size are computed, or one slope is estimated from as many rows.
+Both take up to half a second, and times are cubic in the number of features.
 """
 
 _ROUNDS_PER_CALL = 4096  # of the core; between calls, other threads can predict and interrupts are handled
