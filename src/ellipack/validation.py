@@ -25,6 +25,9 @@ MAX_ABS_VALUE = 1e140
 MAX_ABS_LABEL = 1e60
 """Largest absolute value of a label of `MetricRegressor`. Sums of fourth powers of larger ones could overflow."""
 
+MAX_FEATURES = 5000
+"""Largest number of features of a learner that keeps a number for each pair of features: 0.2 GB for 5,000."""
+
 UNIT_SLACK = 1e-9
 """Largest excess of a norm over 1 that counts as a rounding error of a point in the unit ball."""
 
@@ -283,6 +286,24 @@ def _as_float(value: float, name: str, rule: str) -> float:
 def _finite_and(number: float) -> str:
     """Return "finite and " if `number` is not finite, for the rule in a message."""
     return "" if np.isfinite(number) else "finite and "
+
+
+def check_feature_count(d: int, learner: str, most: int = MAX_FEATURES) -> None:
+    """Raise `DomainError` if there are too many features for a learner.
+
+    Examples
+    --------
+    >>> check_feature_count(50_000, "PackingRegressor")
+    Traceback (most recent call last):
+        ...
+    ellipack.errors.DomainError: PackingRegressor learns from at most 5000 features, got 50000 (memory is quadratic in \
+their number): drop columns, or hash them into fewer
+    """
+    if d > most:
+        raise DomainError(
+            f"{learner} learns from at most {most} features, got {d} (memory is quadratic in their number): drop "
+            "columns, or hash them into fewer"
+        )
 
 
 def check_boolean(value: object, name: str) -> bool:

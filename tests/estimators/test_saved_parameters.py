@@ -11,7 +11,9 @@ import pytest
 import ellipack
 from ellipack import (
     GradientOuterProduct,
+    IntrinsicDimensionRegressor,
     KeyedRegressor,
+    LocallyAdaptiveRegressor,
     LocalSlopes,
     MetricConfig,
     MetricRegressor,
@@ -21,6 +23,7 @@ from ellipack import (
     RescaledRegressor,
 )
 from ellipack.errors import InputError, ModelFileError
+from ellipack.estimators.rescaled import PaperRegressor
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(-0.5, 0.5, size=(12, 3)), RNG.integers(0, 2, size=12)
@@ -33,6 +36,8 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "packing, diagonal": lambda: PackingRegressor([1.0, 0.5, 0.1]),
     "classifier": PackingClassifier,
     "phased": lambda: PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(4))),
+    "tree": LocallyAdaptiveRegressor,
+    "dimension": IntrinsicDimensionRegressor,
     "rescaled": lambda: RescaledRegressor(PackingRegressor()),
 }
 learners = pytest.mark.parametrize("make", LEARNERS.values(), ids=LEARNERS.keys())
@@ -51,6 +56,8 @@ VALUES: list[Any] = [
     1e400,
     float("nan"),
     "text",
+    "noisy",
+    "ball",
     np.int64(20),
     np.float32(0.5),
     np.bool_(True),
@@ -128,3 +135,64 @@ def test_the_error_names_the_parameter(tmp_path: Path) -> None:
     learner = MetricRegressor().fit(X, Y).set_params(neighbors=1)
     with pytest.raises(InputError, match="neighbors must be an integer from 2 to 512, got 1"):
         learner.save(tmp_path / "model")
+
+
+PAPER: list[Callable[[], PaperRegressor]] = [
+    PackingRegressor,
+    PhasedRegressor,
+    LocallyAdaptiveRegressor,
+    IntrinsicDimensionRegressor,
+]
+
+
+@pytest.mark.parametrize("fitted", PAPER)
+@pytest.mark.parametrize("other", PAPER)
+def test_a_rescaled_regressor_accepts_only_the_class_that_was_fitted(
+    fitted: Callable[[], PaperRegressor], other: Callable[[], PaperRegressor], tmp_path: Path
+) -> None:
+    learner = RescaledRegressor(fitted()).fit(X, Y).set_params(regressor=other())
+    if other is fitted:
+        check_saving(learner, tmp_path / "model")
+        assert (tmp_path / "model").exists()
+        return
+    message = f"regressor must be a {type(fitted()).__name__}, as when it was fitted, got a {type(other()).__name__}"
+    calls: list[Callable[[], object]] = [
+        lambda: learner.save(tmp_path / "model"),
+        lambda: learner.predict(X),
+        lambda: learner.partial_fit(X, Y),
+        lambda: learner.regressor_,
+    ]
+    for call in calls:
+        with pytest.raises(InputError, match=message):
+            call()
+    assert not (tmp_path / "model").exists()
+    assert learner.n_rounds == len(X)
+    assert learner.fit(X, Y).predict(X).shape == (len(X),)
+
+
+@pytest.mark.parametrize(
+    ("learner", "name", "value"),
+    [
+        (IntrinsicDimensionRegressor(), "labels", "noisy"),
+        (RescaledRegressor(IntrinsicDimensionRegressor()), "regressor__labels", "noisy"),
+        (LocallyAdaptiveRegressor(), "adapt", "dimension"),
+        (PackingRegressor(), "keep_founding_label", False),
+        (PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(4))), "alpha", 2.0),
+        (PackingClassifier(), "clock", "ball"),
+        (MetricRegressor(), "neighbors", 4),
+        (KeyedRegressor(0), "learner", MetricRegressor(past=False, neighbors=4)),
+    ],
+    ids=lambda each: each if isinstance(each, str) else None,
+)
+def test_a_changed_parameter_has_the_same_effect_after_loading(
+    learner: Any, name: str, value: object, tmp_path: Path
+) -> None:
+    rows, labels = RNG.uniform(-0.5, 0.5, size=(300, 3)), RNG.integers(0, 2, size=300)
+    rows[:, 0] = rows[:, 0].round()
+    learner.fit(rows[:150], labels[:150]).set_params(**{name: value})
+    learner.save(tmp_path / "model")
+    loaded = ellipack.load(tmp_path / "model")
+    for each, path in ((learner, tmp_path / "kept"), (loaded, tmp_path / "loaded")):
+        each.partial_fit(rows[150:], labels[150:]).save(path)
+    assert loaded.predict(rows).tolist() == learner.predict(rows).tolist()
+    assert (tmp_path / "loaded").read_bytes() == (tmp_path / "kept").read_bytes()

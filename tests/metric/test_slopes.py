@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ellipack._core import KdTree, local_slopes
 from ellipack.errors import DomainError
-from ellipack.metric import GopEstimator, LocalSlopes, Metric, mean_outer_product
+from ellipack.metric import GopEstimator, LocalSlopes, Metric, mean_outer_product, slopes
 from ellipack.validation import Floats
 from tests.strategies import ball, metrics, seeds
 
@@ -41,6 +42,33 @@ def test_slopes_are_weighted_ridge_regressions(
     estimator = LocalSlopes(neighbors, ridge, metric)
     expected = [literal(estimator, X, y, x) for x in anchors]
     np.testing.assert_allclose(estimator.gradients(X, y, anchors), expected, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("neighbors", [None, 6])
+def test_slopes_of_fewer_rows_than_features_are_computed_in_few_coordinates(
+    neighbors: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    X, y, anchors = rng.normal(size=(12, 40)), rng.normal(size=12), rng.normal(size=(5, 40))
+    anchors[0] = X[3]
+    metric = Metric.from_diagonal(rng.uniform(0.1, 1.0, size=40))
+    estimator, widths = LocalSlopes(neighbors, 0.1, metric), []
+
+    def record(tree: KdTree, labels: Floats, queries: Floats, count: int, ridge: float) -> Floats:
+        widths.append(queries.shape[1])
+        return local_slopes(tree, labels, queries, count, ridge)
+
+    monkeypatch.setattr(slopes, "local_slopes", record)
+    expected = [literal(estimator, X, y, x) for x in anchors]
+    np.testing.assert_allclose(estimator.gradients(X, y, anchors), expected, rtol=1e-9, atol=1e-11)
+    assert set(widths) == {13}
+
+
+@pytest.mark.parametrize("d", [3, 40])
+def test_slopes_do_not_depend_on_the_order_of_the_rows(d: int) -> None:
+    rng = np.random.default_rng(0)
+    X, y, order = rng.normal(size=(12, d)), rng.normal(size=12), rng.permutation(12)
+    assert LocalSlopes(9).gradients(X[order], y[order]).tobytes() == LocalSlopes(9).gradients(X, y)[order].tobytes()
 
 
 @given(seeds, st.integers(2, 4))

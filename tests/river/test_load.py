@@ -1,7 +1,9 @@
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import ellipack
@@ -11,6 +13,7 @@ from ellipack.river import (
     IntrinsicDimensionRegressor,
     LocallyAdaptiveRegressor,
     MetricRegressor,
+    PackingClassifier,
     PackingRegressor,
     PhasedRegressor,
     load,
@@ -90,6 +93,23 @@ def test_features_of_any_name_that_is_saved_can_be_loaded(name: object, tmp_path
     assert loaded.predict_one({name: 2.0, "other": 1.0}) == model.predict_one({name: 2.0, "other": 1.0}) == 3.0
 
 
+@pytest.mark.parametrize("name", ["q", 3, 0.1, True])
+def test_names_of_numpy_are_saved_as_the_values_of_python_that_they_equal(name: Any, tmp_path: Path) -> None:
+    [given] = np.array([name])
+    models = MetricRegressor(), MetricRegressor()
+    for model, feature in zip(models, (given, name), strict=True):
+        for t in range(3):
+            model.predict_one({feature: t, "other": 2.0})
+            model.learn_one({feature: t, "other": 2.0}, 1.0)
+        model.predict_one({feature: 7.0, "other": 2.0})  # its label has not come yet
+        model.save(tmp_path / type(feature).__name__)
+    loaded = load(tmp_path / type(given).__name__)
+    assert (tmp_path / type(given).__name__).read_bytes() == (tmp_path / type(name).__name__).read_bytes()
+    assert loaded.feature_names == models[0].feature_names == models[1].feature_names
+    assert [type(each) for each in models[0].feature_names] == [type(each) for each in models[1].feature_names]
+    assert loaded.predict_one({given: 7.0}) == models[0].predict_one({name: 7.0})
+
+
 @pytest.mark.parametrize("name", [float("nan"), float("inf"), 10**400, (1, 2)])
 def test_features_whose_name_a_file_cannot_hold_are_refused(name: object, tmp_path: Path) -> None:
     model = PackingRegressor()
@@ -107,9 +127,13 @@ def test_features_whose_name_a_file_cannot_hold_are_refused(name: object, tmp_pa
         (MetricRegressor(), "config", "none"),
         (PhasedRegressor(), "alpha", -1.0),
         (PhasedRegressor(), "gop", 3),
+        (PhasedRegressor(), "alpha", 0.25),
+        (PhasedRegressor(), "gop", GradientOuterProduct(LocalSlopes(8))),
+        (PhasedRegressor(), "keep_founding_label", False),
+        (PackingRegressor(), "keep_founding_label", False),
     ],
 )
-def test_a_model_whose_parameter_became_invalid_is_not_saved(
+def test_a_model_with_an_invalid_or_another_parameter_than_it_learned_with_is_not_saved(
     model: Learner, name: str, value: object, tmp_path: Path
 ) -> None:
     for x, y in rows(3):
@@ -118,3 +142,29 @@ def test_a_model_whose_parameter_became_invalid_is_not_saved(
     with pytest.raises(InputError, match=name):
         model.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "value"),
+    [
+        (IntrinsicDimensionRegressor(), "labels", "noisy"),
+        (LocallyAdaptiveRegressor(), "levels", 2),
+        (MetricRegressor(), "neighbors", 4),
+        (PackingClassifier(), "clock", "ball"),
+        (PackingRegressor(), "keep_founding_label", 1),
+    ],
+    ids=lambda each: each if isinstance(each, str) else None,
+)
+def test_a_changed_parameter_has_the_same_effect_after_loading(
+    model: Any, name: str, value: object, tmp_path: Path
+) -> None:
+    stream = [(x, int(y) % 2) for x, y in rows(300)]
+    for x, y in stream[:150]:
+        model.learn_one(x, y)
+    setattr(model, name, value)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    for x, y in stream[150:]:
+        assert loaded.predict_one(x) == model.predict_one(x)
+        loaded.learn_one(x, y)
+        model.learn_one(x, y)

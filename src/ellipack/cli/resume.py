@@ -12,7 +12,6 @@ from ellipack.evaluation.prediction_options import check_columns
 from ellipack.evaluation.prediction_writer import holds_predictions
 from ellipack.evaluation.run import Run, load_run
 from ellipack.evaluation.table_fingerprint import WINDOW_ROWS
-from ellipack.learners.metric.initial_state import check_feature_count
 from ellipack.tabular import INFERENCE_ROWS, FileOptions, TableStream, open_table
 
 _BATCH_ROWS = 1024  # a signal stops the run after a batch, within a fraction of a second
@@ -45,8 +44,9 @@ def open_stream(options: Options, skip_rows: int = 0, later_columns: Sequence[st
 def open_new_table(options: Options) -> TableStream:
     """Open the table of a new run, and read enough rows to infer the kinds of its columns."""
     source = open_stream(options, later_columns=options.named_columns())
-    if (options.learner or DEFAULT_LEARNER) == "metric":  # before more rows are read, which takes long if they are wide
-        check_feature_count(len(set(options.take or source.columns) - {*options.drop, options.target}))
+    learner = LEARNER_FACTORIES[options.learner or DEFAULT_LEARNER]()
+    # Checked before more rows are read, which takes long if they are wide.
+    learner.check_feature_count(len(set(options.take or source.columns) - {*options.drop, options.target}))
     source.peek(INFERENCE_ROWS, options.head)
     return source
 

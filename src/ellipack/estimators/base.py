@@ -26,7 +26,7 @@ from ellipack.learners.intervals import (
     split_bounds,
 )
 from ellipack.serialization import Archive
-from ellipack.validation import Floats, check_all_positive, check_rows
+from ellipack.validation import Floats, check_all_positive, check_feature_count, check_rows
 
 State = TypeVar("State")
 
@@ -77,6 +77,16 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
     @abstractmethod
     def _initial_state(self, d: int) -> State:
         """Return the state before the first round, for d features, after a check of the parameters."""
+
+    def check_feature_count(self, d: int) -> None:
+        """Raise `DomainError` if there are too many features, before anything is allocated.
+
+        Parameters
+        ----------
+        d : int
+            Number of features.
+        """
+        check_feature_count(d, type(self).__name__)
 
     @abstractmethod
     def _dimension(self, state: State) -> int:

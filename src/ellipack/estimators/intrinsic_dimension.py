@@ -35,7 +35,7 @@ class IntrinsicDimensionRegressor(CalibratedRegressor[IntrinsicDimensionState]):
     labels : {"arbitrary", "noisy"}, default "arbitrary"
         "arbitrary" sets the radius in round t to ``t**(-1/(1+D))`` for an estimate D, as in Algorithm 1, which bounds
         the regret for any labels. "noisy" sets it to ``t**(-1/(2+D))``, as in [1]_, which is best if labels are a
-        function of the row plus much noise of mean 0.
+        function of the row plus much noise of mean 0. A change after `fit` has no effect before the next `fit`.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class IntrinsicDimensionRegressor(CalibratedRegressor[IntrinsicDimensionState]):
         return intrinsic_dimension.to_archive(state)
 
     def _from_archive(self, archive: Archive, d: int) -> IntrinsicDimensionState:
-        return intrinsic_dimension.from_archive(archive, d, radius_offset(self.labels))
+        return intrinsic_dimension.from_archive(archive, d)
 
     def _add_features(self, state: IntrinsicDimensionState, scales: Floats) -> None:
         intrinsic_dimension.add_features(state, len(scales))

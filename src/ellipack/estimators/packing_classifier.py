@@ -41,6 +41,7 @@ class PackingClassifier(ClassifierMixin, StreamingEstimator[PackingClassifierSta
         A metric, a positive definite matrix, or the diagonal of one. The default is the Euclidean metric.
     clock : {"packing", "ball"}, default "packing"
         Mistakes that set the radius of a ball: those of its whole packing, or only those in the ball itself.
+        A change after `fit` has no effect before the next `fit`.
 
     Attributes
     ----------
@@ -209,7 +210,7 @@ class PackingClassifier(ClassifierMixin, StreamingEstimator[PackingClassifierSta
         return packing_classifier.to_archive(state)
 
     def _from_archive(self, archive: Archive, d: int) -> PackingClassifierState:
-        return packing_classifier.from_archive(archive, d, ball_clocks=has_ball_clocks(self.clock))
+        return packing_classifier.from_archive(archive, d)
 
     def _add_features(self, state: PackingClassifierState, scales: Floats) -> None:
         packing_classifier.add_features(state, len(scales))

@@ -80,6 +80,10 @@ class PhasedRegressor(CalibratedRegressor[PhasedState]):
             raise ShapeError(f"X must have {metric.dimension} columns, like the metric of the slopes, got {d}")
         return phased.init(d)
 
+    def check_feature_count(self, d: int) -> None:
+        """Raise `DomainError` if there are too many features. See `StreamingEstimator.check_feature_count`."""
+        phased.check_feature_count(d)
+
     def _gop_estimator(self) -> GopEstimator:
         gop = GradientOuterProduct() if self.gop is None else self.gop
         if not isinstance(gop, GradientOuterProduct):

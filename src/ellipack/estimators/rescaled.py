@@ -1,7 +1,7 @@
 """The paper's learners on any features and labels, with scikit-learn's methods."""
 
 from copy import copy
-from typing import Any, cast, get_args
+from typing import Any, Final, cast, get_args
 
 from numpy.typing import ArrayLike
 
@@ -13,6 +13,10 @@ from ellipack.estimators.packing import PackingRegressor
 from ellipack.estimators.phased import PhasedRegressor
 from ellipack.learners import rescaled
 from ellipack.learners.intervals import NO_INTERVALS, WantedIntervals
+from ellipack.learners.intrinsic_dimension import IntrinsicDimensionState
+from ellipack.learners.locally_adaptive import LocallyAdaptiveState
+from ellipack.learners.packing import PackingState
+from ellipack.learners.phased import PhasedState
 from ellipack.learners.rescaled import RescaledState
 from ellipack.metric import Metric
 from ellipack.serialization import Archive
@@ -20,6 +24,14 @@ from ellipack.validation import Floats
 
 PaperRegressor = PackingRegressor | PhasedRegressor | LocallyAdaptiveRegressor | IntrinsicDimensionRegressor
 """Regressors that require instances in the unit ball and labels in [0, 1]."""
+
+_REGRESSORS: Final[dict[type[Any], type[PaperRegressor]]] = {
+    PackingState: PackingRegressor,
+    PhasedState: PhasedRegressor,
+    LocallyAdaptiveState: LocallyAdaptiveRegressor,
+    IntrinsicDimensionState: IntrinsicDimensionRegressor,
+}
+"""Classes of the regressors by the classes of their states."""
 
 
 class RescaledRegressor(CalibratedRegressor[RescaledState[Any]]):
@@ -32,7 +44,8 @@ class RescaledRegressor(CalibratedRegressor[RescaledState[Any]]):
     Parameters
     ----------
     regressor : PackingRegressor, PhasedRegressor, LocallyAdaptiveRegressor or IntrinsicDimensionRegressor
-        The learner. Its parameter `metric`, if it has one, applies to scaled rows.
+        The learner. Its parameter `metric`, if it has one, applies to scaled rows. After `fit`, only one of the same
+        class can take its place.
 
     Attributes
     ----------
@@ -64,29 +77,41 @@ class RescaledRegressor(CalibratedRegressor[RescaledState[Any]]):
             raise InputError(f"regressor must be one of {names}, got {self.regressor!r}")
         return self.regressor
 
+    def _regressor_of(self, state: RescaledState[Any]) -> CalibratedRegressor[Any]:
+        """Return the parameter `regressor`, after a check that it has the class of the one that was fitted."""
+        regressor, fitted = self._checked_regressor, _REGRESSORS[type(state.inner)]
+        if not isinstance(regressor, fitted):
+            got = type(regressor).__name__
+            raise InputError(f"regressor must be a {fitted.__name__}, as when it was fitted, got a {got}: fit again")
+        return regressor
+
     def _check_parameters(self) -> None:
         self._checked_regressor._check_parameters()
 
     def _initial_state(self, d: int) -> RescaledState[Any]:
         return rescaled.init(self._checked_regressor._initial_state(d), d)
 
+    def check_feature_count(self, d: int) -> None:
+        """Raise `DomainError` if there are too many features. See `StreamingEstimator.check_feature_count`."""
+        self._checked_regressor.check_feature_count(d)
+
     def _dimension(self, state: RescaledState[Any]) -> int:
         return state.dimension
 
     def _clock(self, state: RescaledState[Any]) -> int:
-        return self._checked_regressor._clock(state.inner)
+        return int(state.clock)
 
     def _predict(self, state: RescaledState[Any], X: ArrayLike, intervals: WantedIntervals = NO_INTERVALS) -> Floats:
-        return rescaled.predict(state, X, self._checked_regressor._predict, intervals)
+        return rescaled.predict(state, X, self._regressor_of(state)._predict, intervals)
 
     def _learn(
         self, state: RescaledState[Any], X: ArrayLike, y: ArrayLike, intervals: WantedIntervals = NO_INTERVALS
     ) -> Floats:
-        inner = self._checked_regressor
+        inner = self._regressor_of(state)
         return rescaled.learn(state, X, y, inner._learn, inner._predict, intervals)
 
     def _to_archive(self, state: RescaledState[Any]) -> Archive:
-        return rescaled.to_archive(state, self._checked_regressor._to_archive)
+        return rescaled.to_archive(state, self._regressor_of(state)._to_archive)
 
     def _from_archive(self, archive: Archive, d: int) -> RescaledState[Any]:
         return rescaled.from_archive(archive, d, self._checked_regressor._from_archive)
@@ -97,8 +122,9 @@ class RescaledRegressor(CalibratedRegressor[RescaledState[Any]]):
     @property
     def regressor_(self) -> PaperRegressor:
         """Fitted learner on scaled rows."""
-        inner: Any = copy(self._checked_regressor)
-        inner._fitted = self._fitted_state.inner, None
+        state = self._fitted_state
+        inner: Any = copy(self._regressor_of(state))
+        inner._fitted = state.inner, None
         return cast(PaperRegressor, inner)
 
     @property

@@ -96,8 +96,10 @@ class PredictionOptions:
 
     def to_archive(self) -> Archive:
         """Return the options as an archive."""
-        facts = {"minimum": self.minimum, "maximum": self.maximum, "keep": list(self.keep), "id_column": self.id_column}
-        return Archive({**facts, "coverages": list(self.coverages)})
+        ends = {"minimum": self.minimum, "maximum": self.maximum}
+        bounds = {name: None if end is None else float(end) for name, end in ends.items()}  # as they are restored
+        facts = {"keep": list(self.keep), "id_column": self.id_column, "coverages": list(self.coverages)}
+        return Archive({**bounds, **facts})
 
     @classmethod
     def from_archive(cls, archive: Archive) -> "PredictionOptions":

@@ -128,7 +128,11 @@ def to_archive(state: IntrinsicDimensionState) -> Archive:
     """Return an archive of a state, with copies of its arrays."""
     metric, core = state.parts
     saved = DimensionArrays(*core.to_arrays())
-    facts = {"intrinsic_dimension": saved.intrinsic_dimension, "phase_centers": saved.phase_centers}
+    facts = {
+        "offset": saved.offset,
+        "intrinsic_dimension": saved.intrinsic_dimension,
+        "phase_centers": saved.phase_centers,
+    }
     arrays = {
         "coordinates": saved.coordinates,
         "label_sums": saved.label_sums,
@@ -142,7 +146,7 @@ def to_archive(state: IntrinsicDimensionState) -> Archive:
     )
 
 
-def from_archive(saved: Archive, d: int, offset: int) -> IntrinsicDimensionState:
+def from_archive(saved: Archive, d: int) -> IntrinsicDimensionState:
     """Restore a state from an archive.
 
     Parameters
@@ -151,8 +155,6 @@ def from_archive(saved: Archive, d: int, offset: int) -> IntrinsicDimensionState
         The archive.
     d : int
         Number of features.
-    offset : {1, 2}
-        The radius is ``t**(-1/(offset + D))``.
 
     Returns
     -------
@@ -172,7 +174,7 @@ def from_archive(saved: Archive, d: int, offset: int) -> IntrinsicDimensionState
         label_sums=centers.floats("label_sums", count),
         label_counts=centers.counts("label_counts", count, _MAX_ROUNDS, least=1),
         creation_rounds=centers.ints("creation_rounds", count, least=1, most=_MAX_ROUNDS),
-        offset=offset,
+        offset=saved.integer("offset", 1, 2),
         intrinsic_dimension=saved.integer("intrinsic_dimension", 1, d),
         phase_centers=saved.integer("phase_centers", 0, count),
         calibration=calibration_from_archive(saved.part("intervals"), _MAX_ROUNDS),

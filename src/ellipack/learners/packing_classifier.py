@@ -306,12 +306,11 @@ def to_archive(state: PackingClassifierState) -> Archive:
     metric, classes, core = state.parts
     centers = Centers(*core.to_arrays()[:5])
     kind = "str" if classes.dtype.kind == "U" else classes.dtype.name
-    return Archive({"classes": classes.tolist(), "class_type": kind}).with_parts(
-        metric=metric.to_archive().copy(), centers=Archive(arrays=centers._asdict())
-    )
+    facts = {"classes": classes.tolist(), "class_type": kind, "ball_clocks": core.ball_clocks}
+    return Archive(facts).with_parts(metric=metric.to_archive().copy(), centers=Archive(arrays=centers._asdict()))
 
 
-def from_archive(saved: Archive, d: int, *, ball_clocks: bool) -> PackingClassifierState:
+def from_archive(saved: Archive, d: int) -> PackingClassifierState:
     """Restore a state from an archive.
 
     Parameters
@@ -320,8 +319,6 @@ def from_archive(saved: Archive, d: int, *, ball_clocks: bool) -> PackingClassif
         The archive.
     d : int
         Number of features.
-    ball_clocks : bool
-        Whether the radius of a ball depends on its own mistakes.
 
     Returns
     -------
@@ -348,7 +345,7 @@ def from_archive(saved: Archive, d: int, *, ball_clocks: bool) -> PackingClassif
     if len(classes) == 1 and count:
         raise ModelFileError(f"{part.prefix}coordinates must be empty for a single class, got {count} rows")
     try:
-        core = PackingClassifierCore(*centers, rank_starts(metric.eigenvalues), ball_clocks)
+        core = PackingClassifierCore(*centers, rank_starts(metric.eigenvalues), saved.fact("ball_clocks", bool))
     except ValueError as error:
         raise ModelFileError(f"{part.prefix}{error}") from error
     return PackingClassifierState(metric, classes, core)

@@ -10,11 +10,12 @@ References
    section 4 and appendix A.
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ellipack import validation
 from ellipack._core import DeferredCalibration
 from ellipack.errors import ModelFileError
 from ellipack.learners import packing
@@ -36,6 +37,13 @@ from ellipack.validation import (
     check_positive,
     check_rows,
 )
+
+MAX_FEATURES: Final = 1000
+"""Largest number of features.
+
+Signals wait while the eigenvectors of a matrix of this size are computed, or one slope is estimated from as many rows.
+Both take up to half a second, and times are cubic in the number of features.
+"""
 
 _ROUNDS_PER_CALL = 4096  # of the core; between calls, other threads can predict and interrupts are handled
 
@@ -169,6 +177,7 @@ class PhasedState:
 
     def with_added_features(self, count: int) -> "PhasedState":
         """Return a copy with features added as last columns; see `add_features`."""
+        check_feature_count(self.dimension + count)
         phases = [
             phase._replace(
                 metric=phase.metric.with_added_features(count, UNSEEN_EIGENVALUE), gop=np.pad(phase.gop, (0, count))
@@ -177,6 +186,11 @@ class PhasedState:
         ]
         samples = Samples(np.pad(self.rows, ((0, 0), (0, count))), self.labels.copy())
         return PhasedState(PhasedParts(self.packing.with_added_features(count), tuple(phases), samples))
+
+
+def check_feature_count(d: int) -> None:
+    """Raise `DomainError` if there are too many features."""
+    validation.check_feature_count(d, "PhasedRegressor", MAX_FEATURES)
 
 
 def init(d: int) -> PhasedState:
@@ -191,7 +205,8 @@ def init(d: int) -> PhasedState:
     -------
     state : PhasedState
     """
-    samples = Samples(np.empty((1, check_integer(d, "d", 1))), np.empty(1))
+    check_feature_count(check_integer(d, "d", 1))
+    samples = Samples(np.empty((1, d)), np.empty(1))
     return PhasedState(PhasedParts(packing.init(Metric.identity(d)), (), samples))
 
 

@@ -39,7 +39,6 @@ class ClassifierRowLearner:
     def __init__(self, d: int, ball_clocks: bool) -> None:
         inner = packing_classifier.init(Metric.identity(d), ball_clocks=ball_clocks)
         self.state: RescaledState[PackingClassifierState] = rescaled.init(inner, d)
-        self.ball_clocks = ball_clocks
 
     def predict(self, row: Row) -> dict[Any, float]:
         """Return the estimated probability of each class."""
@@ -72,8 +71,4 @@ class ClassifierRowLearner:
 
     def restore_state(self, archive: Archive, d: int) -> None:
         """Restore the state from an archive."""
-
-        def restore_inner(saved: Archive, d: int) -> PackingClassifierState:
-            return packing_classifier.from_archive(saved, d, ball_clocks=self.ball_clocks)
-
-        self.state = rescaled.from_archive(archive, d, restore_inner)
+        self.state = rescaled.from_archive(archive, d, packing_classifier.from_archive)

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ellipack.errors import DomainError, InputError
 from ellipack.metric.gradients import GradientEstimator, KernelDifferences
-from ellipack.validation import Floats, check_integer, check_rows
+from ellipack.validation import Floats, check_feature_count, check_integer, check_rows
 
 _LARGEST_GRADIENT = 1e150  # the sum of 10**8 squares of such numbers is finite
 
@@ -68,6 +68,7 @@ class GopEstimator:
         gop : array of shape (n_features, n_features)
         """
         table = check_rows(X)
+        check_feature_count(table.shape[1], "GradientOuterProduct")
         at = table
         if self.anchors is not None and self.anchors < len(table):
             draw = np.random.default_rng(self.random_state).choice(len(table), self.anchors, replace=False)

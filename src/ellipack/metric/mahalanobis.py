@@ -11,6 +11,7 @@ from ellipack.serialization import Archive
 from ellipack.validation import (
     Floats,
     as_floats,
+    check_feature_count,
     check_finite,
     check_in_range,
     check_integer,
@@ -18,6 +19,7 @@ from ellipack.validation import (
     check_rows,
 )
 
+_LEARNER = "a learner with a metric"  # for messages
 _TOLERANCE = 1e-9  # relative to the largest entry: above the rounding errors of a product of matrices
 
 UNSEEN_EIGENVALUE = float(np.finfo(np.float64).tiny)
@@ -148,6 +150,7 @@ class Metric:
         weights = as_floats(diagonal, "diagonal")
         if weights.ndim != 1 or len(weights) == 0:
             raise ShapeError(f"diagonal must be one-dimensional and not empty, got shape {weights.shape}")
+        check_feature_count(len(weights), _LEARNER)
         check_finite(weights, "diagonal")
         if weights.min() <= 0:
             raise MetricError(f"diagonal must be > 0, got {weights.min():.6g} at {int(weights.argmin())}")
@@ -166,7 +169,8 @@ class Metric:
         >>> Metric.identity(2).matrix.tolist()
         [[1.0, 0.0], [0.0, 1.0]]
         """
-        return cls.from_diagonal(np.ones(check_integer(d, "d", 1)))
+        check_feature_count(check_integer(d, "d", 1), _LEARNER)
+        return cls.from_diagonal(np.ones(d))
 
     @classmethod
     def from_archive(cls, archive: Archive, d: int, rank: int | None = None) -> "Metric":
@@ -246,6 +250,7 @@ class Metric:
         [1.0, 1.0, 0.25]
         """
         d, rank, more = self.dimension, self.rank, check_integer(count, "count", 1)
+        check_feature_count(d + more, _LEARNER)
         vectors = np.zeros((d + more, rank + more))
         vectors[:d, :rank] = self.eigenvectors
         vectors[d:, rank:] = np.eye(more)
@@ -322,6 +327,7 @@ def _check_symmetric(matrix: ArrayLike, name: str) -> Floats:
     array = as_floats(matrix, name)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] == 0:
         raise ShapeError(f"{name} must be square and not empty, got shape {array.shape}")
+    check_feature_count(len(array), _LEARNER)
     check_finite(array, name)
     asymmetry, size = np.abs(array - array.T), np.abs(array).max()
     if asymmetry.max() > _TOLERANCE * size:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack._core import KdTree, local_slopes
+from ellipack._core import KdTree, local_slopes, project
 from ellipack.errors import InputError
+from ellipack.linear_algebra import single_threaded_blas
 from ellipack.metric.mahalanobis import Metric
 from ellipack.parallel import for_row_slices, rows_per_call, thread_count
 from ellipack.validation import Floats, check_in_range, check_integer, check_labels, check_rows
@@ -74,13 +75,42 @@ class LocalSlopes:
         at = table if anchors is None else check_rows(anchors, table.shape[1], "anchors")
         neighbors = 3 * table.shape[1] + 20 if self.neighbors is None else self.neighbors
         metric = Metric.identity(table.shape[1]) if self.metric is None else self.metric
-        points, queries = metric.whiten(table), metric.whiten(at)
-        tree, k, slopes = KdTree.build(points), min(neighbors, len(table)), np.empty_like(queries)
+        points, queries, k = metric.whiten(table), metric.whiten(at), min(neighbors, len(table))
+        if len(points) >= metric.rank:
+            return metric.pull_back(self._slopes(points, targets, queries, k, self.ridge))
+        origin, basis = _row_space(points)
+        inside = _coordinates(points, origin, basis), _coordinates(queries, origin, basis)
+        # The ridge is relative to the variance along a coordinate, of which there are fewer now.
+        slopes = self._slopes(inside[0], targets, inside[1], k, self.ridge * inside[0].shape[1] / metric.rank)
+        return metric.pull_back(project(slopes[:, :-1].copy(), basis.T.copy()))
+
+    def _slopes(self, points: Floats, targets: Floats, queries: Floats, neighbors: int, ridge: float) -> Floats:
+        """Return the slope at each query. The work for one is cubic in the number of coordinates."""
+        tree, slopes, (n, d) = KdTree.build(points), np.empty_like(queries), points.shape
 
         def work(part: slice) -> None:
-            slopes[part] = local_slopes(tree, targets, queries[part], k, self.ridge)
+            slopes[part] = local_slopes(tree, targets, queries[part], neighbors, ridge)
 
-        d = table.shape[1]
-        work_per_row = float(len(table) * d + k * d**2 + d**3)
-        for_row_slices(work, len(queries), self.n_jobs, rows_per_call(work_per_row))
-        return metric.pull_back(slopes)
+        for_row_slices(work, len(queries), self.n_jobs, rows_per_call(float(n * d + neighbors * d**2 + d**3)))
+        return slopes
+
+
+def _row_space(points: Floats) -> tuple[Floats, Floats]:
+    """Return one of a few points, and an orthonormal basis in columns that spans the differences; slopes lie in it.
+
+    Both do not depend on the order of the points, to the last bit.
+    """
+    distinct = np.unique(points, axis=0)
+    with single_threaded_blas():
+        return distinct[0], np.ascontiguousarray(np.linalg.qr((distinct - distinct[0]).T)[0])
+
+
+def _coordinates(rows: Floats, origin: Floats, basis: Floats) -> Floats:
+    """Return the coordinates of rows in a basis, and as the last one their distance from its span.
+
+    The last one is the same in all differences to a query, so that it is part of the distances, but not of the slope.
+    """
+    offsets = rows - origin
+    inside = project(offsets, basis)
+    outside = offsets - project(inside, basis.T.copy())
+    return np.column_stack([inside, np.sqrt((outside**2).sum(axis=1))])

@@ -87,7 +87,8 @@ class FeatureColumns:
     def new_features(self, numbers: Mapping[Hashable, float]) -> dict[Hashable, float]:
         """Return the features without a column whose value is not 0, sorted by name."""
         new = {name: value for name, value in numbers.items() if value != 0.0 and name not in self.positions}
-        return {name: new[name] for name in _sorted_names(new)}
+        plain = {python_name(name): value for name, value in new.items()}
+        return {name: plain[name] for name in _sorted_names(plain)}
 
     def frame_columns(self, X: "pd.DataFrame") -> dict[Hashable, Floats]:
         """Return the columns of a data frame as floats; an error names the feature."""
@@ -119,6 +120,18 @@ class FeatureColumns:
 
     def _check_feature(self, name: Hashable, value: Any) -> float:
         return check_number(value, f"feature {name!r}", self.largest)
+
+
+def python_name(name: Hashable) -> Hashable:
+    """Return the value of Python that a string or number of NumPy equals; other names as they are.
+
+    Examples
+    --------
+    >>> python_name(np.str_("height")), python_name(np.int64(3))
+    ('height', 3)
+    """
+    value: Hashable = name.item() if isinstance(name, np.generic) else name
+    return value if value == name and hash(value) == hash(name) else name
 
 
 def _sorted_names(names: Iterable[Hashable]) -> list[Hashable]:

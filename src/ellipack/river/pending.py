@@ -11,6 +11,7 @@ from ellipack.errors import ModelFileError
 from ellipack.learners.intervals import COVERAGES
 from ellipack.learners.metric.past import MAX_PAST_VALUE
 from ellipack.locks import LearnLock
+from ellipack.river.features import python_name
 from ellipack.serialization import Archive
 
 MAX_PENDING: Final = 10_000
@@ -126,13 +127,14 @@ class PendingPredictions:
     def names(self) -> set[Hashable]:
         """Return the names of all features of pending rows."""
         with self._lock.turn:
-            return {feature for _, row in self._by_row for feature, _ in row}
+            return {python_name(feature) for _, row in self._by_row for feature, _ in row}
 
     def to_archive(self) -> Archive:
         """Return an archive of all pending predictions."""
         with self._lock.turn:
             entries = [(name, each) for name, queue in self._by_row.items() for each in queue]
-        rows = [[[feature, float(value)] for feature, value in sorted(name[1], key=repr)] for name, _ in entries]
+        named = [[(python_name(feature), float(value)) for feature, value in name[1]] for name, _ in entries]
+        rows = [[list(pair) for pair in sorted(row, key=repr)] for row in named]
         past = np.array([each.past for _, each in entries], dtype=np.float64)
         return Archive(
             {"rows": rows, "labels_come_late": self._labels_come_late},

@@ -1,6 +1,5 @@
 """The regressors with guarantees, with River's methods."""
 
-from functools import partial
 from typing import cast
 
 from ellipack.errors import InputError
@@ -17,7 +16,7 @@ from ellipack.learners.row_learners import (
     PhasedRowLearner,
     RescaledRowLearner,
 )
-from ellipack.metric import Metric
+from ellipack.metric import GopEstimator, Metric
 from ellipack.river.base import RiverRegressor, effective_rank_at
 from ellipack.validation import check_boolean, check_positive
 
@@ -80,11 +79,13 @@ class PackingRegressor(_RescaledRegressor):
         self.keep_founding_label = keep_founding_label
 
     def _check_parameters(self) -> None:
-        check_boolean(self.keep_founding_label, "keep_founding_label")
+        keep = check_boolean(self.keep_founding_label, "keep_founding_label")
+        if self._learner is not None:
+            check_unchanged("keep_founding_label", keep, self._learner.keep_founding_label)
 
     def _new_learner(self, d: int) -> PackingRowLearner:
-        self._check_parameters()
-        return PackingRowLearner(rescaled.init(packing.init(Metric.identity(d)), d), self.keep_founding_label)
+        keep = check_boolean(self.keep_founding_label, "keep_founding_label")
+        return PackingRowLearner(rescaled.init(packing.init(Metric.identity(d)), d), keep)
 
 
 class _SingleStateRegressor(RiverRegressor[RescaledRowLearner]):
@@ -189,14 +190,8 @@ class IntrinsicDimensionRegressor(_SingleStateRegressor):
         radius_offset(self.labels)
 
     def _new_learner(self, d: int) -> RescaledRowLearner:
-        offset = radius_offset(self.labels)
-        functions = LearnerFunctions(
-            intrinsic_dimension.predict,
-            intrinsic_dimension.learn,
-            intrinsic_dimension.to_archive,
-            partial(intrinsic_dimension.from_archive, offset=offset),
-        )
-        return RescaledRowLearner(rescaled.init(intrinsic_dimension.init(Metric.identity(d), offset), d), functions)
+        inner = intrinsic_dimension.init(Metric.identity(d), radius_offset(self.labels))
+        return RescaledRowLearner(rescaled.init(inner, d), _DIMENSION)
 
     @property
     def intrinsic_dimension(self) -> int:
@@ -207,6 +202,14 @@ class IntrinsicDimensionRegressor(_SingleStateRegressor):
     def effective_rank(self) -> int:
         """The same as `intrinsic_dimension`, which takes the place of the effective rank in the radius."""
         return self.intrinsic_dimension
+
+
+_DIMENSION = LearnerFunctions(
+    intrinsic_dimension.predict,
+    intrinsic_dimension.learn,
+    intrinsic_dimension.to_archive,
+    intrinsic_dimension.from_archive,
+)
 
 
 class PhasedRegressor(_RescaledRegressor):
@@ -249,13 +252,25 @@ class PhasedRegressor(_RescaledRegressor):
         self.keep_founding_label = keep_founding_label
 
     def _check_parameters(self) -> None:
-        check_positive(self.alpha, "alpha")
-        check_boolean(self.keep_founding_label, "keep_founding_label")
+        learner, (alpha, gop, keep) = self._learner, self._checked_parameters()
+        if isinstance(learner, PhasedRowLearner):
+            check_unchanged("alpha", alpha, learner.alpha)
+            check_unchanged("gop", gop, learner.estimator)
+            check_unchanged("keep_founding_label", keep, learner.keep_founding_label)
+
+    def _checked_parameters(self) -> tuple[float, GopEstimator, bool]:
+        alpha = check_positive(self.alpha, "alpha")
+        keep = check_boolean(self.keep_founding_label, "keep_founding_label")
         if not isinstance(self.gop, GradientOuterProduct | None):
             raise InputError(f"gop must be a GradientOuterProduct, got {self.gop!r}")
-        (self.gop or GradientOuterProduct()).estimator()
+        return alpha, (self.gop or GradientOuterProduct()).estimator(), keep
 
     def _new_learner(self, d: int) -> PhasedRowLearner:
-        self._check_parameters()
-        state, estimator = rescaled.init(phased.init(d), d), (self.gop or GradientOuterProduct()).estimator()
-        return PhasedRowLearner(state, float(self.alpha), estimator, self.keep_founding_label)
+        parameters = self._checked_parameters()
+        return PhasedRowLearner(rescaled.init(phased.init(d), d), *parameters)
+
+
+def check_unchanged(name: str, value: object, learned_with: object) -> None:
+    """Raise `InputError` if a parameter is not the one that rows were learned with."""
+    if value != learned_with:
+        raise InputError(f"{name} must be {learned_with!r}, as when rows were learned, got {value!r}: use a new model")

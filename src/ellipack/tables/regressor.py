@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ellipack.errors import InputError, StreamError
-from ellipack.estimators import KeyedRegressor, MetricRegressor
+from ellipack.estimators import MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import key_columns
 from ellipack.evaluation.drivers import column_effects
@@ -25,7 +25,6 @@ from ellipack.evaluation.scores import Scores
 from ellipack.evaluation.worker_batches import worker_batch_rows, worker_batches
 from ellipack.learners.intervals import Intervals, check_coverage
 from ellipack.learners.metric.effects import Effect
-from ellipack.learners.metric.initial_state import check_feature_count
 from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.locks import LearnLock
 from ellipack.report.record import Record
@@ -507,8 +506,8 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         check_columns(options, names, SOURCE)
         target = self.target or names[-1]  # `with_labels` appends it
         learner: Any = MetricRegressor() if self.learner is None else clone(self.learner)
-        if isinstance(learner, MetricRegressor | KeyedRegressor):  # before the kinds of many columns are inferred
-            check_feature_count(len(set(self.take or names) - {*self.drop, target, self.id_column}))
+        if isinstance(learner, StreamingRegressor):  # before the kinds of many columns are inferred
+            learner.check_feature_count(len(set(self.take or names) - {*self.drop, target, self.id_column}))
         encoder = TableEncoder.from_head(
             first,
             target,

@@ -4,6 +4,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from ellipack import validation
 from ellipack._core import (
     BernsteinAggregation,
     CenterIndex,
@@ -21,7 +22,6 @@ from ellipack._core import (
     PastParts,
     StackedAggregation,
 )
-from ellipack.errors import DomainError
 from ellipack.learners.aggregation import uniform_aggregation
 from ellipack.learners.metric.column_groups import initial_importance
 from ellipack.learners.metric.config import MetricConfig
@@ -40,7 +40,7 @@ from ellipack.metric import Metric
 from ellipack.theory.spectrum import rank_starts
 from ellipack.validation import Floats, check_integer
 
-MAX_FEATURES: Final = 5000
+MAX_FEATURES: Final = validation.MAX_FEATURES
 """Largest number of features.
 
 The regressions and the gradient outer product have one entry per pair of features: 0.2 GB each for 5,000 features. The
@@ -107,21 +107,8 @@ def default_max_centers(d: int) -> int:
 
 
 def check_feature_count(d: int) -> None:
-    """Raise `DomainError` if there are too many features.
-
-    Examples
-    --------
-    >>> check_feature_count(50_000)
-    Traceback (most recent call last):
-        ...
-    ellipack.errors.DomainError: MetricRegressor learns from at most 5000 features, got 50000 (memory is quadratic in \
-their number): drop columns, or hash them into fewer
-    """
-    if d > MAX_FEATURES:
-        raise DomainError(
-            f"MetricRegressor learns from at most {MAX_FEATURES} features, got {d} (memory is quadratic in their "
-            "number): drop columns, or hash them into fewer"
-        )
+    """Raise `DomainError` if there are too many features."""
+    validation.check_feature_count(d, "MetricRegressor", MAX_FEATURES)
 
 
 def initial_state(d: int, size: LearnerSize, random_state: int, config: MetricConfig) -> MetricState:
