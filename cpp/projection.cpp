@@ -149,6 +149,10 @@ void project_row(std::span<const double> row, std::span<const double> directions
 // Directions of many features do not fit in the cache. So some entries of all rows are added, then the next ones.
 void project_rows(std::span<const double> rows, std::span<const double> directions, std::size_t width,
                   std::span<double> out) {
+  if (directions.empty()) {
+    std::ranges::fill(out, 0.0);
+    return;
+  }
   constexpr std::size_t cached = 2048;  // entries of directions: 16 KB
   const std::size_t depth = directions.size() / width;
   const std::size_t count = rows.size() / depth;

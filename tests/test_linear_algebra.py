@@ -17,6 +17,7 @@ from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.initial_state import LearnerSize, initial_state
 from ellipack.learners.metric.serialization import to_archive
 from ellipack.linear_algebra import single_threaded_blas
+from ellipack.metric.mahalanobis import eigensystem
 
 
 def limits() -> list[int]:
@@ -213,6 +214,17 @@ def test_learning_has_the_same_bits_for_any_number_of_blas_threads() -> None:
         with threadpool_limits(threads, user_api="blas"):
             digests.add(learned_bits())
     assert len(digests) == 1
+
+
+def test_metrics_have_the_same_bits_for_any_number_of_blas_threads() -> None:
+    rows = np.random.default_rng(0).normal(size=(400, 300))
+    matrix = rows.T @ rows / 400
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            found.append(eigensystem(matrix))
+    for one, two in zip(*found, strict=True):
+        assert one.tobytes() == two.tobytes()
 
 
 LIBRARIES = """

@@ -45,6 +45,12 @@ def test_a_projection_keeps_the_sign_of_zero(core: Core) -> None:
 
 
 @builds
+@pytest.mark.parametrize(("depth", "width"), [(3, 0), (0, 2)])
+def test_a_projection_without_directions_is_empty_or_zero(core: Core, depth: int, width: int) -> None:
+    assert core.project(np.ones((4, depth)), np.ones((depth, width))).tolist() == [[0.0] * width] * 4
+
+
+@builds
 def test_projections_reject_wrong_shapes(core: Core) -> None:
     with pytest.raises(ValueError, match="rows must have 6 entries, got 4"):
         core.project(np.ones((2, 2)), np.ones((3, 1)))

@@ -283,7 +283,7 @@ def test_numbers_do_not_become_text_if_memory_runs_out(monkeypatch: pytest.Monke
 
 
 def test_a_bound_that_is_an_integer_is_saved_as_the_number_that_is_loaded(tmp_path: Path) -> None:
-    model = TableRegressor("y", minimum=0, maximum=np.int64(9)).fit({"a": [1.0, 2.0], "y": [1.0, 2.0]})
+    model = TableRegressor("y", minimum=0, maximum=9).fit({"a": [1.0, 2.0], "y": [1.0, 2.0]})
     model.save(tmp_path / "model")
     ellipack.load(tmp_path / "model").save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()

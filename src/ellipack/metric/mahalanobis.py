@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import project
 from ellipack.errors import MetricError, ModelFileError, ShapeError
+from ellipack.linear_algebra import single_threaded_blas
 from ellipack.serialization import Archive
 from ellipack.validation import (
     Floats,
@@ -345,7 +346,8 @@ def eigensystem(matrix: Floats) -> tuple[Floats, Floats]:
     >>> eigensystem(np.diag([1.0, 2.0]))[0].tolist()
     [2.0, 1.0]
     """
-    ascending, columns = np.linalg.eigh(matrix)
+    with single_threaded_blas():  # the last bits depend on the number of threads
+        ascending, columns = np.linalg.eigh(matrix)
     vectors = columns[:, ::-1]
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(len(matrix))])
     return ascending[::-1].copy(), np.ascontiguousarray(vectors * signs)
