@@ -20,6 +20,7 @@ using namespace nb::literals;
 // the number of rounds and the fraction of those with different values. Moments are the weight, the squared weight, the
 // means, and the products or squares.
 constexpr std::size_t measured_count = sizeof(MeasuredMoments) / sizeof(double);
+static_assert(measured_count == 2 + 5 + 15 && sizeof(ControlMoments) == (2 + 4 + 4) * sizeof(double));
 constexpr std::size_t sum_count = (2 * sizeof(MeasuredMoments) + sizeof(ControlMoments)) / sizeof(double) + 2;
 
 template <typename Moments>

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "checks.hpp"
+#include "simd.hpp"
 
 namespace ellipack {
 
@@ -92,6 +93,16 @@ double squared(double value) { return value * value; }
 
 // Returns the number of rounds of the recent window.
 double memory(std::int64_t round) { return std::max(least_memory, static_cast<double>(round) / memory_divisor); }
+
+// Returns by how much each surrogate changes if features have their values in another row.
+Double4 changes_of(const Surrogates& surrogates, std::span<const std::int64_t> features) {
+  Double4 sums{};
+  for (const std::int64_t feature : features) {
+    const auto k = static_cast<std::size_t>(feature);
+    sums += simd::load<Double4>(surrogates.slopes[k].data()) * surrogates.gaps[k];
+  }
+  return surrogates.curvatures.empty() ? sums : sums + Double4{0.0, 0.0, 0.0, surrogates.second_order_change(features)};
+}
 
 // Clips predictions; see PredictionRange.
 Double4 clip(Double4 predictions, const PredictionRange& range) {
@@ -196,6 +207,15 @@ bool has_never_differed(const FeatureGroup& group) {
   return group.total.differs.weight > 0.0 && group.total.differs.mean == 0.0;
 }
 
+// Returns about the variance of a linear combination of the controls, as if they were uncorrelated.
+double spread_of(const ControlMoments& controls, const Controls& coefficients) {
+  double sum = 0.0;
+  for (std::size_t i = 0; i < control_count; ++i) {
+    sum += squared(coefficients[i]) * controls.squares[i];
+  }
+  return sum / controls.weight;
+}
+
 double dot(const Controls& left, const Controls& right) {
   return std::inner_product(left.begin(), left.end(), right.begin(), 0.0);
 }
@@ -253,7 +273,7 @@ void ControlMoments::fade(double keep) {
 // the difference D between the means of the controls at all rounds and at the measured ones, the estimate is the mean
 // rise plus b' D, where b = S^-1 s. Its variance comes from the squares of the weighted residuals, which a few large
 // ones may dominate (the sandwich estimate), from the coefficients b, and from the means of the controls, which explain
-// the variance b' s of the rises.
+// the variance b' s of the rises. In recent rounds, that is as much larger or smaller as the variances of the controls.
 GroupSums::Estimate GroupSums::estimate(std::int64_t count) const { return estimate_from(*this, count, 0.0); }
 
 // In recent rounds, the coefficients are those of all rounds. There may be few recent measurements: the mean of their
@@ -286,7 +306,8 @@ GroupSums::Estimate GroupSums::estimate_from(const GroupSums& all, std::int64_t 
   const double rise =
       all.measured.means[control_count] + more + dot(b, differences);  // in rounds with different values
   const double fraction = differs.mean;
-  const double explained = std::max(0.0, dot(b, covariances));
+  const double spread = spread_of(all.controls, b);
+  const double explained = spread > 0.0 ? std::max(0.0, dot(b, covariances)) * (spread_of(controls, b) / spread) : 0.0;
   const double of_rounds = fraction * (explained + (1.0 - fraction) * ellipack::squared(rise));
   const double of_means = fraction / controls.effective_count() + source_part / effective_sources(differs.weight);
   const double squares = sum_of_squares(measured, contrast(b), measured.means);
@@ -403,7 +424,7 @@ ColumnImportance::Outlook ColumnImportance::outlook(std::size_t group, const Pre
     return outlook;
   }
   const Double4 moves =
-      clip(prediction.value + prediction.surrogates.changes(own.features), prediction.range) - prediction.value;
+      clip(prediction.value + changes_of(prediction.surrogates, own.features), prediction.range) - prediction.value;
   const double error = prediction.value - prediction.label;
   const Double4 rises = moves * (moves + 2.0 * error);
   simd::store(outlook.controls.data(), simd::abs(rises) <= largest_control ? rises : Double4{});

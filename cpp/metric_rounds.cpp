@@ -37,6 +37,7 @@ bool same_bits(std::span<const double> left, std::span<const double> right) {
 void check(const MetricSettings& settings) {
   require(settings.neighbors >= 2 && settings.neighbors <= MetricSettings::max_neighbors,
           "neighbors must be from 2 to 512");
+  require(settings.max_centers >= 3, "max_centers must be at least 3");
   require(settings.label_margin >= 0.0 && std::isfinite(settings.label_margin), "label_margin must be finite and >= 0");
 }
 
@@ -409,7 +410,8 @@ void MetricRounds::find_slopes(std::span<const double> model, const Workspace& w
     project_row(work.standard, model, surrogates.modeled_slopes);
   }
   for (std::size_t k = 0; k < d; ++k) {
-    surrogates.slopes[k] = {ridge.coefficients[k], forgetting.coefficients[k], work.views[0].gradient[k],
+    const double local = work.views[0].gradient[k];
+    surrogates.slopes[k] = {ridge.coefficients[k], forgetting.coefficients[k], std::isfinite(local) ? local : 0.0,
                             surrogates.modeled_slopes[k]};
   }
   surrogates.curvatures = model.first(model.empty() ? 0 : d * d);

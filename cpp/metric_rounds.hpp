@@ -28,11 +28,12 @@ struct MetricSettings {
 
   std::size_t neighbors;  // number of neighbors for kriging
   // Number of centers at which a quarter of them is evicted; there are always fewer. Python evicts: `learn` stops
-  // before it has this many.
+  // before it has this many, or the learner that sees the past has `past_max_centers`.
   std::size_t max_centers;
   double label_margin;  // predictions may exceed the range of the labels by this fraction of it
 
-  // The same number for the learner that sees the past. It evicts a little earlier, so that no round waits for both.
+  // The same number for the learner that sees the past. It evicts a little earlier, so that a round
+  // usually does not wait for both.
   std::size_t past_max_centers() const { return max_centers - 2; }
 };
 

@@ -8,8 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "simd.hpp"
-
 namespace ellipack {
 
 // The ridge regressions without and with forgetting, the local fit at the row, and a quadratic function. The first is
@@ -31,17 +29,8 @@ struct Surrogates {
   std::span<const double> curvatures;   // of the quadratic function, by each pair of features; may be empty
   std::vector<double> gaps;             // from the row to another one, by each standardized feature
 
-  // Returns by how much each surrogate changes if these features have their values in the other row.
-  simd::Double4 changes(std::span<const std::int64_t> features) const {
-    simd::Double4 sums{};
-    for (const std::int64_t feature : features) {
-      const auto k = static_cast<std::size_t>(feature);
-      sums += simd::load<simd::Double4>(slopes[k].data()) * gaps[k];
-    }
-    return curvatures.empty() ? sums : sums + simd::Double4{0.0, 0.0, 0.0, second_order_change(features)};
-  }
-
- private:
+  // Returns by how much the quadratic function changes, beyond its slopes, if these features have their values in the
+  // other row.
   double second_order_change(std::span<const std::int64_t> features) const {
     double sum = 0.0;
     for (std::size_t i = 0; i < features.size(); ++i) {

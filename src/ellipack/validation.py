@@ -296,13 +296,13 @@ def check_feature_count(d: int, learner: str, most: int = MAX_FEATURES) -> None:
     >>> check_feature_count(50_000, "PackingRegressor")
     Traceback (most recent call last):
         ...
-    ellipack.errors.DomainError: PackingRegressor learns from at most 5000 features, got 50000 (memory is quadratic in \
-their number): drop columns, or hash them into fewer
+    ellipack.errors.DomainError: PackingRegressor learns from at most 5000 features, got 50000 (memory and time grow \
+faster than their number): drop columns, or hash them into fewer
     """
     if d > most:
         raise DomainError(
-            f"{learner} learns from at most {most} features, got {d} (memory is quadratic in their number): drop "
-            "columns, or hash them into fewer"
+            f"{learner} learns from at most {most} features, got {d} (memory and time grow faster than their "
+            "number): drop columns, or hash them into fewer"
         )
 
 

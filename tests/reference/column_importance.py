@@ -90,9 +90,7 @@ class Sums:
             left, weight = self._residuals(kept, coefficients), self._arrays()[0]
             variance = float(np.average(left**2, weights=weight)) * self._factor(len(kept))
         else:
-            controls, weights = np.array(self.controls), self.control_weights
-            gaps = controls - np.average(controls, axis=0, weights=weights)
-            variance = float(np.average(gaps**2, axis=0, weights=weights).max())
+            variance = float(self.control_variances().max())
         return self.fraction() ** 2 * variance
 
     def relative_variance_of_one(self) -> float:
@@ -125,7 +123,8 @@ class Sums:
         of_these = part * self.residual_variance(kept, coefficients, 0) if self.measured else 0.0
         of_these = max(of_these, of_all * every.count() / (self.count() + prior))
         fraction = self.fraction()
-        explained = every.explained_variance(kept, coefficients)
+        spread, own_spread = (each.control_variances()[kept] @ coefficients**2 for each in (every, self))
+        explained = every.explained_variance(kept, coefficients) * own_spread / spread if spread > 0 else 0.0
         of_rounds = fraction * explained + fraction * (1 - fraction) * rise**2  # some have equal values: no rise
         variance = fraction**2 * (of_these + leverage * of_all) + of_rounds * self._variance_of_means()
         return Estimate(fraction * float(rise), float(variance))
@@ -142,6 +141,12 @@ class Sums:
         kept = independent_controls(weight, centered, len(rise))
         coefficients = weighted_fit(weight, centered[:, kept], rise - np.average(rise, weights=weight))
         return kept, coefficients, (centered[:, kept] * weight[:, None]).T @ centered[:, kept] / weight.sum()
+
+    def control_variances(self) -> Floats:
+        """Return the variance of each control."""
+        controls, weights = np.array(self.controls), self.control_weights
+        gaps = controls - np.average(controls, axis=0, weights=weights)
+        return np.asarray(np.average(gaps**2, axis=0, weights=weights))
 
     def explained_variance(self, kept: list[int], coefficients: Floats) -> float:
         """Return the variance of what the controls explain of the measured rises."""

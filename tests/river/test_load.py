@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import ellipack
-from ellipack import GradientOuterProduct, LocalSlopes, MetricConfig
+from ellipack import GradientOuterProduct, LocalSlopes, Metric, MetricConfig
 from ellipack.errors import InputError, ModelFileError
 from ellipack.river import (
     IntrinsicDimensionRegressor,
@@ -168,3 +168,11 @@ def test_a_changed_parameter_has_the_same_effect_after_loading(
         assert loaded.predict_one(x) == model.predict_one(x)
         loaded.learn_one(x, y)
         model.learn_one(x, y)
+
+
+def test_a_model_that_learned_with_a_metric_of_slopes_can_be_saved(tmp_path: Path) -> None:
+    model = PhasedRegressor(gop=GradientOuterProduct(LocalSlopes(8, metric=Metric.identity(1))))
+    for value in (0.0, 1.0):
+        model.learn_one({"a": value}, value)
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").predict_one({"a": 0.5}) == model.predict_one({"a": 0.5})

@@ -46,7 +46,9 @@ def open_new_table(options: Options) -> TableStream:
     source = open_stream(options, later_columns=options.named_columns())
     learner = LEARNER_FACTORIES[options.learner or DEFAULT_LEARNER]()
     # Checked before more rows are read, which takes long if they are wide.
-    learner.check_feature_count(len(set(options.take or source.columns) - {*options.drop, options.target}))
+    learner.check_feature_count(
+        len(set(options.take or source.columns) - {*options.drop, options.target, options.id_column})
+    )
     source.peek(INFERENCE_ROWS, options.head)
     return source
 

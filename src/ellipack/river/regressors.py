@@ -255,7 +255,8 @@ class PhasedRegressor(_RescaledRegressor):
         learner, (alpha, gop, keep) = self._learner, self._checked_parameters()
         if isinstance(learner, PhasedRowLearner):
             check_unchanged("alpha", alpha, learner.alpha)
-            check_unchanged("gop", gop, learner.estimator)
+            if repr(gop) != repr(learner.estimator):  # metrics with equal matrices are no equal objects
+                raise InputError("gop must be the one that rows were learned with: use a new model")
             check_unchanged("keep_founding_label", keep, learner.keep_founding_label)
 
     def _checked_parameters(self) -> tuple[float, GopEstimator, bool]:

@@ -153,7 +153,7 @@ def test_merging_is_associative_in_the_order_of_rows(
     grouped = [merge_learned(base, learned[a:b]) for a, b in pairwise([0, *cuts, len(sizes)])]
     whole, parts = merge_learned(base, learned), merge_learned(base, grouped)
     assert (whole.rows, whole.shards) == (parts.rows, parts.shards) == (n, len(sizes))
-    expected, found = (arrays_of(apply_learned(base, each, max_centers)) for each in (whole, parts))
+    expected, found = (arrays_of(apply_learned(base, each, state.core.settings)) for each in (whole, parts))
     for name, values in expected.items():
         size = max(1e-300, np.abs(values).max(initial=0.0))
         np.testing.assert_allclose(found[name], values, rtol=1e-6, atol=1e-9 * size, err_msg=name)
@@ -266,6 +266,16 @@ def test_memory_stays_bounded_and_the_newest_rows_are_kept() -> None:
     for centers in (parts.plain.centers, parts.past.rounds.centers):
         assert 60 <= len(centers) < 120
         assert centers.rows[-1].tolist()[-3:] == rows.X[679].tolist()
+
+
+@pytest.mark.parametrize("max_centers", [556, 557])  # a step of shards ends after 555 rows
+def test_all_rows_are_learned_if_memory_is_nearly_full_after_a_step(max_centers: int) -> None:
+    X = np.random.default_rng(0).normal(size=(700, 2))
+    workers = Workers(InlineExecutor(), Sharding(shards=2, exchange=0.1, min_rows=16))
+    regressor = MetricRegressor(max_centers, n_jobs=1)
+    predictions = regressor.progressive(X, X[:, 0] - X[:, 1], workers=workers)
+    assert regressor.n_rounds == 700
+    assert np.abs(predictions[200:] - (X[200:, 0] - X[200:, 1])).max() < 1
 
 
 def test_widths_of_intervals_are_geometric_means() -> None:

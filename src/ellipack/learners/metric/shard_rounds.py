@@ -57,7 +57,8 @@ def run_rounds(core: MetricCore, rows: Rows, predictions: Predictions) -> CorePa
     -------
     after : CoreParts
     """
-    X, y, keys = rows
+    (X, y, keys), clock = rows, core.clock
     for part in row_slices(len(X), rounds_per_call(core)):
-        core.learn(X[part], keys[part], y[part], *predictions.part(part))
+        if core.learn(X[part], keys[part], y[part], *predictions.part(part)) < part.stop - part.start:
+            raise RuntimeError(f"a core must have room for all rows of a shard, got {len(X)} rows after {clock} rounds")
     return core.parts()

@@ -140,7 +140,7 @@ def merge(state: MetricState, learned: Sequence[Learned], n_jobs: int | None = 1
     phase, base, settings = state.phase, state.core.parts(), state.core.settings
     with single_threaded_blas():
         whole = merge_learned(base, learned)
-        parts = apply_learned(base, whole, settings.max_centers, thread_count(n_jobs))
+        parts = apply_learned(base, whole, settings, thread_count(n_jobs))
     if parts.plain.clock == phase.end:
         after = next_phase(phase, parts, state.config, state.random_state, thread_count(n_jobs))
     else:

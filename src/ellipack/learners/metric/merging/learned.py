@@ -14,6 +14,7 @@ from ellipack._core import (
     GlobalRegressions,
     ImportanceParts,
     MetricParts,
+    MetricSettings,
     PackingExpert,
     PastFeatures,
     PastParts,
@@ -292,7 +293,7 @@ def _merge_gops(base: Floats, learned: list[Floats]) -> Floats:
     return total
 
 
-def apply_learned(base: CoreParts, learned: Learned, max_centers: int, n_jobs: int = 1) -> CoreParts:
+def apply_learned(base: CoreParts, learned: Learned, settings: MetricSettings, n_jobs: int = 1) -> CoreParts:
     """Return the parts of a core after what was learned from a base.
 
     Parameters
@@ -301,8 +302,8 @@ def apply_learned(base: CoreParts, learned: Learned, max_centers: int, n_jobs: i
         Parts of the core from which all started.
     learned : Learned
         What was learned.
-    max_centers : int
-        Number of centers at which some are evicted.
+    settings : MetricSettings
+        Settings of the core, which say at how many centers some are evicted.
     n_jobs : int, default 1
         Number of threads. Two are used if there are two learners.
 
@@ -312,11 +313,15 @@ def apply_learned(base: CoreParts, learned: Learned, max_centers: int, n_jobs: i
     """
     clock, shards, own = base.plain.clock + learned.rows, learned.shards, learned.past
     if base.past is None or own is None:
-        return CoreParts(_apply_rounds(base.plain, learned.plain, clock, shards, max_centers), None, learned.importance)
+        plain = _apply_rounds(base.plain, learned.plain, clock, shards, settings.max_centers)
+        return CoreParts(plain, None, learned.importance)
     with ThreadPoolExecutor(min(n_jobs, 2)) as threads:
         tasks = [
-            threads.submit(_apply_rounds, before, found, clock, shards, max_centers)
-            for before, found in ((base.plain, learned.plain), (base.past.rounds, own.rounds))
+            threads.submit(_apply_rounds, before, found, clock, shards, most)
+            for before, found, most in (
+                (base.plain, learned.plain, settings.max_centers),
+                (base.past.rounds, own.rounds, settings.past_max_centers),
+            )
         ]
         plain, rounds = (task.result() for task in tasks)
     errors = own.active_errors, own.total_errors
