@@ -110,7 +110,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     ----------
     max_centers : int or None, default None
         Number of centers at which a quarter of them is evicted; there are always fewer. If None, 100,000 or
-        8 million divided by the number of features of the first row, whichever is less.
+        6 million divided by the number of features of the first row, whichever is less.
     neighbors : int, default 32
         Number of neighbors that kriging uses.
     views : {1, 2}, default 1

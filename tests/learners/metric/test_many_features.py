@@ -110,10 +110,10 @@ def test_threads_that_project_centers_change_no_bits(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("kind", [MetricRegressor, river.MetricRegressor])
 def test_there_are_fewer_centers_by_default_if_there_are_many_features(kind: Any) -> None:
-    for d, expected in ((3, 100_000), (80, 100_000), (320, 25_000)):
+    for d, expected in ((3, 100_000), (60, 100_000), (300, 20_000)):
         assert kind()._size(d).checked().max_centers == expected
-    assert kind(50_000)._size(320).max_centers == 50_000
-    assert MetricRegressor().fit(np.ones((1, 200)), np.ones(1)).max_centers_ == 40_000
+    assert kind(50_000)._size(300).max_centers == 50_000
+    assert MetricRegressor().fit(np.ones((1, 200)), np.ones(1)).max_centers_ == 30_000
 
 
 def test_one_in_eight_of_the_scored_centers_is_a_validation_point(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ _PAST_PRIOR = np.array([0.8, 0.2])  # initial weights without and with the past,
 _MAX_FIT_DIMENSION = 40  # of local linear fits
 _MAX_NEIGHBORS = 512  # the cost of kriging is cubic in the number of neighbors
 _MAX_CENTERS = 2**40
-_DEFAULT_CENTERS, _DEFAULT_ENTRIES = 100_000, 8_000_000  # the entries of all rows take 64 MB
+_DEFAULT_CENTERS, _DEFAULT_ENTRIES = 100_000, 6_000_000  # entries of rows, which take 48 MB
 _MIN_PACKING_CENTERS = 64
 _PACKING_DIVISOR = 4  # Algorithm 1 has at most max_centers // 4 centers
 
@@ -101,7 +101,7 @@ def default_max_centers(d: int) -> int:
     Examples
     --------
     >>> default_max_centers(10), default_max_centers(2_000)
-    (100000, 4000)
+    (100000, 3000)
     """
     return min(_DEFAULT_CENTERS, _DEFAULT_ENTRIES // d)
 
