@@ -97,7 +97,8 @@ class ValidationSet(NamedTuple):
         """Return the sum of squared leave-one-out errors of each candidate, by name."""
         names, labels = list(candidates), scale_to_unit_interval(self.labels)
         neighbors = min(self.neighbors, len(self.standard) - 1)
-        projected = {id(each.basis): project(self.standard, each.basis) for each in candidates.values()}
+        bases = {id(each.basis): each.basis for each in candidates.values()}  # each is projected on once
+        projected = {key: project(self.standard, basis) for key, basis in bases.items()}
         errors = np.empty(len(names))
 
         def score(part: slice) -> None:
