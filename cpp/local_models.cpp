@@ -54,6 +54,19 @@ Doubles exp_negative(Doubles x) {
   return sum;
 }
 
+// Stores the entries of both halves of the systems for several consecutive neighbors, one in each lane of `values`.
+template <typename V>
+void store_entries(double* by_distance, double* by_distance_and_age,
+                   const std::array<V, Kriging::covariances>& values) {
+  if constexpr (simd::lane_count<V> == Kriging::covariances) {  // the halves are next to each other
+    simd::store_transposed(by_distance, values);
+  } else {
+    const auto& [a, b, c, d, e, f, g, h] = values;
+    simd::store_transposed(by_distance, systems_at_once, a, b, c, d);
+    simd::store_transposed(by_distance_and_age, systems_at_once, e, f, g, h);
+  }
+}
+
 std::size_t rounded_up(std::size_t size, std::size_t to) { return (size + to - 1) / to * to; }
 
 }  // namespace
@@ -271,10 +284,10 @@ void Kriging::fill_correlations(double farthest, std::size_t dimension) {
       const Doubles long_matern = fast2 * (1.0 + 2.0 * fast_rate * distance);
       const Doubles age = simd::abs(simd::load<Doubles>(ages + j) - ages[i]);
       const auto aged = [&](double rate) { return long_matern * simd::max(1.0 - rate * age, Doubles{}); };
-      simd::store_transposed(entry(by_distance, i, j), systems_at_once, slow2 * slow2 * slow, slow2,
-                             fast2 * fast2 * fast * (1.0 + 5.0 * fast_rate * distance), long_matern);
-      simd::store_transposed(entry(by_distance_and_age, i, j), systems_at_once, aged(aging_rates[0]),
-                             aged(aging_rates[1]), aged(aging_rates[2]), aged(aging_rates[3]));
+      store_entries<Doubles>(
+          entry(by_distance, i, j), entry(by_distance_and_age, i, j),
+          {slow2 * slow2 * slow, slow2, fast2 * fast2 * fast * (1.0 + 5.0 * fast_rate * distance), long_matern,
+           aged(aging_rates[0]), aged(aging_rates[1]), aged(aging_rates[2]), aged(aging_rates[3])});
     }
   }
 }

@@ -163,8 +163,6 @@ inline auto low_half(UInt16x16 v) { return __builtin_shufflevector(v, v, 0, 1, 2
 inline auto high_half(UInt16x16 v) { return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15); }
 inline auto low_half(Int16x16 v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3, 4, 5, 6, 7); }
 inline auto high_half(Int16x16 v) { return __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15); }
-inline auto low_half(Double8 v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3); }
-inline auto high_half(Double8 v) { return __builtin_shufflevector(v, v, 4, 5, 6, 7); }
 inline auto low_half(Vec<float, 8> v) { return __builtin_shufflevector(v, v, 0, 1, 2, 3); }
 inline auto high_half(Vec<float, 8> v) { return __builtin_shufflevector(v, v, 4, 5, 6, 7); }
 
@@ -321,9 +319,24 @@ inline void store_transposed(double* to, std::size_t stride, Double4 a, Double4 
   store(to + 3 * stride, d);
 }
 
-inline void store_transposed(double* to, std::size_t stride, Double8 a, Double8 b, Double8 c, Double8 d) {
-  store_transposed(to, stride, low_half(a), low_half(b), low_half(c), low_half(d));
-  store_transposed(to + 4 * stride, stride, high_half(a), high_half(b), high_half(c), high_half(d));
+// Stores the columns of an 8 x 8 matrix, given by its rows, one after the other.
+inline void store_transposed(double* to, const std::array<Double8, 8>& rows) {
+  std::array<Double8, 8> pairs;
+  for (std::size_t i = 0; i < 8; i += 2) {
+    pairs[i] = __builtin_shufflevector(rows[i], rows[i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+    pairs[i + 1] = __builtin_shufflevector(rows[i], rows[i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+  std::array<Double8, 8> halves;  // upper and then lower halves of columns k and k + 4
+  for (std::size_t i = 0; i < 8; i += 4) {
+    for (std::size_t k = 0; k < 2; ++k) {
+      halves[i + k] = __builtin_shufflevector(pairs[i + k], pairs[i + k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      halves[i + k + 2] = __builtin_shufflevector(pairs[i + k], pairs[i + k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  }
+  for (std::size_t k = 0; k < 4; ++k) {
+    store(to + 8 * k, __builtin_shufflevector(halves[k], halves[k + 4], 0, 1, 2, 3, 8, 9, 10, 11));
+    store(to + 8 * (k + 4), __builtin_shufflevector(halves[k], halves[k + 4], 4, 5, 6, 7, 12, 13, 14, 15));
+  }
 }
 
 }  // inline namespace
