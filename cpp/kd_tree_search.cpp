@@ -43,8 +43,8 @@ struct Bound {
   }
 };
 
-// The nearest points so far in a sorted list. Distances and points are in separate arrays, so that an insertion moves a
-// vector of entries at a time.
+// The nearest points so far in a list, which is sorted once it is full. Distances and points are in separate arrays, so
+// that an insertion moves a vector of entries at a time.
 class SortedList {
  public:
   SortedList(std::span<Neighbor> buffer, double limit)
@@ -60,26 +60,22 @@ class SortedList {
   std::size_t size() const { return size_; }
 
   void add(const Neighbor& neighbor) {
-    const auto distance = simd::splat<Distances>(neighbor.squared_distance);
-    const auto point = simd::splat<Points>(point_of(neighbor));
-    auto distances = simd::load<Distances>(distances_.data() + end_);
-    auto points = simd::load<Points>(points_.data() + end_);
-    for (std::size_t at = end_; at > 0 && may_change(at, neighbor); at -= lanes) {
-      const auto previous_distances = simd::load<Distances>(distances_.data() + at - lanes);
-      const auto previous_points = simd::load<Points>(points_.data() + at - lanes);
-      const Distances left_distances = simd::shift_in(previous_distances, distances);
-      const Points left_points = simd::shift_in(previous_points, points);
-      const Points stays = are_before(distances, points, distance, point);
-      const Points moves = are_before(distance, point, left_distances, left_points);
-      simd::store(distances_.data() + at, simd::min(distances, simd::max(left_distances, distance)));
-      simd::store(points_.data() + at, stays ? points : (moves ? left_points : point));
-      distances = previous_distances;
-      points = previous_points;
+    if (size_ == buffer_.size()) {
+      insert(neighbor);
+      return;
     }
-    size_ = std::min(size_ + 1, buffer_.size());
+    distances_[lanes + size_] = neighbor.squared_distance;
+    points_[lanes + size_] = point_of(neighbor);
+    size_ += 1;
+    if (size_ == buffer_.size()) {
+      sort();
+    }
   }
 
   void finish() {
+    if (size_ < buffer_.size()) {
+      sort();
+    }
     for (std::size_t i = 0; i < size_; ++i) {
       const std::int64_t point = points_[lanes + i];
       buffer_[i] = {distances_[lanes + i], static_cast<std::int32_t>(point >> 32), static_cast<std::int32_t>(point)};
@@ -97,14 +93,55 @@ class SortedList {
     return std::int64_t{neighbor.position} << 32 | neighbor.slot;
   }
 
+  static Points are_before(Distances distances, Points points, Distances other_distances, Points other_points) {
+    return (distances < other_distances) | ((distances == other_distances) & (points < other_points));
+  }
+
+  // Sorts the entries: the place of each is the number of those before it.
+  void sort() {
+    const auto distances = distances_;
+    const auto points = points_;
+    std::array<std::int64_t, max_sorted_list> places;
+    for (std::size_t at = 0; at < size_; at += lanes) {
+      const auto own_distances = simd::load<Distances>(distances.data() + lanes + at);
+      const auto own_points = simd::load<Points>(points.data() + lanes + at);
+      Points before{};
+      for (std::size_t i = lanes; i < lanes + size_; ++i) {
+        before -=
+            are_before(simd::splat<Distances>(distances[i]), simd::splat<Points>(points[i]), own_distances, own_points);
+      }
+      simd::store(places.data() + at, before);
+    }
+    for (std::size_t i = 0; i < size_; ++i) {
+      distances_[lanes + static_cast<std::size_t>(places[i])] = distances[lanes + i];
+      points_[lanes + static_cast<std::size_t>(places[i])] = points[lanes + i];
+    }
+  }
+
+  // Inserts a point into the full, sorted list; the last entry is lost.
+  void insert(const Neighbor& neighbor) {
+    const auto distance = simd::splat<Distances>(neighbor.squared_distance);
+    const auto point = simd::splat<Points>(point_of(neighbor));
+    auto distances = simd::load<Distances>(distances_.data() + end_);
+    auto points = simd::load<Points>(points_.data() + end_);
+    for (std::size_t at = end_; at > 0 && may_change(at, neighbor); at -= lanes) {
+      const auto previous_distances = simd::load<Distances>(distances_.data() + at - lanes);
+      const auto previous_points = simd::load<Points>(points_.data() + at - lanes);
+      const Distances left_distances = simd::shift_in(previous_distances, distances);
+      const Points left_points = simd::shift_in(previous_points, points);
+      const Points stays = are_before(distances, points, distance, point);
+      const Points moves = are_before(distance, point, left_distances, left_points);
+      simd::store(distances_.data() + at, simd::min(distances, simd::max(left_distances, distance)));
+      simd::store(points_.data() + at, stays ? points : (moves ? left_points : point));
+      distances = previous_distances;
+      points = previous_points;
+    }
+  }
+
   // Returns whether an insertion may change the vector of entries at an index. With eight lanes, it is faster to pass
   // over the whole list: the branch where to stop would often be mispredicted.
   bool may_change(std::size_t at, const Neighbor& neighbor) const {
     return lanes == 8 || distances_[at + lanes - 1] >= neighbor.squared_distance;
-  }
-
-  static Points are_before(Distances distances, Points points, Distances other_distances, Points other_points) {
-    return (distances < other_distances) | ((distances == other_distances) & (points < other_points));
   }
 
   std::span<Neighbor> buffer_;

@@ -315,12 +315,15 @@ class LeafCodes {
   // added as needed.
   [[gnu::always_inline]] Narrowed narrow(std::size_t leaf, std::span<const double> query, double distance,
                                          LaneMask lanes, Sums sums) const {
-    std::size_t start = filter_step;
-    while (start < dimension_ && without_lowest(lanes) != 0) {  // for one lane, computing the distance is faster
-      const std::size_t stop = std::min(dimension_, start + filter_step);
-      sums = add_squares(leaf, query, start, stop, sums);
-      lanes &= simd::at_most(sums, largest_sum(leaf, distance, stop));
-      start = stop;
+    std::size_t done = filter_step;
+    while (done < dimension_ && without_lowest(lanes) != 0) {  // for one lane, computing the distance is faster
+      // Two steps between checks, since after the first ones most lanes stay for several steps.
+      for (const std::size_t end = std::min(dimension_, done + 2 * filter_step); done < end;) {
+        const std::size_t stop = std::min(end, done + filter_step);
+        sums = add_squares(leaf, query, done, stop, sums);
+        done = stop;
+      }
+      lanes &= simd::at_most(sums, largest_sum(leaf, distance, done));
     }
     return {lanes, sums};
   }
