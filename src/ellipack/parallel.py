@@ -67,7 +67,7 @@ def for_row_slices(
     slice(0, 1, None)
     slice(1, 3, None)
     """
-    threads = max(1, min(thread_count(n_jobs), count))
+    threads = thread_count(n_jobs, max(1, count))
     calls = threads if max_rows is None else max(threads, -(-count // max_rows))
     slices = [slice(*edges) for edges in pairwise(count * i // calls for i in range(calls + 1))]
     if threads == 1:
@@ -92,13 +92,15 @@ def for_row_slices(
             other.result()
 
 
-def thread_count(n_jobs: int | None) -> int:
+def thread_count(n_jobs: int | None, most: int = _MAX_THREADS) -> int:
     """Return the number of threads that `n_jobs` stands for, at most 256.
 
     Parameters
     ----------
     n_jobs : int or None
         At least 1, or -1 for one thread for each core that this process may use. None is 1, as in scikit-learn.
+    most : int, default 256
+        Largest number of threads, such as the number of rows. If it is 1, the system is not asked for its cores.
 
     Returns
     -------
@@ -106,8 +108,26 @@ def thread_count(n_jobs: int | None) -> int:
 
     Examples
     --------
-    >>> thread_count(3)
-    3
+    >>> thread_count(3), thread_count(3, most=2)
+    (3, 2)
+    """
+    number = check_n_jobs(n_jobs)
+    if number == -1:
+        number = _usable_cores() if most > 1 else 1
+    return min(number, most, _MAX_THREADS)
+
+
+def check_n_jobs(n_jobs: int | None) -> int:
+    """Return `n_jobs` as an integer, or raise `DomainError`. None is 1.
+
+    Examples
+    --------
+    >>> check_n_jobs(-1)
+    -1
+    >>> check_n_jobs(0)
+    Traceback (most recent call last):
+        ...
+    ellipack.errors.DomainError: n_jobs must be >= 1, or -1 for one per core, got 0
     """
     if n_jobs is None:
         return 1
@@ -115,11 +135,9 @@ def thread_count(n_jobs: int | None) -> int:
         number = index(n_jobs)
     except TypeError:
         raise DomainError(f"n_jobs must be an integer >= 1, or -1 for one per core, got {n_jobs!r}") from None
-    if number == -1:
-        return _usable_cores()
-    if number < 1:
+    if number < 1 and number != -1:
         raise DomainError(f"n_jobs must be >= 1, or -1 for one per core, got {number}")
-    return min(number, _MAX_THREADS)
+    return number
 
 
 def _usable_cores() -> int:
