@@ -289,7 +289,7 @@ def split_bounds(bounds: Bounds, coverage: Floats) -> Intervals:
 
 def empty_predictions(rows: int, with_intervals: bool) -> Predictions:
     """Return arrays for predictions and, if wanted, their intervals, which are not filled."""
-    return Predictions(np.empty(rows), np.empty((rows if with_intervals else 0, 2 * _COUNT)))
+    return Predictions(np.empty(rows), np.empty((rows, 2 * _COUNT)) if with_intervals else NO_BOUNDS)
 
 
 def with_widths(calibration: DeferredCalibration, moved: ConformalIntervals) -> DeferredCalibration:

@@ -34,7 +34,7 @@ from ellipack.learners.metric.phase_end import next_phase
 from ellipack.learners.metric.state import MetricState
 from ellipack.learners.short_calls import predict_in_short_calls, row_slices
 from ellipack.locks import LearnLock
-from ellipack.parallel import thread_count
+from ellipack.parallel import check_n_jobs, thread_count
 from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Ints, Row, as_floats, check_labels, check_rows
 
 NO_KEYS: Final[Ints] = np.zeros(0, dtype=np.int64)
@@ -73,7 +73,7 @@ def _predict(state: MetricState, X: ArrayLike, n_jobs: int | None, *, with_inter
     core = state.core
     table = checked_rows(core, X)
     predictions = empty_predictions(len(table), with_intervals)
-    _fill_predictions(core, table, predictions, thread_count(n_jobs))
+    _fill_predictions(core, table, predictions, thread_count(n_jobs, len(table)))
     return predictions
 
 
@@ -164,7 +164,7 @@ def _predict_next(
     predictions = empty_predictions(len(rows.table), with_intervals)
     if not core.has_past:
         _fill_predictions(core, rows.table, predictions)
-    elif len(rows.table) <= predictions_per_call(core):
+    elif len(rows.table) == 1 or len(rows.table) <= predictions_per_call(core):
         core.predict_next(*rows, None, *predictions, False)
     else:
         still = core.copy()  # other threads may learn between two calls
@@ -174,6 +174,9 @@ def _predict_next(
 
 def _fill_predictions(core: MetricCore, table: Floats, predictions: Predictions, threads: int = 1) -> None:
     """Predict rows from the features alone by short calls of the core, all from the same state."""
+    if len(table) == 1:
+        core.predict(table, predictions.values, predictions.bounds)
+        return
 
     def predict_slice(same: MetricCore, part: slice) -> None:
         same.predict(table[part], *predictions.part(part), threads)
@@ -239,10 +242,17 @@ def learn(state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1
     InputError
         If `X` or `y` is not valid. The state is unchanged.
     """
-    table = checked_rows(state.core, X)
-    predictions = empty_predictions(len(table), with_intervals=False)
-    learn_into(state, table, y, predictions, n_jobs, keys)
-    return predictions.values
+    return predict_and_learn(state, X, y, n_jobs, keys, with_intervals=False).values
+
+
+def predict_and_learn(
+    state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None, keys: Ints, *, with_intervals: bool
+) -> Predictions:
+    """Do the same as `learn`, and return predictions, with their intervals if wanted."""
+    table, labels, row_keys = _checked_rounds(state.core, X, y, keys)
+    predictions = empty_predictions(len(table), with_intervals)
+    _run_rounds(state, _Rounds(table, labels, row_keys, predictions, NO_PREDICTIONS), check_n_jobs(n_jobs))
+    return predictions
 
 
 class BothPredictions(NamedTuple):
@@ -268,9 +278,9 @@ def learn_both(
     state: MetricState, X: ArrayLike, y: ArrayLike, n_jobs: int | None = 1, keys: Ints = NO_KEYS
 ) -> BothPredictions:
     """Do the same as `learn`, and return predictions with their intervals, also those from the features alone."""
-    table = checked_rows(state.core, X)
+    table, labels, row_keys = _checked_rounds(state.core, X, y, keys)
     both = BothPredictions(*(empty_predictions(len(table), with_intervals=True) for _ in range(2)))
-    learn_into(state, table, y, both.next, n_jobs, keys, both.plain)
+    _run_rounds(state, _Rounds(table, labels, row_keys, *both), check_n_jobs(n_jobs))
     return both
 
 
@@ -305,29 +315,65 @@ def learn_into(
     plain : Predictions, optional
         Arrays for the predictions from the features alone. By default, they are not wanted.
     """
-    table = checked_rows(state.core, X)
-    targets = checked_labels(state.core, y, len(table))
-    threads = thread_count(n_jobs)
-    row_keys = checked_keys(state.core, keys, len(table))
-    most = rounds_per_call(state.core)
-    done = 0
+    table, labels, row_keys = _checked_rounds(state.core, X, y, keys)
+    every = slice(0, len(table))
+    _run_rounds(
+        state, _Rounds(table, labels, row_keys, predictions.part(every), plain.part(every)), check_n_jobs(n_jobs)
+    )
+
+
+class _Rounds(NamedTuple):
+    """Rows to learn, after checks, and arrays for their predictions."""
+
+    table: Floats
+    labels: Floats
+    keys: Ints
+    predictions: Predictions
+    plain: Predictions
+
+    def part(self, rows: slice) -> "_Rounds":
+        return _Rounds(
+            self.table[rows], self.labels[rows], self.keys[rows], self.predictions.part(rows), self.plain.part(rows)
+        )
+
+
+def _checked_rounds(core: MetricCore, X: ArrayLike, y: ArrayLike, keys: Ints) -> tuple[Floats, Floats, Ints]:
+    """Return rows, labels and keys as arrays, or raise."""
+    table = checked_rows(core, X)
+    return table, checked_labels(core, y, len(table)), checked_keys(core, keys, len(table))
+
+
+def _run_rounds(state: MetricState, rounds: _Rounds, n_jobs: int) -> None:
+    """Learn rows by short calls of the core, and write their predictions into arrays."""
+    count, done = len(rounds.table), 0
+    most = 1 if count == 1 else rounds_per_call(state.core)
     with state.learn_lock.turn:
-        while done < len(table):
-            rounds_before_last = state.phase.end - state.clock - 1
-            part = slice(done, done + min(len(table) - done, most, rounds_before_last))
-            values, bounds = predictions.part(part)
-            plain_values, plain_bounds = plain.part(part)
-            # Without * in the call, no object is made for the method, where nanobind crashes if there is no memory.
-            done += state.core.learn(
-                table[part], row_keys[part], targets[part], values, bounds, plain_values, plain_bounds
-            )
-            if done < part.stop or rounds_before_last == 0:
-                key = int(row_keys[done]) if len(row_keys) else 0
-                if len(plain.values):
-                    state.core.predict(table[done : done + 1], *plain.part(slice(done, done + 1)))
-                round_ = Round(table[done].tolist(), float(targets[done]), key)
-                _run_boundary_round(state, round_, threads, predictions.part(slice(done, done + 1)))
+        while done < count:
+            phase = state.phase
+            rounds_before_last = phase.end - phase.core.clock - 1
+            size = min(count - done, most, rounds_before_last)
+            part = rounds if size == count else rounds.part(slice(done, done + size))
+            learned = _learn_within_phase(phase.core, part)
+            done += learned
+            if learned < size or rounds_before_last == 0:
+                _run_boundary_row(state, rounds.part(slice(done, done + 1)), n_jobs)
                 done += 1
+
+
+def _learn_within_phase(core: MetricCore, rounds: _Rounds) -> int:
+    """Learn rows before the end of the phase until memory is full; return their number."""
+    table, labels, keys, (values, bounds), (plain_values, plain_bounds) = rounds
+    # Without * in the call, no object is made for the method, where nanobind crashes if there is no memory.
+    return core.learn(table, keys, labels, values, bounds, plain_values, plain_bounds)
+
+
+def _run_boundary_row(state: MetricState, row: _Rounds, n_jobs: int) -> None:
+    """Run the boundary round of a single row."""
+    if len(row.plain.values):
+        state.core.predict(row.table, *row.plain)
+    key = int(row.keys[0]) if len(row.keys) else 0
+    round_ = Round(row.table[0].tolist(), float(row.labels[0]), key)
+    _run_boundary_round(state, round_, thread_count(n_jobs), row.predictions)
 
 
 class Round(NamedTuple):
