@@ -4,7 +4,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, Generic, Self, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ellipack import serialization
 from ellipack.errors import InputError, ModelFileError
-from ellipack.estimators.input_checks import check_features, check_targets, feature_names
+from ellipack.estimators.input_checks import check_features, check_targets, feature_names, is_plain_table
 from ellipack.estimators.parameter_archive import object_to_archive
 from ellipack.learners.intervals import (
     ALL_POSITIONS,
@@ -69,6 +69,14 @@ class StreamingEstimator(BaseEstimator, ABC, Generic[State]):  # type: ignore[mi
         if "_fitted" not in self.__dict__:  # faster than check_is_fitted, which composes the message
             check_is_fitted(self, "state_")
         return self.state_
+
+    def _checked_features(self, X: Any) -> ArrayLike:
+        """Return rows that have the number and the names of the features, or raise. See `check_features`."""
+        state, names = self._fitted
+        width = self._dimension(state)
+        if is_plain_table(X, width) and (names is None or len(names) != width):
+            return cast(ArrayLike, X)  # without the exception by which feature_names_in_ tells that there are no names
+        return check_features(self, X)
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -250,10 +258,10 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         """Return predictions and their intervals at positions among the coverages, without a change of the state."""
 
     @abstractmethod
-    def _run_rounds(self, state: State, X: ArrayLike, y: ArrayLike, *, positions: Floats) -> Predictions:
+    def _run_rounds(self, state: State, X: ArrayLike, y: ArrayLike, *, positions: Floats = NO_POSITIONS) -> Predictions:
         """Update the state by one round per row; return the predictions made before each label.
 
-        Their intervals are those at positions among the coverages.
+        Their intervals are those at positions among the coverages. By default, they are not wanted.
         """
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -346,7 +354,7 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         predictions : array of shape (n_samples,)
         """
         state = self._fitted_state
-        return self._predict(state, check_features(self, X))
+        return self._predict(state, self._checked_features(X))
 
     def predict_interval(self, X: Any, coverage: float | Sequence[float] = 0.9) -> Intervals:
         """Return intervals around predictions that contain a wanted fraction of the labels.
@@ -380,7 +388,7 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         array([0.4, 2.6])
         """
         state, wanted = self._fitted_state, check_coverage(coverage)
-        made = self._predict_bounds(state, check_features(self, X), coverage_positions(wanted))
+        made = self._predict_bounds(state, self._checked_features(X), coverage_positions(wanted))
         return split_bounds(made.bounds, wanted)
 
     @property
@@ -409,7 +417,7 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         """Learn rows on a copy of the state, or on an initial one, which then replaces the state."""
         wanted = {"positions": ALL_POSITIONS if len(predictions.bounds) else NO_POSITIONS, **more}
         if "_fitted" in self.__dict__:
-            rows, (state, names) = check_features(self, X), deepcopy(self._fitted)
+            rows, (state, names) = self._checked_features(X), deepcopy(self._fitted)
             found = self._run_rounds(state, rows, y, **wanted)
         else:
             (state, names), found = self._learn_from_scratch(X, y, **wanted)
@@ -461,7 +469,7 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
         """Learn from an initial state. Return the state with the names of its features, and the predictions."""
         table, names = check_rows(X), feature_names(X)
         state = self._initial_state(table.shape[1])
-        predictions = self._run_rounds(state, table, y, **{"positions": NO_POSITIONS, **more})
+        predictions = self._run_rounds(state, table, y, **more)
         return (state, names), predictions
 
     def _fit_and_select(
@@ -484,4 +492,4 @@ class StreamingRegressor(RegressorMixin, StreamingEstimator[State]):  # type: ig
             # If another thread was the first, learn the rows after its rows.
             if self.__dict__.setdefault("_fitted", fitted) is fitted:
                 return predictions
-        return self._run_rounds(self.state_, check_features(self, X), y, **{"positions": NO_POSITIONS, **more})
+        return self._run_rounds(self.state_, self._checked_features(X), y, **more)

@@ -9,10 +9,11 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import ConformalIntervals, DeferredCalibration
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.estimators.input_checks import check_features, check_targets
+from ellipack.estimators.input_checks import check_targets
 from ellipack.learners.intervals import (
     ALL_POSITIONS,
     NO_INTERVALS,
+    NO_POSITIONS,
     Predictions,
     RowPredictions,
     WantedIntervals,
@@ -52,14 +53,14 @@ class CalibratedRegressor(StreamingRegressor[State]):
         intervals = WantedIntervals.empty(len(np.asarray(X)), positions)
         return Predictions(self._predict(state, X, intervals), intervals.bounds)
 
-    def _run_rounds(self, state: State, X: ArrayLike, y: ArrayLike, *, positions: Floats) -> Predictions:
+    def _run_rounds(self, state: State, X: ArrayLike, y: ArrayLike, *, positions: Floats = NO_POSITIONS) -> Predictions:
         intervals = WantedIntervals.empty(len(np.asarray(X)), positions)
         return Predictions(self._learn(state, X, y, intervals), intervals.bounds)
 
     def predict_each(self, X: Any) -> RowPredictions:
         """Predict each row, also before the first row. See `StreamingRegressor.predict_each`."""
         is_fitted = self.__sklearn_is_fitted__()
-        table = check_rows(check_features(self, X) if is_fitted else X)
+        table = check_rows(self._checked_features(X) if is_fitted else X)
         state = self.state_ if is_fitted else self._initial_state(table.shape[1])
         return RowPredictions(*self._predict_bounds(state, table, ALL_POSITIONS), np.zeros((len(table), 0)))
 
@@ -74,7 +75,7 @@ class CalibratedRegressor(StreamingRegressor[State]):
         for label, published in zip(labels.tolist(), check_bounds(predictions.bounds, len(labels)), strict=True):
             moved.learn_label(label, published)
         if is_fitted:
-            rows, (state, names) = check_features(self, X), deepcopy(self._fitted)
+            rows, (state, names) = self._checked_features(X), deepcopy(self._fitted)
             self._run_rounds(state, rows, labels, positions=_ONE_POSITION)
         else:
             (state, names), _ = self._learn_from_scratch(X, labels, positions=_ONE_POSITION)

@@ -38,8 +38,7 @@ def check_features(estimator: BaseEstimator, X: Any) -> ArrayLike:
         If only some of the names are strings.
     """
     width = estimator.n_features_in_
-    is_plain = type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == width
-    if is_plain and not hasattr(estimator, "feature_names_in_"):
+    if is_plain_table(X, width) and not hasattr(estimator, "feature_names_in_"):
         # The common case. For one row, validate_data would take as long as the prediction.
         return cast(ArrayLike, X)
     table = X if len(getattr(X, "shape", ())) == 2 else check_rows(X)
@@ -50,6 +49,11 @@ def check_features(estimator: BaseEstimator, X: Any) -> ArrayLike:
     except ValueError as error:
         raise (InputError if table.shape[1] == width else ShapeError)(str(error)) from error
     return check_rows(table)
+
+
+def is_plain_table(X: Any, width: int) -> bool:
+    """Return whether `X` is a NumPy array with this number of columns, which have no names."""
+    return type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == width
 
 
 def feature_names(X: Any) -> NDArray[np.object_] | None:

@@ -11,9 +11,10 @@ from sklearn.base import clone
 
 from ellipack.errors import InputError
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.estimators.input_checks import check_features, check_targets, feature_names, key_columns, select_column
+from ellipack.estimators.input_checks import check_targets, feature_names, key_columns, select_column
 from ellipack.estimators.metric import MetricRegressor
 from ellipack.learners.intervals import (
+    NO_POSITIONS,
     Intervals,
     Predictions,
     RowPredictions,
@@ -213,7 +214,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         if "_fitted" not in self.__dict__:
             self._learn_copy(X, labels, predictions, keys=row_keys)
             return
-        learner.learn_into(self.state_, check_features(self, X), labels, predictions, row_keys, self._options())
+        learner.learn_into(self.state_, self._checked_features(X), labels, predictions, row_keys, self._options())
 
     def progressive_on(self, executor: Executor, X: Any, y: Any, *, keys: Any = None, partitions: int = 8) -> Floats:
         """Do the same as `progressive`, with the learners of the keys on the workers of an executor.
@@ -324,7 +325,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
             Only if `coverage` is given.
         """
         state, wanted = self._fitted_state, None if coverage is None else check_coverage(coverage)
-        rows, row_keys = check_features(self, X), self._row_keys(X, keys)
+        rows, row_keys = self._checked_features(X), self._row_keys(X, keys)
         values, bounds = learner.predict_next(state, rows, row_keys, labels, self._options())
         return values if wanted is None else (values, select_intervals(bounds, wanted))
 
@@ -460,7 +461,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
     ) -> tuple[Floats, tuple[KeyedState, NDArray[np.object_] | None], RowKeys]:
         """Return checked rows, the state (an initial one before the first row) with its names, and the keys."""
         is_fitted = self.__sklearn_is_fitted__()
-        rows = check_rows(check_features(self, X) if is_fitted else X)
+        rows = check_rows(self._checked_features(X) if is_fitted else X)
         fitted = self._fitted if is_fitted else (self._initial_state(rows.shape[1]), feature_names(X))
         return rows, fitted, self._row_keys(X, keys)
 
@@ -505,7 +506,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
 
     def _predict_rows(self, X: Any, keys: Any) -> Predictions:
         state = self._fitted_state
-        return learner.predict(state, check_features(self, X), self._row_keys(X, keys), self._options())
+        return learner.predict(state, self._checked_features(X), self._row_keys(X, keys), self._options())
 
     def _predict(self, state: KeyedState, X: ArrayLike) -> Floats:
         return learner.predict(state, X, self._row_keys(X, None), self._options()).values
@@ -514,7 +515,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         return learner.predict(state, X, self._row_keys(X, None), self._options()).select(positions)
 
     def _run_rounds(  # type: ignore[override]  # keys are required here
-        self, state: KeyedState, X: ArrayLike, y: ArrayLike, keys: RowKeys, *, positions: Floats
+        self, state: KeyedState, X: ArrayLike, y: ArrayLike, keys: RowKeys, *, positions: Floats = NO_POSITIONS
     ) -> Predictions:
         predictions = empty_predictions(len(np.asarray(X)), with_intervals=len(positions) > 0)
         learner.learn_into(state, X, y, predictions, keys, self._options())

@@ -8,8 +8,9 @@ from numpy.typing import ArrayLike
 
 from ellipack.errors import InputError
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.estimators.input_checks import check_features, check_targets, feature_names, key_columns, select_column
+from ellipack.estimators.input_checks import check_targets, feature_names, key_columns, select_column
 from ellipack.learners.intervals import (
+    NO_POSITIONS,
     Intervals,
     Predictions,
     RowPredictions,
@@ -291,7 +292,11 @@ class MetricRegressor(StreamingRegressor[MetricState]):
             return
         state = self.state_
         self._check_by(state)
-        self._learn_rows(state, check_features(self, X), labels, predictions, row_keys, workers)
+        rows = self._checked_features(X)
+        if workers is not None:
+            learn_in_shards(state, rows, labels, predictions, workers, self.n_jobs, row_keys)
+        else:
+            learner.learn_into(state, rows, labels, predictions, self.n_jobs, row_keys)
 
     @overload
     def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats: ...
@@ -338,7 +343,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         state = self._fitted_state
         self._check_by(state)
         wanted = None if coverage is None else check_coverage(coverage)
-        arguments = state, check_features(self, X), self._row_keys(X, keys), labels
+        arguments = state, self._checked_features(X), self._row_keys(X, keys), labels
         if wanted is None:
             return learner.predict_next(*arguments)
         values, bounds = learner.predict_next_with_intervals(*arguments)
@@ -405,7 +410,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def _rows_and_state(self, X: Any, keys: Any) -> tuple[Floats, tuple[MetricState, Any], list[int]]:
         """Return checked rows, the state (an initial one before the first row) with its names, and the keys."""
         is_fitted = self.__sklearn_is_fitted__()
-        rows = check_rows(check_features(self, X) if is_fitted else X)
+        rows = check_rows(self._checked_features(X) if is_fitted else X)
         fitted = self._fitted if is_fitted else (self._initial_state(rows.shape[1]), feature_names(X))
         self._check_by(fitted[0])
         return rows, fitted, self._row_keys(X, keys).tolist() or [0] * len(rows)
@@ -423,11 +428,12 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def _checked_following(self, X: Any, keys: Any) -> tuple[ArrayLike, Ints]:
         """Return rows that follow, and their keys, after checks."""
         self._check_by(self._fitted_state)
-        return check_features(self, X), self._row_keys(X, keys)
+        return self._checked_features(X), self._row_keys(X, keys)
 
     def _check_by(self, state: MetricState) -> None:
         """Raise if `by` was set or removed after fit."""
-        if state.core.has_past and state.core.has_keys == (self.by is None):
+        core = state.core
+        if core.has_past and core.has_keys == (self.by is None):
             raise InputError("by cannot be set or removed after fit: fit again, or give it the value that it had")
 
     def _row_keys(self, X: Any, keys: Any) -> Ints:
@@ -435,7 +441,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         if self.by is None:
             if keys is not None:
                 raise InputError("keys need a name: set by, the names of their columns, when the learner is created")
-            return hash_rows([])
+            return NO_KEYS
         if keys is not None:
             return hash_rows(list(np.asarray(keys).T) if np.ndim(keys) == 2 else [keys])
         return hash_rows([select_column(self, X, name) for name in key_columns(self.by)])
@@ -483,27 +489,17 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         keys: Ints = NO_KEYS,
         workers: Workers | None = None,
         *,
-        positions: Floats,
+        positions: Floats = NO_POSITIONS,
     ) -> Predictions:
         self._check_by(state)
-        table = learner.checked_rows(state.core, X)
-        predictions = empty_predictions(len(table), with_intervals=len(positions) > 0)
-        self._learn_rows(state, table, y, predictions, keys, workers)
-        return predictions.select(positions)
-
-    def _learn_rows(
-        self,
-        state: MetricState,
-        X: ArrayLike,
-        y: ArrayLike,
-        predictions: Predictions,
-        keys: Ints,
-        workers: Workers | None,
-    ) -> None:
-        if workers is not None:
-            learn_in_shards(state, X, y, predictions, workers, self.n_jobs, keys)
+        with_intervals = len(positions) > 0
+        if workers is None:
+            predictions = learner.predict_and_learn(state, X, y, self.n_jobs, keys, with_intervals=with_intervals)
         else:
-            learner.learn_into(state, X, y, predictions, self.n_jobs, keys)
+            table = learner.checked_rows(state.core, X)
+            predictions = empty_predictions(len(table), with_intervals)
+            learn_in_shards(state, table, y, predictions, workers, self.n_jobs, keys)
+        return predictions.select(positions) if with_intervals else predictions
 
     def _to_archive(self, state: MetricState) -> Archive:
         return serialization.to_archive(state)

@@ -8,7 +8,7 @@ from sklearn.base import ClassifierMixin
 
 from ellipack.errors import DomainError, InputError
 from ellipack.estimators.base import StreamingEstimator
-from ellipack.estimators.input_checks import check_class_labels, check_features, feature_names
+from ellipack.estimators.input_checks import check_class_labels, feature_names
 from ellipack.estimators.packing import as_metric, check_metric
 from ellipack.learners import packing_classifier
 from ellipack.learners.packing_classifier import PackingClassifierState
@@ -167,7 +167,7 @@ class PackingClassifier(ClassifierMixin, StreamingEstimator[PackingClassifierSta
         """Return classes and probabilities of the same state."""
         fitted = self._fitted_state
         snapshot = PackingClassifierState(*fitted.parts)
-        return snapshot.classes, packing_classifier.predict(snapshot, check_features(self, X))
+        return snapshot.classes, packing_classifier.predict(snapshot, self._checked_features(X))
 
     def _learn_from_scratch(
         self, X: Any, y: NDArray[Any], classes: ArrayLike | None
@@ -194,7 +194,7 @@ class PackingClassifier(ClassifierMixin, StreamingEstimator[PackingClassifierSta
         for name, values in (("y", labels), ("classes", more)):
             if len(values) and (values.dtype.kind in "UO") != (known.dtype.kind in "UO"):
                 raise InputError(f"{name} must hold classes of the same type as {known[0]!r}, got {values[0]!r}")
-        return packing_classifier.learn(self.state_, check_features(self, X), labels, more)
+        return packing_classifier.learn(self.state_, self._checked_features(X), labels, more)
 
     def _check_parameters(self) -> None:
         has_ball_clocks(self.clock)
