@@ -68,6 +68,13 @@ def test_minus_one_counts_the_cores_this_process_may_use(monkeypatch: pytest.Mon
     assert thread_count(-1) == 3
 
 
+def test_one_row_needs_no_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", None, raising=False)
+    assert thread_count(-1, most=1) == 1
+    with pytest.raises(DomainError, match="n_jobs must be >= 1, or -1 for one per core, got 0"):
+        thread_count(0, most=1)
+
+
 def test_minus_one_counts_all_cores_where_affinity_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "sched_getaffinity", raising=False)
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
