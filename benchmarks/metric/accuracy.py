@@ -10,6 +10,7 @@ import numpy as np
 from benchmarks.command_line import TargetResult, at_most
 from benchmarks.comparison.adapters import MeanLabel
 from benchmarks.comparison.models import river_amf
+from benchmarks.metric.cost import progressive_row_by_row
 from benchmarks.streams import Stream, late_nrmse, noise_stream
 from ellipack import MetricRegressor
 
@@ -71,8 +72,7 @@ def our_costs(stream: Stream, views: int) -> tuple[float, float]:
     together = time.perf_counter() - start
     learner = MetricRegressor(views=views)
     start = time.perf_counter()
-    for row, label in zip(stream.X[:, None], stream.y[:, None], strict=True):
-        learner.progressive(row, label)
+    progressive_row_by_row(learner, stream.X, stream.y)
     return 1e6 * together / len(stream.y), 1e6 * (time.perf_counter() - start) / len(stream.y)
 
 

@@ -4,7 +4,6 @@ The scales of the features range from thousandths to thousands. All costs are th
 """
 
 import copy
-import itertools
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -30,14 +29,16 @@ SINGLE_CALLS = 5_000
 """Number of calls with one row each, to measure latency."""
 
 _REPEATS = 5
+_COST_HEADS = "within a phase", "one row per call", "phase end included"
 _SCALES = 10.0 ** np.random.default_rng(0).uniform(-3, 3, STREAM.d)
-_MAX_GROWTH, _MAX_DEGREES, _MAX_SECONDS = 1.5, 5.0, 0.5
+_MAX_GROWTH, _MAX_ROW_RATIO, _MAX_DEGREES, _MAX_SECONDS = 1.5, 1.3, 5.0, 0.5
 
 
 class RoundCosts(NamedTuple):
-    """Microseconds per round: within a phase, and including the end of a phase."""
+    """Microseconds per round: within a phase, the same with one row per call, and including the end of a phase."""
 
     within_phase: float
+    row_by_row: float
     amortized: float
 
 
@@ -65,13 +66,12 @@ def measure_growth(
     amortized = [_amortized(learner, X[:early], y[:early])]
     young = copy.deepcopy(learner)
     amortized.append(_amortized(learner, X[:late], y[:late]))
-    costs = itertools.starmap(RoundCosts, zip(_costs_without_phase_end(young, learner, X, y), amortized, strict=True))
+    within_phase = _costs_without_phase_end(young, learner, X, y)
+    costs = [RoundCosts(*pair, last) for pair, last in zip(within_phase, amortized, strict=True)]
     phase_end, eviction = _least_seconds(_end_phase, learner.state_), _least_seconds(_evict, learner.state_)
     n_centers = learner.n_centers_
     last = learn_row_by_row(learner, X[late:], y[late:])
-    return GrowthResult(
-        (early, late), list(costs), subspace_angle(young), (first, last), n_centers, phase_end, eviction
-    )
+    return GrowthResult((early, late), costs, subspace_angle(young), (first, last), n_centers, phase_end, eviction)
 
 
 def subspace_angle(learner: MetricRegressor) -> float:
@@ -94,6 +94,12 @@ def learn_row_by_row(learner: MetricRegressor, X: Floats, y: Floats) -> Floats:
     return seconds
 
 
+def progressive_row_by_row(learner: MetricRegressor, X: Floats, y: Floats) -> None:
+    """Call `progressive` with one row at a time."""
+    for row, label in zip(X[:, None], y[:, None], strict=True):
+        learner.progressive(row, label)
+
+
 def targets(result: GrowthResult) -> list[TargetResult]:
     """Compare the measurements with their targets."""
     early, late = result.costs
@@ -102,6 +108,11 @@ def targets(result: GrowthResult) -> list[TargetResult]:
     return [
         at_most(f"{rounds}, within a phase", late.within_phase / early.within_phase, _MAX_GROWTH),
         at_most(f"{rounds}, phase end included", late.amortized / early.amortized, _MAX_GROWTH),
+        at_most(
+            f"cost with one row per call over that in a batch, at {result.rounds[0]:,}",
+            early.row_by_row / early.within_phase,
+            _MAX_ROW_RATIO,
+        ),
         at_most(f"angle to the true subspace at {result.rounds[0]:,} rounds", result.degrees, _MAX_DEGREES, " degrees"),
         at_most(f"end of a phase {full}", result.phase_end, _MAX_SECONDS, " s"),
         at_most(f"eviction {full}", result.eviction, _MAX_SECONDS, " s"),
@@ -112,9 +123,9 @@ def targets(result: GrowthResult) -> list[TargetResult]:
 def cost_tables(result: GrowthResult) -> list[Table]:
     """Return tables of the cost per round and of the latency of calls."""
     what = f"d = {STREAM.d}, {STREAM.rank} directions"
-    costs = new_table(f"Microseconds per round, {what}", ("at round", "within a phase", "phase end included"))
+    costs = new_table(f"Microseconds per round, {what}", ("at round", *_COST_HEADS))
     for at, each in zip(result.rounds, result.costs, strict=True):
-        costs.add_row(f"{at:,}", f"{each.within_phase:.0f}", f"{each.amortized:.0f}")
+        costs.add_row(f"{at:,}", *(f"{cost:.1f}" for cost in each))
     heads = ("rounds", "median", "p99", "longest")
     waits = new_table(f"Microseconds per call of partial_fit with one row, {what}", heads)
     count = len(result.latencies[0])
@@ -133,11 +144,16 @@ def _amortized(learner: MetricRegressor, X: Floats, y: Floats) -> float:
     return 1e6 * (time.perf_counter() - start) / (len(y) - begin)
 
 
-def _costs_without_phase_end(young: MetricRegressor, old: MetricRegressor, X: Floats, y: Floats) -> list[float]:
-    """Return the cost per round of two learners over rounds in which no phase ends; the learners take turns."""
+def _costs_without_phase_end(
+    young: MetricRegressor, old: MetricRegressor, X: Floats, y: Floats
+) -> list[tuple[float, float]]:
+    """Return the costs per round of two learners, in a batch and with one row per call; all four take turns.
+
+    No phase ends in these rounds.
+    """
     span = _rounds(young) // 10
 
-    def repeated(learner: MetricRegressor) -> Callable[[], object]:
+    def repeated(learner: MetricRegressor, learn: Callable[..., object]) -> Callable[[], object]:
         copies = [copy.deepcopy(learner) for _ in range(_REPEATS)]
         for each in copies:
             state = each.state_
@@ -146,9 +162,12 @@ def _costs_without_phase_end(young: MetricRegressor, old: MetricRegressor, X: Fl
             if end - state.clock <= span:
                 each.progressive(X[state.clock : end], y[state.clock : end])
         rows = slice(_rounds(copies[0]), _rounds(copies[0]) + span)
-        return lambda: copies.pop().progressive(X[rows], y[rows])
+        return lambda: learn(copies.pop(), X[rows], y[rows])
 
-    return [1e6 * seconds / span for seconds in best_of(_REPEATS, repeated(young), repeated(old))]
+    ways = MetricRegressor.progressive, progressive_row_by_row
+    runs = [repeated(learner, learn) for learner in (young, old) for learn in ways]
+    microseconds = [1e6 * seconds / span for seconds in best_of(_REPEATS, *runs)]
+    return [(microseconds[0], microseconds[1]), (microseconds[2], microseconds[3])]
 
 
 def _double_memory(state: MetricState) -> None:

@@ -118,8 +118,12 @@ def test_growth_of_cost() -> None:
     growth = cost.measure_growth(early=150, late=400, single=30)
     assert growth.n_centers == 400
     assert 0 <= growth.degrees <= 90
-    assert len(cost.targets(growth)) == 6
+    targets = cost.targets(growth)
+    assert len(targets) == 7
+    early = growth.costs[0]
+    assert targets[2].value == f"{early.row_by_row / early.within_phase:.3g}"
     text = "".join(map(shown, cost.cost_tables(growth)))
+    assert "one row per call" in text
     assert "median" in text
     assert "nan" not in text
 
