@@ -30,8 +30,12 @@ class InterruptAt:
         if event == "line" and _is_interruptible(frame.f_code, frame.f_lasti, frame.f_lineno):
             self.left -= 1
             if self.left == -1:
-                raise KeyboardInterrupt
+                self.interrupt()
         return self
+
+    def interrupt(self) -> None:
+        """Raise KeyboardInterrupt."""
+        raise KeyboardInterrupt
 
 
 @cache

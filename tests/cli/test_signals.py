@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ellipack.cli.options import Options
@@ -100,6 +101,29 @@ def test_run_stopped_between_batches_resumes_to_the_same_result(cli: CliRunner, 
     assert cli(*command, folder=tmp_path).code == 0
     assert cli("run", *run, "--save", "whole", "--predictions", "whole.parquet", folder=tmp_path).code == 0
     assert (tmp_path / "p.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+def test_a_signal_ends_a_batch_in_which_a_phase_ends(cli: CliRunner, tmp_path: Path) -> None:
+    """The phase ends at row 510, where slopes are estimated for seconds: in the batch after row 500."""
+    X = np.random.default_rng(0).normal(size=(520, 300))
+    cells = [[f"{value:.3f}" for value in (*x, x[0] ** 2 + x[1])] for x in X]
+    write(tmp_path / "wide.csv", cells, [*(f"x{i}" for i in range(X.shape[1])), "y"])
+    run = "run", "wide.csv", "--target", "y", "--learner", "phased", "--save-every", "100"
+    resume = *run, "--save", "m", "--resume", "m", "--predictions", "p.csv"
+    with cli.start(*resume, folder=tmp_path) as running:
+        wait_until(lambda: (tmp_path / "m").exists() and load_run(tmp_path / "m").position == 500, running)
+        assert running.wait(0.5) is None  # it estimates slopes
+        began = time.monotonic()
+        assert running.stop(signal.SIGTERM) == 143
+        stopping = time.monotonic() - began
+        assert "stopped after 500 rows and saved" in running.err()
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 1 + 500
+    began = time.monotonic()
+    assert cli(*resume, folder=tmp_path).code == 0
+    assert stopping < (time.monotonic() - began) / 3
+    assert cli(*run, "--save", "whole", "--predictions", "whole.csv", folder=tmp_path).code == 0
+    assert (tmp_path / "p.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
     assert (tmp_path / "m").read_bytes() == (tmp_path / "whole").read_bytes()
 
 

@@ -1,6 +1,7 @@
 """``ellipack run``: predict and then learn each row of a table; start, resume and save the run."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import click
 
@@ -166,7 +167,7 @@ def _learn_table(
     skipped, failures = SkippedRows(source.name), list[StreamError]()
     batches = worker_batches(source, options.shards) if options.has_workers else source
     with ProgressLine(run) as progress:
-        for result in _learn_batches(run, options, prefetch(batches, stop.received), failures):
+        for result in _learn_batches(run, options, prefetch(batches, stop.received), stop, failures):
             values = result.predictions, *result.interval_ends.T, result.labels
             output.write(result.row_numbers, *values, kept=result.kept)
             skipped.add(result.bad_rows)
@@ -191,12 +192,16 @@ def _learn_table(
 
 
 def _learn_batches(
-    run: Run, options: Options, batches: Iterator[TableBatch], failures: list[StreamError]
+    run: Run, options: Options, batches: Iterator[TableBatch], stop: StopSignals, failures: list[StreamError]
 ) -> Iterator[BatchResult]:
-    """Yield the results of batches. If one can't be read, append the error to `failures` and stop."""
+    """Yield the results of batches. If one can't be read, append the error to `failures` and stop.
+
+    A signal ends a batch early, except on workers: how rows are cut into shards depends on batches.
+    """
+    stoppable = nullcontext if options.has_workers else stop.raising
     try:
         for batch in batches:
-            yield run.learn_batch(batch, options.on_error)
+            yield run.learn_batch(batch, options.on_error, stoppable)
     except StreamError as error:
         failures.append(error)
 

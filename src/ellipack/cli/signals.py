@@ -1,9 +1,11 @@
-"""Signals that stop a run after the current batch, so that it can be saved and resumed."""
+"""Signals that stop a run after a row, so that it can be saved and resumed."""
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+from ellipack.evaluation.run import StopLearning
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -11,7 +13,8 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class StopSignals:
     """Handler of SIGINT and SIGTERM that records the first signal. A second one ends the process at once.
 
-    The handler raises nothing. Code that works or waits calls `received` from time to time.
+    Inside a ``with`` block of `raising`, the handler raises `StopLearning`. Other code that works or waits calls
+    `received` from time to time.
 
     Attributes
     ----------
@@ -21,6 +24,7 @@ class StopSignals:
 
     def __init__(self) -> None:
         self.number = 0
+        self._raises = False
 
     @contextmanager
     def installed(self) -> Iterator["StopSignals"]:
@@ -39,8 +43,21 @@ class StopSignals:
         """Return whether a signal has been received."""
         return self.number != 0
 
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Raise `StopLearning` inside a ``with`` block when the first signal is received, or if it was before."""
+        self._raises = True
+        try:
+            if self.received():
+                raise StopLearning
+            yield
+        finally:
+            self._raises = False
+
     def _receive(self, number: int, _: FrameType | None) -> None:
         self.number = number
         for other in _STOP_SIGNALS:
             if signal.getsignal(other) is not signal.SIG_IGN:
                 signal.signal(other, signal.SIG_DFL)
+        if self._raises:
+            raise StopLearning

@@ -6,8 +6,8 @@ batch.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ from ellipack.estimators import KeyedRegressor, MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.loading import RUN_KIND, regressor_from_archive
 from ellipack.evaluation.append_only_file import OutputPosition
-from ellipack.evaluation.batch_learning import BatchLearning, Keys, PendingBatch, Published
+from ellipack.evaluation.batch_learning import BatchLearning, Keys, PendingBatch
 from ellipack.evaluation.interval_scores import IntervalScores
 from ellipack.evaluation.prediction_options import PredictionOptions, Texts
 from ellipack.evaluation.scores import Scores
@@ -33,6 +33,10 @@ from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.serialization import Archive
 from ellipack.tabular import BadRow, ParsedRows, TableBatch, TableEncoder, column_text
 from ellipack.validation import Floats, Ints
+
+
+class StopLearning(BaseException):
+    """Raised by a signal handler to end a batch after the last row that was learned; see `Run.learn_batch`."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +81,13 @@ class RunChange(NamedTuple):
     fingerprint: TableFingerprint
 
 
+class LearnedRows(NamedTuple):
+    """What rows that were learned change, and their result."""
+
+    change: RunChange
+    result: BatchResult
+
+
 @dataclass(eq=False)
 class Run:
     """State of a run between two batches.
@@ -117,8 +128,8 @@ class Run:
         Workers that learn the rows of a batch together. They are not saved.
     pending : PendingBatch or None, default None
         Rows that are being learned, or whose learning has failed; see `settle`.
-    change : RunChange or None, default None
-        What these rows change, if it is known but not applied.
+    learned : LearnedRows or None, default None
+        What these rows change and their result, if it is known but not applied.
 
     Examples
     --------
@@ -146,16 +157,22 @@ class Run:
     interval_scores: IntervalScores = field(default_factory=IntervalScores)
     workers: Workers | None = None
     pending: PendingBatch | None = None
-    change: "RunChange | None" = None
+    learned: LearnedRows | None = None
 
     def __post_init__(self) -> None:
         if self.interval_scores.coverages != self.options.coverages:
             self.interval_scores = IntervalScores(self.options.coverages)
 
-    def learn_batch(self, batch: TableBatch, on_error: str = "stop") -> BatchResult:
+    def learn_batch(
+        self,
+        batch: TableBatch,
+        on_error: str = "stop",
+        stoppable: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> BatchResult:
         """Predict each row of a batch, then learn it if its label is known.
 
-        An error or an interrupt leaves the run after one of the rows, or before the first one.
+        An error or an interrupt leaves the run after one of the rows, or before the first one. `StopLearning` does the
+        same, but is not raised again: the result of the rows that were learned is returned.
 
         Parameters
         ----------
@@ -163,40 +180,60 @@ class Run:
             The rows.
         on_error : {"stop", "skip"}, default "stop"
             "stop" raises StreamError at a bad row and leaves the run unchanged; "skip" omits it.
+        stoppable : callable, optional
+            Returns a context manager. Only inside its block may a signal handler raise `StopLearning`. By default none
+            does.
+
+        Returns
+        -------
+        result : BatchResult
         """
         self.settle()
         parts = self.encoder.split_at_decisions(batch)
-        if len(parts) == 1:
-            return self._learn_part(batch, on_error)
-        self.check_rows([batch], on_error)
-        return _join_results([self._learn_part(part, on_error) for part in parts])
+        if len(parts) > 1:
+            self.check_rows([batch], on_error)
+        results: list[BatchResult | None] = []
+        try:
+            for part in parts:
+                results.append(self._learn_part(part, on_error, stoppable))
+        except StopLearning:
+            results.append(self.settle())
+        found = [result for result in results if result is not None]
+        return found[0] if len(found) == 1 else _join_results([self._empty_result(), *found])
 
-    def settle(self) -> None:
+    def settle(self) -> BatchResult | None:
         """Complete a batch whose learning has failed: with the rows that the learner has learned.
 
         If it fails, it can be called again. All methods that learn or save call it; so must those who use the learner
         or the encoder on their own.
+
+        Returns
+        -------
+        result : BatchResult or None
+            Result of these rows; None if there are none.
         """
         if self.pending is None:
-            return
-        if self.change is None:
-            self.change = self._recover(self.pending)
-        changes: dict[str, Any] = {}
-        if self.change is not None:
-            self.change.encoder.commit()
-            self.change.waiting.commit()
-            changes = self.change._asdict()
-        vars(self).update(changes, pending=None, change=None)
+            return None
+        if self.learned is None:
+            self.learned = self._recover(self.pending)
+        if self.learned is None:
+            self.pending = None
+            return None
+        change, result = self.learned
+        change.encoder.commit()
+        change.waiting.commit()
+        vars(self).update(change._asdict(), pending=None, learned=None)
+        return result
 
-    def _recover(self, pending: PendingBatch) -> "RunChange | None":
-        """Return the change by those rows of a batch that the learner has learned; None if there are none."""
-        learned = self.learner.n_rounds - pending.start
-        change = self._learn_pending(pending.up_to_label(learned), learned)[0] if learned else None
-        n_features = len((self if change is None else change).encoder.feature_names)
+    def _recover(self, pending: PendingBatch) -> LearnedRows | None:
+        """Return what those rows of a batch change that the learner has learned; None if there are none."""
+        count = self.learner.n_rounds - pending.start
+        learned = self._learn_pending(pending.up_to_label(count), count) if count else None
+        n_features = len((self if learned is None else learned.change).encoder.feature_names)
         if self.learner.__sklearn_is_fitted__() and self.learner.n_features_in_ > n_features:
             # Features of the next row were added.
-            change, _ = self._learn_pending(pending.up_to_label(learned + 1), learned)
-        return change
+            learned = self._learn_pending(pending.up_to_label(count + 1), count)
+        return learned
 
     def check_rows(self, batches: Iterable[TableBatch], on_error: str = "stop") -> None:
         """Raise StreamError if batches that follow the rows so far have a bad row. Does not change the run."""
@@ -206,26 +243,29 @@ class Run:
                 encoder.parse(part, on_error)
                 encoder.remember_values(part)
 
-    def _learn_part(self, batch: TableBatch, on_error: str) -> BatchResult:
+    def _learn_part(
+        self, batch: TableBatch, on_error: str, stoppable: Callable[[], AbstractContextManager[None]]
+    ) -> BatchResult | None:
         """Learn rows of which at most the last one decides the kind of a column."""
         rows = self.encoder.parse(batch, on_error)  # raises before the state changes
-        kept = self.options.kept_cells(batch, rows)
         predictions = empty_predictions(len(rows), with_intervals=bool(self.options.coverages))
         start, row_keys, ids = self.learner.n_rounds, self.row_keys(batch, rows), self._row_ids(batch, rows)
         try:
             self.pending = PendingBatch(batch, rows, row_keys, ids, start, predictions)
-            self.change, (values, ends) = self._learn_pending(self.pending, 0)
-            self.settle()
+            with stoppable():
+                self.learned = self._learn_pending(self.pending, 0)
+            return self.settle()
+        except StopLearning:
+            raise
         except BaseException:
             with suppress(Exception):  # then the next call settles it
                 self.settle()
             raise
-        bad = _bad_rows(batch, rows)
-        return BatchResult(self.row_offset + rows.row_numbers, values, rows.labels, bad, kept, ends)
 
-    def _learn_pending(self, pending: PendingBatch, known: int) -> "tuple[RunChange, Published]":
-        """Learn rows of which the learner has learned the first `known` labels; return the change and predictions."""
+    def _learn_pending(self, pending: PendingBatch, known: int) -> LearnedRows:
+        """Learn rows of which the learner has learned the first `known` labels."""
         batch, rows = pending.batch, pending.rows
+        kept, bad = self.options.kept_cells(batch, rows), _bad_rows(batch, rows)
         learning = BatchLearning(
             self.learner, self.encoder.draft(), self.waiting.draft(), self.options, self.workers, known
         )
@@ -241,12 +281,20 @@ class Run:
             self.scores.updated(found.values[labeled], labels, times),
             self.interval_scores.updated(found.ends[labeled], labels),
             self.row_offset + batch.last_row,
-            self.skipped + len(_bad_rows(batch, rows)),
+            self.skipped + len(bad),
             self.unlabeled + learning.n_unlabeled,
             self.late_labels + learning.n_late,
             fingerprint,
         )
-        return change, found
+        numbers = self.row_offset + rows.row_numbers
+        return LearnedRows(change, BatchResult(numbers, found.values, rows.labels, bad, kept, found.ends))
+
+    def _empty_result(self) -> BatchResult:
+        """Return the result of no rows."""
+        no_rows, no_ends = np.empty(0), np.empty((0, len(self.options.interval_columns)))
+        return BatchResult(
+            np.empty(0, dtype=np.int64), no_rows, no_rows, (), [[] for _ in self.options.kept_columns], no_ends
+        )
 
     def _row_ids(self, batch: TableBatch, rows: ParsedRows) -> Texts | None:
         """Return the id of each parsed row; None without an id column."""
