@@ -14,7 +14,7 @@ from ellipack.evaluation.run import Run, load_run
 from ellipack.evaluation.table_fingerprint import WINDOW_ROWS
 from ellipack.tabular import INFERENCE_ROWS, FileOptions, TableStream, open_table
 
-_BATCH_ROWS = 1024  # a signal stops the run after a batch, within a fraction of a second
+_BATCH_ROWS = 1024  # predictions are written after a batch, within a fraction of a second
 _BATCH_WORK = 4e7  # the same in rows times squared number of columns
 
 
