@@ -16,7 +16,7 @@ from ellipack.cli.options import Options
 from ellipack.cli.run import run_table
 from ellipack.cli.signals import StopSignals
 from ellipack.errors import StreamError
-from ellipack.evaluation.run import load_run
+from ellipack.evaluation.run import StopLearning, load_run
 from ellipack.tabular import TableEncoder
 from tests.cli.runner import TIMEOUT, CliRunner, RunningCommand, start_command
 from tests.cli.tables import TARGET, rides, write
@@ -173,6 +173,20 @@ def test_first_signal_is_recorded_and_handlers_are_restored(number: signal.Signa
         assert signal.getsignal(number) is before
     finally:
         signal.signal(signal.SIGINT, interrupt)
+
+
+def test_a_signal_raises_only_inside_blocks_that_ask_for_it() -> None:
+    inside, before = StopSignals(), StopSignals()
+    with inside.installed(), pytest.raises(StopLearning), inside.raising():
+        signal.raise_signal(signal.SIGTERM)
+    with before.installed():
+        with before.raising():
+            pass
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(StopLearning), before.raising():
+            pytest.fail("the block begins after a signal")
+    assert inside.received()
+    assert before.received()
 
 
 def test_ignored_signals_stay_ignored() -> None:
