@@ -244,6 +244,7 @@ struct ConformalIntervals {
  private:
   // Vectors of one register: GCC 12 splits selections of wider ones into single numbers.
   using Doubles = simd::Vec<double, simd::register_bytes >= 32 ? 4 : 2>;
+  static constexpr std::size_t lanes = simd::lane_count<Doubles>;
   using PerCoverage = std::array<double, size>;
 
   static constexpr double memory = 200.0;  // rounds after which the weight of an error falls to 1/e
@@ -360,6 +361,19 @@ struct ConformalIntervals {
     }
   }
 
+  // Returns whether no width can reach a limit within `most_rounds`.
+  bool are_far_from_limits() const {
+    auto narrowest = simd::load<Doubles>(widths.data());
+    Doubles widest = narrowest;
+    for (std::size_t k = lanes; k < widths.size(); k += lanes) {
+      const auto next = simd::load<Doubles>(&widths[k]);
+      narrowest = simd::min(narrowest, next);
+      widest = simd::max(widest, next);
+    }
+    const auto are_far = (narrowest >= 2.0 * smallest_width) & (widest <= 1e-6 * largest_width);
+    return simd::to_bits(are_far) == (1U << lanes) - 1;
+  }
+
   // Most rounds of a call of `run_usual_rounds`, in which widths change by a factor from 1/2 to 1e6.
   static constexpr std::size_t most_rounds = 64;
 
@@ -373,14 +387,13 @@ struct ConformalIntervals {
   // in a loop of its own, because there are not enough registers for both.
   std::size_t run_usual_rounds(std::span<const double> predictions, std::span<const double> known,
                                std::span<Calibration> before) {
-    const auto [narrowest, widest] = std::ranges::minmax(widths);
-    if (labels < 2 || rounds < decreasing_steps || narrowest < 2.0 * smallest_width || widest > 1e-6 * largest_width) {
+    if (labels < 2 || !are_far_from_limits()) {
       return 0;
     }
-    constexpr std::size_t lanes = simd::lane_count<Doubles>;
     constexpr std::size_t parts = size / lanes;
     static constexpr std::array<double, 2> signs{1.0, -1.0};
-    const Factors& factors = factors_after.back();
+    const Factors& factors = factors_after[static_cast<std::size_t>(std::min(rounds, decreasing_steps))];
+    const std::size_t most = rounds < decreasing_steps ? 1 : known.size();
     std::array<Doubles, parts> below;
     std::array<Doubles, parts> above;
     for (std::size_t part = 0; part < parts; ++part) {
@@ -390,7 +403,7 @@ struct ConformalIntervals {
     double mean = mean_error;
     auto count = static_cast<double>(labels);
     std::size_t row = 0;
-    for (; row < known.size(); ++row, count += 1.0) {
+    for (; row < most; ++row, count += 1.0) {
       const double label = known[row];
       const double prediction = predictions[row];
       const auto is_below = static_cast<std::size_t>(label < prediction);
