@@ -26,8 +26,8 @@ from ellipack.learners.metric.feature_growth import add_features, set_columns
 from ellipack.learners.metric.importance_estimates import Shares
 from ellipack.learners.metric.importances import Importances, summarize_features, summarize_importances
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, default_max_centers, initial_state
-from ellipack.learners.metric.learner import NO_KEYS
 from ellipack.learners.metric.past import past_feature_names, past_labels
+from ellipack.learners.metric.row_checks import NO_KEYS, checked_rows
 from ellipack.learners.metric.sharded_learning import Workers, learn_in_shards
 from ellipack.learners.metric.state import MetricState
 from ellipack.metric import Metric
@@ -496,7 +496,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         if workers is None:
             predictions = learner.predict_and_learn(state, X, y, self.n_jobs, keys, with_intervals=with_intervals)
         else:
-            table = learner.checked_rows(state.core, X)
+            table = checked_rows(state.core, X)
             predictions = empty_predictions(len(table), with_intervals)
             learn_in_shards(state, table, y, predictions, workers, self.n_jobs, keys)
         return predictions.select(positions) if with_intervals else predictions

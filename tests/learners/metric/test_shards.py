@@ -19,6 +19,7 @@ from ellipack.learners.intervals import empty_predictions
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.merging.experts import Run, merge_least_squares
 from ellipack.learners.metric.merging.learned import Learned, apply_learned, merge_learned
+from ellipack.learners.metric.row_checks import NO_KEYS
 from ellipack.learners.metric.shard_rounds import Rows
 from ellipack.learners.metric.sharded_learning import Workers, cut_step, learn_in_shards
 from ellipack.learners.metric.sharding import Sharding, split
@@ -215,7 +216,7 @@ def test_regressions_with_forgetting_are_merged_exactly(d: int, sizes: list[int]
 
 def test_slopes_of_shards_are_put_together() -> None:
     rng = np.random.default_rng(0)
-    rows, state = Rows(rng.normal(size=(56, 100)), rng.normal(size=56), learner.NO_KEYS), new_state(100)
+    rows, state = Rows(rng.normal(size=(56, 100)), rng.normal(size=56), NO_KEYS), new_state(100)
     learner.learn(state, rows.X[:45], rows.y[:45])
     [before] = (view.gop for view in state.core.parts().plain.views)
     learned = learned_from(state, rows.part(slice(45, None)), [4, 7])

@@ -26,6 +26,7 @@ from ellipack.learners.metric import learner
 from ellipack.learners.metric.feature_growth import with_added_features
 from ellipack.learners.metric.learner import BothPredictions
 from ellipack.learners.metric.past import MAX_PAST_VALUE
+from ellipack.learners.metric.row_checks import checked_labels, checked_rows
 from ellipack.learners.metric.state import MetricState
 from ellipack.locks import LearnLock
 from ellipack.row_keys import RowKeys
@@ -234,7 +235,7 @@ def learn_into(
         If the file of a learner can't be written, or is lost or damaged. The rows before its batch are learned.
     """
     table = _checked(state, X, keys)
-    labels = learner.checked_labels(state.pooled.core, y, len(table))
+    labels = checked_labels(state.pooled.core, y, len(table))
     with state.lock.turn:
         state.settle()
         for part in _batches(keys.hashes, options.limits.max_learners):
@@ -353,7 +354,7 @@ def predict_next(
 
 def _checked(state: KeyedState, X: ArrayLike, keys: RowKeys) -> Floats:
     """Return checked rows, each with a key."""
-    table = learner.checked_rows(state.pooled.core, X)
+    table = checked_rows(state.pooled.core, X)
     keys.check(len(table))
     return table
 
@@ -414,7 +415,7 @@ def learn_late(
 ) -> None:
     """Learn rows whose labels come after other rows, with what `predict_each` returned for them."""
     table = _checked(state, X, keys)
-    labels = learner.checked_labels(state.pooled.core, y, len(table))
+    labels = checked_labels(state.pooled.core, y, len(table))
     past, n_past = (
         np.asarray(predictions.past, dtype=np.float64),
         learner.n_past_features(state.pooled.core) + OFFER_SIZE,

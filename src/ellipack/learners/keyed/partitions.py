@@ -29,6 +29,7 @@ from ellipack.learners.keyed.learner import (
 )
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.learner import BothPredictions
+from ellipack.learners.metric.row_checks import checked_labels, checked_rows
 from ellipack.learners.metric.state import MetricState
 from ellipack.row_keys import RowKeys
 from ellipack.validation import Floats, Ints, check_integer
@@ -179,8 +180,8 @@ def learn_partitioned(
     predictions : Predictions
         Combined predictions with their intervals, each made before its label was learned.
     """
-    table = learner.checked_rows(state.pooled.core, X)
-    labels = learner.checked_labels(state.pooled.core, y, len(table))
+    table = checked_rows(state.pooled.core, X)
+    labels = checked_labels(state.pooled.core, y, len(table))
     keys.check(len(table))
     count = check_integer(where.partitions, "partitions", 1)
     predictions = empty_predictions(len(table), with_intervals=True)

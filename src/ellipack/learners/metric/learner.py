@@ -24,21 +24,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import CoreParts, MetricCore, MetricSettings, PastFeatures
-from ellipack.errors import DomainError, InputError, ShapeError
+from ellipack.errors import InputError, ShapeError
 from ellipack.learners.intervals import NO_BOUNDS, Predictions, RowPredictions, check_bounds, empty_predictions
 from ellipack.learners.metric.call_sizes import predictions_per_call, rounds_per_call
 from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.global_regressions import refits_after
 from ellipack.learners.metric.past import MAX_PAST_VALUE, past_feature_names, with_rounds
 from ellipack.learners.metric.phase_end import next_phase
+from ellipack.learners.metric.row_checks import (
+    NO_KEYS,
+    checked_keys,
+    checked_known_labels,
+    checked_labels,
+    checked_rows,
+)
 from ellipack.learners.metric.state import MetricState
 from ellipack.learners.short_calls import predict_in_short_calls, row_slices
 from ellipack.locks import LearnLock
 from ellipack.parallel import check_n_jobs, thread_count
-from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Ints, Row, as_floats, check_labels, check_rows
-
-NO_KEYS: Final[Ints] = np.zeros(0, dtype=np.int64)
-"""Keys of rows for a learner without keys."""
+from ellipack.validation import Floats, Ints, Row, as_floats
 
 NO_PREDICTIONS: Final = Predictions(np.empty(0), NO_BOUNDS)
 """Predictions that are not wanted."""
@@ -195,7 +199,7 @@ class _NextRows(NamedTuple):
 
 def _checked_next_rows(core: MetricCore, X: ArrayLike, keys: Ints, labels: ArrayLike | None) -> _NextRows:
     table = checked_rows(core, X)
-    known = np.full(len(table), np.nan) if labels is None else _checked_known_labels(labels, len(table))
+    known = np.full(len(table), np.nan) if labels is None else checked_known_labels(labels, len(table))
     return _NextRows(table, checked_keys(core, keys, len(table)), known)
 
 
@@ -471,46 +475,3 @@ def _evict(parts: CoreParts, settings: MetricSettings) -> CoreParts:
     if past is not None and past_is_full:
         past = with_rounds(past, evict_redundant_centers(past.rounds))
     return CoreParts(evict_redundant_centers(plain) if plain_is_full else plain, past, parts.importance)
-
-
-def checked_rows(core: MetricCore, X: ArrayLike) -> Floats:
-    """Return rows as an array, or raise. Arrays that the core accepts are not checked again."""
-    if type(X) is np.ndarray and X.dtype == np.float64 and core.accepts_rows(X):
-        return X
-    table = check_rows(X, core.dimension)
-    largest = np.abs(table).max()
-    if largest > MAX_ABS_VALUE:
-        raise DomainError(f"X must be at most {MAX_ABS_VALUE:g} in size, got {largest:g}")
-    return table
-
-
-def checked_labels(core: MetricCore, y: ArrayLike, count: int) -> Floats:
-    """Return labels as an array, or raise. Arrays that the core accepts are not checked again."""
-    if type(y) is np.ndarray and y.dtype == np.float64 and core.accepts_labels(y, count):
-        return y
-    targets = check_labels(y, count)
-    largest = np.abs(targets).max()
-    if largest > MAX_ABS_LABEL:
-        raise DomainError(f"y must be at most {MAX_ABS_LABEL:g} in size, got {largest:g}")
-    return targets
-
-
-def _checked_known_labels(labels: ArrayLike, count: int) -> Floats:
-    """Return labels of which some may be NaN, or raise."""
-    unknown = [np.nan if each is None else each for each in labels] if isinstance(labels, list | tuple) else labels
-    known = as_floats(unknown, "labels")
-    if known.shape != (count,):
-        raise ShapeError(f"labels must have one entry per row, {count}, got shape {known.shape}")
-    largest = np.nanmax(np.abs(known), initial=0.0)
-    if largest > MAX_ABS_LABEL:
-        raise DomainError(f"labels must be at most {MAX_ABS_LABEL:g} in size, or NaN, got {largest:g}")
-    return known
-
-
-def checked_keys(core: MetricCore, keys: Ints, count: int) -> Ints:
-    """Return the key of each row, or raise. A learner without keys ignores them."""
-    if not core.has_keys:
-        return NO_KEYS
-    if keys.shape != (count,):
-        raise ShapeError(f"keys must have one entry per row, {count}, got shape {keys.shape}")
-    return keys

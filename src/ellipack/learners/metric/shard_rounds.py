@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from ellipack._core import CoreParts, MetricCore
 from ellipack.learners.intervals import Predictions
 from ellipack.learners.metric.call_sizes import rounds_per_call
-from ellipack.learners.metric.learner import NO_KEYS, checked_keys, checked_labels, checked_rows
+from ellipack.learners.metric.row_checks import NO_KEYS, checked_keys, checked_labels, checked_rows
 from ellipack.learners.short_calls import row_slices
 from ellipack.validation import Floats, Ints
 
