@@ -15,6 +15,7 @@ from ellipack.learners import packing, phased
 from ellipack.learners.metric import learner as metric_learner
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.initial_state import LearnerSize, initial_state
+from ellipack.learners.metric.predictions import predict
 from ellipack.learners.metric.state import MetricState
 from ellipack.learners.packing import PackingState
 from ellipack.learners.phased import PhasedState, Samples
@@ -61,7 +62,7 @@ def test_the_practical_learner_goes_on_the_same(views: int, most: int, copies: f
     y = np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=600)
 
     def learn(learner: MetricState, part: slice) -> Floats:
-        return np.append(metric_learner.learn(learner, X[part], y[part]), metric_learner.predict(learner, X[::6]))
+        return np.append(metric_learner.learn(learner, X[part], y[part]), predict(learner, X[::6]))
 
     make = partial(
         initial_state, 3, LearnerSize(views, 8, most), 0, MetricConfig(powers=(0.5,), validation_points=16, pool=64)

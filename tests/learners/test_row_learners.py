@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from ellipack.learners import packing, rescaled
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.feature_growth import add_features
+from ellipack.learners.metric.predictions import predict
 from ellipack.learners.packing import PackingState
 from ellipack.learners.rescaled import RescaledState
 from ellipack.learners.row_learners import MetricRowLearner, PackingRowLearner
@@ -35,7 +36,7 @@ def test_single_rows_equal_a_batch(views: int, max_centers: int) -> None:
             add_features(batch, np.array([2.0]))
             predicting, silent = (each.with_added_features(np.array([2.0])) for each in (predicting, silent))
     probe = np.random.default_rng(1).normal(size=(20, 4))
-    assert predicting.predict_rows(probe).tolist() == learner.predict(batch, probe).tolist()
+    assert predicting.predict_rows(probe).tolist() == predict(batch, probe).tolist()
     predicting.learn_rows(X[:9], y[:9])
     learner.learn(batch, X[:9], y[:9])
     assert bits(predicting.state) == bits(batch)
@@ -50,7 +51,7 @@ def test_a_prediction_of_another_row_or_round_is_not_reused() -> None:
         busy.predict(X[(7 * t) % 60].tolist())
         busy.learn(row, label)
         plain.learn(row, label)
-        assert busy.predict(row) == plain.predict(row) == learner.predict(plain.state, [row])[0]
+        assert busy.predict(row) == plain.predict(row) == predict(plain.state, [row])[0]
 
 
 def test_restored_learner_continues() -> None:

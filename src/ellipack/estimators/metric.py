@@ -27,6 +27,13 @@ from ellipack.learners.metric.importance_estimates import Shares
 from ellipack.learners.metric.importances import Importances, summarize_features, summarize_importances
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, default_max_centers, initial_state
 from ellipack.learners.metric.past import past_feature_names, past_labels
+from ellipack.learners.metric.predictions import (
+    NextRowPredictor,
+    predict,
+    predict_next,
+    predict_next_with_intervals,
+    predict_with_intervals,
+)
 from ellipack.learners.metric.row_checks import NO_KEYS, checked_rows
 from ellipack.learners.metric.sharded_learning import Workers, learn_in_shards
 from ellipack.learners.metric.state import MetricState
@@ -345,8 +352,8 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         wanted = None if coverage is None else check_coverage(coverage)
         arguments = state, self._checked_features(X), self._row_keys(X, keys), labels
         if wanted is None:
-            return learner.predict_next(*arguments)
-        values, bounds = learner.predict_next_with_intervals(*arguments)
+            return predict_next(*arguments)
+        values, bounds = predict_next_with_intervals(*arguments)
         return values, select_intervals(bounds, wanted)
 
     def predict_each(self, X: Any, *, keys: Any = None) -> RowPredictions:
@@ -476,10 +483,10 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         return state.clock
 
     def _predict(self, state: MetricState, X: ArrayLike) -> Floats:
-        return learner.predict(state, X, self.n_jobs)
+        return predict(state, X, self.n_jobs)
 
     def _predict_bounds(self, state: MetricState, X: ArrayLike, positions: Floats) -> Predictions:
-        return learner.predict_with_intervals(state, X, self.n_jobs).select(positions)
+        return predict_with_intervals(state, X, self.n_jobs).select(positions)
 
     def _run_rounds(
         self,
@@ -756,7 +763,7 @@ class Follower:
 
     def __init__(self, regressor: MetricRegressor) -> None:
         self._regressor = regressor
-        self._predictor = learner.NextRowPredictor(regressor._fitted_state)
+        self._predictor = NextRowPredictor(regressor._fitted_state)
 
     @overload
     def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats: ...

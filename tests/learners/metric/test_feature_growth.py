@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.feature_growth import add_features
+from ellipack.learners.metric.predictions import predict
 from ellipack.validation import Floats
 from tests.learners.metric.learners import bits, new_state
 from tests.strategies import seeds
@@ -29,9 +30,9 @@ def test_rows_that_are_0_in_new_features_are_predicted_as_before(
     state = new_state(3, views, 8, max_centers)
     if n:
         learner.learn(state, X[:n], y[:n])
-    expected = learner.predict(state, X)
+    expected = predict(state, X)
     add_features(state, rng.lognormal(0.0, 5.0, size=count))
-    np.testing.assert_allclose(learner.predict(state, wider(X, count)), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(predict(state, wider(X, count)), expected, rtol=1e-12, atol=1e-12)
     assert state.core.dimension == state.phase.plain.metrics[0].dimension == 3 + count
 
 
@@ -124,7 +125,7 @@ def test_adding_features_beyond_the_dimension_of_local_fits() -> None:
     X, y = stream(np.random.default_rng(0), 120, 45)
     state = new_state(45, 1, 8)
     learner.learn(state, X[:80], y[:80])
-    expected = learner.predict(state, X)
+    expected = predict(state, X)
     add_features(state, np.ones(1))
-    np.testing.assert_allclose(learner.predict(state, wider(X, 1)), expected, rtol=1e-12)
+    np.testing.assert_allclose(predict(state, wider(X, 1)), expected, rtol=1e-12)
     assert np.isfinite(learner.learn(state, wider(X, 1)[80:], y[80:])).all()

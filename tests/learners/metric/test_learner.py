@@ -16,6 +16,7 @@ from ellipack.learners.aggregation import regret_bound
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.experts import expert_names
+from ellipack.learners.metric.predictions import predict
 from ellipack.learners.metric.state import COUNT, MetricState
 from ellipack.synthetic import LowRankStream
 from ellipack.validation import Floats
@@ -124,7 +125,7 @@ def test_predictions_are_finite_and_near_the_range_of_the_labels(
             low, high = y[:t].min(), y[:t].max()
             slack = 0.05 * (high - low) + 1e-12 * abs(high)
             assert low - slack <= predictions[t] <= high + slack
-        assert np.isfinite(learner.predict(state, X)).all()
+        assert np.isfinite(predict(state, X)).all()
 
 
 @pytest.mark.parametrize("neighbors", [2, 64, 65, 80])
@@ -145,7 +146,7 @@ def test_learner_works_with_many_features() -> None:
 
 def test_predictions_are_sensible_from_the_second_row_on() -> None:
     state = new_state(2)
-    assert learner.predict(state, [[1.0, 2.0]]).tolist() == [0.0]
+    assert predict(state, [[1.0, 2.0]]).tolist() == [0.0]
     predictions = learner.learn(state, [[1.0, 2.0], [5.0, 1.0], [1.0, 2.0]], [7.0, 7.0, 9.0])
     assert predictions.tolist() == [0.0, 7.0, 7.0]
 
@@ -162,7 +163,7 @@ def test_results_do_not_depend_on_batches(views: int, max_centers: int, data: st
     assert bits(cut) == bits(whole)
     one_by_one = new_state(3, views, 8, max_centers)
     for t in range(len(X)):
-        assert learner.predict(one_by_one, X[t : t + 1])[0] == expected[t]
+        assert predict(one_by_one, X[t : t + 1])[0] == expected[t]
         assert learner.learn(one_by_one, X[t : t + 1], y[t : t + 1])[0] == expected[t]
     assert bits(one_by_one) == bits(whole)
 
@@ -200,7 +201,7 @@ def test_predictions_and_copies_between_rounds_do_not_change_results(
         for which, way in before:
             rows = X[which] if which else row
             apart = copy.deepcopy(silent)  # without earlier predictions
-            assert learner.predict(busy, rows).tolist() == [learner.predict(apart, x[None])[0] for x in rows]
+            assert predict(busy, rows).tolist() == [predict(apart, x[None])[0] for x in rows]
             busy = transferred(busy, way)
         assert learner.learn(busy, row, label).tolist() == learner.learn(silent, row, label).tolist()
     assert bits(busy) == bits(silent)
@@ -210,7 +211,7 @@ def test_zero_and_negative_zero_are_different_rows() -> None:
     states = [new_state(2), new_state(2)]
     for state in states:
         learner.learn(state, [[1.0, 2.0], [2.0, 1.0]], [1.0, 2.0])
-    learner.predict(states[0], [[0.0, 1.0]])
+    predict(states[0], [[0.0, 1.0]])
     for state in states:
         learner.learn(state, [[-0.0, 1.0]], [3.0])
         assert np.signbit(state.core.parts().plain.centers.rows[2, 0])
@@ -224,16 +225,16 @@ def test_predicting_threads_do_not_change_what_another_thread_learns() -> None:
     going = threading.Event()
     going.set()
 
-    def predict(part: Floats) -> None:
+    def predict_part(part: Floats) -> None:
         while going.is_set():
-            learner.predict(shared, part)
+            predict(shared, part)
 
-    threads = [threading.Thread(target=predict, args=(X[k : k + 3],)) for k in range(3)]
+    threads = [threading.Thread(target=predict_part, args=(X[k : k + 3],)) for k in range(3)]
     for thread in threads:
         thread.start()
     try:
         for t in range(len(X)):
-            learner.predict(shared, X[t : t + 1])
+            predict(shared, X[t : t + 1])
             assert learner.learn(shared, X[t : t + 1], y[t : t + 1]) == learner.learn(alone, X[t : t + 1], y[t : t + 1])
     finally:
         going.clear()
@@ -248,7 +249,7 @@ def test_results_do_not_depend_on_number_of_threads() -> None:
     assert learner.learn(one, X, y).tobytes() == learner.learn(several, X, y, n_jobs=3).tobytes()
     assert bits(one) == bits(several)
     probe = np.random.default_rng(1).normal(size=(50, 3))
-    assert learner.predict(one, probe, n_jobs=3).tobytes() == learner.predict(one, probe).tobytes()
+    assert predict(one, probe, n_jobs=3).tobytes() == predict(one, probe).tobytes()
 
 
 def test_metric_finds_the_true_subspace() -> None:

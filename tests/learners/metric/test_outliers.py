@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.config import MetricConfig
+from ellipack.learners.metric.predictions import predict
 from ellipack.learners.metric.state import COUNT, HIGH, LOW, OUTLIERS, MetricState
 from ellipack.validation import Floats
 from tests.learners.metric import learners
@@ -159,7 +160,7 @@ def test_outliers_follow_the_documented_rule(seed: int) -> None:
         ]
         clipped = copy.deepcopy(state)
         predictions = learner.learn(state, X[t : t + 1], y[t : t + 1])
-        assert predictions.tolist() == learner.predict(clipped, [row]).tolist()
+        assert predictions.tolist() == predict(clipped, [row]).tolist()
         after = state.core.parts().plain
         assert after.label_statistics[COUNT] == labels[COUNT] + (not outlying)
         if not outlying:
@@ -182,4 +183,4 @@ def test_statistics_use_clipped_features() -> None:
     expected = [clipped.mean(), 6 * clipped.var(), 0.0, 4.0, 1.0]
     np.testing.assert_allclose(parts.feature_statistics[:, 0], expected)
     assert parts.centers.rows[5, 0] == 8.0
-    assert learner.predict(state, [[1e6]]).tolist() == learner.predict(state, [[8.0]]).tolist()
+    assert predict(state, [[1e6]]).tolist() == predict(state, [[8.0]]).tolist()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ellipack.errors import ModelFileError
 from ellipack.learners.metric import learner
+from ellipack.learners.metric.predictions import NextRowPredictor, predict
 from ellipack.learners.metric.serialization import from_archive, to_archive
 from ellipack.serialization import Archive
 from tests.learners.metric.learners import NO_PAST, PASTS, Past, bits, keys_of, new_state, smooth_stream, trained
@@ -41,9 +42,9 @@ def test_restored_learner_continues_with_the_same_bits(
     learner.learn(state, X[:at], y[:at], keys=keys[:at])
     other = from_archive(to_archive(state), D)
     assert bits(other) == bits(state)
-    assert learner.predict(other, X).tobytes() == learner.predict(state, X).tobytes()
-    followed = learner.NextRowPredictor(state).predict(X[at:], keys[at:])
-    assert learner.NextRowPredictor(other).predict(X[at:], keys[at:]).tobytes() == followed.tobytes()
+    assert predict(other, X).tobytes() == predict(state, X).tobytes()
+    followed = NextRowPredictor(state).predict(X[at:], keys[at:])
+    assert NextRowPredictor(other).predict(X[at:], keys[at:]).tobytes() == followed.tobytes()
     learned = learner.learn(state, X[at:], y[at:], keys=keys[at:])
     assert learner.learn(other, X[at:], y[at:], keys=keys[at:]).tobytes() == learned.tobytes()
     assert bits(other) == bits(state)

@@ -19,6 +19,7 @@ from ellipack.learners.metric.feature_growth import add_features
 from ellipack.learners.metric.initial_state import LearnerSize, initial_state
 from ellipack.learners.metric.learner import BothPredictions, Round
 from ellipack.learners.metric.past import MAX_PAST_VALUE
+from ellipack.learners.metric.predictions import predict
 from ellipack.learners.metric.state import MetricState
 from ellipack.serialization import Archive, pack, unpack
 from ellipack.validation import Floats
@@ -178,7 +179,7 @@ class KeyLearner:
 
     def _predict_own(self, rows: Floats, pooled: Predictions) -> Floats:
         """Return the predictions of the own learner; those of the learner of all keys before its first round."""
-        return pooled.values if self.own.clock == 0 else learner.predict(self.own, rows)
+        return pooled.values if self.own.clock == 0 else predict(self.own, rows)
 
     def pack(self) -> bytes:
         """Return the contents of a file with this learner."""

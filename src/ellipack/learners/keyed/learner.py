@@ -26,6 +26,7 @@ from ellipack.learners.metric import learner
 from ellipack.learners.metric.feature_growth import with_added_features
 from ellipack.learners.metric.learner import BothPredictions
 from ellipack.learners.metric.past import MAX_PAST_VALUE
+from ellipack.learners.metric.predictions import predict_next_with_intervals, predict_with_intervals
 from ellipack.learners.metric.row_checks import checked_labels, checked_rows
 from ellipack.learners.metric.state import MetricState
 from ellipack.locks import LearnLock
@@ -318,7 +319,7 @@ def predict(state: KeyedState, X: ArrayLike, keys: RowKeys, options: CallOptions
     table = _checked(state, X, keys)
     with state.lock.turn:
         state.settle()
-        pooled = learner.predict_with_intervals(state.pooled, table, options.n_jobs)
+        pooled = predict_with_intervals(state.pooled, table, options.n_jobs)
         return _combine(state, pooled, keys.hashes, options.limits, lambda own, at, of: own.predict(table[at], of))
 
 
@@ -348,7 +349,7 @@ def predict_next(
     table = _checked(state, X, keys)
     with state.lock.turn:
         state.settle()
-        pooled = learner.predict_next_with_intervals(state.pooled, table, keys.hashes, labels)
+        pooled = predict_next_with_intervals(state.pooled, table, keys.hashes, labels)
         return _combine(state, pooled, keys.hashes, options.limits, lambda own, at, of: own.predict_next(table[at], of))
 
 
@@ -384,7 +385,7 @@ def predict_each(state: KeyedState, X: ArrayLike, keys: RowKeys, options: CallOp
     past = np.zeros((len(table), learner.n_past_features(state.pooled.core) + OFFER_SIZE))
     with state.lock.turn:
         state.settle()
-        plain = learner.predict_with_intervals(state.pooled, table, options.n_jobs)
+        plain = predict_with_intervals(state.pooled, table, options.n_jobs)
         following = [
             state.pooled.core.predict_next_interval_one(row, key)
             for row, key in zip(table.tolist(), keys.hashes.tolist(), strict=True)

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ellipack.learners.metric.learner import predict
+from ellipack.learners.metric.predictions import predict
 from ellipack.learners.metric.state import MetricState
 from ellipack.validation import Floats
 
