@@ -8,6 +8,7 @@
 
 #include "bindings.hpp"
 #include "column_importance.hpp"
+#include "slope_model.hpp"
 
 namespace ellipack {
 
@@ -179,11 +180,11 @@ std::tuple<FloatArray, FloatArray, FloatArray> sample_of(const ImportanceParts& 
   return {std::move(rows), std::move(gradients), std::move(past_rows)};
 }
 
-// Returns the same with another model of slopes. The core checks it.
-ImportanceParts with_slope_model(const ImportanceParts& self, const Matrix& slope_model) {
-  require_size("slope_model", slope_model.shape(1), self.dimension);
+// Returns the same with the model of slopes in the units of a view.
+ImportanceParts with_slope_model(const ImportanceParts& self, const FeatureView& view) {
+  require(view.dimension == self.dimension, "the view must have as many features");
   ImportanceParts parts = self;
-  parts.slope_model = vector_of(slope_model);
+  parts.slope_model = fit_slope_model(self, view);
   return parts;
 }
 
@@ -213,7 +214,8 @@ void bind_importance_parts(nb::module_& m) {
       .def_ro("seen", &ImportanceParts::seen)
       .def_ro("dimension", &ImportanceParts::dimension, "Number of features.")
       .def_ro("past_dimension", &ImportanceParts::past_dimension, "Number of features of the past.")
-      .def("with_slope_model", &with_slope_model, "slope_model"_a, "Return the same with another model of slopes.")
+      .def("with_slope_model", &with_slope_model, "view"_a,
+           "Return the same with the regression of the gradients on the rows, in the units of a view.")
       .def("with_groups", &with_groups, "groups"_a, "Return the same with other groups.")
       .def_prop_ro("sample", &sample_of, new_array,
                    "Earlier rows, the gradients at them, and their features of the past.")

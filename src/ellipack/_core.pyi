@@ -300,8 +300,10 @@ class ImportanceParts:
     def past_dimension(self) -> int:
         """Number of features of the past."""
 
-    def with_slope_model(self, slope_model: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> ImportanceParts:
-        """Return the same with another model of slopes."""
+    def with_slope_model(self, view: FeatureView) -> ImportanceParts:
+        """
+        Return the same with the regression of the gradients on the rows, in the units of a view.
+        """
 
     def with_groups(self, groups: Sequence[FeatureGroup]) -> ImportanceParts:
         """Return the same with other groups."""

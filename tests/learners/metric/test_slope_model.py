@@ -1,10 +1,11 @@
 """Model of the slopes of the prediction."""
 
 import numpy as np
+import pytest
 
 from ellipack import MetricRegressor
 from ellipack._core import ImportanceParts
-from ellipack.learners.metric.slope_model import fit_slope_model, with_new_features
+from ellipack.learners.metric.slope_model import with_new_features
 
 
 def fitted(n: int, d: int = 2) -> tuple[MetricRegressor, ImportanceParts]:
@@ -25,10 +26,25 @@ def test_the_slopes_of_a_product_are_linear_in_the_other_feature() -> None:
     )
     view = learner.state_.core.parts().plain.views[0]
     standard = view.standardize(rows)
-    slopes = np.column_stack([standard, np.ones(len(rows))]) @ fit_slope_model(importance, view)
+    slopes = np.column_stack([standard, np.ones(len(rows))]) @ importance.with_slope_model(view).slope_model
     expected = sample[1] * view.scale
     assert np.abs(slopes - expected).max() < 0.25 * np.abs(expected).max()  # the penalty shrinks them
     np.testing.assert_allclose(slopes.mean(axis=0), expected.mean(axis=0))
+
+
+@pytest.mark.parametrize("d", [1, 2, 9])
+def test_the_model_is_a_ridge_regression_made_symmetric(d: int) -> None:
+    learner, importance = fitted(150, d)
+    rows, gradients, _ = importance.sample
+    view = learner.state_.core.parts().plain.views[0]
+    standard, slopes = view.standardize(rows), gradients * view.scale
+    mean, mean_slope = standard.mean(axis=0), slopes.mean(axis=0)
+    penalty = len(rows) ** 0.25 * np.eye(d)
+    table, right = np.vstack([standard - mean, penalty]), np.vstack([slopes - mean_slope, np.zeros((d, d))])
+    coefficients = np.linalg.lstsq(table, right, rcond=None)[0]
+    coefficients = (coefficients + coefficients.T) / 2
+    expected = np.vstack([coefficients, mean_slope - mean @ coefficients])
+    np.testing.assert_allclose(importance.with_slope_model(view).slope_model, expected, rtol=1e-9, atol=1e-12)
 
 
 def test_there_is_no_model_of_few_rows_or_of_very_many_features() -> None:

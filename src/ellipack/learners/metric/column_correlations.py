@@ -89,12 +89,14 @@ def correlated_columns(
     """
     if not len(features):
         return ()
-    squares = features**2
-    kept = np.flatnonzero((squares.sum(axis=0) > 0) & (squares.max(axis=0) <= _LARGEST_PART))
-    correlations = np.abs(np.triu(features[:, kept].T @ features[:, kept], 1))
+    largest = np.abs(features).max(axis=0)
+    kept = np.flatnonzero((largest > 0) & (largest**2 <= _LARGEST_PART))
+    chosen = features[:, kept]
+    correlations = np.abs(chosen.T @ chosen)
     group = {column: {column} for column in dict.fromkeys(columns)}
     set_before = {column: number for number, each in enumerate(before) for column in each}
-    for i, j in np.argwhere(correlations > _KEPT_CORRELATION).tolist():
+    pairs = np.argwhere(correlations > _KEPT_CORRELATION)
+    for i, j in pairs[pairs[:, 0] < pairs[:, 1]].tolist():
         first, second = columns[kept[i]], columns[kept[j]]
         were_together = first in set_before and set_before[first] == set_before.get(second)
         if (were_together or correlations[i, j] > _MIN_CORRELATION) and group[first] is not group[second]:
@@ -217,6 +219,6 @@ def _correlations(table: Floats) -> Floats:
 def _standardize(table: Floats) -> Floats:
     """Return columns of mean 0 and length 1; constants become 0."""
     scaled = table / np.maximum(np.abs(table).max(axis=-2, keepdims=True), _SMALLEST)  # so that squares are finite
-    scaled -= scaled.mean(axis=-2, keepdims=True)
-    lengths = np.sqrt((scaled**2).sum(axis=-2, keepdims=True))
-    return np.asarray(scaled / np.where(lengths > _ROUNDING, lengths, np.inf))
+    scaled -= scaled.sum(axis=-2, keepdims=True) / scaled.shape[-2]
+    lengths = np.sqrt(np.einsum("...ij,...ij->...j", scaled, scaled))
+    return np.asarray(scaled / np.where(lengths > _ROUNDING, lengths, np.inf)[..., None, :])

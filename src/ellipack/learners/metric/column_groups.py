@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ellipack._core import CenterMemory, FeatureGroup, FeatureView, ImportanceParts
+from ellipack._core import CenterMemory, FeatureGroup, ImportanceParts
 from ellipack.learners.metric.column_correlations import (
     Division,
     StandardizedCenters,
@@ -19,7 +19,7 @@ from ellipack.learners.metric.column_correlations import (
     standardize_centers,
     trend_correlations,
 )
-from ellipack.learners.metric.slope_model import empty_slope_model, fit_slope_model, with_new_features
+from ellipack.learners.metric.slope_model import empty_slope_model, with_new_features
 from ellipack.validation import Ints
 
 COLUMN: Final = "column"
@@ -102,11 +102,6 @@ def initial_importance(columns: tuple[int, ...], past_dimension: int, seed: int)
     errors, model = np.array([0.0, 0.0, 0.0, 0.0, 1.0]), empty_slope_model(d)
     empty = ImportanceParts(seed, [], 0, sample, errors, np.zeros(d), (none, none), model)
     return regroup(empty, GroupLayout((), ()), GroupLayout(columns, _keys(columns, (), _has_past(empty))))
-
-
-def with_slope_model(importance: ImportanceParts, view: FeatureView) -> ImportanceParts:
-    """Return the measurement for a phase with this first view: its model of slopes is fitted again."""
-    return importance.with_slope_model(fit_slope_model(importance, view))
 
 
 def update_groups(

@@ -22,7 +22,7 @@ from ellipack._core import (
     StackedAggregation,
 )
 from ellipack.learners.aggregation import restart_aggregation
-from ellipack.learners.metric.column_groups import update_groups, with_slope_model
+from ellipack.learners.metric.column_groups import update_groups
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.global_regressions import convert_regressions
 from ellipack.learners.metric.initial_state import empty_packing, max_fit_dimension
@@ -146,7 +146,7 @@ def next_phase(
             past_choices = learner.choices
         importance, layout = parts.importance, phase.layout
         if importance is not None:
-            importance = with_slope_model(importance, plain.parts.views[0])
+            importance = importance.with_slope_model(plain.parts.views[0])
             if number % _PHASES_PER_GROUPING == 0:
                 importance, layout = update_groups(parts.plain.centers, importance, layout)
         core = MetricCore(settings, CoreParts(plain.parts, past, importance))

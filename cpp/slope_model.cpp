@@ -1,0 +1,140 @@
+#include "slope_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "simd.hpp"
+
+namespace ellipack {
+
+namespace {
+
+using simd::Double8;
+constexpr double largest_slope = 1e100;
+constexpr std::size_t most_features = 256;  // beyond which there is no model, to save time
+constexpr std::size_t least_rows = 64;      // below, slopes are too noisy
+
+// Columns of equal length, padded with zeros to whole vectors.
+class PaddedColumns {
+ public:
+  PaddedColumns(std::size_t count, std::size_t rows)
+      : rows_(rows), stride_((rows + lanes - 1) / lanes * lanes), entries_(count * stride_) {}
+
+  std::span<double> operator[](std::size_t column) { return {entries_.data() + column * stride_, rows_}; }
+
+  // Subtracts the mean of a column from it, and returns the mean.
+  double center(std::size_t column) {
+    const std::span<double> own = (*this)[column];
+    double sum = 0.0;
+    for (const double entry : own) {
+      sum += entry;
+    }
+    const double mean = sum / static_cast<double>(rows_);
+    for (double& entry : own) {
+      entry -= mean;
+    }
+    return mean;
+  }
+
+  // Returns the sum of the products of two columns.
+  double product(std::size_t one, std::size_t other) const {
+    const double* const left = entries_.data() + one * stride_;
+    const double* const right = entries_.data() + other * stride_;
+    Double8 sums{};
+    for (std::size_t row = 0; row < stride_; row += lanes) {
+      sums += simd::load<Double8>(left + row) * simd::load<Double8>(right + row);
+    }
+    double total = 0.0;
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      total += sums[lane];
+    }
+    return total;
+  }
+
+ private:
+  static constexpr std::size_t lanes = simd::lane_count<Double8>;
+
+  std::size_t rows_;
+  std::size_t stride_;
+  simd::AlignedVector<double> entries_;
+};
+
+// Solves linear systems with a positive definite matrix. Row i has the entries of the matrix from the diagonal on, and
+// then `d` right-hand sides, which the solutions replace.
+void solve(std::vector<double>& systems, std::size_t d) {
+  const std::size_t width = 2 * d;
+  const auto row = [&](std::size_t i) { return systems.data() + i * width; };
+  for (std::size_t i = 0; i < d; ++i) {  // Cholesky factorization
+    double* const own = row(i);
+    for (std::size_t k = 0; k < i; ++k) {
+      const double* const above = row(k);
+      const double factor = above[i];
+      for (std::size_t j = i; j < width; ++j) {
+        own[j] -= factor * above[j];
+      }
+    }
+    const double root = std::sqrt(own[i]);
+    for (std::size_t j = i; j < width; ++j) {
+      own[j] /= root;
+    }
+  }
+  for (std::size_t i = d; i-- > 0;) {
+    double* const own = row(i);
+    for (std::size_t k = i + 1; k < d; ++k) {
+      const double* const below = row(k);
+      for (std::size_t j = d; j < width; ++j) {
+        own[j] -= own[k] * below[j];
+      }
+    }
+    for (std::size_t j = d; j < width; ++j) {
+      own[j] /= own[i];
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<double> fit_slope_model(const ImportanceParts& importance, const FeatureView& view) {
+  const std::size_t d = importance.dimension;
+  const std::size_t count = importance.sample.size();
+  if (count < least_rows || d > most_features) {
+    return {};
+  }
+  PaddedColumns columns(2 * d, count);  // standardized features, then slopes
+  std::vector<double> standard(d);
+  for (std::size_t row = 0; row < count; ++row) {
+    view.standardize(importance.row(row), standard);
+    const std::span<const double> gradient = importance.gradient(row);
+    for (std::size_t k = 0; k < d; ++k) {
+      columns[k][row] = standard[k];
+      columns[d + k][row] = std::clamp(gradient[k] * view.scale[k], -largest_slope, largest_slope);
+    }
+  }
+  std::vector<double> means(2 * d);
+  for (std::size_t k = 0; k < 2 * d; ++k) {
+    means[k] = columns.center(k);
+  }
+  std::vector<double> systems(d * 2 * d);
+  for (std::size_t i = 0; i < d; ++i) {
+    for (std::size_t j = i; j < 2 * d; ++j) {
+      systems[i * 2 * d + j] = columns.product(i, j);
+    }
+    // The penalty is that of a prior that weighs as much as the square root of the number of rows.
+    systems[i * 2 * d + i] += std::sqrt(static_cast<double>(count));
+  }
+  solve(systems, d);
+  const auto coefficient = [&](std::size_t i, std::size_t j) { return systems[i * 2 * d + d + j]; };
+  std::vector<double> model((d + 1) * d);
+  std::copy_n(means.begin() + static_cast<std::ptrdiff_t>(d), d, model.end() - static_cast<std::ptrdiff_t>(d));
+  for (std::size_t i = 0; i < d; ++i) {
+    for (std::size_t j = 0; j < d; ++j) {
+      const double symmetric = 0.5 * (coefficient(i, j) + coefficient(j, i));
+      model[i * d + j] = symmetric;
+      model[d * d + j] -= means[i] * symmetric;
+    }
+  }
+  return model;
+}
+
+}  // namespace ellipack
