@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "bindings.hpp"
+#include "center_columns.hpp"
 #include "column_importance.hpp"
 #include "slope_model.hpp"
 
@@ -203,6 +204,16 @@ std::pair<IntArray, IntArray> moves_of(const ImportanceParts& self) {
   return {as_ints(self.increases), as_ints(self.decreases)};
 }
 
+FloatArray columns_of(const CenterMemory& centers, std::size_t most) {
+  return to_numpy(standardized_columns(centers, most), {2 + centers.dimension(), std::min(centers.size(), most)});
+}
+
+double correlation_of_ranks(const Vector& one, const Vector& other) {
+  require_size("other", other.size(), one.size());
+  require(all_finite(span_of(one)) && all_finite(span_of(other)), "values must be finite");
+  return rank_correlation(span_of(one), span_of(other));
+}
+
 void bind_importance_parts(nb::module_& m) {
   nb::class_<ImportanceParts>(m, "ImportanceParts", "What was measured about the importance of columns.")
       .def(nb::new_(&make_importance_parts), "seed"_a, "groups"_a, "seen"_a, "sample"_a, "errors"_a, "last_row"_a,
@@ -242,6 +253,11 @@ void bind_importance_parts(nb::module_& m) {
 void bind_importance(nb::module_& m) {
   bind_group(m);
   bind_importance_parts(m);
+  m.def("standardized_columns", &columns_of, "centers"_a, "most"_a,
+        "Return mean rounds, mean labels and each feature of some centers, evenly spaced: rows of mean 0 and length 1, "
+        "0 for constants.");
+  m.def("rank_correlation", &correlation_of_ranks, "one"_a, "other"_a,
+        "Return the correlation of the ranks of two arrays, 0 if one of them is constant.");
 }
 
 }  // namespace ellipack

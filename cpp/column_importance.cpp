@@ -254,11 +254,10 @@ void ControlMoments::add(const Controls& values, double keep) {
   squared_weight = keep * keep * squared_weight + 1.0;
   const double step = 1.0 / weight;
   const double factor = 1.0 - step;
-  for (std::size_t i = 0; i < control_count; ++i) {
-    const double gap = values[i] - means[i];
-    means[i] += step * gap;
-    squares[i] = keep * squares[i] + factor * gap * gap;
-  }
+  const auto before = simd::load<Double4>(means.data());
+  const Double4 gaps = simd::load<Double4>(values.data()) - before;
+  simd::store(means.data(), before + step * gaps);
+  simd::store(squares.data(), keep * simd::load<Double4>(squares.data()) + factor * gaps * gaps);
 }
 
 void ControlMoments::fade(double keep) {
@@ -413,26 +412,31 @@ std::size_t ColumnImportance::source_row(std::int64_t round) const {
 // For a move m and an error e, the rise is m^2 + 2 m e. Where errors are large, all rises are. The prediction may move
 // though the surrogates do not, so that a part of their mean change is added. Surrogates know nothing about the past,
 // so that groups that use it have the same size in all rounds.
-ColumnImportance::Outlook ColumnImportance::outlook(std::size_t group, const Prediction& prediction) const {
-  const FeatureGroup& own = parts_.groups[group];
-  const bool other_past = own.uses_past && parts_.past_dimension > 0;
-  Outlook outlook{.differs = other_past || std::ranges::any_of(own.features, [&](std::int64_t feature) {
-                               const auto k = static_cast<std::size_t>(feature);
-                               return prediction.row[k] != prediction.source[k];
-                             })};
+void ColumnImportance::find_outlook(const FeatureGroup& group, const Prediction& prediction, Outlook& outlook) const {
+  const bool other_past = group.uses_past && parts_.past_dimension > 0;
+  outlook.differs = other_past || std::ranges::any_of(group.features, [&](std::int64_t feature) {
+                      const auto k = static_cast<std::size_t>(feature);
+                      return prediction.row[k] != prediction.source[k];
+                    });
   if (!outlook.differs) {
-    return outlook;
+    outlook = {};
+    return;
   }
   const Double4 moves =
-      clip(prediction.value + changes_of(prediction.surrogates, own.features), prediction.range) - prediction.value;
+      clip(prediction.value + changes_of(prediction.surrogates, group.features), prediction.range) - prediction.value;
   const double error = prediction.value - prediction.label;
   const Double4 rises = moves * (moves + 2.0 * error);
   simd::store(outlook.controls.data(), simd::abs(rises) <= largest_control ? rises : Double4{});
   const Double4 sizes = simd::abs(moves);
   outlook.change = 0.25 * ((sizes[0] + sizes[1]) + (sizes[2] + sizes[3]));
-  const double move = outlook.change + mean_change_part * own.change.mean;
+  const double move = outlook.change + mean_change_part * group.change.mean;
   outlook.size = other_past ? 1.0 : std::min(largest_control, move * (move + 2.0 * std::abs(error)));
-  return outlook;
+}
+
+void ColumnImportance::find_outlooks(const Prediction& prediction, std::span<Outlook> outlooks) const {
+  for (std::size_t g = 0; g < outlooks.size(); ++g) {
+    find_outlook(parts_.groups[g], prediction, outlooks[g]);
+  }
 }
 
 std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t round,

@@ -176,7 +176,8 @@ class ColumnImportance {
     std::span<const double> source;  // the earlier row
     const Surrogates& surrogates;    // with the gaps to it
   };
-  Outlook outlook(std::size_t group, const Prediction& prediction) const;
+  // Finds the outlooks of all groups.
+  void find_outlooks(const Prediction& prediction, std::span<Outlook> outlooks) const;
 
   // Draws the group to measure in a round, given the outlooks of all; none in most rounds.
   struct Choice {
@@ -206,6 +207,7 @@ class ColumnImportance {
   void add(const Round& round);
 
  private:
+  void find_outlook(const FeatureGroup& group, const Prediction& prediction, Outlook& outlook) const;
   void add_measurement(const Choice& choice, const Round& round);
   void divide_measurements();
   template <typename Deviation>

@@ -115,12 +115,12 @@ void FeatureView::check() const {
 }
 
 void FeatureView::standardize(std::span<const double> row, std::span<double> standard) const {
-  std::ranges::copy(row, standard.begin());
   for (std::size_t k = 0; k < dimension && !knots.empty(); ++k) {
     standard[k] = rank_of(row[k], k);
   }
+  const std::span<const double> values = knots.empty() ? row : standard;
   for (std::size_t k = 0; k < dimension; ++k) {  // a loop of its own, so that it is vectorized
-    standard[k] = std::min(std::max((standard[k] - shift[k]) / scale[k], -largest_standard), largest_standard);
+    standard[k] = std::min(std::max((values[k] - shift[k]) / scale[k], -largest_standard), largest_standard);
   }
 }
 

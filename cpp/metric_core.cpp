@@ -474,7 +474,6 @@ void MetricCore::measure_importance(std::span<const double> row, double label, W
   ImportanceWorkspace& measured = *work.importance;
   const ImportanceParts& parts = importance_->parts();
   const std::int64_t round = plain_.clock();
-  measured.outlooks.clear();
   measured.choice.reset();
   if (past_) {
     std::ranges::copy(std::span(work.past->row).first(measured.past.size()), measured.past.begin());
@@ -492,9 +491,7 @@ void MetricCore::measure_importance(std::span<const double> row, double label, W
                                            .row = work.plain.clipped,
                                            .source = parts.row(source),
                                            .surrogates = measured.surrogates};
-  for (std::size_t g = 0; g < parts.groups.size(); ++g) {
-    measured.outlooks.push_back(importance_->outlook(g, usual));
-  }
+  importance_->find_outlooks(usual, measured.outlooks);
   measured.choice = importance_->choose(round, measured.outlooks);
   if (measured.choice) {
     std::ranges::copy(row, measured.row.begin());
@@ -522,6 +519,7 @@ void MetricCore::predict_replaced(std::size_t source, const FeatureGroup& group,
 
 void MetricCore::add_importance(double label, const Workspace& work) {
   const ImportanceWorkspace& measured = *work.importance;
+  const bool has_source = !importance_->parts().sample.empty();
   importance_->add({.number = plain_.clock(),
                     .label = label,
                     .prediction = work.prediction,
@@ -529,7 +527,7 @@ void MetricCore::add_importance(double label, const Workspace& work) {
                     .gradient = MetricRounds::gradient(work.plain),
                     .scale = plain_.feature_scales(),
                     .past = measured.past,
-                    .outlooks = measured.outlooks,
+                    .outlooks = std::span(measured.outlooks).first(has_source ? measured.outlooks.size() : 0),
                     .choice = measured.choice,
                     .measured_prediction = measured.replaced.prediction});
 }

@@ -191,13 +191,12 @@ class MetricCore {
         : row(core.dimension()),
           past(core.importance_->parts().past_dimension),
           surrogates(core.dimension()),
-          replaced(core, &usual) {
-      outlooks.reserve(core.importance_->parts().groups.size());
-    }
+          outlooks(core.importance_->parts().groups.size()),
+          replaced(core, &usual) {}
     std::vector<double> row;   // with the features of a group from an earlier row
     std::vector<double> past;  // features of the past
     Surrogates surrogates;
-    std::vector<ColumnImportance::Outlook> outlooks;  // of the groups; none without an earlier row
+    std::vector<ColumnImportance::Outlook> outlooks;  // of the groups, if there is an earlier row
     std::optional<ColumnImportance::Choice> choice;   // that was measured
     Workspace replaced;                               // with the prediction for `row`
   };

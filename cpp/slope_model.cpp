@@ -1,6 +1,7 @@
 #include "slope_model.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 
@@ -15,13 +16,13 @@ constexpr double largest_slope = 1e100;
 constexpr std::size_t most_features = 256;  // beyond which there is no model, to save time
 constexpr std::size_t least_rows = 64;      // below, slopes are too noisy
 
-// Columns of equal length, padded with zeros to whole vectors.
+// Columns of equal length, padded with zeros to whole blocks of vectors.
 class PaddedColumns {
  public:
   PaddedColumns(std::size_t count, std::size_t rows)
-      : rows_(rows), stride_((rows + lanes - 1) / lanes * lanes), entries_(count * stride_) {}
+      : rows_(rows), padded_((rows + block - 1) / block * block), entries_(count * stride()) {}
 
-  std::span<double> operator[](std::size_t column) { return {entries_.data() + column * stride_, rows_}; }
+  std::span<double> operator[](std::size_t column) { return {entries_.data() + column * stride(), rows_}; }
 
   // Subtracts the mean of a column from it, and returns the mean.
   double center(std::size_t column) {
@@ -39,24 +40,33 @@ class PaddedColumns {
 
   // Returns the sum of the products of two columns.
   double product(std::size_t one, std::size_t other) const {
-    const double* const left = entries_.data() + one * stride_;
-    const double* const right = entries_.data() + other * stride_;
-    Double8 sums{};
-    for (std::size_t row = 0; row < stride_; row += lanes) {
-      sums += simd::load<Double8>(left + row) * simd::load<Double8>(right + row);
+    const double* const left = entries_.data() + one * stride();
+    const double* const right = entries_.data() + other * stride();
+    std::array<Double8, vectors_per_block> sums{};  // several, so that an addition does not wait for the one before
+    for (std::size_t row = 0; row < padded_; row += block) {
+      for (std::size_t k = 0; k < vectors_per_block; ++k) {
+        const std::size_t at = row + k * lanes;
+        sums[k] += simd::load<Double8>(left + at) * simd::load<Double8>(right + at);
+      }
     }
+    const Double8 sum = (sums[0] + sums[1]) + (sums[2] + sums[3]);
     double total = 0.0;
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-      total += sums[lane];
+      total += sum[lane];
     }
     return total;
   }
 
  private:
   static constexpr std::size_t lanes = simd::lane_count<Double8>;
+  static constexpr std::size_t vectors_per_block = 4;
+  static constexpr std::size_t block = vectors_per_block * lanes;
+
+  // Entries from a column to the next: no power of 2, because all columns would share few places of the cache.
+  std::size_t stride() const { return padded_ + lanes; }
 
   std::size_t rows_;
-  std::size_t stride_;
+  std::size_t padded_;  // rows of whole blocks
   simd::AlignedVector<double> entries_;
 };
 

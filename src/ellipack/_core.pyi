@@ -333,6 +333,16 @@ class ImportanceParts:
 
     def __reduce__(self) -> tuple[object, ...]: ...
 
+def standardized_columns(centers: CenterMemory, most: int) -> NDArray[numpy.float64]:
+    """
+    Return mean rounds, mean labels and each feature of some centers, evenly spaced: rows of mean 0 and length 1, 0 for constants.
+    """
+
+def rank_correlation(one: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], other: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> float:
+    """
+    Return the correlation of the ranks of two arrays, 0 if one of them is constant.
+    """
+
 class IntrinsicDimensionCore:
     """
     Algorithm 1 in whitened coordinates, with radii that adapt to the dimension of the rows. Threads may predict while one learns.

@@ -8,14 +8,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ellipack._core import CenterMemory
+from ellipack._core import CenterMemory, rank_correlation, standardized_columns
 from ellipack.validation import Floats
 
 _MIN_CORRELATION: Final = 0.8  # from which columns are measured together
 _KEPT_CORRELATION: Final = 0.7  # from which they stay together
 _LARGEST_PART: Final = 0.2  # of the variance of a feature that one row may have; levels of few rows correlate by chance
 _MIN_ROWS, _MAX_ROWS = 30, 500  # centers, evenly spaced, that correlations use
-_SMALLEST, _ROUNDING = 1e-300, 1e-9  # of a column that is not 0, and that is not constant
+_ROUNDING: Final = 1e-9  # of a length or an eigenvalue that is not 0
 _MIN_TREND: Final = 0.3  # correlation with the round from which that of ranks is computed
 _PARTS: Final = 5  # of the rows, by which standard errors of divisions are estimated
 _MAX_DEVIATION: Final = 2.5  # mean absolute deviations, beyond which outliers are clipped
@@ -43,12 +43,8 @@ def standardize_centers(centers: CenterMemory) -> StandardizedCenters:
     count, d = len(centers), centers.dimension
     if count < _MIN_ROWS or d > _MAX_FEATURES:
         return StandardizedCenters(np.zeros(0), np.zeros(0), np.zeros((0, d)))
-    picked = np.linspace(0, count - 1, min(count, _MAX_ROWS)).astype(np.int64)
-    some = centers.take(picked)
-    means = np.column_stack([some.round_sums, some.label_sums])
-    columns = np.vstack([means.T / some.label_counts, some.rows.T])  # each contiguous, to save time
-    table = _standardize(columns.T)
-    return StandardizedCenters(table[:, 0], table[:, 1], table[:, 2:])
+    columns = standardized_columns(centers, _MAX_ROWS)
+    return StandardizedCenters(columns[0], columns[1], columns[2:].T)
 
 
 def trend_correlations(centers: StandardizedCenters) -> Floats:
@@ -58,15 +54,8 @@ def trend_correlations(centers: StandardizedCenters) -> Floats:
     """
     correlations = np.abs(centers.rounds @ centers.features)
     for k in np.flatnonzero(correlations > _MIN_TREND).tolist():
-        ranks = np.column_stack([_ranks(centers.rounds), _ranks(centers.features[:, k])])
-        correlations[k] = np.abs(np.prod(_standardize(ranks), axis=1).sum())
+        correlations[k] = abs(rank_correlation(centers.rounds, centers.features[:, k]))
     return np.asarray(correlations)
-
-
-def _ranks(values: Floats) -> Floats:
-    """Return ranks; equal values have their mean rank."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[places])
 
 
 def correlated_columns(
@@ -90,14 +79,14 @@ def correlated_columns(
     if not len(features):
         return ()
     largest = np.abs(features).max(axis=0)
-    kept = np.flatnonzero((largest > 0) & (largest**2 <= _LARGEST_PART))
-    chosen = features[:, kept]
-    correlations = np.abs(chosen.T @ chosen)
+    kept = largest**2 <= _LARGEST_PART
+    correlations = np.abs(features.T @ features)
     group = {column: {column} for column in dict.fromkeys(columns)}
     set_before = {column: number for number, each in enumerate(before) for column in each}
-    pairs = np.argwhere(correlations > _KEPT_CORRELATION)
-    for i, j in pairs[pairs[:, 0] < pairs[:, 1]].tolist():
-        first, second = columns[kept[i]], columns[kept[j]]
+    rows, others = np.nonzero(correlations > _KEPT_CORRELATION)
+    pairs = (rows < others) & kept[rows] & kept[others]
+    for i, j in zip(rows[pairs].tolist(), others[pairs].tolist(), strict=True):
+        first, second = columns[i], columns[j]
         were_together = first in set_before and set_before[first] == set_before.get(second)
         if (were_together or correlations[i, j] > _MIN_CORRELATION) and group[first] is not group[second]:
             merged = group[first] | group[second]
@@ -214,11 +203,3 @@ def _correlations(table: Floats) -> Floats:
     lengths = np.sqrt(np.diagonal(products, axis1=-2, axis2=-1))
     inverses = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > _ROUNDING)
     return np.asarray(products * inverses[..., :, None] * inverses[..., None, :])
-
-
-def _standardize(table: Floats) -> Floats:
-    """Return columns of mean 0 and length 1; constants become 0."""
-    scaled = table / np.maximum(np.abs(table).max(axis=-2, keepdims=True), _SMALLEST)  # so that squares are finite
-    scaled -= scaled.sum(axis=-2, keepdims=True) / scaled.shape[-2]
-    lengths = np.sqrt(np.einsum("...ij,...ij->...j", scaled, scaled))
-    return np.asarray(scaled / np.where(lengths > _ROUNDING, lengths, np.inf)[..., None, :])

@@ -110,8 +110,10 @@ def update_groups(
     """Return the groups for the next phase: find features of time and correlated columns again."""
     found = standardize_centers(centers)
     time = _time_features(importance, found)
-    features = found.features.copy()
-    features[:, list(time)] = 0
+    features = found.features
+    if time:
+        features = features.copy()
+        features[:, list(time)] = 0
     together = correlated_columns(features, layout.columns, layout.together)
     if time == layout.time and together == layout.together:
         return importance, layout
@@ -185,7 +187,7 @@ def _priority(key: GroupKey, features: Ints, time: frozenset[int], covered: froz
 
 def _keeps_measurements(kind: str, before: Ints, after: Ints) -> bool:
     more_allowed = kind in (COLUMN, FEATURES, ALL)
-    return bool(np.isin(before, after).all()) and (len(before) == len(after) or more_allowed)
+    return set(before.tolist()).issubset(after.tolist()) and (len(before) == len(after) or more_allowed)
 
 
 def _group(key: GroupKey, features: Ints, priority: float, before: FeatureGroup | None) -> FeatureGroup:
