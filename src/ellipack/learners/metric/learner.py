@@ -171,7 +171,10 @@ def _checked_rounds(core: MetricCore, X: ArrayLike, y: ArrayLike, keys: Ints) ->
 
 
 def _run_rounds(state: MetricState, rounds: _Rounds, n_jobs: int) -> None:
-    """Learn rows by short calls of the core, and write their predictions into arrays."""
+    """Learn rows by short calls of the core, and write their predictions into arrays.
+
+    A call ends before the last row of a phase, and earlier if memory is full.
+    """
     count, done = len(rounds.table), 0
     most = 1 if count == 1 else rounds_per_call(state.core)
     with state.learn_lock.turn:
@@ -180,18 +183,13 @@ def _run_rounds(state: MetricState, rounds: _Rounds, n_jobs: int) -> None:
             rounds_before_last = phase.end - phase.core.clock - 1
             size = min(count - done, most, rounds_before_last)
             part = rounds if size == count else rounds.part(slice(done, done + size))
-            learned = _learn_within_phase(phase.core, part)
+            table, labels, keys, (values, bounds), (plain_values, plain_bounds) = part
+            # Without * in the call, no object is made for the method, where nanobind crashes if there is no memory.
+            learned = phase.core.learn(table, keys, labels, values, bounds, plain_values, plain_bounds)
             done += learned
             if learned < size or rounds_before_last == 0:
                 _run_boundary_row(state, rounds.part(slice(done, done + 1)), n_jobs)
                 done += 1
-
-
-def _learn_within_phase(core: MetricCore, rounds: _Rounds) -> int:
-    """Learn rows before the end of the phase until memory is full; return their number."""
-    table, labels, keys, (values, bounds), (plain_values, plain_bounds) = rounds
-    # Without * in the call, no object is made for the method, where nanobind crashes if there is no memory.
-    return core.learn(table, keys, labels, values, bounds, plain_values, plain_bounds)
 
 
 def _run_boundary_row(state: MetricState, row: _Rounds, n_jobs: int) -> None:
