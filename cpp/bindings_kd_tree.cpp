@@ -67,8 +67,9 @@ Found nearest(const KdTree& tree, const Matrix& queries) {
 
 Found k_nearest(const KdTree& tree, const Matrix& queries, std::size_t k) {
   const std::size_t count = queries.shape(0);
-  if (k == 0) {
-    throw std::invalid_argument("k must be >= 1, got 0");
+  constexpr std::size_t most = std::numeric_limits<std::int32_t>::max();
+  if (k == 0 || k > most) {
+    throw std::invalid_argument("k must be from 1 to 2^31 - 1, got " + std::to_string(k));
   }
   std::vector<std::int64_t> positions;
   std::vector<double> distances;

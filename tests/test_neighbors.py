@@ -354,16 +354,18 @@ def test_invalid_arguments_are_rejected() -> None:
         NeighborIndex.empty(0)
     with pytest.raises(DomainError, match="n_jobs must be >= 1, or -1 for one per core, got 0"):
         index.nearest([[0.0, 1.0]], n_jobs=0)
-    with pytest.raises(DomainError, match="k must be an integer >= 1, got 0"):
-        index.k_nearest([[0.0, 1.0]], 0)
+    for k in (0, 2**31, 2**63):  # count * k would overflow
+        with pytest.raises(DomainError, match=f"k must be an integer from 1 to 2147483647, got {k}"):
+            index.k_nearest([[0.0, 1.0], [1.0, 0.0]], k)
     with pytest.raises(DomainError, match="radius must be > 0, got -1"):
         index.within([[0.0, 1.0]], -1.0)
     with pytest.raises(ValueError, match="queries must have 2 columns, got 1"):
         tree.nearest(np.array([[0.0]]))
     with pytest.raises(ValueError, match="dimension must be >= 1, got 0"):
         KdTree(0)
-    with pytest.raises(ValueError, match="k must be >= 1, got 0"):
-        tree.k_nearest(np.array([[0.0, 1.0]]), 0)
+    for k in (0, 2**31, 2**63):
+        with pytest.raises(ValueError, match=f"k must be from 1 to 2\\^31 - 1, got {k}"):
+            tree.k_nearest(np.array([[0.0, 1.0], [1.0, 0.0]]), k)
     with pytest.raises(ValueError, match="radius_squared must be >= 0, got nan"):
         tree.within(np.array([[0.0, 1.0]]), np.nan)
     with pytest.raises(ValueError, match="points must have 1 rows, got 2"):

@@ -31,6 +31,7 @@ from ellipack.validation import Floats, Ints, check_integer, check_positive, che
 Found = TypeVar("Found")
 
 _INSERTED_PER_CALL = 16_384
+_MAX_NEIGHBORS = 2**31 - 1
 _VISITED = 0.1  # fraction of the points that a search visits, if there are many coordinates
 
 
@@ -234,7 +235,7 @@ class NeighborIndex:
         queries : array-like of shape (n_queries, d)
             Finite coordinates, one query per row.
         k : int
-            Number of neighbors, at least 1.
+            Number of neighbors, from 1 to 2^31 - 1.
         n_jobs : int, default 1
             Number of threads; -1 is one for each core.
 
@@ -250,7 +251,7 @@ class NeighborIndex:
         >>> NeighborIndex.build([[0.0], [1.0]]).k_nearest([[0.75]], k=3)
         (array([[ 1,  0, -1]]), array([[0.0625, 0.5625,    inf]]))
         """
-        array, most = check_rows(queries, self.d, "queries"), check_integer(k, "k", 1)
+        array, most = check_rows(queries, self.d, "queries"), check_integer(k, "k", 1, _MAX_NEIGHBORS)
         found = self._search(lambda part: self._tree.k_nearest(part, most), array, n_jobs)
         return _positions([part[0] for part in found]), _distances([part[1] for part in found])
 
