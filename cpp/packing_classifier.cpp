@@ -59,33 +59,50 @@ PackingClassifierCore::PackingClassifierCore(const PackingClassifierCore& other,
 std::vector<double> PackingClassifierCore::learn(std::span<const double> coordinates,
                                                  std::span<const std::int64_t> labels) {
   std::vector<double> predictions;
+  std::vector<Round> rounds(packings_.size());
   const std::unique_lock lock(mutex_);
   predictions.reserve(labels.size() * packings_.size());
   for (std::size_t row = 0; row < labels.size(); ++row) {
     const auto point = coordinates.subspan(row * dimension_, dimension_);
     for (std::size_t packing = 0; packing < packings_.size(); ++packing) {
-      predictions.push_back(run_round(packing, point, std::cmp_equal(labels[row], packing)));
+      rounds[packing] = prepare_round(packing, point, std::cmp_equal(labels[row], packing));
+    }
+    for (std::size_t packing = 0; packing < packings_.size(); ++packing) {  // nothing throws from here on
+      complete_round(packing, point, rounds[packing]);
+      predictions.push_back(rounds[packing].prediction);
     }
   }
   return predictions;
 }
 
-double PackingClassifierCore::run_round(std::size_t packing, std::span<const double> point, bool is_class) {
+PackingClassifierCore::Round PackingClassifierCore::prepare_round(std::size_t packing, std::span<const double> point,
+                                                                  bool is_class) {
   PackingCenters& centers = packings_[packing];
   const Neighbor nearest = centers.points.nearest(point);
   const double prediction = centers.mean(nearest.position);
-  if ((prediction > 0.5) == is_class) {
-    return prediction;
+  Round round{.prediction = prediction, .is_class = is_class, .is_mistake = (prediction > 0.5) != is_class};
+  if (!round.is_mistake) {
+    return round;
   }
+  round.center = static_cast<std::size_t>(nearest.position);
   const std::int64_t mistake = mistakes_[packing] + 1;
-  auto active = static_cast<std::size_t>(nearest.position);
-  if (centers.size() == 0 ||
-      is_beyond(nearest.squared_distance, ball_clocks_ ? centers.label_counts[active] + 1 : mistake)) {
-    active = centers.add(point, mistake);
+  round.adds_center =
+      centers.size() == 0 ||
+      is_beyond(nearest.squared_distance, ball_clocks_ ? centers.label_counts[round.center] + 1 : mistake);
+  if (round.adds_center) {
+    centers.make_room(point);
   }
-  centers.add_label(active, is_class ? 1.0 : 0.0);
-  mistakes_[packing] = mistake;
-  return prediction;
+  return round;
+}
+
+void PackingClassifierCore::complete_round(std::size_t packing, std::span<const double> point, const Round& round) {
+  if (!round.is_mistake) {
+    return;
+  }
+  PackingCenters& centers = packings_[packing];
+  const std::int64_t mistake = ++mistakes_[packing];
+  const std::size_t active = round.adds_center ? centers.add(point, mistake) : round.center;
+  centers.add_label(active, round.is_class ? 1.0 : 0.0);
 }
 
 bool PackingClassifierCore::is_beyond(double squared_distance, std::int64_t round) const {

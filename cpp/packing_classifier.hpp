@@ -51,8 +51,19 @@ class PackingClassifierCore {
   // Copies another core while `lock` protects it.
   PackingClassifierCore(const PackingClassifierCore& other, const std::shared_lock<FairSharedMutex>& lock);
 
-  // The caller holds the lock.
-  double run_round(std::size_t packing, std::span<const double> point, bool is_class);
+  // What a row changes in a packing.
+  struct Round {
+    double prediction = 0.5;
+    bool is_class = false;
+    bool is_mistake = false;
+    bool adds_center = false;
+    std::size_t center = 0;  // that gets the label, if none is added
+  };
+
+  // The caller holds the lock. A row changes all packings or, if there is not enough memory, none: all are prepared
+  // first.
+  Round prepare_round(std::size_t packing, std::span<const double> point, bool is_class);
+  void complete_round(std::size_t packing, std::span<const double> point, const Round& round);
   bool is_beyond(double squared_distance, std::int64_t round) const;
 
   std::size_t dimension_;

@@ -170,23 +170,50 @@ double PackingTreeCore::run_round(std::span<const double> point, double label) {
   return path.prediction;
 }
 
+// Adds all nodes or, if there is not enough memory, none.
 void PackingTreeCore::add_missing_nodes(Path& path, std::span<const double> point) {
-  while (path.nodes.size() <= levels_.lipschitz.size()) {
-    const std::size_t node = nodes_.size();
-    if (node == static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-      throw std::length_error("there are too many nodes");
+  const std::size_t before = nodes_.size();
+  try {
+    while (path.nodes.size() <= levels_.lipschitz.size()) {
+      add_node(path, point);
     }
-    nodes_.points.insert(nodes_.points.end(), point.begin(), point.end());
-    nodes_.parents.push_back(path.nodes.empty() ? -1 : static_cast<std::int64_t>(path.nodes.back()));
-    nodes_.label_sums.push_back(0.0);
-    nodes_.label_counts.push_back(0);
-    nodes_.log_weights.push_back(0.0);
-    children_.emplace_back();
-    if (!path.nodes.empty()) {
-      add_child(path.nodes.back(), node);
-    }
-    path.nodes.push_back(node);
+  } catch (...) {
+    remove_nodes_from(before);
+    throw;
   }
+}
+
+void PackingTreeCore::add_node(Path& path, std::span<const double> point) {
+  const std::size_t node = nodes_.size();
+  if (node == static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    throw std::length_error("there are too many nodes");
+  }
+  nodes_.points.insert(nodes_.points.end(), point.begin(), point.end());
+  nodes_.parents.push_back(path.nodes.empty() ? -1 : static_cast<std::int64_t>(path.nodes.back()));
+  nodes_.label_sums.push_back(0.0);
+  nodes_.label_counts.push_back(0);
+  nodes_.log_weights.push_back(0.0);
+  children_.emplace_back();
+  if (!path.nodes.empty()) {
+    add_child(path.nodes.back(), node);
+  }
+  path.nodes.push_back(node);
+}
+
+// Removes new nodes, the last of which may be incomplete. Only the first of them can be a child of an earlier node.
+// That node may have a kd-tree with the child; without it, children are scanned until the next one is added.
+void PackingTreeCore::remove_nodes_from(std::size_t first) {
+  if (nodes_.parents.size() > first && nodes_.parents[first] >= 0) {
+    const auto parent = static_cast<std::size_t>(nodes_.parents[first]);
+    std::erase_if(children_[parent], [first](std::int32_t child) { return std::cmp_greater_equal(child, first); });
+    many_children_.erase(parent);
+  }
+  nodes_.points.resize(first * dimension_);
+  nodes_.parents.resize(first);
+  nodes_.label_sums.resize(first);
+  nodes_.label_counts.resize(first);
+  nodes_.log_weights.resize(first);
+  children_.resize(first);
 }
 
 void PackingTreeCore::add_child(std::size_t node, std::size_t child) {

@@ -52,7 +52,7 @@ class PackingTreeCore {
   // Exponents of losses; the square loss on [0, 1] is exp-concave with this rate.
   static constexpr double learning_rate = 0.5;
 
-  // Number of children from which on a kd-tree replaces a scan.
+  // Largest number of children that are scanned; more have a kd-tree.
   static constexpr std::size_t most_scanned = 64;
 
   PackingTreeCore(std::size_t dimension, TreeLevels levels);
@@ -98,6 +98,8 @@ class PackingTreeCore {
   Path find_path(std::span<const double> point) const;
   double run_round(std::span<const double> point, double label);
   void add_missing_nodes(Path& path, std::span<const double> point);
+  void add_node(Path& path, std::span<const double> point);
+  void remove_nodes_from(std::size_t first);
   std::optional<std::size_t> nearest_child(std::size_t node, std::span<const double> point, double radius) const;
   Neighbor scan_children(std::size_t node, std::span<const double> point) const;
   void add_child(std::size_t node, std::size_t child);

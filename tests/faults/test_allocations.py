@@ -35,6 +35,12 @@ def test_a_round_without_memory_changes_nothing_and_can_be_repeated() -> None:
     assert int(failures) > 300
 
 
+def test_a_round_of_the_papers_learners_without_memory_changes_nothing_and_can_be_repeated() -> None:
+    failures = dict(map(json.loads, run_script("packings_with_failing_allocations")))
+    assert list(failures) == ["packing", "tree", "classifier", "intrinsic dimension"]
+    assert min(failures.values()) > 300, failures
+
+
 def test_arrays_of_the_compiled_core_without_memory_are_errors() -> None:
     (line,) = run_script("arrays_with_failing_allocations", environment={"PYTHONMALLOC": "malloc"})
     results = json.loads(line)
