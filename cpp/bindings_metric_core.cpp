@@ -19,11 +19,12 @@ using namespace nb::literals;
 
 using AnyArray = nb::ndarray<nb::ro>;
 
-// Returns the entries of an array of doubles in C order with the given number of dimensions, or nullopt for any other
-// array.
+// Returns the entries of an aligned array of doubles in C order with the given number of dimensions, or nullopt for any
+// other array.
 std::optional<std::span<const double>> doubles_of(const AnyArray& array, std::size_t dimensions) {
   if (array.ndim() != dimensions || array.dtype() != nb::dtype<double>() ||
-      array.device_type() != nb::device::cpu::value) {
+      array.device_type() != nb::device::cpu::value ||
+      reinterpret_cast<std::uintptr_t>(array.data()) % alignof(double) != 0) {
     return std::nullopt;
   }
   std::int64_t stride = 1;

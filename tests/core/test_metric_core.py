@@ -600,3 +600,12 @@ def test_cores_with_extreme_parts_run(seed: int) -> None:
     core = new_core(parts)
     learn_rows(core, X, y)
     assert core.clock == PARTS.clock + 30
+
+
+def test_arrays_that_are_not_aligned_are_left_to_the_checks_of_python() -> None:
+    learner = new_core(PARTS)
+    room = np.zeros(8 * learner.dimension + 1, dtype=np.uint8)
+    assert learner.accepts_rows(room[:-1].view(np.float64)[None])
+    assert not learner.accepts_rows(room[1:].view(np.float64)[None])
+    assert learner.accepts_labels(room[:8].view(np.float64), 1)
+    assert not learner.accepts_labels(room[1:9].view(np.float64), 1)
