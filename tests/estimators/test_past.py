@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ellipack
-from ellipack import MetricConfig, MetricRegressor
-from ellipack.errors import InputError
+from ellipack import KeyedRegressor, MetricConfig, MetricRegressor
+from ellipack.errors import DomainError, InputError, ShapeError
 from ellipack.learners.aggregation import regret_bound
 from ellipack.validation import Floats, Ints
 from tests.strategies import seeds
@@ -286,6 +286,30 @@ def test_a_follower_may_be_shared_by_threads() -> None:
     learner.partial_fit(X[200:201], y[200:201])
     with pytest.raises(InputError, match="the learner has learned more rows"):
         follower.predict_next(X[:1])
+
+
+@pytest.mark.parametrize("rows", [7, 9, 11])
+def test_a_follower_ends_when_the_learner_learns_on_also_at_the_end_of_a_phase(rows: int) -> None:
+    X, y, _ = levels(20)
+    learner = new().fit(X[:rows], y[:rows])
+    assert (learner.state_.phase.end == rows + 1) == (rows != 9)
+    follower = learner.follow()
+    learner.partial_fit(X[rows : rows + 1], y[rows : rows + 1])
+    with pytest.raises(InputError, match="the learner has learned more rows"):
+        follower.predict_next(X[:1])
+
+
+@pytest.mark.parametrize("make", [MetricRegressor, lambda: KeyedRegressor(by=1)])
+def test_late_rows_with_an_invalid_past_are_refused(make: Callable[[], MetricRegressor | KeyedRegressor]) -> None:
+    X, y, _ = levels(30)
+    learner = make().fit(X, y)
+    made = learner.predict_each(X[:2])
+    width = made.past.shape[1]
+    with pytest.raises(ShapeError, match=rf"past must be {width} features of each of 2 rows, got shape \(1, {width}\)"):
+        learner.learn_late(X[:2], y[:2], made._replace(past=made.past[:1]))
+    for value in (np.nan, 1e62):
+        with pytest.raises(DomainError, match="past must be finite and at most 1e\\+61 in size, got"):
+            learner.learn_late(X[:2], y[:2], made._replace(past=np.full_like(made.past, value)))
 
 
 def test_by_and_past_may_not_change_after_fit() -> None:

@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipack.errors import ShapeError
 from ellipack.learners.intervals import Predictions, RowPredictions, check_bounds, empty_predictions
 from ellipack.learners.keyed.combination import Published
 from ellipack.learners.keyed.key_learner import OFFER_SIZE, KeyLearner, KeySettings, LateRow, OwnRounds
@@ -25,9 +24,8 @@ from ellipack.learners.keyed.store import LearnerStore, StoreLimits
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.feature_growth import with_added_features
 from ellipack.learners.metric.learner import BothPredictions
-from ellipack.learners.metric.past import MAX_PAST_VALUE
 from ellipack.learners.metric.predictions import predict_next_with_intervals, predict_with_intervals
-from ellipack.learners.metric.row_checks import checked_labels, checked_rows
+from ellipack.learners.metric.row_checks import checked_labels, checked_past, checked_rows
 from ellipack.learners.metric.state import MetricState
 from ellipack.locks import LearnLock
 from ellipack.row_keys import RowKeys
@@ -417,12 +415,7 @@ def learn_late(
     """Learn rows whose labels come after other rows, with what `predict_each` returned for them."""
     table = _checked(state, X, keys)
     labels = checked_labels(state.pooled.core, y, len(table))
-    past, n_past = (
-        np.asarray(predictions.past, dtype=np.float64),
-        learner.n_past_features(state.pooled.core) + OFFER_SIZE,
-    )
-    if past.shape != (len(table), n_past) or not (np.abs(past) <= MAX_PAST_VALUE).all():
-        raise ShapeError(f"past must be {n_past} features of each of {len(table)} rows, got shape {past.shape}")
+    past = checked_past(predictions.past, len(table), learner.n_past_features(state.pooled.core) + OFFER_SIZE)
     published = Predictions(np.asarray(predictions.values), check_bounds(predictions.bounds, len(table)))
     with state.lock.turn:
         state.settle()

@@ -23,17 +23,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack._core import CoreParts, MetricCore, MetricSettings
-from ellipack.errors import ShapeError
 from ellipack.learners.intervals import NO_BOUNDS, Predictions, RowPredictions, check_bounds, empty_predictions
 from ellipack.learners.metric.call_sizes import rounds_per_call
 from ellipack.learners.metric.eviction import evict_redundant_centers
 from ellipack.learners.metric.global_regressions import refits_after
-from ellipack.learners.metric.past import MAX_PAST_VALUE, past_feature_names, with_rounds
+from ellipack.learners.metric.past import past_feature_names, with_rounds
 from ellipack.learners.metric.phase_end import next_phase
-from ellipack.learners.metric.row_checks import NO_KEYS, checked_keys, checked_labels, checked_rows
+from ellipack.learners.metric.row_checks import NO_KEYS, checked_keys, checked_labels, checked_past, checked_rows
 from ellipack.learners.metric.state import MetricState
 from ellipack.parallel import check_n_jobs, thread_count
-from ellipack.validation import Floats, Ints, Row, as_floats
+from ellipack.validation import Floats, Ints, Row
 
 NO_PREDICTIONS: Final = Predictions(np.empty(0), NO_BOUNDS)
 """Predictions that are not wanted."""
@@ -257,10 +256,8 @@ def learn_late(
     """
     rows = checked_rows(state.core, X)
     labels = checked_labels(state.core, y, len(rows))
-    known, bounds = as_floats(predictions.past, "past"), check_bounds(predictions.bounds, len(rows))
-    n_known = n_past_features(state.core)
-    if known.shape not in ((len(rows), n_known), (len(rows), 0)) or not (np.abs(known) <= MAX_PAST_VALUE).all():
-        raise ShapeError(f"past must be {n_known} features of each of {len(rows)} rows, got shape {known.shape}")
+    width = n_past_features(state.core) if np.size(predictions.past) else 0
+    known, bounds = checked_past(predictions.past, len(rows), width), check_bounds(predictions.bounds, len(rows))
     for round_ in zip(rows.tolist(), labels.tolist(), keys, known.tolist(), bounds.tolist(), strict=True):
         learn_one(state, Round(*round_))
 

@@ -65,6 +65,7 @@ class NextRowPredictor:
     """
 
     def __init__(self, state: MetricState) -> None:
+        self._state = state
         self._core = state.core
         self._clock = state.clock
         self._past: PastFeatures | None = None
@@ -118,7 +119,9 @@ class NextRowPredictor:
         return predictions
 
     def _check_clock(self) -> None:
-        if self._core.clock != self._clock:
+        if (
+            self._state.core is not self._core or self._core.clock != self._clock
+        ):  # the end of a phase replaces the core
             raise InputError("the learner has learned more rows: create a new predictor of the rows that follow")
 
 

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from ellipack._core import MetricCore
 from ellipack.errors import DomainError, ShapeError
+from ellipack.learners.metric.past import MAX_PAST_VALUE
 from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats, Ints, as_floats, check_labels, check_rows
 
 NO_KEYS: Final[Ints] = np.zeros(0, dtype=np.int64)
@@ -44,6 +45,17 @@ def checked_known_labels(labels: ArrayLike, count: int) -> Floats:
     largest = np.nanmax(np.abs(known), initial=0.0)
     if largest > MAX_ABS_LABEL:
         raise DomainError(f"labels must be at most {MAX_ABS_LABEL:g} in size, or NaN, got {largest:g}")
+    return known
+
+
+def checked_past(past: ArrayLike, rows: int, width: int) -> Floats:
+    """Return the features of the past of each row as an array, or raise."""
+    known = as_floats(past, "past")
+    if known.shape != (rows, width):
+        raise ShapeError(f"past must be {width} features of each of {rows} rows, got shape {known.shape}")
+    largest = np.abs(known).max(initial=0.0)
+    if not largest <= MAX_PAST_VALUE:
+        raise DomainError(f"past must be finite and at most {MAX_PAST_VALUE:g} in size, got {largest:g}")
     return known
 
 
