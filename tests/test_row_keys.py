@@ -36,6 +36,12 @@ def test_keys_of_numbers_do_not_depend_on_their_type() -> None:
     assert len(set(expected.tolist())) == 3
 
 
+def test_integers_of_any_size_have_keys() -> None:
+    large = [10**400, 10**400 + 1, -(10**400), 2**64, 10**5000]
+    assert len({hash_row([value]) for value in large}) == len(large)
+    assert hash_row([10**400]) == int(hash_rows([np.array([10**400], dtype=object)])[0])
+
+
 def test_keys_are_the_same_on_every_machine() -> None:
     assert hash_row(["north", 1]) == hash_rows([["north"], [1]])[0] == KNOWN
 

@@ -165,11 +165,18 @@ def _code(value: Any) -> int:
     if value is None or type(value).__name__ in _MISSING_TYPES or value != value:  # noqa: PLR0124 (NaN)
         return _MISSING
     if not _is_number(value):
-        return int.from_bytes(blake2b(str(value).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
-    number = float(value) + 0.0
+        return _text_code(str(value))
+    try:
+        number = float(value) + 0.0
+    except OverflowError:  # an integer beyond the largest float
+        return _text_code(hex(value))
     if _LARGE <= abs(number) < _HUGE:
         return int(value) & _MASK
     return int.from_bytes(struct.pack("<d", number), "little")
+
+
+def _text_code(text: str) -> int:
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def _is_number(value: Any) -> bool:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ellipack.cli.options import Options
 from tests.cli.runner import CliRunner
 from tests.cli.tables import TARGET, rides, write
 
@@ -128,3 +129,8 @@ def test_disk_full_at_the_end_is_reported_in_one_line(place: str, folder: Path, 
     assert (result.code, result.out) == (3, "")
     assert result.last_line == f"ellipack: {place} can't be written: File too large"
     assert not (folder / "p.parquet").exists()
+
+
+def test_the_command_that_resumes_has_the_options_of_workers() -> None:
+    options = Options("t.csv", target="y", save="m", workers=2, worker_timeout=1800.0)
+    assert options.resume_command() == "ellipack run t.csv --resume m --workers 2 --worker-timeout 1800"

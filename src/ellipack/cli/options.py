@@ -121,5 +121,7 @@ class Options:
         command += ["--scheduler", self.scheduler] if self.scheduler is not None else []
         command += ["--shards", str(self.shards)] if self.shards != DEFAULT_SHARDS else []
         command += ["--shard-rows", str(self.shard_rows)] if self.shard_rows != DEFAULT_SHARD_ROWS else []
+        timeout = self.worker_timeout
+        command += ["--worker-timeout", f"{timeout:g}"] if timeout != DEFAULT_WORKER_TIMEOUT else []
         command += ["--on-error", self.on_error] if self.on_error != "stop" else []
         return shlex.join(command + ["--complete"] * self.complete + ["--json"] * self.as_json)

@@ -269,4 +269,7 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
 
 
 def _is_finite_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number | np.bool_) and math.isfinite(value)
+    try:
+        return isinstance(value, int | float | np.number | np.bool_) and math.isfinite(value)
+    except OverflowError:  # an integer beyond the largest float
+        return False
