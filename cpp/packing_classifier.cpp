@@ -86,9 +86,8 @@ PackingClassifierCore::Round PackingClassifierCore::prepare_round(std::size_t pa
   }
   round.center = static_cast<std::size_t>(nearest.position);
   const std::int64_t mistake = mistakes_[packing] + 1;
-  round.adds_center =
-      centers.size() == 0 ||
-      is_beyond(nearest.squared_distance, ball_clocks_ ? centers.label_counts[round.center] + 1 : mistake);
+  round.adds_center = centers.size() == 0 || is_beyond(nearest.squared_distance,
+                                                       ball_clocks_ ? centers.label_counts[round.center] + 1 : mistake);
   if (round.adds_center) {
     centers.make_room(point);
   }
