@@ -18,6 +18,7 @@ using simd::Double4;
 static_assert(control_count == simd::lane_count<Double4>);
 
 constexpr std::int64_t equal_rounds = 500;       // in which groups of equal priority get equally many measurements
+constexpr double early_rounds = 256.0;           // which count less than later ones
 constexpr double even_part = 0.25;               // of the probability, equal in all rounds; the rest follows the size
 constexpr double mean_change_part = 0.5;         // of the mean change, which is added to that of a round
 constexpr double largest_ratio = 20.0;           // of a size to its mean
@@ -88,6 +89,10 @@ double stride(std::int64_t round) {
   }
   return 24.0;
 }
+
+// Returns the weight of a round in all sums. In the first rounds, the learner hardly knows the function, and
+// predictions may depend on features that do not matter. So these rounds count in proportion to their number.
+double weight_of(std::int64_t round) { return std::min(1.0, static_cast<double>(round + 1) / early_rounds); }
 
 double squared(double value) { return value * value; }
 
@@ -249,11 +254,11 @@ void MeasuredMoments::fade(double keep) {
   }
 }
 
-void ControlMoments::add(const Controls& values, double keep) {
-  weight = keep * weight + 1.0;
-  squared_weight = keep * keep * squared_weight + 1.0;
-  const double step = 1.0 / weight;
-  const double factor = 1.0 - step;
+void ControlMoments::add(const Controls& values, double new_weight, double keep) {
+  weight = keep * weight + new_weight;
+  squared_weight = keep * keep * squared_weight + new_weight * new_weight;
+  const double step = new_weight / weight;
+  const double factor = new_weight * (1.0 - step);
   const auto before = simd::load<Double4>(means.data());
   const Double4 gaps = simd::load<Double4>(values.data()) - before;
   simd::store(means.data(), before + step * gaps);
@@ -357,9 +362,9 @@ double GroupSums::relative_deviation_of_one(std::int64_t count) const {
   return scale > 0.0 ? deviation_of_one(*this, count) / std::sqrt(scale) : 0.0;
 }
 
-void FadingMean::add(double value, double keep) {
-  weight = weight * keep + 1.0;
-  mean += (value - mean) / weight;
+void FadingMean::add(double value, double new_weight, double keep) {
+  weight = weight * keep + new_weight;
+  mean += new_weight / weight * (value - mean);
 }
 
 void ImportanceParts::check() const {
@@ -548,6 +553,7 @@ void ColumnImportance::make_room(std::int64_t round) {
 }
 
 void ColumnImportance::add(const Round& round) {
+  const double weight = weight_of(round.number);
   const double keep = 1.0 - 1.0 / memory(round.number);
   parts_.recent_factor *= keep;
   if (round.choice) {
@@ -558,21 +564,21 @@ void ColumnImportance::add(const Round& round) {
     FeatureGroup& group = parts_.groups[g];
     const Outlook& outlook = round.outlooks[g];
     const bool had_never_differed = has_never_differed(group);
-    group.total.differs.add(outlook.differs ? 1.0 : 0.0, 1.0);
-    group.recent.differs.add(outlook.differs ? 1.0 : 0.0, keep);
+    group.total.differs.add(outlook.differs ? 1.0 : 0.0, weight, 1.0);
+    group.recent.differs.add(outlook.differs ? 1.0 : 0.0, weight, keep);
     if (outlook.differs) {
-      group.total.controls.add(outlook.controls, 1.0);
-      group.recent.controls.add(outlook.controls, keep);
-      group.change.add(outlook.change, size_keep);
-      group.size.add(outlook.size, size_keep);
+      group.total.controls.add(outlook.controls, weight, 1.0);
+      group.recent.controls.add(outlook.controls, weight, keep);
+      group.change.add(outlook.change, 1.0, size_keep);
+      group.size.add(outlook.size, 1.0, size_keep);
     } else {
       group.recent.controls.fade(keep);
     }
     fractions_change = fractions_change || has_never_differed(group) != had_never_differed;
   }
   const double error = squared(round.prediction - round.label);
-  parts_.total_error.add(error, 1.0);
-  parts_.recent_error.add(error, keep);
+  parts_.total_error.add(error, weight, 1.0);
+  parts_.recent_error.add(error, weight, keep);
   if (round.choice && round.number >= equal_rounds && is_divided_again()) {
     divide_measurements();
   }
@@ -591,8 +597,9 @@ void ColumnImportance::add_measurement(const Choice& choice, const Round& round)
   std::ranges::copy(round.outlooks[choice.group].controls, values.begin());
   values.back() = rise_of(round.measured_prediction - round.prediction, round.prediction, round.label);
   FeatureGroup& group = parts_.groups[choice.group];
-  group.total.add(1.0 / choice.probability, values);
-  group.recent.add(1.0 / choice.probability, values);
+  const double weight = weight_of(round.number) / choice.probability;
+  group.total.add(weight, values);
+  group.recent.add(weight, values);
   ++group.count;
 }
 

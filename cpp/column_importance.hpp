@@ -56,8 +56,8 @@ struct ControlMoments {
 
   double effective_count() const { return squared_weight > 0.0 ? weight * (weight / squared_weight) : 0.0; }
 
-  // Adds values, after multiplying the weights so far by `keep`.
-  void add(const Controls& values, double keep);
+  // Adds values with a weight, after multiplying the weights so far by `keep`.
+  void add(const Controls& values, double new_weight, double keep);
   void fade(double keep);
 };
 
@@ -66,7 +66,7 @@ struct FadingMean {
   double weight = 0.0;
   double mean = 0.0;
 
-  void add(double value, double keep);  // `keep` is the factor of the weight so far
+  void add(double value, double new_weight, double keep);  // `keep` is the factor of the weight so far
 };
 
 // What was measured over all rounds, or over the recent ones.

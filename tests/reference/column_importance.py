@@ -11,7 +11,7 @@ from ellipack.validation import Floats
 from tests.reference.metric_learner import ReferenceMetricLearner
 
 MASK = 2**64 - 1
-FIRST_ROUND, EQUAL_ROUNDS, MAX_ROWS = 16, 500, 1024
+FIRST_ROUND, EARLY_ROUNDS, EQUAL_ROUNDS, MAX_ROWS = 16, 256, 500, 1024
 EQUAL_FRACTION, RELATIVE_FRACTION, RECENT_FRACTION = 0.25, 0.5, 0.25
 MAX_PAIRED = 16  # features that are replaced together, beyond which products of two features are left out
 EVEN_PART, MEAN_CHANGE_PART, LARGEST_RATIO, SIZE_KEEP = 0.25, 0.5, 20.0, 1 - 1 / 256
@@ -64,13 +64,13 @@ class Sums:
         """Multiply the weights of the measurements."""
         self.measured = [each._replace(weight=keep * each.weight) for each in self.measured]
 
-    def add_round(self, differs: bool, controls: Floats, keep: float) -> None:
+    def add_round(self, differs: bool, controls: Floats, weight: float, keep: float) -> None:
         """Add a round, after multiplying the weights of those before; its controls only if values differ."""
-        self.round_weights = np.append(keep * self.round_weights, 1.0)
+        self.round_weights = np.append(keep * self.round_weights, weight)
         self.differs.append(differs)
         self.control_weights = keep * self.control_weights
         if differs:
-            self.control_weights = np.append(self.control_weights, 1.0)
+            self.control_weights = np.append(self.control_weights, weight)
             self.controls.append(controls)
 
     def fraction(self) -> float:
@@ -297,6 +297,7 @@ class LiteralImportance:
         mean_moves = np.abs(moves).mean(axis=1)
         sizes = [self._size(*pair, abs(label - usual)) for pair in zip(self.groups, mean_moves, strict=True)]
         chosen, probability = self._choose(differs, sizes)
+        weight = min(1.0, (self.learner.clock + 1) / EARLY_ROUNDS)
         for k, group in enumerate(self.groups):
             group.recent.fade_measured(1 - 1 / self._memory())
             if group is chosen:
@@ -304,9 +305,9 @@ class LiteralImportance:
                 replaced[group.features] = source[group.features]
                 rise = (self.learner.predict(replaced) - label) ** 2 - (usual - label) ** 2
                 for sums in (group.total, group.recent):
-                    sums.measured.append(Measurement(1 / probability, rise, controls[k]))
-            group.total.add_round(differs[k], controls[k], 1.0)
-            group.recent.add_round(differs[k], controls[k], 1 - 1 / self._memory())
+                    sums.measured.append(Measurement(weight / probability, rise, controls[k]))
+            group.total.add_round(differs[k], controls[k], weight, 1.0)
+            group.recent.add_round(differs[k], controls[k], weight, 1 - 1 / self._memory())
             if differs[k]:
                 group.changes.append(mean_moves[k])
                 group.sizes.append(sizes[k])

@@ -335,3 +335,12 @@ def test_files_with_impossible_groups_of_correlated_columns_are_refused(columns:
     facts["group_columns"][facts["kinds"].index("together")] = columns
     with pytest.raises(ModelFileError, match="importance/group"):
         serialization.from_archive(saved, 3)
+
+
+@pytest.mark.parametrize("rows", [300, 500, 1000])
+def test_useless_columns_of_a_stream_without_noise_have_no_share(rows: int) -> None:
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([rng.normal(size=rows), rng.integers(0, 2, rows), rng.integers(20, 90, rows)])
+        shares = MetricRegressor(random_state=seed).fit(X, 3 * X[:, 0] + 5 * X[:, 1]).feature_importances_
+        assert shares[2] < 0.002
