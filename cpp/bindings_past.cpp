@@ -67,12 +67,6 @@ FloatArray histories_of(const PastFeatures& features) {
   return to_numpy(std::move(rows), {count, history_size});
 }
 
-FloatArray compute(const PastFeatures& features, std::int64_t key, double prediction) {
-  std::vector<double> out(features.dimension());
-  features.fill(key, prediction, out);
-  return to_numpy(std::move(out));
-}
-
 void bind_past_features(nb::module_& m) {
   nb::class_<PastFeatures>(m, "PastFeatures", "Features that summarize earlier labels.")
       .def(nb::new_(&make_past_features), "labels"_a, "max_keys"_a, "stream"_a, "keys"_a, "histories"_a)
@@ -84,7 +78,6 @@ void bind_past_features(nb::module_& m) {
       .def_prop_ro("stream", &stream_of, new_array, "History of the stream: count, mean, error, labels.")
       .def_prop_ro("keys", &keys_of, new_array, "Keys, in the order in which they were learned last.")
       .def_prop_ro("histories", &histories_of, new_array, "History of each key.")
-      .def("compute", &compute, "key"_a, "prediction"_a, "Return the features of a row.")
       .def("add", &PastFeatures::add, "key"_a, "label"_a, "prediction"_a, "Learn the label of a row.")
       .def(
           "__reduce__",

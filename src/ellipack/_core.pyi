@@ -53,17 +53,17 @@ class LeastSquares:
     @property
     def coefficients(self) -> NDArray[numpy.float64]: ...
 
+    def convert(self, ratio: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Convert the regression to rescaled features. The old features are `ratio * new + shift`; the last one is the constant, with a ratio and a shift of 1.
+        """
+
     def update(self, features: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], target: float) -> None:
         """Update the regression by one row."""
 
     def discount(self, span: float) -> None:
         """
         Discount the past: rows that are `span` rounds old keep the fraction 1/e of their weight.
-        """
-
-    def convert(self, ratio: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
-        """
-        Convert the regression to rescaled features. The old features are `ratio * new + shift`; the last one is the constant, with a ratio and a shift of 1.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
@@ -129,24 +129,24 @@ class ConformalIntervals:
     def around(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], relative_scale: float = 1.0) -> NDArray[numpy.float64]:
         """Return the intervals around predictions: lower ends, then upper ends."""
 
-    def learn(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
-        """
-        Return the intervals around predictions, and learn their labels one after the other.
-        """
-
     def learn_label(self, label: float, published: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """
         Move the widths by a label and the intervals that were published for it.
         """
 
-    def learn_misses(self, label: float, published: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
-        """
-        Add how many of the published intervals a label missed, by which the scale is changed.
-        """
-
     def learn_error(self, error: float, relative_scale: float) -> None:
         """
         Add the error of a prediction to the mean error and to the losses of relative scales.
+        """
+
+    def learn(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Return the intervals around predictions, and learn their labels one after the other.
+        """
+
+    def learn_misses(self, label: float, published: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Add how many of the published intervals a label missed, by which the scale is changed.
         """
 
     def __eq__(self, other: object, /) -> bool: ...
@@ -700,9 +700,6 @@ class PastFeatures:
     @property
     def histories(self) -> NDArray[numpy.float64]:
         """History of each key."""
-
-    def compute(self, key: int, prediction: float) -> NDArray[numpy.float64]:
-        """Return the features of a row."""
 
     def add(self, key: int, label: float, prediction: float) -> None:
         """Learn the label of a row."""

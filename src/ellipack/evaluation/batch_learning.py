@@ -58,7 +58,7 @@ class PendingBatch:
 
     def up_to_label(self, count: int) -> "PendingBatch":
         """Return the rows up to that with the last of `count` labels; all rows if there are no more labels."""
-        (labeled,) = np.flatnonzero(~np.isnan(self.rows.labels)).reshape(1, -1)
+        labeled = np.flatnonzero(~np.isnan(self.rows.labels))
         if count >= len(labeled):
             return self
         n_rows = int(labeled[count - 1]) + 1
