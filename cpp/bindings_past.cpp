@@ -72,6 +72,8 @@ void bind_past_features(nb::module_& m) {
       .def(nb::new_(&make_past_features), "labels"_a, "max_keys"_a, "stream"_a, "keys"_a, "histories"_a)
       .def_prop_ro_static(
           "history_size", [](nb::handle) { return history_size; }, "Number of values of a history.")
+      .def_ro_static("max_labels", &LabelHistory::max_labels, "Largest number of last labels.")
+      .def_ro_static("largest_value", &MetricCore::largest_past, "Largest feature in size.")
       .def_prop_ro("labels", [](const PastFeatures& self) { return self.settings().labels; })
       .def_prop_ro("max_keys", [](const PastFeatures& self) { return self.settings().max_keys; })
       .def_prop_ro("dimension", &PastFeatures::dimension, "Number of features.")

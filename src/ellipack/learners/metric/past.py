@@ -16,10 +16,10 @@ from ellipack.validation import check_integer
 DEFAULT_PAST_LABELS: Final = 3
 """Number of last labels that a learner sees by default."""
 
-MAX_PAST_LABELS: Final = 8
+MAX_PAST_LABELS: Final = PastFeatures.max_labels
 """Largest number of last labels that a learner sees."""
 
-MAX_PAST_VALUE: Final = 1e61
+MAX_PAST_VALUE: Final = PastFeatures.largest_value
 """Largest feature of the past in size: a label, a mean of labels, or the error of a prediction."""
 
 _MIN_GAIN = 0.02  # by which the past must reduce the sum of squared errors to be used

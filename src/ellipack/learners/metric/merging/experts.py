@@ -18,8 +18,6 @@ from ellipack.validation import Floats, Ints
 
 State = TypeVar("State")
 
-_MIN_WIDTH, _MAX_WIDTH = 1e-3, 1e300  # of prediction intervals
-
 
 class Run(NamedTuple, Generic[State]):
     """What a run of rows changed: a state before and after it."""
@@ -148,7 +146,7 @@ def merge_intervals(
         last.mean_error,
         base.labels + sum(each.labels - base.labels for each in learned),
         base.rounds + sum(each.rounds - base.rounds for each in learned),
-        np.clip(np.exp(logarithms), _MIN_WIDTH, _MAX_WIDTH),
+        np.clip(np.exp(logarithms), base.smallest_width, base.largest_width),
         last.scale_losses,
         last.excess_misses,
     )
