@@ -300,7 +300,7 @@ class Run:
         """Return the id of each parsed row; None without an id column."""
         if self.options.id_column is None:
             return None
-        kept = np.searchsorted(batch.row_numbers, rows.row_numbers)
+        kept = batch.positions_of(rows.row_numbers)
         ids: Texts = column_text(batch, self.options.id_column)[kept].tolist()
         return ids
 
@@ -313,7 +313,7 @@ class Run:
         by = getattr(self.learner, "by", None)
         if by is None:
             return None
-        kept = np.searchsorted(batch.row_numbers, rows.row_numbers)
+        kept = batch.positions_of(rows.row_numbers)
         names = [by] if isinstance(by, str) else by
         return np.column_stack([column_text(batch, name)[kept] for name in names])
 

@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from copy import deepcopy
 from importlib import import_module
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ellipack.errors import InputError, StreamError
+from ellipack.errors import InputError
 from ellipack.estimators import MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import key_columns
@@ -29,7 +28,6 @@ from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.locks import LearnLock
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
-from ellipack.serialization.atomic_file import write_file
 from ellipack.tables.frames import SOURCE, is_iterator, iterate_batches, iterate_tables, regroup_tables, with_labels
 from ellipack.tables.python_messages import python_hints, warn_about_columns
 from ellipack.tabular import (
@@ -422,10 +420,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             Path of the file. An existing file is replaced.
         """
         page = import_module("ellipack.report.page")  # which needs packages that the rest does not need
-        try:
-            write_file(Path(path), page.render_page(self.record_).encode())
-        except OSError as error:
-            raise StreamError(f"{path} can't be written: {error.strerror or error}") from error
+        page.write_page(self.record_, path)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "run_" in self.__dict__
@@ -537,7 +532,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
                 rows = run.encoder.parse_unlabeled(batch, self.on_error)
                 found = np.full((len(batch), *shape), np.nan)
                 if len(rows):
-                    places = np.searchsorted(batch.row_numbers, rows.row_numbers)
+                    places = batch.positions_of(rows.row_numbers)
                     found[places] = run.options.bound(predict(batch, rows))
                 predictions.append(found)
         return np.concatenate(predictions)
