@@ -222,6 +222,7 @@ class Run:
         change, result = self.learned
         change.encoder.commit()
         change.waiting.commit()
+        # In one call, so that an interrupt sees all of these or none.
         vars(self).update(change._asdict(), pending=None, learned=None)
         return result
 
@@ -332,11 +333,13 @@ class Run:
         """Make intervals of these coverages from now on, also for rows that wait for their labels."""
         if coverages != self.options.coverages:
             options = replace(self.options, coverages=coverages)
+            # In one call, so that an interrupt sees all of these or none.
             vars(self).update(options=options, interval_scores=IntervalScores(coverages))
 
     def start_table(self, source: str) -> None:
         """Continue with another table, from its first row and with predictions of its own."""
         start = {"output_position": OutputPosition(), "fingerprint": TableFingerprint()}
+        # In one call, so that an interrupt sees all of these or none.
         vars(self).update(source=source, position=0, **start)
 
     @contextmanager
@@ -349,6 +352,7 @@ class Run:
             yield
         finally:
             if self.position == 0:
+                # In one call, so that an interrupt sees all of these or none.
                 vars(self).update(before)
 
     def save(self, path: str | os.PathLike[str]) -> None:

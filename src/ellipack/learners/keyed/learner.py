@@ -173,6 +173,7 @@ class KeyedState:
         if self.change is not None:
             self.store.put(self.change.learners)
             self.records.update(self.change.records)
+            # In one call, so that an interrupt sees all of these or none.
             vars(self).update(pooled=self.change.pooled, batch=None, change=None)
 
     def __reduce__(self) -> tuple[type["KeyedState"], tuple[object, ...]]:
@@ -443,4 +444,5 @@ def add_features(state: KeyedState, scales: Floats) -> None:
     with state.lock.turn:
         state.settle()
         added_scales = np.append(state.added_scales, scales)
+        # In one call, so that an interrupt sees all of these or none.
         vars(state).update(pooled=with_added_features(state.pooled, scales), added_scales=added_scales)
