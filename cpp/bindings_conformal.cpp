@@ -148,8 +148,8 @@ void bind_conformal(nb::module_& m) {
           "coverages",
           [](nb::handle) { return copy_to_numpy<double>(ConformalIntervals::coverages, {ConformalIntervals::size}); },
           "Coverages of the intervals, in ascending order.")
-      .def_ro_static("smallest_width", &ConformalIntervals::smallest_width)
-      .def_ro_static("largest_width", &ConformalIntervals::largest_width)
+      .def_ro_static("smallest_width", &ConformalIntervals::smallest_width, "Smallest width, in units of the scale.")
+      .def_ro_static("largest_width", &ConformalIntervals::largest_width, "Largest width.")
       .def_ro_static("largest_scale_loss", &ConformalIntervals::largest_scale_loss, "Largest loss in size.")
       .def_ro_static("largest_excess", &ConformalIntervals::largest_excess, "Largest `excess_misses` in size.")
       .def_ro("mean_error", &ConformalIntervals::mean_error)

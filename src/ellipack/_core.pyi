@@ -97,10 +97,10 @@ class ConformalIntervals:
     """Coverages of the intervals, in ascending order."""
 
     smallest_width: Final[float] = ...
-    """(arg: object, /) -> float"""
+    """Smallest width, in units of the scale."""
 
     largest_width: Final[float] = ...
-    """(arg: object, /) -> float"""
+    """Largest width."""
 
     largest_scale_loss: Final[float] = ...
     """Largest loss in size."""
@@ -327,7 +327,7 @@ class ImportanceParts:
     @property
     def errors(self) -> NDArray[numpy.float64]:
         """
-        Weight and mean of the squared errors of all rounds, and of the recent ones.
+        Weight and mean of the squared errors of all rounds, the same of the recent ones, and the factor by which the weights of recent measurements are still to be multiplied.
         """
 
     @property

@@ -158,7 +158,7 @@ def keep_learned(state: KeyedState, pooled: MetricState, results: Sequence[Learn
 def learn_partitioned(
     state: KeyedState, X: ArrayLike, y: ArrayLike, keys: RowKeys, where: Partitioning, options: CallOptions
 ) -> Predictions:
-    """Run one round for each row, on the workers of an executor. See `ellipack.learners.keyed.learner.learn`.
+    """Run one round for each row, on the workers of an executor. See `ellipack.learners.keyed.learner.learn_into`.
 
     Parameters
     ----------

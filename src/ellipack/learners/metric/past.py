@@ -25,9 +25,8 @@ MAX_PAST_VALUE: Final = PastFeatures.largest_value
 _MIN_GAIN = 0.02  # by which the past must reduce the sum of squared errors to be used
 _MIN_ROUNDS = 256  # until then, the past is always used
 _TRIAL_DIVISOR = 8  # the part of a phase in which the past is tried
-_TRIAL_COST_DIVISOR = (
-    16  # of the numbers of validation points and of centers, by which the metric of a trial is selected
-)
+# Divisor of the numbers of validation points and of centers in the pool by which the metric of a trial is selected.
+_TRIAL_COST_DIVISOR = 16
 
 
 def past_labels(past: bool | int) -> int:
