@@ -231,7 +231,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         with self._lock, python_hints():
             run: Run | None = self.__dict__.get("run_")
             if run is not None:
-                run.settle()
+                run.complete_batch()
             first = 1 if run is None or run.source != SOURCE else run.position + 1
             wanted = _Wanted(tuple(keep), coverage, workers)
             return self._learn(run, self._batches(X, y, first, workers), is_iterator(X), wanted)
@@ -247,7 +247,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         with self._lock, python_hints():
             run: Run | None = self.__dict__.get("run_")
             if run is not None:
-                run.settle()
+                run.complete_batch()
             batches = stream
             if workers is not None and isinstance(stream, TableStream):
                 batches = worker_batches(stream, workers.sharding.shards)
@@ -428,7 +428,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:  # a copy is taken between two batches
             if self.__sklearn_is_fitted__():
-                self.run_.settle()
+                self.run_.complete_batch()
             state = {name: value for name, value in super().__getstate__().items() if name != "_own_lock"}
             return state | {name: deepcopy(state[name]) for name in ("run_",) if name in state}
 
@@ -527,7 +527,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         """Return what a function returns for each row, an array of a given shape; NaN for rows that are skipped."""
         run, predictions = self._fitted_run, [np.zeros((0, *shape))]
         with self._lock, python_hints():
-            run.settle()
+            run.complete_batch()
             for batch in iterate_batches(iterate_tables(X), 1):
                 rows = run.encoder.parse_unlabeled(batch, self.on_error)
                 found = np.full((len(batch), *shape), np.nan)
