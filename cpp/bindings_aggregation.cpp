@@ -30,6 +30,20 @@ FloatArray inverse_of(const LeastSquares& self) {
   return copy_to_numpy<double>(*self.inverse, {self.size(), self.size()});
 }
 
+// Functions for tests.
+
+void update(LeastSquares& self, const Vector& features, double target) {
+  require_size("features", features.size(), self.size());
+  std::vector<double> gain(self.size());
+  self.update(span_of(features), target, gain);
+}
+
+void discount(LeastSquares& self, double span) {
+  require(span > 1.0, "span must be > 1");
+  std::vector<double> factors(self.size());
+  self.discount(span, factors);
+}
+
 }  // namespace
 
 void bind_aggregation(nb::module_& m) {
@@ -83,22 +97,6 @@ void bind_aggregation(nb::module_& m) {
       .def_prop_ro(
           "coefficients", [](const LeastSquares& self) { return as_vector(self.coefficients); }, new_array)
       .def(
-          "update",
-          [](LeastSquares& self, const Vector& features, double target) {
-            require_size("features", features.size(), self.size());
-            std::vector<double> gain(self.size());
-            self.update(span_of(features), target, gain);
-          },
-          "features"_a, "target"_a, "Update the regression by one row.")
-      .def(
-          "discount",
-          [](LeastSquares& self, double span) {
-            require(span > 1.0, "span must be > 1");
-            std::vector<double> factors(self.size());
-            self.discount(span, factors);
-          },
-          "span"_a, "Discount the past: rows that are `span` rounds old keep the fraction 1/e of their weight.")
-      .def(
           "convert",
           [](LeastSquares& self, const Vector& ratio, const Vector& shift) {
             require_size("ratio", ratio.size(), self.size());
@@ -108,6 +106,9 @@ void bind_aggregation(nb::module_& m) {
           "ratio"_a, "shift"_a,
           "Convert the regression to rescaled features. The old features are `ratio * new + shift`; the last one is "
           "the constant, with a ratio and a shift of 1.")
+      .def("update", &update, "features"_a, "target"_a, "Update the regression by one row.")
+      .def("discount", &discount, "span"_a,
+           "Discount the past: rows that are `span` rounds old keep the fraction 1/e of their weight.")
       .def(
           "__reduce__",
           [](const LeastSquares& self) {

@@ -59,6 +59,22 @@ void learn_label(ConformalIntervals& self, double label, const Vector& published
   self.learn_label(label, bounds_of(published));
 }
 
+FloatArray select(const Matrix& bounds, const Vector& positions) {
+  require_width(bounds, bounds_per_row);
+  const auto wanted = positions_of(positions);
+  std::vector<double> unused(bounds.shape(0));
+  std::vector<double> out(2 * bounds.shape(0) * wanted.size());
+  const PredictionOutput output{unused, out, wanted};
+  for (std::size_t row = 0; row < bounds.shape(0); ++row) {
+    Bounds all;
+    std::ranges::copy(span_of(bounds).subspan(row * bounds_per_row, bounds_per_row), all.begin());
+    output.write_bounds(row, all);
+  }
+  return to_numpy(std::move(out), {bounds.shape(0), 2 * wanted.size()});
+}
+
+// Functions for tests.
+
 void learn_misses(ConformalIntervals& self, double label, const Vector& published) {
   self.learn_misses(label, bounds_of(published));
 }
@@ -76,20 +92,6 @@ FloatArray learn_rounds(Calibrated& self, const Vector& predictions, const Vecto
     }
   });
   return to_numpy(std::move(out), {predictions.size(), bounds_per_row});
-}
-
-FloatArray select(const Matrix& bounds, const Vector& positions) {
-  require_width(bounds, bounds_per_row);
-  const auto wanted = positions_of(positions);
-  std::vector<double> unused(bounds.shape(0));
-  std::vector<double> out(2 * bounds.shape(0) * wanted.size());
-  const PredictionOutput output{unused, out, wanted};
-  for (std::size_t row = 0; row < bounds.shape(0); ++row) {
-    Bounds all;
-    std::ranges::copy(span_of(bounds).subspan(row * bounds_per_row, bounds_per_row), all.begin());
-    output.write_bounds(row, all);
-  }
-  return to_numpy(std::move(out), {bounds.shape(0), 2 * wanted.size()});
 }
 
 void defer_rounds(DeferredCalibration& self, const Vector& predictions, const Vector& labels) {
@@ -146,6 +148,10 @@ void bind_conformal(nb::module_& m) {
           "coverages",
           [](nb::handle) { return copy_to_numpy<double>(ConformalIntervals::coverages, {ConformalIntervals::size}); },
           "Coverages of the intervals, in ascending order.")
+      .def_ro_static("smallest_width", &ConformalIntervals::smallest_width, "Smallest width, in units of the scale.")
+      .def_ro_static("largest_width", &ConformalIntervals::largest_width, "Largest width.")
+      .def_ro_static("largest_scale_loss", &ConformalIntervals::largest_scale_loss, "Largest loss in size.")
+      .def_ro_static("largest_excess", &ConformalIntervals::largest_excess, "Largest `excess_misses` in size.")
       .def_ro("mean_error", &ConformalIntervals::mean_error)
       .def_ro("labels", &ConformalIntervals::labels)
       .def_ro("rounds", &ConformalIntervals::rounds)
@@ -159,14 +165,14 @@ void bind_conformal(nb::module_& m) {
                   "3.25 is a quarter of the way from the interval of index 3 to the next.")
       .def("around", &around, "predictions"_a, "relative_scale"_a = 1.0,
            "Return the intervals around predictions: lower ends, then upper ends.")
-      .def("learn", &learn_rounds<ConformalIntervals>, "predictions"_a, "labels"_a,
-           "Return the intervals around predictions, and learn their labels one after the other.")
       .def("learn_label", &learn_label, "label"_a, "published"_a,
            "Move the widths by a label and the intervals that were published for it.")
-      .def("learn_misses", &learn_misses, "label"_a, "published"_a,
-           "Add how many of the published intervals a label missed, by which the scale is changed.")
       .def("learn_error", &learn_error, "error"_a, "relative_scale"_a,
            "Add the error of a prediction to the mean error and to the losses of relative scales.")
+      .def("learn", &learn_rounds<ConformalIntervals>, "predictions"_a, "labels"_a,
+           "Return the intervals around predictions, and learn their labels one after the other.")
+      .def("learn_misses", &learn_misses, "label"_a, "published"_a,
+           "Add how many of the published intervals a label missed, by which the scale is changed.")
       .def(
           "__eq__",
           [](const ConformalIntervals& self, nb::handle other) {

@@ -230,8 +230,10 @@ void bind_importance_parts(nb::module_& m) {
       .def("with_groups", &with_groups, "groups"_a, "Return the same with other groups.")
       .def_prop_ro("sample", &sample_of, new_array,
                    "Earlier rows, the gradients at them, and their features of the past.")
-      .def_prop_ro("errors", &errors_of, new_array,
-                   "Weight and mean of the squared errors of all rounds, and of the recent ones.")
+      .def_prop_ro(
+          "errors", &errors_of, new_array,
+          "Weight and mean of the squared errors of all rounds, the same of the recent ones, and the factor by which "
+          "the weights of recent measurements are still to be multiplied.")
       .def_prop_ro(
           "last_row", [](const ImportanceParts& self) { return as_vector(self.last_row); }, new_array)
       .def_prop_ro("moves", &moves_of, new_array, "Numbers of increases and decreases of each feature.")

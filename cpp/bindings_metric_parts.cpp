@@ -68,6 +68,8 @@ void bind_feature_view(nb::module_& m) {
   nb::class_<FeatureView>(m, "FeatureView", "View of the features with a metric.")
       .def(nb::new_(&make_view), "knots"_a, "shift"_a, "scale"_a, "directions"_a, "gop"_a, "fit_dimension"_a,
            "max_slopes"_a = 0)
+      .def_prop_ro_static(
+          "largest_standard", [](nb::handle) { return largest_standard; }, "Largest standardized feature in size.")
       .def_prop_ro(
           "knots", [](const FeatureView& self) { return as_matrix(self.knots, self.dimension); }, new_array)
       .def_prop_ro(

@@ -67,24 +67,19 @@ FloatArray histories_of(const PastFeatures& features) {
   return to_numpy(std::move(rows), {count, history_size});
 }
 
-FloatArray compute(const PastFeatures& features, std::int64_t key, double prediction) {
-  std::vector<double> out(features.dimension());
-  features.fill(key, prediction, out);
-  return to_numpy(std::move(out));
-}
-
 void bind_past_features(nb::module_& m) {
   nb::class_<PastFeatures>(m, "PastFeatures", "Features that summarize earlier labels.")
       .def(nb::new_(&make_past_features), "labels"_a, "max_keys"_a, "stream"_a, "keys"_a, "histories"_a)
       .def_prop_ro_static(
           "history_size", [](nb::handle) { return history_size; }, "Number of values of a history.")
+      .def_ro_static("max_labels", &LabelHistory::max_labels, "Largest number of last labels.")
+      .def_ro_static("largest_value", &MetricCore::largest_past, "Largest feature in size.")
       .def_prop_ro("labels", [](const PastFeatures& self) { return self.settings().labels; })
       .def_prop_ro("max_keys", [](const PastFeatures& self) { return self.settings().max_keys; })
       .def_prop_ro("dimension", &PastFeatures::dimension, "Number of features.")
       .def_prop_ro("stream", &stream_of, new_array, "History of the stream: count, mean, error, labels.")
       .def_prop_ro("keys", &keys_of, new_array, "Keys, in the order in which they were learned last.")
       .def_prop_ro("histories", &histories_of, new_array, "History of each key.")
-      .def("compute", &compute, "key"_a, "prediction"_a, "Return the features of a row.")
       .def("add", &PastFeatures::add, "key"_a, "label"_a, "prediction"_a, "Learn the label of a row.")
       .def(
           "__reduce__",

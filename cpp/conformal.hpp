@@ -85,6 +85,7 @@ struct ConformalIntervals {
   // Exponential sums of the losses of relative scales r^0, r^(1/2) and r^1.
   using ScaleLosses = std::array<double, 3>;
   ScaleLosses scale_losses{};
+  static constexpr double largest_scale_loss = 1e9;
 
   // Exponential sum of the numbers of missed intervals, less their expectation. It stays 0 unless misses are learned.
   double excess_misses = 0.0;
@@ -249,7 +250,6 @@ struct ConformalIntervals {
 
   static constexpr double memory = 200.0;  // rounds after which the weight of an error falls to 1/e
   static constexpr double largest_error = 1e300;
-  static constexpr double largest_scale_loss = 1e9;
   static constexpr double expected_misses = 1.58;  // sum of 1 - c over all coverages
 
   // Returns the mean error; infinity before the second label, when no error is known.

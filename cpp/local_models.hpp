@@ -87,7 +87,7 @@ class Kriging {
   std::size_t capacity_;
   std::size_t count_ = 0;                // number of neighbors used
   std::size_t width_ = 0;                // row length of the systems: neighbors and right-hand sides
-  std::size_t stride_;                   // length of a column, rounded up to full vectors
+  std::size_t stride_;                   // length of a column: neighbors, the query, and padding of one vector
   simd::AlignedVector<double> columns_;  // ages, then offsets by coordinate; the query follows the last neighbor
   simd::AlignedVector<double> systems_;
 };

@@ -61,7 +61,7 @@ struct CoreParts {
 
 class MetricCore {
  public:
-  // Labels and predictions differ by less.
+  // Largest feature of the past in size: a label, a mean of labels, or the difference of a label and a prediction.
   static constexpr double largest_past = 1e61;
 
   // Throws std::invalid_argument unless the settings and the parts are valid.

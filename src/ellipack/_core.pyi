@@ -53,17 +53,17 @@ class LeastSquares:
     @property
     def coefficients(self) -> NDArray[numpy.float64]: ...
 
+    def convert(self, ratio: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Convert the regression to rescaled features. The old features are `ratio * new + shift`; the last one is the constant, with a ratio and a shift of 1.
+        """
+
     def update(self, features: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], target: float) -> None:
         """Update the regression by one row."""
 
     def discount(self, span: float) -> None:
         """
         Discount the past: rows that are `span` rounds old keep the fraction 1/e of their weight.
-        """
-
-    def convert(self, ratio: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
-        """
-        Convert the regression to rescaled features. The old features are `ratio * new + shift`; the last one is the constant, with a ratio and a shift of 1.
         """
 
     def __reduce__(self) -> tuple[object, ...]: ...
@@ -95,6 +95,18 @@ class ConformalIntervals:
 
     coverages: Final[NDArray[numpy.float64]] = ...
     """Coverages of the intervals, in ascending order."""
+
+    smallest_width: Final[float] = ...
+    """Smallest width, in units of the scale."""
+
+    largest_width: Final[float] = ...
+    """Largest width."""
+
+    largest_scale_loss: Final[float] = ...
+    """Largest loss in size."""
+
+    largest_excess: Final[float] = ...
+    """Largest `excess_misses` in size."""
 
     @property
     def mean_error(self) -> float: ...
@@ -129,24 +141,24 @@ class ConformalIntervals:
     def around(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], relative_scale: float = 1.0) -> NDArray[numpy.float64]:
         """Return the intervals around predictions: lower ends, then upper ends."""
 
-    def learn(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
-        """
-        Return the intervals around predictions, and learn their labels one after the other.
-        """
-
     def learn_label(self, label: float, published: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
         """
         Move the widths by a label and the intervals that were published for it.
         """
 
-    def learn_misses(self, label: float, published: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
-        """
-        Add how many of the published intervals a label missed, by which the scale is changed.
-        """
-
     def learn_error(self, error: float, relative_scale: float) -> None:
         """
         Add the error of a prediction to the mean error and to the losses of relative scales.
+        """
+
+    def learn(self, predictions: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float64]:
+        """
+        Return the intervals around predictions, and learn their labels one after the other.
+        """
+
+    def learn_misses(self, label: float, published: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> None:
+        """
+        Add how many of the published intervals a label missed, by which the scale is changed.
         """
 
     def __eq__(self, other: object, /) -> bool: ...
@@ -315,7 +327,7 @@ class ImportanceParts:
     @property
     def errors(self) -> NDArray[numpy.float64]:
         """
-        Weight and mean of the squared errors of all rounds, and of the recent ones.
+        Weight and mean of the squared errors of all rounds, the same of the recent ones, and the factor by which the weights of recent measurements are still to be multiplied.
         """
 
     @property
@@ -493,6 +505,9 @@ class FeatureView:
     """View of the features with a metric."""
 
     def __init__(self, knots: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], scale: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], directions: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], gop: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], fit_dimension: int, max_slopes: int = 0) -> None: ...
+
+    largest_standard: Final[float] = ...
+    """Largest standardized feature in size."""
 
     @property
     def knots(self) -> NDArray[numpy.float64]: ...
@@ -679,6 +694,12 @@ class PastFeatures:
     history_size: Final[int] = ...
     """Number of values of a history."""
 
+    max_labels: Final[int] = ...
+    """Largest number of last labels."""
+
+    largest_value: Final[float] = ...
+    """Largest feature in size."""
+
     @property
     def labels(self) -> int: ...
 
@@ -700,9 +721,6 @@ class PastFeatures:
     @property
     def histories(self) -> NDArray[numpy.float64]:
         """History of each key."""
-
-    def compute(self, key: int, prediction: float) -> NDArray[numpy.float64]:
-        """Return the features of a row."""
 
     def add(self, key: int, label: float, prediction: float) -> None:
         """Learn the label of a row."""

@@ -105,4 +105,5 @@ class BoundedMap(Generic[Key, Value]):
         for key, value in self._put.items():
             self._shared[key] = value
             self._shared.move_to_end(key)
+        # In one call, so that an interrupt sees all of these or none.
         vars(self).update(_put=empty[0], _hidden=empty[1])

@@ -18,8 +18,8 @@
     UserWarning
     └── TableWarning              a column may have been read in another way than you expect
 
-Every message names the thing, the rule and the value: ``radius must be > 0, got -0.1``. A call that raises one of them
-has changed nothing.
+Every message names the thing, the rule and the value: ``radius must be > 0, got -0.1``. Unless its documentation says
+otherwise, a call that raises one of them has changed nothing.
 
 Examples
 --------
@@ -66,7 +66,10 @@ class ReentrantCallError(EllipackError, RuntimeError):
 
 
 class WorkerError(EllipackError, RuntimeError):
-    """A worker that learns a shard of rows has ended, or takes too long. The learner is as before the shard."""
+    """A worker that learns a shard of rows has ended, or takes too long.
+
+    The learner is as before the step to which the shard belongs: it has learned the rows of all earlier steps.
+    """
 
 
 class StreamError(EllipackError):

@@ -10,12 +10,11 @@ from ellipack.cli.messages import print_message
 from ellipack.cli.output_lock import lock_output
 from ellipack.cli.paths import check_distinct_files, check_writable
 from ellipack.cli.terminal import make_console, print_model
-from ellipack.errors import InputError, ModelFileError, StreamError
+from ellipack.errors import InputError, ModelFileError
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.report.page import render_page
+from ellipack.report.page import render_page, write_page
 from ellipack.report.record import Record
 from ellipack.report.run_record import RunInfo, build_learner_record
-from ellipack.serialization.atomic_file import write_file
 from ellipack.tables.loading import load
 from ellipack.tables.regressor import TableRegressor
 
@@ -43,14 +42,10 @@ def report_model(model: str, output: str | None) -> None:
 
 def write_report(record: Record, path: str) -> None:
     """Write the report page of a record to a file, or to standard output (``-``)."""
-    text = render_page(record)
     if path == "-":
-        click.echo(text, nl=False)
-        return
-    try:
-        write_file(Path(path), text.encode())
-    except OSError as error:
-        raise StreamError(f"{path} can't be written: {error.strerror or error}") from error
+        click.echo(render_page(record), nl=False)
+    else:
+        write_page(record, path)
 
 
 def read_record(path: str) -> Record:

@@ -463,9 +463,8 @@ def main() -> NoReturn:
         try:
             reopen_closed_streams()
             if isinstance(sys.stdout, TextIOWrapper):
-                sys.stdout.reconfigure(
-                    errors="backslashreplace"
-                )  # column names may have characters that terminals lack
+                # Column names may have characters that terminals lack.
+                sys.stdout.reconfigure(errors="backslashreplace")
             code = _run_command()
         except MemoryError as error:
             # The reason may be a damaged file that asks for a huge array, which its size shows.

@@ -50,7 +50,7 @@ def learn_keyed(learner: KeyedRegressor, source: Source, workers: ClusterWorkers
     run, chunks = _Run(state, source, workers), PredictedChunks(wanted.coverages)
     bar = ProgressBar(source.starts[-1]) if wanted.progress else None
     with state.lock.turn:
-        state.settle()
+        state.complete_batch()
         for number in range(len(source.partitions)):
             chunks.append(run.learn_block(number))
             learner._fitted = state, names

@@ -393,7 +393,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         state = self._fitted_state
         count = None if most is None else check_integer(most, "most", 0)
         with state.lock.turn:
-            state.settle()
+            state.complete_batch()
             found = sorted(state.records.values(), key=lambda each: (-each.rows, each.name))[:count]
             sums = np.array([(each.rows, each.squared_error, each.pooled_error) for each in found]).reshape(-1, 3)
         rows, errors, pooled = sums.T
@@ -501,7 +501,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
 
     def _clock(self, state: KeyedState) -> int:
         with state.lock.turn:
-            state.settle()
+            state.complete_batch()
             return state.pooled.clock
 
     def _predict_rows(self, X: Any, keys: Any) -> Predictions:

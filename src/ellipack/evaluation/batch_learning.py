@@ -58,7 +58,7 @@ class PendingBatch:
 
     def up_to_label(self, count: int) -> "PendingBatch":
         """Return the rows up to that with the last of `count` labels; all rows if there are no more labels."""
-        (labeled,) = np.flatnonzero(~np.isnan(self.rows.labels)).reshape(1, -1)
+        labeled = np.flatnonzero(~np.isnan(self.rows.labels))
         if count >= len(labeled):
             return self
         n_rows = int(labeled[count - 1]) + 1
@@ -76,7 +76,7 @@ class PendingBatch:
         )
 
 
-class Published(NamedTuple):
+class BatchPredictions(NamedTuple):
     """Predictions and ends of their intervals, within the bounds."""
 
     values: Floats
@@ -114,10 +114,10 @@ class BatchLearning:
     n_unlabeled: int = 0
     n_late: int = 0
 
-    def learn(self, pending: PendingBatch) -> Published:
+    def learn(self, pending: PendingBatch) -> BatchPredictions:
         """Predict the rows and learn those with labels; return the predictions."""
         count = len(pending.rows)
-        found = Published(np.empty(count), np.empty((count, len(self.options.interval_columns))))
+        found = BatchPredictions(np.empty(count), np.empty((count, len(self.options.interval_columns))))
         for step, where in split_steps(pending.rows.labels, pending.ids, self.waiting):
             late = self.waiting.pop((pending.ids or [])[where.start] or "") if step == LATE else None
             if late is not None:
@@ -141,7 +141,7 @@ class BatchLearning:
         ):
             self.learner.set_columns(self.encoder.feature_columns[:count])
 
-    def _learn(self, pending: PendingBatch, where: slice) -> Published:
+    def _learn(self, pending: PendingBatch, where: slice) -> BatchPredictions:
         """Predict and then learn rows with labels."""
         rows, keys = select_rows(pending.rows, where), None if pending.keys is None else pending.keys[where]
         predictions = pending.predictions.part(where)
@@ -172,7 +172,7 @@ class BatchLearning:
         more = {"keys": np.array([row.key], dtype=object)} if row.key else {}
         self.learner.learn_late(X, labels, row.predictions, **more)
 
-    def _predict(self, pending: PendingBatch, where: slice) -> Published:
+    def _predict(self, pending: PendingBatch, where: slice) -> BatchPredictions:
         """Predict rows without labels, each as if it were the next one. Those with an id wait for their labels."""
         rows, keys = select_rows(pending.rows, where), None if pending.keys is None else pending.keys[where]
         X = self.encoder.transform(rows)
@@ -200,14 +200,14 @@ class BatchLearning:
                 row = WaitingRow(cells[i], X[i].copy(), [] if keys is None else keys[i].tolist(), own)
                 self.waiting.add(name, row)
 
-    def _publish(self, predictions: Predictions) -> Published:
+    def _publish(self, predictions: Predictions) -> BatchPredictions:
         ends = np.empty((len(predictions.values), 0))
         if self.options.coverages:
             intervals = select_intervals(predictions.bounds, check_coverage(self.options.coverages))
             ends = self.options.interval_ends(intervals)
-        return Published(self.options.bound(predictions.values), ends)
+        return BatchPredictions(self.options.bound(predictions.values), ends)
 
-    def _publish_each(self, predictions: RowPredictions) -> Published:
+    def _publish_each(self, predictions: RowPredictions) -> BatchPredictions:
         return self._publish(Predictions(predictions.values, predictions.bounds))
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ellipack.errors import ModelFileError
+from ellipack.evaluation.bins import FIRST_BIN_WIDTH, MAX_BINS, add_to_bins, bin_ends
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, Ints
 
-_MAX_BINS, _FIRST_BIN_WIDTH = 256, 16
 _MAX_RECENT = 200
 _ROWS, _COVERED, _WIDTH, _SCORE = range(4)
 
@@ -45,7 +45,7 @@ class IntervalScores:
 
     coverages: tuple[float, ...] = ()
     n_rows: int = 0
-    bin_width: int = _FIRST_BIN_WIDTH
+    bin_width: int = FIRST_BIN_WIDTH
     bin_sums: Floats = field(default_factory=lambda: np.zeros((0, 0, 4)))
     recent: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
@@ -79,19 +79,8 @@ class IntervalScores:
         missed = np.maximum(low - labels[:, None], 0.0) + np.maximum(labels[:, None] - high, 0.0)
         score = high - low + missed * 2 / (1 - np.array(self.coverages))
         terms = np.stack([np.ones_like(low), missed == 0, high - low, score], axis=2) * finite[:, :, None]
-        done, sums = 0, self.bin_sums.copy()
-        while done < len(labels):
-            number = self.n_rows // self.bin_width
-            if number == _MAX_BINS:
-                self.bin_width *= 2
-                sums = sums[::2] + sums[1::2]
-                continue
-            if number == len(sums):
-                sums = np.concatenate([sums, np.zeros((1, len(self.coverages), 4))])
-            part = terms[done : done + (number + 1) * self.bin_width - self.n_rows]
-            sums[number] = np.add.accumulate(np.concatenate([sums[[number]], part]))[-1]
-            self.n_rows, done = self.n_rows + len(part), done + len(part)
-        self.bin_sums = sums
+        self.bin_sums, self.bin_width = add_to_bins(self.bin_sums, self.bin_width, self.n_rows, terms)
+        self.n_rows += len(labels)
 
     def covered(self) -> Floats:
         """Return the fraction of labels in their intervals for each coverage; NaN if there are none."""
@@ -107,7 +96,7 @@ class IntervalScores:
 
     def bin_ends(self) -> Ints:
         """Return the number of the last row in each bin."""
-        return np.minimum(self.bin_width * np.arange(1, len(self.bin_sums) + 1), self.n_rows)
+        return bin_ends(len(self.bin_sums), self.bin_width, self.n_rows)
 
     def bin_means(self) -> Floats:
         """Return the fraction of covered labels and the mean width, for each bin and coverage; NaN without any."""
@@ -133,7 +122,7 @@ class IntervalScores:
         rows, width = archive.integer("n_rows", 0), archive.integer("bin_width", 1)
         count = archive.shape("bin_sums", 2)[0]
         sums = archive.floats("bin_sums", count, 4 * len(coverages)).reshape(count, len(coverages), 4)
-        if count > _MAX_BINS or count != -(-rows // width) or (sums < 0).any():
+        if count > MAX_BINS or count != -(-rows // width) or (sums < 0).any():
             raise ModelFileError(f"{archive.prefix}bin_sums must be sums over {rows} rows in bins of {width}")
         recent = archive.any_floats("recent", min(rows, _MAX_RECENT), 1 + 2 * len(coverages))
         if np.isnan(recent).any() or np.isinf(recent[:, 0]).any():

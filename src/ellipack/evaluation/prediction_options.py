@@ -118,7 +118,7 @@ class PredictionOptions:
 def column_cells(batch: TableBatch, rows: ParsedRows, name: str) -> Texts:
     """Return the cells of parsed rows in a column as text, as they are in the table."""
     column = to_strings(decode_column(batch.table.column(name), batch.source, name))
-    kept = np.searchsorted(batch.row_numbers, rows.row_numbers)
+    kept = batch.positions_of(rows.row_numbers)
     cells: Texts = column.take(kept).to_pylist() if len(kept) < len(column) else column.to_pylist()
     return cells
 

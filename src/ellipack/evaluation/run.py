@@ -27,7 +27,7 @@ from ellipack.evaluation.scores import Scores
 from ellipack.evaluation.table_fingerprint import TableFingerprint
 from ellipack.evaluation.waiting_rows import WaitingRows
 from ellipack.learners.intervals import empty_predictions
-from ellipack.learners.keyed.key_learner import OFFER_SIZE
+from ellipack.learners.keyed.key_learner import PREDICTION_PAIRS_SIZE
 from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.serialization import Archive
@@ -81,7 +81,7 @@ class RunChange(NamedTuple):
     fingerprint: TableFingerprint
 
 
-class LearnedRows(NamedTuple):
+class LearnedBatch(NamedTuple):
     """What rows that were learned change, and their result."""
 
     change: RunChange
@@ -127,8 +127,8 @@ class Run:
     workers : Workers or None, default None
         Workers that learn the rows of a batch together. They are not saved.
     pending : PendingBatch or None, default None
-        Rows that are being learned, or whose learning has failed; see `settle`.
-    learned : LearnedRows or None, default None
+        Rows that are being learned, or whose learning has failed; see `complete_batch`.
+    learned : LearnedBatch or None, default None
         What these rows change and their result, if it is known but not applied.
 
     Examples
@@ -157,7 +157,7 @@ class Run:
     interval_scores: IntervalScores = field(default_factory=IntervalScores)
     workers: Workers | None = None
     pending: PendingBatch | None = None
-    learned: LearnedRows | None = None
+    learned: LearnedBatch | None = None
 
     def __post_init__(self) -> None:
         if self.interval_scores.coverages != self.options.coverages:
@@ -188,7 +188,7 @@ class Run:
         -------
         result : BatchResult
         """
-        self.settle()
+        self.complete_batch()
         parts = self.encoder.split_at_decisions(batch)
         if len(parts) > 1:
             self.check_rows([batch], on_error)
@@ -197,11 +197,11 @@ class Run:
             for part in parts:
                 results.append(self._learn_part(part, on_error, stoppable))
         except StopLearning:
-            results.append(self.settle())
+            results.append(self.complete_batch())
         found = [result for result in results if result is not None]
         return found[0] if len(found) == 1 else _join_results([self._empty_result(), *found])
 
-    def settle(self) -> BatchResult | None:
+    def complete_batch(self) -> BatchResult | None:
         """Complete a batch whose learning has failed: with the rows that the learner has learned.
 
         If it fails, it can be called again. All methods that learn or save call it; so must those who use the learner
@@ -222,10 +222,11 @@ class Run:
         change, result = self.learned
         change.encoder.commit()
         change.waiting.commit()
+        # In one call, so that an interrupt sees all of these or none.
         vars(self).update(change._asdict(), pending=None, learned=None)
         return result
 
-    def _recover(self, pending: PendingBatch) -> LearnedRows | None:
+    def _recover(self, pending: PendingBatch) -> LearnedBatch | None:
         """Return what those rows of a batch change that the learner has learned; None if there are none."""
         count = self.learner.n_rounds - pending.start
         learned = self._learn_pending(pending.up_to_label(count), count) if count else None
@@ -254,15 +255,15 @@ class Run:
             self.pending = PendingBatch(batch, rows, row_keys, ids, start, predictions)
             with stoppable():
                 self.learned = self._learn_pending(self.pending, 0)
-            return self.settle()
+            return self.complete_batch()
         except StopLearning:
             raise
         except BaseException:
-            with suppress(Exception):  # then the next call settles it
-                self.settle()
+            with suppress(Exception):  # then the next call completes it
+                self.complete_batch()
             raise
 
-    def _learn_pending(self, pending: PendingBatch, known: int) -> LearnedRows:
+    def _learn_pending(self, pending: PendingBatch, known: int) -> LearnedBatch:
         """Learn rows of which the learner has learned the first `known` labels."""
         batch, rows = pending.batch, pending.rows
         kept, bad = self.options.kept_cells(batch, rows), _bad_rows(batch, rows)
@@ -287,7 +288,7 @@ class Run:
             fingerprint,
         )
         numbers = self.row_offset + rows.row_numbers
-        return LearnedRows(change, BatchResult(numbers, found.values, rows.labels, bad, kept, found.ends))
+        return LearnedBatch(change, BatchResult(numbers, found.values, rows.labels, bad, kept, found.ends))
 
     def _empty_result(self) -> BatchResult:
         """Return the result of no rows."""
@@ -300,7 +301,7 @@ class Run:
         """Return the id of each parsed row; None without an id column."""
         if self.options.id_column is None:
             return None
-        kept = np.searchsorted(batch.row_numbers, rows.row_numbers)
+        kept = batch.positions_of(rows.row_numbers)
         ids: Texts = column_text(batch, self.options.id_column)[kept].tolist()
         return ids
 
@@ -313,7 +314,7 @@ class Run:
         by = getattr(self.learner, "by", None)
         if by is None:
             return None
-        kept = np.searchsorted(batch.row_numbers, rows.row_numbers)
+        kept = batch.positions_of(rows.row_numbers)
         names = [by] if isinstance(by, str) else by
         return np.column_stack([column_text(batch, name)[kept] for name in names])
 
@@ -332,11 +333,13 @@ class Run:
         """Make intervals of these coverages from now on, also for rows that wait for their labels."""
         if coverages != self.options.coverages:
             options = replace(self.options, coverages=coverages)
+            # In one call, so that an interrupt sees all of these or none.
             vars(self).update(options=options, interval_scores=IntervalScores(coverages))
 
     def start_table(self, source: str) -> None:
         """Continue with another table, from its first row and with predictions of its own."""
         start = {"output_position": OutputPosition(), "fingerprint": TableFingerprint()}
+        # In one call, so that an interrupt sees all of these or none.
         vars(self).update(source=source, position=0, **start)
 
     @contextmanager
@@ -349,11 +352,12 @@ class Run:
             yield
         finally:
             if self.position == 0:
+                # In one call, so that an interrupt sees all of these or none.
                 vars(self).update(before)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the run to a file. A run loaded with `load_run` continues with exactly the same results."""
-        self.settle()
+        self.complete_batch()
         facts = {name: getattr(self, name) for name in ("source", "position", "skipped", "unlabeled", "late_labels")}
         learner = self.learner.to_archive()
         archive = Archive(facts).with_parts(
@@ -427,6 +431,6 @@ def run_from_archive(archive: Archive) -> Run:
 def _n_past_features(learner: Any) -> int:
     """Return the number of features of the past that a learner uses."""
     if isinstance(learner, KeyedRegressor):
-        return _n_past_features(learner.new_pooled()) + OFFER_SIZE
+        return _n_past_features(learner.new_pooled()) + PREDICTION_PAIRS_SIZE
     labels = past_labels(learner.past) if isinstance(learner, MetricRegressor) else 0
     return len(past_feature_names(labels, None if learner.by is None else "key")) if labels else 0

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ellipack.errors import ModelFileError
+from ellipack.evaluation.bins import FIRST_BIN_WIDTH, MAX_BINS, add_to_bins, bin_ends
 from ellipack.serialization import Archive
 from ellipack.validation import Floats, Ints
 
@@ -19,7 +20,6 @@ WARM_UP_ROWS = 10
 The first row is predicted before anything is known. Its error can exceed that of all others together.
 """
 
-_MAX_BINS, _FIRST_BIN_WIDTH = 256, 16
 _MIN_ROWS_AFTER_WARM_UP = 40
 _LATE_PART = 0.25  # of the rows, the last ones, for the late errors
 _MAX_SAMPLE = 2048
@@ -73,7 +73,7 @@ class Scores:
     counted_sums: Floats = field(default_factory=lambda: np.zeros(6))
     first_label: float = 0.0
     last_label: float = 0.0
-    bin_width: int = _FIRST_BIN_WIDTH
+    bin_width: int = FIRST_BIN_WIDTH
     bin_sums: Floats = field(default_factory=lambda: np.zeros((0, 3)))
     sample_stride: int = 1
     sample_rows: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
@@ -102,7 +102,7 @@ class Scores:
         terms = np.column_stack(
             [errors**2, np.abs(errors), (means - labels) ** 2, (lasts - labels) ** 2, shifted, shifted**2]
         )
-        self._bin(terms[:, _BINNED])
+        self.bin_sums, self.bin_width = add_to_bins(self.bin_sums, self.bin_width, self.n_rows, terms[:, _BINNED])
         self._sample(predictions, labels, np.full(len(labels), np.nan) if times is None else times)
         self.sums = _add_rows(self.sums, terms)
         self.counted_sums = _add_rows(self.counted_sums, terms[max(0, WARM_UP_ROWS - self.n_rows) :])
@@ -181,7 +181,7 @@ class Scores:
 
     def bin_ends(self) -> Ints:
         """Return the number of the last row in each bin."""
-        return np.minimum(self.bin_width * np.arange(1, len(self.bin_sums) + 1), self.n_rows)
+        return bin_ends(len(self.bin_sums), self.bin_width, self.n_rows)
 
     def bin_errors(self) -> Floats:
         """Return the root mean squared errors in each bin: of the predictions, the running mean and the last label."""
@@ -192,23 +192,6 @@ class Scores:
         """Return the root of a mean of squares, None before the first row."""
         sums, rows = self._counted()
         return float(np.sqrt(sums[which] / rows)) if rows else None
-
-    def _bin(self, terms: Floats) -> None:
-        """Add squared errors to the bins; merge pairs of bins when there are too many."""
-        at, done, sums = self.n_rows, 0, self.bin_sums.copy()
-        while done < len(terms):
-            number = at // self.bin_width
-            if number == _MAX_BINS:
-                self.bin_width *= 2
-                sums = sums[::2] + sums[1::2]
-                continue
-            if number == len(sums):
-                sums = np.vstack([sums, np.zeros(3)])
-            ahead = min(len(terms) - done, (number + 1) * self.bin_width - at)
-            part = terms[done : done + ahead]
-            sums[number] = np.add.accumulate(np.vstack([sums[number], part]))[-1]
-            at, done = at + ahead, done + ahead
-        self.bin_sums = sums
 
     def _sample(self, predictions: Floats, labels: Floats, times: Floats) -> None:
         """Add every `sample_stride`-th row to the sample; double the stride when the sample is too large."""
@@ -235,7 +218,7 @@ class Scores:
         rows = archive.integer("n_rows", 0)
         width, stride = archive.integer("bin_width", 1), archive.integer("sample_stride", 1)
         bins, sampled = -(-rows // width), -(-rows // stride)
-        if bins > _MAX_BINS or sampled > _MAX_SAMPLE:
+        if bins > MAX_BINS or sampled > _MAX_SAMPLE:
             raise ModelFileError(
                 f"{archive.prefix}bin_width and sample_stride must fit {rows} rows, got {width} and {stride}"
             )

@@ -83,9 +83,6 @@ ALL_POSITIONS: Final[Floats] = np.arange(float(_COUNT))
 NO_POSITIONS: Final[Floats] = np.empty(0)
 """Positions of no coverage, if intervals are not wanted."""
 
-_MIN_WIDTH, _MAX_WIDTH = 1e-3, 1e300
-_MAX_SCALE_LOSS = 1e9
-_MAX_EXCESS_MISSES = 32.0
 _MAX_ERROR = 4 * MAX_ABS_LABEL
 
 
@@ -322,9 +319,11 @@ def intervals_from_archive(saved: Archive, rounds: int) -> ConformalIntervals:
     """Restore the calibration after a number of rounds from its archive; raise `ModelFileError` if it is not valid."""
     mean_error = saved.number_between(0.0, _MAX_ERROR, "mean_error")
     labels, counted = saved.integer("labels", 0, rounds), saved.integer("rounds", 0, rounds)
-    widths = saved.floats_between(_MIN_WIDTH, _MAX_WIDTH, "widths", 2 * _COUNT)
-    scale_losses = saved.floats_between(-_MAX_SCALE_LOSS, _MAX_SCALE_LOSS, "scale_losses", 3)
-    excess_misses = saved.number_between(-_MAX_EXCESS_MISSES, _MAX_EXCESS_MISSES, "excess_misses")
+    narrowest, widest = ConformalIntervals.smallest_width, ConformalIntervals.largest_width
+    widths = saved.floats_between(narrowest, widest, "widths", 2 * _COUNT)
+    most_loss, most_excess = ConformalIntervals.largest_scale_loss, ConformalIntervals.largest_excess
+    scale_losses = saved.floats_between(-most_loss, most_loss, "scale_losses", 3)
+    excess_misses = saved.number_between(-most_excess, most_excess, "excess_misses")
     return ConformalIntervals(mean_error, labels, counted, widths, scale_losses, excess_misses)
 
 

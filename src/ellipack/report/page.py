@@ -11,10 +11,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ellipack.errors import StreamError
 from ellipack.report import interval_charts, model_charts, run_charts
 from ellipack.report.chart import Chart
 from ellipack.report.effect_charts import effect_charts
@@ -29,6 +32,7 @@ from ellipack.report.headline import (
     format_share,
 )
 from ellipack.report.record import ColumnShare, Record
+from ellipack.serialization.atomic_file import write_file
 
 try:
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -114,6 +118,27 @@ def render_page(record: Record) -> str:
             script_digests=[_digest(script) for script in [*scripts, _plotly_script()]] if charts else [],
         )
     )
+
+
+def write_page(record: Record, path: str | PathLike[str]) -> None:
+    """Write the report page of a record to a file. An existing file is replaced.
+
+    Parameters
+    ----------
+    record : Record
+        Results of the run.
+    path : str or path-like
+        Path of the file.
+
+    Raises
+    ------
+    StreamError
+        If the file can't be written.
+    """
+    try:
+        write_file(Path(path), render_page(record).encode())
+    except OSError as error:
+        raise StreamError(f"{path} can't be written: {error.strerror or error}") from error
 
 
 def build_sections(record: Record) -> list[Section]:

@@ -40,7 +40,7 @@ _MAX_EFFECTS = 8  # columns whose effects are computed
 _MAX_DISORDER = 0.02  # of the time from first to last, between the date of a row and its place in order
 _MAX_SHARE_OUT_OF_ORDER = 0.05  # of the rows that may be further away
 _LATEST = 253_402_300_800 * 10**6  # the year 9999, in microseconds
-_MAX_EIGENVALUES = 64  # of each phase; the charts show no more
+_MAX_EIGENVALUES = 64  # of each phase; the charts show the largest 40
 
 
 def build_record(run: Run, speed: Sequence[tuple[int, float]] = ()) -> Record:

@@ -6,7 +6,6 @@ from contextlib import nullcontext
 from copy import deepcopy
 from importlib import import_module
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ellipack.errors import InputError, StreamError
+from ellipack.errors import InputError
 from ellipack.estimators import MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import key_columns
@@ -29,7 +28,6 @@ from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.locks import LearnLock
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
-from ellipack.serialization.atomic_file import write_file
 from ellipack.tables.frames import SOURCE, is_iterator, iterate_batches, iterate_tables, regroup_tables, with_labels
 from ellipack.tables.python_messages import python_hints, warn_about_columns
 from ellipack.tabular import (
@@ -233,7 +231,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         with self._lock, python_hints():
             run: Run | None = self.__dict__.get("run_")
             if run is not None:
-                run.settle()
+                run.complete_batch()
             first = 1 if run is None or run.source != SOURCE else run.position + 1
             wanted = _Wanted(tuple(keep), coverage, workers)
             return self._learn(run, self._batches(X, y, first, workers), is_iterator(X), wanted)
@@ -249,7 +247,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         with self._lock, python_hints():
             run: Run | None = self.__dict__.get("run_")
             if run is not None:
-                run.settle()
+                run.complete_batch()
             batches = stream
             if workers is not None and isinstance(stream, TableStream):
                 batches = worker_batches(stream, workers.sharding.shards)
@@ -422,10 +420,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             Path of the file. An existing file is replaced.
         """
         page = import_module("ellipack.report.page")  # which needs packages that the rest does not need
-        try:
-            write_file(Path(path), page.render_page(self.record_).encode())
-        except OSError as error:
-            raise StreamError(f"{path} can't be written: {error.strerror or error}") from error
+        page.write_page(self.record_, path)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "run_" in self.__dict__
@@ -433,7 +428,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:  # a copy is taken between two batches
             if self.__sklearn_is_fitted__():
-                self.run_.settle()
+                self.run_.complete_batch()
             state = {name: value for name, value in super().__getstate__().items() if name != "_own_lock"}
             return state | {name: deepcopy(state[name]) for name in ("run_",) if name in state}
 
@@ -532,12 +527,12 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         """Return what a function returns for each row, an array of a given shape; NaN for rows that are skipped."""
         run, predictions = self._fitted_run, [np.zeros((0, *shape))]
         with self._lock, python_hints():
-            run.settle()
+            run.complete_batch()
             for batch in iterate_batches(iterate_tables(X), 1):
                 rows = run.encoder.parse_unlabeled(batch, self.on_error)
                 found = np.full((len(batch), *shape), np.nan)
                 if len(rows):
-                    places = np.searchsorted(batch.row_numbers, rows.row_numbers)
+                    places = batch.positions_of(rows.row_numbers)
                     found[places] = run.options.bound(predict(batch, rows))
                 predictions.append(found)
         return np.concatenate(predictions)

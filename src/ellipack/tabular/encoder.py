@@ -352,7 +352,7 @@ class TableEncoder:
         if self._target.name in batch.table.column_names:
             parsed = self._target.parse(self._decode(batch, self._target.name))
             labels[~parsed.invalid] = parsed.values[~parsed.invalid]
-        return labels[np.searchsorted(batch.row_numbers, rows.row_numbers)]
+        return labels[batch.positions_of(rows.row_numbers)]
 
     def row_times(self, rows: ParsedRows) -> Floats:
         """Return the dates of parsed rows in the first column of dates, in microseconds since 1970; NaN without one."""

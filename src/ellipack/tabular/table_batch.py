@@ -259,6 +259,17 @@ class TableBatch:
             parts.append(replace(self, table=table, row_numbers=numbers, unreadable_rows=before))
         return parts or [self]
 
+    def positions_of(self, row_numbers: Ints) -> Ints:
+        """Return the positions of rows of this batch, given their numbers in ascending order.
+
+        Examples
+        --------
+        >>> batch = TableBatch.from_table(pa.table({"x": [5, 6, 7]}), first=11)
+        >>> batch.positions_of(np.array([11, 13])).tolist()
+        [0, 2]
+        """
+        return np.searchsorted(self.row_numbers, row_numbers)
+
     def bad_row(self, index: int, reason: str, column: str) -> BadRow:
         """Return the row at an index as a bad one, in which a column is invalid."""
         number = int(self.row_numbers[index])

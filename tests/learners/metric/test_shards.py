@@ -17,7 +17,7 @@ from ellipack._core import CoreParts, LeastSquares
 from ellipack.errors import DomainError, InputError, NonFiniteError, WorkerError
 from ellipack.learners.intervals import empty_predictions
 from ellipack.learners.metric import learner, serialization
-from ellipack.learners.metric.merging.experts import Run, merge_least_squares
+from ellipack.learners.metric.merging.experts import StateChange, merge_least_squares
 from ellipack.learners.metric.merging.learned import Learned, apply_learned, merge_learned
 from ellipack.learners.metric.row_checks import NO_KEYS
 from ellipack.learners.metric.shard_rounds import Rows
@@ -209,7 +209,7 @@ def test_regressions_with_forgetting_are_merged_exactly(d: int, sizes: list[int]
     expected = base
     for part in parts:
         expected = learn(expected, part)
-    found = merge_least_squares(base, [Run(base, learn(base, part)) for part in parts], [7 / 8] * len(parts))
+    found = merge_least_squares(base, [StateChange(base, learn(base, part)) for part in parts], [7 / 8] * len(parts))
     np.testing.assert_allclose(found.inverse, expected.inverse, rtol=1e-8, atol=1e-12)
     np.testing.assert_allclose(found.coefficients, expected.coefficients, rtol=1e-8, atol=1e-12)
 
@@ -229,7 +229,10 @@ def test_regressions_that_cannot_be_merged_are_those_of_the_last_shard() -> None
     unknown, last = LeastSquares(np.zeros((2, 2)), np.zeros(2)), LeastSquares(np.eye(2), np.ones(2))
     overflown = LeastSquares(np.full((2, 2), np.inf), np.zeros(2))
     for base in (unknown, overflown):
-        assert merge_least_squares(base, [Run(base, base), Run(base, last)]).coefficients.tolist() == [1.0, 1.0]
+        assert merge_least_squares(base, [StateChange(base, base), StateChange(base, last)]).coefficients.tolist() == [
+            1.0,
+            1.0,
+        ]
 
 
 def test_equal_rows_of_different_shards_are_one_center() -> None:

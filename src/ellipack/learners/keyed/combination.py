@@ -43,7 +43,7 @@ _INFINITE: Final[Bounds] = np.repeat([-np.inf, np.inf], len(COVERAGES))
 _ZERO: Final = np.zeros(1)
 
 
-class Offer(NamedTuple):
+class PredictionPair(NamedTuple):
     """What two learners predict for a row.
 
     Attributes
@@ -61,7 +61,7 @@ class Offer(NamedTuple):
     unit: float
 
 
-class Published(NamedTuple):
+class PublishedPrediction(NamedTuple):
     """Combined prediction for a row.
 
     Attributes
@@ -89,10 +89,10 @@ class Combination:
     Examples
     --------
     >>> combination = Combination.initial()
-    >>> combination.predict(Offer(pooled=1.0, own=2.0, unit=0.5)).value
+    >>> combination.predict(PredictionPair(pooled=1.0, own=2.0, unit=0.5)).value
     1.0
     >>> for _ in range(9):
-    ...     published = combination.learn(Offer(pooled=1.0, own=2.0, unit=0.5), label=2.0)
+    ...     published = combination.learn(PredictionPair(pooled=1.0, own=2.0, unit=0.5), label=2.0)
     >>> round(published.value, 1)
     1.9
     """
@@ -115,10 +115,10 @@ class Combination:
         weight = float(self.aggregation.weights()[1])
         return weight if weight > 0.5 else 0.0
 
-    def predict(self, offer: Offer) -> Published:
+    def predict(self, pair: PredictionPair) -> PublishedPrediction:
         """Return the combined prediction and its intervals."""
-        value = _mean(offer, self.own_weight)
-        return Published(value, _bounds(value, offer.unit, self.intervals.around(_ZERO)[0]))
+        value = _mean(pair, self.own_weight)
+        return PublishedPrediction(value, _bounds(value, pair.unit, self.intervals.around(_ZERO)[0]))
 
     def predict_rows(self, pooled: Predictions, own: Floats) -> Predictions:
         """Return the combined predictions of many rows, all from the same state, with their intervals."""
@@ -129,27 +129,27 @@ class Combination:
         ]
         return Predictions(values, np.array(bounds).reshape(len(values), -1))
 
-    def learn(self, offer: Offer, label: float) -> Published:
+    def learn(self, pair: PredictionPair, label: float) -> PublishedPrediction:
         """Return the combined prediction and its intervals, and learn the label."""
-        published = self.predict(offer)
-        self._update(offer, label, published.value, self.intervals.around(_ZERO)[0])
+        published = self.predict(pair)
+        self._update(pair, label, published.value, self.intervals.around(_ZERO)[0])
         return published
 
-    def learn_late(self, offer: Offer, label: float, published: Published) -> None:
+    def learn_late(self, pair: PredictionPair, label: float, published: PublishedPrediction) -> None:
         """Learn the label of a row for which a prediction and its intervals were published before."""
-        if 0 < offer.unit < math.inf:
-            self._update(offer, label, published.value, (published.bounds - published.value) / offer.unit)
+        if 0 < pair.unit < math.inf:
+            self._update(pair, label, published.value, (published.bounds - published.value) / pair.unit)
 
-    def _update(self, offer: Offer, label: float, value: float, around: Bounds) -> None:
+    def _update(self, pair: PredictionPair, label: float, value: float, around: Bounds) -> None:
         """Update by a label, for which the intervals `around` were published, in units."""
-        if not 0 < offer.unit < math.inf:
+        if not 0 < pair.unit < math.inf:
             return
-        error = _clip((label - value) / offer.unit, _LARGEST)
+        error = _clip((label - value) / pair.unit, _LARGEST)
         self.intervals.learn_label(error, around)
         self.intervals.learn_error(_clip(error, _MAX_ERROR), 1.0)
-        mean = _mean(offer, float(self.aggregation.weights()[1]))
-        near = mean + _clip(label - mean, _MAX_ERROR * offer.unit)
-        self.aggregation.update(np.array([offer.pooled, offer.own]), mean, near)
+        mean = _mean(pair, float(self.aggregation.weights()[1]))
+        near = mean + _clip(label - mean, _MAX_ERROR * pair.unit)
+        self.aggregation.update(np.array([pair.pooled, pair.own]), mean, near)
 
     def to_archive(self) -> Archive:
         """Return an archive of the combination."""
@@ -178,9 +178,9 @@ def units(pooled: Predictions) -> Floats:
     return np.asarray((pooled.bounds[:, _UPPER] - pooled.bounds[:, _LOWER]) / 2)
 
 
-def _mean(offer: Offer, own_weight: float) -> float:
+def _mean(pair: PredictionPair, own_weight: float) -> float:
     """Return the weighted mean of both predictions, exactly the same if they are the same."""
-    return offer.pooled + own_weight * (offer.own - offer.pooled)
+    return pair.pooled + own_weight * (pair.own - pair.pooled)
 
 
 def _clip(value: float, most: float) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ellipack.errors import ModelFileError
 from ellipack.learners.intervals import NO_BOUNDS, Predictions, RowPredictions, empty_predictions
-from ellipack.learners.keyed.combination import Combination, Offer, Published, units
+from ellipack.learners.keyed.combination import Combination, PredictionPair, PublishedPrediction, units
 from ellipack.learners.metric import learner, serialization
 from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.feature_growth import add_features
@@ -26,8 +26,8 @@ from ellipack.validation import Floats
 
 _KIND = "KeyLearner"
 
-OFFER_SIZE = 2 * len(Offer._fields)
-"""Number of entries of the offers of a row: as the next row, and from the features alone."""
+PREDICTION_PAIRS_SIZE = 2 * len(PredictionPair._fields)
+"""Number of entries of the prediction pairs of a row: as the next row, and from the features alone."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +50,19 @@ class KeySettings:
 
 
 class LateRow(NamedTuple):
-    """A row whose label comes after other rows, with what was published and offered for it."""
+    """A row whose label comes after other rows, with what was predicted and published for it."""
 
     row: list[float]
     label: float
-    published: Published
-    offers: list[float]
+    published: PublishedPrediction
+    pairs: list[float]
 
 
-class RowOffers(NamedTuple):
-    """Offers of the two learners for one row: as the next row, and from the features alone."""
+class RowPredictionPairs(NamedTuple):
+    """Predictions of the two learners for one row: as the next row, and from the features alone."""
 
-    next: Offer
-    plain: Offer
+    next: PredictionPair
+    plain: PredictionPair
 
 
 @dataclass
@@ -140,10 +140,10 @@ class KeyLearner:
             learner.learn_into(self.own, rows[todo], labels[todo], rounds.part(todo))
         after, first_own = self._with_new_combinations(), 1 if rounds.start == 0 else 0
         predictions = empty_predictions(len(rows), with_intervals=True)
-        offered = _offers(pooled, rounds.values, first_own)
-        for t, (offers, label) in enumerate(zip(offered, labels.tolist(), strict=True)):
-            predictions.values[t], predictions.bounds[t] = after.next_rows.learn(offers.next, label)
-            after.any_rows.learn(offers.plain, label)
+        pairs_by_row = _prediction_pairs(pooled, rounds.values, first_own)
+        for t, (pairs, label) in enumerate(zip(pairs_by_row, labels.tolist(), strict=True)):
+            predictions.values[t], predictions.bounds[t] = after.next_rows.learn(pairs.next, label)
+            after.any_rows.learn(pairs.plain, label)
         return after, predictions
 
     def _with_new_combinations(self) -> "KeyLearner":
@@ -160,21 +160,21 @@ class KeyLearner:
     def predict_each(self, rows: Floats, pooled: BothPredictions) -> RowPredictions:
         """Return combined predictions of rows, each as if it were the next one; see `learn_late`.
 
-        The features of the past are the entries of the offers.
+        The features of the past are the entries of the prediction pairs.
         """
         own, first_own = self._predict_own(rows, pooled.next), len(rows) if self.own.clock == 0 else 0
         values, bounds = self.next_rows.predict_rows(pooled.next, own)
-        offers = np.array([[*each.next, *each.plain] for each in _offers(pooled, own, first_own)])
-        offers[np.abs(offers) > MAX_PAST_VALUE] = 0.0  # an infinite unit: both are no round
-        return RowPredictions(values, bounds, offers)
+        pairs = np.array([[*each.next, *each.plain] for each in _prediction_pairs(pooled, own, first_own)])
+        pairs[np.abs(pairs) > MAX_PAST_VALUE] = 0.0  # an infinite unit: both are no round
+        return RowPredictions(values, bounds, pairs)
 
     def learn_late(self, late: LateRow, rounds: OwnRounds) -> "KeyLearner":
-        """Learn a row whose label comes after other rows, with what was offered and published for it."""
+        """Learn a row whose label comes after other rows, with what was predicted and published for it."""
         if self.own.clock == rounds.start:
             learner.learn_one(self.own, Round(late.row, late.label))
-        after, half = self._with_new_combinations(), len(Offer._fields)
-        after.next_rows.learn_late(Offer(*late.offers[:half]), late.label, late.published)
-        after.any_rows.learn(Offer(*late.offers[half:]), late.label)
+        after, half = self._with_new_combinations(), len(PredictionPair._fields)
+        after.next_rows.learn_late(PredictionPair(*late.pairs[:half]), late.label, late.published)
+        after.any_rows.learn(PredictionPair(*late.pairs[half:]), late.label)
         return after
 
     def _predict_own(self, rows: Floats, pooled: Predictions) -> Floats:
@@ -211,11 +211,11 @@ class KeyLearner:
         return cls(own, *combinations)
 
 
-def _offers(pooled: BothPredictions, own: Floats, first_own: int) -> Iterator[RowOffers]:
-    """Return what both learners offer for each row. Rows before `first_own` have no own learner yet."""
+def _prediction_pairs(pooled: BothPredictions, own: Floats, first_own: int) -> Iterator[RowPredictionPairs]:
+    """Return the predictions of both learners for each row. Rows before `first_own` have no own learner yet."""
     columns = pooled.next.values, units(pooled.next), pooled.plain.values, units(pooled.plain), own
     for t, (next_value, next_unit, value, unit, own_value) in enumerate(np.column_stack(columns).tolist()):
-        yield RowOffers(
-            Offer(next_value, own_value if t >= first_own else next_value, next_unit),
-            Offer(value, own_value if t >= first_own else value, unit),
+        yield RowPredictionPairs(
+            PredictionPair(next_value, own_value if t >= first_own else next_value, next_unit),
+            PredictionPair(value, own_value if t >= first_own else value, unit),
         )

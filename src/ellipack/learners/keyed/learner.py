@@ -6,7 +6,7 @@ nothing else. So rows are learned in batches, key by key, with the same results 
 
 A round is learned completely or not at all. Files are written and read before a batch is learned. If something fails
 within a batch, its rows that the learner of all keys has learned are completed before the state is used again:
-`KeyedState.settle`.
+`KeyedState.complete_batch`.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipack.learners.intervals import Predictions, RowPredictions, check_bounds, empty_predictions
-from ellipack.learners.keyed.combination import Published
-from ellipack.learners.keyed.key_learner import OFFER_SIZE, KeyLearner, KeySettings, LateRow, OwnRounds
+from ellipack.learners.keyed.combination import PublishedPrediction
+from ellipack.learners.keyed.key_learner import PREDICTION_PAIRS_SIZE, KeyLearner, KeySettings, LateRow, OwnRounds
 from ellipack.learners.keyed.store import LearnerStore, StoreLimits
 from ellipack.learners.metric import learner
 from ellipack.learners.metric.feature_growth import with_added_features
@@ -122,7 +122,7 @@ class KeyedState:
     """State of the learner.
 
     A batch of rows changes several learners. It is kept until it is complete: if an error or an interrupt ends it,
-    `settle` completes it, or as many of its rows as the learner of all keys has learned.
+    `complete_batch` completes it, or as many of its rows as the learner of all keys has learned.
 
     Parameters
     ----------
@@ -164,18 +164,19 @@ class KeyedState:
         """Return the record of a key, a new one for a new key, whose name is that of a row."""
         return self.records[key] if key in self.records else KeyRecord(keys.name(row))
 
-    def settle(self) -> None:
+    def complete_batch(self) -> None:
         """Complete a batch whose learning has ended. If it fails, it can be called again. The caller holds the lock."""
         if self.change is None and self.batch is not None:
             self.change = _compute_change(self, self.batch)
         if self.change is not None:
             self.store.put(self.change.learners)
             self.records.update(self.change.records)
+            # In one call, so that an interrupt sees all of these or none.
             vars(self).update(pooled=self.change.pooled, batch=None, change=None)
 
     def __reduce__(self) -> tuple[type["KeyedState"], tuple[object, ...]]:
         with self.lock.turn:
-            self.settle()
+            self.complete_batch()
             packed = LearnerStore({key: self.store.pack(key) for key in self.records})
             pooled = deepcopy(self.pooled)  # another thread may learn before the caller copies what is returned
             return KeyedState, (pooled, self.settings, packed, dict(self.records), self.added_scales)
@@ -208,7 +209,7 @@ def learn_into(
 
     Predictions and state do not depend on how rows are grouped into calls, nor on `options`, bit for bit. After an
     error or an interrupt, some of the first rows are learned, and their predictions are in the arrays as soon as the
-    state is settled.
+    state is complete.
 
     Parameters
     ----------
@@ -236,7 +237,7 @@ def learn_into(
     table = _checked(state, X, keys)
     labels = checked_labels(state.pooled.core, y, len(table))
     with state.lock.turn:
-        state.settle()
+        state.complete_batch()
         for part in _batches(keys.hashes, options.limits.max_learners):
             own = state.store.fetch(set(keys.hashes[part].tolist()), options.limits, state.dimension)
             rows = table[part], labels[part], keys.part(part), predictions.part(part)
@@ -244,7 +245,7 @@ def learn_into(
             state.batch = _Batch(*rows, state.pooled.clock, both, own)
             hashes = keys.hashes[part]
             learner.learn_into(state.pooled, *rows[:2], both.next, options.n_jobs, hashes, both.plain)
-            state.settle()
+            state.complete_batch()
 
 
 def _batches(keys: Ints, max_keys: int) -> Iterator[slice]:
@@ -316,7 +317,7 @@ def predict(state: KeyedState, X: ArrayLike, keys: RowKeys, options: CallOptions
     """
     table = _checked(state, X, keys)
     with state.lock.turn:
-        state.settle()
+        state.complete_batch()
         pooled = predict_with_intervals(state.pooled, table, options.n_jobs)
         return _combine(state, pooled, keys.hashes, options.limits, lambda own, at, of: own.predict(table[at], of))
 
@@ -346,7 +347,7 @@ def predict_next(
     """
     table = _checked(state, X, keys)
     with state.lock.turn:
-        state.settle()
+        state.complete_batch()
         pooled = predict_next_with_intervals(state.pooled, table, keys.hashes, labels)
         return _combine(state, pooled, keys.hashes, options.limits, lambda own, at, of: own.predict_next(table[at], of))
 
@@ -376,24 +377,24 @@ def _combine(
 def predict_each(state: KeyedState, X: ArrayLike, keys: RowKeys, options: CallOptions) -> RowPredictions:
     """Return predictions of rows, each as if it were the next one, with what `learn_late` needs to learn them.
 
-    The features of the past are those of the learner of all keys, and then the offers of both learners.
+    The features of the past are those of the learner of all keys, and then the prediction pairs.
     """
     table = _checked(state, X, keys)
     values, bounds = empty_predictions(len(table), with_intervals=True)
-    past = np.zeros((len(table), learner.n_past_features(state.pooled.core) + OFFER_SIZE))
+    past = np.zeros((len(table), learner.n_past_features(state.pooled.core) + PREDICTION_PAIRS_SIZE))
     with state.lock.turn:
-        state.settle()
+        state.complete_batch()
         plain = predict_with_intervals(state.pooled, table, options.n_jobs)
         following = [
             state.pooled.core.predict_next_interval_one(row, key)
             for row, key in zip(table.tolist(), keys.hashes.tolist(), strict=True)
         ]
         next_values, past_rows, next_bounds = zip(*following, strict=True)
-        past[:, :-OFFER_SIZE] = past_rows
+        past[:, :-PREDICTION_PAIRS_SIZE] = past_rows
         both = BothPredictions(Predictions(np.array(next_values), np.array(next_bounds)), plain)
         for key_learner, places in _each_learner(state, keys.hashes, options.limits):
             found = key_learner.predict_each(table[places], select_rows(both, places))
-            values[places], bounds[places], past[places, -OFFER_SIZE:] = found
+            values[places], bounds[places], past[places, -PREDICTION_PAIRS_SIZE:] = found
     return RowPredictions(values, bounds, past)
 
 
@@ -415,25 +416,29 @@ def learn_late(
     """Learn rows whose labels come after other rows, with what `predict_each` returned for them."""
     table = _checked(state, X, keys)
     labels = checked_labels(state.pooled.core, y, len(table))
-    past = checked_past(predictions.past, len(table), learner.n_past_features(state.pooled.core) + OFFER_SIZE)
+    width = learner.n_past_features(state.pooled.core) + PREDICTION_PAIRS_SIZE
+    past = checked_past(predictions.past, len(table), width)
     published = Predictions(np.asarray(predictions.values), check_bounds(predictions.bounds, len(table)))
     with state.lock.turn:
-        state.settle()
+        state.complete_batch()
         for t, key in enumerate(keys.hashes.tolist()):
             own = state.store.fetch([key], limits, state.dimension)
-            part, offers = slice(t, t + 1), past[t, -OFFER_SIZE:]
-            pooled = Predictions(offers[:1], published.bounds[part])
+            part, pairs = slice(t, t + 1), past[t, -PREDICTION_PAIRS_SIZE:]
+            pooled = Predictions(pairs[:1], published.bounds[part])
             row, label = table[t].tolist(), float(labels[t])
-            late = LateRow(row, label, Published(float(published.values[t]), published.bounds[t]), offers.tolist())
+            late = LateRow(
+                row, label, PublishedPrediction(float(published.values[t]), published.bounds[t]), pairs.tolist()
+            )
             rows = table[part], labels[part], keys.part(part), published.part(part)
             state.batch = _Batch(*rows, state.pooled.clock, BothPredictions(pooled, pooled), own, [late])
-            learner.learn_one(state.pooled, learner.Round(row, label, key, past[t, :-OFFER_SIZE].tolist()))
-            state.settle()
+            learner.learn_one(state.pooled, learner.Round(row, label, key, past[t, :-PREDICTION_PAIRS_SIZE].tolist()))
+            state.complete_batch()
 
 
 def add_features(state: KeyedState, scales: Floats) -> None:
     """Add features as last columns, which are 0 in all earlier rows."""
     with state.lock.turn:
-        state.settle()
+        state.complete_batch()
         added_scales = np.append(state.added_scales, scales)
+        # In one call, so that an interrupt sees all of these or none.
         vars(state).update(pooled=with_added_features(state.pooled, scales), added_scales=added_scales)

@@ -152,13 +152,13 @@ def keep_learned(state: KeyedState, pooled: MetricState, results: Sequence[Learn
     packed = {key: data for result in results for key, data in result.packed.items()}
     records = {key: record for result in results for key, record in result.records.items()}
     state.change = KeyedChange(pooled, packed, records)
-    state.settle()
+    state.complete_batch()
 
 
 def learn_partitioned(
     state: KeyedState, X: ArrayLike, y: ArrayLike, keys: RowKeys, where: Partitioning, options: CallOptions
 ) -> Predictions:
-    """Run one round for each row, on the workers of an executor. See `ellipack.learners.keyed.learner.learn`.
+    """Run one round for each row, on the workers of an executor. See `ellipack.learners.keyed.learner.learn_into`.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def learn_partitioned(
     count = check_integer(where.partitions, "partitions", 1)
     predictions = empty_predictions(len(table), with_intervals=True)
     with state.lock.turn:
-        state.settle()
+        state.complete_batch()
         after = deepcopy(state.pooled)
         pooled = learner.learn_both(after, table, labels, options.n_jobs, keys.hashes)
         places = partition_places(keys.hashes, count)

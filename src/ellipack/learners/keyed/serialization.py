@@ -26,7 +26,7 @@ _MAX_SQUARE = 4 * MAX_ABS_LABEL**2  # of an error
 def to_archive(state: KeyedState) -> Archive:
     """Return an archive of a state. Keys are in ascending order, so that equal states have equal archives."""
     with state.lock.turn:
-        state.settle()
+        state.complete_batch()
         keys = sorted(state.records)
         records = [state.records[key] for key in keys]
         packed = [np.frombuffer(state.store.pack(key), np.uint8) for key in keys]

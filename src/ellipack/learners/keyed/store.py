@@ -68,11 +68,6 @@ class LearnerStore:
         self._folders: dict[tuple[str | None, int], _ScratchFolder] = {}
 
     @property
-    def n_in_memory(self) -> int:
-        """Number of learners in memory."""
-        return len(self._recent)
-
-    @property
     def n_on_disk(self) -> int:
         """Number of learners in files only."""
         return len(self._files.keys() - self._recent.keys())

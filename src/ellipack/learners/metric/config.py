@@ -24,7 +24,7 @@ class MetricConfig:
         Largest number of centers whose leave-one-out errors score the candidates.
     pool : int, default 6000
         Largest number of centers, drawn at random, among which the neighbors of validation points are searched. With
-        more than 666 features there are fewer.
+        more than 333 features there are fewer.
     label_margin : float, default 0.05
         Margin by which predictions may exceed the range of the labels so far, relative to that range.
     stack_prior : float, default 50.0

@@ -92,7 +92,8 @@ class Effect:
 
 def recent_rows(state: MetricState) -> Floats:
     """Return the rows over which effects are averaged."""
-    return np.asarray(state.core.parts().plain.centers.rows[-_MAX_ROWS:])
+    centers = state.core.parts().plain.centers
+    return centers.take(np.arange(max(0, len(centers) - _MAX_ROWS), len(centers))).rows
 
 
 def quantile_grid(values: Floats) -> Floats:

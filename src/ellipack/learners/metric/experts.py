@@ -1,6 +1,6 @@
 """Names of the experts of `MetricRegressor`, in the order of their predictions.
 
-The compiled core computes the predictions (``cpp/metric_core.cpp`` and ``cpp/local_models.cpp``). Reports show the
+The compiled core computes the predictions (``cpp/metric_rounds.cpp`` and ``cpp/local_models.cpp``). Reports show the
 names.
 """
 

@@ -205,17 +205,17 @@ def columns_of_time(layout: GroupLayout) -> set[int]:
     return columns - others if others else set()
 
 
-class ColumnShare(NamedTuple):
+class ShareEstimate(NamedTuple):
     """Share of a column and its standard error; NaN if it is too early to say."""
 
     value: float
     std: float
 
 
-def divide_shares(groups: list[GroupEstimate], shares: Shares, divisions: Divisions) -> dict[int, ColumnShare]:
+def divide_shares(groups: list[GroupEstimate], shares: Shares, divisions: Divisions) -> dict[int, ShareEstimate]:
     """Return the share of each column: its part of the share of its group."""
     return {
-        column: ColumnShare(fraction * value, math.hypot(fraction * std, fraction_std * value))
+        column: ShareEstimate(fraction * value, math.hypot(fraction * std, fraction_std * value))
         for group, value, std in zip(groups, shares.values.tolist(), shares.stds.tolist(), strict=True)
         for column, fraction, fraction_std in zip(
             group.key.columns, *divisions.get(group.key.columns, _UNDIVIDED), strict=True

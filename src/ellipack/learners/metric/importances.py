@@ -8,8 +8,8 @@ from typing import Final
 from ellipack.learners.metric.column_groups import ALL, COLUMN, FEATURES, TIME, divide_groups
 from ellipack.learners.metric.importance_estimates import (
     UNKNOWN,
-    ColumnShare,
     GroupEstimate,
+    ShareEstimate,
     Shares,
     TimeSplit,
     columns_of_time,
@@ -138,7 +138,7 @@ def summarize_importances(state: MetricState, names: Sequence[str]) -> Importanc
         for each in alone
         if each.key.columns[0] not in time
     ]
-    shares = zip(map(ColumnShare, *total), map(ColumnShare, *recent), strict=True)
+    shares = zip(map(ShareEstimate, *total), map(ShareEstimate, *recent), strict=True)
     return Importances(
         _sorted(columns),
         _sorted([_importance(each, names, error, *pair) for each, pair in zip(groups, shares, strict=True)]),
@@ -163,7 +163,7 @@ def _split(estimates: list[GroupEstimate]) -> TimeSplit | None:
 
 
 def _importance(
-    group: GroupEstimate, names: Sequence[str], error: float, share: ColumnShare, recent: ColumnShare
+    group: GroupEstimate, names: Sequence[str], error: float, share: ShareEstimate, recent: ShareEstimate
 ) -> ColumnImportance:
     """Return the importance of a group with the names of its columns."""
     return ColumnImportance(

@@ -33,7 +33,6 @@ from ellipack.validation import MAX_ABS_LABEL, MAX_ABS_VALUE, Floats
 _MAX_LABEL, _MAX_FEATURE = 2 * MAX_ABS_LABEL, 2 * MAX_ABS_VALUE  # twice, because means, knots and scales may be larger
 _MIN_LENGTH, _MAX_COSINE = 1e-5, 1e-6  # of directions: a tenth of the smallest length, and much more than rounding
 _MIN_SCALE = 1e-165  # a standard deviation is the square root of a float
-_MAX_STANDARD = 1e6  # standard deviations at which a feature is clipped
 _MAX_COORDINATE_SCALE = 1e200
 _MAX_ERROR = 10 * (1 + 1e-9)  # of a prediction, in units of the mean error; a little more, for sums are rounded
 _MAX_SCORE = 1e9  # a logarithm, or a number of validation points
@@ -122,7 +121,7 @@ def _restore_parts(saved: Archive, size: LearnerSize, bounds: _Bounds, metrics: 
     views = [saved.part(f"view{v}") for v in range(size.views)]
     label_statistics, feature_statistics = saved.floats("label_statistics", 6), saved.floats("feature_statistics", 5, d)
     _check_statistics(saved.prefix, label_statistics, feature_statistics, bounds.rounds)
-    farthest = 2 * d * _MAX_STANDARD
+    farthest = 2 * d * FeatureView.largest_standard
     return MetricParts(
         views=[_restore_view(views[v], v, d, metrics[v].rank) for v in range(size.views)],
         centers=centers,

@@ -16,18 +16,17 @@ from ellipack.validation import check_integer
 DEFAULT_PAST_LABELS: Final = 3
 """Number of last labels that a learner sees by default."""
 
-MAX_PAST_LABELS: Final = 8
+MAX_PAST_LABELS: Final = PastFeatures.max_labels
 """Largest number of last labels that a learner sees."""
 
-MAX_PAST_VALUE: Final = 1e61
+MAX_PAST_VALUE: Final = PastFeatures.largest_value
 """Largest feature of the past in size: a label, a mean of labels, or the error of a prediction."""
 
 _MIN_GAIN = 0.02  # by which the past must reduce the sum of squared errors to be used
 _MIN_ROUNDS = 256  # until then, the past is always used
 _TRIAL_DIVISOR = 8  # the part of a phase in which the past is tried
-_TRIAL_COST_DIVISOR = (
-    16  # of the numbers of validation points and of centers, by which the metric of a trial is selected
-)
+# Divisor of the numbers of validation points and of centers in the pool by which the metric of a trial is selected.
+_TRIAL_COST_DIVISOR = 16
 
 
 def past_labels(past: bool | int) -> int:

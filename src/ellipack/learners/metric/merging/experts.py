@@ -18,10 +18,8 @@ from ellipack.validation import Floats, Ints
 
 State = TypeVar("State")
 
-_MIN_WIDTH, _MAX_WIDTH = 1e-3, 1e300  # of prediction intervals
 
-
-class Run(NamedTuple, Generic[State]):
+class StateChange(NamedTuple, Generic[State]):
     """What a run of rows changed: a state before and after it."""
 
     start: State
@@ -29,7 +27,7 @@ class Run(NamedTuple, Generic[State]):
 
 
 def merge_least_squares(
-    base: LeastSquares, runs: Sequence[Run[LeastSquares]], kept: Sequence[float] | None = None
+    base: LeastSquares, runs: Sequence[StateChange[LeastSquares]], kept: Sequence[float] | None = None
 ) -> LeastSquares:
     """Return the regression on all rows.
 
@@ -41,7 +39,7 @@ def merge_least_squares(
     ----------
     base : LeastSquares
         Regression before the rows.
-    runs : sequence of Run
+    runs : sequence of StateChange
         Regression before and after each run of rows.
     kept : sequence of float, optional
         Factor of each run, by default 1.
@@ -58,7 +56,7 @@ def merge_least_squares(
     ...     return LeastSquares(inverse, inverse @ X.T @ y)
     >>> X, y = np.array([[1.0, 0.0], [1.0, 2.0], [0.0, 3.0]]), np.array([1.0, 2.0, 3.0])
     >>> base = fit(X[:1], y[:1])
-    >>> runs = [Run(base, fit(X[:2], y[:2])), Run(base, fit(X[[0, 2]], y[[0, 2]]))]
+    >>> runs = [StateChange(base, fit(X[:2], y[:2])), StateChange(base, fit(X[[0, 2]], y[[0, 2]]))]
     >>> merged = merge_least_squares(base, runs)
     >>> bool(np.allclose(merged.coefficients, fit(X, y).coefficients))
     True
@@ -93,7 +91,9 @@ def _in_units(units: Floats, base: LeastSquares, regression: LeastSquares) -> tu
     return information, information @ (units @ (regression.coefficients - base.coefficients))
 
 
-def merge_aggregation(base: BernsteinAggregation, runs: Sequence[Run[BernsteinAggregation]]) -> BernsteinAggregation:
+def merge_aggregation(
+    base: BernsteinAggregation, runs: Sequence[StateChange[BernsteinAggregation]]
+) -> BernsteinAggregation:
     """Return the aggregation whose gains and squares are sums over all rows."""
     if len(runs) == 1:
         return runs[0].after
@@ -105,12 +105,14 @@ def merge_aggregation(base: BernsteinAggregation, runs: Sequence[Run[BernsteinAg
     return BernsteinAggregation(base.log_priors, gains, squares, scale)
 
 
-def merge_stacked_aggregation(base: StackedAggregation, runs: Sequence[Run[StackedAggregation]]) -> StackedAggregation:
+def merge_stacked_aggregation(
+    base: StackedAggregation, runs: Sequence[StateChange[StackedAggregation]]
+) -> StackedAggregation:
     """Return the aggregation, the stack and the top aggregation of all rows."""
     return StackedAggregation(
-        merge_aggregation(base.experts, [Run(start.experts, after.experts) for start, after in runs]),
-        merge_least_squares(base.stack, [Run(start.stack, after.stack) for start, after in runs]),
-        merge_aggregation(base.top, [Run(start.top, after.top) for start, after in runs]),
+        merge_aggregation(base.experts, [StateChange(start.experts, after.experts) for start, after in runs]),
+        merge_least_squares(base.stack, [StateChange(start.stack, after.stack) for start, after in runs]),
+        merge_aggregation(base.top, [StateChange(start.top, after.top) for start, after in runs]),
     )
 
 
@@ -148,7 +150,7 @@ def merge_intervals(
         last.mean_error,
         base.labels + sum(each.labels - base.labels for each in learned),
         base.rounds + sum(each.rounds - base.rounds for each in learned),
-        np.clip(np.exp(logarithms), _MIN_WIDTH, _MAX_WIDTH),
+        np.clip(np.exp(logarithms), base.smallest_width, base.largest_width),
         last.scale_losses,
         last.excess_misses,
     )

@@ -28,7 +28,7 @@ from ellipack.learners.metric.merging.centers import (
     merge_equal_centers,
 )
 from ellipack.learners.metric.merging.experts import (
-    Run,
+    StateChange,
     merge_intervals,
     merge_least_squares,
     merge_packing,
@@ -57,7 +57,7 @@ class LearnedRounds(NamedTuple):
     regressions : GlobalRegressions
     discount : float
         Factor by which the rows discounted the regression with forgetting.
-    aggregation : Run of StackedAggregation
+    aggregation : StateChange of StackedAggregation
         Before and after the rows.
     statistics : Statistics
     intervals : ConformalIntervals
@@ -68,7 +68,7 @@ class LearnedRounds(NamedTuple):
     packing: PackingExpert
     regressions: GlobalRegressions
     discount: float
-    aggregation: Run[StackedAggregation]
+    aggregation: StateChange[StackedAggregation]
     statistics: Statistics
     intervals: ConformalIntervals
 
@@ -78,7 +78,7 @@ class LearnedPast(NamedTuple):
 
     rounds: LearnedRounds
     features: PastFeatures
-    combination: Run[StackedAggregation]
+    combination: StateChange[StackedAggregation]
     active_errors: Errors
     total_errors: Errors
 
@@ -185,7 +185,7 @@ def find_learned(start: Start, after: CoreParts, fading: float) -> Learned:
         past = LearnedPast(
             _find_rounds(start.past, after.past.rounds, first_active),
             after.past.features,
-            Run(start.combination, after.past.combination),
+            StateChange(start.combination, after.past.combination),
             after.past.active_errors,
             after.past.total_errors,
         )
@@ -201,7 +201,7 @@ def _find_rounds(start: RoundsStart, after: MetricParts, first_active: int) -> L
         after.packing,
         after.regressions,
         _discount(int(after.label_statistics[COUNT]), active, base.views[0].fit_dimension),
-        Run(start.aggregation, after.aggregation),
+        StateChange(start.aggregation, after.aggregation),
         Statistics(after.label_statistics, after.feature_statistics),
         after.intervals,
     )
@@ -253,7 +253,9 @@ def _merge_pasts(base: PastParts, learned: list[LearnedPast], shards: list[int])
     return LearnedPast(
         _merge_rounds(base.rounds, [each.rounds for each in learned], shards),
         merge_past_features([each.features for each in learned]),
-        Run(base.combination, merge_stacked_aggregation(base.combination, [each.combination for each in learned])),
+        StateChange(
+            base.combination, merge_stacked_aggregation(base.combination, [each.combination for each in learned])
+        ),
         merge_errors(base.active_errors, [each.active_errors for each in learned]),
         merge_errors(base.total_errors, [each.total_errors for each in learned]),
     )
@@ -268,13 +270,15 @@ def _merge_rounds(base: MetricParts, learned: list[LearnedRounds], shards: list[
         merge_centers(base, [each.centers for each in learned]),
         merge_packing(base.packing, [each.packing for each in learned]),
         GlobalRegressions(
-            merge_least_squares(ridge, [Run(ridge, each.regressions.ridge) for each in learned]),
+            merge_least_squares(ridge, [StateChange(ridge, each.regressions.ridge) for each in learned]),
             merge_least_squares(
-                forgetting, [Run(forgetting, each.regressions.forgetting) for each in learned], discounts
+                forgetting, [StateChange(forgetting, each.regressions.forgetting) for each in learned], discounts
             ),
         ),
         float(np.prod(discounts)),
-        Run(base.aggregation, merge_stacked_aggregation(base.aggregation, [each.aggregation for each in learned])),
+        StateChange(
+            base.aggregation, merge_stacked_aggregation(base.aggregation, [each.aggregation for each in learned])
+        ),
         merge_statistics(statistics, [each.statistics for each in learned]),
         merge_intervals(base.intervals, [each.intervals for each in learned], shards),
     )
