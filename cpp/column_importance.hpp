@@ -11,103 +11,18 @@
 // the mean rise over all rounds is the one over these, times their fraction.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "rise_estimates.hpp"
 #include "row_blocks.hpp"
 #include "stacked_aggregation.hpp"
 #include "surrogates.hpp"
 
 namespace ellipack {
-
-// Rises of the surrogates.
-constexpr std::size_t control_count = surrogate_count;
-using Controls = SurrogateValues;
-using Measured = std::array<double, control_count + 1>;  // controls and, last, the rise
-
-// Weighted means of the controls and the rise, and sums of products of their deviations from the means.
-struct MeasuredMoments {
-  static constexpr std::size_t count = control_count + 1;
-
-  double weight = 0.0;
-  double squared_weight = 0.0;  // sum of squared weights
-  Measured means{};
-  std::array<double, count*(count + 1) / 2> products{};  // lower triangle, row by row
-
-  double product(std::size_t i, std::size_t j) const { return products[i * (i + 1) / 2 + j]; }
-
-  // Returns the number of equal weights that would determine a mean as well.
-  double effective_count() const { return squared_weight > 0.0 ? weight * (weight / squared_weight) : 0.0; }
-
-  void add(double new_weight, const Measured& values);
-  void fade(double keep);
-};
-
-// Means of the controls, and sums of their squared deviations from the means.
-struct ControlMoments {
-  double weight = 0.0;
-  double squared_weight = 0.0;  // sum of squared weights
-  Controls means{};
-  Controls squares{};
-
-  double effective_count() const { return squared_weight > 0.0 ? weight * (weight / squared_weight) : 0.0; }
-
-  // Adds values, after multiplying the weights so far by `keep`.
-  void add(const Controls& values, double keep);
-  void fade(double keep);
-};
-
-// A running mean that may forget.
-struct FadingMean {
-  double weight = 0.0;
-  double mean = 0.0;
-
-  void add(double value, double keep);  // `keep` is the factor of the weight so far
-};
-
-// What was measured over all rounds, or over the recent ones.
-struct GroupSums {
-  MeasuredMoments measured;
-  MeasuredMoments squared;  // of the same with squared weights, by which the estimate varies
-  ControlMoments controls;  // at all rounds with different values, measured or not
-  FadingMean differs;       // fraction of these rounds
-
-  // The estimated mean rise and its variance, over all rounds or over the recent ones. The number of all measurements
-  // decides how many controls are used.
-  struct Estimate {
-    double rise = 0.0;
-    double variance = 0.0;
-    double variance_of_one = 0.0;  // of a single measurement around what the controls explain
-  };
-  Estimate estimate(std::int64_t count) const;
-  Estimate recent_estimate(const GroupSums& all, std::int64_t all_count) const;
-
-  // Adds a measurement.
-  void add(double weight, const Measured& values);
-
-  // Multiplies the weights of the measurements.
-  void fade(double keep);
-
-  // Returns the standard deviation of a single measurement; if there are few, that of the controls. Dividing
-  // measurements among groups in proportion to it minimizes the sum of the variances of all rises.
-  double deviation_of_one(const GroupSums& all, std::int64_t all_count) const;
-
-  // Returns the same relative to the root of the rise, which minimizes the sum of the variances relative to the rises.
-  double relative_deviation_of_one(std::int64_t count) const;
-
- private:
-  // Returns the estimate, with coefficients from the sums over all rounds, which may be these. The mean residual is
-  // shrunk by `prior` residuals of 0.
-  Estimate estimate_from(const GroupSums& all, std::int64_t all_count, double prior) const;
-
-  // Returns the variance of the mean of the residuals. Their number tells how much coefficients have fitted them.
-  double residual_variance(const Controls& coefficients, std::size_t rank) const;
-  double factor_of_freedom(std::size_t rank) const;
-};
 
 // Features that are replaced together.
 struct FeatureGroup {
@@ -124,7 +39,7 @@ struct FeatureGroup {
 
 // The complete state.
 struct ImportanceParts {
-  static constexpr std::size_t max_rows = 1024;    // of which replacements are drawn
+  static constexpr std::size_t max_rows = max_sources;
   static constexpr std::int64_t first_round = 16;  // before, predictions are too poor to measure
 
   std::int64_t seed = 0;
