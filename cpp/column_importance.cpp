@@ -115,7 +115,7 @@ void ImportanceParts::check() const {
     require(group.count >= 0 && group.count <= largest_count, "the count of a group must be from 0 to 2^52");
     require(group.priority >= 0.0 && group.priority <= 1.0, "the priority of a group must be from 0 to 1");
     require(group.fraction >= 0.0 && group.fraction <= 1.0, "the fraction of a group must be from 0 to 1");
-    for (const FadingMean& mean : {group.change, group.size}) {
+    for (const DiscountedMean& mean : {group.change, group.size}) {
       require(is_valid(mean) && mean.mean >= 0.0, "change and size of a group must be finite and >= 0");
     }
     require(is_valid(group.total) && is_valid(group.recent),
@@ -136,51 +136,53 @@ std::size_t ColumnImportance::source_row(std::int64_t round) const {
 // For a move m and an error e, the rise is m^2 + 2 m e. Where errors are large, all rises are. The prediction may move
 // though the surrogates do not, so that a part of their mean change is added. Surrogates know nothing about the past,
 // so that groups that use it have the same size in all rounds.
-void ColumnImportance::find_outlook(const FeatureGroup& group, const Prediction& prediction, Outlook& outlook) const {
+void ColumnImportance::find_expected_rise(const FeatureGroup& group, const Prediction& prediction,
+                                          ExpectedRise& expected) const {
   const bool other_past = group.uses_past && parts_.past_dimension > 0;
-  outlook.differs = other_past || std::ranges::any_of(group.features, [&](std::int64_t feature) {
-                      const auto k = static_cast<std::size_t>(feature);
-                      return prediction.row[k] != prediction.source[k];
-                    });
-  if (!outlook.differs) {
-    outlook = {};
+  expected.differs = other_past || std::ranges::any_of(group.features, [&](std::int64_t feature) {
+                       const auto k = static_cast<std::size_t>(feature);
+                       return prediction.row[k] != prediction.source[k];
+                     });
+  if (!expected.differs) {
+    expected = {};
     return;
   }
   const Double4 moves =
       clip(prediction.value + changes_of(prediction.surrogates, group.features), prediction.range) - prediction.value;
   const double error = prediction.value - prediction.label;
   const Double4 rises = moves * (moves + 2.0 * error);
-  simd::store(outlook.controls.data(), simd::abs(rises) <= largest_control ? rises : Double4{});
+  simd::store(expected.controls.data(), simd::abs(rises) <= largest_control ? rises : Double4{});
   const Double4 sizes = simd::abs(moves);
-  outlook.change = 0.25 * ((sizes[0] + sizes[1]) + (sizes[2] + sizes[3]));
-  const double move = outlook.change + mean_change_part * group.change.mean;
-  outlook.size = other_past ? 1.0 : std::min(largest_control, move * (move + 2.0 * std::abs(error)));
+  expected.mean_change = 0.25 * ((sizes[0] + sizes[1]) + (sizes[2] + sizes[3]));
+  const double move = expected.mean_change + mean_change_part * group.change.mean;
+  expected.size = other_past ? 1.0 : std::min(largest_control, move * (move + 2.0 * std::abs(error)));
 }
 
-void ColumnImportance::find_outlooks(const Prediction& prediction, std::span<Outlook> outlooks) const {
-  for (std::size_t g = 0; g < outlooks.size(); ++g) {
-    find_outlook(parts_.groups[g], prediction, outlooks[g]);
+void ColumnImportance::find_expected_rises(const Prediction& prediction, std::span<ExpectedRise> expected_rises) const {
+  for (std::size_t g = 0; g < expected_rises.size(); ++g) {
+    find_expected_rise(parts_.groups[g], prediction, expected_rises[g]);
   }
 }
 
 std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t round,
-                                                                 std::span<const Outlook> outlooks) const {
+                                                                 std::span<const ExpectedRise> expected_rises) const {
   if (round < ImportanceParts::first_round) {
     return std::nullopt;
   }
   // A part of the probability is the same in all rounds with different values, the rest is in proportion to the size in
   // this round.
   const auto probability = [&](std::size_t g) {
-    if (!outlooks[g].differs) {
+    if (!expected_rises[g].differs) {
       return 0.0;
     }
     const FeatureGroup& group = parts_.groups[g];
-    const double ratio = group.size.mean > 0.0 ? std::min(largest_ratio, outlooks[g].size / group.size.mean) : 1.0;
+    const double ratio =
+        group.size.mean > 0.0 ? std::min(largest_ratio, expected_rises[g].size / group.size.mean) : 1.0;
     const double fraction = group.total.differs.mean > 0.0 ? group.total.differs.mean : 1.0;
     return fractions_[g] / fraction * (even_part + (1.0 - even_part) * ratio) / stride(round);
   };
   double sum = 0.0;
-  for (std::size_t g = 0; g < outlooks.size(); ++g) {
+  for (std::size_t g = 0; g < expected_rises.size(); ++g) {
     sum += probability(g);
   }
   const double scale = sum > 1.0 ? 1.0 / sum : 1.0;  // no more than one measurement in a round
@@ -188,7 +190,7 @@ std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t ro
   if (drawn >= scale * sum) {
     return std::nullopt;
   }
-  for (std::size_t g = 0; g < outlooks.size(); ++g) {
+  for (std::size_t g = 0; g < expected_rises.size(); ++g) {
     const double own = scale * probability(g);
     if (drawn < own) {
       return Choice{.group = g, .probability = own};
@@ -278,19 +280,19 @@ void ColumnImportance::add(const Round& round) {
     add_measurement(*round.choice, round);
   }
   bool fractions_change = round.choice.has_value();
-  for (std::size_t g = 0; g < parts_.groups.size() && !round.outlooks.empty(); ++g) {
+  for (std::size_t g = 0; g < parts_.groups.size() && !round.expected_rises.empty(); ++g) {
     FeatureGroup& group = parts_.groups[g];
-    const Outlook& outlook = round.outlooks[g];
+    const ExpectedRise& expected = round.expected_rises[g];
     const bool had_never_differed = has_never_differed(group);
-    group.total.differs.add(outlook.differs ? 1.0 : 0.0, 1.0);
-    group.recent.differs.add(outlook.differs ? 1.0 : 0.0, keep);
-    if (outlook.differs) {
-      group.total.controls.add(outlook.controls, 1.0);
-      group.recent.controls.add(outlook.controls, keep);
-      group.change.add(outlook.change, size_keep);
-      group.size.add(outlook.size, size_keep);
+    group.total.differs.add(expected.differs ? 1.0 : 0.0, 1.0);
+    group.recent.differs.add(expected.differs ? 1.0 : 0.0, keep);
+    if (expected.differs) {
+      group.total.controls.add(expected.controls, 1.0);
+      group.recent.controls.add(expected.controls, keep);
+      group.change.add(expected.mean_change, size_keep);
+      group.size.add(expected.size, size_keep);
     } else {
-      group.recent.controls.fade(keep);
+      group.recent.controls.discount(keep);
     }
     fractions_change = fractions_change || has_never_differed(group) != had_never_differed;
   }
@@ -308,11 +310,11 @@ void ColumnImportance::add(const Round& round) {
 
 void ColumnImportance::add_measurement(const Choice& choice, const Round& round) {
   for (FeatureGroup& group : parts_.groups) {
-    group.recent.fade(parts_.recent_factor);
+    group.recent.discount(parts_.recent_factor);
   }
   parts_.recent_factor = 1.0;
   Measured values;
-  std::ranges::copy(round.outlooks[choice.group].controls, values.begin());
+  std::ranges::copy(round.expected_rises[choice.group].controls, values.begin());
   values.back() = rise_of(round.measured_prediction - round.prediction, round.prediction, round.label);
   FeatureGroup& group = parts_.groups[choice.group];
   group.total.add(1.0 / choice.probability, values);

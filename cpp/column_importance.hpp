@@ -31,8 +31,8 @@ struct FeatureGroup {
   double priority = 1.0;   // of its standard error, when measurements are divided among groups
   std::int64_t count = 0;  // number of measurements
   double fraction = 0.0;   // of the measurements that it gets; if all are 0, those with few get most
-  FadingMean change;       // of the surrogates, in rounds with different values
-  FadingMean size;         // of what a measurement is likely to give, in the same rounds
+  DiscountedMean change;   // of the surrogates, in rounds with different values
+  DiscountedMean size;     // of what a measurement is likely to give, in the same rounds
   GroupSums total;
   GroupSums recent;
 };
@@ -49,8 +49,8 @@ struct ImportanceParts {
   std::int64_t seen = 0;            // number of rows so far
   RowBlocks sample;                 // uniform sample of them: a row, the slope of the local fit there, and its past
   std::vector<double> slope_model;  // see MetricRounds::find_slopes; of the current phase
-  FadingMean total_error;           // squared errors of all rounds
-  FadingMean recent_error;
+  DiscountedMean total_error;       // squared errors of all rounds
+  DiscountedMean recent_error;
   double recent_factor = 1.0;  // by which the weights of recent measurements are still to be multiplied
   std::vector<double> last_row;
   std::vector<std::int64_t> increases;  // of each feature from a row to the next
@@ -77,10 +77,10 @@ class ColumnImportance {
   // What a round is likely to give for a group: the rise of each surrogate, by how much they change on average, and
   // about how large the rise is. It decides whether the row is predicted once more, by a learner that has not seen the
   // label.
-  struct Outlook {
+  struct ExpectedRise {
     bool differs = false;  // whether the earlier row has different values
     Controls controls{};
-    double change = 0.0;
+    double mean_change = 0.0;
     double size = 0.0;
   };
   struct Prediction {
@@ -91,27 +91,27 @@ class ColumnImportance {
     std::span<const double> source;  // the earlier row
     const Surrogates& surrogates;    // with the gaps to it
   };
-  // Finds the outlooks of all groups.
-  void find_outlooks(const Prediction& prediction, std::span<Outlook> outlooks) const;
+  // Finds the expected rises of all groups.
+  void find_expected_rises(const Prediction& prediction, std::span<ExpectedRise> expected_rises) const;
 
-  // Draws the group to measure in a round, given the outlooks of all; none in most rounds.
+  // Draws the group to measure in a round, given the expected rises of all; none in most rounds.
   struct Choice {
     std::size_t group = 0;
     double probability = 0.0;
   };
-  std::optional<Choice> choose(std::int64_t round, std::span<const Outlook> outlooks) const;
+  std::optional<Choice> choose(std::int64_t round, std::span<const ExpectedRise> expected_rises) const;
 
   // A round, after its label has come.
   struct Round {
     std::int64_t number = 0;
     double label = 0.0;
     double prediction = 0.0;
-    std::span<const double> row;        // with clipped outliers
-    std::span<const double> gradient;   // of the local fit at the row, by standardized features
-    std::span<const double> scale;      // of the standardized features
-    std::span<const double> past;       // features of the past
-    std::span<const Outlook> outlooks;  // of all groups; none without an earlier row
-    std::optional<Choice> choice;       // that was measured
+    std::span<const double> row;                   // with clipped outliers
+    std::span<const double> gradient;              // of the local fit at the row, by standardized features
+    std::span<const double> scale;                 // of the standardized features
+    std::span<const double> past;                  // features of the past
+    std::span<const ExpectedRise> expected_rises;  // of all groups; none without an earlier row
+    std::optional<Choice> choice;                  // that was measured
     double measured_prediction = 0.0;
   };
 
@@ -122,7 +122,7 @@ class ColumnImportance {
   void add(const Round& round);
 
  private:
-  void find_outlook(const FeatureGroup& group, const Prediction& prediction, Outlook& outlook) const;
+  void find_expected_rise(const FeatureGroup& group, const Prediction& prediction, ExpectedRise& expected) const;
   void add_measurement(const Choice& choice, const Round& round);
   void divide_measurements();
   template <typename Deviation>

@@ -205,7 +205,7 @@ double variance_from_rounds(const GroupSums& sums, const GroupSums& all, const C
 
 }  // namespace
 
-bool is_valid(const FadingMean& mean) {
+bool is_valid(const DiscountedMean& mean) {
   return mean.weight >= 0.0 && all_within(std::array{mean.weight, mean.mean}, largest_sum);
 }
 
@@ -233,7 +233,7 @@ void MeasuredMoments::add(double new_weight, const Measured& values) {
   }
 }
 
-void MeasuredMoments::fade(double keep) {
+void MeasuredMoments::discount(double keep) {
   weight *= keep;
   squared_weight *= keep * keep;
   for (double& product : products) {
@@ -283,9 +283,9 @@ void GroupSums::add(double weight, const Measured& values) {
   squared.add(weight * weight, values);
 }
 
-void GroupSums::fade(double keep) {
-  measured.fade(keep);
-  squared.fade(keep * keep);
+void GroupSums::discount(double keep) {
+  measured.discount(keep);
+  squared.discount(keep * keep);
 }
 
 double GroupSums::deviation_of_one(const GroupSums& all, std::int64_t all_count) const {

@@ -35,7 +35,7 @@ struct MeasuredMoments {
   double effective_count() const { return squared_weight > 0.0 ? weight * (weight / squared_weight) : 0.0; }
 
   void add(double new_weight, const Measured& values);
-  void fade(double keep);
+  void discount(double keep);
 };
 
 // Means of the controls, and sums of their squared deviations from the means.
@@ -49,11 +49,11 @@ struct ControlMoments {
 
   // Adds values, after multiplying the weights so far by `keep`.
   void add(const Controls& values, double keep);
-  void fade(double keep);
+  void discount(double keep);
 };
 
-// A running mean that may forget.
-struct FadingMean {
+// A running mean that may discount earlier values.
+struct DiscountedMean {
   double weight = 0.0;
   double mean = 0.0;
 
@@ -65,7 +65,7 @@ struct GroupSums {
   MeasuredMoments measured;
   MeasuredMoments squared;  // of the same with squared weights, by which the estimate varies
   ControlMoments controls;  // at all rounds with different values, measured or not
-  FadingMean differs;       // fraction of these rounds
+  DiscountedMean differs;   // fraction of these rounds
 
   // The estimated mean rise and its variance, over all rounds or over the recent ones. The number of all measurements
   // decides how many controls are used.
@@ -81,7 +81,7 @@ struct GroupSums {
   void add(double weight, const Measured& values);
 
   // Multiplies the weights of the measurements.
-  void fade(double keep);
+  void discount(double keep);
 
   // Returns the standard deviation of a single measurement; if there are few, that of the controls. Dividing
   // measurements among groups in proportion to it minimizes the sum of the variances of all rises.
@@ -96,7 +96,7 @@ struct GroupSums {
   Estimate estimate_from(const GroupSums& all, std::int64_t all_count, double prior) const;
 };
 
-bool is_valid(const FadingMean& mean);
+bool is_valid(const DiscountedMean& mean);
 bool is_valid(const GroupSums& sums);
 
 static_assert(control_count == simd::lane_count<simd::Double4>);
@@ -114,7 +114,7 @@ inline void ControlMoments::add(const Controls& values, double keep) {
   simd::store(squares.data(), keep * simd::load<simd::Double4>(squares.data()) + factor * gaps * gaps);
 }
 
-inline void ControlMoments::fade(double keep) {
+inline void ControlMoments::discount(double keep) {
   weight *= keep;
   squared_weight *= keep * keep;
   for (double& sum : squares) {
@@ -122,7 +122,7 @@ inline void ControlMoments::fade(double keep) {
   }
 }
 
-inline void FadingMean::add(double value, double keep) {
+inline void DiscountedMean::add(double value, double keep) {
   weight = weight * keep + 1.0;
   mean += (value - mean) / weight;
 }
