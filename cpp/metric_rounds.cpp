@@ -132,14 +132,14 @@ double MetricRounds::predict_row(std::span<const double> row, Workspace& work) c
   }
   work.clock = -1;
   work.has_gradients = false;
-  see_row(row, work);
+  project_on_views(row, work);
   find_packing_center(work);
   work.aggregation.prediction = 0.0;
   work.relative_scale = 1.0;
   if (has_labels()) {
-    ask_global_experts(work);
+    predict_globally(work);
     for (std::size_t v = 0; v < parts_.views.size(); ++v) {
-      ask_local_experts(v, work);
+      predict_locally(v, work);
     }
     parts_.aggregation.aggregate(work.predictions, prediction_range(), work.aggregation);
     work.relative_scale = local_scale(work);
@@ -149,7 +149,7 @@ double MetricRounds::predict_row(std::span<const double> row, Workspace& work) c
 }
 
 // Clips outliers, standardizes the row and projects it on the metric of each view.
-void MetricRounds::see_row(std::span<const double> row, Workspace& work) const {
+void MetricRounds::project_on_views(std::span<const double> row, Workspace& work) const {
   std::ranges::copy(row, work.row.begin());
   if (parts_.labels.count >= labels_before_outliers) {
     clip_outliers(parts_.features, row, work.clipped);
@@ -173,7 +173,7 @@ void MetricRounds::find_packing_center(Workspace& work) const {
 }
 
 // Computes the predictions of the running mean, the ridge regressions and Algorithm 1.
-void MetricRounds::ask_global_experts(Workspace& work) const {
+void MetricRounds::predict_globally(Workspace& work) const {
   const PackingCenters& packing = parts_.packing.centers;
   work.predictions[0] = parts_.labels.mean;
   work.predictions[1] = parts_.regressions.ridge.predict(work.standard);
@@ -185,7 +185,7 @@ void MetricRounds::ask_global_experts(Workspace& work) const {
 }
 
 // Computes the predictions of the local experts of a view.
-void MetricRounds::ask_local_experts(std::size_t v, Workspace& work) const {
+void MetricRounds::predict_locally(std::size_t v, Workspace& work) const {
   Workspace::View& view = work.views[v];
   find_neighbors(v, work);
   if (v == 0 && parts_.views[0].rank == dimension()) {
@@ -376,7 +376,7 @@ void MetricRounds::make_room_to_learn(double label, const Workspace& work) {
 void MetricRounds::make_room_to_store(std::span<const double> row, double label, Workspace& work) {
   work.clock = -1;
   if (!is_label_outlier(label)) {
-    see_row(row, work);
+    project_on_views(row, work);
     make_room_for_center(work);
   }
 }

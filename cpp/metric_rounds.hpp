@@ -166,10 +166,10 @@ class MetricRounds {
 
  private:
   // Steps of a prediction, in this order.
-  void see_row(std::span<const double> row, Workspace& work) const;
+  void project_on_views(std::span<const double> row, Workspace& work) const;
   void find_packing_center(Workspace& work) const;
-  void ask_global_experts(Workspace& work) const;
-  void ask_local_experts(std::size_t v, Workspace& work) const;
+  void predict_globally(Workspace& work) const;
+  void predict_locally(std::size_t v, Workspace& work) const;
 
   static std::size_t nearest_center(const Workspace& work);
   bool is_duplicate(const Workspace& work) const;
