@@ -113,7 +113,7 @@ def _merge_sums(base: Floats, before: Floats, after: Floats, discount: float) ->
 
 
 def _merge_moments(base: Floats, before: Floats, after: Floats, kept: float, pairs: Pairs) -> Floats:
-    """Return moments of variables; see cpp/column_importance.hpp.
+    """Return moments of variables; see cpp/rise_estimates.hpp.
 
     They are weight, squared weight, means, and the products of the deviations of pairs of variables.
     """
