@@ -42,7 +42,7 @@ void append_moments(const Moments& moments, std::vector<double>& sums) {
   sums.insert(sums.end(), products.begin(), products.end());
 }
 
-FadingMean make_mean(const std::pair<double, double>& mean) { return {.weight = mean.first, .mean = mean.second}; }
+DiscountedMean make_mean(const std::pair<double, double>& mean) { return {.weight = mean.first, .mean = mean.second}; }
 
 GroupSums make_sums(const double* row) {
   return {make_moments<MeasuredMoments>(row), make_moments<MeasuredMoments>(row + measured_count),
@@ -64,7 +64,7 @@ FeatureGroup make_group(const IntVector& features, bool uses_past, double priori
           make_sums(sums.data() + sum_count)};
 }
 
-std::pair<double, double> as_pair(const FadingMean& mean) { return {mean.weight, mean.mean}; }
+std::pair<double, double> as_pair(const DiscountedMean& mean) { return {mean.weight, mean.mean}; }
 
 FloatArray group_sums(const FeatureGroup& group) {
   std::vector<double> rows;

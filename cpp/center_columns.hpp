@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "metric_rounds.hpp"
+#include "center_memory.hpp"
 
 namespace ellipack {
 

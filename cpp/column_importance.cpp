@@ -1,9 +1,7 @@
 #include "column_importance.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <functional>
 #include <numeric>
 #include <utility>
 
@@ -15,7 +13,6 @@ namespace ellipack {
 namespace {
 
 using simd::Double4;
-static_assert(control_count == simd::lane_count<Double4>);
 
 constexpr std::int64_t equal_rounds = 500;       // in which groups of equal priority get equally many measurements
 constexpr double early_rounds = 256.0;           // which count less than later ones
@@ -31,15 +28,9 @@ constexpr double least_effective = 2.0;          // effective number of measurem
 constexpr double fraction_of_new = 1.5;          // that all new groups get in addition, while there are any
 constexpr double fraction_of_uncertain = 0.5;    // the same of those with few effective measurements
 constexpr std::int64_t measurements_per_division = 8;  // after which they are divided again among the groups
-constexpr double few_measurements = 4.0;               // for which the controls say how much the rises vary
-constexpr double prior_measurements = 1.0;             // residuals of 0 that are added to the recent ones
 constexpr double least_memory = 512.0;                 // rounds of the recent window
 constexpr double memory_divisor = 4.0;                 // a recent window is a quarter of the rounds
-constexpr std::size_t measurements_per_control = 3;
-constexpr double source_part = 0.25;       // of the variance of a rise, by the source; exact for linear effects
-constexpr double min_unexplained = 1e-3;   // fraction of the variance of a control that others leave
-constexpr double largest_control = 1e130;  // its squares do not overflow
-constexpr double largest_sum = 1e300;
+constexpr double largest_control = 1e130;              // its squares do not overflow
 constexpr double largest_value = 1e150;
 
 // Returns 64 random bits for a round (SplitMix64). Equal arguments give equal bits, in any order of calls.
@@ -54,33 +45,6 @@ std::uint64_t random_bits(std::int64_t seed, std::int64_t round, std::uint64_t s
   return z;
 }
 
-bool is_valid(const FadingMean& mean) {
-  return mean.weight >= 0.0 && all_within(std::array{mean.weight, mean.mean}, largest_sum);
-}
-
-bool are_valid_weights(double weight, double squared_weight) {
-  return weight >= 0.0 && squared_weight >= 0.0 && all_within(std::array{weight, squared_weight}, largest_sum);
-}
-
-bool is_valid(const MeasuredMoments& moments) {
-  bool valid = are_valid_weights(moments.weight, moments.squared_weight) && all_within(moments.means, largest_sum) &&
-               all_within(moments.products, largest_sum);
-  for (std::size_t i = 0; i < MeasuredMoments::count; ++i) {
-    valid = valid && moments.product(i, i) >= 0.0;
-  }
-  return valid;
-}
-
-bool is_valid(const ControlMoments& moments) {
-  return are_valid_weights(moments.weight, moments.squared_weight) && all_within(moments.means, largest_sum) &&
-         all_within(moments.squares, largest_sum) && std::ranges::min(moments.squares) >= 0.0;
-}
-
-bool is_valid(const GroupSums& sums) {
-  return is_valid(sums.measured) && is_valid(sums.squared) && is_valid(sums.controls) && is_valid(sums.differs) &&
-         sums.differs.mean >= 0.0 && sums.differs.mean <= 1.0;
-}
-
 // Returns the mean number of rounds from a measurement to the next. A measurement costs most of a round. There are more
 // in the beginning, so that the first figures come soon.
 double stride(std::int64_t round) {
@@ -93,8 +57,6 @@ double stride(std::int64_t round) {
 // Returns the weight of a round in all sums. In the first rounds, the learner hardly knows the function, and
 // predictions may depend on features that do not matter. So these rounds count in proportion to their number.
 double weight_of(std::int64_t round) { return std::min(1.0, static_cast<double>(round + 1) / early_rounds); }
-
-double squared(double value) { return value * value; }
 
 // Returns the number of rounds of the recent window.
 double memory(std::int64_t round) { return std::max(least_memory, static_cast<double>(round) / memory_divisor); }
@@ -122,250 +84,12 @@ double rise_of(double move, double prediction, double label) {
   return std::abs(rise) <= largest_control ? rise : 0.0;
 }
 
-// Lower triangular factor of the covariances of controls. A control that those before it explain is left out, and so is
-// one for which there are too few measurements: its diagonal is 0.
-struct ControlFactor {
-  std::array<Controls, control_count> rows{};
-  std::size_t rank = 0;
-
-  ControlFactor(const MeasuredMoments& measured, std::int64_t count);
-
-  // Returns the solution of a system with this factor, for the controls that are not left out.
-  Controls solve(const Controls& right) const;
-
-  // The same with the transposed factor.
-  Controls solve_transposed(const Controls& right) const;
-};
-
-ControlFactor::ControlFactor(const MeasuredMoments& measured, std::int64_t count) {
-  for (std::size_t i = 0; i < control_count; ++i) {
-    Controls covariances{};
-    for (std::size_t j = 0; j < i; ++j) {
-      covariances[j] = measured.product(i, j) / measured.weight;
-    }
-    rows[i] = solve(covariances);
-    const double variance = measured.product(i, i) / measured.weight;
-    const double rest = variance - std::inner_product(rows[i].begin(), rows[i].end(), rows[i].begin(), 0.0);
-    const std::size_t needed = measurements_per_control * (rank + 1);
-    if (rest > min_unexplained * variance && std::cmp_greater_equal(count, needed)) {
-      rows[i][i] = std::sqrt(rest);
-      ++rank;
-    }
-  }
-}
-
-Controls ControlFactor::solve(const Controls& right) const {
-  Controls solution{};
-  for (std::size_t i = 0; i < control_count; ++i) {
-    const double known = std::inner_product(solution.begin(), solution.begin() + i, rows[i].begin(), 0.0);
-    solution[i] = rows[i][i] > 0.0 ? (right[i] - known) / rows[i][i] : 0.0;
-  }
-  return solution;
-}
-
-Controls ControlFactor::solve_transposed(const Controls& right) const {
-  Controls solution{};
-  for (std::size_t i = control_count; i-- > 0;) {
-    double known = 0.0;
-    for (std::size_t j = i + 1; j < control_count; ++j) {
-      known += rows[j][i] * solution[j];
-    }
-    solution[i] = rows[i][i] > 0.0 ? (right[i] - known) / rows[i][i] : 0.0;
-  }
-  return solution;
-}
-
-// Returns the effective number of earlier rows that gave replacements in so many rounds: the inverse of the probability
-// that two rounds have the same source. While there are at most n rows, that of rounds s < t is 1 / t. Afterwards, it
-// is s / (n t): with probability s / t, the row of round s is still among the n rows in round t.
-double effective_sources(double rounds) {
-  constexpr auto n = static_cast<double>(ImportanceParts::max_rows);
-  if (rounds <= n) {
-    return 0.5 * rounds;
-  }
-  return squared(rounds) / (2.0 * n + n * std::log(rounds / n) + 0.5 * (squared(rounds) - n * n) / n);
-}
-
-// Returns the coefficients of a residual: the rise without what the controls explain.
-Measured contrast(const Controls& coefficients) {
-  Measured signs;
-  std::ranges::transform(coefficients, signs.begin(), std::negate());
-  signs.back() = 1.0;
-  return signs;
-}
-
-// Returns the weighted sum of squares of a linear combination of variables, around other means than its own.
-double sum_of_squares(const MeasuredMoments& variables, const Measured& coefficients, const Measured& means) {
-  double sum = 0.0;
-  double difference = 0.0;  // of the mean of the combination
-  for (std::size_t i = 0; i < coefficients.size(); ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      sum += (i == j ? 1.0 : 2.0) * coefficients[i] * coefficients[j] * variables.product(i, j);
-    }
-    difference += coefficients[i] * (variables.means[i] - means[i]);
-  }
-  return std::max(0.0, sum) + variables.weight * squared(difference);
-}
-
 // Returns whether the values of a group were the same as those of an earlier row in all rounds.
 bool has_never_differed(const FeatureGroup& group) {
   return group.total.differs.weight > 0.0 && group.total.differs.mean == 0.0;
 }
 
-// Returns about the variance of a linear combination of the controls, as if they were uncorrelated.
-double spread_of(const ControlMoments& controls, const Controls& coefficients) {
-  double sum = 0.0;
-  for (std::size_t i = 0; i < control_count; ++i) {
-    sum += squared(coefficients[i]) * controls.squares[i];
-  }
-  return sum / controls.weight;
-}
-
-double dot(const Controls& left, const Controls& right) {
-  return std::inner_product(left.begin(), left.end(), right.begin(), 0.0);
-}
-
 }  // namespace
-
-void MeasuredMoments::add(double new_weight, const Measured& values) {
-  weight += new_weight;
-  squared_weight += new_weight * new_weight;
-  const double step = new_weight / weight;
-  Measured gaps;  // from the means before
-  for (std::size_t i = 0; i < count; ++i) {
-    gaps[i] = values[i] - means[i];
-    means[i] += step * gaps[i];
-  }
-  const double factor = new_weight * (1.0 - step);
-  std::size_t place = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t j = 0; j <= i; ++j) {
-      products[place] += factor * gaps[i] * gaps[j];
-      ++place;
-    }
-  }
-}
-
-void MeasuredMoments::fade(double keep) {
-  weight *= keep;
-  squared_weight *= keep * keep;
-  for (double& product : products) {
-    product *= keep;
-  }
-}
-
-void ControlMoments::add(const Controls& values, double new_weight, double keep) {
-  weight = keep * weight + new_weight;
-  squared_weight = keep * keep * squared_weight + new_weight * new_weight;
-  const double step = new_weight / weight;
-  const double factor = new_weight * (1.0 - step);
-  const auto before = simd::load<Double4>(means.data());
-  const Double4 gaps = simd::load<Double4>(values.data()) - before;
-  simd::store(means.data(), before + step * gaps);
-  simd::store(squares.data(), keep * simd::load<Double4>(squares.data()) + factor * gaps * gaps);
-}
-
-void ControlMoments::fade(double keep) {
-  weight *= keep;
-  squared_weight *= keep * keep;
-  for (double& square : squares) {
-    square *= keep;
-  }
-}
-
-// The regression estimator of a mean. With the covariances S of the controls, their covariances s with the rise, and
-// the difference D between the means of the controls at all rounds and at the measured ones, the estimate is the mean
-// rise plus b' D, where b = S^-1 s. Its variance comes from the squares of the weighted residuals, which a few large
-// ones may dominate (the sandwich estimate), from the coefficients b, and from the means of the controls, which explain
-// the variance b' s of the rises. In recent rounds, that is as much larger or smaller as the variances of the controls.
-GroupSums::Estimate GroupSums::estimate(std::int64_t count) const { return estimate_from(*this, count, 0.0); }
-
-// In recent rounds, the coefficients are those of all rounds. There may be few recent measurements: the mean of their
-// residuals is shrunk to that of all rounds, which is 0. They may be too few to tell how large they are, too: they
-// count as at least as large as in all rounds.
-GroupSums::Estimate GroupSums::recent_estimate(const GroupSums& all, std::int64_t all_count) const {
-  return estimate_from(all, all_count, prior_measurements);
-}
-
-GroupSums::Estimate GroupSums::estimate_from(const GroupSums& all, std::int64_t all_count, double prior) const {
-  if (all.measured.weight == 0.0 || controls.squared_weight == 0.0 || differs.weight == 0.0) {
-    return {};
-  }
-  const ControlFactor factor(all.measured, all_count);
-  const double count = measured.effective_count();
-  const double part = count / (count + prior);  // of the mean residual that counts
-  Controls covariances;
-  Controls differences;
-  for (std::size_t i = 0; i < control_count; ++i) {
-    covariances[i] = all.measured.product(control_count, i) / all.measured.weight;
-    differences[i] = controls.means[i] - all.measured.means[i] - part * (measured.means[i] - all.measured.means[i]);
-  }
-  const Controls b = factor.solve_transposed(factor.solve(covariances));
-  const Controls solved = factor.solve(differences);
-  const double more = part * (measured.means[control_count] - all.measured.means[control_count]);
-  const double of_all = all.residual_variance(b, factor.rank);
-  const double ratio = all.measured.effective_count() / (count + prior);
-  const double of_these = std::max(part * residual_variance(b, 0), ratio * of_all);
-  const double of_measurements = of_these + dot(solved, solved) * of_all;
-  const double rise =
-      all.measured.means[control_count] + more + dot(b, differences);  // in rounds with different values
-  const double fraction = differs.mean;
-  const double spread = spread_of(all.controls, b);
-  const double explained = spread > 0.0 ? std::max(0.0, dot(b, covariances)) * (spread_of(controls, b) / spread) : 0.0;
-  const double of_rounds = fraction * (explained + (1.0 - fraction) * ellipack::squared(rise));
-  const double of_means = fraction / controls.effective_count() + source_part / effective_sources(differs.weight);
-  const double squares = sum_of_squares(measured, contrast(b), measured.means);
-  const double of_one = count > 0.0 ? squares / measured.weight * factor_of_freedom(factor.rank) : 0.0;
-  return {.rise = fraction * rise,
-          .variance = ellipack::squared(fraction) * of_measurements + of_rounds * of_means,
-          .variance_of_one = ellipack::squared(fraction) * of_one};
-}
-
-double GroupSums::residual_variance(const Controls& coefficients, std::size_t rank) const {
-  if (measured.weight == 0.0) {
-    return 0.0;
-  }
-  const double squares = sum_of_squares(squared, contrast(coefficients), measured.means);
-  return squares / ellipack::squared(measured.weight) * factor_of_freedom(rank);
-}
-
-double GroupSums::factor_of_freedom(std::size_t rank) const {
-  const double count = measured.effective_count();
-  return count / std::max(1.0, count - static_cast<double>(rank) - 1.0);
-}
-
-void GroupSums::add(double weight, const Measured& values) {
-  measured.add(weight, values);
-  squared.add(weight * weight, values);
-}
-
-void GroupSums::fade(double keep) {
-  measured.fade(keep);
-  squared.fade(keep * keep);
-}
-
-double GroupSums::deviation_of_one(const GroupSums& all, std::int64_t all_count) const {
-  if (measured.effective_count() >= few_measurements) {
-    return std::sqrt(estimate_from(all, all_count, 0.0).variance_of_one);
-  }
-  double variance = 0.0;
-  for (std::size_t i = 0; i < control_count && controls.weight > 0.0; ++i) {
-    variance = std::max(variance, controls.squares[i] / controls.weight);
-  }
-  return differs.mean * std::sqrt(variance);
-}
-
-// A rise that is less than its standard error counts as that.
-double GroupSums::relative_deviation_of_one(std::int64_t count) const {
-  const auto [rise, variance, _] = estimate(count);
-  const double scale = std::max(rise, std::sqrt(variance));
-  return scale > 0.0 ? deviation_of_one(*this, count) / std::sqrt(scale) : 0.0;
-}
-
-void FadingMean::add(double value, double new_weight, double keep) {
-  weight = weight * keep + new_weight;
-  mean += new_weight / weight * (value - mean);
-}
 
 void ImportanceParts::check() const {
   require(dimension >= 1, "importance must have at least one feature");
@@ -396,7 +120,7 @@ void ImportanceParts::check() const {
     require(group.count >= 0 && group.count <= largest_count, "the count of a group must be from 0 to 2^52");
     require(group.priority >= 0.0 && group.priority <= 1.0, "the priority of a group must be from 0 to 1");
     require(group.fraction >= 0.0 && group.fraction <= 1.0, "the fraction of a group must be from 0 to 1");
-    for (const FadingMean& mean : {group.change, group.size}) {
+    for (const DiscountedMean& mean : {group.change, group.size}) {
       require(is_valid(mean) && mean.mean >= 0.0, "change and size of a group must be finite and >= 0");
     }
     require(is_valid(group.total) && is_valid(group.recent),
@@ -417,51 +141,53 @@ std::size_t ColumnImportance::source_row(std::int64_t round) const {
 // For a move m and an error e, the rise is m^2 + 2 m e. Where errors are large, all rises are. The prediction may move
 // though the surrogates do not, so that a part of their mean change is added. Surrogates know nothing about the past,
 // so that groups that use it have the same size in all rounds.
-void ColumnImportance::find_outlook(const FeatureGroup& group, const Prediction& prediction, Outlook& outlook) const {
+void ColumnImportance::find_expected_rise(const FeatureGroup& group, const Prediction& prediction,
+                                          ExpectedRise& expected) const {
   const bool other_past = group.uses_past && parts_.past_dimension > 0;
-  outlook.differs = other_past || std::ranges::any_of(group.features, [&](std::int64_t feature) {
-                      const auto k = static_cast<std::size_t>(feature);
-                      return prediction.row[k] != prediction.source[k];
-                    });
-  if (!outlook.differs) {
-    outlook = {};
+  expected.differs = other_past || std::ranges::any_of(group.features, [&](std::int64_t feature) {
+                       const auto k = static_cast<std::size_t>(feature);
+                       return prediction.row[k] != prediction.source[k];
+                     });
+  if (!expected.differs) {
+    expected = {};
     return;
   }
   const Double4 moves =
       clip(prediction.value + changes_of(prediction.surrogates, group.features), prediction.range) - prediction.value;
   const double error = prediction.value - prediction.label;
   const Double4 rises = moves * (moves + 2.0 * error);
-  simd::store(outlook.controls.data(), simd::abs(rises) <= largest_control ? rises : Double4{});
+  simd::store(expected.controls.data(), simd::abs(rises) <= largest_control ? rises : Double4{});
   const Double4 sizes = simd::abs(moves);
-  outlook.change = 0.25 * ((sizes[0] + sizes[1]) + (sizes[2] + sizes[3]));
-  const double move = outlook.change + mean_change_part * group.change.mean;
-  outlook.size = other_past ? 1.0 : std::min(largest_control, move * (move + 2.0 * std::abs(error)));
+  expected.mean_change = 0.25 * ((sizes[0] + sizes[1]) + (sizes[2] + sizes[3]));
+  const double move = expected.mean_change + mean_change_part * group.change.mean;
+  expected.size = other_past ? 1.0 : std::min(largest_control, move * (move + 2.0 * std::abs(error)));
 }
 
-void ColumnImportance::find_outlooks(const Prediction& prediction, std::span<Outlook> outlooks) const {
-  for (std::size_t g = 0; g < outlooks.size(); ++g) {
-    find_outlook(parts_.groups[g], prediction, outlooks[g]);
+void ColumnImportance::find_expected_rises(const Prediction& prediction, std::span<ExpectedRise> expected_rises) const {
+  for (std::size_t g = 0; g < expected_rises.size(); ++g) {
+    find_expected_rise(parts_.groups[g], prediction, expected_rises[g]);
   }
 }
 
 std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t round,
-                                                                 std::span<const Outlook> outlooks) const {
+                                                                 std::span<const ExpectedRise> expected_rises) const {
   if (round < ImportanceParts::first_round) {
     return std::nullopt;
   }
   // A part of the probability is the same in all rounds with different values, the rest is in proportion to the size in
   // this round.
   const auto probability = [&](std::size_t g) {
-    if (!outlooks[g].differs) {
+    if (!expected_rises[g].differs) {
       return 0.0;
     }
     const FeatureGroup& group = parts_.groups[g];
-    const double ratio = group.size.mean > 0.0 ? std::min(largest_ratio, outlooks[g].size / group.size.mean) : 1.0;
+    const double ratio =
+        group.size.mean > 0.0 ? std::min(largest_ratio, expected_rises[g].size / group.size.mean) : 1.0;
     const double fraction = group.total.differs.mean > 0.0 ? group.total.differs.mean : 1.0;
     return fractions_[g] / fraction * (even_part + (1.0 - even_part) * ratio) / stride(round);
   };
   double sum = 0.0;
-  for (std::size_t g = 0; g < outlooks.size(); ++g) {
+  for (std::size_t g = 0; g < expected_rises.size(); ++g) {
     sum += probability(g);
   }
   const double scale = sum > 1.0 ? 1.0 / sum : 1.0;  // no more than one measurement in a round
@@ -469,7 +195,7 @@ std::optional<ColumnImportance::Choice> ColumnImportance::choose(std::int64_t ro
   if (drawn >= scale * sum) {
     return std::nullopt;
   }
-  for (std::size_t g = 0; g < outlooks.size(); ++g) {
+  for (std::size_t g = 0; g < expected_rises.size(); ++g) {
     const double own = scale * probability(g);
     if (drawn < own) {
       return Choice{.group = g, .probability = own};
@@ -560,23 +286,23 @@ void ColumnImportance::add(const Round& round) {
     add_measurement(*round.choice, round);
   }
   bool fractions_change = round.choice.has_value();
-  for (std::size_t g = 0; g < parts_.groups.size() && !round.outlooks.empty(); ++g) {
+  for (std::size_t g = 0; g < parts_.groups.size() && !round.expected_rises.empty(); ++g) {
     FeatureGroup& group = parts_.groups[g];
-    const Outlook& outlook = round.outlooks[g];
+    const ExpectedRise& expected = round.expected_rises[g];
     const bool had_never_differed = has_never_differed(group);
-    group.total.differs.add(outlook.differs ? 1.0 : 0.0, weight, 1.0);
-    group.recent.differs.add(outlook.differs ? 1.0 : 0.0, weight, keep);
-    if (outlook.differs) {
-      group.total.controls.add(outlook.controls, weight, 1.0);
-      group.recent.controls.add(outlook.controls, weight, keep);
-      group.change.add(outlook.change, 1.0, size_keep);
-      group.size.add(outlook.size, 1.0, size_keep);
+    group.total.differs.add(expected.differs ? 1.0 : 0.0, weight, 1.0);
+    group.recent.differs.add(expected.differs ? 1.0 : 0.0, weight, keep);
+    if (expected.differs) {
+      group.total.controls.add(expected.controls, weight, 1.0);
+      group.recent.controls.add(expected.controls, weight, keep);
+      group.change.add(expected.mean_change, 1.0, size_keep);
+      group.size.add(expected.size, 1.0, size_keep);
     } else {
-      group.recent.controls.fade(keep);
+      group.recent.controls.discount(keep);
     }
     fractions_change = fractions_change || has_never_differed(group) != had_never_differed;
   }
-  const double error = squared(round.prediction - round.label);
+  const double error = square(round.prediction - round.label);
   parts_.total_error.add(error, weight, 1.0);
   parts_.recent_error.add(error, weight, keep);
   if (round.choice && round.number >= equal_rounds && is_divided_again()) {
@@ -590,11 +316,11 @@ void ColumnImportance::add(const Round& round) {
 
 void ColumnImportance::add_measurement(const Choice& choice, const Round& round) {
   for (FeatureGroup& group : parts_.groups) {
-    group.recent.fade(parts_.recent_factor);
+    group.recent.discount(parts_.recent_factor);
   }
   parts_.recent_factor = 1.0;
   Measured values;
-  std::ranges::copy(round.outlooks[choice.group].controls, values.begin());
+  std::ranges::copy(round.expected_rises[choice.group].controls, values.begin());
   values.back() = rise_of(round.measured_prediction - round.prediction, round.prediction, round.label);
   FeatureGroup& group = parts_.groups[choice.group];
   const double weight = weight_of(round.number) / choice.probability;

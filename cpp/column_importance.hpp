@@ -11,103 +11,18 @@
 // the mean rise over all rounds is the one over these, times their fraction.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "rise_estimates.hpp"
 #include "row_blocks.hpp"
 #include "stacked_aggregation.hpp"
 #include "surrogates.hpp"
 
 namespace ellipack {
-
-// Rises of the surrogates.
-constexpr std::size_t control_count = surrogate_count;
-using Controls = SurrogateValues;
-using Measured = std::array<double, control_count + 1>;  // controls and, last, the rise
-
-// Weighted means of the controls and the rise, and sums of products of their deviations from the means.
-struct MeasuredMoments {
-  static constexpr std::size_t count = control_count + 1;
-
-  double weight = 0.0;
-  double squared_weight = 0.0;  // sum of squared weights
-  Measured means{};
-  std::array<double, count*(count + 1) / 2> products{};  // lower triangle, row by row
-
-  double product(std::size_t i, std::size_t j) const { return products[i * (i + 1) / 2 + j]; }
-
-  // Returns the number of equal weights that would determine a mean as well.
-  double effective_count() const { return squared_weight > 0.0 ? weight * (weight / squared_weight) : 0.0; }
-
-  void add(double new_weight, const Measured& values);
-  void fade(double keep);
-};
-
-// Means of the controls, and sums of their squared deviations from the means.
-struct ControlMoments {
-  double weight = 0.0;
-  double squared_weight = 0.0;  // sum of squared weights
-  Controls means{};
-  Controls squares{};
-
-  double effective_count() const { return squared_weight > 0.0 ? weight * (weight / squared_weight) : 0.0; }
-
-  // Adds values with a weight, after multiplying the weights so far by `keep`.
-  void add(const Controls& values, double new_weight, double keep);
-  void fade(double keep);
-};
-
-// A running mean that may forget.
-struct FadingMean {
-  double weight = 0.0;
-  double mean = 0.0;
-
-  void add(double value, double new_weight, double keep);  // `keep` is the factor of the weight so far
-};
-
-// What was measured over all rounds, or over the recent ones.
-struct GroupSums {
-  MeasuredMoments measured;
-  MeasuredMoments squared;  // of the same with squared weights, by which the estimate varies
-  ControlMoments controls;  // at all rounds with different values, measured or not
-  FadingMean differs;       // fraction of these rounds
-
-  // The estimated mean rise and its variance, over all rounds or over the recent ones. The number of all measurements
-  // decides how many controls are used.
-  struct Estimate {
-    double rise = 0.0;
-    double variance = 0.0;
-    double variance_of_one = 0.0;  // of a single measurement around what the controls explain
-  };
-  Estimate estimate(std::int64_t count) const;
-  Estimate recent_estimate(const GroupSums& all, std::int64_t all_count) const;
-
-  // Adds a measurement.
-  void add(double weight, const Measured& values);
-
-  // Multiplies the weights of the measurements.
-  void fade(double keep);
-
-  // Returns the standard deviation of a single measurement; if there are few, that of the controls. Dividing
-  // measurements among groups in proportion to it minimizes the sum of the variances of all rises.
-  double deviation_of_one(const GroupSums& all, std::int64_t all_count) const;
-
-  // Returns the same relative to the root of the rise, which minimizes the sum of the variances relative to the rises.
-  double relative_deviation_of_one(std::int64_t count) const;
-
- private:
-  // Returns the estimate, with coefficients from the sums over all rounds, which may be these. The mean residual is
-  // shrunk by `prior` residuals of 0.
-  Estimate estimate_from(const GroupSums& all, std::int64_t all_count, double prior) const;
-
-  // Returns the variance of the mean of the residuals. Their number tells how much coefficients have fitted them.
-  double residual_variance(const Controls& coefficients, std::size_t rank) const;
-  double factor_of_freedom(std::size_t rank) const;
-};
 
 // Features that are replaced together.
 struct FeatureGroup {
@@ -116,15 +31,15 @@ struct FeatureGroup {
   double priority = 1.0;   // of its standard error, when measurements are divided among groups
   std::int64_t count = 0;  // number of measurements
   double fraction = 0.0;   // of the measurements that it gets; if all are 0, those with few get most
-  FadingMean change;       // of the surrogates, in rounds with different values
-  FadingMean size;         // of what a measurement is likely to give, in the same rounds
+  DiscountedMean change;   // of the surrogates, in rounds with different values
+  DiscountedMean size;     // of what a measurement is likely to give, in the same rounds
   GroupSums total;
   GroupSums recent;
 };
 
 // The complete state.
 struct ImportanceParts {
-  static constexpr std::size_t max_rows = 1024;    // of which replacements are drawn
+  static constexpr std::size_t max_rows = max_sources;
   static constexpr std::int64_t first_round = 16;  // before, predictions are too poor to measure
 
   std::int64_t seed = 0;
@@ -134,8 +49,8 @@ struct ImportanceParts {
   std::int64_t seen = 0;            // number of rows so far
   RowBlocks sample;                 // uniform sample of them: a row, the slope of the local fit there, and its past
   std::vector<double> slope_model;  // see MetricRounds::find_slopes; of the current phase
-  FadingMean total_error;           // squared errors of all rounds
-  FadingMean recent_error;
+  DiscountedMean total_error;       // squared errors of all rounds
+  DiscountedMean recent_error;
   double recent_factor = 1.0;  // by which the weights of recent measurements are still to be multiplied
   std::vector<double> last_row;
   std::vector<std::int64_t> increases;  // of each feature from a row to the next
@@ -162,10 +77,10 @@ class ColumnImportance {
   // What a round is likely to give for a group: the rise of each surrogate, by how much they change on average, and
   // about how large the rise is. It decides whether the row is predicted once more, by a learner that has not seen the
   // label.
-  struct Outlook {
+  struct ExpectedRise {
     bool differs = false;  // whether the earlier row has different values
     Controls controls{};
-    double change = 0.0;
+    double mean_change = 0.0;
     double size = 0.0;
   };
   struct Prediction {
@@ -176,27 +91,27 @@ class ColumnImportance {
     std::span<const double> source;  // the earlier row
     const Surrogates& surrogates;    // with the gaps to it
   };
-  // Finds the outlooks of all groups.
-  void find_outlooks(const Prediction& prediction, std::span<Outlook> outlooks) const;
+  // Finds the expected rises of all groups.
+  void find_expected_rises(const Prediction& prediction, std::span<ExpectedRise> expected_rises) const;
 
-  // Draws the group to measure in a round, given the outlooks of all; none in most rounds.
+  // Draws the group to measure in a round, given the expected rises of all; none in most rounds.
   struct Choice {
     std::size_t group = 0;
     double probability = 0.0;
   };
-  std::optional<Choice> choose(std::int64_t round, std::span<const Outlook> outlooks) const;
+  std::optional<Choice> choose(std::int64_t round, std::span<const ExpectedRise> expected_rises) const;
 
   // A round, after its label has come.
   struct Round {
     std::int64_t number = 0;
     double label = 0.0;
     double prediction = 0.0;
-    std::span<const double> row;        // with clipped outliers
-    std::span<const double> gradient;   // of the local fit at the row, by standardized features
-    std::span<const double> scale;      // of the standardized features
-    std::span<const double> past;       // features of the past
-    std::span<const Outlook> outlooks;  // of all groups; none without an earlier row
-    std::optional<Choice> choice;       // that was measured
+    std::span<const double> row;                   // with clipped outliers
+    std::span<const double> gradient;              // of the local fit at the row, by standardized features
+    std::span<const double> scale;                 // of the standardized features
+    std::span<const double> past;                  // features of the past
+    std::span<const ExpectedRise> expected_rises;  // of all groups; none without an earlier row
+    std::optional<Choice> choice;                  // that was measured
     double measured_prediction = 0.0;
   };
 
@@ -207,7 +122,7 @@ class ColumnImportance {
   void add(const Round& round);
 
  private:
-  void find_outlook(const FeatureGroup& group, const Prediction& prediction, Outlook& outlook) const;
+  void find_expected_rise(const FeatureGroup& group, const Prediction& prediction, ExpectedRise& expected) const;
   void add_measurement(const Choice& choice, const Round& round);
   void divide_measurements();
   template <typename Deviation>

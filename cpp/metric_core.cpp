@@ -491,8 +491,8 @@ void MetricCore::measure_importance(std::span<const double> row, double label, W
                                            .row = work.plain.clipped,
                                            .source = parts.row(source),
                                            .surrogates = measured.surrogates};
-  importance_->find_outlooks(usual, measured.outlooks);
-  measured.choice = importance_->choose(round, measured.outlooks);
+  importance_->find_expected_rises(usual, measured.expected_rises);
+  measured.choice = importance_->choose(round, measured.expected_rises);
   if (measured.choice) {
     std::ranges::copy(row, measured.row.begin());
     predict_replaced(source, parts.groups[measured.choice->group], measured);
@@ -520,16 +520,17 @@ void MetricCore::predict_replaced(std::size_t source, const FeatureGroup& group,
 void MetricCore::add_importance(double label, const Workspace& work) {
   const ImportanceWorkspace& measured = *work.importance;
   const bool has_source = !importance_->parts().sample.empty();
-  importance_->add({.number = plain_.clock(),
-                    .label = label,
-                    .prediction = work.prediction,
-                    .row = work.plain.clipped,
-                    .gradient = MetricRounds::gradient(work.plain),
-                    .scale = plain_.feature_scales(),
-                    .past = measured.past,
-                    .outlooks = std::span(measured.outlooks).first(has_source ? measured.outlooks.size() : 0),
-                    .choice = measured.choice,
-                    .measured_prediction = measured.replaced.prediction});
+  importance_->add(
+      {.number = plain_.clock(),
+       .label = label,
+       .prediction = work.prediction,
+       .row = work.plain.clipped,
+       .gradient = MetricRounds::gradient(work.plain),
+       .scale = plain_.feature_scales(),
+       .past = measured.past,
+       .expected_rises = std::span(measured.expected_rises).first(has_source ? measured.expected_rises.size() : 0),
+       .choice = measured.choice,
+       .measured_prediction = measured.replaced.prediction});
 }
 
 std::unique_ptr<MetricCore::Workspace> MetricCore::acquire_workspace() const {

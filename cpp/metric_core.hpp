@@ -191,14 +191,14 @@ class MetricCore {
         : row(core.dimension()),
           past(core.importance_->parts().past_dimension),
           surrogates(core.dimension()),
-          outlooks(core.importance_->parts().groups.size()),
+          expected_rises(core.importance_->parts().groups.size()),
           replaced(core, &usual) {}
     std::vector<double> row;   // with the features of a group from an earlier row
     std::vector<double> past;  // features of the past
     Surrogates surrogates;
-    std::vector<ColumnImportance::Outlook> outlooks;  // of the groups, if there is an earlier row
-    std::optional<ColumnImportance::Choice> choice;   // that was measured
-    Workspace replaced;                               // with the prediction for `row`
+    std::vector<ColumnImportance::ExpectedRise> expected_rises;  // of the groups, if there is an earlier row
+    std::optional<ColumnImportance::Choice> choice;              // that was measured
+    Workspace replaced;                                          // with the prediction for `row`
   };
 
   void predict_rows(std::span<const double> rows, const PredictionOutput& output, std::size_t first,

@@ -5,18 +5,13 @@
 #include <cstring>
 #include <functional>
 #include <limits>
-#include <numeric>
 
 #include "checks.hpp"
 #include "projection.hpp"
-#include "reserve_more.hpp"
-#include "simd.hpp"
 
 namespace ellipack {
 
 namespace {
-
-using simd::Double4;
 
 // The memory of the regression with forgetting is an eighth of all rounds, but at least four rounds per coefficient of
 // a local fit. It is discounted every fourth round, by four times as much, which is cheaper than every round.
@@ -42,101 +37,6 @@ void check(const MetricSettings& settings) {
 }
 
 }  // namespace
-
-void CenterMemory::check() const {
-  require(dimension() >= 1, "centers must have at least one feature");
-  require(rows.size() == size() && label_counts.size() == size() && round_sums.size() == size() &&
-              error_sums.size() == size(),
-          "rows, label_counts, round_sums and error_sums must have one entry per center");
-  for (std::size_t i = 0; i < size(); ++i) {
-    require(all_within(rows[i], largest_row), "the rows of centers must be finite and at most 1e150 in size");
-  }
-  require(all_finite(label_sums) && all_finite(round_sums), "label_sums and round_sums must be finite");
-  require(all_finite(error_sums) && std::ranges::all_of(error_sums, [](double sum) { return sum >= 0.0; }),
-          "error_sums must be finite and >= 0");
-  require(all_counts(label_counts), "label_counts must be from 1 to 2^52");
-}
-
-void CenterMemory::make_room_to_add() {
-  rows.make_room();
-  reserve_more(label_sums, 1);
-  reserve_more(label_counts, 1);
-  reserve_more(round_sums, 1);
-  reserve_more(error_sums, 1);
-}
-
-void CenterMemory::add(const Entry& entry) {
-  rows.add(entry.row);
-  label_sums.push_back(entry.label);
-  label_counts.push_back(1);
-  round_sums.push_back(static_cast<double>(entry.round));
-  error_sums.push_back(entry.error);
-}
-
-void CenterMemory::merge(std::size_t center, const Entry& entry) {
-  label_sums[center] += entry.label;
-  round_sums[center] += static_cast<double>(entry.round);
-  error_sums[center] += entry.error;
-  const auto count = static_cast<double>(++label_counts[center]);
-  const std::span<double> mean = rows.write(center);
-  for (std::size_t k = 0; k < mean.size(); ++k) {
-    mean[k] += (entry.row[k] - mean[k]) / count;
-  }
-}
-
-CenterMemory CenterMemory::take(std::span<const std::int64_t> places) const {
-  CenterMemory taken;
-  taken.rows = RowBlocks(dimension());
-  for (const std::int64_t place : places) {
-    const auto at = static_cast<std::size_t>(place);
-    taken.rows.add(rows[at]);
-    taken.label_sums.push_back(label_sums[at]);
-    taken.label_counts.push_back(label_counts[at]);
-    taken.round_sums.push_back(round_sums[at]);
-    taken.error_sums.push_back(error_sums[at]);
-  }
-  return taken;
-}
-
-void CenterMemory::put(std::span<const std::int64_t> places, const CenterMemory& others) {
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    const auto at = static_cast<std::size_t>(places[i]);
-    std::ranges::copy(others.rows[i], rows.write(at).begin());
-    label_sums[at] = others.label_sums[i];
-    label_counts[at] = others.label_counts[i];
-    round_sums[at] = others.round_sums[i];
-    error_sums[at] = others.error_sums[i];
-  }
-}
-
-void CenterMemory::append(const CenterMemory& others) {
-  const auto add = [](auto& own, const auto& more) { own.insert(own.end(), more.begin(), more.end()); };
-  for (std::size_t i = 0; i < others.size(); ++i) {
-    rows.add(others.rows[i]);
-  }
-  add(label_sums, others.label_sums);
-  add(label_counts, others.label_counts);
-  add(round_sums, others.round_sums);
-  add(error_sums, others.error_sums);
-}
-
-// Few centers are standardized at a time, which saves memory for many features.
-std::vector<double> CenterMemory::project(const FeatureView& view, std::span<const std::int64_t> places,
-                                          std::span<const double> directions) const {
-  constexpr std::size_t block = 16;
-  const std::size_t d = dimension();
-  const std::size_t width = directions.size() / d;
-  std::vector<double> out(places.size() * width);
-  std::vector<double> standard(block * d);
-  for (std::size_t first = 0; first < places.size(); first += block) {
-    const std::size_t count = std::min(block, places.size() - first);
-    for (std::size_t i = 0; i < count; ++i) {
-      view.standardize(rows[static_cast<std::size_t>(places[first + i])], {standard.data() + i * d, d});
-    }
-    project_rows({standard.data(), count * d}, directions, width, {out.data() + first * width, count * width});
-  }
-  return out;
-}
 
 void PackingExpert::check() const {
   const std::size_t rank = centers.points.dimension();
@@ -232,14 +132,14 @@ double MetricRounds::predict_row(std::span<const double> row, Workspace& work) c
   }
   work.clock = -1;
   work.has_gradients = false;
-  see_row(row, work);
+  project_on_views(row, work);
   find_packing_center(work);
   work.aggregation.prediction = 0.0;
   work.relative_scale = 1.0;
   if (has_labels()) {
-    ask_global_experts(work);
+    predict_globally(work);
     for (std::size_t v = 0; v < parts_.views.size(); ++v) {
-      ask_local_experts(v, work);
+      predict_locally(v, work);
     }
     parts_.aggregation.aggregate(work.predictions, prediction_range(), work.aggregation);
     work.relative_scale = local_scale(work);
@@ -249,7 +149,7 @@ double MetricRounds::predict_row(std::span<const double> row, Workspace& work) c
 }
 
 // Clips outliers, standardizes the row and projects it on the metric of each view.
-void MetricRounds::see_row(std::span<const double> row, Workspace& work) const {
+void MetricRounds::project_on_views(std::span<const double> row, Workspace& work) const {
   std::ranges::copy(row, work.row.begin());
   if (parts_.labels.count >= labels_before_outliers) {
     clip_outliers(parts_.features, row, work.clipped);
@@ -273,7 +173,7 @@ void MetricRounds::find_packing_center(Workspace& work) const {
 }
 
 // Computes the predictions of the running mean, the ridge regressions and Algorithm 1.
-void MetricRounds::ask_global_experts(Workspace& work) const {
+void MetricRounds::predict_globally(Workspace& work) const {
   const PackingCenters& packing = parts_.packing.centers;
   work.predictions[0] = parts_.labels.mean;
   work.predictions[1] = parts_.regressions.ridge.predict(work.standard);
@@ -285,11 +185,11 @@ void MetricRounds::ask_global_experts(Workspace& work) const {
 }
 
 // Computes the predictions of the local experts of a view.
-void MetricRounds::ask_local_experts(std::size_t v, Workspace& work) const {
+void MetricRounds::predict_locally(std::size_t v, Workspace& work) const {
   Workspace::View& view = work.views[v];
   find_neighbors(v, work);
   if (v == 0 && parts_.views[0].rank == dimension()) {
-    fill_trends_from_offsets(v, work);
+    fill_trends_from_offsets(work);
   } else {
     fill_trends_from_rows(v, work);
   }
@@ -346,8 +246,8 @@ double MetricRounds::local_scale(const Workspace& work) const {
 
 // Computes the trends at the neighbors in the first view, relative to the query. The global regressions use the
 // standardized features of this view, and its directions are orthogonal, so that offsets determine the trends.
-void MetricRounds::fill_trends_from_offsets(std::size_t v, Workspace& work) const {
-  Workspace::View& view = work.views[v];
+void MetricRounds::fill_trends_from_offsets(Workspace& work) const {
+  Workspace::View& view = work.views[0];
   const FeatureView& first = parts_.views[0];
   const std::span<double> slope(view.trend_slopes.data(), first.rank);
   const std::span<double> forgetting_slope(view.trend_slopes.data() + first.rank, first.rank);
@@ -476,7 +376,7 @@ void MetricRounds::make_room_to_learn(double label, const Workspace& work) {
 void MetricRounds::make_room_to_store(std::span<const double> row, double label, Workspace& work) {
   work.clock = -1;
   if (!is_label_outlier(label)) {
-    see_row(row, work);
+    project_on_views(row, work);
     make_room_for_center(work);
   }
 }

@@ -60,7 +60,7 @@ class Sums:
     differs: list[bool] = field(default_factory=list)
     round_weights: Floats = field(default_factory=lambda: np.zeros(0))
 
-    def fade_measured(self, keep: float) -> None:
+    def discount_measured(self, keep: float) -> None:
         """Multiply the weights of the measurements."""
         self.measured = [each._replace(weight=keep * each.weight) for each in self.measured]
 
@@ -209,7 +209,7 @@ def effective_count(weights: list[float] | Floats) -> float:
     return sum(weights) ** 2 / sum(weight**2 for weight in weights) if len(weights) else 0.0
 
 
-def fading_mean(values: list[float]) -> float:
+def discounted_mean(values: list[float]) -> float:
     """Return the mean of values, of which the last ones count most; 0 if there are none."""
     weights = SIZE_KEEP ** np.arange(len(values))[::-1]
     return float(np.average(values, weights=weights)) if values else 0.0
@@ -299,7 +299,7 @@ class LiteralImportance:
         chosen, probability = self._choose(differs, sizes)
         weight = min(1.0, (self.learner.clock + 1) / EARLY_ROUNDS)
         for k, group in enumerate(self.groups):
-            group.recent.fade_measured(1 - 1 / self._memory())
+            group.recent.discount_measured(1 - 1 / self._memory())
             if group is chosen:
                 replaced = row.copy()
                 replaced[group.features] = source[group.features]
@@ -327,7 +327,7 @@ class LiteralImportance:
 
     def _size(self, group: Group, change: float, error: float) -> float:
         """Return about how large the rise in squared error is."""
-        move = change + MEAN_CHANGE_PART * fading_mean(group.changes)
+        move = change + MEAN_CHANGE_PART * discounted_mean(group.changes)
         return move * (move + 2 * error)
 
     def _memory(self) -> float:
@@ -363,7 +363,7 @@ class LiteralImportance:
         if any(fractions) and any(group is each for each in new):
             few = len(group.total.measured) < FIRST_MEASUREMENTS
             fraction = max(fraction, (FRACTION_OF_NEW if few else FRACTION_OF_UNCERTAIN) / len(new))
-        mean, differing = fading_mean(group.sizes), group.total.fraction() if group.total.differs else 0.0
+        mean, differing = discounted_mean(group.sizes), group.total.fraction() if group.total.differs else 0.0
         ratio = min(LARGEST_RATIO, size / mean) if mean > 0 else 1.0
         return fraction / (differing or 1.0) * (EVEN_PART + (1 - EVEN_PART) * ratio) / self._stride()
 

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from ellipack.errors import InputError
 from ellipack.estimators.base import StreamingRegressor
+from ellipack.estimators.follower import Follower
 from ellipack.estimators.input_checks import check_targets, feature_names, key_columns, select_column
 from ellipack.learners.intervals import (
     NO_POSITIONS,
@@ -23,6 +24,7 @@ from ellipack.learners.metric.config import MetricConfig
 from ellipack.learners.metric.effects import Effect, EffectGrid, partial_dependence, quantile_grid, recent_rows
 from ellipack.learners.metric.experts import expert_names
 from ellipack.learners.metric.feature_growth import add_features, set_columns
+from ellipack.learners.metric.history import MetricHistory, normalized_weights, summarize_phases
 from ellipack.learners.metric.importance_estimates import Shares
 from ellipack.learners.metric.importances import Importances, summarize_features, summarize_importances
 from ellipack.learners.metric.initial_state import MAX_SEED, LearnerSize, default_max_centers, initial_state
@@ -43,39 +45,6 @@ from ellipack.row_keys import hash_rows
 from ellipack.serialization import Archive
 from ellipack.theory.spectrum import effective_rank
 from ellipack.validation import Floats, Ints, check_integer, check_rows
-
-
-class MetricHistory(NamedTuple):
-    """What had been learned by the end of each phase; arrays have one entry or row per phase.
-
-    Attributes
-    ----------
-    end : array of int, shape (n_phases,)
-        Last round of the phase.
-    n_centers : array of int, shape (n_phases,)
-        Number of centers.
-    effective_rank : array of int, shape (n_phases,)
-        Effective rank of the metric chosen at the end of the phase.
-    eigenvalues : array of float, shape (n_phases, n_features)
-        Eigenvalues of that metric; 0 along directions in which it does not measure.
-    feature_weights : array of float, shape (n_phases, n_features)
-        Diagonal of that metric, divided by its sum.
-    expert_weights : array of float, shape (n_phases, n_experts)
-        Weights of the experts in the aggregation.
-    choices : list of tuple of str
-        The chosen candidate for the metric, for each view.
-    past_choices : list of tuple of str
-        The same for the learner that sees the past; empty tuples if there is none.
-    """
-
-    end: Ints
-    n_centers: Ints
-    effective_rank: Ints
-    eigenvalues: Floats
-    feature_weights: Floats
-    expert_weights: Floats
-    choices: list[tuple[str, ...]]
-    past_choices: list[tuple[str, ...]]
 
 
 class PastErrors(NamedTuple):
@@ -422,7 +391,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         self._check_by(fitted[0])
         return rows, fitted, self._row_keys(X, keys).tolist() or [0] * len(rows)
 
-    def follow(self) -> "Follower":
+    def follow(self) -> Follower:
         """Return a predictor of the rows that follow, for many calls: each continues after the last one.
 
         Returns
@@ -430,7 +399,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         follower : Follower
             It has a method `predict_next`, like this class.
         """
-        return Follower(self)
+        return Follower(NextRowPredictor(self._fitted_state), self._checked_following)
 
     def _checked_following(self, X: Any, keys: Any) -> tuple[ArrayLike, Ints]:
         """Return rows that follow, and their keys, after checks."""
@@ -681,7 +650,7 @@ class MetricRegressor(StreamingRegressor[MetricState]):
     def past_feature_weights_(self) -> Floats | None:
         """Diagonal of `past_metric_`, divided by its sum, for `past_feature_names_`; None without the past."""
         metric = self.past_metric_
-        return None if metric is None else _normalized(metric.feature_weights)
+        return None if metric is None else normalized_weights(metric.feature_weights)
 
     @property
     def past_directions_(self) -> Floats | None:
@@ -726,65 +695,4 @@ class MetricRegressor(StreamingRegressor[MetricState]):
         >>> bool(history.end[-1] <= 300)
         True
         """
-        phases = self._fitted_state.phase.summaries
-        d = self.metric_.dimension
-        return MetricHistory(
-            end=np.array([phase.end for phase in phases], dtype=np.int64),
-            n_centers=np.array([phase.n_centers for phase in phases], dtype=np.int64),
-            effective_rank=np.array(
-                [int(effective_rank(phase.eigenvalues[phase.eigenvalues > 0], phase.end)) for phase in phases],
-                dtype=np.int64,
-            ),
-            eigenvalues=np.array([phase.eigenvalues for phase in phases]).reshape(-1, d),
-            feature_weights=np.array([_normalized(phase.feature_weights) for phase in phases]).reshape(-1, d),
-            expert_weights=np.array([phase.expert_weights for phase in phases]).reshape(-1, len(self.expert_names_)),
-            choices=[phase.choices for phase in phases],
-            past_choices=[phase.past_choices for phase in phases],
-        )
-
-
-class Follower:
-    """Predicts the rows that follow the last learned row, in any number of calls.
-
-    Parameters
-    ----------
-    regressor : MetricRegressor
-        Fitted regressor, which must not learn while the follower is used.
-
-    Examples
-    --------
-    >>> X, y = np.ones((400, 1)), np.sin(np.arange(400) / 5)
-    >>> learner = MetricRegressor().fit(X[:390], y[:390])
-    >>> follower = learner.follow()
-    >>> first, second = follower.predict_next(X[390:394]), follower.predict_next(X[394:])
-    >>> bool((np.append(first, second) == learner.predict_next(X[390:])).all())
-    True
-    """
-
-    def __init__(self, regressor: MetricRegressor) -> None:
-        self._regressor = regressor
-        self._predictor = NextRowPredictor(regressor._fitted_state)
-
-    @overload
-    def predict_next(self, X: Any, *, keys: Any = None, labels: Any = None) -> Floats: ...
-
-    @overload
-    def predict_next(
-        self, X: Any, *, coverage: float | Sequence[float], keys: Any = None, labels: Any = None
-    ) -> tuple[Floats, Intervals]: ...
-
-    def predict_next(
-        self, X: Any, *, coverage: float | Sequence[float] | None = None, keys: Any = None, labels: Any = None
-    ) -> Floats | tuple[Floats, Intervals]:
-        """Predict rows that follow those of the last call. See `MetricRegressor.predict_next`."""
-        wanted = None if coverage is None else check_coverage(coverage)
-        rows, row_keys = self._regressor._checked_following(X, keys)
-        if wanted is None:
-            return self._predictor.predict(rows, row_keys, labels)
-        values, bounds = self._predictor.predict_with_intervals(rows, row_keys, labels)
-        return values, select_intervals(bounds, wanted)
-
-
-def _normalized(weights: Floats) -> Floats:
-    """Return weights divided by their sum."""
-    return np.asarray(weights / weights.sum())
+        return summarize_phases(self._fitted_state.phase)

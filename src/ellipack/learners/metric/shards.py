@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ellipack._core import MetricCore, PastFeatures
 from ellipack.learners.intervals import Predictions, empty_predictions
-from ellipack.learners.metric.merging.importance import fading_of
+from ellipack.learners.metric.merging.importance import discount_of
 from ellipack.learners.metric.merging.learned import Learned, apply_learned, find_learned, merge_learned
 from ellipack.learners.metric.merging.past import advance_past as _advance_past
 from ellipack.learners.metric.phase_end import next_phase
@@ -115,8 +115,8 @@ def learn_shard(state: MetricState, shard: Shard, *, with_intervals: bool = Fals
         start, own = start_shard(core, (shard.first, len(rows.y)), recent, shard.past)
     predictions = empty_predictions(len(rows.y), with_intervals)
     after = run_rounds(own, rows, predictions)
-    fading = fading_of(start.clock, after.plain.clock)
-    return LearnedShard(find_learned(start, after, fading), predictions)
+    discount = discount_of(start.clock, after.plain.clock)
+    return LearnedShard(find_learned(start, after, discount), predictions)
 
 
 def merge(state: MetricState, learned: Sequence[Learned], n_jobs: int | None = 1) -> MetricState:

@@ -18,14 +18,14 @@ Pairs = tuple[Ints, Ints]
 """Two variables of each product."""
 
 
-def fading_of(first: int, last: int) -> float:
-    """Return the factor by which the rounds from `first` to `last` - 1 fade the recent weights of earlier ones."""
+def discount_of(first: int, last: int) -> float:
+    """Return the factor by which the rounds from `first` to `last` - 1 discount the recent weights of earlier ones."""
     memory = np.maximum(_LEAST_MEMORY, np.arange(first, last) / _MEMORY_DIVISOR)
     return float(np.prod(1 - 1 / memory))
 
 
 def merge_importance(
-    base: ImportanceParts, learned: Sequence[ImportanceParts], fadings: Sequence[float]
+    base: ImportanceParts, learned: Sequence[ImportanceParts], discounts: Sequence[float]
 ) -> ImportanceParts:
     """Return what was measured over all rows.
 
@@ -35,8 +35,8 @@ def merge_importance(
         What was measured before the rows.
     learned : sequence of ImportanceParts
         What was measured after each run of rows.
-    fadings : sequence of float
-        Factor of each run, see `fading_of`.
+    discounts : sequence of float
+        Factor of each run, see `discount_of`.
 
     Returns
     -------
@@ -45,9 +45,9 @@ def merge_importance(
     if len(learned) == 1:
         return learned[0]
     sums, errors = _sums(learned[0]), learned[0].errors
-    for each, fading in zip(learned[1:], fadings[1:], strict=True):
-        sums = _merge_sums(_sums(base), sums, _sums(each), fading)
-        errors = _merge_errors(base.errors, errors, each.errors, fading)
+    for each, discount in zip(learned[1:], discounts[1:], strict=True):
+        sums = _merge_sums(_sums(base), sums, _sums(each), discount)
+        errors = _merge_errors(base.errors, errors, each.errors, discount)
     errors[_RECENT_FACTOR] = 1.0  # it is in the sums
     last = learned[-1]
     groups = [
@@ -84,7 +84,7 @@ def _sums(parts: ImportanceParts) -> Floats:
     return sums
 
 
-def _moments(fading: float) -> list[tuple[slice, Pairs, float]]:
+def _moments(discount: float) -> list[tuple[slice, Pairs, float]]:
     """Return the place, the pairs of variables and the factor of the moments in a row of sums.
 
     They are those of measurements, of the same with squared weights, and of the controls at all rounds with different
@@ -92,16 +92,16 @@ def _moments(fading: float) -> list[tuple[slice, Pairs, float]]:
     """
     size = 2 + _N_MEASURED + len(_PAIRS[0])
     return [
-        (slice(size), _PAIRS, fading),
-        (slice(size, 2 * size), _PAIRS, fading**2),
-        (slice(2 * size, -2), _SQUARES, fading),
+        (slice(size), _PAIRS, discount),
+        (slice(size, 2 * size), _PAIRS, discount**2),
+        (slice(2 * size, -2), _SQUARES, discount),
     ]
 
 
-def _merge_sums(base: Floats, before: Floats, after: Floats, fading: float) -> Floats:
+def _merge_sums(base: Floats, before: Floats, after: Floats, discount: float) -> Floats:
     """Return sums over the runs before and one more, which was learned from the base alone."""
     merged = np.empty_like(before)
-    for row, factor in ((_TOTAL, 1.0), (_RECENT, fading)):
+    for row, factor in ((_TOTAL, 1.0), (_RECENT, discount)):
         for part, pairs, kept in _moments(factor):
             merged[:, row, part] = _merge_moments(
                 base[:, row, part], before[:, row, part], after[:, row, part], kept, pairs
@@ -113,7 +113,7 @@ def _merge_sums(base: Floats, before: Floats, after: Floats, fading: float) -> F
 
 
 def _merge_moments(base: Floats, before: Floats, after: Floats, kept: float, pairs: Pairs) -> Floats:
-    """Return moments of variables; see cpp/column_importance.hpp.
+    """Return moments of variables; see cpp/rise_estimates.hpp.
 
     They are weight, squared weight, means, and the products of the deviations of pairs of variables.
     """

@@ -98,8 +98,8 @@ class Learned(NamedTuple):
         Of the learner that sees the past.
     importance : ImportanceParts or None
         What was measured about the importance of columns.
-    fading : float
-        Factor by which the rows faded the weights of earlier measurements.
+    discount : float
+        Factor by which the rows discounted the weights of earlier measurements.
     """
 
     rows: int
@@ -107,7 +107,7 @@ class Learned(NamedTuple):
     plain: LearnedRounds
     past: LearnedPast | None
     importance: ImportanceParts | None
-    fading: float
+    discount: float
 
 
 class RoundsStart(NamedTuple):
@@ -162,7 +162,7 @@ class Start(NamedTuple):
         return cls(start.plain.clock, plain, past, copy(start.past.combination))
 
 
-def find_learned(start: Start, after: CoreParts, fading: float) -> Learned:
+def find_learned(start: Start, after: CoreParts, discount: float) -> Learned:
     """Return what was learned between the start of a shard and its end.
 
     Parameters
@@ -171,8 +171,8 @@ def find_learned(start: Start, after: CoreParts, fading: float) -> Learned:
         Start of the rounds.
     after : CoreParts
         Parts of the core after the rows.
-    fading : float
-        Factor by which the rows faded the weights of earlier measurements.
+    discount : float
+        Factor by which the rows discounted the weights of earlier measurements.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def find_learned(start: Start, after: CoreParts, fading: float) -> Learned:
             after.past.active_errors,
             after.past.total_errors,
         )
-    return Learned(after.plain.clock - start.clock, 1, plain, past, after.importance, fading)
+    return Learned(after.plain.clock - start.clock, 1, plain, past, after.importance, discount)
 
 
 def _find_rounds(start: RoundsStart, after: MetricParts, first_active: int) -> LearnedRounds:
@@ -232,12 +232,12 @@ def merge_learned(base: CoreParts, learned: Sequence[Learned]) -> Learned:
     if len(learned) == 1:
         return learned[0]
     shards = [each.shards for each in learned]
-    importance, fading = None, learned[0].fading
+    importance, discount = None, learned[0].discount
     for each in learned[1:]:
-        fading *= each.fading
+        discount *= each.discount
     measured = [each.importance for each in learned if each.importance is not None]
     if base.importance is not None:
-        importance = merge_importance(base.importance, measured, [each.fading for each in learned])
+        importance = merge_importance(base.importance, measured, [each.discount for each in learned])
     pasts = [each.past for each in learned if each.past is not None]
     return Learned(
         sum(each.rows for each in learned),
@@ -245,7 +245,7 @@ def merge_learned(base: CoreParts, learned: Sequence[Learned]) -> Learned:
         _merge_rounds(base.plain, [each.plain for each in learned], shards),
         None if base.past is None else _merge_pasts(base.past, pasts, shards),
         importance,
-        fading,
+        discount,
     )
 
 
