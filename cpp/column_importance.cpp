@@ -30,7 +30,6 @@ constexpr double fraction_of_uncertain = 0.5;    // the same of those with few e
 constexpr std::int64_t measurements_per_division = 8;  // after which they are divided again among the groups
 constexpr double least_memory = 512.0;                 // rounds of the recent window
 constexpr double memory_divisor = 4.0;                 // a recent window is a quarter of the rounds
-constexpr double largest_control = 1e130;              // its squares do not overflow
 constexpr double largest_value = 1e150;
 
 // Returns 64 random bits for a round (SplitMix64). Equal arguments give equal bits, in any order of calls.

@@ -18,13 +18,14 @@ constexpr std::size_t measurements_per_control = 3;
 constexpr double source_part = 0.25;      // of the variance of a rise, by the source; exact for linear effects
 constexpr double min_unexplained = 1e-3;  // fraction of the variance of a control that others leave
 constexpr double largest_sum = 1e300;
+constexpr double largest_mean = 2.0 * largest_control;  // of rises and controls
 
 bool are_valid_weights(double weight, double squared_weight) {
   return weight >= 0.0 && squared_weight >= 0.0 && all_within(std::array{weight, squared_weight}, largest_sum);
 }
 
 bool is_valid(const MeasuredMoments& moments) {
-  bool valid = are_valid_weights(moments.weight, moments.squared_weight) && all_within(moments.means, largest_sum) &&
+  bool valid = are_valid_weights(moments.weight, moments.squared_weight) && all_within(moments.means, largest_mean) &&
                all_within(moments.products, largest_sum);
   for (std::size_t i = 0; i < MeasuredMoments::count; ++i) {
     valid = valid && moments.product(i, i) >= 0.0;
@@ -33,7 +34,7 @@ bool is_valid(const MeasuredMoments& moments) {
 }
 
 bool is_valid(const ControlMoments& moments) {
-  return are_valid_weights(moments.weight, moments.squared_weight) && all_within(moments.means, largest_sum) &&
+  return are_valid_weights(moments.weight, moments.squared_weight) && all_within(moments.means, largest_mean) &&
          all_within(moments.squares, largest_sum) && std::ranges::min(moments.squares) >= 0.0;
 }
 

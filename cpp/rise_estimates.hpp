@@ -13,6 +13,8 @@ namespace ellipack {
 
 constexpr std::size_t max_sources = 1024;  // stored rows, of which replacements are drawn
 
+constexpr double largest_control = 1e130;  // largest rise, measured or of a control; its square does not overflow
+
 constexpr double square(double value) { return value * value; }
 
 // Rises of the surrogates.

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ellipack.errors import ModelFileError
 from ellipack.evaluation.scores import Scores
+from ellipack.serialization import Archive
 from ellipack.validation import Floats
 from tests.strategies import seeds
 
@@ -73,3 +75,16 @@ def test_r2_of_constant_labels_is_none() -> None:
     scores.update(np.zeros(5), np.zeros(5))
     assert scores.r2 is None
     assert scores.skill is None
+
+
+def test_negative_sums_of_squares_are_refused() -> None:
+    scores = Scores()
+    scores.update(*random_predictions(0, 50))
+    saved = scores.to_archive()
+    for name, message in (
+        ("sums", "sums must be >= 0"),
+        ("counted_sums", "must be >= 0"),
+        ("bin_sums", "from 0 to inf"),
+    ):
+        with pytest.raises(ModelFileError, match=message):
+            Scores.from_archive(Archive(saved.facts, {**saved.arrays, name: -np.ones_like(saved.arrays[name])}))

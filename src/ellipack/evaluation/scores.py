@@ -227,17 +227,25 @@ class Scores:
             raise ModelFileError(f"{archive.prefix}sample_rows must be every {stride}th row")
         return cls(
             rows,
-            archive.floats("sums", 6),
-            archive.floats("counted_sums", 6),
+            _restore_sums(archive, "sums"),
+            _restore_sums(archive, "counted_sums"),
             archive.number("first_label"),
             archive.number("last_label"),
             width,
-            archive.floats("bin_sums", bins, 3),
+            archive.floats_between(0.0, np.inf, "bin_sums", bins, 3),
             stride,
             numbers,
             archive.floats("sample_pairs", sampled, 2),
             archive.any_floats("sample_times", sampled),
         )
+
+
+def _restore_sums(archive: Archive, name: str) -> Floats:
+    """Restore sums; only that of the labels may be negative."""
+    sums = archive.floats(name, 6)
+    if np.delete(sums, _LABELS).min() < 0:
+        raise ModelFileError(f"{archive.prefix}{name} must be >= 0, except the sum of the labels, got {sums.min():g}")
+    return sums
 
 
 def _add_rows(sums: Floats, terms: Floats) -> Floats:

@@ -202,6 +202,26 @@ def test_impossible_histories_are_rejected(name: str, value: Any, message: str) 
         from_archive(with_array(archive(past=Past(2, 2)), f"past/features/{name}", value), D)
 
 
+@pytest.mark.parametrize(
+    ("name", "places", "value", "message"),
+    [
+        ("importance/errors", 4, 2.0, "importance/the factor of recent weights must be from 0 to 1"),
+        ("importance/errors", 0, -1.0, "importance/errors must be from 0"),
+        ("importance/sums", (..., 0), -1.0, "importance/sums of a group must be finite"),
+        ("importance/sums", (..., 2), 1e200, "importance/sums of a group must be finite"),  # squares would overflow
+        ("importance/rows", (0, 0), 1e150, "importance/rows must be from"),
+        ("phase0/expert_weights", 0, -5.0, "phase0/expert_weights must be from 0 to 1"),
+        ("phase0/expert_weights", ..., 0.5, "phase0/expert_weights must add up to 1, got"),
+    ],
+)
+def test_impossible_importances_and_weights_are_rejected(name: str, places: Any, value: float, message: str) -> None:
+    contents = archive()
+    array = contents.arrays[name].copy()
+    array[places] = value
+    with pytest.raises(ModelFileError, match=message):
+        from_archive(with_array(contents, name, array), D)
+
+
 def test_archive_with_another_number_of_features_is_rejected() -> None:
     with pytest.raises(ModelFileError, match="plain/view0/directions must have 4 rows, one for each feature"):
         from_archive(archive(), 4)

@@ -88,20 +88,24 @@ def importance_from_archive(
             )
     seen, labels = saved.integer("seen", 0, rounds), (2 * MAX_ABS_LABEL) ** 2
     count, features = min(seen, ImportanceParts.max_rows), 2 * MAX_ABS_VALUE
-    importance = ImportanceParts(
-        seed=saved.integer("seed", 0),
-        groups=_restore_groups(saved, keys, d, rounds),
-        seen=seen,
-        sample=(
+    arguments = {
+        "seed": saved.integer("seed", 0),
+        "groups": _restore_groups(saved, keys, d, rounds),
+        "seen": seen,
+        "sample": (
             saved.floats_between(-features, features, "rows", count, d),
             saved.floats_between(-_MAX_GRADIENT, _MAX_GRADIENT, "gradients", count, d),
             saved.floats_between(-features, features, "past_rows", count, past_dimension),
         ),
-        errors=saved.floats_between(0.0, max(4 * labels, float(rounds)), "errors", 5),
-        last_row=saved.floats_between(-features, features, "last_row", d),
-        moves=(saved.ints("increases", d, most=rounds), saved.ints("decreases", d, most=rounds)),
-        slope_model=saved.floats_between(-_MAX_GRADIENT, _MAX_GRADIENT, "slope_model", _model_size(saved, d), d),
-    )
+        "errors": saved.floats_between(0.0, max(4 * labels, float(rounds)), "errors", 5),
+        "last_row": saved.floats_between(-features, features, "last_row", d),
+        "moves": (saved.ints("increases", d, most=rounds), saved.ints("decreases", d, most=rounds)),
+        "slope_model": saved.floats_between(-_MAX_GRADIENT, _MAX_GRADIENT, "slope_model", _model_size(saved, d), d),
+    }
+    try:
+        importance = ImportanceParts(**arguments)
+    except ValueError as error:
+        raise ModelFileError(f"{saved.prefix}{error}") from error
     return importance, GroupLayout(columns, keys, tuple(time.tolist()))
 
 

@@ -29,6 +29,7 @@ from ellipack.validation import Floats
 
 _MAX_ROUNDS = 2**52
 _MAX_PHASES = 10_000
+_MAX_ROUNDING = 1e-6  # of proportions, which must add up to 1
 _PAST_ERRORS = ("active_errors", "total_errors")
 
 
@@ -208,9 +209,17 @@ def _restore_phase(saved: Archive, d: int, views: int) -> PhaseSummary:
         _restore_eigenvalues(saved, d),
         feature_weights,
         tuple(saved.strings("choices", views)),
-        saved.floats("expert_weights", len(expert_names(views))),
+        _restore_expert_weights(saved, views),
         tuple(saved.strings("past_choices")),
     )
+
+
+def _restore_expert_weights(saved: Archive, views: int) -> Floats:
+    """Restore the weights of the experts at the end of a phase."""
+    weights = saved.floats_between(0.0, 1.0, "expert_weights", len(expert_names(views)))
+    if abs(weights.sum() - 1) > _MAX_ROUNDING:
+        raise ModelFileError(f"{saved.prefix}expert_weights must add up to 1, got {weights.sum():g}")
+    return weights
 
 
 def _restore_eigenvalues(saved: Archive, d: int) -> Floats:
