@@ -88,7 +88,7 @@ def importance_from_archive(
             )
     seen, labels = saved.integer("seen", 0, rounds), (2 * MAX_ABS_LABEL) ** 2
     count, features = min(seen, ImportanceParts.max_rows), 2 * MAX_ABS_VALUE
-    arguments = {
+    arguments: dict[str, Any] = {
         "seed": saved.integer("seed", 0),
         "groups": _restore_groups(saved, keys, d, rounds),
         "seen": seen,
