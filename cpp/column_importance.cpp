@@ -15,7 +15,7 @@ namespace {
 using simd::Double4;
 
 constexpr std::int64_t equal_rounds = 500;       // in which groups of equal priority get equally many measurements
-constexpr double early_rounds = 256.0;           // which count less than later ones
+constexpr double early_rounds = 128.0;           // which count less than later ones
 constexpr double even_part = 0.25;               // of the probability, equal in all rounds; the rest follows the size
 constexpr double mean_change_part = 0.5;         // of the mean change, which is added to that of a round
 constexpr double largest_ratio = 20.0;           // of a size to its mean

@@ -81,7 +81,7 @@ def test_the_report_has_the_effects_of_drivers(model: TableRegressor) -> None:
     assert {"when", "temperature"} <= drivers
     assert {effect.column for effect in importance.effects} == drivers
     words = {each.columns[0]: each.effect for each in importance.groups}
-    assert "hour: highest for 1" in words["when"]
+    assert words["when"].startswith("highest for 1")  # by the hour; other parts of the time hardly matter
     assert words["temperature"] == "falls with it"
 
 

@@ -11,7 +11,7 @@ from ellipack.validation import Floats
 from tests.reference.metric_learner import ReferenceMetricLearner
 
 MASK = 2**64 - 1
-FIRST_ROUND, EARLY_ROUNDS, EQUAL_ROUNDS, MAX_ROWS = 16, 256, 500, 1024
+FIRST_ROUND, EARLY_ROUNDS, EQUAL_ROUNDS, MAX_ROWS = 16, 128, 500, 1024
 EQUAL_FRACTION, RELATIVE_FRACTION, RECENT_FRACTION = 0.25, 0.5, 0.25
 MAX_PAIRED = 16  # features that are replaced together, beyond which products of two features are left out
 EVEN_PART, MEAN_CHANGE_PART, LARGEST_RATIO, SIZE_KEEP = 0.25, 0.5, 20.0, 1 - 1 / 256

@@ -130,7 +130,8 @@ def _importance_table(measured: ImportanceRecord, console: Console) -> Table:
         notes.append(f"time: {', '.join(map(clean, measured.time_columns))}")
     if measured.time is not None:
         time = measured.time
-        notes.append(f"recent values {time.time:.0%}, features {time.features:.0%}, both {time.both:.0%}")
+        parts = f"recent values {time.time:.0%}, features {time.features:.0%}, both {time.both:.0%}"
+        notes.append(f"of what is explained, {parts} (\N{PLUS-MINUS SIGN} {100 * time.std:.0f} points)")
     if largest > 0 and not any(each.is_driver for each in shown):
         notes.append("no column matters beyond doubt")
     table.caption = "; ".join(notes) or None

@@ -223,7 +223,8 @@ def _feature_section(record: Record) -> Section | None:
         time = measured.time
         lead.append(
             f"Recent values (the past of the label, and columns that only grow) explain {format_percent(time.time)}, "
-            f"the features {format_percent(time.features)}, and {format_percent(time.both)} is of both."
+            f"the features {format_percent(time.features)}, and {format_percent(time.both)} is of both "
+            f"(\N{PLUS-MINUS SIGN} {100 * time.std:.0f} percentage points)."
         )
     if measured.effects:
         lead.append(

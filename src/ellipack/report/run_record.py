@@ -37,6 +37,7 @@ from ellipack.validation import Floats
 _N_DIRECTIONS = 5
 _MAX_KEYS = 20  # whose errors are listed
 _MAX_EFFECTS = 8  # columns whose effects are computed
+_MIN_PART_OF_EFFECT = 0.1  # of the largest effect of a column, below which one of its parts is not described
 _MAX_DISORDER = 0.02  # of the time from first to last, between the date of a row and its place in order
 _MAX_SHARE_OUT_OF_ORDER = 0.05  # of the rows that may be further away
 _LATEST = 253_402_300_800 * 10**6  # the year 9999, in microseconds
@@ -263,9 +264,13 @@ def _effects(learner: MetricRegressor, features: list[str], run: Run | None, col
 
 
 def _describe(measured: ColumnImportance, effects: dict[str, list[Effect]]) -> str:
-    """Return the effect of a driver in words, by its parts if it has several. Correlated columns have none as one."""
+    """Return the effect of a driver in words, by its parts if it has several. Correlated columns have none as one.
+
+    Parts with a small effect beside the largest one are left out: it may be chance.
+    """
     known = effects.get(measured.columns[0], []) if len(measured.columns) == 1 else []
-    varying = [each for each in known if len(each.values) > 1]
+    least = _MIN_PART_OF_EFFECT * max((each.size for each in known), default=0.0)
+    varying = [each for each in known if len(each.values) > 1 and each.size >= least]
     if len(varying) == 1:
         return varying[0].describe()
     return "; ".join(f"{each.name}: {each.describe()}" for each in varying)

@@ -63,6 +63,11 @@ class Effect:
     name: str = ""
     labels: tuple[str, ...] = ()
 
+    @property
+    def size(self) -> float:
+        """Largest mean prediction minus the smallest."""
+        return float(self.mean.max() - self.mean.min())
+
     def describe(self) -> str:
         """Return the direction of the effect in words.
 
