@@ -242,7 +242,7 @@ def completion(shell: str) -> None:
     "--interval",
     "intervals",
     multiple=True,
-    type=float,
+    type=click.FloatRange(0.5, 0.99),
     metavar="COVERAGE",
     help="Add the ends of an interval that contains this fraction of labels, 0.5 to 0.99. May be repeated.",
 )
@@ -384,7 +384,7 @@ def run(context: click.Context, /, **options: Any) -> None:
     "--interval",
     "intervals",
     multiple=True,
-    type=float,
+    type=click.FloatRange(0.5, 0.99),
     metavar="COVERAGE",
     help="Add the ends of an interval that contains this fraction of labels, 0.5 to 0.99. May be repeated.",
 )
