@@ -450,7 +450,8 @@ def demo(context: click.Context, rounds: int, seed: int, out: str) -> None:
     """Learn the delays of flights from a real table, then compare learners on a synthetic stream.
 
     First, `ellipack run` learns flights from New York and writes a report and a model, as it would for your own table.
-    Then six learners are compared, in a table and a figure, on a stream whose target depends on 2 directions of 20.
+    Then six learners are compared, in a table and a figure, on a stream of 20 features whose target depends on two
+    combinations of them.
     """
     from ellipack.cli.demo import run_demo
 
