@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import cross_val_score
@@ -12,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 import ellipack
 from ellipack import MetricRegressor, PackingRegressor, RescaledRegressor, TableRegressor
 from ellipack.errors import InputError, ShapeError, StreamError
-from ellipack.tabular import CellOptions, LevelOptions
+from ellipack.tabular import CellOptions, LevelOptions, TableBatch
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "target": ({"target": ("y",)}, r"target must be the name of a column, got \('y',\)"),
@@ -74,6 +75,15 @@ def test_parameters_are_refused_by_name_rule_and_value(name: str, tmp_path: Path
         with pytest.raises(InputError, match=message):
             model.fit(table())
         assert not hasattr(model, "run_")
+
+
+def test_the_target_of_a_stream_is_not_guessed() -> None:
+    batches = iter([TableBatch.from_table(pa.table(table()))])
+    with pytest.raises(InputError, match="target must name the column of the labels, got None"):
+        TableRegressor().learn_stream(batches)
+    assert len(list(batches)) == 1
+    with pytest.raises(StreamError, match=r"table has no column named '' \(the target\)"):
+        TableRegressor("").fit(table())
 
 
 def test_a_run_needs_a_target(tmp_path: Path) -> None:

@@ -257,6 +257,8 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         check_workers(workers)
         with self._lock, python_hints():
             run: Run | None = self.__dict__.get("run_")
+            if run is None and self.target is None:
+                raise InputError("target must name the column of the labels, got None")
             if run is not None:
                 run.settle()
             batches = stream
@@ -528,7 +530,8 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             return iterate_tables(X)
         if is_iterator(X):
             raise InputError("y must be None if X is an iterator: set target, the column of X that holds the labels")
-        name = target or (run.encoder.target if run else str(getattr(y, "name", None) or "y"))
+        name = str(getattr(y, "name", None) or "y") if run is None else run.encoder.target
+        name = name if target is None else target
         return (with_labels(table, y, name) for table in iterate_tables(X))
 
     def _learn(
@@ -565,7 +568,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         first = TableBatch.from_table(concat_tables([each.table for each in head], names), SOURCE)
         options = PredictionOptions(given.minimum, given.maximum, tuple(keep), given.id_column)
         check_columns(options, names, SOURCE)
-        target = given.target or names[-1]  # `with_labels` appends it
+        target = names[-1] if given.target is None else given.target  # `with_labels` appends it
         learner: Any = MetricRegressor() if given.learner is None else clone(given.learner)
         drop = {*given.drop, *([] if given.id_column is None else [given.id_column])}
         # before the kinds of many columns are inferred
