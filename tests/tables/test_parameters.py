@@ -151,6 +151,8 @@ def test_the_score_of_a_table_is_that_of_its_target() -> None:
     assert model.score(without) == model.score(frame[30:]) == model.score(X, without["y"])
     with pytest.raises(StreamError, match=r"table has no column named 'y' \(the target\)"):
         model.score(X)
+    with pytest.raises(InputError, match="X must have at least one row with a label, got none in 60 rows"):
+        model.score(frame.assign(y=None))
     with pytest.raises(ShapeError, match=r"y must hold one number per row, 60, got an array of shape \(59,\)"):
         model.score(X, y[1:])
 

@@ -359,6 +359,8 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
                 rule = f"one number per row, {len(predictions):,}"
                 raise ShapeError(f"{name} must hold {rule}, got an array of shape {values.shape}")
         known = ~np.isnan(predictions + labels)
+        if not known.any():
+            raise InputError(f"X must have at least one row with a label, got none in {len(known):,} rows")
         metrics = import_module("sklearn.metrics")  # slow, and not needed to learn
         return float(metrics.r2_score(labels[known], predictions[known], sample_weight=weights[known]))
 
@@ -594,10 +596,10 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
 
     def _labels(self, tables: Iterable[Any]) -> Floats:
         """Return the labels of tables in their target column; NaN where a label is missing or a row is skipped."""
-        encoder, found = self._fitted_run.encoder, [np.zeros(0)]
-        with python_hints():
+        run, found = self._fitted_run, [np.zeros(0)]
+        with self._lock, python_hints():
             for batch in iterate_batches(tables, 1):
-                rows = encoder.parse(batch, self.on_error)
+                rows = run.encoder.parse(batch, self.on_error)
                 found.append(np.full(len(batch), np.nan))
                 found[-1][np.searchsorted(batch.row_numbers, rows.row_numbers)] = rows.labels
         return np.concatenate(found)
