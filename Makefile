@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 
-demo: .venv/demo.stamp ## compare learners on a synthetic stream, then run `ellipack run` on it and write a report
+demo: .venv/demo.stamp ## learn a table of flights with `ellipack run` and write its report, then compare learners on a synthetic stream
 	@$(BIN)/ellipack demo
 
 # BLAS threads would compete with the other test process for cores.

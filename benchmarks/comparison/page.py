@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 from benchmarks.comparison import plots
@@ -48,11 +49,21 @@ def quoted(results: dict[str, Any]) -> str:
         _against_best(summary),
     )
     text = (
-        f"{len(summary.streams)} public streams of at most {results['rows']:,} rows and "
+        f"{len(summary.streams)} streams of at most {results['rows']:,} rows ({_origins(results)}) and "
         f"{len(summary.peers)} peers, in one run of `{results['command']}`. All figures, and every loss, are in "
         f"[benchmarks](docs/benchmarks.md)."
     )
-    return f"{lines}\n\n{text}"
+    return f"{lines}\n\n{fill(text, 120, break_long_words=False, break_on_hyphens=False)}"
+
+
+def _origins(results: dict[str, Any]) -> str:
+    """Return how many streams are public tables, of River's generators and of ellipack's own."""
+    own = sum(each["ours"] for each in results["streams"])
+    river = sum(each["description"].startswith("River ") for each in results["streams"])
+    tables = len(results["streams"]) - own - river
+    counts = (tables, "public tables"), (river, "of River's generators"), (own, "of our own")
+    *first, last = [f"{count} {origin}" for count, origin in counts if count]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _introduction(summary: Summary) -> str:

@@ -68,6 +68,13 @@ def test_the_page_says_if_there_is_no_loss(tmp_path: Path) -> None:
     assert "No peer has a lower late error" in comparison_page.section(WON, tmp_path)
 
 
+def test_the_readme_says_where_the_streams_come_from() -> None:
+    quoted = comparison_page.quoted(results.read_results(COMMITTED)["peers"])
+    assert "15 streams of at most 1,000 rows (7 public tables, 5 of River's generators and 3 of our own)" in quoted
+    assert max(map(len, quoted.partition("\n\n")[2].splitlines())) <= 120
+    assert "2 streams of at most 100 rows (2 public tables) and" in comparison_page.quoted(FIGURES)
+
+
 def test_the_readme_is_updated_between_its_markers(tmp_path: Path) -> None:
     path, readme = tmp_path / "results.json", tmp_path / "README.md"
     results.store_section("peers", FIGURES, path)

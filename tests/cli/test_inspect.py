@@ -102,6 +102,15 @@ def test_reports_of_a_model_and_of_its_run_are_equal(folder: Path, cli: CliRunne
     assert (folder / "run.html").stat().st_size == pytest.approx(len(page.encode()), rel=0.1)
 
 
+def test_reports_are_pages(folder: Path, cli: CliRunner) -> None:
+    result = cli("report", "model", "-o", "page.txt", folder=folder)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == (
+        "ellipack: the report must go to a .html file, or to one without an extension, got 'page.txt'\n"
+    )
+    assert cli("report", "model", "-o", "page.htm", folder=folder).code == 0
+
+
 def test_report_path_must_be_writable(folder: Path, cli: CliRunner) -> None:
     result = cli("report", "model", "-o", "no/page.html", folder=folder)
     assert (result.code, result.err) == (

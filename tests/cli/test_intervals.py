@@ -69,4 +69,4 @@ def test_predictions_of_a_saved_run_have_intervals(cli: CliRunner, folder: Path)
         assert all(float(each["lower_95"]) < float(each["prediction"]) < float(each["upper_95"]) for each in rows)
     wrong = cli("predict", "model", "all.csv", "--interval", "95", folder=folder)
     assert wrong.code == 2
-    assert "coverage must be from 0.5 to 0.99, got 95" in wrong.err
+    assert "'--interval': 95.0 is not in the range 0.5<=x<=0.99" in wrong.err

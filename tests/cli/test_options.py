@@ -37,7 +37,25 @@ def folder(tmp_path: Path) -> Path:
         (["--save", "./rides.csv"], 2, "TABLE and --save must be different files, got './rides.csv' for both"),
         (["--save", "x", "--predictions", "x"], 2, "--predictions and --save must be different files"),
         (["--predictions", "-", "--report", "-"], 2, "--predictions and --report can't both go to standard output"),
-        (["--predictions", "p.csv.gz"], 2, "predictions must go to an uncompressed .csv or .parquet file"),
+        *(
+            (
+                ["--predictions", name],
+                2,
+                "predictions must go to an uncompressed .csv or .parquet file, or to one without an extension, got "
+                f"'{name}'",
+            )
+            for name in ("p.csv.gz", "p.xlsx", "p.ndjson", "p.TXT")
+        ),
+        *(
+            (
+                ["--report", name],
+                2,
+                f"the report must go to a .html file, or to one without an extension, got '{name}'",
+            )
+            for name in ("r.txt", "r.pdf", "r.html.gz")
+        ),
+        (["--interval", "95"], 2, "Invalid value for '--interval': 95.0 is not in the range 0.5<=x<=0.99."),
+        (["--interval", "nan"], 2, "coverage must be from 0.5 to 0.99, got nan"),
         (
             ["--set", "views"],
             2,

@@ -38,7 +38,6 @@ def test_the_second_run_says_who_writes_the_file(
         ("--save", "m", "--resume", "m"): 4,
         ("--save", "link"): 4,
         ("--save", "other", "--predictions", "p.csv"): 3,
-        ("--report", "p.csv"): 3,
         ("--report", "m"): 3,
     }
     with start_command(*first, folder=tmp_path, streams=tmp_path_factory.mktemp("streams")) as running:
@@ -75,25 +74,33 @@ def test_a_run_holds_the_lock_on_its_report(
     assert sorted(os.listdir(tmp_path)) == ["r.html", "rides.csv"]
 
 
-@pytest.mark.parametrize("command", ["predict m rides.csv -o out.csv", "report m -o out.csv"])
+@pytest.mark.parametrize("command", ["predict m rides.csv -o out.csv", "report m -o out.html"])
 def test_other_commands_lock_their_output(command: str, cli: CliRunner, tmp_path: Path) -> None:
+    output = command.rsplit(" ", 1)[-1]
     write(tmp_path / "rides.csv", rides(60))
     assert cli("run", "rides.csv", "-t", TARGET, "--save", "m", folder=tmp_path).code == 0
-    with lock_output(str(tmp_path / "out.csv")):
+    with lock_output(str(tmp_path / output)):
         result = cli(*command.split(), folder=tmp_path)
     assert (result.code, f"in use by process {os.getpid()}" in result.err) == (3, True)
     assert cli(*command.split(), folder=tmp_path).code == 0
-    assert sorted(os.listdir(tmp_path)) == ["m", "out.csv", "rides.csv"]
+    assert sorted(os.listdir(tmp_path)) == sorted(["m", output, "rides.csv"])
 
 
-@pytest.mark.parametrize(("option", "code"), [("--save", 4), ("--predictions", 3), ("--report", 3)])
-def test_lock_files_are_no_outputs(option: str, code: int, cli: CliRunner, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("option", "code", "message"),
+    [
+        ("--save", 4, "names that end in .ellipack-lock are those of locks"),
+        ("--predictions", 2, "predictions must go to an uncompressed .csv or .parquet file"),
+        ("--report", 2, "the report must go to a .html file"),
+    ],
+)
+def test_lock_files_are_no_outputs(option: str, code: int, message: str, cli: CliRunner, tmp_path: Path) -> None:
     write(tmp_path / "rides.csv", rides(60))
     with lock_output(str(tmp_path / "p.csv")):
         lock = tmp_path / LOCK.format("p.csv")
         before = lock.read_bytes()
         result = cli("run", "rides.csv", "-t", TARGET, option, lock.name, folder=tmp_path)
-        assert (result.code, "names that end in .ellipack-lock are those of locks" in result.err) == (code, True)
+        assert (result.code, message in result.err) == (code, True)
         assert lock.read_bytes() == before
 
 

@@ -100,6 +100,20 @@ def test_bad_rows_stop_predictions_or_are_skipped(folder: Path, cli: CliRunner) 
     assert numbers(result.out)[:, 0].tolist() == [1, 2, 4, 5]
 
 
+def test_errors_say_what_can_be_done_after_learning(folder: Path, cli: CliRunner) -> None:
+    rows = rides(5)
+    rows[2][1] = "1,5"
+    write(folder / "commas.csv", rows)
+    reason = (
+        "commas.csv, row 3, column 'km': '1,5' is not a number: if all numbers of the table are written like this one, "
+        "convert them, or learn a new model with --decimal ,"
+    )
+    result = cli("predict", "model", "commas.csv", folder=folder)
+    assert (result.code, result.err) == (3, f"ellipack: {reason}: fix it, or run with --on-error skip\n")
+    result = cli("predict", "model", "commas.csv", "--on-error", "skip", folder=folder)
+    assert (result.code, result.err) == (0, f"ellipack: skipped: {reason}\n")
+
+
 def test_invalid_arguments_are_reported_in_one_line(folder: Path, cli: CliRunner) -> None:
     for arguments, code, message in (
         (["none", "new.csv"], 4, "none can't be read: No such file or directory"),
@@ -110,6 +124,11 @@ def test_invalid_arguments_are_reported_in_one_line(folder: Path, cli: CliRunner
             ["model", "new.csv", "-o", "new.csv"],
             2,
             "TABLE and --output must be different files, got 'new.csv' for both",
+        ),
+        (
+            ["model", "new.csv", "-o", "out.xlsx"],
+            2,
+            "predictions must go to an uncompressed .csv or .parquet file, or to one without an extension, got 'out.xl",
         ),
         (["model", "new.csv", "-o", "no/out.csv"], 3, "no/out.csv can't be written: the directory no does not exist"),
     ):

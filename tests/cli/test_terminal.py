@@ -1,9 +1,14 @@
+import re
 from dataclasses import replace
 from io import StringIO
 
+import numpy as np
+import pytest
 from rich.console import Console
 
-from ellipack.cli.terminal import print_model, print_record
+from ellipack import TableRegressor
+from ellipack.cli import terminal
+from ellipack.cli.terminal import ProgressLine, print_model, print_record
 from ellipack.report.record import ColumnRecord, Experts
 from tests.report import records
 
@@ -48,3 +53,29 @@ def test_a_baseline_that_wins_is_named() -> None:
     output = StringIO()
     print_record(replace(record, summary=replace(record.summary, last_rmse=12.5)), Console(file=output, width=80))
     assert "Repeating the last label would be better: its RMSE is 12.5." in output.getvalue()
+
+
+def test_a_past_that_hardly_matters_has_no_sign() -> None:
+    record = records.full()
+    output = StringIO()
+    assert record.past is not None
+    hardly = replace(record, past=replace(record.past, rmse_with=1.00001, rmse_without=1.0))
+    print_record(hardly, Console(file=output, width=80))
+    assert re.search(r"RMSE saved by the past +│ +0\.0% │", output.getvalue())
+
+
+@pytest.mark.parametrize("name", ["wind", "a long name of a column that does not fit"])
+def test_the_live_line_fits_a_narrow_terminal(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    table = {name: rng.normal(size=600), "noise": rng.normal(size=600)}
+    run = TableRegressor().fit(table, 1e5 * table[name]).run_
+    output = StringIO()
+    shown = Console(file=output, width=80, height=20, force_terminal=True, color_system=None)
+    monkeypatch.setattr(terminal, "make_console", lambda **_: shown)
+    monkeypatch.setattr(terminal, "monotonic", iter([0.0, 9.0]).__next__)
+    with ProgressLine(run) as progress:
+        progress.update()
+        progress._progress.refresh()
+    line = next(each for each in re.split(r"[\r\n]", output.getvalue()) if "rows/s" in each)
+    assert re.search(r"600 rows 0:00:0\d 0 rows/s  RMSE \S+  skill [0-9.]+%  driven by (wind|a long.*…) \(100%\)", line)
+    assert len(re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", line)) <= 80

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ellipack.errors import EllipackError, KindError
-from ellipack.river import MetricRegressor, PackingRegressor, PhasedRegressor
+from ellipack.errors import EllipackError, InputError, KindError
+from ellipack.river import MetricRegressor, PackingClassifier, PackingRegressor, PhasedRegressor
 from ellipack.river.base import RiverRegressor
 from tests.entry_points.data_frame_cases import FRAMES, NAMES
 from tests.entry_points.input_cases import TABLE, Accepted, InputCase, Outcome, Refused
@@ -23,6 +23,8 @@ LEARNERS: dict[str, Callable[[], RiverRegressor[Any]]] = {
 }
 
 BATCH = 40
+
+METHODS_OF_ROWS = "predict_one", "predict_interval_one", "predict_proba_one", "learn_one"
 
 WITHOUT_ROWS = {
     "nothing",
@@ -150,6 +152,23 @@ def test_predict_one_accepts_or_refuses_a_row(name: str, case: InputCase, learne
     else:
         assert np.isfinite(model.predict_one(row))
     assert bits(model) == before
+
+
+@pytest.mark.parametrize("row", [[1.0, 2.0], "a", None, 3, ("a",), {"a"}, pd.DataFrame({"a": [1.0]})], ids=repr)
+@pytest.mark.parametrize("make", [*LEARNERS.values(), lambda: MetricRegressor(by="a"), PackingClassifier])
+def test_rows_that_are_no_dictionaries_are_refused(make: Callable[[], Any], row: Any) -> None:
+    model = make()
+    for _ in range(2):
+        for method in filter(None, (getattr(model, name, None) for name in METHODS_OF_ROWS)):
+            with pytest.raises(KindError, match="x must be a dictionary from names of features to numbers, got "):
+                method(row, 1) if method.__name__ == "learn_one" else method(row)
+        model.learn_one({"a": 0.1, "b": 0.2}, 1)
+
+
+def test_names_of_keys_that_are_no_names_are_refused() -> None:
+    by: Any = {"a": 1}
+    with pytest.raises(InputError, match=r"by must be the name of a feature, or a list of names, got {'a': 1}"):
+        MetricRegressor(by=by).learn_one({"a": 0.1}, 1.0)
 
 
 def test_other_frames_than_pandas_are_refused() -> None:

@@ -258,6 +258,7 @@ class TestFiles:
         ({"by": None}, "by must be the name"),
         ({"learner": 3}, "learner must be a MetricRegressor, got 3"),
         ({"pooled": "all"}, "pooled must be a MetricRegressor, got 'all'"),
+        ({"pooled": MetricRegressor}, "pooled must be a MetricRegressor, got <class"),
         ({"learner": MetricRegressor()}, "learner must have past=False"),
         ({"max_learners": 0}, "max_learners must be an integer >= 1, got 0"),
         ({"folder": 3}, "folder must be a path, got 3"),
@@ -267,6 +268,10 @@ def test_invalid_parameters(parameters: dict[str, Any], message: str) -> None:
     X, y, keys = panel(4, 2)
     with pytest.raises(InputError, match=message):
         keyed().set_params(**parameters).fit(X, y, keys=keys)
+    fitted = keyed().fit(X, y, keys=keys)
+    if "must have" not in message:  # which only counts when a key comes first
+        with pytest.raises(InputError, match=message):
+            fitted.set_params(**parameters).partial_fit(X, y, keys=keys)
 
 
 def test_invalid_keys_change_nothing() -> None:

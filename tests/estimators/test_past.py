@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import ellipack
 from ellipack import KeyedRegressor, MetricConfig, MetricRegressor
-from ellipack.errors import DomainError, InputError, ShapeError
+from ellipack.errors import DomainError, InputError, KindError, ShapeError
 from ellipack.learners.aggregation import regret_bound
 from ellipack.validation import Floats, Ints
 from tests.strategies import seeds
@@ -246,8 +246,16 @@ def test_the_metric_with_the_past_has_names() -> None:
         ({"past": 9}, {}, "past must be an integer from 0 to 8, got 9"),
         ({"past": -1}, {}, "past must be an integer from 0 to 8, got -1"),
         ({"past": 2.0}, {}, "past must be an integer"),
-        ({"by": 7}, {}, "by must be the number of a column, from 0 to 1, got 7"),
-        ({"by": "shop"}, {}, "by must be the number of a column: X has no names, got 'shop'"),
+        (
+            {"by": 7},
+            {},
+            "the number of a column, from 0 to 1, got 7; or pass the values of the keys as keys=",
+        ),
+        (
+            {"by": "shop"},
+            {},
+            "by must be the number of a column: X has no names, got 'shop'; or pass the values of the keys as keys=",
+        ),
         ({"by": []}, {}, "by must be the name or number of a column, or a list of them"),
         ({"by": 1.5}, {}, "by must be the name or number of a column, or a list of them, got 1.5"),
         ({}, {"keys": np.zeros(40)}, "keys need a name"),
@@ -331,3 +339,16 @@ def test_keys_of_data_frames_keep_their_types() -> None:
     assert len(learner.state_.core.past_features().keys) == len(set(keys.tolist()))
     texts = pd.DataFrame({"store": [f"s{k}" for k in keys], "item": pd.array([None] * 200, dtype="string")})
     assert np.isfinite(new(by=["store", "item"]).progressive(X, y, keys=texts)).all()
+
+
+@pytest.mark.parametrize("make", [new, lambda by: KeyedRegressor(by=by, pooled=new())])
+@pytest.mark.parametrize("kind", [object, "category", "string"])
+def test_keys_that_are_text_are_passed_apart(make: Callable[..., Any], kind: Any) -> None:
+    X, y, keys = waves(40)
+    shop = pd.Series(keys.astype(int).astype(str), dtype=kind)
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(shop=shop)
+    message = r"X must hold real numbers, got .*column 'shop'; .*; keys that are text are passed as keys="
+    for by in ("shop", 2):
+        with pytest.raises(KindError, match=message):
+            make(by=by).fit(frame, y)
+    assert make(by="shop").fit(frame[["a", "b"]], y, keys=shop).n_features_in_ == 2

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -176,10 +177,24 @@ def test_unexpected_contents_raise_and_are_left_unchanged(name: str, position: O
 
 
 def test_invalid_paths_raise(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"uncompressed .csv or .parquet file, got 'p\.csv\.gz'"):
-        open_prediction_writer("p.csv.gz", LABELED_COLUMNS)
+    for name in ("p.csv.gz", "p.xlsx", "p.ndjson", "p.txt"):
+        with pytest.raises(InputError, match=f"uncompressed .csv or .parquet file, .*, got '{name}'"):
+            open_prediction_writer(name, LABELED_COLUMNS)
     with pytest.raises(StreamError, match="No such file or directory"):
         open_prediction_writer(str(tmp_path / "no" / "p.csv"), LABELED_COLUMNS)
+
+
+@pytest.mark.parametrize("name", ["p", "p.CSV", "p.PARQUET", "p.pq", "over.time/p", "pipe.ndjson"])
+def test_paths_with_and_without_extensions(name: str, tmp_path: Path) -> None:
+    (tmp_path / "over.time").mkdir()
+    (tmp_path / "pipe.ndjson").symlink_to(os.devnull)  # no file
+    output = open_prediction_writer(str(tmp_path / name), UNLABELED_COLUMNS)
+    output.finish()
+    output.close()
+    if name in ("p.PARQUET", "p.pq"):
+        assert parquet.read_table(tmp_path / name).column_names == ["row", "prediction"]
+    elif name != "pipe.ndjson":
+        assert (tmp_path / name).read_text() == "row,prediction\n"
 
 
 def test_no_path_discards_predictions() -> None:

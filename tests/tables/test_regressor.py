@@ -154,6 +154,7 @@ def test_bad_rows_name_the_cell_and_change_nothing(folder: Path, tmp_path: Path)
         (lambda: TableRegressor().fit(iter([{"a": [1]}]), [1]), "y must be None if X is an iterator"),
         (lambda: TableRegressor("a").fit(iter([])), "X must have at least one row"),
         (lambda: TableRegressor("a").fit(3), "X must be a data frame, an Arrow table, a dictionary of columns"),
+        (lambda: TableRegressor("a").fit(np.ones(3)), "or an iterator of these, got ndarray of shape (3,)"),
         (lambda: TableRegressor("y", by="c").fit({"a": [1], "y": [1]}), "by must be one of the columns of table: a, y"),
         (lambda: TableRegressor("y", minimum=3, maximum=2).fit({"a": [1], "y": [1]}), "the minimum must be at most"),
         (lambda: TableRegressor("y", id_column="c").fit({"a": [1], "y": [1]}), "the id column must be one of"),

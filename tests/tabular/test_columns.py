@@ -15,6 +15,7 @@ from pyarrow import parquet
 
 from ellipack.errors import DomainError, ModelFileError, StreamError
 from ellipack.tabular import CellOptions, LevelOptions, TableBatch, TableEncoder, open_table
+from ellipack.tabular.table_batch import to_clean_strings
 from ellipack.validation import Floats
 
 
@@ -231,6 +232,16 @@ def test_take_drop_and_kinds_select_columns() -> None:
 def test_invalid_column_selections_raise(choice: dict[str, object], message: str) -> None:
     with pytest.raises(StreamError, match=message):
         encoded(HEAD, **choice)
+
+
+def test_a_table_without_features_is_refused() -> None:
+    with pytest.raises(StreamError, match="no column is left to predict 'y' from: the table has no other column"):
+        TableEncoder.from_head(TableBatch.from_table(pa.table({"y": [1.0, 2.0]})), "y")
+
+
+@pytest.mark.parametrize("spelling", ["null", "Null", "NULL", "nil", "NIL", "none", "None", "NA", "na"])
+def test_missing_values_in_any_case(spelling: str) -> None:
+    assert to_clean_strings(pa.array([spelling, "rain"])).to_pylist() == [None, "rain"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import click
 
 from ellipack.cli.messages import print_message
 from ellipack.cli.output_lock import lock_output
-from ellipack.cli.paths import check_distinct_files, check_writable
+from ellipack.cli.paths import check_distinct_files, check_report_path, check_writable
 from ellipack.cli.terminal import make_console, print_model
 from ellipack.errors import InputError, ModelFileError
 from ellipack.estimators.base import StreamingRegressor
@@ -33,6 +33,7 @@ def report_model(model: str, output: str | None) -> None:
     """Write the report page of a model or of the JSON of a run."""
     path = output or ("-" if model == "-" else f"{model}.html")
     check_distinct_files({"MODEL": model}, {"--output": path})
+    check_report_path(path)
     check_writable(path)
     with lock_output(path):
         write_report(read_record(model), path)

@@ -242,7 +242,7 @@ def completion(shell: str) -> None:
     "--interval",
     "intervals",
     multiple=True,
-    type=float,
+    type=click.FloatRange(0.5, 0.99),
     metavar="COVERAGE",
     help="Add the ends of an interval that contains this fraction of labels, 0.5 to 0.99. May be repeated.",
 )
@@ -384,7 +384,7 @@ def run(context: click.Context, /, **options: Any) -> None:
     "--interval",
     "intervals",
     multiple=True,
-    type=float,
+    type=click.FloatRange(0.5, 0.99),
     metavar="COVERAGE",
     help="Add the ends of an interval that contains this fraction of labels, 0.5 to 0.99. May be repeated.",
 )
@@ -450,7 +450,8 @@ def demo(context: click.Context, rounds: int, seed: int, out: str) -> None:
     """Learn the delays of flights from a real table, then compare learners on a synthetic stream.
 
     First, `ellipack run` learns flights from New York and writes a report and a model, as it would for your own table.
-    Then six learners are compared, in a table and a figure, on a stream whose target depends on 2 directions of 20.
+    Then six learners are compared, in a table and a figure, on a stream of 20 features whose target depends on two
+    combinations of them.
     """
     from ellipack.cli.demo import run_demo
 

@@ -4,7 +4,7 @@ This module imports no optional package, so that it can report a missing one.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ellipack.report.formatting import clean
@@ -59,6 +59,8 @@ class SkippedRows:
     ----------
     source : str
         Name of the table.
+    rephrase : callable, optional
+        Function that returns a message in other words.
 
     Attributes
     ----------
@@ -66,13 +68,13 @@ class SkippedRows:
         Number of skipped rows.
     """
 
-    def __init__(self, source: str) -> None:
-        self._source, self.count = source, 0
+    def __init__(self, source: str, rephrase: Callable[[str], str] = str) -> None:
+        self._source, self._rephrase, self.count = source, rephrase, 0
 
     def add(self, bad: Sequence["BadRow"]) -> None:
         """Report skipped rows, unless enough have been reported."""
         for row in bad[: max(0, _MAX_REPORTED - self.count)]:
-            print_message(f"skipped: {row.describe(self._source)}")
+            print_message(f"skipped: {self._rephrase(row.describe(self._source))}")
         self.count += len(bad)
 
     def print_total(self) -> None:

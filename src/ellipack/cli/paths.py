@@ -9,6 +9,7 @@ from tempfile import TemporaryFile
 
 from ellipack.cli.options import Options
 from ellipack.errors import EllipackError, InputError, ModelFileError, StreamError
+from ellipack.evaluation.prediction_writer import check_prediction_path
 from ellipack.serialization.atomic_file import check_is_replaceable
 
 _STANDARD_INPUT, _STANDARD_OUTPUT, _STANDARD_ERROR = 0, 1, 2
@@ -30,9 +31,20 @@ def check_paths(options: Options) -> None:
     for name, path in (("--save", options.save), ("--resume", options.resume)):
         if path == "-":
             raise InputError(f"{name} must be the path of a file, got '-'")
+    if options.predictions is not None:
+        check_prediction_path(options.predictions)
+    if options.report is not None:
+        check_report_path(options.report)
     check_writable(options.predictions)
     check_writable(options.report)
     check_replaceable(options.model_path, model_error)
+
+
+def check_report_path(path: str) -> None:
+    """Raise `InputError` if the extension of a file is not that of an HTML page."""
+    file = Path(path)
+    if file.suffix.lower() not in (".html", ".htm", "") and (file.is_file() or not file.exists()):
+        raise InputError(f"the report must go to a .html file, or to one without an extension, got {path!r}")
 
 
 def check_writable(path: str | None, error_type: Callable[[str], EllipackError] = StreamError) -> None:

@@ -1,5 +1,6 @@
 """``ellipack predict``: predictions of a saved run for the rows of a table."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -9,10 +10,10 @@ from ellipack.cli.messages import SkippedRows, print_message
 from ellipack.cli.options import DEFAULT_LEARNER
 from ellipack.cli.output_lock import lock_output
 from ellipack.cli.paths import check_distinct_files, check_writable
-from ellipack.errors import InputError, ModelFileError
+from ellipack.errors import InputError, ModelFileError, StreamError
 from ellipack.estimators import MetricRegressor
 from ellipack.evaluation.prediction_options import PredictionOptions, check_columns
-from ellipack.evaluation.prediction_writer import UNLABELED_COLUMNS, open_prediction_writer
+from ellipack.evaluation.prediction_writer import UNLABELED_COLUMNS, check_prediction_path, open_prediction_writer
 from ellipack.evaluation.prefetch import prefetch
 from ellipack.evaluation.run import Run, load_run
 from ellipack.tabular import FileOptions, ParsedRows, TableBatch, TableStream, open_table
@@ -40,9 +41,25 @@ def predict_table(options: PredictOptions) -> None:
     """Write predictions of a saved run for the rows of a table."""
     tables = {f"TABLE {i}": path for i, path in enumerate(options.more_tables, start=2)}
     check_distinct_files({"MODEL": options.model, "TABLE": options.table, **tables}, {"--output": options.output})
+    check_prediction_path(options.output)
     check_writable(options.output)
     with lock_output(options.output):
-        _predict_table(options)
+        try:
+            _predict_table(options)
+        except StreamError as error:
+            raise StreamError(to_predict(str(error))) from error
+
+
+def to_predict(message: str) -> str:
+    """Return a message with what can be done after a model was learned, in place of options of ``ellipack run``.
+
+    Examples
+    --------
+    >>> to_predict("if all numbers of the table are written like this one, run with --decimal , from the first row")
+    'if all numbers of the table are written like this one, convert them, or learn a new model with --decimal ,'
+    """
+    message = re.sub(r"run with (--.+?) from the first row", r"convert them, or learn a new model with \1", message)
+    return re.sub(r"run with (--(?!on-error))", r"convert it, or learn a new model with \1", message)
 
 
 def _predict_table(options: PredictOptions) -> None:
@@ -60,7 +77,7 @@ def _predict_table(options: PredictOptions) -> None:
     _report_unused_columns(run, source, options)
     predict = _follow(run, kept) if options.follow else _predict_apart(run, kept)
     writer = open_prediction_writer(options.output, (*UNLABELED_COLUMNS, *kept.interval_columns), keep=options.keep)
-    skipped = SkippedRows(source.name)
+    skipped = SkippedRows(source.name, to_predict)
     try:
         for batch in prefetch(source):
             rows = run.encoder.parse_unlabeled(batch, options.on_error)

@@ -6,17 +6,17 @@ from typing import Self
 
 from rich.console import Console, JustifyMethod
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from ellipack.evaluation.drivers import column_importances
 from ellipack.evaluation.run import Run
-from ellipack.report.formatting import clean, format_count, format_number, format_percent, truncate
+from ellipack.report.formatting import clean, format_change, format_count, format_number, format_percent, truncate
 from ellipack.report.headline import build_baseline_warnings, format_share
 from ellipack.report.record import Direction, ImportanceRecord, KeysRecord, PastRecord, Record, Summary
 
-_MAX_DRIVER_LENGTH = 24
+_MIN_DRIVER_LENGTH, _MAX_DRIVER_LENGTH = 8, 24
 _MAX_FEATURES, _MAX_KEYS, _MAX_PHASES, _MAX_LOADINGS, _MAX_AS_ONE = 10, 10, 10, 4, 8
 _NAME_WIDTH = 20  # of a column, if the terminal is narrow
 _MIN_WEIGHT, _MIN_LOADING = 0.0005, 0.05  # smaller values are not shown
@@ -81,7 +81,8 @@ def _score_table(record: Record) -> Table:
     for name, value in _score_rows(record.summary) if record.summary.rows else []:
         table.add_row(name, value)
     if record.past is not None and record.summary.rows and record.past.rmse_without > 0:
-        table.add_row("RMSE saved by the past", f"{1 - record.past.rmse_with / record.past.rmse_without:.1%}")
+        saved = 1 - record.past.rmse_with / record.past.rmse_without
+        table.add_row("RMSE saved by the past", format_change(saved))
     for each in record.intervals:
         share = "-" if each.covered is None else f"{each.covered:.1%} of labels"
         table.add_row(f"in intervals of {100 * each.coverage:g}%", f"{share}, mean width {_number(each.mean_width)}")
@@ -103,7 +104,7 @@ def _score_rows(summary: Summary) -> list[tuple[str, str]]:
         ("RMSE of the last value", _number(summary.last_rmse)),
         ("MAE", _number(summary.mae)),
         ("R2", "-" if summary.r2 is None else f"{summary.r2:.4f}"),
-        ("skill over the running mean", "-" if summary.skill is None else f"{summary.skill:.1%}"),
+        ("skill over the running mean", "-" if summary.skill is None else format_change(summary.skill)),
     ]
 
 
@@ -254,9 +255,8 @@ class ProgressLine:
         self._progress = Progress(
             SpinnerColumn(),
             TextColumn("{task.completed:,} rows"),
-            BarColumn(bar_width=16),
-            TextColumn("{task.description}"),
             TimeElapsedColumn(),
+            TextColumn("{task.description}"),
             console=self._console,
             disable=not self._console.is_terminal,
             transient=True,
@@ -285,13 +285,20 @@ class ProgressLine:
             self.speed = self.speed[1::2]
         if not self._progress.disable:
             error, skill = self._run.scores.rmse or 0.0, self._run.scores.skill or 0.0
-            description = f"{speed:,.0f} rows/s  RMSE {error:.4g}  skill {skill:.1%}{self._driver()}"
+            figures = f"{speed:,.0f} rows/s  RMSE {error:.4g}  skill {format_change(skill)}"
+            room = self._console.width - len(f"* {rows:,} rows 0:00:00 {figures}")
+            description = escape(figures + self._driver(room))
             self._progress.update(self._task, completed=rows, description=description)
 
-    def _driver(self) -> str:
-        """Return the most important column, if one matters beyond doubt."""
+    def _driver(self, room: int) -> str:
+        """Return the most important column, if one matters beyond doubt, in at most `room` characters."""
         measured = column_importances(self._run)
         if measured is None or not measured.drivers:
             return ""
         first = measured.drivers[0]
-        return f"  driven by {escape(truncate(clean(first.columns[0]), _MAX_DRIVER_LENGTH))} ({first.share:.0%})"
+        name, share = clean(first.columns[0]), f" ({first.share:.0%})"
+        for words in ("  driven by ", "  "):
+            length = min(len(name), _MAX_DRIVER_LENGTH, room - len(words + share))
+            if length >= min(len(name), _MIN_DRIVER_LENGTH):
+                return f"{words}{truncate(name, length)}{share}"
+        return ""

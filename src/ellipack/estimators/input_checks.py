@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,8 @@ from sklearn.utils.validation import validate_data
 
 from ellipack.errors import DomainError, InputError, KindError, ShapeError
 from ellipack.validation import Floats, as_floats, check_finite, check_rows
+
+_KEYS_ADVICE: Final = "; or pass the values of the keys as keys=..."
 
 
 def check_features(estimator: BaseEstimator, X: Any) -> ArrayLike:
@@ -232,10 +234,21 @@ def select_column(estimator: BaseEstimator, X: Any, column: str | int) -> Any:
     if isinstance(column, str):
         if column not in names:
             given = f"one of {', '.join(map(repr, names))}" if names else "the number of a column: X has no names"
-            raise InputError(f"by must be {given}, got {column!r}")
+            raise InputError(f"by must be {given}, got {column!r}{_KEYS_ADVICE}")
         column = names.index(column)
     if not 0 <= column < width:
-        raise InputError(f"by must be the number of a column, from 0 to {width - 1}, got {column}")
-    if hasattr(X, "columns"):  # a data frame, whose columns keep their types
-        return np.asarray(X[X.columns[column]])
-    return np.asarray(X)[:, column]
+        raise InputError(f"by must be the number of a column, from 0 to {width - 1}, got {column}{_KEYS_ADVICE}")
+    # The columns of a data frame keep their types.
+    values = np.asarray(X[X.columns[column]]) if hasattr(X, "columns") else np.asarray(X)[:, column]
+    if values.dtype.kind not in "biuf":
+        check_rows_with_keys(X)
+    return values
+
+
+def check_rows_with_keys(X: Any) -> None:
+    """Raise unless `X`, of which columns are the key, holds real numbers."""
+    try:
+        check_rows(X)
+    except KindError as error:
+        advice = "keys that are text are passed as keys=..., and their columns are left out of X"
+        raise KindError(f"{error}; {advice}") from error

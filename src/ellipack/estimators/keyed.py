@@ -11,7 +11,13 @@ from sklearn.base import clone
 
 from ellipack.errors import InputError
 from ellipack.estimators.base import StreamingRegressor
-from ellipack.estimators.input_checks import check_targets, feature_names, key_columns, select_column
+from ellipack.estimators.input_checks import (
+    check_rows_with_keys,
+    check_targets,
+    feature_names,
+    key_columns,
+    select_column,
+)
 from ellipack.estimators.metric import MetricRegressor
 from ellipack.learners.intervals import (
     NO_POSITIONS,
@@ -452,6 +458,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         return self.learner
 
     def _options(self) -> CallOptions:
+        self._check_types()
         folder = None if self.folder is None else os.fspath(self.folder)
         pooled_jobs = -1 if self.pooled is None else self.pooled.n_jobs
         return CallOptions(pooled_jobs, StoreLimits(check_integer(self.max_learners, "max_learners", 1), folder))
@@ -469,23 +476,27 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         columns = key_columns(self.by)
         if keys is not None:
             return RowKeys.of(list(np.asarray(keys).T) if np.ndim(keys) == 2 else [keys])
-        check_rows(X)  # before its columns
+        check_rows_with_keys(X)  # before its columns
         return RowKeys.of([select_column(self, X, name) for name in columns])
 
     def _check_parameters(self) -> None:
         key_columns(self.by)
-        for name in ("learner", "pooled"):
-            if not isinstance(getattr(self, name), MetricRegressor | None):
-                raise InputError(f"{name} must be a MetricRegressor, got {getattr(self, name)!r}")
+        self._check_types()
         if self._key_learner().past or self._key_learner().by is not None:
             raise InputError(
                 "learner must have past=False and no by: the learner of all keys uses the past of each key"
             )
-        if self.folder is not None and not isinstance(self.folder, str | os.PathLike):
-            raise InputError(f"folder must be a path, got {self.folder!r}")
         self._key_learner()._check_parameters()
         self.new_pooled()._check_parameters()
         self._options()
+
+    def _check_types(self) -> None:
+        """Raise `InputError` if a parameter has a wrong type. It may have been set after the first row."""
+        for name in ("learner", "pooled"):
+            if not isinstance(getattr(self, name), MetricRegressor | None):
+                raise InputError(f"{name} must be a MetricRegressor, got {getattr(self, name)!r}")
+        if self.folder is not None and not isinstance(self.folder, str | os.PathLike):
+            raise InputError(f"folder must be a path, got {self.folder!r}")
 
     def _initial_state(self, d: int) -> KeyedState:
         self._check_parameters()

@@ -32,7 +32,7 @@ Kept = Sequence[Sequence[str | None]]
 """The cells of each column that is passed through to the predictions."""
 
 _GROUP_ROWS = 65_536
-_PARQUET, _COMPRESSED = (".parquet", ".pq"), (".gz", ".zst")
+_CSV, _PARQUET = (".csv", ""), (".parquet", ".pq")
 _POSITION_KEY = b"ellipack.position"  # in a Parquet file, of its row file
 
 
@@ -243,13 +243,34 @@ def holds_predictions(path: str | None, position: OutputPosition) -> bool:
     """Return whether a file holds the predictions up to a position. A Parquet file says so itself."""
     if path in (None, "-") or not position.size or not os.path.isfile(path):
         return False
-    if not path.endswith(_PARQUET):
+    if not _is_parquet(path):
         return read_position(path, position.size) == position
     try:
         return bool((parquet.read_metadata(path).metadata or {}).get(_POSITION_KEY) == _describe(position))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise_if_memory_ran_out(error)  # otherwise another table could overwrite the predictions
         return False
+
+
+def check_prediction_path(path: str) -> None:
+    """Raise `InputError` if the extension of a file is not that of an uncompressed CSV or Parquet file.
+
+    Examples
+    --------
+    >>> check_prediction_path("p.xlsx")
+    Traceback (most recent call last):
+        ...
+    ellipack.errors.InputError: predictions must go to an uncompressed .csv or .parquet file, or to one without an \
+extension, got 'p.xlsx'
+    """
+    file = Path(path)
+    if file.suffix.lower() not in (*_CSV, *_PARQUET) and (file.is_file() or not file.exists()):
+        rule = "an uncompressed .csv or .parquet file, or to one without an extension"
+        raise InputError(f"predictions must go to {rule}, got {path!r}")
+
+
+def _is_parquet(path: str) -> bool:
+    return path.lower().endswith(_PARQUET)
 
 
 def open_prediction_writer(
@@ -260,7 +281,8 @@ def open_prediction_writer(
     Parameters
     ----------
     path : str or None
-        Path of a CSV or Parquet file, which the extension determines; ``-`` for standard output as CSV. If None,
+        Path of a CSV or Parquet file, which the extension determines. Without one it is CSV, and so is standard output,
+        ``-``. If None,
         predictions are discarded.
     names : tuple of str
         Column names besides ``row``.
@@ -277,7 +299,7 @@ def open_prediction_writer(
     Raises
     ------
     InputError
-        If the extension is that of a compressed file.
+        If the extension is not one of them.
     StreamError
         If the file cannot be written or is not the one to resume.
 
@@ -297,8 +319,7 @@ def open_prediction_writer(
     position, columns = position or OutputPosition(), ("row", *keep, *names)
     if path is None:
         return NullPredictionWriter()
-    if path.endswith(_PARQUET):
+    check_prediction_path(path)
+    if _is_parquet(path):
         return ParquetPredictionWriter(path, columns, len(keep), position)
-    if path.endswith(_COMPRESSED):
-        raise InputError(f"predictions must go to an uncompressed .csv or .parquet file, got {path!r}")
     return CsvPredictionWriter(StandardOutput(position) if path == "-" else AppendOnlyFile(path, position), columns)

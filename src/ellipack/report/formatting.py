@@ -83,6 +83,17 @@ def format_percent(share: float | None) -> str:
     return f"{share:.0%}" if share == 0 or abs(share) >= 0.0995 else f"{share:.1%}"
 
 
+def format_change(share: float) -> str:
+    """Return a share that may be negative in percent, with one decimal; one that rounds to 0 has no sign.
+
+    Examples
+    --------
+    >>> format_change(-0.026), format_change(-0.0004)
+    ('-2.6%', '0.0%')
+    """
+    return f"{round(share, 3) + 0.0:.1%}"
+
+
 def format_count(count: int, noun: str) -> str:
     """Return a count with its noun in the singular or plural.
 

@@ -61,6 +61,7 @@ class FeatureColumns:
 
         This is the fast path. `numbers` and `row_from_numbers` handle all other dictionaries.
         """
+        check_dictionary(x)
         if self._get_all is None or len(x) != len(self.positions):
             return None
         try:
@@ -120,6 +121,13 @@ class FeatureColumns:
 
     def _check_feature(self, name: Hashable, value: Any) -> float:
         return check_number(value, f"feature {name!r}", self.largest)
+
+
+def check_dictionary(x: Any) -> None:
+    """Raise `KindError` unless the features of a row are a dictionary."""
+    if type(x) is not dict and not isinstance(x, Mapping):  # the first comparison is fast
+        kind = type(x).__name__
+        raise KindError(f"x must be a dictionary from names of features to numbers, got {_shortened(x)} ({kind})")
 
 
 def python_name(name: Hashable) -> Hashable:

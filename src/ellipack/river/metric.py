@@ -17,6 +17,7 @@ from ellipack.learners.metric.past import past_feature_names, past_labels
 from ellipack.learners.row_learners import MetricRowLearner
 from ellipack.metric import Metric
 from ellipack.river.base import RiverRegressor, effective_rank_at
+from ellipack.river.features import check_dictionary
 from ellipack.river.intervals import check_single_coverage, to_interval
 from ellipack.river.pending import PendingPrediction
 from ellipack.row_keys import hash_row
@@ -202,13 +203,17 @@ class MetricRegressor(RiverRegressor[MetricRowLearner]):
     def _key_names(self) -> list[Hashable]:
         if self.by is None:
             return []
-        return list(self.by) if isinstance(self.by, list | tuple) else [self.by]
+        names = list(self.by) if isinstance(self.by, list | tuple) else [self.by]
+        if not all(isinstance(name, Hashable) for name in names):
+            raise InputError(f"by must be the name of a feature, or a list of names, got {self.by!r}")
+        return names
 
     def _split_key(self, x: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], int]:
         """Return the features of a row without keys that are no numbers, and its key."""
         names = self._key_names()
         if not names:
             return x, 0
+        check_dictionary(x)
         missing = next((name for name in names if name not in x), None)
         if missing is not None:
             raise InputError(f"x must have the key {missing!r}, got {', '.join(map(repr, x))}")

@@ -1,7 +1,7 @@
 """`TableRegressor`: regression on tables with text, dates, categories and missing values, with scikit-learn's verbs."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
 from importlib import import_module
@@ -13,22 +13,24 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ellipack.errors import InputError
+from ellipack.errors import InputError, ShapeError
 from ellipack.estimators import MetricRegressor
 from ellipack.estimators.base import StreamingRegressor
 from ellipack.estimators.input_checks import key_columns
-from ellipack.evaluation.drivers import column_effects
+from ellipack.evaluation.drivers import column_effects, column_importances
 from ellipack.evaluation.prediction_options import PredictionOptions, check_columns
 from ellipack.evaluation.run import BatchResult, Run
 from ellipack.evaluation.scores import Scores
 from ellipack.evaluation.worker_batches import worker_batch_rows, worker_batches
 from ellipack.learners.intervals import Intervals, check_coverage
 from ellipack.learners.metric.effects import Effect
+from ellipack.learners.metric.importances import Importances
 from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.locks import LearnLock
 from ellipack.report.record import Record
 from ellipack.report.run_record import build_record
 from ellipack.tables.frames import SOURCE, is_iterator, iterate_batches, iterate_tables, regroup_tables, with_labels
+from ellipack.tables.parameters import TableParameters, check_workers, column_names
 from ellipack.tables.python_messages import python_hints, warn_about_columns
 from ellipack.tabular import (
     INFERENCE_ROWS,
@@ -41,7 +43,10 @@ from ellipack.tabular import (
     TableStream,
 )
 from ellipack.tabular.table_batch import concat_tables
-from ellipack.validation import Floats
+from ellipack.validation import Floats, as_floats
+
+ColumnNames = str | int | Collection[str | int]
+"""The name of a column, or names of columns."""
 
 
 class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped base
@@ -55,19 +60,20 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
     Parameters
     ----------
     target : str or None, default None
-        Column of the labels. If None, labels are passed as `y`.
+        Column of the labels. If None, labels are passed as `y`. Here and below, a column of a data frame that has an
+        integer as its name may be named by it.
     learner : regressor or None, default None
         Unfitted learner with parameters of your choice. If None, a `MetricRegressor`.
     by : str, list of str or None, default None
         Columns whose values are keys, such as a store: predictions use the last labels of the same key, too.
-    take : list of str or None, default None
+    take : str, list of str or None, default None
         Columns to use. If None, all.
-    drop : list of str, default ()
+    drop : str or list of str, default ()
         Columns to ignore.
     kinds : dict of str to str or None, default None
         Kinds of columns that are not inferred: number, boolean, time or category.
-    levels : LevelOptions or None, default None
-        Options of category columns.
+    levels : int, LevelOptions or None, default None
+        Number of levels up to which a category column is one-hot encoded, or all options of category columns.
     cells : CellOptions or None, default None
         How numbers and missing values are written, if it is not to be inferred.
     minimum, maximum : float or None, default None
@@ -81,6 +87,8 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
     ----------
     run_ : Run
         Encoder, learner and scores.
+    importances_ : Importances or None
+        Importance of each column.
     feature_names_in_ : array of str
         Names of the columns that are used, without the target.
 
@@ -95,18 +103,18 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
 
     def __init__(  # noqa: PLR0913  # the parameters of an estimator
         self,
-        target: str | None = None,
+        target: str | int | None = None,
         *,
         learner: StreamingRegressor[Any] | None = None,
-        by: str | Sequence[str] | None = None,
-        take: Sequence[str] | None = None,
-        drop: Sequence[str] = (),
-        kinds: Mapping[str, str] | None = None,
-        levels: LevelOptions | None = None,
+        by: ColumnNames | None = None,
+        take: ColumnNames | None = None,
+        drop: ColumnNames = (),
+        kinds: Mapping[Any, str] | None = None,
+        levels: int | LevelOptions | None = None,
         cells: CellOptions | None = None,
         minimum: float | None = None,
         maximum: float | None = None,
-        id_column: str | None = None,
+        id_column: str | int | None = None,
         on_error: str = "stop",
     ) -> None:
         self.target = target
@@ -205,7 +213,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         X: Any,
         y: Any = None,
         *,
-        keep: Sequence[str] = (),
+        keep: ColumnNames = (),
         coverage: float | Sequence[float] | None = None,
         workers: Workers | None = None,
     ) -> list[BatchResult]:
@@ -217,7 +225,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             Rows, with the target unless `y` is given.
         y : array-like of shape (n_samples,), optional
             Labels.
-        keep : sequence of str, default ()
+        keep : str or sequence of str, default ()
             Columns whose cells are returned, too. Used by the first call.
         coverage : float or sequence of float, optional
             Coverages of prediction intervals.
@@ -233,26 +241,29 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             if run is not None:
                 run.complete_batch()
             first = 1 if run is None or run.source != SOURCE else run.position + 1
-            wanted = _Wanted(tuple(keep), coverage, workers)
+            wanted = _Wanted(column_names(keep, "keep"), coverage, workers)
             return self._learn(run, self._batches(X, y, first, workers), is_iterator(X), wanted)
 
     def learn_stream(
         self,
         stream: Iterator[TableBatch],
-        keep: Sequence[str] = (),
+        keep: ColumnNames = (),
         coverage: float | Sequence[float] | None = None,
         workers: Workers | None = None,
     ) -> list[BatchResult]:
         """Do the same as `progressive_batches` with the rows of an open file, or with batches, numbered from 1."""
+        check_workers(workers)
         with self._lock, python_hints():
             run: Run | None = self.__dict__.get("run_")
+            if run is None and self.target is None:
+                raise InputError("target must name the column of the labels, got None")
             if run is not None:
                 run.complete_batch()
             batches = stream
             if workers is not None and isinstance(stream, TableStream):
                 batches = worker_batches(stream, workers.sharding.shards)
             with nullcontext() if run is None else run.starting_table(SOURCE):
-                return self._learn(run, batches, True, _Wanted(tuple(keep), coverage, workers))
+                return self._learn(run, batches, True, _Wanted(column_names(keep, "keep"), coverage, workers))
 
     def predict(self, X: Any) -> Floats:
         """Predict rows that need not follow those that were learned, from the features alone.
@@ -319,6 +330,37 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             return follower.predict_next(run.encoder.transform(rows), keys=keys, labels=labels)
 
         return self._predict(X, follow)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the R2 of `predict`: 1 minus the squared error relative to that of the mean of the labels.
+
+        Parameters
+        ----------
+        X : table, or iterator of tables
+            Rows, with the target unless `y` is given.
+        y : array-like of shape (n_samples,), optional
+            Labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        score : float
+            Rows without a label, and rows that are skipped, do not count.
+        """
+        tables = list(iterate_tables(X))
+        predictions = self.predict(iter(tables))
+        labels = self._labels(tables) if y is None else as_floats(y, "y")
+        weights = np.ones(len(labels)) if sample_weight is None else as_floats(sample_weight, "sample_weight")
+        for name, values in (("y", labels), ("sample_weight", weights)):
+            if values.shape != predictions.shape:
+                rule = f"one number per row, {len(predictions):,}"
+                raise ShapeError(f"{name} must hold {rule}, got an array of shape {values.shape}")
+        known = ~np.isnan(predictions + labels)
+        if not known.any():
+            raise InputError(f"X must have at least one row with a label, got none in {len(known):,} rows")
+        metrics = import_module("sklearn.metrics")  # slow, and not needed to learn
+        return float(metrics.r2_score(labels[known], predictions[known], sample_weight=weights[known]))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the model to a file, as ``ellipack run --save`` does. `ellipack.load` reads it.
@@ -387,6 +429,22 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         """Everything that the report shows."""
         return build_record(self._fitted_run)
 
+    @property
+    def importances_(self) -> Importances | None:
+        """What drives the predictions: the importance of each column, with a standard error, and of recent values.
+
+        None if the learner does not measure importance.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> sizes, noise = rng.normal(size=500), rng.normal(size=500)
+        >>> table = {"noise": noise, "size": sizes, "y": 3 * sizes + noise}
+        >>> [(each.columns, round(each.share, 1)) for each in TableRegressor("y").fit(table).importances_.columns]
+        [(('size',), 0.9), (('noise',), 0.1)]
+        """
+        return column_importances(self._fitted_run)
+
     def partial_dependence(self, column: str) -> list[Effect]:
         """Return how the prediction moves with a column, averaged over recent rows, with their spread.
 
@@ -422,6 +480,10 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         page = import_module("ellipack.report.page")  # which needs packages that the rest does not need
         page.write_page(self.record_, path)
 
+    def checked_parameters(self) -> TableParameters:
+        """Return the parameters in a standard form; raise `InputError` if one breaks a rule."""
+        return TableParameters.of(self.get_params(deep=False))
+
     def __sklearn_is_fitted__(self) -> bool:
         return "run_" in self.__dict__
 
@@ -448,6 +510,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
 
     def _batches(self, X: Any, y: Any, first: int, workers: Workers | None) -> Iterator[TableBatch]:
         """Return the rows with their labels in batches."""
+        check_workers(workers)
         tables = self._tables(X, y)
         if workers is None:
             return iterate_batches(tables, first)
@@ -457,13 +520,15 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
     def _tables(self, X: Any, y: Any) -> Iterator[Any]:
         """Return the tables with their labels."""
         run: Run | None = self.__dict__.get("run_")
+        target = self.checked_parameters().target
         if y is None:
-            if self.target is None and run is None:
+            if target is None and run is None:
                 raise InputError("target must name the column of the labels, or y must hold them, got neither")
             return iterate_tables(X)
         if is_iterator(X):
             raise InputError("y must be None if X is an iterator: set target, the column of X that holds the labels")
-        name = self.target or (run.encoder.target if run else str(getattr(y, "name", None) or "y"))
+        name = str(getattr(y, "name", None) or "y") if run is None else run.encoder.target
+        name = name if target is None else target
         return (with_labels(table, y, name) for table in iterate_tables(X))
 
     def _learn(
@@ -495,31 +560,44 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         """Return a run that has learned nothing, with columns as in the first rows."""
         if not head:
             raise InputError("X must have at least one row, got 0 sample(s)")
+        given = self.checked_parameters()
         names = head[0].table.schema.names
         first = TableBatch.from_table(concat_tables([each.table for each in head], names), SOURCE)
-        options = PredictionOptions(self.minimum, self.maximum, tuple(keep), self.id_column)
+        options = PredictionOptions(given.minimum, given.maximum, tuple(keep), given.id_column)
         check_columns(options, names, SOURCE)
-        target = self.target or names[-1]  # `with_labels` appends it
-        learner: Any = MetricRegressor() if self.learner is None else clone(self.learner)
-        if isinstance(learner, StreamingRegressor):  # before the kinds of many columns are inferred
-            learner.check_feature_count(len(set(self.take or names) - {*self.drop, target, self.id_column}))
+        target = names[-1] if given.target is None else given.target  # `with_labels` appends it
+        learner: Any = MetricRegressor() if given.learner is None else clone(given.learner)
+        drop = {*given.drop, *([] if given.id_column is None else [given.id_column])}
+        # before the kinds of many columns are inferred
+        learner.check_feature_count(len(set(names if given.take is None else given.take) - {*drop, target}))
         encoder = TableEncoder.from_head(
             first,
             target,
-            take=self.take,
-            drop={*self.drop, *([] if self.id_column is None else [self.id_column])},
-            kinds=self.kinds,
-            levels=self.levels or LevelOptions(),
-            cells=self.cells or CellOptions(),
+            take=given.take,
+            drop=drop,
+            kinds=given.kinds,
+            levels=given.levels,
+            cells=given.cells,
             min_values=MIN_VALUES,
         )
-        if self.by is not None:
-            learner.set_params(by=self.by)
+        if given.by is not None:
+            is_list = isinstance(self.by, Collection) and not isinstance(self.by, str)
+            learner.set_params(by=list(given.by) if is_list else given.by[0])
         by = getattr(learner, "by", None)
         for name in [] if by is None else key_columns(by):
             if name not in names:
                 raise InputError(f"by must be one of the columns of {SOURCE}: {', '.join(names)}, got {name!r}")
         return Run(learner, encoder, SOURCE, options=options)
+
+    def _labels(self, tables: Iterable[Any]) -> Floats:
+        """Return the labels of tables in their target column; NaN where a label is missing or a row is skipped."""
+        run, found = self._fitted_run, [np.zeros(0)]
+        with self._lock, python_hints():
+            for batch in iterate_batches(tables, 1):
+                rows = run.encoder.parse(batch, self.on_error)
+                found.append(np.full(len(batch), np.nan))
+                found[-1][np.searchsorted(batch.row_numbers, rows.row_numbers)] = rows.labels
+        return np.concatenate(found)
 
     def _predict(
         self, X: Any, predict: Callable[[TableBatch, ParsedRows], Floats], shape: tuple[int, ...] = ()

@@ -10,7 +10,8 @@ import numpy as np
 from ellipack.evaluation.run import BatchResult
 from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.report.record import Record, Summary
-from ellipack.tables.regressor import TableRegressor
+from ellipack.tables.parameters import column_name
+from ellipack.tables.regressor import ColumnNames, TableRegressor
 from ellipack.tabular import open_table
 from ellipack.tabular.arrow import pa
 from ellipack.validation import Floats, Ints
@@ -73,9 +74,9 @@ class RunResult:
 
 def run(
     table: Any,
-    target: str,
+    target: str | int,
     *,
-    keep: Sequence[str] = (),
+    keep: ColumnNames = (),
     coverage: float | Sequence[float] | None = None,
     workers: Workers | None = None,
     **parameters: Any,
@@ -90,7 +91,7 @@ def run(
         Rows, as `TableRegressor` takes them, or the path of a file.
     target : str
         Column of the labels.
-    keep : sequence of str, default ()
+    keep : str or sequence of str, default ()
         Columns to pass through to the predictions.
     coverage : float or sequence of float, optional
         Coverages of prediction intervals: fractions of labels in them.
@@ -113,7 +114,8 @@ def run(
     >>> result.to_arrow().column_names
     ['row', 'id', 'prediction', 'label']
     """
-    model = TableRegressor(target, **parameters)
+    model = TableRegressor(column_name(target, "target"), **parameters)
+    model.checked_parameters()  # before a file is opened
     if isinstance(table, str | os.PathLike):
         with open_table(os.fspath(table), batch_rows=1024, on_error=model.on_error) as stream:
             results = model.learn_stream(stream, keep, coverage, workers)

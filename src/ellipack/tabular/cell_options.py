@@ -1,7 +1,8 @@
 """How cells are written, as far as the user says so: `CellOptions`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ellipack.errors import DomainError, ModelFileError
 from ellipack.tabular.columns import JsonDict, get_entry, get_optional_str, get_str, get_strs, invalid_entry
@@ -20,11 +21,11 @@ class CellOptions:
         Character before the decimals of numbers.
     thousands : {"", ",", ".", " ", "'", "_"} or None, default None
         Character between groups of three digits; an empty string if there is none.
-    na : tuple of str, default ()
+    na : str or tuple of str, default ()
         Strings that mean a missing value, in addition to `MISSING_VALUES`.
     time_formats : mapping of str to str
         Formats of dates and times by column. See `TimeFormat`.
-    trend : tuple of str, default ()
+    trend : str or tuple of str, default ()
         Columns of dates whose days since the first row are a feature, too.
     """
 
@@ -41,10 +42,15 @@ class CellOptions:
             raise DomainError(f"thousands must be one of {', '.join(map(repr, THOUSANDS))}, got {self.thousands!r}")
         if self.thousands and self.thousands == self.decimal:
             raise DomainError(f"decimal and thousands must be different characters, got {self.decimal!r} for both")
+        for name in ("na", "trend"):
+            object.__setattr__(self, name, _texts(getattr(self, name), name))
         for text in self.na:
             if not is_valid_unicode(text):
                 raise DomainError(f"na must be text in UTF-8, got {text!r}")
-        for pattern in self.time_formats.values():
+        formats: Any = self.time_formats
+        if not isinstance(formats, Mapping) or not all(isinstance(pattern, str) for pattern in formats.values()):
+            raise DomainError(f"time_formats must be a dictionary from names of columns to formats, got {formats!r}")
+        for pattern in formats.values():
             TimeFormat(pattern)
 
     @property
@@ -73,3 +79,12 @@ class CellOptions:
             return cls(decimal, thousands, na, {name: get_str(formats, name) for name in formats}, trend)
         except DomainError as error:
             raise ModelFileError(f"the saved encoder is invalid: {error}") from error
+
+
+def _texts(value: object, name: str) -> tuple[str, ...]:
+    """Return strings as a tuple; a single one counts as a tuple of one."""
+    if isinstance(value, str):
+        return (value,)
+    if not isinstance(value, Collection) or not all(isinstance(text, str) for text in value):
+        raise DomainError(f"{name} must be a string, or a tuple of strings, got {value!r}")
+    return tuple(value)

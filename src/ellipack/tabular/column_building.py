@@ -206,6 +206,8 @@ def _select_columns(head: TableBatch, target: str, options: ColumnOptions) -> li
         raise StreamError(f"{head.source}: the target '{target}' cannot also be taken or dropped")
     taken, dropped = set(names if options.take is None else options.take), {*options.drop, target}
     chosen = [name for name in names if name in taken and name not in dropped]
+    if len(names) == 1:
+        raise StreamError(f"{head.source}: no column is left to predict '{target}' from: the table has no other column")
     if not chosen:
         raise StreamError(
             f"{head.source}: no column is left to predict '{target}' from: take more columns or drop fewer"

@@ -15,7 +15,7 @@ from ellipack.validation import Ints
 
 MISSING_VALUES = (
     *("", "-", "--", ".", "?", "NA", "na", "N/A", "n/a", "<NA>", "NaN", "nan", "-nan", "NaT", "null", "Null", "NULL"),
-    *("None", "none", "nil", "#N/A", "#NA", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAME?", "#NULL!"),
+    *("None", "none", "nil", "NIL", "#N/A", "#NA", "#VALUE!", "#REF!", "#DIV/0!", "#NUM!", "#NAME?", "#NULL!"),
 )
 """Strings that mean a missing value in any column, after stripping whitespace. Quoting makes no difference."""
 
