@@ -12,6 +12,7 @@ _REMEDIES: Final = (
     (r"run with --on-error skip", 'set on_error="skip"'),
     (r"run with --drop ('.*?')", r"set drop=[\1]"),
     (r"with --drop ('.*?')", r"with drop=[\1]"),
+    (r"or --drop ('.*?')", r"or drop=[\1]"),
     (r"use one with --take", "name one in take"),
     (r"run with --kind '(.*?)=(\w+)'", r'set kinds={"\1": "\2"}'),
     (r"--kind '(.*?)=(\w+)'", r'kinds={"\1": "\2"}'),

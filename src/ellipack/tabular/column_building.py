@@ -9,7 +9,7 @@ from ellipack.errors import DomainError, StreamError
 from ellipack.tabular.category_column import CategoryColumn, LevelOptions
 from ellipack.tabular.cell_options import CellOptions
 from ellipack.tabular.columns import Column, decode_column, is_numeric_type
-from ellipack.tabular.kind_inference import INFERENCE_ROWS, InferredKind, Sample, infer_kind
+from ellipack.tabular.kind_inference import INFERENCE_ROWS, InferredKind, Sample, infer_kind, warn_of_lost_digits
 from ellipack.tabular.number_column import NumberColumn, TargetColumn
 from ellipack.tabular.number_format import (
     NumberFormat,
@@ -86,6 +86,8 @@ def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> Buil
                 built.left_out.append(LeftOut(name, kinds[name].left_out))
             if is_left_out and kinds[name].kind != "category":
                 continue
+            if kinds[name].kind == "number":
+                built.warnings.extend(warn_of_lost_digits(samples[name]))
             column = make_column(name, target, kinds[name], width, options)
         built.columns.append(column)
         width += len(column.feature_names())

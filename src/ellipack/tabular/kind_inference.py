@@ -10,7 +10,7 @@ from ellipack.tabular.cell_options import CellOptions
 from ellipack.tabular.columns import Cells, is_datetime_type, is_numeric_type, is_string_type
 from ellipack.tabular.number_column import BOOLEAN_PAIRS
 from ellipack.tabular.number_format import PLAIN, FoundFormat, NumberFormat, Separators, find_number_format
-from ellipack.tabular.table_batch import escape_name, quote_value, to_clean_strings, to_strings
+from ellipack.tabular.table_batch import MAX_EXACT_FLOAT, escape_name, quote_value, to_clean_strings, to_strings
 from ellipack.tabular.time_column import has_varying_part
 from ellipack.tabular.time_format import ISO, TIME_OF_DAY, TimeFormat
 from ellipack.tabular.time_inference import FoundTimes, find_numeric_times, find_time_format
@@ -25,6 +25,7 @@ MIN_VALUES = 20
 _MIN_SHARE = 0.95  # of the values that must parse
 _MIN_SIMILAR = 0.5  # share of numbers from which text is said to look like numbers
 _MIN_NUMBERS, _MAX_WORDS = 5, 2  # different ones, from which words are taken for spellings of missing values
+_LONG_INTEGER = "^[-+]?[0-9]{16,300}$"
 _DATES = r"(^|[^0-9])(19|20)[0-9]{2}([^0-9]|$)"  # a year, in text that may contain dates
 _MIN_DATES = 0.9  # share of values with a year from which text is said to look like dates
 
@@ -164,6 +165,27 @@ def infer_kind(
     if found == "number":
         return _infer_number(sample, number)
     return InferredKind(found, note=_constant_note(values))
+
+
+def warn_of_lost_digits(sample: Sample) -> list[str]:
+    """Return a warning if the first values of a number column have integers that lose digits as floats.
+
+    Examples
+    --------
+    >>> (warning,) = warn_of_lost_digits(Sample.of("id", pa.array([1, 9007199254740993])))
+    >>> warning.partition(":")[0]
+    "column 'id' has whole numbers beyond 2^53, such as '9007199254740993' in row 2, which lose digits as numbers"
+    """
+    if pa.types.is_floating(sample.cells.type):
+        return []
+    texts = to_clean_strings(sample.cells)
+    long = texts.filter(pc.match_substring_regex(texts, _LONG_INTEGER).fill_null(False))
+    large = next((text for text in long.to_pylist() if abs(int(text)) > MAX_EXACT_FLOAT), None)
+    if large is None:
+        return []
+    name, row = escape_name(sample.name), sample.row_numbers[pc.index(texts, large).as_py()]
+    numbers = f"whole numbers beyond 2^53, such as {quote_value(large)} in row {row:,}, which lose digits as numbers"
+    return [f"column '{name}' has {numbers}: run with --kind '{name}=category' or --drop '{name}'"]
 
 
 def _find_times(sample: Sample, usual: TimeFormat | None) -> FoundTimes:

@@ -22,11 +22,16 @@ MISSING_VALUES = (
 _MISSING_ARRAY = pa.array(MISSING_VALUES)
 _MAX_QUOTED = 40  # characters of a value in an error message
 
+MAX_EXACT_FLOAT = 2**53
+"""Up to this size, each integer is a float."""
+
+_FIRST_EXPONENT = 1e10  # from which pyarrow writes floats with an exponent
+
 
 def to_strings(column: pa.Array) -> pa.Array:
     """Convert a column to strings; equal values give equal strings, whatever their type.
 
-    An integer gives the same string whether it is stored as an integer or as a float.
+    An integer up to `MAX_EXACT_FLOAT` gives the same string whether it is stored as an integer or as a float.
 
     Parameters
     ----------
@@ -44,7 +49,20 @@ def to_strings(column: pa.Array) -> pa.Array:
     ['1', '0.5']
     """
     column = decode_dictionary(column)
+    if pa.types.is_floating(column.type):
+        return _floats_to_strings(column)
     return column if pa.types.is_string(column.type) else column.cast(pa.string())
+
+
+def _floats_to_strings(column: pa.Array) -> pa.Array:
+    """Convert floats to strings, whole numbers without an exponent."""
+    texts, numbers = column.cast(pa.string()), column.cast(pa.float64())
+    sizes = pc.abs(numbers)
+    is_long = pc.and_(pc.greater_equal(sizes, _FIRST_EXPONENT), pc.less_equal(sizes, float(MAX_EXACT_FLOAT)))
+    is_whole = pc.and_(is_long, pc.equal(numbers, pc.trunc(numbers)))
+    if not pc.any(is_whole).as_py():
+        return texts
+    return pc.if_else(is_whole, pc.cast(pc.if_else(is_whole, numbers, None), pa.int64()).cast(pa.string()), texts)
 
 
 def decode_dictionary(column: pa.Array) -> pa.Array:
@@ -344,7 +362,11 @@ def check_column_names(names: list[str], source: str) -> list[str]:
 
 
 def concat_tables(tables: list[pa.RecordBatch], names: list[str]) -> pa.RecordBatch:
-    """Concatenate tables by rows. A column with several types becomes a column of strings."""
+    """Concatenate tables by rows.
+
+    A column with integers and floats becomes one of floats, unless an integer would lose digits. Others with several
+    types become columns of strings.
+    """
     if len(tables) == 1:
         return tables[0]
     columns = [_concat_arrays([table.column(i) for table in tables]) for i in range(len(names))]
@@ -357,7 +379,17 @@ def _concat_arrays(arrays: list[pa.Array]) -> pa.Array:
     if not arrays:
         return pa.nulls(0)
     if len(types) > 1:
-        arrays = [to_strings(array) for array in arrays]
+        arrays = _to_floats(arrays, types) or [to_strings(array) for array in arrays]
     elif types:
         arrays = [pc.cast(array, next(iter(types))) for array in arrays]
     return pa.concat_arrays(arrays)
+
+
+def _to_floats(arrays: list[pa.Array], types: set[pa.DataType]) -> list[pa.Array] | None:
+    """Convert integers and floats to floats; return None if there are other types, or if an integer is too large."""
+    if not all(pa.types.is_integer(kind) or pa.types.is_float64(kind) for kind in types):
+        return None
+    try:
+        return [pc.cast(array, pa.float64()) for array in arrays]
+    except pa.ArrowInvalid:
+        return None

@@ -13,7 +13,8 @@ import numpy as np
 from ellipack.errors import StreamError
 from ellipack.memory_errors import raise_if_memory_ran_out
 from ellipack.tabular.arrow import pa
-from ellipack.tabular.table_batch import Chunk, check_column_names, quote_value, to_strings
+from ellipack.tabular.cell_arrays import cells_to_array
+from ellipack.tabular.table_batch import Chunk, check_column_names, quote_value
 
 _CHUNK_ROWS = 1 << 14
 _PACKAGES = {"excel": ("openpyxl", "an Excel file"), "duckdb": ("duckdb", "a DuckDB database")}
@@ -174,15 +175,5 @@ def _to_batches(rows: Iterator[Any], names: list[str]) -> Iterator[pa.RecordBatc
     """Yield rows of Python objects as batches. Rows without any value do not count."""
     filled = (row for row in rows if any(cell is not None for cell in row))
     while block := list(islice(filled, _CHUNK_ROWS)):
-        columns = [_to_array([row[i] for row in block]) for i in range(len(names))]
+        columns = [cells_to_array([row[i] for row in block]) for i in range(len(names))]
         yield pa.RecordBatch.from_arrays(columns, names=names)
-
-
-def _to_array(cells: list[Any]) -> pa.Array:
-    """Make a column of the type of its cells, or of strings if they have several."""
-    kinds = {type(cell) for cell in cells if cell is not None}
-    if kinds <= {int, float} and len(kinds) == 2:
-        return pa.array([None if cell is None else float(cell) for cell in cells])
-    if len(kinds) <= 1:
-        return pa.array(cells)
-    return pa.array([None if cell is None else to_strings(pa.array([cell]))[0].as_py() for cell in cells])
