@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack.errors import StreamError
-from ellipack.tabular import TableBatch, ndjson_reader, open_table
+from ellipack.tabular import FileOptions, TableBatch, ndjson_reader, open_table
 from ellipack.tabular.table_batch import to_strings
 from tests.tabular.reading import read_batches
 
@@ -79,8 +79,16 @@ BAD = [
     (b'{"a": 1} // why', None, "is not JSON"),
     (b"7", None, "is not a JSON object: '7'"),
     (b"[1]", None, "is not a JSON object"),
-    (b'{"a": [1, 2]}', "a", "is a list or an object, not a number or a string: flatten it"),
-    (b'{"a": {"b": 2}}', "a", "is a list or an object, not a number or a string: flatten it"),
+    (
+        b'{"a": [1, 2]}',
+        "a",
+        "is a list or an object: flatten the column, or run with --drop 'a'",
+    ),
+    (
+        b'{"a": {"b": 2}}',
+        "a",
+        "is a list or an object: flatten the column, or run with --drop 'a'",
+    ),
     (b'{"a": 1, "a": 2}', "a", "is a duplicate key"),
     (b'{"a": "\\ud800"}', "a", "is not valid Unicode"),
     (b'{"\\ud800": "a"}', None, "is not valid Unicode"),
@@ -171,3 +179,23 @@ def test_integers_are_the_same_whatever_comes_later(path: Path, block: int, batc
     content = "\n".join(json.dumps({"a": value}) for value in values).encode()
     texts = ["9007199254740993", "9007199254740992", "12345678901", "1.5", "x", "9007199254740993", "true", str(10**20)]
     assert as_texts(read(path, content, block, batch_rows=batch_rows)) == [texts]
+
+
+@pytest.mark.parametrize("options", [FileOptions(drop=["a"]), FileOptions(take=["y"])])
+@pytest.mark.parametrize("block", [20, 1 << 20])
+def test_nested_values_of_columns_that_are_no_features_are_text(path: Path, options: FileOptions, block: int) -> None:
+    rows: list[dict[str, object]] = [{"a": {"b": [1, {"c": None}]}, "y": 2}, {"a": [3], "y": 4}, {"a": "é", "y": 5}]
+    content = "\n".join(json.dumps(row) for row in rows).encode()
+    assert as_texts(read(path, content, block, file_options=options)) == [
+        ['{"b": [1, {"c": null}]}', "[3]", "é"],
+        ["2", "4", "5"],
+    ]
+    path.with_suffix(".json").write_text(json.dumps(rows))
+    with open_table(str(path.with_suffix(".json")), file_options=options) as stream:
+        assert as_texts(list(stream))[1] == ["2", "4", "5"]
+
+
+def test_only_nested_rows_raise_without_advice_that_cannot_help(path: Path) -> None:
+    content = b'{"a": [1], "y": 2}\n{"a": [3], "y": 4}\n'
+    with pytest.raises(StreamError, match=r"row 1, column 'a': .* run with --drop 'a': no row can be read$"):
+        read(path, content, on_error="skip")

@@ -11,7 +11,7 @@ from ellipack.evaluation.run import BatchResult
 from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.report.record import Record, Summary
 from ellipack.tables.regressor import TableRegressor
-from ellipack.tabular import open_table
+from ellipack.tabular import FileOptions, open_table
 from ellipack.tabular.arrow import pa
 from ellipack.validation import Floats, Ints
 
@@ -115,7 +115,8 @@ def run(
     """
     model = TableRegressor(target, **parameters)
     if isinstance(table, str | os.PathLike):
-        with open_table(os.fspath(table), batch_rows=1024, on_error=model.on_error) as stream:
+        files = FileOptions(take=model.take, drop=model.drop)
+        with open_table(os.fspath(table), batch_rows=1024, on_error=model.on_error, file_options=files) as stream:
             results = model.learn_stream(stream, keep, coverage, workers)
     else:
         results = model.progressive_batches(table, keep=keep, coverage=coverage, workers=workers)

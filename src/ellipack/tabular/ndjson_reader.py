@@ -5,7 +5,8 @@ pyarrow parses blocks of lines. If that fails, the block is parsed line by line 
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ellipack.tabular.table_batch import (
     BadRow,
     Chunk,
     check_column_names,
+    escape_name,
     is_valid_unicode,
     quote_value,
 )
@@ -53,6 +55,9 @@ class NdjsonReader:
         Whether a last line without a line end may be incomplete. It is not read then, unless it is an object.
     later_columns : sequence of str, default ()
         Columns of a pipe that its first rows may lack.
+    is_flat : callable or None, default None
+        Returns whether a list or an object in a column makes its row unreadable. Otherwise it is read as text. If None,
+        this is so in all columns.
 
     Attributes
     ----------
@@ -72,8 +77,10 @@ class NdjsonReader:
         *,
         may_grow: bool = False,
         later_columns: Sequence[str] = (),
+        is_flat: Callable[[str], bool] | None = None,
     ) -> None:
         self._source, self._content, self._skip_rows, self._may_grow = source, content, skip_rows, may_grow
+        self._is_flat = is_flat or (lambda _: True)
         self.has_incomplete_row, self.is_live = False, content.is_live
         self._types: dict[str, pa.DataType] = {}  # of columns that have had a value other than numbers
         self.columns: list[str] = []
@@ -192,14 +199,16 @@ class NdjsonReader:
         is_first_block = not self.columns
         for number, line in enumerate(_nonblank_lines(block), start=first):
             try:
-                objects.append(_parse_object(line.decode(), None if is_first_block else self.columns))
+                objects.append(_parse_object(line.decode(), None if is_first_block else self.columns, self._is_flat))
                 numbers.append(number)
+            except RecursionError:
+                unreadable.append(BadRow(number, "is nested too deeply"))
             except _InvalidLineError as error:
                 unreadable.append(BadRow(number, str(error), error.column))
         if is_first_block:
             self.columns = list(dict.fromkeys(key for each in objects for key in each))
             if not self.columns and unreadable:
-                raise unreadable[0].to_error(self._source)
+                raise StreamError(f"{unreadable[0].describe(self._source)}: no row can be read")
         columns = [cells_to_array([each.get(name) for each in objects]) for name in self.columns]
         return Chunk(pa.RecordBatch.from_arrays(columns, names=self.columns), np.array(numbers, np.int64), unreadable)
 
@@ -225,8 +234,11 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
-def _parse_object(line: str, columns: list[str] | None) -> _Object:
-    """Parse a line as a flat object whose keys are in `columns`; raise _InvalidLineError if it is not one."""
+def _parse_object(line: str, columns: list[str] | None, is_flat: Callable[[str], bool]) -> _Object:
+    """Parse a line as an object whose keys are in `columns`; raise _InvalidLineError if it is not one.
+
+    Values must not be lists or objects in columns for which `is_flat` is true, and become text in others.
+    """
     if INVALID_UTF8 in line:
         raise _InvalidLineError("is not valid UTF-8")
     try:
@@ -239,23 +251,37 @@ def _parse_object(line: str, columns: list[str] | None) -> _Object:
     for key, value in found:
         if key in cells:
             raise _InvalidLineError("is a duplicate key", key)
-        if isinstance(value, list):
-            raise _InvalidLineError("is a list or an object, not a number or a string: flatten it", key)
-        if not is_valid_unicode(key) or (isinstance(value, str) and not is_valid_unicode(value)):
+        if isinstance(value, list) and is_flat(key):
+            remedy = f"flatten the column, or run with --drop '{escape_name(key)}'"
+            raise _InvalidLineError(f"is a list or an object: {remedy}", key)
+        cell = _to_json(value) if isinstance(value, list) else value
+        if not is_valid_unicode(key) or (isinstance(cell, str) and not is_valid_unicode(cell)):
             raise _InvalidLineError("is not valid Unicode", key if is_valid_unicode(key) else None)
         if columns is not None and key not in columns:
             raise _InvalidLineError(
                 f"is a key that does not occur in the first {BLOCK_BYTES:,} bytes: add it there as null", key
             )
-        cells[key] = value
+        cells[key] = cell
     return cells
 
 
-class _KeyValuePairs(list[tuple[str, _Cell]]):
+def _to_json(value: Any) -> str:
+    """Return a list or an object as JSON text."""
+    return json.dumps(_to_plain(value), ensure_ascii=False)
+
+
+def _to_plain(value: Any) -> Any:
+    """Return a parsed value with dictionaries in place of `_KeyValuePairs`."""
+    if isinstance(value, _KeyValuePairs):
+        return {key: _to_plain(each) for key, each in value}
+    return [_to_plain(each) for each in value] if isinstance(value, list) else value
+
+
+class _KeyValuePairs(list[tuple[str, Any]]):
     """The items of a JSON object, duplicate keys included."""
 
 
-def _key_value_pairs(pairs: list[tuple[str, _Cell]]) -> _KeyValuePairs:
+def _key_value_pairs(pairs: list[tuple[str, Any]]) -> _KeyValuePairs:
     """Mark a list of items as a JSON object."""
     return _KeyValuePairs(pairs)
 
