@@ -238,7 +238,10 @@ def test_what_columns_are_taken_for_is_said_and_warnings_name_parameters() -> No
         first == "column 'a': '1,234' is read as 1234; if it is a decimal comma, set cells=CellOptions(decimal=\",\")"
     )
     assert second.startswith("column 'b' is treated as text, although it looks like numbers: 7 of its first 60 values")
-    assert second.endswith('missing values with cells=CellOptions(na=...), or set kinds={"b": "number"}')
+    assert second.endswith(
+        "correct them, name spellings of missing values with cells=CellOptions(na=...), "
+        'skip their rows (set kinds={"b": "number"} and on_error="skip"), or leave it out (drop=[\'b\'])'
+    )
     assert model.describe_columns() == "numbers (thousands separated by ','): a; text: b"
     assert "looks like numbers: 7 of its first 60" in model.record_.columns[1].note
     with pytest.warns(TableWarning, match="column 'y': '1,234' is read as 1234"):

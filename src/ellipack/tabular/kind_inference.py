@@ -13,7 +13,7 @@ from ellipack.tabular.number_format import PLAIN, FoundFormat, NumberFormat, Sep
 from ellipack.tabular.table_batch import MAX_EXACT_FLOAT, escape_name, quote_value, to_clean_strings, to_strings
 from ellipack.tabular.time_column import has_varying_part
 from ellipack.tabular.time_format import ISO, TIME_OF_DAY, TimeFormat
-from ellipack.tabular.time_inference import FoundTimes, find_numeric_times, find_time_format
+from ellipack.tabular.time_inference import FoundTimes, find_numeric_times, find_time_format, has_known_format
 from ellipack.validation import Ints
 
 INFERENCE_ROWS = 1000
@@ -25,6 +25,7 @@ MIN_VALUES = 20
 _MIN_SHARE = 0.95  # of the values that must parse
 _MIN_SIMILAR = 0.5  # share of numbers from which text is said to look like numbers
 _MIN_NUMBERS, _MAX_WORDS = 5, 2  # different ones, from which words are taken for spellings of missing values
+_SKIP = "--on-error skip skips such rows"
 _LONG_INTEGER = "^[-+]?[0-9]{16,300}$"
 _DATES = r"(^|[^0-9])(19|20)[0-9]{2}([^0-9]|$)"  # a year, in text that may contain dates
 _MIN_DATES = 0.9  # share of values with a year from which text is said to look like dates
@@ -220,7 +221,7 @@ def _infer_time(sample: Sample, found: FoundTimes) -> InferredKind:
     """Infer parts, notes and warnings of a time column."""
     name, format, warnings, question = escape_name(sample.name), found.format, [], ""
     if invalid := sample.describe_invalid(format.parse):
-        warnings.append(f"column '{name}' is treated as dates or times, although {invalid}")
+        warnings.append(f"column '{name}' is treated as dates or times, although {invalid}; {_SKIP}")
     if found.rivals:
         example = quote_value(to_strings(sample.values.slice(0, 1))[0].as_py())
         formats = [f"--time-format '{name}={each.pattern}'" for each in (format, *found.rivals)]
@@ -238,7 +239,7 @@ def _infer_number(sample: Sample, found: FoundFormat) -> InferredKind:
     """Infer notes and warnings of a number column."""
     name, warnings, numbers = escape_name(sample.name), [], found.format.parse(sample.cells)
     if invalid := sample.describe_invalid(found.format.parse):
-        warnings.append(f"column '{name}' is treated as number, although {invalid}")
+        warnings.append(f"column '{name}' is treated as number, although {invalid}; {_SKIP}")
     if found.is_ambiguous:
         example = next(value for value in sample.values.to_pylist() if "," in value)
         reading = f"{found.format.parse(pa.array([example])).values[0]:.0f}"
@@ -283,17 +284,25 @@ def _infer_category(sample: Sample, number: FoundFormat, times: FoundTimes, *, i
 def _find_similar(sample: Sample, number: FoundFormat, times: FoundTimes) -> tuple[str, str]:
     """Return what text looks like but is not, numbers or dates, and what to do; empty strings if it is like none."""
     name = escape_name(sample.name)
-    correct = "correct them, name spellings of missing values with --na, or run with"
+    correct = "correct them, name spellings of missing values with --na"
     if number.share >= _MIN_SIMILAR or _has_few_words(sample.values, number):
         invalid = sample.describe_invalid(number.format.parse)
-        return f"numbers: {invalid}", f"{correct} --kind '{name}=number'"
+        return f"numbers: {invalid}", f"{correct}, {_skip_or_drop(name, 'number')}"
     if times.share >= _MIN_SIMILAR:
         invalid = sample.describe_invalid(times.format.parse)
-        return f"dates ({times.format.pattern}): {invalid}", f"{correct} --kind '{name}=time'"
+        return f"dates ({times.format.pattern}): {invalid}", f"{correct}, {_skip_or_drop(name, 'time')}"
     if len(sample.values) > 1 and pc.mean(pc.match_substring_regex(sample.values, _DATES)).as_py() >= _MIN_DATES:
         example = quote_value(sample.values[0].as_py())
+        if has_known_format(sample.values):
+            remedy = f"write all in the same one, or run with --kind '{name}=category' or --drop '{name}'"
+            return f"dates in several formats, such as {example}", remedy
         return f"dates, such as {example}", f"run with --time-format '{name}=FORMAT' or --kind '{name}=category'"
     return "", ""
+
+
+def _skip_or_drop(name: str, kind: str) -> str:
+    """Return the options that skip the rows that do not fit a kind, or leave out the column."""
+    return f"skip their rows (run with --kind '{name}={kind}' and --on-error skip), or leave it out (--drop '{name}')"
 
 
 def _has_few_words(values: pa.Array, number: FoundFormat) -> bool:
