@@ -290,3 +290,9 @@ def test_a_bound_that_is_an_integer_is_saved_as_the_number_that_is_loaded(tmp_pa
     model.save(tmp_path / "model")
     ellipack.load(tmp_path / "model").save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_a_column_without_a_name_in_a_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(",a,y\n0,1,2\n1,2,3\n")
+    with pytest.warns(TableWarning, match=r"a column without a name is called 'column 1': .* use drop=\['column 1'\]"):
+        ellipack.run(tmp_path / "t.csv", target="y")

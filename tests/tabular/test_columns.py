@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -287,3 +288,15 @@ def test_later_format_version_raises() -> None:
     saved = encoder.to_dict() | {"version": 2}
     with pytest.raises(ModelFileError, match="the encoder was saved by a later version of ellipack"):
         TableEncoder.from_dict(saved)
+
+
+def test_columns_without_a_name_are_said_unless_they_are_left_out() -> None:
+    numbers = list(range(30))
+    columns = {"i": numbers, "a": [t % 7 for t in numbers], "b": [""] * 30, "y": numbers}
+    batch = replace(TableBatch.from_table(pa.table(columns)), unnamed=("i", "a", "b"))
+    encoder = TableEncoder.from_head(batch, "y", min_values=20)
+    assert encoder.column_names == ["y", "a"]
+    assert encoder.left_out == [("i", "counts the rows"), ("b", "no name and no values")]
+    assert encoder.warnings == ["a column without a name is called 'a': to leave it out, use --drop 'a'"]
+    taken = TableEncoder.from_head(batch, "y", take=["a", "b"], min_values=20)
+    assert (taken.column_names, taken.left_out, taken.warnings) == (["y", "a", "b"], [], [])

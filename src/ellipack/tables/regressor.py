@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
+from dataclasses import replace
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -502,6 +503,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
             raise InputError("X must have at least one row, got 0 sample(s)")
         names = head[0].table.schema.names
         first = TableBatch.from_table(concat_tables([each.table for each in head], names), SOURCE)
+        first = replace(first, unnamed=head[0].unnamed)
         options = PredictionOptions(self.minimum, self.maximum, tuple(keep), self.id_column)
         check_columns(options, names, SOURCE)
         target = self.target or names[-1]  # `with_labels` appends it

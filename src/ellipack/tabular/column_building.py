@@ -76,6 +76,9 @@ def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> Buil
     built = BuiltColumns(labels, [], [], warnings)
     width = 0
     for name in names:
+        if name in head.unnamed and name not in kinds and not options.asks_for(name):
+            built.left_out.append(LeftOut(name, "no name and no values"))
+            continue
         if name not in kinds or options.is_undecided(samples[name], kinds[name]):
             given = "time" if name in options.cells.trend else options.kinds.get(name)
             column: Column = UndecidedColumn(name, options.levels, given)
@@ -86,14 +89,22 @@ def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> Buil
                 built.left_out.append(LeftOut(name, kinds[name].left_out))
             if is_left_out and kinds[name].kind != "category":
                 continue
-            if kinds[name].kind == "number":
-                built.warnings.extend(warn_of_lost_digits(samples[name]))
+            built.warnings.extend([] if is_left_out else _warn_of_use(head, samples[name], kinds[name], options))
             column = make_column(name, target, kinds[name], width, options)
         built.columns.append(column)
         width += len(column.feature_names())
     if not width:
         _use_one_column(head, built, kinds, options)
     return built
+
+
+def _warn_of_use(head: TableBatch, sample: Sample, inferred: InferredKind, options: ColumnOptions) -> list[str]:
+    """Return warnings about a column that is used: its numbers lose digits, or it has no name."""
+    warnings = warn_of_lost_digits(sample) if inferred.kind == "number" else []
+    if sample.name in head.unnamed and not options.asks_for(sample.name):
+        name = sample.name
+        warnings.append(f"a column without a name is called '{name}': to leave it out, use --drop '{name}'")
+    return warnings
 
 
 def _use_one_column(

@@ -8,7 +8,7 @@ import numpy as np
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import csv, pa, pc
 from ellipack.tabular.input_file import BLOCK_BYTES, INVALID_UTF8, Utf8Reader
-from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, Chunk, check_column_names, quote_value
+from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, Chunk, check_column_names, name_columns, quote_value
 from ellipack.validation import Ints
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -39,6 +39,8 @@ class CsvReader:
     ----------
     columns : list of str
         Column names, stripped of whitespace.
+    unnamed : list of str
+        Names that were given to columns without a name.
     is_live : bool
         Whether the rows come from a pipe.
     has_incomplete_row : bool
@@ -54,6 +56,7 @@ class CsvReader:
         self._rows_read = 0
         self._has_open_quote = False
         self.columns: list[str] = []
+        self.unnamed: list[str] = []
         self._blocks = self._split_blocks()
         self._first = self._parse_block(next(filter(None, self._blocks), b"\n"))
 
@@ -135,13 +138,22 @@ class CsvReader:
             raise StreamError(f"{place}: can't be read as CSV ({str(error).splitlines()[0]})") from error
 
     def _check_header(self, header: list[str]) -> list[str]:
-        """Return the stripped column names; raise StreamError if they are not distinct names in UTF-8."""
-        names = check_column_names([name.strip() for name in header], self._source)
+        """Return the stripped column names, also for columns that have none.
+
+        Raises
+        ------
+        StreamError
+            If they are not distinct names in UTF-8.
+        """
+        names = [name.strip() for name in header]
+        if not any(names):
+            raise StreamError(f"{self._source}: the first line contains no names: remove the lines above the header")
         if any(INVALID_UTF8 in name for name in names):
             raise StreamError(f"{self._source}: the header is not UTF-8: convert the file (iconv -t utf-8)")
-        if _is_data_row(names):
+        if _is_data_row([name for name in names if name]):
             raise StreamError(f"{self._source}: the first row contains numbers, not names: add a header row")
-        return names
+        names, self.unnamed = name_columns(names)
+        return check_column_names(names, self._source)
 
     def _drop_invalid_utf8(self, chunk: Chunk) -> Chunk:
         """Move rows with invalid UTF-8 to the unreadable rows of a chunk."""

@@ -63,6 +63,8 @@ class NdjsonReader:
     ----------
     columns : list of str
         Column names.
+    unnamed : list of str
+        Empty: all keys must be names.
     is_live : bool
         Whether the rows come from a pipe.
     has_incomplete_row : bool
@@ -84,6 +86,7 @@ class NdjsonReader:
         self.has_incomplete_row, self.is_live = False, content.is_live
         self._types: dict[str, pa.DataType] = {}  # of columns that have had a value other than numbers
         self.columns: list[str] = []
+        self.unnamed: list[str] = []
         self._blocks = self._split_blocks()
         first = next(filter(None, self._blocks), b"")
         self._first = self._parse_block(first, len(_nonblank_lines(first)), 1)

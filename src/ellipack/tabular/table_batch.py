@@ -228,6 +228,8 @@ class TableBatch:
         Rows that could not be read. They precede the last row of `table` and are not in it.
     files : tuple of FileStart, default ()
         Where files start, if the source is several of them.
+    unnamed : tuple of str, default ()
+        Columns that have no name in the source, by the names that `name_columns` gives them.
 
     Examples
     --------
@@ -241,6 +243,7 @@ class TableBatch:
     source: str
     unreadable_rows: tuple[BadRow, ...] = ()
     files: tuple[FileStart, ...] = ()
+    unnamed: tuple[str, ...] = ()
 
     @classmethod
     def from_table(cls, table: pa.Table | pa.RecordBatch, source: str = "table", first: int = 1) -> "TableBatch":
@@ -331,9 +334,12 @@ class Reader(Protocol):
         Whether the rows come from a pipe, so that a chunk may have no rows and the next one may be long in coming.
     has_incomplete_row : bool
         Whether the last row has been left out, because it may be incomplete. Known after the last chunk.
+    unnamed : list of str
+        Columns that have no name in the source, by the names that `name_columns` gives them.
     """
 
     columns: list[str]
+    unnamed: list[str]
     is_live: bool
     has_incomplete_row: bool
 
@@ -359,6 +365,37 @@ def check_column_names(names: list[str], source: str) -> list[str]:
             raise StreamError(f"{source}: two columns are called {quote_value(name)}: rename one of them")
         seen.add(name)
     return names
+
+
+def name_columns(names: list[str]) -> tuple[list[str], list[str]]:
+    """Name the columns that have no name by their position.
+
+    Parameters
+    ----------
+    names : list of str
+        Column names, some of which may be empty.
+
+    Returns
+    -------
+    names : list of str
+        Names of all columns.
+    unnamed : list of str
+        Names of those that had none. All columns keep their names if none of them has one.
+
+    Examples
+    --------
+    >>> name_columns(["", "a", "y"])
+    (['column 1', 'a', 'y'], ['column 1'])
+    """
+    found, unnamed = list(names), list[str]()
+    for place, name in enumerate(names, start=1) if any(name.strip() for name in names) else ():
+        if not name.strip():
+            own, number = f"column {place}", 2
+            while own in found:
+                own, number = f"column {place} ({number})", number + 1
+            found[place - 1] = own
+            unnamed.append(own)
+    return found, unnamed
 
 
 def concat_tables(tables: list[pa.RecordBatch], names: list[str]) -> pa.RecordBatch:

@@ -106,6 +106,7 @@ class TableStream:
     def __init__(self, reader: Reader, name: str, *, batch_rows: int, skip_rows: int, on_error: str) -> None:
         self.name, self.columns, self.is_live = name, reader.columns, reader.is_live
         self._reader, self._chunks, self._ended = reader, reader.chunks(), False
+        self._unnamed = tuple(reader.unnamed)
         self._files = reader.files if isinstance(reader, SeveralFiles) else []
         self.batch_rows, self._skip_rows, self._on_error = batch_rows, skip_rows, on_error
         self._pending_chunks: list[Chunk] = []
@@ -233,7 +234,7 @@ class TableStream:
         if unreadable and self._on_error == "stop":
             raise unreadable[0].to_error(self.name)
         table, files = concat_tables([chunk.table for chunk in chunks], self.columns), tuple(self._files)
-        return TableBatch(table, numbers, self.name, unreadable, files)
+        return TableBatch(table, numbers, self.name, unreadable, files, self._unnamed)
 
 
 def open_table(

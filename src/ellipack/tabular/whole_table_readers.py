@@ -14,7 +14,7 @@ from ellipack.errors import StreamError
 from ellipack.memory_errors import raise_if_memory_ran_out
 from ellipack.tabular.arrow import pa
 from ellipack.tabular.cell_arrays import cells_to_array
-from ellipack.tabular.table_batch import Chunk, check_column_names, quote_value
+from ellipack.tabular.table_batch import Chunk, check_column_names, name_columns, quote_value
 
 _CHUNK_ROWS = 1 << 14
 _PACKAGES = {"excel": ("openpyxl", "an Excel file"), "duckdb": ("duckdb", "a DuckDB database")}
@@ -38,6 +38,8 @@ class BatchReader:
     ----------
     columns : list of str
         Column names.
+    unnamed : list of str
+        Names that were given to columns without a name.
     is_live, has_incomplete_row : bool
         False: such a file is complete, and is not read from a pipe.
     """
@@ -48,7 +50,8 @@ class BatchReader:
         self, batches: Iterator[pa.RecordBatch], columns: list[str], source: str, close: Callable[[], object]
     ) -> None:
         self._batches, self._source, self._close = batches, source, close
-        self.columns = check_column_names(columns, source)
+        names, self.unnamed = name_columns(columns)
+        self.columns = check_column_names(names, source)
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows."""
@@ -56,7 +59,8 @@ class BatchReader:
         try:
             for table in self._batches:
                 table.validate(full=True)
-                yield Chunk(table, np.arange(rows_read + 1, rows_read + table.num_rows + 1), [])
+                named = pa.RecordBatch.from_arrays(table.columns, names=self.columns)
+                yield Chunk(named, np.arange(rows_read + 1, rows_read + table.num_rows + 1), [])
                 rows_read += table.num_rows
         except (pa.ArrowException, sqlite3.Error, OSError) as error:
             raise_if_memory_ran_out(error)
@@ -135,7 +139,7 @@ def _open_excel(path: str, source: str, sheet: str | None) -> BatchReader:
     with _any_error_as_os_error():
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     rows = _excel_rows(book[_choose(book.sheetnames, source, sheet)])
-    header = next(rows, ())
+    header = next((row for row in rows if any(cell is not None for cell in row)), ())
     names = ["" if name is None else str(name).strip() for name in header]
     while names and not names[-1]:
         names.pop()
