@@ -14,7 +14,7 @@ from ellipack.errors import StreamError
 from ellipack.tabular.arrow import json as arrow_json
 from ellipack.tabular.arrow import pa, pc
 from ellipack.tabular.cell_arrays import cells_to_array
-from ellipack.tabular.input_file import BLOCK_BYTES, GRACE_SECONDS, INVALID_UTF8, Utf8Reader
+from ellipack.tabular.input_file import BLOCK_BYTES, GRACE_SECONDS, INVALID_UTF8, NOT_UTF8, Utf8Reader
 from ellipack.tabular.table_batch import (
     MAX_EXACT_FLOAT,
     BadRow,
@@ -243,7 +243,7 @@ def _parse_object(line: str, columns: list[str] | None, is_flat: Callable[[str],
     Values must not be lists or objects in columns for which `is_flat` is true, and become text in others.
     """
     if INVALID_UTF8 in line:
-        raise _InvalidLineError("is not valid UTF-8")
+        raise _InvalidLineError(NOT_UTF8)
     try:
         found = json.loads(line, parse_int=_parse_integer, object_pairs_hook=_key_value_pairs)
     except (json.JSONDecodeError, RecursionError) as error:
