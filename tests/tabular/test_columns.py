@@ -106,6 +106,16 @@ def test_an_identifier_is_left_out_until_its_values_come_again() -> None:
     assert encoded({"s": names, "x": [1, 2] * 200}, take=["s"])[0].feature_names == STATISTICS
 
 
+def test_an_identifier_with_missing_values_is_used_only_if_they_are_many() -> None:
+    names = [f"row {i}" for i in range(400)]
+    few, _ = encoded({"s": [None if i % 40 == 7 else name for i, name in enumerate(names)], "x": [1, 2] * 200})
+    assert few.feature_names == ["x"]
+    assert few.warnings == []
+    many, blocks = encoded({"s": [None if i % 4 == 3 else name for i, name in enumerate(names)], "x": [1, 2] * 200})
+    assert many.feature_names == ["x", *STATISTICS]
+    assert [len(block) for block in blocks] == [83, 317]  # the 21st missing value is in row 84
+
+
 def test_more_spellings_of_missing_values_and_separators_can_be_given() -> None:
     columns = {"a": ["-999", "1.000", "n.v."], "b": [1.5, -999.0, 2.0], "c": ["x", "n.v.", "x"]}
     given = CellOptions(decimal=",", thousands=".", na=("-999", "n.v."))

@@ -73,6 +73,7 @@ def test_infers_kind_from_types(cells: pa.Array, kind: str, pattern: str) -> Non
     ("cells", "note", "left_out", "warning"),
     [
         (IDENTIFIERS, "an identifier: 25 different values in 25 rows", True, ""),
+        ([*IDENTIFIERS, None, ""], "an identifier: 25 different values in 25 rows", True, ""),
         ([*IDENTIFIERS, "aa"], "an identifier at first", False, "25 different values in 26 rows, which help"),
         ([str(i) for i in range(7, 30)], "counts the rows", True, ""),
         (

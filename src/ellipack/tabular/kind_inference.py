@@ -270,7 +270,7 @@ def _infer_category(sample: Sample, number: FoundFormat, times: FoundTimes, *, i
         warnings.append(f"column '{name}' is treated as text, although it looks like {similar}: {remedy}")
     is_identifier = len(values) >= MIN_VALUES and n_distinct >= _MIN_SHARE * len(values)
     counts = f"{n_distinct:,} different values in {len(values):,} rows"
-    if is_identifier and n_distinct == len(sample.cells):
+    if is_identifier and n_distinct == len(values):
         note = f"an identifier: {counts}"
         return InferredKind("category", note=note, warnings=warnings, n_levels=n_distinct, left_out=note)
     if is_identifier:
