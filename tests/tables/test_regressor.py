@@ -20,6 +20,7 @@ from ellipack import MetricRegressor, TableRegressor
 from ellipack.errors import EllipackError, InputError, KindError, NonFiniteError, StreamError, TableWarning
 from ellipack.evaluation.run import load_run
 from ellipack.tables.frames import to_arrow
+from ellipack.tabular import CellOptions
 from tests.cli.runner import CliRunner
 from tests.cli.tables import COLUMNS, TARGET, rides, write
 
@@ -296,3 +297,15 @@ def test_a_column_without_a_name_in_a_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(",a,y\n0,1,2\n1,2,3\n")
     with pytest.warns(TableWarning, match=r"a column without a name is called 'column 1': .* use drop=\['column 1'\]"):
         ellipack.run(tmp_path / "t.csv", target="y")
+
+
+@pytest.mark.parametrize(("unit", "is_time"), [("Y", True), ("h", False)])
+def test_a_date_is_time_if_its_trend_is_its_only_feature(unit: str, is_time: bool) -> None:
+    dates = np.arange(600).astype(f"M8[{unit}]")
+    x = np.random.default_rng(0).normal(size=600)
+    cells = CellOptions(trend=("ts",))
+    model = TableRegressor("y", cells=cells).fit({"ts": dates.astype("M8[s]").astype(str), "x": x, "y": x})
+    measured = model.record_.importance
+    assert measured is not None
+    assert measured.time_columns == (["ts"] if is_time else [])
+    assert ("ts" in [name for each in measured.groups for name in each.columns]) != is_time
