@@ -116,6 +116,20 @@ def test_an_identifier_with_missing_values_is_used_only_if_they_are_many() -> No
     assert [len(block) for block in blocks] == [83, 317]  # the 21st missing value is in row 84
 
 
+def test_the_features_of_a_constant_column_of_text_are_constant() -> None:
+    encoder, (X,) = encoded({"s": ["x"] * 30, "n": [1] * 30})
+    assert encoder.feature_names == ["s=other", "s=x", "n"]
+    assert (X == [0, 1, 1]).all()
+    again = TableEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+    later = TableBatch.from_table(pa.table({"s": ["x", "y"] + ["y"] * 4, "n": [1] * 6, "y": [0] * 6}))
+    first, second = again.partial_fit_transform(again.parse(later))
+    assert first.X.tolist() == [[0, 1, 1], *[[1, 0, 1]] * 4]
+    assert second.X.tolist() == [[0, 0, 1, 1]]
+    assert encoded({"s": ["x"] * 19})[0].feature_names == ["s=other", "s=x"]
+    assert len(encoded({"s": [*["x"] * 29, None]})[1]) == 2  # with a missing value, it is not constant
+    assert encoded({"s": ["x" * 101] * 30})[0].feature_names == ["s=other"]
+
+
 def test_more_spellings_of_missing_values_and_separators_can_be_given() -> None:
     columns = {"a": ["-999", "1.000", "n.v."], "b": [1.5, -999.0, 2.0], "c": ["x", "n.v.", "x"]}
     given = CellOptions(decimal=",", thousands=".", na=("-999", "n.v."))

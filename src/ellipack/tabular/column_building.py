@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ellipack.choices import COLUMN_KINDS
 from ellipack.errors import DomainError, StreamError
-from ellipack.tabular.category_column import CategoryColumn, LevelOptions
+from ellipack.tabular.category_column import MAX_LEVEL_LENGTH, CategoryColumn, LevelOptions
 from ellipack.tabular.cell_options import CellOptions
 from ellipack.tabular.columns import Column, decode_column, is_numeric_type
 from ellipack.tabular.kind_inference import INFERENCE_ROWS, InferredKind, Sample, infer_kind, warn_of_lost_digits
@@ -245,5 +245,9 @@ def make_column(name: str, target: str, inferred: InferredKind, feature: int, op
     if inferred.kind == "category":
         count = len(STATISTICS) if inferred.n_levels > options.levels.one_hot or inferred.left_out else 1
         count = 0 if inferred.left_out and not options.asks_for(name) else count
-        return CategoryColumn(name, target, list(range(feature, feature + count)), options.levels, inferred.note)
+        has_feature = count == 1 and len(inferred.only_level or "") <= MAX_LEVEL_LENGTH
+        only_level = inferred.only_level if has_feature else None
+        count += only_level is not None
+        features = list(range(feature, feature + count))
+        return CategoryColumn(name, target, features, options.levels, inferred.note, only_level)
     return NumberColumn(name, inferred.kind, feature, inferred.number_format, inferred.note)

@@ -97,6 +97,8 @@ class InferredKind:
         Number of distinct values if the kind is ``category``.
     left_out : str, default ""
         Why the column is not used, unless it is asked for.
+    only_level : str or None, default None
+        The value of all cells, if the kind is ``category``, there are at least `MIN_VALUES`, and they are all equal.
     """
 
     kind: str
@@ -107,6 +109,7 @@ class InferredKind:
     warnings: list[str] = field(default_factory=list)
     n_levels: int = 0
     left_out: str = ""
+    only_level: str | None = None
 
 
 _NO_OPTIONS, _UNKNOWN = CellOptions(), Separators()
@@ -278,7 +281,9 @@ def _infer_category(sample: Sample, number: FoundFormat, times: FoundTimes, *, i
         warnings.append(f"column '{name}' has {counts}, which help to predict only if they come again: {drop}")
     note = "an identifier at first" if is_identifier else _constant_note(values)
     note = "; ".join(filter(None, [note, f"looks like {similar}" if similar else ""]))
-    return InferredKind("category", note=note, warnings=warnings, n_levels=n_distinct)
+    is_constant = len(values) == len(sample.cells) >= MIN_VALUES and n_distinct == 1
+    only_level = str(to_clean_strings(values.slice(0, 1))[0].as_py()) if is_constant else None
+    return InferredKind("category", note=note, warnings=warnings, n_levels=n_distinct, only_level=only_level)
 
 
 def _find_similar(sample: Sample, number: FoundFormat, times: FoundTimes) -> tuple[str, str]:
