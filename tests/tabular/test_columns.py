@@ -324,3 +324,12 @@ def test_columns_without_a_name_are_said_unless_they_are_left_out() -> None:
     assert encoder.warnings == ["a column without a name is called 'a': to leave it out, use --drop 'a'"]
     taken = TableEncoder.from_head(batch, "y", take=["a", "b"], min_values=20)
     assert (taken.column_names, taken.left_out, taken.warnings) == (["y", "a", "b"], [], [])
+
+
+def test_a_title_above_the_header_is_supposed_if_there_is_a_single_column(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("My export\na;b;y\n1;2;3\n")
+    with (
+        open_table(str(tmp_path / "t.csv")) as stream,
+        pytest.raises(StreamError, match=r"columns are: My export \(if this is a line above the header, remove it\)"),
+    ):
+        TableEncoder.from_head(stream.peek(10), "y")
