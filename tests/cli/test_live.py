@@ -96,8 +96,9 @@ def test_kinds_that_the_first_row_does_not_tell_are_decided_later(cli: CliRunner
             "ellipack: column 'zone' has its first 20 values: text from row 21 on",
             "ellipack: column 'traffic' has its first 20 values: text from row 22 on",
             "ellipack: warning: column 'traffic' is treated as text, although it looks like numbers: 3 of its first 20 "
-            "values are not, such as 'starting' in row 1: correct them, name spellings of missing values with --na, or "
-            "run with --kind 'traffic=number'",
+            "values are not, such as 'starting' in row 1: correct them, name spellings of missing values with --na, "
+            "skip their rows (run with --kind 'traffic=number' and --on-error skip), or leave it out "
+            "(--drop 'traffic')",
         ]
 
 

@@ -13,6 +13,7 @@ import pyarrow.csv as pacsv
 import pytest
 from pyarrow import parquet
 
+import ellipack
 from ellipack import MetricRegressor
 from ellipack.evaluation.run import load_run
 from ellipack.tabular import TableEncoder, open_table
@@ -369,3 +370,20 @@ def _read_available(terminal: int) -> bytes:
         return os.read(terminal, 1 << 16)
     except OSError:  # nothing, or the other end is closed
         return b""
+
+
+def test_nested_columns_of_json_can_be_dropped(cli: CliRunner, tmp_path: Path) -> None:
+    rows = [{"a": {"b": i}, "x": i % 3, "y": i % 3} for i in range(30)]
+    (tmp_path / "t.json").write_text(json.dumps(rows))
+    stopped = cli("run", "t.json", "-t", "y", folder=tmp_path)
+    assert "t.json, row 1, column 'a': is a list or an object" in stopped.err
+    assert "or run with --drop 'a': no row can be read" in stopped.err
+    run = "run", "t.json", "-t", "y", "--drop", "a", "--keep", "a", "--predictions", "p.csv", "--save", "m"
+    result = cli(*run, folder=tmp_path)
+    assert result.code == 0, result.err
+    assert (tmp_path / "p.csv").read_text().splitlines()[1].startswith('1,"{""b"": 0}",')
+    assert cli("predict", "m", "t.json", folder=tmp_path).code == 0
+    resumed = cli("run", "t.json", "--resume", "m", "--predictions", "p.csv", folder=tmp_path)
+    assert resumed.code == 0, resumed.err
+    assert cli("run", "t.json", "-t", "y", "--take", "x", folder=tmp_path).code == 0
+    assert ellipack.run(tmp_path / "t.json", target="y", drop=["a"]).scores.rows == 30

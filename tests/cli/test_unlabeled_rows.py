@@ -114,3 +114,16 @@ def test_options_of_a_resumed_run_must_match(cli: CliRunner, tmp_path: Path) -> 
         result = cli("run", "rides.csv", "--resume", "m", option, given, folder=tmp_path)
         assert result.code == 2
         assert result.err.startswith(f"ellipack: {option} must match the resumed run, which has ")
+
+
+def test_large_ids_of_json_give_each_label_to_its_row(cli: CliRunner, tmp_path: Path) -> None:
+    ids = [2**53 + 1, 2**53]
+    rows: list[dict[str, float]] = [{"id": each, "x": x} for x, each in enumerate(ids)]
+    rows += [{"id": each, "x": 0, "y": 10.0 + x} for x, each in reversed([*enumerate(ids)])]
+    (tmp_path / "t.ndjson").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    result = cli("run", "t.ndjson", "-t", "y", "--id", "id", "--predictions", "p.csv", folder=tmp_path)
+    assert result.code == 0, result.err
+    lines = [line.split(",") for line in (tmp_path / "p.csv").read_text().splitlines()[1:]]
+    assert [line[1] for line in lines] == [str(row["id"]) for row in rows]
+    assert lines[2][2:] == [lines[1][2], "11.0"]
+    assert lines[3][2:] == [lines[0][2], "10.0"]

@@ -20,6 +20,7 @@ from ellipack import MetricRegressor, TableRegressor
 from ellipack.errors import EllipackError, InputError, KindError, NonFiniteError, StreamError, TableWarning
 from ellipack.evaluation.run import load_run
 from ellipack.tables.frames import to_arrow
+from ellipack.tabular import CellOptions
 from tests.cli.runner import CliRunner
 from tests.cli.tables import COLUMNS, TARGET, rides, write
 
@@ -239,7 +240,10 @@ def test_what_columns_are_taken_for_is_said_and_warnings_name_parameters() -> No
         first == "column 'a': '1,234' is read as 1234; if it is a decimal comma, set cells=CellOptions(decimal=\",\")"
     )
     assert second.startswith("column 'b' is treated as text, although it looks like numbers: 7 of its first 60 values")
-    assert second.endswith('missing values with cells=CellOptions(na=...), or set kinds={"b": "number"}')
+    assert second.endswith(
+        "correct them, name spellings of missing values with cells=CellOptions(na=...), "
+        'skip their rows (set kinds={"b": "number"} and on_error="skip"), or leave it out (drop=[\'b\'])'
+    )
     assert model.describe_columns() == "numbers (thousands separated by ','): a; text: b"
     assert "looks like numbers: 7 of its first 60" in model.record_.columns[1].note
     with pytest.warns(TableWarning, match="column 'y': '1,234' is read as 1234"):
@@ -288,3 +292,21 @@ def test_a_bound_that_is_an_integer_is_saved_as_the_number_that_is_loaded(tmp_pa
     model.save(tmp_path / "model")
     ellipack.load(tmp_path / "model").save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_a_column_without_a_name_in_a_file_is_said(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(",a,y\n0,1,2\n1,2,3\n")
+    with pytest.warns(TableWarning, match=r"a column without a name is called 'column 1': .* use drop=\['column 1'\]"):
+        ellipack.run(tmp_path / "t.csv", target="y")
+
+
+@pytest.mark.parametrize(("unit", "is_time"), [("Y", True), ("h", False)])
+def test_a_date_is_time_if_its_trend_is_its_only_feature(unit: str, is_time: bool) -> None:
+    dates = np.arange(600).astype(f"M8[{unit}]")
+    x = np.random.default_rng(0).normal(size=600)
+    cells = CellOptions(trend=("ts",))
+    model = TableRegressor("y", cells=cells).fit({"ts": dates.astype("M8[s]").astype(str), "x": x, "y": x})
+    measured = model.record_.importance
+    assert measured is not None
+    assert measured.time_columns == (["ts"] if is_time else [])
+    assert ("ts" in [name for each in measured.groups for name in each.columns]) != is_time

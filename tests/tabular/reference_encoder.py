@@ -3,7 +3,7 @@
 import math
 from datetime import UTC, date, datetime, time, timedelta
 
-from ellipack.tabular import MISSING_VALUES, LevelOptions
+from ellipack.tabular import MIN_VALUES, MISSING_VALUES, LevelOptions
 
 Row = dict[str, str | None]
 YES, NO = {"true", "yes", "t", "y", "1"}, {"false", "no", "f", "n", "0"}
@@ -102,6 +102,11 @@ class ReferenceEncoder:
         }
         self.starts_with_statistics = {name: n_levels[name] > options.one_hot for name in kinds}
         self.has_statistics = dict(self.starts_with_statistics)
+        for name, some in cells.items():
+            levels = {None if each is None or is_missing(each) else each.strip() for each in some}
+            is_constant = len(some) >= MIN_VALUES and len(levels) == 1 and None not in levels
+            if is_constant and not self.starts_with_statistics[name]:
+                self.one_hot[name] = [*levels]
         self.first: dict[str, datetime] = {}
         self.trend = dict.fromkeys(kinds, 0.0)
         times = {name: self.times([row[name] for row in rows]) for name in kinds if kinds[name] == "time"}
@@ -124,7 +129,9 @@ class ReferenceEncoder:
 
     def first_names(self, name: str, kind: str) -> list[str]:
         if kind == "category":
-            return self.statistic_names(name) if self.has_statistics[name] else [f"{name}=other"]
+            if self.has_statistics[name]:
+                return self.statistic_names(name)
+            return [f"{name}=other", *(self.one_hot_name(name, level) for level in self.one_hot[name])]
         if kind != "time":
             return [name]
         if self.forms[name] == "time of day":

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -104,6 +105,30 @@ def test_an_identifier_is_left_out_until_its_values_come_again() -> None:
     assert second.rows == slice(21, 30)  # 22 of 422 rows have a known level, which is 5%
     assert (second.X[:, 3] > 0).all()
     assert encoded({"s": names, "x": [1, 2] * 200}, take=["s"])[0].feature_names == STATISTICS
+
+
+def test_an_identifier_with_missing_values_is_used_only_if_they_are_many() -> None:
+    names = [f"row {i}" for i in range(400)]
+    few, _ = encoded({"s": [None if i % 40 == 7 else name for i, name in enumerate(names)], "x": [1, 2] * 200})
+    assert few.feature_names == ["x"]
+    assert few.warnings == []
+    many, blocks = encoded({"s": [None if i % 4 == 3 else name for i, name in enumerate(names)], "x": [1, 2] * 200})
+    assert many.feature_names == ["x", *STATISTICS]
+    assert [len(block) for block in blocks] == [83, 317]  # the 21st missing value is in row 84
+
+
+def test_the_features_of_a_constant_column_of_text_are_constant() -> None:
+    encoder, (X,) = encoded({"s": ["x"] * 30, "n": [1] * 30})
+    assert encoder.feature_names == ["s=other", "s=x", "n"]
+    assert (X == [0, 1, 1]).all()
+    again = TableEncoder.from_dict(json.loads(json.dumps(encoder.to_dict())))
+    later = TableBatch.from_table(pa.table({"s": ["x", "y"] + ["y"] * 4, "n": [1] * 6, "y": [0] * 6}))
+    first, second = again.partial_fit_transform(again.parse(later))
+    assert first.X.tolist() == [[0, 1, 1], *[[1, 0, 1]] * 4]
+    assert second.X.tolist() == [[0, 0, 1, 1]]
+    assert encoded({"s": ["x"] * 19})[0].feature_names == ["s=other", "s=x"]
+    assert len(encoded({"s": [*["x"] * 29, None]})[1]) == 2  # with a missing value, it is not constant
+    assert encoded({"s": ["x" * 101] * 30})[0].feature_names == ["s=other"]
 
 
 def test_more_spellings_of_missing_values_and_separators_can_be_given() -> None:
@@ -298,3 +323,24 @@ def test_later_format_version_raises() -> None:
     saved = encoder.to_dict() | {"version": 2}
     with pytest.raises(ModelFileError, match="the encoder was saved by a later version of ellipack"):
         TableEncoder.from_dict(saved)
+
+
+def test_columns_without_a_name_are_said_unless_they_are_left_out() -> None:
+    numbers = list(range(30))
+    columns = {"i": numbers, "a": [t % 7 for t in numbers], "b": [""] * 30, "y": numbers}
+    batch = replace(TableBatch.from_table(pa.table(columns)), unnamed=("i", "a", "b"))
+    encoder = TableEncoder.from_head(batch, "y", min_values=20)
+    assert encoder.column_names == ["y", "a"]
+    assert encoder.left_out == [("i", "counts the rows"), ("b", "no name and no values")]
+    assert encoder.warnings == ["a column without a name is called 'a': to leave it out, use --drop 'a'"]
+    taken = TableEncoder.from_head(batch, "y", take=["a", "b"], min_values=20)
+    assert (taken.column_names, taken.left_out, taken.warnings) == (["y", "a", "b"], [], [])
+
+
+def test_a_title_above_the_header_is_supposed_if_there_is_a_single_column(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("My export\na;b;y\n1;2;3\n")
+    with (
+        open_table(str(tmp_path / "t.csv")) as stream,
+        pytest.raises(StreamError, match=r"columns are: My export \(if this is a line above the header, remove it\)"),
+    ):
+        TableEncoder.from_head(stream.peek(10), "y")

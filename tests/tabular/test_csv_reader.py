@@ -143,3 +143,15 @@ def test_mutated_bytes_give_rows_or_a_clear_error(path: Path, content: bytes, on
     numbers = [number for batch in batches for number in batch.row_numbers.tolist()]
     bad = [row.row_number for batch in batches for row in batch.unreadable_rows]
     assert sorted(numbers + bad) == list(range(1, len(numbers) + len(bad) + 1))
+
+
+@pytest.mark.parametrize("first", ["sep=;\n", "sep=;\r\n", '"sep=;"\n'])
+def test_a_first_line_may_name_the_delimiter(path: Path, first: str) -> None:
+    (batch,) = read(path, f"{first}a, ,;y\n1,5;2\n".encode())
+    assert batch.table.to_pydict() == {"a, ,": ["1,5"], "y": ["2"]}
+    assert batch.row_numbers.tolist() == [1]
+
+
+def test_utf16_gives_the_same_rows(path: Path) -> None:
+    (batch,) = read(path, "a\ty\né\t2\n".encode("utf-16"))
+    assert batch.table.to_pydict() == {"a": ["é"], "y": ["2"]}

@@ -194,3 +194,24 @@ def test_lack_of_memory_is_no_unreadable_table(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("ellipack.tabular.whole_table_readers._open_feather", fail)
     with pytest.raises(MemoryError):
         open_table(str(tmp_path / "t.feather"))
+
+
+def test_empty_rows_above_the_header_of_an_excel_file_and_columns_without_a_name(tmp_path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in ([None, None, None], [None, None, None], [None, "a", "y"], [0, 1, 2], [1, 2, 3]):
+        book.active.append(row)
+    book.save(tmp_path / "t.xlsx")
+    with open_table(str(tmp_path / "t.xlsx")) as stream:
+        (batch,) = stream
+    assert batch.table.to_pydict() == {"column 1": [0, 1], "a": [1, 2], "y": [2, 3]}
+    assert (batch.row_numbers.tolist(), batch.unnamed) == ([1, 2], ("column 1",))
+
+
+def test_a_column_without_a_name_in_a_database_is_named(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "t.db") as connection:
+        connection.execute('create table t ("" integer, y integer)')
+        connection.execute("insert into t values (1, 2)")
+    with open_table(str(tmp_path / "t.db")) as stream:
+        (batch,) = stream
+    assert batch.table.to_pydict() == {"column 1": [1], "y": [2]}

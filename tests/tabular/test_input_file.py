@@ -1,5 +1,6 @@
 from io import BytesIO
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -45,3 +46,19 @@ def test_output_is_always_valid_utf8(content: bytes, most: int, calls: list[tupl
 
 def test_byte_order_mark_is_removed() -> None:
     assert Utf8Reader(BytesIO(b"\xef\xbb\xbfabc"), "it").read() == b"abc"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("most", [1, 2, 3, 5, 1000])
+def test_utf16_with_a_byte_order_mark_is_converted(encoding: str, most: int) -> None:
+    text = "a,é,\U0001f600\n" + "1,2,3\n" * 50
+    reader = Utf8Reader(ShortReads(f"\ufeff{text}".encode(encoding), most), "it")
+    assert reader.peek(5) == text.encode()[:5]
+    assert reader.read() == text.encode()
+    assert not reader.has_invalid_bytes
+
+
+def test_invalid_utf16_is_marked() -> None:
+    reader = Utf8Reader(BytesIO("\ufeffab".encode("utf-16-le") + b"\x00\xd8c\x00" + b"x"), "it")
+    assert reader.read().decode() == f"ab{INVALID_UTF8}c{INVALID_UTF8}"
+    assert reader.has_invalid_bytes

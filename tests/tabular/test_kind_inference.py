@@ -5,6 +5,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
+from ellipack.tabular import TableBatch, TableEncoder
 from ellipack.tabular.kind_inference import InferredKind, Sample, infer_kind
 
 DAYS = [f"2024-01-{i:02d}" for i in range(1, 31)]
@@ -72,6 +73,7 @@ def test_infers_kind_from_types(cells: pa.Array, kind: str, pattern: str) -> Non
     ("cells", "note", "left_out", "warning"),
     [
         (IDENTIFIERS, "an identifier: 25 different values in 25 rows", True, ""),
+        ([*IDENTIFIERS, None, ""], "an identifier: 25 different values in 25 rows", True, ""),
         ([*IDENTIFIERS, "aa"], "an identifier at first", False, "25 different values in 26 rows, which help"),
         ([str(i) for i in range(7, 30)], "counts the rows", True, ""),
         (
@@ -108,5 +110,26 @@ def test_given_kind_is_not_inferred() -> None:
     assert infer(pa.array(["12:30", "2:30"]), "time").time_format.pattern == "time of day"
     assert infer(pa.array(["1", "x", "2"]), "category").warnings == []
     assert infer(pa.array(["x"]), "number").warnings == [
-        "column 'c' is treated as number, although 1 of its first 1 values are not, such as 'x' in row 1"
+        "column 'c' is treated as number, although 1 of its first 1 values are not, such as 'x' in row 1; "
+        "--on-error skip skips such rows"
     ]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array([3, None, -(2**53) - 1]),
+        pa.array(["3", "", "-9007199254740993"]),
+        pa.array([3, 4, 2**64 - 1], pa.uint64()),
+    ],
+)
+def test_integers_that_lose_digits_as_numbers_are_named(cells: pa.Array) -> None:
+    table = TableBatch.from_table(pa.table({"c": cells, "y": pa.array([1, 2, 2**60])}))
+    value = str(cells[2])
+    assert TableEncoder.from_head(table, "y").warnings == [
+        f"column 'c' has whole numbers beyond 2^53, such as '{value}' in row 3, which lose digits as numbers: "
+        "run with --kind 'c=category' or --drop 'c'"
+    ]
+    assert TableEncoder.from_head(table, "y", kinds={"c": "category"}).warnings == []
+    small = TableBatch.from_table(pa.table({"c": pa.array([2**53, 1.5, 3]), "y": pa.array([1, 2, 3])}))
+    assert TableEncoder.from_head(small, "y").warnings == []

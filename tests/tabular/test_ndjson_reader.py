@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipack.errors import StreamError
-from ellipack.tabular import TableBatch, ndjson_reader
+from ellipack.tabular import FileOptions, TableBatch, ndjson_reader, open_table
 from ellipack.tabular.table_batch import to_strings
 from tests.tabular.reading import read_batches
 
@@ -41,13 +41,15 @@ def as_texts(batches: list[TableBatch]) -> list[list[str | None]]:
 
 
 def literal(value: object) -> str | None:
-    """Return the expected string of a cell: numbers are floats, and integers have no decimal point."""
+    """Return the expected string of a cell: integers are exact."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
         return "true" if value else "false"
-    assert isinstance(value, int | float)
-    return str(to_strings(pa.array([float(value)]))[0])
+    if isinstance(value, int):
+        return str(value)
+    assert isinstance(value, float)
+    return str(to_strings(pa.array([value]))[0])
 
 
 @given(tables(), st.integers(1, 30), st.integers(30, 400), st.booleans())
@@ -77,8 +79,16 @@ BAD = [
     (b'{"a": 1} // why', None, "is not JSON"),
     (b"7", None, "is not a JSON object: '7'"),
     (b"[1]", None, "is not a JSON object"),
-    (b'{"a": [1, 2]}', "a", "is a list or an object, not a number or a string: flatten it"),
-    (b'{"a": {"b": 2}}', "a", "is a list or an object, not a number or a string: flatten it"),
+    (
+        b'{"a": [1, 2]}',
+        "a",
+        "is a list or an object: flatten the column, or run with --drop 'a'",
+    ),
+    (
+        b'{"a": {"b": 2}}',
+        "a",
+        "is a list or an object: flatten the column, or run with --drop 'a'",
+    ),
     (b'{"a": 1, "a": 2}', "a", "is a duplicate key"),
     (b'{"a": "\\ud800"}', "a", "is not valid Unicode"),
     (b'{"\\ud800": "a"}', None, "is not valid Unicode"),
@@ -120,3 +130,72 @@ def test_no_columns_raises(path: Path) -> None:
 def test_infinity_and_nan_are_read_as_floats(path: Path) -> None:
     (batch,) = read(path, b'{"a": 1e999}\n{"a": NaN}\n{"a": -Infinity}\n')
     assert str(batch.table.column("a").to_pylist()) == "[inf, nan, -inf]"
+
+
+LARGE = 2**53 + 1
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([LARGE, LARGE - 1], pa.int64()),
+        ([-LARGE, None, 3], pa.int64()),
+        ([2**64 - 1, 5], pa.uint64()),
+        ([2**64 - 1, -5], pa.string()),
+        ([10**20 + 1, 10**20], pa.string()),
+        ([10**5000, 1], pa.string()),
+        ([LARGE, 0.5], pa.string()),
+        ([3, 0.5], pa.float64()),
+        ([1e300, 0.5], pa.float64()),
+        ([LARGE, "x"], pa.string()),
+    ],
+)
+def test_integers_are_exact(path: Path, values: list[object], kind: pa.DataType) -> None:
+    text = [
+        repr(value) if isinstance(value, float) else "1" + "0" * 5000 if value == 10**5000 else None for value in values
+    ]
+    cells = [own or json.dumps(value) for own, value in zip(text, values, strict=True)]
+    content = "".join(f'{{"a": {cell}}}\n' for cell in cells).encode()
+    (batch,) = read(path, content)
+    assert batch.table.column("a").type == kind
+    if kind == pa.string():
+        expected = [cell.strip('"') for cell in cells]
+        assert to_strings(batch.table.column("a")).to_pylist() == expected
+    else:
+        assert batch.table.column("a").to_pylist() == values
+
+
+def test_large_integers_of_a_json_array_are_exact(path: Path) -> None:
+    path.with_suffix(".json").write_text(f'[{{"a": {LARGE}}}, {{"a": {LARGE - 1}}}]')
+    with open_table(str(path.with_suffix(".json"))) as stream:
+        (batch,) = stream
+    assert batch.table.column("a").to_pylist() == [LARGE, LARGE - 1]
+
+
+@pytest.mark.parametrize("block", [1, 40, 1 << 20])
+@pytest.mark.parametrize("batch_rows", [1, 2, 5])
+def test_integers_are_the_same_whatever_comes_later(path: Path, block: int, batch_rows: int) -> None:
+    values = [LARGE, LARGE - 1, 12_345_678_901, 1.5, "x", LARGE, True, 10**20]
+    content = "\n".join(json.dumps({"a": value}) for value in values).encode()
+    texts = ["9007199254740993", "9007199254740992", "12345678901", "1.5", "x", "9007199254740993", "true", str(10**20)]
+    assert as_texts(read(path, content, block, batch_rows=batch_rows)) == [texts]
+
+
+@pytest.mark.parametrize("options", [FileOptions(drop=["a"]), FileOptions(take=["y"])])
+@pytest.mark.parametrize("block", [20, 1 << 20])
+def test_nested_values_of_columns_that_are_no_features_are_text(path: Path, options: FileOptions, block: int) -> None:
+    rows: list[dict[str, object]] = [{"a": {"b": [1, {"c": None}]}, "y": 2}, {"a": [3], "y": 4}, {"a": "é", "y": 5}]
+    content = "\n".join(json.dumps(row) for row in rows).encode()
+    assert as_texts(read(path, content, block, file_options=options)) == [
+        ['{"b": [1, {"c": null}]}', "[3]", "é"],
+        ["2", "4", "5"],
+    ]
+    path.with_suffix(".json").write_text(json.dumps(rows))
+    with open_table(str(path.with_suffix(".json")), file_options=options) as stream:
+        assert as_texts(list(stream))[1] == ["2", "4", "5"]
+
+
+def test_only_nested_rows_raise_without_advice_that_cannot_help(path: Path) -> None:
+    content = b'{"a": [1], "y": 2}\n{"a": [3], "y": 4}\n'
+    with pytest.raises(StreamError, match=r"row 1, column 'a': .* run with --drop 'a': no row can be read$"):
+        read(path, content, on_error="skip")

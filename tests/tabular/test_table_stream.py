@@ -143,13 +143,19 @@ BAD = {
     "unended.csv": (b"a,b", "has columns but no rows"),
     "twice.csv": (b"a,b,a\n1,2,3\n", "two columns are called 'a': rename one of them"),
     "twice_with_space.csv": (b"a,b, a\n1,2,3\n", "two columns are called 'a': rename one of them"),
-    "nameless.csv": (b"a,,c\n1,2,3\n", "column 2 of 3 has no name: name it in the header"),
+    "nameless.csv": (b",,\n1,2,3\n", "the first line contains no names: remove the lines above the header"),
+    "numbers.csv": (b"1.5,,3\n1,2,3\n", "the first row contains numbers, not names: add a header row"),
+    "nameless.ndjson": (b'{"": 1, "a": 2}\n', "column 1 of 2 has no name: name it in the header"),
     "headless.csv": (b"5.1,3.5\n4.9,3.0\n", "the first row contains numbers, not names: add a header row"),
     "short.csv": (b"a,b\n1,2\n3\n", "row 2: has 1 fields where the header has 2: '3': fix it, or run with --on-error"),
     "long.csv": (b"a,b\n1,2\n\n3,4,5\n", "row 2: has 3 fields where the header has 2: '3,4,5': fix it, or run"),
-    "latin.csv": ("a,b\n1,2\n3,é\n".encode("latin1"), "row 2, column 'b': is not valid UTF-8: fix it"),
-    "latin_header.csv": ("a,é\n1,2\n".encode("latin1"), "the header is not UTF-8: convert the file"),
-    "utf16.csv": ("a,b\n1,2\n".encode("utf-16"), "is not text in UTF-8 .it contains null bytes."),
+    "latin.csv": (
+        "a,b\n1,2\n3,é\n".encode("latin1"),
+        "row 2, column 'b': is not valid UTF-8: convert the file, with iconv -f CP1252 -t UTF-8",
+    ),
+    "latin_header.csv": ("a,é\n1,2\n".encode("latin1"), "the header is not valid UTF-8: convert the file, with iconv"),
+    "utf16.csv": ("a,b\n1,2\n".encode("utf-16-le"), "is not text in UTF-8 .* iconv -f UTF-16 -t UTF-8"),
+    "title.csv": (b"My export\n\na,b,y\n1,2,3\n", "row 1: has 3 fields where the header has 1 .are there lines above"),
     "picture.csv": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 20, "is not text in UTF-8"),
     "open.csv": (b'a,b\n1,2\n3,"4\n5,6\n', "row 2: opens a quote that is never closed: fix it"),
     "open_at_the_end.csv": (b'a\n1\n"2', "row 2: opens a quote that is never closed: fix it"),
@@ -231,3 +237,25 @@ def test_only_tables_need_pyarrow_and_the_error_names_the_extra() -> None:
         "except ModuleNotFoundError as error:\n    print(error)"
     )
     assert run(code).endswith("pip install 'ellipack[cli]'\n")
+
+
+@pytest.mark.parametrize(
+    ("header", "columns", "unnamed"),
+    [
+        (",a,y", ["column 1", "a", "y"], ("column 1",)),
+        ("a, ,y,", ["a", "column 2", "y", "column 4"], ("column 2", "column 4")),
+        ("column 2,,y", ["column 2", "column 2 (2)", "y"], ("column 2 (2)",)),
+    ],
+)
+def test_columns_without_a_name_are_named_by_their_position(
+    tmp_path: Path, header: str, columns: list[str], unnamed: tuple[str, ...]
+) -> None:
+    row = ",".join("123456789"[: len(columns)])
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text(f"{header}\n{row}\n{row}\n")
+    for path in (str(tmp_path / "a.csv"), [str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]):
+        with open_table(path, batch_rows=1) as stream:
+            assert stream.columns == columns
+            for batch in stream:
+                assert batch.unnamed == unnamed
+                assert list(batch.table.to_pylist()[0].values()) == row.split(",")

@@ -2,7 +2,7 @@
 
 import locale
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -157,7 +157,15 @@ def test_rows_that_disagree_later_name_cell_and_remedy() -> None:
     ("cells", "warning"),
     [
         (["31/12/2013", "soon", "30/12/2013"], "looks like dates (%d/%m/%Y): 1 of its first 3 values are not"),
+        (
+            ["31/12/2013", "soon", "30/12/2013"],
+            "skip their rows (run with --kind 't=time' and --on-error skip), or leave it out (--drop 't')",
+        ),
         (["2013 Q1", "2013 Q2"], "looks like dates, such as '2013 Q1': run with --time-format 't=FORMAT'"),
+        (
+            ["2013-12-31", "1 Jan 2014", "1/13/2014", "2014 Q1"],
+            "looks like dates in several formats, such as '2013-12-31': write all in the same one, or run with --kind",
+        ),
     ],
 )
 def test_text_that_looks_like_dates_is_said(cells: list[str], warning: str) -> None:
@@ -165,7 +173,51 @@ def test_text_that_looks_like_dates_is_said(cells: list[str], warning: str) -> N
     assert warning in said
 
 
-@pytest.mark.parametrize("pattern", ["%Q", "%H:%M", "%d %d %Y", "day", "%"])
-def test_invalid_patterns_raise(pattern: str) -> None:
-    with pytest.raises(DomainError, match="a time format must"):
+@pytest.mark.parametrize(
+    ("pattern", "reason"),
+    [
+        ("%Q", "only %Y .* %Z, got %Q in '%Q'"),
+        ("%Y-W%W", "only %Y .* %Z, got %W in '%Y-W%W': weeks are %G-W%V"),
+        ("%", "only"),
+        ("%H:%M", "%Y or %y"),
+        ("day", "%Y or %y"),
+        ("%d %d %Y", "each directive at most once"),
+        ("%b %B %Y", "each directive at most once"),
+        ("%G", "%G and %V"),
+        ("%Y-W%V", "%G and %V, and no %Y"),
+        ("%G-W%V %d", "%G and %V, and no %Y"),
+    ],
+)
+def test_invalid_patterns_raise(pattern: str, reason: str) -> None:
+    with pytest.raises(DomainError, match=f"a time format .*must contain {reason}"):
         CellOptions(time_formats={"t": pattern})
+
+
+@pytest.mark.parametrize("pattern", ["%G-W%V", "%GW%V", "%G-W%V-%u", "%GW%V%u"])
+def test_weeks_are_those_of_iso_8601(pattern: str) -> None:
+    days = [date(year, 1, 1) + timedelta(days=i) for year in (1970, 1999, 2004, 2009, 2020, 2026) for i in range(-9, 9)]
+    texts = [pattern for _ in days]
+    for i, day in enumerate(days):
+        year, week, weekday = day.isocalendar()
+        for name, value in (("%G", f"{year}"), ("%V", f"{week:02d}"), ("%u", f"{weekday}")):
+            texts[i] = texts[i].replace(name, value)
+    found = find_time_format(pa.array(texts))
+    assert (found.format.pattern, found.share) == (pattern, 1.0)
+    expected = [day if "%u" in pattern else day - timedelta(days=day.weekday()) for day in days]
+    assert found.format.parse(pa.array(texts)).values.astype("M8[us]").astype("M8[D]").tolist() == expected
+
+
+def test_weeks_that_do_not_exist_are_invalid() -> None:
+    cells = TimeFormat("%G-W%V-%u").parse(
+        pa.array(["2024-W53-1", "2024-W00-1", "2020-W53-7", "2020-W54-1", "2020-W01-0"])
+    )
+    assert cells.invalid.tolist() == [True, True, False, True, True]
+
+
+def test_no_other_format_is_suggested_that_can_not_fit() -> None:
+    encoder = encoder_of({"t": ["31/12/2013", "30/12/2013"]}, time_formats={"t": "%d/%m/%Y"})
+    (column,) = encoder._columns
+    assert column.explain_invalid("2013-12-31") == "'2013-12-31' is not a date as those of the first rows, %d/%m/%Y"
+    assert column.explain_invalid("12/31/2013").endswith(
+        "if %m/%d/%Y fits all rows, run with --time-format 't=%m/%d/%Y' from the first row"
+    )

@@ -70,7 +70,7 @@ def _predict_table(options: PredictOptions) -> None:
         [options.table, *options.more_tables],
         format=options.format,
         on_error=options.on_error,
-        file_options=FileOptions(options.delimiter, options.sheet),
+        file_options=FileOptions(options.delimiter, options.sheet, run.encoder.column_names),
     )
     kept = replace(run.options, keep=options.keep, id_column=None, coverages=options.intervals)
     check_columns(kept, source.columns, source.name)

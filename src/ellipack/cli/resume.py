@@ -25,8 +25,10 @@ def load_resumed_run(options: Options) -> Run:
     return run
 
 
-def open_stream(options: Options, skip_rows: int = 0, later_columns: Sequence[str] = ()) -> TableStream:
-    """Open the table of a run. A run that is saved may be resumed, and its table may grow until then."""
+def open_stream(
+    options: Options, skip_rows: int = 0, later_columns: Sequence[str] = (), run: Run | None = None
+) -> TableStream:
+    """Open the table of a new run, or of a saved one. A run that is saved may be resumed, and its table may grow."""
     source = open_table(
         options.paths,
         batch_rows=min(_BATCH_ROWS, options.save_every),
@@ -35,10 +37,16 @@ def open_stream(options: Options, skip_rows: int = 0, later_columns: Sequence[st
         on_error=options.on_error,
         may_grow=options.model_path is not None and not options.complete,
         later_columns=later_columns,
-        file_options=FileOptions(options.delimiter, options.sheet),
+        file_options=_file_options(options, run),
     )
     source.batch_rows = max(1, min(source.batch_rows, int(_BATCH_WORK / len(source.columns) ** 2)))
     return source
+
+
+def _file_options(options: Options, run: Run | None) -> FileOptions:
+    """Return how the files of a new run, or of a saved one, are read."""
+    take, drop = (options.take or None, options.drop) if run is None else (run.encoder.column_names, ())
+    return FileOptions(options.delimiter, options.sheet, take, drop)
 
 
 def open_new_table(options: Options) -> TableStream:
@@ -73,8 +81,8 @@ def _open_where_it_continues(options: Options, run: Run) -> TableStream:
     """
     if options.table == "-" or run.source == "-" or not _has_same_start(options, run):
         named = [*run.encoder.column_names, *run.options.kept_columns, *options.by]
-        return open_stream(options, later_columns=named)
-    source = open_stream(options, max(0, run.position - WINDOW_ROWS))
+        return open_stream(options, later_columns=named, run=run)
+    source = open_stream(options, max(0, run.position - WINDOW_ROWS), run=run)
     try:
         if run.fingerprint.has_same_end(source.skip_to(run.position), run.encoder.column_names):
             return source
@@ -87,7 +95,7 @@ def _open_where_it_continues(options: Options, run: Run) -> TableStream:
             f"{source.name} begins with the rows that were learned, but the last ones before row "
             f"{run.position + 1:,} have changed or are missing: restore them, or learn the table under another name"
         )
-    return open_stream(options)
+    return open_stream(options, run=run)
 
 
 def continue_run(run: Run, options: Options, skipped_rows: int) -> None:
@@ -122,7 +130,7 @@ def _start_other_table(run: Run, options: Options, message: str) -> None:
 
 def _has_same_start(options: Options, run: Run) -> bool:
     """Return whether the table begins with the rows that the run has learned."""
-    files = FileOptions(options.delimiter, options.sheet)
+    files = _file_options(options, run)
     with open_table(options.paths, format=options.format, on_error="skip", file_options=files) as head:
         return run.fingerprint.has_same_start(head.peek(WINDOW_ROWS), run.encoder.column_names)
 

@@ -12,6 +12,8 @@ _REMEDIES: Final = (
     (r"run with --on-error skip", 'set on_error="skip"'),
     (r"run with --drop ('.*?')", r"set drop=[\1]"),
     (r"with --drop ('.*?')", r"with drop=[\1]"),
+    (r"--drop ('.*?')", r"drop=[\1]"),
+    (r"--on-error skip", 'on_error="skip"'),
     (r"use one with --take", "name one in take"),
     (r"run with --kind '(.*?)=(\w+)'", r'set kinds={"\1": "\2"}'),
     (r"--kind '(.*?)=(\w+)'", r'kinds={"\1": "\2"}'),

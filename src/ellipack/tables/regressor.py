@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
+from dataclasses import replace
 from importlib import import_module
 from itertools import chain
 from typing import Any, NamedTuple, Self, overload
@@ -563,6 +564,7 @@ class TableRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # un
         given = self.checked_parameters()
         names = head[0].table.schema.names
         first = TableBatch.from_table(concat_tables([each.table for each in head], names), SOURCE)
+        first = replace(first, unnamed=head[0].unnamed)
         options = PredictionOptions(given.minimum, given.maximum, tuple(keep), given.id_column)
         check_columns(options, names, SOURCE)
         target = names[-1] if given.target is None else given.target  # `with_labels` appends it

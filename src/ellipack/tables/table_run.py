@@ -12,7 +12,7 @@ from ellipack.learners.metric.sharded_learning import Workers
 from ellipack.report.record import Record, Summary
 from ellipack.tables.parameters import column_name
 from ellipack.tables.regressor import ColumnNames, TableRegressor
-from ellipack.tabular import open_table
+from ellipack.tabular import FileOptions, open_table
 from ellipack.tabular.arrow import pa
 from ellipack.validation import Floats, Ints
 
@@ -115,9 +115,10 @@ def run(
     ['row', 'id', 'prediction', 'label']
     """
     model = TableRegressor(column_name(target, "target"), **parameters)
-    model.checked_parameters()  # before a file is opened
+    given = model.checked_parameters()  # before a file is opened
     if isinstance(table, str | os.PathLike):
-        with open_table(os.fspath(table), batch_rows=1024, on_error=model.on_error) as stream:
+        files = FileOptions(take=given.take, drop=given.drop)
+        with open_table(os.fspath(table), batch_rows=1024, on_error=model.on_error, file_options=files) as stream:
             results = model.learn_stream(stream, keep, coverage, workers)
     else:
         results = model.progressive_batches(table, keep=keep, coverage=coverage, workers=workers)

@@ -116,7 +116,8 @@ class CategoryColumn:
 
     **One-hot features.** The `min_frequency`-th occurrence of a level adds a feature for it, which is 1 in that row
     already. Infrequent levels share the feature ``NAME=other``. A column with many levels from the start has none of
-    these.
+    these. If the first cells all have the same level, it has a feature from the first row on, so that the features
+    are constant, too.
 
     **Target statistics.** When there are more levels than `LevelOptions.one_hot`, the column gets the features of
     `LevelStatistics`, and no more one-hot features. It keeps those that it has. Statistics are learned from the first
@@ -132,11 +133,14 @@ class CategoryColumn:
     target : str
         Name of the target column.
     features : list of int
-        Indices of the first features: one for all other levels, or three for the statistics, or none.
+        Indices of the first features: one for all other levels and one for `only_level`, if it is given, or three for
+        the statistics, or none.
     options : LevelOptions
         Options.
     note : str, default ""
         Remark for the report.
+    only_level : str or None, default None
+        Level of all first cells, which has a feature from the first row on.
 
     Attributes
     ----------
@@ -146,11 +150,20 @@ class CategoryColumn:
 
     kind = "category"
 
-    def __init__(self, name: str, target: str, features: list[int], options: LevelOptions, note: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        target: str,
+        features: list[int],
+        options: LevelOptions,
+        note: str = "",
+        only_level: str | None = None,
+    ) -> None:
         self.name, self.options, self.n_missing = name, options, 0
         self._target, self._features, self._note = target, features, note
-        self._one_hot_indices: dict[Level, int] = {}  # of levels with a one-hot feature, starting at 1
-        self._has_other = len(features) == 1
+        # Of levels with a one-hot feature, starting at 1.
+        self._one_hot_indices: dict[Level, int] = {} if only_level is None else {only_level: 1}
+        self._has_other = len(features) == 1 + len(self._one_hot_indices)
         self._has_statistics = len(features) == len(STATISTICS)
         self._n_other = 0
         self._statistics = LevelStatistics(options.remembered)

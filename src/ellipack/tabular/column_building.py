@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from ellipack.choices import COLUMN_KINDS
 from ellipack.errors import DomainError, StreamError
-from ellipack.tabular.category_column import CategoryColumn, LevelOptions
+from ellipack.tabular.category_column import MAX_LEVEL_LENGTH, CategoryColumn, LevelOptions
 from ellipack.tabular.cell_options import CellOptions
 from ellipack.tabular.columns import Column, decode_column, is_numeric_type
-from ellipack.tabular.kind_inference import INFERENCE_ROWS, InferredKind, Sample, infer_kind
+from ellipack.tabular.kind_inference import INFERENCE_ROWS, InferredKind, Sample, infer_kind, warn_of_lost_digits
 from ellipack.tabular.number_column import NumberColumn, TargetColumn
 from ellipack.tabular.number_format import (
     NumberFormat,
@@ -76,6 +76,9 @@ def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> Buil
     built = BuiltColumns(labels, [], [], warnings)
     width = 0
     for name in names:
+        if name in head.unnamed and name not in kinds and not options.asks_for(name):
+            built.left_out.append(LeftOut(name, "no name and no values"))
+            continue
         if name not in kinds or options.is_undecided(samples[name], kinds[name]):
             given = "time" if name in options.cells.trend else options.kinds.get(name)
             column: Column = UndecidedColumn(name, options.levels, given)
@@ -86,12 +89,22 @@ def build_columns(head: TableBatch, target: str, options: ColumnOptions) -> Buil
                 built.left_out.append(LeftOut(name, kinds[name].left_out))
             if is_left_out and kinds[name].kind != "category":
                 continue
+            built.warnings.extend([] if is_left_out else _warn_of_use(head, samples[name], kinds[name], options))
             column = make_column(name, target, kinds[name], width, options)
         built.columns.append(column)
         width += len(column.feature_names())
     if not width:
         _use_one_column(head, built, kinds, options)
     return built
+
+
+def _warn_of_use(head: TableBatch, sample: Sample, inferred: InferredKind, options: ColumnOptions) -> list[str]:
+    """Return warnings about a column that is used: its numbers lose digits, or it has no name."""
+    warnings = warn_of_lost_digits(sample) if inferred.kind == "number" else []
+    if sample.name in head.unnamed and not options.asks_for(sample.name):
+        name = sample.name
+        warnings.append(f"a column without a name is called '{name}': to leave it out, use --drop '{name}'")
+    return warnings
 
 
 def _use_one_column(
@@ -222,6 +235,7 @@ def require_column(batch: TableBatch, name: str, role: str) -> None:
     if len(found) != 1:
         count, names = "several columns" if found else "no column", batch.table.schema.names
         listed = ", ".join(map(escape_name, names[:20])) + (", ..." if len(names) > 20 else "")
+        listed += " (if this is a line above the header, remove it)" if len(names) == 1 else ""
         raise StreamError(f"{batch.source} has {count} named {quote_value(name)} ({role}); its columns are: {listed}")
 
 
@@ -234,5 +248,9 @@ def make_column(name: str, target: str, inferred: InferredKind, feature: int, op
     if inferred.kind == "category":
         count = len(STATISTICS) if inferred.n_levels > options.levels.one_hot or inferred.left_out else 1
         count = 0 if inferred.left_out and not options.asks_for(name) else count
-        return CategoryColumn(name, target, list(range(feature, feature + count)), options.levels, inferred.note)
+        has_feature = count == 1 and len(inferred.only_level or "") <= MAX_LEVEL_LENGTH
+        only_level = inferred.only_level if has_feature else None
+        count += only_level is not None
+        features = list(range(feature, feature + count))
+        return CategoryColumn(name, target, features, options.levels, inferred.note, only_level)
     return NumberColumn(name, inferred.kind, feature, inferred.number_format, inferred.note)

@@ -7,11 +7,13 @@ import numpy as np
 
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import csv, pa, pc
-from ellipack.tabular.input_file import BLOCK_BYTES, INVALID_UTF8, Utf8Reader
-from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, Chunk, check_column_names, quote_value
+from ellipack.tabular.input_file import BLOCK_BYTES, INVALID_UTF8, NOT_UTF8, Utf8Reader
+from ellipack.tabular.table_batch import MISSING_VALUES, BadRow, Chunk, check_column_names, name_columns, quote_value
 from ellipack.validation import Ints
 
 _DELIMITERS = (",", ";", "\t", "|")
+_DELIMITER_LINE = re.compile(rb'"?sep=([\t -!#-~])"?(\r\n|\r|\n)')
+_SNIFFED_BYTES = 64  # read to find such a line
 _MISSING_VALUES = [text for text in MISSING_VALUES if not text.startswith("-")]  # which slow negative numbers down
 
 
@@ -31,7 +33,8 @@ class CsvReader:
     source : str
         Name of the source in messages.
     delimiter : str or None, default None
-        Field delimiter. If None, the one that occurs most often in the header.
+        Field delimiter. If None, the one that a first line such as ``sep=;`` names, which Excel writes, or the one that
+        occurs most often in the header.
     may_grow : bool, default False
         Whether a last row without a line end may be incomplete, so that it is not read.
 
@@ -39,6 +42,8 @@ class CsvReader:
     ----------
     columns : list of str
         Column names, stripped of whitespace.
+    unnamed : list of str
+        Names that were given to columns without a name.
     is_live : bool
         Whether the rows come from a pipe.
     has_incomplete_row : bool
@@ -50,10 +55,12 @@ class CsvReader:
     ) -> None:
         self._content, self._source, self._may_grow = content, source, may_grow
         self.has_incomplete_row, self.is_live = False, content.is_live
-        self._delimiter = delimiter or _detect_delimiter(content)
+        named = _read_delimiter_line(content)
+        self._delimiter = delimiter or named or _detect_delimiter(content)
         self._rows_read = 0
         self._has_open_quote = False
         self.columns: list[str] = []
+        self.unnamed: list[str] = []
         self._blocks = self._split_blocks()
         self._first = self._parse_block(next(filter(None, self._blocks), b"\n"))
 
@@ -105,7 +112,10 @@ class CsvReader:
         if is_first:
             self.columns = self._check_header(table.schema.names)
         numbers = _numbers_excluding([row.number - is_first for row in ragged], table.num_rows)
-        unreadable = [BadRow(self._rows_read + row.number - is_first, _describe_ragged_row(row)) for row in ragged]
+        before = self._rows_read - is_first
+        unreadable = [
+            BadRow(before + row.number, _describe_ragged_row(row, before + row.number == 1)) for row in ragged
+        ]
         rows = [column.combine_chunks() for column in table.columns]
         chunk = Chunk(pa.RecordBatch.from_arrays(rows, names=self.columns), self._rows_read + numbers, unreadable)
         self._rows_read += table.num_rows + len(ragged)
@@ -135,13 +145,22 @@ class CsvReader:
             raise StreamError(f"{place}: can't be read as CSV ({str(error).splitlines()[0]})") from error
 
     def _check_header(self, header: list[str]) -> list[str]:
-        """Return the stripped column names; raise StreamError if they are not distinct names in UTF-8."""
-        names = check_column_names([name.strip() for name in header], self._source)
+        """Return the stripped column names, also for columns that have none.
+
+        Raises
+        ------
+        StreamError
+            If they are not distinct names in UTF-8.
+        """
+        names = [name.strip() for name in header]
+        if not any(names):
+            raise StreamError(f"{self._source}: the first line contains no names: remove the lines above the header")
         if any(INVALID_UTF8 in name for name in names):
-            raise StreamError(f"{self._source}: the header is not UTF-8: convert the file (iconv -t utf-8)")
-        if _is_data_row(names):
+            raise StreamError(f"{self._source}: the header {NOT_UTF8}")
+        if _is_data_row([name for name in names if name]):
             raise StreamError(f"{self._source}: the first row contains numbers, not names: add a header row")
-        return names
+        names, self.unnamed = name_columns(names)
+        return check_column_names(names, self._source)
 
     def _drop_invalid_utf8(self, chunk: Chunk) -> Chunk:
         """Move rows with invalid UTF-8 to the unreadable rows of a chunk."""
@@ -149,7 +168,7 @@ class CsvReader:
         kept, found = np.ones(len(numbers), dtype=bool), []
         for name, column in zip(self.columns, table.columns, strict=True):
             marked = np.flatnonzero(pc.match_substring(column, INVALID_UTF8).fill_null(False)).tolist()
-            found += [BadRow(int(numbers[row]), "is not valid UTF-8", name) for row in marked if kept[row]]
+            found += [BadRow(int(numbers[row]), NOT_UTF8, name) for row in marked if kept[row]]
             kept[marked] = False
         unreadable = sorted([*unreadable, *found], key=lambda row: row.row_number)
         return Chunk(table.filter(pa.array(kept)), numbers[kept], unreadable)
@@ -201,11 +220,24 @@ def _numbers_excluding(left_out: list[int], count: int) -> Ints:
     return np.asarray(1 + places + np.searchsorted(before, places, side="right"), dtype=np.int64)
 
 
-def _describe_ragged_row(row: csv.InvalidRow) -> str:
+def _describe_ragged_row(row: csv.InvalidRow, is_first: bool) -> str:
     """Return why a row with a wrong number of fields is unreadable."""
-    hint = " (is a quote left open?)" if "\n" in row.text.strip() else ""
+    hint = ""
+    if "\n" in row.text.strip():
+        hint = " (is a quote left open?)"
+    elif is_first and row.actual_columns > row.expected_columns:
+        hint = " (are there lines above the header? remove them)"
     fields = f"has {row.actual_columns:,} fields where the header has {row.expected_columns:,}"
     return f"{fields}{hint}: {quote_value(row.text)}"
+
+
+def _read_delimiter_line(content: Utf8Reader) -> str | None:
+    """Consume a first line such as ``sep=;`` and return the delimiter that it names; return None if there is none."""
+    found = _DELIMITER_LINE.match(content.peek(_SNIFFED_BYTES))
+    if found is None:
+        return None
+    content.read(found.end())
+    return found[1].decode()
 
 
 def _detect_delimiter(content: Utf8Reader) -> str:

@@ -28,8 +28,13 @@ GRACE_SECONDS = 0.1
 INVALID_UTF8 = "\ufdd0"
 """Replaces bytes that are not valid UTF-8. This code point is a Unicode noncharacter, so it does not occur in text."""
 
+NOT_UTF8 = "is not valid UTF-8: convert the file, with iconv -f CP1252 -t UTF-8 if it was written on Windows"
+"""Why a row with bytes that are not valid UTF-8 is unreadable."""
+
 _SURROGATES = re.compile("[\udc80-\udcff]+")  # the surrogateescape handler decodes invalid bytes to these
+_REPLACED = re.compile("\ufffd+")  # the replace handler decodes invalid bytes to these
 _BOM = codecs.BOM_UTF8
+_BOMS_UTF16 = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 _MIN_READ, _MAX_READ = 1 << 16, 1 << 20  # bytes per read
 
 
@@ -72,7 +77,7 @@ class LivePipe:
 
 
 class Utf8Reader:
-    """Reads a file as valid UTF-8, without a byte order mark.
+    """Reads a file as valid UTF-8, without a byte order mark. UTF-16 with a byte order mark is converted.
 
     A pipe may be alive: its writer may be slow and its end may never come. `read` therefore returns what is there, and
     `wait` says whether more has come.
@@ -100,12 +105,14 @@ class Utf8Reader:
     def __init__(self, raw: ReadableFile, source: str, pipe: LivePipe | None = None) -> None:
         self._raw, self._source, self._pipe = raw, source, pipe
         self.is_live = pipe is not None
-        self._decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
-        self._buffer = b""
         self._ended, self.has_invalid_bytes = False, False
-        while len(self._buffer) < len(_BOM) and not self._ended:
-            self._buffer += self._decode_next(_MIN_READ)
-        self._buffer = self._buffer.removeprefix(_BOM)
+        head = b""
+        while len(head) < len(_BOM) and not self._ended:
+            head += self._read_raw(_MIN_READ)
+        self._is_utf8 = not head.startswith(_BOMS_UTF16)
+        encoding, errors = ("utf-8", "surrogateescape") if self._is_utf8 else ("utf-16", "replace")
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
+        self._buffer = self._decode(head).removeprefix(_BOM)
 
     def peek(self, size: int) -> bytes:
         """Return the next `size` bytes without consuming them.
@@ -150,16 +157,24 @@ class Utf8Reader:
 
     def _decode_next(self, size: int) -> bytes:
         """Read at most `size` bytes and replace the invalid ones."""
+        return self._decode(self._read_raw(size))
+
+    def _read_raw(self, size: int) -> bytes:
+        """Read at most `size` bytes."""
         try:
             chunk = self._raw.read(size)
         except OSError as error:
             raise StreamError(f"{self._source} is damaged or cut short ({error}): make or fetch it again") from error
         self._ended = not chunk
+        return chunk
+
+    def _decode(self, chunk: bytes) -> bytes:
+        """Convert the next bytes to UTF-8 and replace the invalid ones."""
         pending, _ = self._decoder.getstate()
-        if chunk.isascii() and not pending:
+        if self._is_utf8 and chunk.isascii() and not pending:
             return chunk
         text = self._decoder.decode(chunk, final=self._ended)
-        marked, count = _SURROGATES.subn(INVALID_UTF8, text)
+        marked, count = (_SURROGATES if self._is_utf8 else _REPLACED).subn(INVALID_UTF8, text)
         self.has_invalid_bytes |= count > 0
         return marked.encode()
 
@@ -277,7 +292,8 @@ def check_is_text(content: Utf8Reader, path: str) -> None:
     if not head.strip():
         raise StreamError(f"{name} is empty: it needs a header and rows")
     if b"\0" in head:
-        raise StreamError(f"{name} is not text in UTF-8 (it contains null bytes): convert it, or give its format")
+        utf16 = "if it is UTF-16, convert it with iconv -f UTF-16 -t UTF-8"
+        raise StreamError(f"{name} is not text in UTF-8 (it contains null bytes): {utf16}; otherwise give its format")
 
 
 def _open_standard_input() -> ReadableFile:

@@ -10,10 +10,10 @@ from ellipack.tabular.cell_options import CellOptions
 from ellipack.tabular.columns import Cells, is_datetime_type, is_numeric_type, is_string_type
 from ellipack.tabular.number_column import BOOLEAN_PAIRS
 from ellipack.tabular.number_format import PLAIN, FoundFormat, NumberFormat, Separators, find_number_format
-from ellipack.tabular.table_batch import escape_name, quote_value, to_clean_strings, to_strings
+from ellipack.tabular.table_batch import MAX_EXACT_FLOAT, escape_name, quote_value, to_clean_strings, to_strings
 from ellipack.tabular.time_column import has_varying_part
 from ellipack.tabular.time_format import ISO, TIME_OF_DAY, TimeFormat
-from ellipack.tabular.time_inference import FoundTimes, find_numeric_times, find_time_format
+from ellipack.tabular.time_inference import FoundTimes, find_numeric_times, find_time_format, has_known_format
 from ellipack.validation import Ints
 
 INFERENCE_ROWS = 1000
@@ -25,6 +25,8 @@ MIN_VALUES = 20
 _MIN_SHARE = 0.95  # of the values that must parse
 _MIN_SIMILAR = 0.5  # share of numbers from which text is said to look like numbers
 _MIN_NUMBERS, _MAX_WORDS = 5, 2  # different ones, from which words are taken for spellings of missing values
+_SKIP = "--on-error skip skips such rows"
+_LONG_INTEGER = "^[-+]?[0-9]{16,300}$"
 _DATES = r"(^|[^0-9])(19|20)[0-9]{2}([^0-9]|$)"  # a year, in text that may contain dates
 _MIN_DATES = 0.9  # share of values with a year from which text is said to look like dates
 
@@ -95,6 +97,8 @@ class InferredKind:
         Number of distinct values if the kind is ``category``.
     left_out : str, default ""
         Why the column is not used, unless it is asked for.
+    only_level : str or None, default None
+        The value of all cells, if the kind is ``category``, there are at least `MIN_VALUES`, and they are all equal.
     """
 
     kind: str
@@ -105,6 +109,7 @@ class InferredKind:
     warnings: list[str] = field(default_factory=list)
     n_levels: int = 0
     left_out: str = ""
+    only_level: str | None = None
 
 
 _NO_OPTIONS, _UNKNOWN = CellOptions(), Separators()
@@ -166,6 +171,27 @@ def infer_kind(
     return InferredKind(found, note=_constant_note(values))
 
 
+def warn_of_lost_digits(sample: Sample) -> list[str]:
+    """Return a warning if the first values of a number column have integers that lose digits as floats.
+
+    Examples
+    --------
+    >>> (warning,) = warn_of_lost_digits(Sample.of("id", pa.array([1, 9007199254740993])))
+    >>> warning.partition(":")[0]
+    "column 'id' has whole numbers beyond 2^53, such as '9007199254740993' in row 2, which lose digits as numbers"
+    """
+    if pa.types.is_floating(sample.cells.type):
+        return []
+    texts = to_clean_strings(sample.cells)
+    long = texts.filter(pc.match_substring_regex(texts, _LONG_INTEGER).fill_null(False))
+    large = next((text for text in long.to_pylist() if abs(int(text)) > MAX_EXACT_FLOAT), None)
+    if large is None:
+        return []
+    name, row = escape_name(sample.name), sample.row_numbers[pc.index(texts, large).as_py()]
+    numbers = f"whole numbers beyond 2^53, such as {quote_value(large)} in row {row:,}, which lose digits as numbers"
+    return [f"column '{name}' has {numbers}: run with --kind '{name}=category' or --drop '{name}'"]
+
+
 def _find_times(sample: Sample, usual: TimeFormat | None) -> FoundTimes:
     """Return the format of times."""
     kind = sample.cells.type
@@ -198,7 +224,7 @@ def _infer_time(sample: Sample, found: FoundTimes) -> InferredKind:
     """Infer parts, notes and warnings of a time column."""
     name, format, warnings, question = escape_name(sample.name), found.format, [], ""
     if invalid := sample.describe_invalid(format.parse):
-        warnings.append(f"column '{name}' is treated as dates or times, although {invalid}")
+        warnings.append(f"column '{name}' is treated as dates or times, although {invalid}; {_SKIP}")
     if found.rivals:
         example = quote_value(to_strings(sample.values.slice(0, 1))[0].as_py())
         formats = [f"--time-format '{name}={each.pattern}'" for each in (format, *found.rivals)]
@@ -216,7 +242,7 @@ def _infer_number(sample: Sample, found: FoundFormat) -> InferredKind:
     """Infer notes and warnings of a number column."""
     name, warnings, numbers = escape_name(sample.name), [], found.format.parse(sample.cells)
     if invalid := sample.describe_invalid(found.format.parse):
-        warnings.append(f"column '{name}' is treated as number, although {invalid}")
+        warnings.append(f"column '{name}' is treated as number, although {invalid}; {_SKIP}")
     if found.is_ambiguous:
         example = next(value for value in sample.values.to_pylist() if "," in value)
         reading = f"{found.format.parse(pa.array([example])).values[0]:.0f}"
@@ -247,7 +273,7 @@ def _infer_category(sample: Sample, number: FoundFormat, times: FoundTimes, *, i
         warnings.append(f"column '{name}' is treated as text, although it looks like {similar}: {remedy}")
     is_identifier = len(values) >= MIN_VALUES and n_distinct >= _MIN_SHARE * len(values)
     counts = f"{n_distinct:,} different values in {len(values):,} rows"
-    if is_identifier and n_distinct == len(sample.cells):
+    if is_identifier and n_distinct == len(values):
         note = f"an identifier: {counts}"
         return InferredKind("category", note=note, warnings=warnings, n_levels=n_distinct, left_out=note)
     if is_identifier:
@@ -255,23 +281,33 @@ def _infer_category(sample: Sample, number: FoundFormat, times: FoundTimes, *, i
         warnings.append(f"column '{name}' has {counts}, which help to predict only if they come again: {drop}")
     note = "an identifier at first" if is_identifier else _constant_note(values)
     note = "; ".join(filter(None, [note, f"looks like {similar}" if similar else ""]))
-    return InferredKind("category", note=note, warnings=warnings, n_levels=n_distinct)
+    is_constant = len(values) == len(sample.cells) >= MIN_VALUES and n_distinct == 1
+    only_level = str(to_clean_strings(values.slice(0, 1))[0].as_py()) if is_constant else None
+    return InferredKind("category", note=note, warnings=warnings, n_levels=n_distinct, only_level=only_level)
 
 
 def _find_similar(sample: Sample, number: FoundFormat, times: FoundTimes) -> tuple[str, str]:
     """Return what text looks like but is not, numbers or dates, and what to do; empty strings if it is like none."""
     name = escape_name(sample.name)
-    correct = "correct them, name spellings of missing values with --na, or run with"
+    correct = "correct them, name spellings of missing values with --na"
     if number.share >= _MIN_SIMILAR or _has_few_words(sample.values, number):
         invalid = sample.describe_invalid(number.format.parse)
-        return f"numbers: {invalid}", f"{correct} --kind '{name}=number'"
+        return f"numbers: {invalid}", f"{correct}, {_skip_or_drop(name, 'number')}"
     if times.share >= _MIN_SIMILAR:
         invalid = sample.describe_invalid(times.format.parse)
-        return f"dates ({times.format.pattern}): {invalid}", f"{correct} --kind '{name}=time'"
+        return f"dates ({times.format.pattern}): {invalid}", f"{correct}, {_skip_or_drop(name, 'time')}"
     if len(sample.values) > 1 and pc.mean(pc.match_substring_regex(sample.values, _DATES)).as_py() >= _MIN_DATES:
         example = quote_value(sample.values[0].as_py())
+        if has_known_format(sample.values):
+            remedy = f"write all in the same one, or run with --kind '{name}=category' or --drop '{name}'"
+            return f"dates in several formats, such as {example}", remedy
         return f"dates, such as {example}", f"run with --time-format '{name}=FORMAT' or --kind '{name}=category'"
     return "", ""
+
+
+def _skip_or_drop(name: str, kind: str) -> str:
+    """Return the options that skip the rows that do not fit a kind, or leave out the column."""
+    return f"skip their rows (run with --kind '{name}={kind}' and --on-error skip), or leave it out (--drop '{name}')"
 
 
 def _has_few_words(values: pa.Array, number: FoundFormat) -> bool:

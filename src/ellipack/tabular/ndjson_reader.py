@@ -4,19 +4,32 @@ pyarrow parses blocks of lines. If that fails, the block is parsed line by line 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from ellipack.errors import StreamError
 from ellipack.tabular.arrow import json as arrow_json
-from ellipack.tabular.arrow import pa
-from ellipack.tabular.input_file import BLOCK_BYTES, GRACE_SECONDS, INVALID_UTF8, Utf8Reader
-from ellipack.tabular.table_batch import BadRow, Chunk, check_column_names, is_valid_unicode, quote_value, to_strings
+from ellipack.tabular.arrow import pa, pc
+from ellipack.tabular.cell_arrays import cells_to_array
+from ellipack.tabular.input_file import BLOCK_BYTES, GRACE_SECONDS, INVALID_UTF8, NOT_UTF8, Utf8Reader
+from ellipack.tabular.table_batch import (
+    MAX_EXACT_FLOAT,
+    BadRow,
+    Chunk,
+    check_column_names,
+    escape_name,
+    is_valid_unicode,
+    quote_value,
+)
 
 _MAX_LINE_BYTES = 1 << 24
 _MAX_EXTRA_BRACKETS = 100  # beyond one per line: pyarrow recurses into nested values, so limit the depth
-_Cell = float | bool | str | None
+_MAX_INTEGER_LENGTH = 20  # of 64 bits, with its sign; longer ones are read as text
+_LONG_INTEGER = re.compile(rb":\s*-?[0-9]{16,}\s*[,}]")  # which may lose digits as a float
+_Cell = int | float | bool | str | None
 _Object = dict[str, _Cell]
 
 
@@ -24,8 +37,11 @@ class NdjsonReader:
     """Reads newline-delimited JSON objects whose values are numbers, strings, true, false or null.
 
     Each nonblank line is a row. The columns are the keys in the first `BLOCK_BYTES` bytes; a key that a row lacks is a
-    missing value. Numbers are read as floats. A row is unreadable if it is not an object, has a duplicate key, a list
-    or an object as a value, or a key that is not a column.
+    missing value. A row is unreadable if it is not an object, has a duplicate key, a list or an object as a value, or a
+    key that is not a column.
+
+    Integers are exact: a column of integers has type int64 or uint64. It is text if it has larger ones, or floats and
+    integers beyond 2**53. Chunks may differ in type, but `to_strings` gives the same string for a value in each.
 
     Parameters
     ----------
@@ -39,11 +55,16 @@ class NdjsonReader:
         Whether a last line without a line end may be incomplete. It is not read then, unless it is an object.
     later_columns : sequence of str, default ()
         Columns of a pipe that its first rows may lack.
+    is_flat : callable or None, default None
+        Returns whether a list or an object in a column makes its row unreadable. Otherwise it is read as text. If None,
+        this is so in all columns.
 
     Attributes
     ----------
     columns : list of str
         Column names.
+    unnamed : list of str
+        Empty: all keys must be names.
     is_live : bool
         Whether the rows come from a pipe.
     has_incomplete_row : bool
@@ -58,11 +79,14 @@ class NdjsonReader:
         *,
         may_grow: bool = False,
         later_columns: Sequence[str] = (),
+        is_flat: Callable[[str], bool] | None = None,
     ) -> None:
         self._source, self._content, self._skip_rows, self._may_grow = source, content, skip_rows, may_grow
+        self._is_flat = is_flat or (lambda _: True)
         self.has_incomplete_row, self.is_live = False, content.is_live
-        self._types: dict[str, pa.DataType] = {}  # of columns with at least one value so far
+        self._types: dict[str, pa.DataType] = {}  # of columns that have had a value other than numbers
         self.columns: list[str] = []
+        self.unnamed: list[str] = []
         self._blocks = self._split_blocks()
         first = next(filter(None, self._blocks), b"")
         self._first = self._parse_block(first, len(_nonblank_lines(first)), 1)
@@ -150,7 +174,10 @@ class NdjsonReader:
         return pa.RecordBatch.from_arrays(columns, names=self.columns)
 
     def _read_typed(self, block: bytes) -> pa.Table | None:
-        """Parse a block with the column types of `_column_type`; parse it again if pyarrow inferred other types."""
+        """Parse a block. Numbers have the type that pyarrow infers, other columns have that of `_column_type`.
+
+        The block is parsed again if pyarrow inferred other types. The result is None if integers have lost digits.
+        """
         options = arrow_json.ReadOptions(use_threads=False, block_size=len(block) + 1)
         order: list[str] = []
         while True:
@@ -163,11 +190,11 @@ class NdjsonReader:
             inferred = {field.name: field.type for field in table.schema if field.name not in self._types}
             if any(pa.types.is_nested(kind) for kind in inferred.values()):
                 return None
-            known = {name: _column_type(kind) for name, kind in inferred.items() if not pa.types.is_null(kind)}
+            known = {name: _column_type(kind) for name, kind in inferred.items() if not _is_open(kind)}
             self._types |= known
             order = order or table.schema.names  # pyarrow puts columns with explicit types first
             if all(inferred[name] == kind for name, kind in known.items()):
-                return table.select(order)
+                return None if _has_lost_digits(table, block) else table.select(order)
 
     def _parse_by_line(self, block: bytes, first: int) -> Chunk:
         """Parse a block line by line and separate readable and unreadable rows."""
@@ -175,15 +202,17 @@ class NdjsonReader:
         is_first_block = not self.columns
         for number, line in enumerate(_nonblank_lines(block), start=first):
             try:
-                objects.append(_parse_object(line.decode(), None if is_first_block else self.columns))
+                objects.append(_parse_object(line.decode(), None if is_first_block else self.columns, self._is_flat))
                 numbers.append(number)
+            except RecursionError:
+                unreadable.append(BadRow(number, "is nested too deeply"))
             except _InvalidLineError as error:
                 unreadable.append(BadRow(number, str(error), error.column))
         if is_first_block:
             self.columns = list(dict.fromkeys(key for each in objects for key in each))
             if not self.columns and unreadable:
-                raise unreadable[0].to_error(self._source)
-        columns = [_to_column([each.get(name) for each in objects]) for name in self.columns]
+                raise StreamError(f"{unreadable[0].describe(self._source)}: no row can be read")
+        columns = [cells_to_array([each.get(name) for each in objects]) for name in self.columns]
         return Chunk(pa.RecordBatch.from_arrays(columns, names=self.columns), np.array(numbers, np.int64), unreadable)
 
 
@@ -208,12 +237,15 @@ def _is_object(line: bytes) -> bool:
         return False
 
 
-def _parse_object(line: str, columns: list[str] | None) -> _Object:
-    """Parse a line as a flat object whose keys are in `columns`; raise _InvalidLineError if it is not one."""
+def _parse_object(line: str, columns: list[str] | None, is_flat: Callable[[str], bool]) -> _Object:
+    """Parse a line as an object whose keys are in `columns`; raise _InvalidLineError if it is not one.
+
+    Values must not be lists or objects in columns for which `is_flat` is true, and become text in others.
+    """
     if INVALID_UTF8 in line:
-        raise _InvalidLineError("is not valid UTF-8")
+        raise _InvalidLineError(NOT_UTF8)
     try:
-        found = json.loads(line, parse_int=float, object_pairs_hook=_key_value_pairs)
+        found = json.loads(line, parse_int=_parse_integer, object_pairs_hook=_key_value_pairs)
     except (json.JSONDecodeError, RecursionError) as error:
         raise _InvalidLineError(f"is not JSON ({error}): {quote_value(line)}") from error
     if not isinstance(found, _KeyValuePairs):
@@ -222,36 +254,58 @@ def _parse_object(line: str, columns: list[str] | None) -> _Object:
     for key, value in found:
         if key in cells:
             raise _InvalidLineError("is a duplicate key", key)
-        if isinstance(value, list):
-            raise _InvalidLineError("is a list or an object, not a number or a string: flatten it", key)
-        if not is_valid_unicode(key) or (isinstance(value, str) and not is_valid_unicode(value)):
+        if isinstance(value, list) and is_flat(key):
+            remedy = f"flatten the column, or run with --drop '{escape_name(key)}'"
+            raise _InvalidLineError(f"is a list or an object: {remedy}", key)
+        cell = _to_json(value) if isinstance(value, list) else value
+        if not is_valid_unicode(key) or (isinstance(cell, str) and not is_valid_unicode(cell)):
             raise _InvalidLineError("is not valid Unicode", key if is_valid_unicode(key) else None)
         if columns is not None and key not in columns:
             raise _InvalidLineError(
                 f"is a key that does not occur in the first {BLOCK_BYTES:,} bytes: add it there as null", key
             )
-        cells[key] = value
+        cells[key] = cell
     return cells
 
 
-class _KeyValuePairs(list[tuple[str, _Cell]]):
+def _to_json(value: Any) -> str:
+    """Return a list or an object as JSON text."""
+    return json.dumps(_to_plain(value), ensure_ascii=False)
+
+
+def _to_plain(value: Any) -> Any:
+    """Return a parsed value with dictionaries in place of `_KeyValuePairs`."""
+    if isinstance(value, _KeyValuePairs):
+        return {key: _to_plain(each) for key, each in value}
+    return [_to_plain(each) for each in value] if isinstance(value, list) else value
+
+
+class _KeyValuePairs(list[tuple[str, Any]]):
     """The items of a JSON object, duplicate keys included."""
 
 
-def _key_value_pairs(pairs: list[tuple[str, _Cell]]) -> _KeyValuePairs:
+def _key_value_pairs(pairs: list[tuple[str, Any]]) -> _KeyValuePairs:
     """Mark a list of items as a JSON object."""
     return _KeyValuePairs(pairs)
 
 
+def _parse_integer(text: str) -> int | str:
+    """Return an integer, or its text if it has more than 64 bits for sure."""
+    return int(text) if len(text) <= _MAX_INTEGER_LENGTH else text
+
+
+def _is_open(kind: pa.DataType) -> bool:
+    """Return whether pyarrow infers the type anew in each block: that of numbers, or of a column without values."""
+    return bool(pa.types.is_null(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
 def _column_type(kind: pa.DataType) -> pa.DataType:
-    """Return the column type to use for a type that pyarrow inferred: boolean, float or string."""
-    if pa.types.is_boolean(kind):
-        return kind
-    return pa.float64() if pa.types.is_integer(kind) or pa.types.is_floating(kind) else pa.string()
+    """Return the column type to use for a type that pyarrow inferred and that is not numeric: Boolean or string."""
+    return kind if pa.types.is_boolean(kind) else pa.string()
 
 
-def _to_column(values: list[_Cell]) -> pa.Array:
-    """Make a column of the type of its values, or of strings if they have several types."""
-    if len({type(value) for value in values if value is not None}) <= 1:
-        return pa.array(values)
-    return pa.array([None if value is None else to_strings(pa.array([value]))[0].as_py() for value in values])
+def _has_lost_digits(table: pa.Table, block: bytes) -> bool:
+    """Return whether a block may have integers beyond `MAX_EXACT_FLOAT` in columns that pyarrow read as floats."""
+    floats = [column for column in table.columns if pa.types.is_floating(column.type)]
+    sizes = (pc.max(pc.abs(column)).as_py() or 0.0 for column in floats)
+    return any(size >= MAX_EXACT_FLOAT for size in sizes) and _LONG_INTEGER.search(block) is not None

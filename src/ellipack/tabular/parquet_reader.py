@@ -32,6 +32,8 @@ class ParquetReader:
     ----------
     columns : list of str
         Column names.
+    unnamed : list of str
+        Empty: all columns must have names.
     is_live : bool
         False: a Parquet file is not read from a pipe.
     has_incomplete_row : bool
@@ -42,6 +44,7 @@ class ParquetReader:
 
     def __init__(self, file: ReadableFile, source: str, skip_rows: int) -> None:
         self._source, self._skip_rows = source, skip_rows
+        self.unnamed: list[str] = []
         try:
             # Pre-buffering, or no buffer, would hold a whole row group in memory.
             self._file = parquet.ParquetFile(file, pre_buffer=False, buffer_size=_BUFFER_BYTES)

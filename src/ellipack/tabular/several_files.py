@@ -25,6 +25,8 @@ class SeveralFiles:
     ----------
     columns : list of str
         Column names of the first file. The others must have the same columns, in any order.
+    unnamed : list of str
+        Names that were given to columns of the first file without a name.
     is_live, has_incomplete_row : bool
         As those of the last file that was opened.
     files : list of FileStart
@@ -34,7 +36,8 @@ class SeveralFiles:
     def __init__(self, paths: Sequence[str], open_file: Callable[[str, bool], Reader]) -> None:
         self._paths, self._open_file = paths, open_file
         self._reader, self.files = self._open(0), list[FileStart]()
-        self.columns, self.is_live, self.has_incomplete_row = self._reader.columns, False, False
+        self.columns, self.unnamed = self._reader.columns, self._reader.unnamed
+        self.is_live, self.has_incomplete_row = False, False
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows of all files."""

@@ -22,11 +22,16 @@ MISSING_VALUES = (
 _MISSING_ARRAY = pa.array(MISSING_VALUES)
 _MAX_QUOTED = 40  # characters of a value in an error message
 
+MAX_EXACT_FLOAT = 2**53
+"""Up to this size, each integer is a float."""
+
+_FIRST_EXPONENT = 1e10  # from which pyarrow writes floats with an exponent
+
 
 def to_strings(column: pa.Array) -> pa.Array:
     """Convert a column to strings; equal values give equal strings, whatever their type.
 
-    An integer gives the same string whether it is stored as an integer or as a float.
+    An integer up to `MAX_EXACT_FLOAT` gives the same string whether it is stored as an integer or as a float.
 
     Parameters
     ----------
@@ -44,7 +49,20 @@ def to_strings(column: pa.Array) -> pa.Array:
     ['1', '0.5']
     """
     column = decode_dictionary(column)
+    if pa.types.is_floating(column.type):
+        return _floats_to_strings(column)
     return column if pa.types.is_string(column.type) else column.cast(pa.string())
+
+
+def _floats_to_strings(column: pa.Array) -> pa.Array:
+    """Convert floats to strings, whole numbers without an exponent."""
+    texts, numbers = column.cast(pa.string()), column.cast(pa.float64())
+    sizes = pc.abs(numbers)
+    is_long = pc.and_(pc.greater_equal(sizes, _FIRST_EXPONENT), pc.less_equal(sizes, float(MAX_EXACT_FLOAT)))
+    is_whole = pc.and_(is_long, pc.equal(numbers, pc.trunc(numbers)))
+    if not pc.any(is_whole).as_py():
+        return texts
+    return pc.if_else(is_whole, pc.cast(pc.if_else(is_whole, numbers, None), pa.int64()).cast(pa.string()), texts)
 
 
 def decode_dictionary(column: pa.Array) -> pa.Array:
@@ -210,6 +228,8 @@ class TableBatch:
         Rows that could not be read. They precede the last row of `table` and are not in it.
     files : tuple of FileStart, default ()
         Where files start, if the source is several of them.
+    unnamed : tuple of str, default ()
+        Columns that have no name in the source, by the names that `name_columns` gives them.
 
     Examples
     --------
@@ -223,6 +243,7 @@ class TableBatch:
     source: str
     unreadable_rows: tuple[BadRow, ...] = ()
     files: tuple[FileStart, ...] = ()
+    unnamed: tuple[str, ...] = ()
 
     @classmethod
     def from_table(cls, table: pa.Table | pa.RecordBatch, source: str = "table", first: int = 1) -> "TableBatch":
@@ -324,9 +345,12 @@ class Reader(Protocol):
         Whether the rows come from a pipe, so that a chunk may have no rows and the next one may be long in coming.
     has_incomplete_row : bool
         Whether the last row has been left out, because it may be incomplete. Known after the last chunk.
+    unnamed : list of str
+        Columns that have no name in the source, by the names that `name_columns` gives them.
     """
 
     columns: list[str]
+    unnamed: list[str]
     is_live: bool
     has_incomplete_row: bool
 
@@ -354,8 +378,43 @@ def check_column_names(names: list[str], source: str) -> list[str]:
     return names
 
 
+def name_columns(names: list[str]) -> tuple[list[str], list[str]]:
+    """Name the columns that have no name by their position.
+
+    Parameters
+    ----------
+    names : list of str
+        Column names, some of which may be empty.
+
+    Returns
+    -------
+    names : list of str
+        Names of all columns.
+    unnamed : list of str
+        Names of those that had none. All columns keep their names if none of them has one.
+
+    Examples
+    --------
+    >>> name_columns(["", "a", "y"])
+    (['column 1', 'a', 'y'], ['column 1'])
+    """
+    found, unnamed = list(names), list[str]()
+    for place, name in enumerate(names, start=1) if any(name.strip() for name in names) else ():
+        if not name.strip():
+            own, number = f"column {place}", 2
+            while own in found:
+                own, number = f"column {place} ({number})", number + 1
+            found[place - 1] = own
+            unnamed.append(own)
+    return found, unnamed
+
+
 def concat_tables(tables: list[pa.RecordBatch], names: list[str]) -> pa.RecordBatch:
-    """Concatenate tables by rows. A column with several types becomes a column of strings."""
+    """Concatenate tables by rows.
+
+    A column with integers and floats becomes one of floats, unless an integer would lose digits. Others with several
+    types become columns of strings.
+    """
     if len(tables) == 1:
         return tables[0]
     columns = [_concat_arrays([table.column(i) for table in tables]) for i in range(len(names))]
@@ -368,7 +427,17 @@ def _concat_arrays(arrays: list[pa.Array]) -> pa.Array:
     if not arrays:
         return pa.nulls(0)
     if len(types) > 1:
-        arrays = [to_strings(array) for array in arrays]
+        arrays = _to_floats(arrays, types) or [to_strings(array) for array in arrays]
     elif types:
         arrays = [pc.cast(array, next(iter(types))) for array in arrays]
     return pa.concat_arrays(arrays)
+
+
+def _to_floats(arrays: list[pa.Array], types: set[pa.DataType]) -> list[pa.Array] | None:
+    """Convert integers and floats to floats; return None if there are other types, or if an integer is too large."""
+    if not all(pa.types.is_integer(kind) or pa.types.is_float64(kind) for kind in types):
+        return None
+    try:
+        return [pc.cast(array, pa.float64()) for array in arrays]
+    except pa.ArrowInvalid:
+        return None

@@ -1,6 +1,6 @@
 """Read a table of any format as a stream of batches: `open_table`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from types import TracebackType
@@ -44,10 +44,20 @@ class FileOptions:
         often in the header.
     sheet : str or None, default None
         Sheet of an Excel file, or table of a database. It may be None if there is only one.
+    take : collection of str or None, default None
+        Columns that become features. If None, all of them. The lists and objects of other columns of JSON are text.
+    drop : collection of str, default ()
+        Columns that do not become features.
     """
 
     delimiter: str | None = None
     sheet: str | None = None
+    take: Collection[str] | None = None
+    drop: Collection[str] = ()
+
+    def becomes_feature(self, name: str) -> bool:
+        """Return whether a column becomes a feature, unless it is the target."""
+        return (self.take is None or name in self.take) and name not in self.drop
 
     def __post_init__(self) -> None:
         if self.delimiter is not None and (
@@ -96,6 +106,7 @@ class TableStream:
     def __init__(self, reader: Reader, name: str, *, batch_rows: int, skip_rows: int, on_error: str) -> None:
         self.name, self.columns, self.is_live = name, reader.columns, reader.is_live
         self._reader, self._chunks, self._ended = reader, reader.chunks(), False
+        self._unnamed = tuple(reader.unnamed)
         self._files = reader.files if isinstance(reader, SeveralFiles) else []
         self.batch_rows, self._skip_rows, self._on_error = batch_rows, skip_rows, on_error
         self._pending_chunks: list[Chunk] = []
@@ -103,11 +114,7 @@ class TableStream:
         self._has_rows, self._n_peeked = False, 0
         self._fetch(1)
         if not self._has_rows:
-            raise (
-                self._pending_unreadable[0].to_error(name)
-                if self._pending_unreadable
-                else StreamError(f"{name} has columns but no rows")
-            )
+            raise self._no_rows_error()
 
     def peek(self, rows: int, least: int = 1) -> TableBatch:
         """Return the next `rows` rows, fewer only at the end, without consuming them.
@@ -168,6 +175,14 @@ class TableStream:
         """Close the file."""
         self._reader.close()
 
+    def _no_rows_error(self) -> StreamError:
+        if not self._pending_unreadable:
+            return StreamError(f"{self.name} has columns but no rows")
+        first = self._pending_unreadable[0]
+        if self._on_error == "stop":
+            return first.to_error(self.name)
+        return StreamError(f"{first.describe(self.name)}: no row can be read")
+
     def _drop_to(self, row_number: int) -> None:
         """Drop the pending rows up to a row number."""
         self._pending_chunks = [
@@ -219,7 +234,7 @@ class TableStream:
         if unreadable and self._on_error == "stop":
             raise unreadable[0].to_error(self.name)
         table, files = concat_tables([chunk.table for chunk in chunks], self.columns), tuple(self._files)
-        return TableBatch(table, numbers, self.name, unreadable, files)
+        return TableBatch(table, numbers, self.name, unreadable, files, self._unnamed)
 
 
 def open_table(
@@ -257,7 +272,7 @@ def open_table(
     later_columns : sequence of str, default ()
         Columns that the first rows of a pipe may lack, if it holds NDJSON: they are missing values there.
     file_options : FileOptions, default FileOptions()
-        Delimiter and sheet.
+        Delimiter, sheet, and columns that become features.
 
     Returns
     -------
@@ -331,7 +346,14 @@ def _open_reader(
         if format == "json":
             content, format = Utf8Reader(JsonArrayFile(content, name), name), "ndjson"
         if format == "ndjson":
-            return NdjsonReader(content, name, skip_rows, may_grow=may_grow, later_columns=later_columns)
+            return NdjsonReader(
+                content,
+                name,
+                skip_rows,
+                may_grow=may_grow,
+                later_columns=later_columns,
+                is_flat=options.becomes_feature,
+            )
         delimiter = options.delimiter or ("\t" if format == "tsv" else None)
         return CsvReader(content, name, delimiter, may_grow=may_grow)
     except BaseException:

@@ -23,8 +23,9 @@ from ellipack.tabular.columns import (
     get_strs,
     invalid_entry,
 )
-from ellipack.tabular.table_batch import quote_value
+from ellipack.tabular.table_batch import escape_name, quote_value
 from ellipack.tabular.time_format import DAY, EARLIEST, SECOND, TimeCells, TimeFormat
+from ellipack.tabular.time_inference import find_reordered_format
 from ellipack.validation import Floats, Ints
 
 
@@ -158,10 +159,12 @@ class TimeColumn:
             return f"{quote_value(value)} is not a time of day like 12:30"
         if self.format.pattern == "iso":
             return f"{quote_value(value)} is not a date like 2024-05-31 or 2024-05-31T12:30:00Z"
-        return (
-            f"{quote_value(value)} is not a date as those of the first rows, {self.format.describe()}: "
-            f"if another format fits all rows, run with --time-format '{self.name}=FORMAT' from the first row"
-        )
+        reason = f"{quote_value(value)} is not a date as those of the first rows, {self.format.describe()}"
+        other = find_reordered_format(self.format, value)
+        if other is None:
+            return reason
+        option = f"--time-format '{escape_name(self.name)}={other.pattern}'"
+        return f"{reason}: if {other.pattern} fits all rows, run with {option} from the first row"
 
     def draft(self) -> "TimeColumn":
         """Return the same column, which can be changed without effect on this one."""

@@ -44,7 +44,12 @@ _DIRECTIVES = {
     "Y": "[0-9]{4}",
     "j": "[0-9]{1,3}",
     "f": "[0-9]+",
+    "G": "[0-9]{4}",
+    "V": "[0-9]{1,2}",
+    "u": "[1-7]",
 }
+_NOT_UNIQUE, _SAME = "aA", {"B": "b", "I": "H"}
+_ALLOWED = " ".join(f"%{each}" for each in "YymdbBaAjGVuHIMSfpzZ")
 
 
 @dataclass(frozen=True)
@@ -78,8 +83,9 @@ class TimeFormat:
     ----------
     pattern : str, default "iso"
         ``iso`` (ISO 8601), ``time of day`` (such as 12:30), one of `EPOCHS`, or a pattern in the notation of `strptime`
-        with %Y %y %m %d %b %B %a %A %j %H %I %M %S %f %p %z %Z. After a pattern without a time of day, a time of day
-        and a time zone may follow. Names of months are known in several languages.
+        with %Y %y %m %d %b %B %a %A %j %G %V %u %H %I %M %S %f %p %z %Z. A week without %u is its Monday. After a
+        pattern without a time of day, a time of day and a time zone may follow. Names of months are known in several
+        languages.
 
     Examples
     --------
@@ -94,10 +100,17 @@ class TimeFormat:
         if self.pattern in ("iso", "time of day", *EPOCHS):
             return
         directives = re.findall(r"%(.?)", self.pattern)
-        unknown = [each for each in directives if each not in _DIRECTIVES and each not in tuple("aApzZ")]
-        if unknown or len(set(directives) - set("aA")) != len([each for each in directives if each not in "aA"]):
-            raise DomainError(f"a time format must contain each directive of strptime once, got {self.pattern!r}")
-        if not {*directives} & {"Y", "y"}:
+        unknown = [f"%{each}" for each in directives if f"%{each}" not in _ALLOWED.split()]
+        if unknown:
+            given = f"{unknown[0]} in {self.pattern!r}"
+            raise DomainError(f"a time format must contain only {_ALLOWED}, got {given}: weeks are %G-W%V (ISO 8601)")
+        found = [_SAME.get(each, each) for each in directives if each not in _NOT_UNIQUE]
+        if len(set(found)) != len(found):
+            raise DomainError(f"a time format must contain each directive at most once, got {self.pattern!r}")
+        if {*found} & set("GVu") and (not {*"GV"} <= {*found} or {*found} & set("Yymdbj")):
+            others = "no %Y %y %m %d %b %B %j"
+            raise DomainError(f"a time format of weeks must contain %G and %V, and {others}, got {self.pattern!r}")
+        if not {*found} & set("YyG"):
             names = ", ".join(["iso", *EPOCHS])
             raise DomainError(f"a time format must contain %Y or %y, or be one of {names}, got {self.pattern!r}")
 
@@ -109,7 +122,7 @@ class TimeFormat:
     @property
     def has_days(self) -> bool:
         """Whether dates are more exact than months."""
-        return self.pattern in ("iso", *EPOCHS) or any(f"%{each}" in self.pattern for each in "dj")
+        return self.pattern in ("iso", *EPOCHS) or any(f"%{each}" in self.pattern for each in "djV")
 
     def describe(self) -> str:
         """Return how times are written, for the user; an empty string if that is usual."""
@@ -170,7 +183,7 @@ class TimeFormat:
             elif directive in "pzZ":
                 regex += _HALF if directive == "p" else _ZONE
             else:
-                name = {"B": "b", "I": "H"}.get(directive, directive)
+                name = _SAME.get(directive, directive)
                 regex += f"(?P<{name}>{_DIRECTIVES[directive]})"
         if re.search(r"%.%", self.pattern):  # nothing separates the directives
             regex = regex.replace("{1,2}", "{2}")
@@ -184,6 +197,8 @@ ISO, TIME_OF_DAY = TimeFormat(), TimeFormat("time of day")
 
 def _to_days(parts: dict[str, pa.Array], count: int) -> tuple[Ints, Bools]:
     """Return the days since 1970 of dates, and which of them exist."""
+    if "V" in parts:
+        return _week_to_days(parts, count)
     year, month, day = _ints(parts.get("Y"), count, 0), _ints(parts.get("m"), count, 1), _ints(parts.get("d"), count, 1)
     if "y" in parts:
         short = _ints(parts["y"], count, 0)
@@ -198,6 +213,15 @@ def _to_days(parts: dict[str, pa.Array], count: int) -> tuple[Ints, Bools]:
         days = days + _ints(parts["j"], count, 1) - 1
         valid &= days.astype("M8[D]").astype("M8[Y]") == firsts.astype("M8[Y]")
     return days, valid
+
+
+def _week_to_days(parts: dict[str, pa.Array], count: int) -> tuple[Ints, Bools]:
+    """Return the days since 1970 of days of ISO weeks, the Monday by default, and which of them exist."""
+    year, week, day = _ints(parts["G"], count, 0), _ints(parts["V"], count, 1), _ints(parts.get("u"), count, 1)
+    fourth = (year - 1970).astype("M8[Y]").astype("M8[D]").astype(np.int64) + 3  # of January, always in week 1
+    monday = fourth - (fourth + 3) % 7 + 7 * (week - 1)  # 1970-01-01 was a Thursday
+    year_of_week = (monday + 3).astype("M8[D]").astype("M8[Y]").astype(np.int64) + 1970
+    return monday + day - 1, (week >= 1) & (year_of_week == year)
 
 
 def _to_time_of_day(parts: dict[str, pa.Array], count: int) -> tuple[Ints, Bools]:

@@ -19,12 +19,13 @@ _NAMED = ["%d %b %Y", "%d-%b-%Y", "%d/%b/%Y", "%d. %b %Y", "%d %b. %Y", "%d-%b-%
 _NAMED += ["%b %d, %Y", "%b %d %Y", "%Y-%b-%d", "%Y %b %d", "%a, %d %b %Y", "%a %d %b %Y", "%a, %b %d, %Y"]
 _NAMED += ["%a %b %d %H:%M:%S %Y", "%a %b %d %H:%M:%S %Z %Y", "%d/%b/%Y:%H:%M:%S %z"]
 _MONTHS = ["%Y-%m", "%Y/%m", "%Y.%m", "%m/%Y", "%m-%Y", "%m.%Y", "%b %Y", "%b-%Y", "%b-%y", "%b %y", "%Y-%b", "%YM%m"]
+_WEEKS = ["%G-W%V", "%GW%V", "%G-W%V-%u", "%GW%V%u"]
 _COMPACT = ["%Y%m%dT%H%M%S", "%Y%m%dT%H%M%S%z", "%Y%m%d %H%M%S", "%Y%m%d_%H%M%S", "%Y%m%d %H%M"]
 _PATTERNS = [
     *(f"{a}{mark}{b}{mark}%Y" for mark in _SEPARATORS for a, b in (("%d", "%m"), ("%m", "%d"))),
     *(f"{a}{mark}{b}{mark}%y" for mark in _SEPARATORS for a, b in (("%d", "%m"), ("%m", "%d"))),
     *(f"%Y{mark}%m{mark}%d" for mark in _SEPARATORS),
-    *("%y-%m-%d", *_NAMED, *_MONTHS, *_COMPACT),
+    *("%y-%m-%d", *_NAMED, *_MONTHS, *_WEEKS, *_COMPACT),
 ]
 _FORMATS = [ISO, TIME_OF_DAY, *map(TimeFormat, _PATTERNS)]
 _DIGITS_OF_DATES = {8: "%Y%m%d", 6: "%Y%m", 12: "%Y%m%d%H%M", 14: "%Y%m%d%H%M%S"}
@@ -101,6 +102,25 @@ def find_time_format(values: pa.Array, usual: TimeFormat | None = None) -> Found
             return FoundTimes(likely[first], max(shares), tuple(likely[i] for i in rivals))
         first = decided[0]
     return FoundTimes(likely[first], max(shares))
+
+
+def has_known_format(values: pa.Array) -> bool:
+    """Return whether some of the first values are dates in a known format, whatever the others are."""
+    texts = values.slice(0, _PREVIEW_VALUES).to_pylist()
+    return any(each.may_fit(text) for each in _FORMATS if each not in (ISO, TIME_OF_DAY) for text in texts)
+
+
+def find_reordered_format(format: TimeFormat, text: str) -> TimeFormat | None:
+    """Return the format of a date that differs from another format only in the order of its parts.
+
+    Examples
+    --------
+    >>> find_reordered_format(TimeFormat("%d/%m/%Y"), "12/31/2013")
+    TimeFormat(pattern='%m/%d/%Y')
+    """
+    cells = pa.array([text])
+    others = (each for each in _FORMATS if sorted(each.pattern) == sorted(format.pattern) and each != format)
+    return next((each for each in others if not each.parse(cells).invalid.any()), None)
 
 
 def find_numeric_times(name: str, values: pa.Array) -> TimeFormat | None:

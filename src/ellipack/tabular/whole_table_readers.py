@@ -13,7 +13,8 @@ import numpy as np
 from ellipack.errors import StreamError
 from ellipack.memory_errors import raise_if_memory_ran_out
 from ellipack.tabular.arrow import pa
-from ellipack.tabular.table_batch import Chunk, check_column_names, quote_value, to_strings
+from ellipack.tabular.cell_arrays import cells_to_array
+from ellipack.tabular.table_batch import Chunk, check_column_names, name_columns, quote_value
 
 _CHUNK_ROWS = 1 << 14
 _PACKAGES = {"excel": ("openpyxl", "an Excel file"), "duckdb": ("duckdb", "a DuckDB database")}
@@ -37,6 +38,8 @@ class BatchReader:
     ----------
     columns : list of str
         Column names.
+    unnamed : list of str
+        Names that were given to columns without a name.
     is_live, has_incomplete_row : bool
         False: such a file is complete, and is not read from a pipe.
     """
@@ -47,7 +50,8 @@ class BatchReader:
         self, batches: Iterator[pa.RecordBatch], columns: list[str], source: str, close: Callable[[], object]
     ) -> None:
         self._batches, self._source, self._close = batches, source, close
-        self.columns = check_column_names(columns, source)
+        names, self.unnamed = name_columns(columns)
+        self.columns = check_column_names(names, source)
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the rows."""
@@ -55,7 +59,8 @@ class BatchReader:
         try:
             for table in self._batches:
                 table.validate(full=True)
-                yield Chunk(table, np.arange(rows_read + 1, rows_read + table.num_rows + 1), [])
+                named = pa.RecordBatch.from_arrays(table.columns, names=self.columns)
+                yield Chunk(named, np.arange(rows_read + 1, rows_read + table.num_rows + 1), [])
                 rows_read += table.num_rows
         except (pa.ArrowException, sqlite3.Error, OSError) as error:
             raise_if_memory_ran_out(error)
@@ -134,7 +139,7 @@ def _open_excel(path: str, source: str, sheet: str | None) -> BatchReader:
     with _any_error_as_os_error():
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
     rows = _excel_rows(book[_choose(book.sheetnames, source, sheet)])
-    header = next(rows, ())
+    header = next((row for row in rows if any(cell is not None for cell in row)), ())
     names = ["" if name is None else str(name).strip() for name in header]
     while names and not names[-1]:
         names.pop()
@@ -174,15 +179,5 @@ def _to_batches(rows: Iterator[Any], names: list[str]) -> Iterator[pa.RecordBatc
     """Yield rows of Python objects as batches. Rows without any value do not count."""
     filled = (row for row in rows if any(cell is not None for cell in row))
     while block := list(islice(filled, _CHUNK_ROWS)):
-        columns = [_to_array([row[i] for row in block]) for i in range(len(names))]
+        columns = [cells_to_array([row[i] for row in block]) for i in range(len(names))]
         yield pa.RecordBatch.from_arrays(columns, names=names)
-
-
-def _to_array(cells: list[Any]) -> pa.Array:
-    """Make a column of the type of its cells, or of strings if they have several."""
-    kinds = {type(cell) for cell in cells if cell is not None}
-    if kinds <= {int, float} and len(kinds) == 2:
-        return pa.array([None if cell is None else float(cell) for cell in cells])
-    if len(kinds) <= 1:
-        return pa.array(cells)
-    return pa.array([None if cell is None else to_strings(pa.array([cell]))[0].as_py() for cell in cells])
