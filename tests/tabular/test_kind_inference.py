@@ -110,7 +110,7 @@ def test_given_kind_is_not_inferred() -> None:
     assert infer(pa.array(["12:30", "2:30"]), "time").time_format.pattern == "time of day"
     assert infer(pa.array(["1", "x", "2"]), "category").warnings == []
     assert infer(pa.array(["x"]), "number").warnings == [
-        "column 'c' is treated as number, although 1 of its first 1 values are not, such as 'x' in row 1; "
+        "column 'c' is treated as a number, although 1 of its first 1 values are not, such as 'x' in row 1; "
         "--on-error skip skips such rows"
     ]
 

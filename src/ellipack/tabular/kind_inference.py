@@ -242,7 +242,7 @@ def _infer_number(sample: Sample, found: FoundFormat) -> InferredKind:
     """Infer notes and warnings of a number column."""
     name, warnings, numbers = escape_name(sample.name), [], found.format.parse(sample.cells)
     if invalid := sample.describe_invalid(found.format.parse):
-        warnings.append(f"column '{name}' is treated as number, although {invalid}; {_SKIP}")
+        warnings.append(f"column '{name}' is treated as a number, although {invalid}; {_SKIP}")
     if found.is_ambiguous:
         example = next(value for value in sample.values.to_pylist() if "," in value)
         reading = f"{found.format.parse(pa.array([example])).values[0]:.0f}"
