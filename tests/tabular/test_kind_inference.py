@@ -80,7 +80,7 @@ def test_infers_kind_from_types(cells: pa.Array, kind: str, pattern: str) -> Non
             ["1", "2", "1", "3"] * 20 + ["one"],
             "",
             False,
-            "as number, although 1 of its first 81 values are not, such as 'one' in row 81",
+            "as a number, although 1 of its first 81 values are not, such as 'one' in row 81",
         ),
         (["7"] * 30, "constant at first", False, ""),
         (["x"] * 30, "constant at first", False, ""),

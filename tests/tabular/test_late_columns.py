@@ -129,7 +129,7 @@ def test_a_few_values_decide_numbers_and_dates_but_not_text() -> None:
     }
     more |= {"word": ["none yet", *["1.5", "2.5"] * 10, "3.5"], "code": ["7"] * 22, "day": ["2024-05-31"] * 22}
     encode(encoder, batch(more))
-    assert "treated as number, although 1 of its first 20 values are not, such as 'none yet' in row 1" in str(
+    assert "treated as a number, although 1 of its first 20 values are not, such as 'none yet' in row 1" in str(
         encoder.warnings
     )
     assert "word" in encoder.feature_names
