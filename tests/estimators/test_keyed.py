@@ -271,6 +271,18 @@ class TestFiles:
         with pytest.raises(ModelFileError, match=r"missing can't hold the learners of keys.*: No such file"):
             self.fitted(tmp_path / "missing")
 
+    def test_a_temporary_folder_replaces_the_parameter_and_is_not_saved(self, tmp_path: Path) -> None:
+        X, y, keys = panel(40, 5)
+        missing = str(tmp_path / "missing")
+        learner = keyed(max_learners=2, folder=missing).use_temporary_folder(str(tmp_path)).fit(X, y, keys=keys)
+        assert learner.n_keys_on_disk_ == 3
+        learner.save(tmp_path / "model")
+        loaded = ellipack.load(tmp_path / "model")
+        for each in (loaded, learner.use_temporary_folder(None)):
+            assert each.folder == missing
+            with pytest.raises(ModelFileError, match="missing can't hold the learners of keys"):
+                each.partial_fit(X, y, keys=keys)
+
     def test_outdated_learners_take_bounded_space(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(store, "_LEAST_FULL_SIZE", 0)
         X, y, keys = panel(300, 5)

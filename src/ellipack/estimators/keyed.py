@@ -439,6 +439,24 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         self._columns = named._columns
         return self
 
+    def use_temporary_folder(self, folder: str | None) -> Self:
+        """Use another folder than that of the parameter `folder` for the temporary file.
+
+        It is not saved with the learner: `ellipack run` uses the folder of its outputs, which differs between machines.
+
+        Parameters
+        ----------
+        folder : str or None
+            Existing folder. If None, that of the parameter.
+
+        Returns
+        -------
+        self : object
+            This estimator.
+        """
+        self._temporary_folder = folder
+        return self
+
     def new_pooled(self) -> MetricRegressor:
         """Return an unfitted learner of all keys."""
         pooled: MetricRegressor = MetricRegressor() if self.pooled is None else clone(self.pooled)
@@ -452,7 +470,7 @@ class KeyedRegressor(StreamingRegressor[KeyedState]):
         return self.learner
 
     def _options(self) -> CallOptions:
-        folder = None if self.folder is None else os.fspath(self.folder)
+        folder = self.__dict__.get("_temporary_folder") or (None if self.folder is None else os.fspath(self.folder))
         pooled_jobs = -1 if self.pooled is None else self.pooled.n_jobs
         return CallOptions(pooled_jobs, StoreLimits(check_integer(self.max_learners, "max_learners", 1), folder))
 
